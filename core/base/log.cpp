@@ -1,0 +1,52 @@
+#include "core/base/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+struct Log::Sinks {
+  explicit Sinks(std::vector<spdlog::sink_ptr> sinks)
+      : logger("lockstep", sinks.begin(), sinks.end()) {}
+  spdlog::logger logger;
+};
+
+Log::Log(const Options& options) : debug_(options.debug) {
+  std::vector<spdlog::sink_ptr> sinks;
+  if (options.console) {
+    sinks.push_back(std::make_shared<spdlog::sinks::stdout_sink_mt>());
+    sinks.back()->set_pattern("%H:%M:%S %v");
+  }
+  if (!options.file.empty()) {
+    try {
+      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
+    } catch (const spdlog::spdlog_ex& e) {
+      raise(ErrorKind::kUsage, "cannot open the log file {}: {}", options.file, e.what());
+    }
+    sinks.back()->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  }
+  sinks_ = std::make_unique<Sinks>(std::move(sinks));
+  sinks_->logger.set_level(spdlog::level::debug);
+  sinks_->logger.flush_on(spdlog::level::debug);
+}
+
+Log::~Log() = default;
+
+Log& Log::null() {
+  static Log log({.console = false, .file = {}, .debug = 0});
+  return log;
+}
+
+void Log::write(Level level, std::string_view message) {
+  switch (level) {
+    case Level::kDebug: sinks_->logger.debug(message); return;
+    case Level::kInfo: sinks_->logger.info(message); return;
+    case Level::kWarn: sinks_->logger.warn("warning: {}", message); return;
+    case Level::kError: sinks_->logger.error("error: {}", message); return;
+  }
+}
+
+}  // namespace lockstep

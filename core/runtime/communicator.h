@@ -1,0 +1,65 @@
+// Talking to the other ranks. A collective is a request in bytes and dtypes: it knows no tensors,
+// and no global state. Requests are carried out in the order of submission on one communication
+// thread per rank; `ready` and the returned event chain them to device streams.
+//
+// Every collective carries a header (CollectiveHeader) that all ranks compare before data moves.
+// On a mismatch every rank's event fails with kPeer and names rank, step, bucket and what differs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/event.h"
+#include "core/base/hash.h"
+
+namespace lockstep {
+
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce,      ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place
+  kReduceScatter,  ///< data[size * count]: slice `rank` becomes its sum; the other slices are spent
+  kAllGather,      ///< data[size * count]: slice r is rank r's input; all slices are filled
+  kBroadcast,      ///< data[count]: root's bytes everywhere
+  kExchange,       ///< host objects; see Communicator::exchange
+};
+
+/// What one rank asks for. dtype f32, f64, i32, i64 can be summed; any can be moved.
+struct CollectiveRequest {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  std::byte* data = nullptr;  ///< kept alive by the caller until the event is marked
+  DType dtype = DType::kF32;
+  std::int64_t count = 0;     ///< elements; see CollectiveKind
+  int root = 0;               ///< kBroadcast only
+  std::int64_t step = -1;     ///< training step, -1 outside; for messages and the header
+  int bucket = -1;            ///< gradient bucket, -1 for none
+  Hash128 signature;          ///< hash of the ordered list of collectives this one belongs to
+  EventPtr ready;             ///< the data may be touched once this is set; null: at once
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Queues a collective. All ranks must submit the same sequence. The event fails with kPeer on a
+  /// header mismatch or a lost rank, and with `ready`'s error if that failed.
+  virtual EventPtr submit(CollectiveRequest request) = 0;
+
+  /// Gives every rank the strings of all ranks, in rank order. Blocks. `tag` is compared between
+  /// ranks like a header: different tags are a kPeer error naming both.
+  virtual std::vector<std::string> exchange(const std::string& tag, const std::string& mine) = 0;
+
+  /// Ends the whole job with this exit code. Does not return. The in-process implementation fails
+  /// all pending and future operations of all its ranks instead, and throws kPeer.
+  [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
+
+  bool is_master_ordinal() const { return rank() == 0; }
+  /// Returns when all ranks have come to the same tag.
+  void rendezvous(const std::string& tag) { exchange(tag, {}); }
+};
+
+}  // namespace lockstep

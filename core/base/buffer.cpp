@@ -11,11 +11,10 @@ BufferPtr allocate_host(std::size_t bytes) {
       std::max<std::size_t>((bytes + Buffer::kAlignment - 1) / Buffer::kAlignment, 1) *
       Buffer::kAlignment;
   auto* data =
-      static_cast<std::byte*>(::operator new(rounded, std::align_val_t{Buffer::kAlignment}));
-  return std::make_shared<Buffer>(data, bytes, MemorySpace::kHost,
-                                  [](std::byte* p, std::size_t) {
-                                    ::operator delete(p, std::align_val_t{Buffer::kAlignment});
-                                  });
+      static_cast<std::byte*>(::operator new (rounded, std::align_val_t{Buffer::kAlignment}));
+  return std::make_shared<Buffer>(data, bytes, MemorySpace::kHost, [](std::byte* p, std::size_t) {
+    ::operator delete (p, std::align_val_t{Buffer::kAlignment});
+  });
 }
 
 std::vector<double> to_doubles(const HostTensor& tensor) {

@@ -86,9 +86,8 @@ class HostTensor {
   /// The elements. Error kUsage if T is not the storage type of dtype().
   template <class T>
   std::span<T> as() const {
-    LS_USER_CHECK(DTypeOf<std::remove_const_t<T>>::value == dtype_,
-                  "a {} tensor was read as {}", name_of(dtype_),
-                  name_of(DTypeOf<std::remove_const_t<T>>::value));
+    LS_USER_CHECK(DTypeOf<std::remove_const_t<T>>::value == dtype_, "a {} tensor was read as {}",
+                  name_of(dtype_), name_of(DTypeOf<std::remove_const_t<T>>::value));
     return {reinterpret_cast<T*>(bytes().data()), static_cast<std::size_t>(shape_.elements())};
   }
 

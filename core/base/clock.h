@@ -1,4 +1,5 @@
-// Time is injected: everything that measures takes a Clock, so that tests (and a simulator) can own it.
+// Time is injected: everything that measures takes a Clock, so that tests (and a simulator) can own
+// it.
 #pragma once
 
 #include <atomic>

@@ -25,9 +25,13 @@ constexpr std::array<DTypeFacts, 8> kFacts = {{{"f32", 4},
 
 }  // namespace
 
-std::size_t size_of(DType dtype) { return kFacts[static_cast<std::size_t>(dtype)].bytes; }
+std::size_t size_of(DType dtype) {
+  return kFacts[static_cast<std::size_t>(dtype)].bytes;
+}
 
-std::string_view name_of(DType dtype) { return kFacts[static_cast<std::size_t>(dtype)].name; }
+std::string_view name_of(DType dtype) {
+  return kFacts[static_cast<std::size_t>(dtype)].name;
+}
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (std::size_t i = 0; i < kFacts.size(); ++i)

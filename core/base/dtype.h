@@ -39,8 +39,8 @@ struct F16 {
   std::uint16_t bits;
 };
 
-/// Calls `f` with a value-initialized element of dtype's storage type: visit_dtype(t, [](auto x){}).
-/// bool is stored as std::uint8_t 0 or 1 and is passed as `bool`.
+/// Calls `f` with a value-initialized element of dtype's storage type: visit_dtype(t, [](auto
+/// x){}). bool is stored as std::uint8_t 0 or 1 and is passed as `bool`.
 template <class F>
 auto visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -58,13 +58,37 @@ auto visit_dtype(DType dtype, F&& f) {
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
-template <> struct DTypeOf<BF16> { static constexpr DType value = DType::kBF16; };
-template <> struct DTypeOf<F16> { static constexpr DType value = DType::kF16; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kI64; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<BF16> {
+  static constexpr DType value = DType::kBF16;
+};
+template <>
+struct DTypeOf<F16> {
+  static constexpr DType value = DType::kF16;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
 
 }  // namespace lockstep

@@ -6,9 +6,8 @@
 namespace lockstep {
 
 void raise_internal(const char* file, int line, const char* condition, const std::string& message) {
-  throw Error(ErrorKind::kInternal,
-              fmt::format("internal error at {}:{}: {} (check `{}` failed)", file, line, message,
-                          condition));
+  throw Error(ErrorKind::kInternal, fmt::format("internal error at {}:{}: {} (check `{}` failed)",
+                                                file, line, message, condition));
 }
 
 void raise_errno(ErrorKind kind, const std::string& what) {

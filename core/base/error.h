@@ -51,13 +51,13 @@ template <class... Args>
 
 // Macros, because a failed check must not pay for formatting its message when it holds, and an
 // internal check must name the line it stands on.
-#define LS_USER_CHECK(condition, ...)                                             \
-  do {                                                                            \
+#define LS_USER_CHECK(condition, ...)                                                \
+  do {                                                                               \
     if (!(condition)) ::lockstep::raise(::lockstep::ErrorKind::kUsage, __VA_ARGS__); \
   } while (false)
 
-#define LS_CHECK(condition, ...)                                                        \
-  do {                                                                                  \
-    if (!(condition))                                                                   \
+#define LS_CHECK(condition, ...)                                                              \
+  do {                                                                                        \
+    if (!(condition))                                                                         \
       ::lockstep::raise_internal(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -10,9 +10,13 @@ EventPtr Event::completed() {
   return out;
 }
 
-void Event::set() { finish(nullptr); }
+void Event::set() {
+  finish(nullptr);
+}
 
-void Event::fail(std::exception_ptr error) { finish(std::move(error)); }
+void Event::fail(std::exception_ptr error) {
+  finish(std::move(error));
+}
 
 void Event::finish(std::exception_ptr error) {
   std::vector<std::function<void()>> callbacks;

@@ -16,13 +16,13 @@ class Event {
   /// An event that has already happened.
   static std::shared_ptr<Event> completed();
 
-  void set();                          ///< marks success; a second call is ignored
-  void fail(std::exception_ptr error); ///< marks failure; ignored if already marked
+  void set();                           ///< marks success; a second call is ignored
+  void fail(std::exception_ptr error);  ///< marks failure; ignored if already marked
 
-  bool is_ready() const;            ///< set or failed
-  std::exception_ptr error() const; ///< null unless failed
-  void wait() const;                ///< blocks; rethrows the failure
-  void wait_quietly() const;        ///< blocks; does not throw
+  bool is_ready() const;             ///< set or failed
+  std::exception_ptr error() const;  ///< null unless failed
+  void wait() const;                 ///< blocks; rethrows the failure
+  void wait_quietly() const;         ///< blocks; does not throw
   /// Runs `f` when the event is marked: now if it already is, else on the thread that marks it.
   void on_ready(std::function<void()> f);
 

@@ -8,7 +8,9 @@
 
 namespace lockstep {
 
-std::string Hash128::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string Hash128::hex() const {
+  return fmt::format("{:016x}{:016x}", high, low);
+}
 
 std::uint64_t hash64(std::initializer_list<std::uint64_t> words) {
   return XXH3_64bits(words.begin(), words.size() * sizeof(std::uint64_t));
@@ -25,8 +27,9 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  LS_CHECK(state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
-           "SHA-256 could not be initialized");
+  LS_CHECK(
+      state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
+      "SHA-256 could not be initialized");
 }
 
 Sha256::~Sha256() = default;

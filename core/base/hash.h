@@ -36,10 +36,8 @@ class Hasher {
     data_.append(static_cast<const char*>(data), size);
   }
   template <class T>
-    requires std::has_unique_object_representations_v<T>
-  void value(const T& v) {
-    bytes(&v, sizeof v);
-  }
+  requires std::has_unique_object_representations_v<T>
+  void value(const T& v) { bytes(&v, sizeof v); }
   Hash128 finish() const { return hash128(data_.data(), data_.size()); }
 
  private:

@@ -15,9 +15,9 @@ namespace lockstep {
 class Log {
  public:
   struct Options {
-    bool console = true;    ///< write to standard output
-    std::string file;       ///< append to this file as well; empty for none
-    int debug = 0;          ///< highest debug level that is written
+    bool console = true;  ///< write to standard output
+    std::string file;     ///< append to this file as well; empty for none
+    int debug = 0;        ///< highest debug level that is written
   };
   explicit Log(const Options& options);
   ~Log();

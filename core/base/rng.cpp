@@ -38,7 +38,8 @@ void random_bits(const RngKey& key, std::uint64_t first, std::span<std::uint32_t
   while (i < out.size()) {
     const std::uint64_t position = first + i;
     const auto words = block(key, position / 4);
-    for (std::size_t lane = position % 4; lane < 4 && i < out.size(); ++lane) out[i++] = words[lane];
+    for (std::size_t lane = position % 4; lane < 4 && i < out.size(); ++lane)
+      out[i++] = words[lane];
   }
 }
 
@@ -53,8 +54,8 @@ void random_normal(const RngKey& key, std::uint64_t first, std::span<float> out)
     // (bits + 1) / 2^32 lies in (0, 1], so that the logarithm is finite.
     const double u1 = (static_cast<double>(words[position % 4]) + 1.0) * 0x1.0p-32;
     const double u2 = static_cast<double>(words[position % 4 + 1]) * 0x1.0p-32;
-    out[i] = static_cast<float>(std::sqrt(-2.0 * std::log(u1)) *
-                                std::cos(2.0 * std::numbers::pi * u2));
+    out[i] =
+        static_cast<float>(std::sqrt(-2.0 * std::log(u1)) * std::cos(2.0 * std::numbers::pi * u2));
   }
 }
 

@@ -7,10 +7,10 @@
 namespace lockstep {
 
 struct Settings {
-  int debug = 0;               ///< LOCKSTEP_DEBUG: 0..5, see log.h
-  int world_rank = 0;          ///< OMPI_COMM_WORLD_RANK; known before MPI is up
-  int world_size = 1;          ///< OMPI_COMM_WORLD_SIZE
-  bool under_launcher = false; ///< started by mpirun
+  int debug = 0;                ///< LOCKSTEP_DEBUG: 0..5, see log.h
+  int world_rank = 0;           ///< OMPI_COMM_WORLD_RANK; known before MPI is up
+  int world_size = 1;           ///< OMPI_COMM_WORLD_SIZE
+  bool under_launcher = false;  ///< started by mpirun
 };
 
 /// Error kUsage if a variable does not parse.

@@ -59,7 +59,8 @@ std::string Shape::to_string(bool with_names) const {
 }
 
 bool operator==(const Shape& a, const Shape& b) {
-  return a.rank_ == b.rank_ && std::equal(a.dims_.begin(), a.dims_.begin() + a.rank_, b.dims_.begin());
+  return a.rank_ == b.rank_ &&
+         std::equal(a.dims_.begin(), a.dims_.begin() + a.rank_, b.dims_.begin());
 }
 
 int Shape::index(int i) const {

@@ -1,5 +1,6 @@
 // Shapes. A dimension is a type of its own: static today, carrying a name for messages; a bound for
-// dynamic sizes can join it. Names are labels, not structure: they take no part in equality or hash.
+// dynamic sizes can join it. Names are labels, not structure: they take no part in equality or
+// hash.
 #pragma once
 
 #include <array>

@@ -36,9 +36,9 @@ struct Span {
   SpanCategory category;
   std::int64_t begin_ns;
   std::int64_t end_ns;
-  std::int64_t step;            ///< -1 outside of steps
-  std::uint64_t correlation;    ///< 0 for none
-  std::uint64_t thread;         ///< an id stable for the thread's life
+  std::int64_t step;          ///< -1 outside of steps
+  std::uint64_t correlation;  ///< 0 for none
+  std::uint64_t thread;       ///< an id stable for the thread's life
 };
 
 /// Receives finished spans from any thread and hands each to the metrics and the listeners.

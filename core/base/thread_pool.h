@@ -14,8 +14,8 @@ namespace lockstep {
 
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the caller; threads - 1 workers are started, each with denormals flushed.
-  /// `on_start` runs first on every worker.
+  /// `threads` >= 1 counts the caller; threads - 1 workers are started, each with denormals
+  /// flushed. `on_start` runs first on every worker.
   explicit ThreadPool(int threads, std::function<void()> on_start = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

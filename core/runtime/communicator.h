@@ -18,7 +18,7 @@
 namespace lockstep {
 
 enum class CollectiveKind : std::uint8_t {
-  kAllReduce,      ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place
+  kAllReduce,  ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place
   kReduceScatter,  ///< data[size * count]: slice `rank` becomes its sum; the other slices are spent
   kAllGather,      ///< data[size * count]: slice r is rank r's input; all slices are filled
   kBroadcast,      ///< data[count]: root's bytes everywhere
@@ -30,12 +30,12 @@ struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::byte* data = nullptr;  ///< kept alive by the caller until the event is marked
   DType dtype = DType::kF32;
-  std::int64_t count = 0;     ///< elements; see CollectiveKind
-  int root = 0;               ///< kBroadcast only
-  std::int64_t step = -1;     ///< training step, -1 outside; for messages and the header
-  int bucket = -1;            ///< gradient bucket, -1 for none
-  Hash128 signature;          ///< hash of the ordered list of collectives this one belongs to
-  EventPtr ready;             ///< the data may be touched once this is set; null: at once
+  std::int64_t count = 0;  ///< elements; see CollectiveKind
+  int root = 0;            ///< kBroadcast only
+  std::int64_t step = -1;  ///< training step, -1 outside; for messages and the header
+  int bucket = -1;         ///< gradient bucket, -1 for none
+  Hash128 signature;       ///< hash of the ordered list of collectives this one belongs to
+  EventPtr ready;          ///< the data may be touched once this is set; null: at once
 };
 
 class Communicator {

@@ -1,0 +1,42 @@
+# One target per folder. Sources are globbed: a new file needs no edit here.
+
+add_library(lockstep_flags INTERFACE)
+target_include_directories(lockstep_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# -ffp-contract=off: whether a multiply-add is fused must be written, not left to the optimizer, or
+# vector bodies and tails could round differently. -Werror=switch: switches over ops and dtypes are
+# exhaustive and have no default.
+target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-contract=off)
+if(LOCKSTEP_WERROR)
+  target_compile_options(lockstep_flags INTERFACE -Werror)
+endif()
+
+# lockstep_library(<name> [DEPS <public targets>] [FOREIGN <private foreign targets>])
+# builds lockstep_<name> from this folder's and its subfolders' sources.
+function(lockstep_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS;FOREIGN" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(lockstep_${name} STATIC ${sources})
+  target_link_libraries(lockstep_${name} PUBLIC lockstep_flags fmt::fmt)
+  foreach(dep ${ARG_DEPS})
+    target_link_libraries(lockstep_${name} PUBLIC lockstep_${dep})
+  endforeach()
+  target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
+endfunction()
+
+# lockstep_test(<name> [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's *_test.cpp files.
+function(lockstep_test name)
+  cmake_parse_arguments(ARG "" "" "DEPS;FOREIGN" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${name} ${sources})
+  foreach(dep ${ARG_DEPS})
+    target_link_libraries(test_${name} PRIVATE lockstep_${dep})
+  endforeach()
+  target_link_libraries(test_${name} PRIVATE ${ARG_FOREIGN} rapidcheck GTest::gmock GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()

@@ -1,0 +1,163 @@
+// The resolved configuration of a run, as plain structs: one per section of the YAML file. Who
+// needs a parameter takes `const Config&` (or just its section). Defaults, ranges and documentation
+// of every key are in schema.cpp; `lockstep config schema` prints them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/config/enums.h"
+
+namespace lockstep {
+
+/// Samples begin <= i < end.
+struct IndexRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  friend bool operator==(const IndexRange&, const IndexRange&) = default;
+};
+
+struct RunConfig {
+  std::string dir = "runs";
+  std::string name;  ///< as loaded never empty: the config file's name without extension
+  std::int64_t seed = 1337;
+};
+
+struct ModelConfig {
+  ModelName name = ModelName::kGpt2;
+  std::int64_t n_layer = 12;
+  std::int64_t n_head = 12;
+  std::int64_t n_embd = 768;
+  std::int64_t block_size = 1024;  ///< positions; the longest sequence the model takes
+  std::int64_t vocab_size = 0;     ///< 0: the tokenizer's
+  double dropout = 0.0;
+  std::vector<std::int64_t> hidden_sizes = {512, 512};  ///< mlp
+  std::int64_t input_size = 784;                        ///< mlp
+  std::int64_t n_classes = 10;                          ///< mlp, lenet
+};
+
+struct TokenizerConfig {
+  TokenizerType type = TokenizerType::kNone;
+  std::string vocab;   ///< gpt2: vocab.json
+  std::string merges;  ///< gpt2: merges.txt
+};
+
+struct DataConfig {
+  DataType type = DataType::kText;
+  std::vector<std::string> path;  ///< files read one after the other
+  std::vector<std::string> labels;
+  std::vector<std::string> val_path;
+  std::vector<std::string> val_labels;
+  double val_fraction = 0.1;  ///< the tail of `path` to validate on when val_path is empty
+  std::optional<IndexRange> train_range;  ///< nothing: all samples of path
+  std::optional<IndexRange> val_range;    ///< of val_path, or of path when that is empty
+  std::int64_t sequence_length = 0;       ///< T; 0: model.block_size
+  std::int64_t stride = 0;                ///< tokens between sample starts; 0: T
+  std::int64_t num_samples = 1024;        ///< synthetic
+  double normalize_mean = 0.0;            ///< pixels in [0, 1] become (x - mean) / std
+  double normalize_std = 1.0;
+  bool shuffle = true;
+  std::int64_t loader_workers = 1;
+  std::int64_t loader_prefetch_size = 8;
+  std::int64_t device_prefetch_size = 2;
+  std::int64_t host_to_device_transfer_threads = 1;
+};
+
+struct TrainingConfig {
+  std::int64_t max_steps = -1;   ///< -1: no limit; 0: initialize, save step 0 and exit
+  std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
+  std::int64_t global_batch_size = 0;
+  std::int64_t micro_batch_size = 0;  ///< samples in one logical shard
+  Precision precision = Precision::kFp32;
+  double gradient_clip_norm = 0.0;  ///< 0: no clipping
+  OnNonfinite on_nonfinite = OnNonfinite::kStop;
+  bool deterministic = true;
+};
+
+struct OptimizerConfig {
+  OptimizerName name = OptimizerName::kAdamW;
+  double learning_rate = 1e-3;
+  std::array<double, 2> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  double momentum = 0.0;
+};
+
+struct SchedulerConfig {
+  SchedulerName name = SchedulerName::kConstant;
+  std::int64_t warmup_steps = 0;
+  double min_lr = 0.0;
+  std::int64_t decay_steps = 0;  ///< 0: the run's number of steps
+};
+
+struct EvalConfig {
+  std::int64_t interval = 0;     ///< steps; 0: no evaluation
+  std::int64_t max_batches = 0;  ///< 0: the whole validation set
+  std::int64_t batch_size = 0;   ///< samples; 0: training.micro_batch_size
+};
+
+struct EarlyStoppingConfig {
+  std::int64_t patience = 0;  ///< evaluations without improvement; 0: off
+  EvalMetric metric = EvalMetric::kLoss;
+  double min_delta = 0.0;
+};
+
+struct CheckpointConfig {
+  std::string resume = "none";     ///< "none", "auto", or the path of a checkpoint
+  std::int64_t save_interval = 0;  ///< steps; 0: at the end only
+  std::int64_t keep_last = 3;
+  bool keep_best = false;  ///< by early_stopping.metric
+};
+
+struct DistributedConfig {
+  double bucket_mb = 25.0;
+  double first_bucket_mb = 1.0;
+  bool overlap = true;
+  double stall_warn_s = 30.0;
+  double stall_abort_s = 300.0;
+};
+
+struct DeviceConfig {
+  double memory_gb = 4.0;
+  std::int64_t threads = 1;
+  std::int64_t queue_depth = 2;
+};
+
+struct LoggingConfig {
+  std::int64_t interval = 10;  ///< steps
+};
+
+struct ProfileConfig {
+  bool metrics_report = false;  ///< print Metrics::report() when the run ends
+};
+
+struct SampleConfig {
+  std::string prompt;
+  std::int64_t max_new_tokens = 200;
+  double temperature = 1.0;  ///< 0: the likeliest token
+  std::int64_t top_k = 0;    ///< 0: all tokens
+  std::int64_t seed = 1337;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  TokenizerConfig tokenizer;
+  DataConfig data;
+  TrainingConfig training;
+  OptimizerConfig optimizer;
+  SchedulerConfig scheduler;
+  EvalConfig eval;
+  EarlyStoppingConfig early_stopping;
+  CheckpointConfig checkpoint;
+  DistributedConfig distributed;
+  DeviceConfig device;
+  LoggingConfig logging;
+  ProfileConfig profile;
+  SampleConfig sample;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,131 @@
+#include "core/ir/graph.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/base/error.h"
+#include "core/ir/infer.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 4> kInputKinds = {"parameter", "state", "batch", "scalar"};
+
+}  // namespace
+
+std::string Type::to_string() const {
+  return std::string(lockstep::name_of(dtype)) + shape.to_string();
+}
+
+std::string Origin::to_string() const {
+  std::string out = file.empty() ? "?" : fmt::format("{}:{}", file, line);
+  if (!scope.empty()) out += fmt::format(" ({})", scope);
+  return out;
+}
+
+std::string_view name_of(InputKind kind) {
+  return kInputKinds[static_cast<std::size_t>(kind)];
+}
+
+std::optional<InputKind> parse_input_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kInputKinds.size(); ++i)
+    if (kInputKinds[i] == name) return static_cast<InputKind>(i);
+  return std::nullopt;
+}
+
+std::string_view StringPool::intern(std::string_view text) {
+  const auto found = index_.find(text);
+  if (found != index_.end()) return *found;
+  storage_.emplace_back(text);
+  return *index_.insert(storage_.back()).first;
+}
+
+ValueId Graph::append(Node node) {
+  const ValueId id = size();
+  if (node.op == Op::kInput) inputs.push_back(id);
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+ValueId Graph::add(Op op, std::vector<ValueId> operands, Attrs attrs, Origin origin) {
+  std::vector<Type> types;
+  types.reserve(operands.size());
+  for (const ValueId operand : operands) types.push_back((*this)[operand].type);
+  Node node;
+  node.op = op;
+  node.type = infer_type(op, types, attrs);
+  node.operands = std::move(operands);
+  node.attrs = std::move(attrs);
+  node.origin = origin;
+  return append(std::move(node));
+}
+
+ValueId Graph::add_input(Type type, InputKind kind, std::string_view name, Origin origin) {
+  Node node;
+  node.op = Op::kInput;
+  node.type = type;
+  node.input_kind = kind;
+  node.name = strings->intern(name);
+  node.origin = origin;
+  return append(std::move(node));
+}
+
+ValueId Graph::add_constant(HostTensor literal, Origin origin) {
+  Node node;
+  node.op = Op::kConstant;
+  node.type = {literal.dtype(), literal.shape()};
+  node.literal = std::move(literal);
+  node.origin = origin;
+  return append(std::move(node));
+}
+
+std::vector<int> count_users(const Graph& graph) {
+  std::vector<int> users(graph.nodes.size(), 0);
+  for (const Node& node : graph.nodes)
+    for (const ValueId operand : node.operands) ++users[static_cast<std::size_t>(operand)];
+  for (const ValueId output : graph.outputs) ++users[static_cast<std::size_t>(output)];
+  return users;
+}
+
+std::vector<bool> find_reachable(const Graph& graph) {
+  std::vector<bool> reachable(graph.nodes.size(), false);
+  for (const ValueId output : graph.outputs) reachable[static_cast<std::size_t>(output)] = true;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    if (!reachable[i]) continue;
+    for (const ValueId operand : graph.nodes[i].operands)
+      reachable[static_cast<std::size_t>(operand)] = true;
+  }
+  return reachable;
+}
+
+Graph keep_only(const Graph& graph, const std::vector<bool>& keep, std::vector<ValueId>* remap) {
+  Graph out;
+  out.strings = graph.strings;
+  std::vector<ValueId> new_id(graph.nodes.size(), kNoValue);
+  std::vector<std::int32_t> new_input(graph.inputs.size(), -1);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!keep[i]) continue;
+    Node node = graph.nodes[i];
+    for (ValueId& operand : node.operands) operand = new_id[static_cast<std::size_t>(operand)];
+    // Inputs keep their parameter order below, whatever their place among the nodes.
+    new_id[i] = out.size();
+    out.nodes.push_back(std::move(node));
+  }
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ValueId id = new_id[static_cast<std::size_t>(graph.inputs[i])];
+    if (id == kNoValue) continue;
+    new_input[i] = static_cast<std::int32_t>(out.inputs.size());
+    out.inputs.push_back(id);
+  }
+  for (const ValueId output : graph.outputs)
+    out.outputs.push_back(new_id[static_cast<std::size_t>(output)]);
+  for (const Update& update : graph.updates) {
+    const std::int32_t input = new_input[static_cast<std::size_t>(update.input)];
+    if (input >= 0) out.updates.push_back({update.output, input});
+  }
+  if (remap != nullptr) *remap = std::move(new_id);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,117 @@
+// A graph: nodes in an order in which every operand comes before its users. Values are named by
+// their position. A pass takes a graph and returns a new one; nobody edits a node in place.
+//
+// Structure is ops, dtypes, shapes, operands, attributes, literals, input kinds, outputs and
+// updates. Names and origins are labels: they explain, and take no part in hash or equality.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+#include "core/ir/attrs.h"
+#include "core/ir/op.h"
+
+namespace lockstep {
+
+struct Graph;
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+/// dtype and shape; prints as "f32[8,64]".
+struct Type {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::int64_t elements() const { return shape.elements(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(dtype); }
+  std::string to_string() const;
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+/// Where a node comes from: the user's source line and the module path ("h.3.attn"). The views are
+/// static or owned by the graph's StringPool.
+struct Origin {
+  std::string_view file;
+  std::uint32_t line = 0;
+  std::string_view scope;
+  std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
+};
+
+/// What an input stands for. Structure: a sharded input makes its users part of the shard program.
+enum class InputKind : std::uint8_t {
+  kParameter,  ///< trained; gradients exist
+  kState,      ///< optimizer slots, running statistics, anything kept on the device between steps
+  kBatch,      ///< one value per logical shard: batch tensors and the shard index
+  kScalar,     ///< a host number given at each execution: learning rate, step, seed
+};
+std::string_view name_of(InputKind kind);
+std::optional<InputKind> parse_input_kind(std::string_view name);
+
+struct Node {
+  Op op = Op::kInput;
+  Type type;
+  std::vector<ValueId> operands;
+  Attrs attrs;
+  HostTensor literal;                        ///< kConstant only
+  std::shared_ptr<const Graph> body;         ///< kCall, kFusion only
+  InputKind input_kind = InputKind::kState;  ///< kInput only
+  std::string_view name;                     ///< kInput: "batch.tokens", "wte.weight"; a label
+  Origin origin;
+};
+
+/// Owns strings for as long as any graph that refers to them lives. Not thread-safe.
+class StringPool {
+ public:
+  std::string_view intern(std::string_view text);
+
+ private:
+  std::deque<std::string> storage_;
+  std::unordered_set<std::string_view> index_;
+};
+
+/// "Output number `output` is the next value of input number `input`": the planner may give it the
+/// input's memory.
+struct Update {
+  std::int32_t output = 0;
+  std::int32_t input = 0;
+  friend bool operator==(const Update&, const Update&) = default;
+};
+
+struct Graph {
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;   ///< the kInput nodes in parameter order
+  std::vector<ValueId> outputs;  ///< may repeat a value, may be an input
+  std::vector<Update> updates;
+  std::shared_ptr<StringPool> strings = std::make_shared<StringPool>();
+
+  const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id)]; }
+  ValueId size() const { return static_cast<ValueId>(nodes.size()); }
+
+  /// Appends a node as it is, type included; an input is appended to `inputs` too.
+  ValueId append(Node node);
+  /// Appends an op whose type is inferred (infer.h). Error kUsage if the operands do not fit.
+  ValueId add(Op op, std::vector<ValueId> operands, Attrs attrs = {}, Origin origin = {});
+  ValueId add_input(Type type, InputKind kind, std::string_view name, Origin origin = {});
+  ValueId add_constant(HostTensor literal, Origin origin = {});
+};
+
+/// Number of users of each value, outputs counted as users.
+std::vector<int> count_users(const Graph& graph);
+
+/// True for every value that an output depends on.
+std::vector<bool> find_reachable(const Graph& graph);
+
+/// A graph of the marked values in their order, renumbered; inputs that are not marked are dropped.
+/// All operands and outputs of marked values must be marked. `remap`, if given, receives the new
+/// number of every old value (kNoValue for dropped ones).
+Graph keep_only(const Graph& graph, const std::vector<bool>& keep,
+                std::vector<ValueId>* remap = nullptr);
+
+}  // namespace lockstep

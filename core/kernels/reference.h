@@ -1,0 +1,27 @@
+// The oracle: every op as naive loops, written for obviousness. Floating-point values are computed
+// in f64 and rounded to the node's dtype after every node, so that running a graph in f64 gives the
+// exact-as-possible answer and running it in f32 gives what correctly rounded ops would.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// Outputs of `graph` for `inputs` (one per Graph::inputs, types checked). Collectives see one
+/// rank.
+std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs);
+
+/// The same for several ranks at once: inputs[r] are rank r's, result[r] its outputs.
+std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
+    const Graph& graph, std::span<const std::vector<HostTensor>> inputs);
+
+/// One node on given operand values.
+HostTensor evaluate_reference_node(const Node& node, std::span<const HostTensor> operands);
+
+/// The graph with every f32, bf16 and f16 type, literal and `to` replaced by f64: for oracles.
+Graph to_f64(const Graph& graph);
+
+}  // namespace lockstep

@@ -1,0 +1,215 @@
+#include "core/ir/infer_window.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/ir/infer.h"
+
+namespace lockstep {
+namespace {
+
+using Operands = std::span<const Type>;
+
+template <class... Args>
+void check(bool ok, Op op, Operands in, fmt::format_string<Args...> expected, Args&&... args) {
+  if (ok) return;
+  raise(ErrorKind::kUsage, "{}: {}", describe_application(op, in),
+        fmt::format(expected, std::forward<Args>(args)...));
+}
+
+bool contains(const Attrs::Ints& list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+void check_dot_dims(Operands in, const Attrs::Ints& batch, const Attrs::Ints& contract,
+                    const Shape& shape, std::string_view side) {
+  Attrs::Ints all = batch;
+  all.insert(all.end(), contract.begin(), contract.end());
+  std::sort(all.begin(), all.end());
+  check(std::adjacent_find(all.begin(), all.end()) == all.end(), Op::kDotGeneral, in,
+        "a {} dimension is named twice", side);
+  for (const std::int64_t d : all)
+    check(d >= 0 && d < shape.rank(), Op::kDotGeneral, in, "{} dimension {} is out of range", side,
+          d);
+}
+
+/// Spatial attributes shared by convolutions and pooling; lengths and signs checked.
+struct Window {
+  Attrs::Ints window, stride, padding, dilation;
+};
+
+Window window_attrs(Op op, Operands in, const Attrs& attrs, Attrs::Ints window, bool dilated) {
+  Window w{std::move(window), attrs.ints(Attr::kStride), attrs.ints(Attr::kPadding),
+           dilated ? attrs.ints(Attr::kDilation) : Attrs::Ints{1, 1}};
+  check(w.window.size() == 2 && w.stride.size() == 2 && w.padding.size() == 4 &&
+            w.dilation.size() == 2,
+        op, in, "window, stride and dilation need 2 entries, padding 4");
+  for (std::size_t i = 0; i < 2; ++i)
+    check(w.window[i] >= 1 && w.stride[i] >= 1 && w.dilation[i] >= 1, op, in,
+          "window, stride and dilation must be positive");
+  for (const std::int64_t p : w.padding) check(p >= 0, op, in, "padding must not be negative");
+  return w;
+}
+
+Shape spatial_output(Op op, Operands in, const Window& w, const Shape& x, Dim channels) {
+  Shape y{x.dim(0), channels};
+  for (int i = 0; i < 2; ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const std::int64_t size = window_output_size(
+        x[2 + i], w.window[k], w.stride[k], w.padding[2 * k] + w.padding[2 * k + 1], w.dilation[k]);
+    check(size > 0, op, in, "the window {}x{} does not fit the image {}x{}", w.window[0],
+          w.window[1], x[2], x[3]);
+    y.push_back(size);
+  }
+  return y;
+}
+
+void check_image(Op op, Operands in, const Shape& x, const char* what) {
+  check(x.rank() == 4, op, in, "{} must have the 4 dimensions [N,C,H,W]", what);
+}
+
+/// The shape of y for a convolution of x with w.
+Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& x, const Shape& w) {
+  check_image(op, in, x, "the image");
+  check(w.rank() == 4, op, in, "the weight must have the 4 dimensions [O,C/groups,KH,KW]");
+  const std::int64_t groups = attrs.integer(Attr::kGroups);
+  check(groups >= 1 && x[1] == w[1] * groups && w[0] % groups == 0, op, in,
+        "{} channels, weight {} and {} groups do not fit", x[1], w.to_string(), groups);
+  return spatial_output(op, in, window_attrs(op, in, attrs, {w[2], w[3]}, true), x, w.dim(0));
+}
+
+Type infer_convolution(Op op, Operands in, const Attrs& attrs) {
+  check(in[0].dtype == in[1].dtype && is_float(in[0].dtype), op, in,
+        "operands must be floats of one dtype");
+  if (op == Op::kConvolution)
+    return {in[0].dtype, convolution_shape(op, in, attrs, in[0].shape, in[1].shape)};
+  const Shape wanted(attrs.ints(Attr::kShape));
+  const bool grad_input = op == Op::kConvolutionGradInput;
+  const Shape& dy = grad_input ? in[0].shape : in[1].shape;
+  const Shape y = grad_input ? convolution_shape(op, in, attrs, wanted, in[1].shape)
+                             : convolution_shape(op, in, attrs, in[0].shape, wanted);
+  check(y == dy, op, in, "the output gradient must have the shape {}", y.to_string());
+  return {in[0].dtype, wanted};
+}
+
+Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& x) {
+  check_image(op, in, x, "the operand");
+  const Window w = window_attrs(op, in, attrs, attrs.ints(Attr::kWindow), false);
+  for (std::size_t i = 0; i < 4; ++i)
+    check(w.padding[i] < w.window[i / 2], op, in, "padding must be smaller than the window");
+  return spatial_output(op, in, w, x, x.dim(1));
+}
+
+Type infer_pool(Op op, Operands in, const Attrs& attrs) {
+  check(is_float(in[0].dtype), op, in, "operands must be floats");
+  if (op == Op::kMaxPool || op == Op::kAvgPool)
+    return {in[0].dtype, pool_shape(op, in, attrs, in[0].shape)};
+  const Shape x = op == Op::kMaxPoolGrad ? in[0].shape : Shape(attrs.ints(Attr::kShape));
+  const Shape y = pool_shape(op, in, attrs, x);
+  check(in.back().shape == y && in.back().dtype == in[0].dtype, op, in,
+        "the output gradient must be {}{}", name_of(in[0].dtype), y.to_string());
+  return {in[0].dtype, x};
+}
+
+Type infer_attention(Op op, Operands in, const Attrs& attrs) {
+  const std::size_t base = op == Op::kAttention ? 3 : 5;
+  const bool masked = attrs.flag(Attr::kMasked);
+  const double dropout = attrs.real(Attr::kDropout);
+  check(dropout >= 0 && dropout < 1, op, in, "dropout {} must be in [0, 1)", dropout);
+  const std::size_t count = base + (masked ? 1 : 0) + (dropout > 0 ? 3 : 0);
+  check(in.size() == count, op, in, "masked={} and dropout={} take {} operands", masked, dropout,
+        count);
+  const Shape& q = in[0].shape;
+  const Shape& k = in[1].shape;
+  check(q.rank() == 4 && k.rank() == 4, op, in, "q, k and v must have the 4 dimensions [B,T,H,D]");
+  check(in[1].shape == in[2].shape, op, in, "k and v must have one shape");
+  check(q[0] == k[0] && q[2] == k[2] && q[3] == k[3], op, in, "q and k must agree in B, H and D");
+  for (std::size_t i = 0; i < base; ++i)
+    check(in[i].dtype == in[0].dtype && is_float(in[i].dtype), op, in,
+          "q, k, v and gradients must be floats of one dtype");
+  for (std::size_t i = 3; i < base; ++i)
+    check(in[i].shape == q, op, in, "out and its gradient must have the shape of q");
+  if (masked)
+    check(in[base] == Type{DType::kBool, Shape{k[0], k[1]}}, op, in, "key_mask must be bool[{},{}]",
+          k[0], k[1]);
+  for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
+    check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
+  if (op == Op::kAttention) return in[0];
+  return {in[0].dtype, Shape{q.elements() + 2 * k.elements()}};
+}
+
+}  // namespace
+
+std::int64_t window_output_size(std::int64_t size, std::int64_t window, std::int64_t stride,
+                                std::int64_t padding, std::int64_t dilation) {
+  const std::int64_t free = size + padding - dilation * (window - 1) - 1;
+  return free < 0 ? 0 : free / stride + 1;
+}
+
+DotDims dot_dims(const Type& lhs, const Type& rhs, const Attrs& attrs) {
+  const Type operands[2] = {lhs, rhs};
+  const auto& lb = attrs.ints(Attr::kLhsBatch);
+  const auto& rb = attrs.ints(Attr::kRhsBatch);
+  const auto& lc = attrs.ints(Attr::kLhsContract);
+  const auto& rc = attrs.ints(Attr::kRhsContract);
+  check_dot_dims(operands, lb, lc, lhs.shape, "left");
+  check_dot_dims(operands, rb, rc, rhs.shape, "right");
+  check(lb.size() == rb.size() && lc.size() == rc.size(), Op::kDotGeneral, operands,
+        "both sides need as many batch and contracting dimensions");
+  DotDims out;
+  for (std::size_t i = 0; i < lb.size(); ++i) {
+    const std::int64_t size = lhs.shape[static_cast<int>(lb[i])];
+    check(size == rhs.shape[static_cast<int>(rb[i])], Op::kDotGeneral, operands,
+          "batch dimensions {} and {} differ: {} and {}", lb[i], rb[i], size,
+          rhs.shape[static_cast<int>(rb[i])]);
+    out.batch *= size;
+  }
+  for (std::size_t i = 0; i < lc.size(); ++i) {
+    const std::int64_t size = lhs.shape[static_cast<int>(lc[i])];
+    check(size == rhs.shape[static_cast<int>(rc[i])], Op::kDotGeneral, operands,
+          "contracting dimensions {} and {} differ: {} and {}", lc[i], rc[i], size,
+          rhs.shape[static_cast<int>(rc[i])]);
+    out.k *= size;
+  }
+  for (int i = 0; i < lhs.shape.rank(); ++i) {
+    if (contains(lb, i) || contains(lc, i)) continue;
+    out.lhs_free.push_back(i);
+    out.m *= lhs.shape[i];
+  }
+  for (int i = 0; i < rhs.shape.rank(); ++i) {
+    if (contains(rb, i) || contains(rc, i)) continue;
+    out.rhs_free.push_back(i);
+    out.n *= rhs.shape[i];
+  }
+  return out;
+}
+
+Type infer_window_or_contraction(Op op, std::span<const Type> in, const Attrs& attrs) {
+  switch (op) {
+    case Op::kDotGeneral: {
+      check(in[0].dtype == in[1].dtype, op, in, "operands must have one dtype (use convert)");
+      check(in[0].dtype != DType::kBool, op, in, "operands must be numbers");
+      const DotDims dims = dot_dims(in[0], in[1], attrs);
+      Shape result;
+      for (const std::int64_t d : attrs.ints(Attr::kLhsBatch))
+        result.push_back(in[0].shape.dim(static_cast<int>(d)));
+      for (const int d : dims.lhs_free) result.push_back(in[0].shape.dim(d));
+      for (const int d : dims.rhs_free) result.push_back(in[1].shape.dim(d));
+      return {attrs.has(Attr::kTo) ? attrs.dtype() : in[0].dtype, result};
+    }
+    case Op::kConvolution:
+    case Op::kConvolutionGradInput:
+    case Op::kConvolutionGradWeight: return infer_convolution(op, in, attrs);
+    case Op::kMaxPool:
+    case Op::kMaxPoolGrad:
+    case Op::kAvgPool:
+    case Op::kAvgPoolGrad: return infer_pool(op, in, attrs);
+    case Op::kAttention:
+    case Op::kAttentionGrad: return infer_attention(op, in, attrs);
+    default:
+      LS_CHECK(false, "{} is no window and no contraction", name_of(op));
+      __builtin_unreachable();
+  }
+}
+
+}  // namespace lockstep

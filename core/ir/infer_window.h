@@ -1,0 +1,22 @@
+// Result types of contractions (dot_general, convolution, attention) and windows (pooling); the
+// other half of infer.h.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// "dot_general(f32[8,64], f32[32,8])", the head of every type error.
+std::string describe_application(Op op, std::span<const Type> operands);
+
+Type infer_window_or_contraction(Op op, std::span<const Type> operands, const Attrs& attrs);
+
+/// Output size of one spatial dimension: floor((size + padding - dilation * (window - 1) - 1) /
+/// stride) + 1, or 0 if the window does not fit.
+std::int64_t window_output_size(std::int64_t size, std::int64_t window, std::int64_t stride,
+                                std::int64_t padding, std::int64_t dilation);
+
+}  // namespace lockstep

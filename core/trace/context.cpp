@@ -1,0 +1,195 @@
+#include "core/trace/context.h"
+
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/rng.h"
+#include "core/ir/infer.h"
+
+namespace lockstep {
+
+std::string_view name_of(SyncReason reason) {
+  constexpr std::array<std::string_view, 5> kNames = {"mark_step", "step end", "value read",
+                                                      "evaluation", "checkpoint"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+void CutTrace::bind(std::span<const TensorValuePtr> values) const {
+  LS_CHECK(values.size() == outputs.size(), "{} values for {} outputs", values.size(),
+           outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i]->value = values[i];
+}
+
+TraceContext::TraceContext() : strings_(std::make_shared<StringPool>()) {
+  graph_.strings = strings_;
+}
+
+TraceContext::~TraceContext() {
+  // Tensors that outlive their context can no longer be used, but may be destroyed.
+  for (TensorState* state = first_; state != nullptr; state = state->next) state->context = nullptr;
+}
+
+Tensor TraceContext::tensor(TensorValuePtr value, InputKind kind, std::string_view name) {
+  auto state = std::make_shared<TensorState>(*this, value->type());
+  state->value = std::move(value);
+  state->input_kind = kind;
+  state->name = strings_->intern(name);
+  return Tensor(std::move(state));
+}
+
+Tensor TraceContext::scalar(double value, DType dtype, std::string_view name) {
+  const HostTensor literal = from_doubles(dtype, Shape{}, std::span(&value, 1));
+  return tensor(std::make_shared<HostScalar>(literal), InputKind::kScalar, name);
+}
+
+Tensor TraceContext::constant(HostTensor literal, std::source_location where) {
+  return handle_for(graph_.add_constant(std::move(literal), origin_at(where)));
+}
+
+Tensor TraceContext::constant(double value, DType dtype, std::source_location where) {
+  return constant(from_doubles(dtype, Shape{}, std::span(&value, 1)), where);
+}
+
+Tensor TraceContext::record(Op op, std::span<const Tensor> operands, Attrs attrs,
+                            const std::source_location& where) {
+  std::vector<ValueId> ids;
+  ids.reserve(operands.size());
+  for (const Tensor& operand : operands) ids.push_back(node_of(operand));
+  const Origin origin = origin_at(where);
+  try {
+    return handle_for(graph_.add(op, std::move(ids), std::move(attrs), origin));
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("{}: {}", origin.to_string(), e.what()));
+  }
+}
+
+Tensor TraceContext::record_call(std::shared_ptr<const Graph> body,
+                                 std::span<const Tensor> operands,
+                                 const std::source_location& where) {
+  Node node;
+  node.op = Op::kCall;
+  node.origin = origin_at(where);
+  LS_USER_CHECK(body->outputs.size() == 1, "{}: a called graph must have one output, not {}",
+                node.origin.to_string(), body->outputs.size());
+  LS_USER_CHECK(body->inputs.size() == operands.size(),
+                "{}: the called graph takes {} operands, but {} are given", node.origin.to_string(),
+                body->inputs.size(), operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Type& wanted = (*body)[body->inputs[i]].type;
+    LS_USER_CHECK(operands[i].type() == wanted, "{}: operand {} of the call is {}, not {}",
+                  node.origin.to_string(), i, operands[i].type().to_string(), wanted.to_string());
+    node.operands.push_back(node_of(operands[i]));
+  }
+  node.type = (*body)[body->outputs[0]].type;
+  node.body = std::move(body);
+  return handle_for(graph_.append(std::move(node)));
+}
+
+CutTrace TraceContext::cut() {
+  CutTrace out;
+  for (TensorState* state = first_; state != nullptr; state = state->next) {
+    if (state->value != nullptr || state->epoch != epoch_) continue;
+    out.outputs.push_back(state);
+    graph_.outputs.push_back(state->node);
+    if (state->assigned_from == kNoValue) continue;
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      if (graph_.inputs[i] == state->assigned_from)
+        graph_.updates.push_back(
+            {static_cast<std::int32_t>(out.outputs.size()) - 1, static_cast<std::int32_t>(i)});
+  }
+  const std::vector<bool> reachable = find_reachable(graph_);
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (reachable[static_cast<std::size_t>(graph_.inputs[i])])
+      out.inputs.push_back(std::move(input_values_[i]));
+  out.graph = keep_only(graph_, reachable);
+
+  graph_ = Graph{};
+  graph_.strings = strings_;
+  graph_.nodes.reserve(out.graph.nodes.size());
+  input_values_.clear();
+  input_nodes_.clear();
+  draws_.clear();
+  ++epoch_;
+  for (TensorState* state : out.outputs) state->assigned_from = kNoValue;
+  return out;
+}
+
+bool TraceContext::has_pending() const {
+  for (TensorState* state = first_; state != nullptr; state = state->next)
+    if (state->value == nullptr && state->epoch == epoch_) return true;
+  return false;
+}
+
+void TraceContext::sync(SyncReason reason) {
+  LS_USER_CHECK(sync_ != nullptr, "a pending tensor was read, but no engine runs this trace");
+  sync_(reason);
+}
+
+std::int64_t TraceContext::next_stream() {
+  return static_cast<std::int64_t>(rng_stream(scope_, draws_[scope_]++));
+}
+
+ValueId TraceContext::node_of(const Tensor& tensor) {
+  TensorState& state = tensor.state();
+  LS_USER_CHECK(state.context == this, "tensors of two trace contexts were mixed");
+  if (state.epoch == epoch_) return state.node;
+  LS_CHECK(state.value != nullptr, "a {} tensor has neither a node nor a value",
+           state.type.to_string());
+  // Handles that share a value share its input, but scalars never merge: each has its own value.
+  const auto [it, inserted] = input_nodes_.try_emplace(state.value.get(), graph_.size());
+  if (inserted) {
+    Origin origin;
+    origin.scope = state.name;
+    graph_.add_input(state.type, state.input_kind, state.name, origin);
+    input_values_.push_back(state.value);
+  }
+  state.node = it->second;
+  state.epoch = epoch_;
+  return state.node;
+}
+
+Tensor TraceContext::tensor_of(ValueId id) {
+  return handle_for(id);
+}
+
+const Origin* TraceContext::set_origin(const Origin* origin) {
+  return std::exchange(origin_, origin);
+}
+
+Origin TraceContext::origin_at(const std::source_location& where) const {
+  if (origin_ != nullptr) return *origin_;
+  const std::source_location& at = has_location_ ? location_ : where;
+  std::string_view file = at.file_name();
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
+    file.remove_prefix(slash + 1);
+  return {file, at.line(), scope_};
+}
+
+Tensor TraceContext::handle_for(ValueId id) {
+  auto state = std::make_shared<TensorState>(*this, graph_[id].type);
+  state->node = id;
+  state->epoch = epoch_;
+  return Tensor(std::move(state));
+}
+
+ModuleScope::ModuleScope(TraceContext& context, std::string_view name)
+    : context_(context), previous_scope_(context.scope_) {
+  context.scope_ = previous_scope_.empty()
+                       ? context.strings_->intern(name)
+                       : context.strings_->intern(fmt::format("{}.{}", previous_scope_, name));
+}
+
+ModuleScope::ModuleScope(TraceContext& context, std::string_view name,
+                         const std::source_location& where)
+    : ModuleScope(context, name) {
+  if (context.has_location_) return;
+  context.has_location_ = set_location_ = true;
+  context.location_ = where;
+}
+
+ModuleScope::~ModuleScope() {
+  context_.scope_ = previous_scope_;
+  if (set_location_) context_.has_location_ = false;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+// TraceContext: the graph being recorded, the live tensors that refer to it, and the names (source
+// line, module path, random stream) that new nodes get. Used by one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/trace/tensor.h"
+
+namespace lockstep {
+
+/// Why a trace was cut.
+enum class SyncReason : std::uint8_t {
+  kMarkStep,   ///< the user's mark_step
+  kStepEnd,    ///< the training loop's end of step
+  kValueRead,  ///< item() or to_host() of a pending tensor
+  kEvaluation,
+  kCheckpoint,
+};
+std::string_view name_of(SyncReason reason);
+
+/// A cut trace: the graph of all live tensors and what its inputs and outputs are bound to.
+struct CutTrace {
+  Graph graph;
+  std::vector<TensorValuePtr> inputs;  ///< one per Graph::inputs
+  /// One per Graph::outputs: the live tensors, ordered by creation. They are bound to their
+  /// placeholders by bind() before anything else is recorded.
+  std::vector<TensorState*> outputs;
+
+  /// Makes output i stand for values[i].
+  void bind(std::span<const TensorValuePtr> values) const;
+};
+
+class TraceContext {
+ public:
+  TraceContext();
+  ~TraceContext();
+  TraceContext(const TraceContext&) = delete;
+  TraceContext& operator=(const TraceContext&) = delete;
+
+  /// A tensor for a value that exists (parameters, state, batches).
+  Tensor tensor(TensorValuePtr value, InputKind kind, std::string_view name);
+
+  /// An input of one number: changing it between steps never recompiles, and two equal scalars
+  /// never merge.
+  Tensor scalar(double value, DType dtype, std::string_view name);
+
+  /// Structure: a different constant is a different graph.
+  Tensor constant(HostTensor literal, std::source_location where = std::source_location::current());
+  Tensor constant(double value, DType dtype,
+                  std::source_location where = std::source_location::current());
+
+  /// Records op(operands){attrs}. Error kUsage if the operands do not fit, naming line and scope.
+  Tensor record(Op op, std::span<const Tensor> operands, Attrs attrs,
+                const std::source_location& where);
+  /// Records a call of `body` (one output), whose inputs are the operands in order.
+  Tensor record_call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands,
+                     const std::source_location& where);
+  Tensor record(Op op, std::initializer_list<Tensor> operands, Attrs attrs,
+                const std::source_location& where) {
+    return record(op, std::span(operands.begin(), operands.size()), std::move(attrs), where);
+  }
+
+  /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
+  CutTrace cut();
+  bool has_pending() const;  ///< whether a live tensor is still a recipe
+
+  /// Who cuts and runs when a pending value is read. Without one, reading is an error.
+  void set_sync_handler(std::function<void(SyncReason)> handler) { sync_ = std::move(handler); }
+  void sync(SyncReason reason);
+
+  /// The id of the random stream of the next draw here: module path and ordinal within it.
+  std::int64_t next_stream();
+  std::string_view scope() const { return scope_; }
+
+  // For gradients and other graph-to-graph code.
+  const Graph& pending() const { return graph_; }
+  ValueId node_of(const Tensor& tensor);  ///< in the pending graph; adds an input if needed
+  Tensor tensor_of(ValueId id);           ///< a handle to a pending node
+  /// New nodes take this origin instead of their call's; null ends it. Returns the previous one.
+  const Origin* set_origin(const Origin* origin);
+
+ private:
+  friend struct TensorState;
+  friend class ModuleScope;
+  Origin origin_at(const std::source_location& where) const;
+  Tensor handle_for(ValueId id);
+
+  Graph graph_;
+  std::vector<TensorValuePtr> input_values_;
+  std::map<const TensorValue*, ValueId> input_nodes_;
+  std::uint64_t epoch_ = 1;
+  TensorState* first_ = nullptr;
+  TensorState* last_ = nullptr;
+  std::function<void(SyncReason)> sync_;
+
+  std::shared_ptr<StringPool> strings_;
+  std::string_view scope_;
+  bool has_location_ = false;
+  std::source_location location_;
+  const Origin* origin_ = nullptr;
+  std::map<std::string_view, std::uint64_t> draws_;
+};
+
+/// While alive, new nodes belong to module path `outer.name`. With `where`, the nodes' source line
+/// is that line (the model's call of a layer) rather than a line inside the layer.
+class ModuleScope {
+ public:
+  ModuleScope(TraceContext& context, std::string_view name);
+  ModuleScope(TraceContext& context, std::string_view name, const std::source_location& where);
+  ~ModuleScope();
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  TraceContext& context_;
+  std::string_view previous_scope_;
+  bool set_location_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,360 @@
+#include "core/trace/ops.h"
+
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+int normal_dim(const Tensor& x, std::int64_t dim) {
+  const int rank = x.shape().rank();
+  LS_USER_CHECK(dim >= -rank && dim < rank, "dimension {} is out of range for {}", dim,
+                x.type().to_string());
+  return static_cast<int>(dim < 0 ? dim + rank : dim);
+}
+
+Ints normal_dims(const Tensor& x, const Ints& dims) {
+  Ints out;
+  for (const std::int64_t d : dims) out.push_back(normal_dim(x, d));
+  return out;
+}
+
+/// A constant for a bare number, or the tensor.
+Tensor materialize(const Operand& x, const Tensor& other) {
+  if (!x.is_number()) return x.tensor();
+  return other.context().constant(x.number(), other.dtype(), x.where());
+}
+
+/// Broadcasts both operands of an elementwise op to their common shape.
+void broadcast_pair(Op op, Tensor& a, Tensor& b, const Where& where) {
+  if (a.shape() == b.shape()) return;
+  Shape shape;
+  try {
+    shape = broadcast_shapes(a.shape(), b.shape());
+  } catch (const Error& e) {
+    raise(ErrorKind::kUsage, "{}:{}: {}({}, {}): {}", where.file_name(), where.line(), name_of(op),
+          a.type().to_string(), b.type().to_string(), e.what());
+  }
+  a = broadcast_to(a, shape, where);
+  b = broadcast_to(b, shape, where);
+}
+
+Attrs window_attrs(const ConvSpec& spec) {
+  Attrs attrs;
+  attrs.set(Attr::kStride, {spec.stride.begin(), spec.stride.end()});
+  attrs.set(Attr::kPadding, {spec.padding.begin(), spec.padding.end()});
+  attrs.set(Attr::kDilation, {spec.dilation.begin(), spec.dilation.end()});
+  attrs.set_int(Attr::kGroups, spec.groups);
+  return attrs;
+}
+
+Attrs window_attrs(const PoolSpec& spec) {
+  Attrs attrs;
+  attrs.set(Attr::kWindow, {spec.window.begin(), spec.window.end()});
+  attrs.set(Attr::kStride, {spec.stride.begin(), spec.stride.end()});
+  attrs.set(Attr::kPadding, {spec.padding.begin(), spec.padding.end()});
+  return attrs;
+}
+
+Tensor record1(Op op, const Tensor& x, Attrs attrs, const Where& where) {
+  return x.context().record(op, {x}, std::move(attrs), where);
+}
+
+}  // namespace
+
+Tensor binary(Op op, const Operand& a, const Operand& b) {
+  LS_USER_CHECK(!a.is_number() || !b.is_number(), "{} of two plain numbers records nothing",
+                name_of(op));
+  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
+  Tensor right = materialize(b, left);
+  broadcast_pair(op, left, right, a.where());
+  return left.context().record(op, {left, right}, {}, a.where());
+}
+
+Tensor unary(Op op, const Tensor& x, Where where) {
+  return record1(op, x, {}, where);
+}
+
+Tensor operator+(const Operand& a, const Operand& b) {
+  return binary(Op::kAdd, a, b);
+}
+Tensor operator-(const Operand& a, const Operand& b) {
+  return binary(Op::kSubtract, a, b);
+}
+Tensor operator*(const Operand& a, const Operand& b) {
+  return binary(Op::kMultiply, a, b);
+}
+Tensor operator/(const Operand& a, const Operand& b) {
+  return binary(Op::kDivide, a, b);
+}
+Tensor operator-(const Tensor& a) {
+  return unary(Op::kNegate, a);
+}
+
+Tensor abs(const Tensor& x, Where where) {
+  return unary(Op::kAbs, x, where);
+}
+Tensor exp(const Tensor& x, Where where) {
+  return unary(Op::kExp, x, where);
+}
+Tensor log(const Tensor& x, Where where) {
+  return unary(Op::kLog, x, where);
+}
+Tensor tanh(const Tensor& x, Where where) {
+  return unary(Op::kTanh, x, where);
+}
+Tensor erf(const Tensor& x, Where where) {
+  return unary(Op::kErf, x, where);
+}
+Tensor sqrt(const Tensor& x, Where where) {
+  return unary(Op::kSqrt, x, where);
+}
+Tensor rsqrt(const Tensor& x, Where where) {
+  return unary(Op::kRsqrt, x, where);
+}
+Tensor sin(const Tensor& x, Where where) {
+  return unary(Op::kSin, x, where);
+}
+Tensor cos(const Tensor& x, Where where) {
+  return unary(Op::kCos, x, where);
+}
+Tensor is_finite(const Tensor& x, Where where) {
+  return unary(Op::kIsFinite, x, where);
+}
+Tensor logical_not(const Tensor& x, Where where) {
+  return unary(Op::kNot, x, where);
+}
+
+Tensor select(const Tensor& pred, const Operand& a, const Operand& b, Where where) {
+  LS_USER_CHECK(!a.is_number() || !b.is_number(), "select needs a tensor to take the dtype from");
+  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
+  Tensor right = materialize(b, left);
+  broadcast_pair(Op::kSelect, left, right, where);
+  Tensor condition = pred;
+  broadcast_pair(Op::kSelect, condition, left, where);
+  right = broadcast_to(right, left.shape(), where);
+  return pred.context().record(Op::kSelect, {condition, left, right}, {}, where);
+}
+
+Tensor convert(const Tensor& x, DType to, Where where) {
+  if (x.dtype() == to) return x;
+  Attrs attrs;
+  attrs.set_dtype(to);
+  return record1(Op::kConvert, x, std::move(attrs), where);
+}
+
+Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
+  if (x.shape() == shape) return x;
+  const int lead = shape.rank() - x.shape().rank();
+  LS_USER_CHECK(lead >= 0, "{} cannot be broadcast to the lower rank of {}", x.type().to_string(),
+                shape.to_string());
+  Ints dims(static_cast<std::size_t>(x.shape().rank()));
+  std::iota(dims.begin(), dims.end(), lead);
+  return broadcast_in_dim(x, shape, dims, where);
+}
+
+Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, const Ints& dims, Where where) {
+  return record1(Op::kBroadcast, x, {{Attr::kShape, shape.sizes()}, {Attr::kDims, dims}}, where);
+}
+
+Tensor reshape(const Tensor& x, const Shape& shape, Where where) {
+  if (x.shape() == shape) return x;
+  return record1(Op::kReshape, x, {{Attr::kShape, shape.sizes()}}, where);
+}
+
+Tensor reshape(const Tensor& x, const Ints& sizes, Where where) {
+  Ints resolved = sizes;
+  std::int64_t known = 1;
+  std::int64_t* open = nullptr;
+  for (std::int64_t& size : resolved) {
+    if (size != -1) {
+      known *= size;
+      continue;
+    }
+    LS_USER_CHECK(open == nullptr, "reshape of {}: only one size can be -1", x.type().to_string());
+    open = &size;
+  }
+  if (open != nullptr) {
+    LS_USER_CHECK(known > 0 && x.shape().elements() % known == 0,
+                  "reshape of {}: {} elements do not divide by {}", x.type().to_string(),
+                  x.shape().elements(), known);
+    *open = x.shape().elements() / known;
+  }
+  return reshape(x, Shape(resolved), where);
+}
+
+Tensor transpose(const Tensor& x, const Ints& permutation, Where where) {
+  return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation)}}, where);
+}
+
+Tensor slice(const Tensor& x, const Ints& start, const Ints& limit, const Ints& stride,
+             Where where) {
+  return record1(Op::kSlice, x,
+                 {{Attr::kStart, start}, {Attr::kLimit, limit}, {Attr::kStride, stride}}, where);
+}
+
+Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit, Where where) {
+  const auto at = static_cast<std::size_t>(normal_dim(x, dim));
+  Ints starts(static_cast<std::size_t>(x.shape().rank()), 0);
+  Ints limits = x.shape().sizes();
+  const std::int64_t size = limits[at];
+  starts[at] = start < 0 ? start + size : start;
+  limits[at] = limit < 0 ? limit + size : limit;
+  return slice(x, starts, limits, Ints(starts.size(), 1), where);
+}
+
+Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Shape& shape,
+                     Where where) {
+  std::vector<Tensor> operands{x};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return x.context().record(Op::kDynamicSlice, operands, {{Attr::kShape, shape.sizes()}}, where);
+}
+
+Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<const Tensor> starts,
+                            Where where) {
+  std::vector<Tensor> operands{x, update};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return x.context().record(Op::kDynamicUpdateSlice, operands, {}, where);
+}
+
+Tensor pad(const Tensor& x, double value, const Ints& low, const Ints& high, Where where) {
+  const Tensor fill = x.context().constant(value, x.dtype(), where);
+  return x.context().record(Op::kPad, {x, fill}, {{Attr::kLow, low}, {Attr::kHigh, high}}, where);
+}
+
+Tensor concatenate(std::span<const Tensor> parts, int axis, Where where) {
+  LS_USER_CHECK(!parts.empty(), "concatenate needs at least one tensor");
+  Attrs attrs;
+  attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis));
+  return parts[0].context().record(Op::kConcatenate, parts, std::move(attrs), where);
+}
+
+Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
+  return x.context().record(Op::kGather, {x, indices}, {{Attr::kAxis, {normal_dim(x, axis)}}},
+                            where);
+}
+
+Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis,
+                   Where where) {
+  return x.context().record(Op::kScatterAdd, {x, indices, updates},
+                            {{Attr::kAxis, {normal_dim(x, axis)}}}, where);
+}
+
+Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Where where) {
+  Attrs attrs{{Attr::kShape, shape.sizes()}, {Attr::kAxis, {axis}}};
+  attrs.set_dtype(dtype);
+  return context.record(Op::kIota, std::span<const Tensor>{}, std::move(attrs), where);
+}
+
+Tensor reduce(Op op, const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+  const Ints normal = normal_dims(x, dims);
+  const Tensor out = record1(op, x, {{Attr::kDims, normal}}, where);
+  if (!keep_dims) return out;
+  Shape kept = x.shape();
+  for (const std::int64_t d : normal) kept.set_dim(static_cast<int>(d), 1);
+  return reshape(out, kept, where);
+}
+
+Tensor reduce_sum(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+  return reduce(Op::kReduceSum, x, dims, keep_dims, where);
+}
+
+Tensor reduce_max(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+  return reduce(Op::kReduceMax, x, dims, keep_dims, where);
+}
+
+Tensor sum(const Tensor& x, Where where) {
+  Ints all(static_cast<std::size_t>(x.shape().rank()));
+  std::iota(all.begin(), all.end(), 0);
+  return reduce_sum(x, all, false, where);
+}
+
+Tensor arg_max(const Tensor& x, int axis, Where where) {
+  return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis)}}}, where);
+}
+
+Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where where) {
+  return a.context().record(Op::kDotGeneral, {a, b},
+                            {{Attr::kLhsBatch, spec.lhs_batch},
+                             {Attr::kRhsBatch, spec.rhs_batch},
+                             {Attr::kLhsContract, spec.lhs_contract},
+                             {Attr::kRhsContract, spec.rhs_contract}},
+                            where);
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
+  LS_USER_CHECK(a.shape().rank() >= 2 && b.shape().rank() == a.shape().rank(),
+                "matmul of {} and {}: both need one rank of at least 2", a.type().to_string(),
+                b.type().to_string());
+  const int rank = a.shape().rank();
+  Ints batch(static_cast<std::size_t>(rank - 2));
+  std::iota(batch.begin(), batch.end(), 0);
+  return dot_general(a, b, {batch, batch, {rank - 1}, {rank - 2}}, where);
+}
+
+Tensor convolution(const Tensor& x, const Tensor& w, const ConvSpec& spec, Where where) {
+  return x.context().record(Op::kConvolution, {x, w}, window_attrs(spec), where);
+}
+
+Tensor max_pool(const Tensor& x, const PoolSpec& spec, Where where) {
+  return record1(Op::kMaxPool, x, window_attrs(spec), where);
+}
+
+Tensor avg_pool(const Tensor& x, const PoolSpec& spec, Where where) {
+  return record1(Op::kAvgPool, x, window_attrs(spec), where);
+}
+
+Tensor random_bits(const RandomKey& key, const Shape& shape, Where where) {
+  TraceContext& context = key.seed.context();
+  return context.record(Op::kRandomBits, {key.seed, key.step, key.shard},
+                        {{Attr::kShape, shape.sizes()}, {Attr::kStream, {context.next_stream()}}},
+                        where);
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
+                 Where where) {
+  Attrs attrs{{Attr::kCausal, {spec.causal ? 1 : 0}}, {Attr::kMasked, {spec.key_mask ? 1 : 0}}};
+  attrs.set_float(Attr::kScale, spec.scale);
+  attrs.set_float(Attr::kDropout, spec.dropout);
+  std::vector<Tensor> operands{q, k, v};
+  if (spec.key_mask) operands.push_back(*spec.key_mask);
+  if (spec.dropout > 0) {
+    LS_USER_CHECK(spec.key.has_value(), "attention with dropout {} needs a random key",
+                  spec.dropout);
+    operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->shard});
+    attrs.set_int(Attr::kStream, q.context().next_stream());
+  }
+  return q.context().record(Op::kAttention, operands, std::move(attrs), where);
+}
+
+Tensor optimization_barrier(const Tensor& x, Where where) {
+  return record1(Op::kOptimizationBarrier, x, {}, where);
+}
+
+Tensor call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands, Where where) {
+  LS_USER_CHECK(!operands.empty(), "a call needs at least one operand");
+  return operands[0].context().record_call(std::move(body), operands, where);
+}
+
+Tensor all_reduce(const Tensor& x, Where where) {
+  return record1(Op::kAllReduce, x, {}, where);
+}
+
+Tensor replica_id(TraceContext& context, Where where) {
+  return context.record(Op::kReplicaId, std::span<const Tensor>{}, {}, where);
+}
+
+Tensor reduce_scatter(const Tensor& x, std::int64_t ranks, Where where) {
+  return record1(Op::kReduceScatter, x, {{Attr::kRanks, {ranks}}}, where);
+}
+
+Tensor all_gather(const Tensor& x, std::int64_t ranks, Where where) {
+  return record1(Op::kAllGather, x, {{Attr::kRanks, {ranks}}}, where);
+}
+
+Tensor collective_broadcast(const Tensor& x, std::int64_t root, Where where) {
+  return record1(Op::kCollectiveBroadcast, x, {{Attr::kRoot, {root}}}, where);
+}
+
+}  // namespace lockstep

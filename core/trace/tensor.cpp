@@ -1,0 +1,53 @@
+#include "core/trace/tensor.h"
+
+#include "core/base/error.h"
+#include "core/trace/context.h"
+
+namespace lockstep {
+
+TensorState::TensorState(TraceContext& c, Type t) : context(&c), type(t), previous(c.last_) {
+  (previous == nullptr ? c.first_ : previous->next) = this;
+  c.last_ = this;
+}
+
+TensorState::~TensorState() {
+  if (context == nullptr) return;
+  (previous == nullptr ? context->first_ : previous->next) = next;
+  (next == nullptr ? context->last_ : next->previous) = previous;
+}
+
+TraceContext& Tensor::context() const {
+  LS_USER_CHECK(state().context != nullptr, "a tensor was used after its trace context was gone");
+  return *state().context;
+}
+
+HostTensor Tensor::to_host() const {
+  if (state().value == nullptr) context().sync(SyncReason::kValueRead);
+  LS_CHECK(state().value != nullptr, "a sync left a {} tensor without a value", type().to_string());
+  return state().value->to_host();
+}
+
+double Tensor::item() const {
+  LS_USER_CHECK(shape().elements() == 1, "item() needs one element, but the tensor is {}",
+                type().to_string());
+  return to_doubles(to_host())[0];
+}
+
+void Tensor::assign(const Tensor& value, std::source_location where) {
+  TensorState& s = state();
+  LS_USER_CHECK(value.type() == s.type, "{}:{}: cannot assign {} to a tensor of {}",
+                where.file_name(), where.line(), value.type().to_string(), s.type.to_string());
+  const ValueId node = context().node_of(value);
+  const ValueId old = context().node_of(*this);
+  if (context().pending()[old].op == Op::kInput && s.assigned_from == kNoValue)
+    s.assigned_from = old;
+  s.node = node;
+  s.value = nullptr;
+}
+
+TensorState& Tensor::state() const {
+  LS_USER_CHECK(state_ != nullptr, "an undefined tensor was used");
+  return *state_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+// Tensor: a cheap handle to a node of the graph being recorded, or to a value that was computed
+// before. Operations (ops.h) record nodes and infer shapes at once; nothing runs until the trace is
+// cut (mark_step, or reading a value).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+
+#include "core/ir/graph.h"
+#include "core/trace/value.h"
+
+namespace lockstep {
+
+class TraceContext;
+
+/// The shared state of all copies of one handle. Belongs to its TraceContext, which keeps the live
+/// ones in a list ordered by creation.
+struct TensorState {
+  TensorState(TraceContext& context, Type type);
+  ~TensorState();
+  TensorState(const TensorState&) = delete;
+  TensorState& operator=(const TensorState&) = delete;
+
+  TraceContext* context;  ///< null once the context is gone
+  Type type;
+  /// The node in the pending graph, if `epoch` is the context's current one.
+  ValueId node = kNoValue;
+  std::uint64_t epoch = 0;
+  /// The computed value; null while the tensor is only a recipe.
+  TensorValuePtr value;
+  InputKind input_kind = InputKind::kState;
+  std::string_view name;  ///< of an input; owned by the context
+  /// The pending input that an assign() replaced; kNoValue if none.
+  ValueId assigned_from = kNoValue;
+
+  TensorState* previous = nullptr;
+  TensorState* next = nullptr;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<TensorState> state) : state_(std::move(state)) {}
+
+  bool defined() const { return state_ != nullptr; }
+  DType dtype() const { return state().type.dtype; }
+  const Shape& shape() const { return state().type.shape; }
+  const Type& type() const { return state().type; }
+  /// Error kUsage if the context is gone.
+  TraceContext& context() const;
+  std::int64_t size(int dim) const { return shape()[dim]; }
+
+  /// Waits for the value; cuts the trace first (reason: value read) if it is not computed yet.
+  HostTensor to_host() const;
+  /// The only element as a double. Error kUsage if there is not exactly one.
+  double item() const;
+
+  /// Makes this handle and all its copies stand for `value` from now on, as a variable does. The
+  /// old value's memory is donated to the new one if nothing else holds it. Error kUsage if dtype
+  /// or shape differ.
+  void assign(const Tensor& value, std::source_location where = std::source_location::current());
+
+  TensorState& state() const;  ///< error kUsage for an undefined tensor
+  const std::shared_ptr<TensorState>& handle() const { return state_; }
+
+ private:
+  std::shared_ptr<TensorState> state_;
+};
+
+/// An operand as written in user code: a tensor, or a number that becomes a constant of the other
+/// operand's dtype. Being built at the call, it knows the user's line, which operators could not.
+class Operand {
+ public:
+  Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
+          std::source_location where = std::source_location::current())
+      : tensor_(tensor), where_(where) {}
+  Operand(double number,  // NOLINT(google-explicit-constructor)
+          std::source_location where = std::source_location::current())
+      : number_(number), where_(where) {}
+
+  bool is_number() const { return !tensor_.defined(); }
+  double number() const { return number_; }
+  const Tensor& tensor() const { return tensor_; }
+  const std::source_location& where() const { return where_; }
+
+ private:
+  Tensor tensor_;
+  double number_ = 0;
+  std::source_location where_;
+};
+
+}  // namespace lockstep

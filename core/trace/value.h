@@ -1,0 +1,39 @@
+// What stands behind a tensor once it is no longer a recipe: memory on a device, or a host number
+// that travels with each execution. The engine implements it; tracing only passes it on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/buffer.h"
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+class TensorValue {
+ public:
+  explicit TensorValue(Type type) : type_(type) {}
+  virtual ~TensorValue() = default;
+  const Type& type() const { return type_; }
+
+  /// A host copy; waits for this value alone. Rethrows the error of the step that failed to make
+  /// it. Error kUsage if the value differs between logical shards (see all_reduce).
+  virtual HostTensor to_host() = 0;
+
+ private:
+  Type type_;
+};
+using TensorValuePtr = std::shared_ptr<TensorValue>;
+
+/// A number given at execution time; changing it never recompiles.
+class HostScalar final : public TensorValue {
+ public:
+  explicit HostScalar(HostTensor value)
+      : TensorValue({value.dtype(), value.shape()}), value_(std::move(value)) {}
+  HostTensor to_host() override { return value_; }
+
+ private:
+  HostTensor value_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+// User functions: composites over the ops. Nothing here knows the engine; users write their own the
+// same way. Reductions and softmax of 16-bit tensors are computed in f32.
+#pragma once
+
+#include "core/trace/ops.h"
+
+namespace lockstep {
+
+Tensor relu(const Tensor& x, Where where = Where::current());
+Tensor sigmoid(const Tensor& x, Where where = Where::current());
+/// GELU, tanh approximation: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel,
+/// arXiv:1606.08415); GPT-2's "gelu_new".
+Tensor gelu_tanh(const Tensor& x, Where where = Where::current());
+/// GELU, exact: 0.5 x (1 + erf(x / sqrt(2))).
+Tensor gelu(const Tensor& x, Where where = Where::current());
+
+Tensor mean(const Tensor& x, const Ints& dims, bool keep_dims = false,
+            Where where = Where::current());
+
+Tensor softmax(const Tensor& x, int dim, Where where = Where::current());
+Tensor log_softmax(const Tensor& x, int dim, Where where = Where::current());
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension; weight and bias [C].
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5,
+                  Where where = Where::current());
+
+/// -log softmax(logits)[target] per row: logits [N,V], targets integer [N] in [0,V) -> f32 [N].
+/// Rows with a target outside [0,V) (an ignore index) give 0.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Where where = Where::current());
+
+/// 1 where the row's largest logit is the target, else 0: f32 [N].
+Tensor correct_predictions(const Tensor& logits, const Tensor& targets,
+                           Where where = Where::current());
+
+/// Each element is dropped with probability p, else scaled by 1/(1-p). p = 0 records nothing.
+Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Where::current());
+
+/// Uniform f32 in [0, 1) with 24 bits.
+Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Where::current());
+
+/// x [..., in] times weight, with an optional bias [out]. `transposed`: weight is [out, in] as
+/// PyTorch's Linear keeps it; else [in, out] as GPT-2's Conv1D does.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
+              Where where = Where::current());
+
+}  // namespace lockstep

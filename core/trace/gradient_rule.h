@@ -1,0 +1,59 @@
+// What a gradient rule sees and returns. Internal to core/trace.
+#pragma once
+
+#include <vector>
+
+#include "core/trace/ops.h"
+
+namespace lockstep {
+
+/// One node on the way back: its operands, its result, and the gradient of the loss with respect to
+/// the result (same type).
+struct GradientCall {
+  const Node& node;
+  const std::vector<Tensor>& in;
+  const Tensor& out;
+  const Tensor& grad;
+  /// Whether operand i needs a gradient at all.
+  const std::vector<bool>& needed;
+};
+
+/// One gradient per operand; undefined where there is none.
+using Gradients = std::vector<Tensor>;
+using GradientRule = Gradients (*)(const GradientCall&);
+
+/// The op's rule; null for ops that pass nothing back (leaves, comparisons, arg_max, ...).
+GradientRule gradient_rule(Op op);
+
+// By file: gradient_rules_elementwise.cpp
+Gradients gradient_unary(const GradientCall& c);
+Gradients gradient_binary(const GradientCall& c);
+Gradients gradient_select(const GradientCall& c);
+Gradients gradient_convert(const GradientCall& c);
+// gradient_rules_movement.cpp
+Gradients gradient_broadcast(const GradientCall& c);
+Gradients gradient_reshape(const GradientCall& c);
+Gradients gradient_transpose(const GradientCall& c);
+Gradients gradient_slice(const GradientCall& c);
+Gradients gradient_dynamic_slice(const GradientCall& c);
+Gradients gradient_dynamic_update_slice(const GradientCall& c);
+Gradients gradient_pad(const GradientCall& c);
+Gradients gradient_concatenate(const GradientCall& c);
+Gradients gradient_gather(const GradientCall& c);
+Gradients gradient_scatter_add(const GradientCall& c);
+Gradients gradient_reduce(const GradientCall& c);
+// gradient_rules_contraction.cpp
+Gradients gradient_dot_general(const GradientCall& c);
+Gradients gradient_convolution(const GradientCall& c);
+Gradients gradient_convolution_grad_input(const GradientCall& c);
+Gradients gradient_convolution_grad_weight(const GradientCall& c);
+Gradients gradient_max_pool(const GradientCall& c);
+Gradients gradient_avg_pool(const GradientCall& c);
+Gradients gradient_avg_pool_grad(const GradientCall& c);
+Gradients gradient_attention(const GradientCall& c);
+Gradients gradient_barrier(const GradientCall& c);
+Gradients gradient_call(const GradientCall& c);
+/// Throws: the op can be differentiated in principle, but not by lockstep.
+Gradients gradient_missing(const GradientCall& c);
+
+}  // namespace lockstep

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/ir/infer.h"
+#include "core/trace/gradient_rule.h"
+#include "core/trace/gradients.h"
+
+namespace lockstep {
+namespace {
+
+Ints range(std::int64_t first, std::size_t count) {
+  Ints out(count);
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
+
+/// Result dimensions of `dot` are listed in `places`: dimension i of the wanted tensor is where
+/// places[i] names it. Skips the transpose if nothing moves.
+Tensor place(const Tensor& dot, const Ints& places) {
+  return std::is_sorted(places.begin(), places.end()) ? dot : transpose(dot, places);
+}
+
+Attrs with_shape(const Attrs& attrs, const Shape& shape) {
+  Attrs out = attrs;
+  out.set(Attr::kShape, shape.sizes());
+  return out;
+}
+
+Tensor record(const GradientCall& c, Op op, std::initializer_list<Tensor> operands, Attrs attrs) {
+  return c.grad.context().record(op, operands, std::move(attrs), Where::current());
+}
+
+/// dot_general's gradient for one side: `x` is the side wanted, `other` the other operand. The
+/// result of `dot(grad, other)` is [batch, own free, own contract] and is put in x's order.
+Tensor gradient_dot_side(const GradientCall& c, bool left) {
+  const Attrs& attrs = c.node.attrs;
+  const auto& batch = attrs.ints(left ? Attr::kLhsBatch : Attr::kRhsBatch);
+  const auto& contract = attrs.ints(left ? Attr::kLhsContract : Attr::kRhsContract);
+  const auto& other_batch = attrs.ints(left ? Attr::kRhsBatch : Attr::kLhsBatch);
+  const auto& other_contract = attrs.ints(left ? Attr::kRhsContract : Attr::kLhsContract);
+  const DotDims dims = dot_dims(c.in[0].type(), c.in[1].type(), attrs);
+  const auto& own_free = left ? dims.lhs_free : dims.rhs_free;
+  const auto& other_free = left ? dims.rhs_free : dims.lhs_free;
+  const Tensor& x = c.in[left ? 0 : 1];
+  const Tensor& other = c.in[left ? 1 : 0];
+  const Tensor grad = convert(c.grad, other.dtype());
+
+  const std::size_t nb = batch.size();
+  const auto other_at = static_cast<std::int64_t>(left ? nb + own_free.size() : nb);
+  // The other operand's contracted dimensions come out in its own order.
+  Ints sorted_contract = other_contract;
+  std::sort(sorted_contract.begin(), sorted_contract.end());
+  const Ints grad_contract = range(other_at, other_free.size());
+  const Ints free(other_free.begin(), other_free.end());
+  Tensor dot;
+  Ints places(static_cast<std::size_t>(x.shape().rank()));
+  std::size_t free_at = 0;
+  std::size_t contract_at = 0;
+  if (left) {
+    dot = dot_general(grad, other, {range(0, nb), other_batch, grad_contract, free});
+    free_at = nb;
+    contract_at = nb + own_free.size();
+  } else {
+    // Weight gradients: contracting other's free dimensions from its side keeps x's usual order.
+    dot = dot_general(other, grad, {other_batch, range(0, nb), free, grad_contract});
+    contract_at = nb;
+    free_at = nb + contract.size();
+  }
+  for (std::size_t i = 0; i < nb; ++i)
+    places[static_cast<std::size_t>(batch[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < own_free.size(); ++i)
+    places[static_cast<std::size_t>(own_free[i])] = static_cast<std::int64_t>(free_at + i);
+  for (std::size_t i = 0; i < contract.size(); ++i) {
+    const auto rank = std::find(sorted_contract.begin(), sorted_contract.end(), other_contract[i]) -
+                      sorted_contract.begin();
+    places[static_cast<std::size_t>(contract[i])] = static_cast<std::int64_t>(contract_at) + rank;
+  }
+  return convert(place(dot, places), x.dtype());
+}
+
+}  // namespace
+
+Gradients gradient_dot_general(const GradientCall& c) {
+  return {c.needed[0] ? gradient_dot_side(c, true) : Tensor(),
+          c.needed[1] ? gradient_dot_side(c, false) : Tensor()};
+}
+
+Gradients gradient_convolution(const GradientCall& c) {
+  const Attrs& attrs = c.node.attrs;
+  Gradients out(2);
+  if (c.needed[0])
+    out[0] =
+        record(c, Op::kConvolutionGradInput, {c.grad, c.in[1]}, with_shape(attrs, c.in[0].shape()));
+  if (c.needed[1])
+    out[1] = record(c, Op::kConvolutionGradWeight, {c.in[0], c.grad},
+                    with_shape(attrs, c.in[1].shape()));
+  return out;
+}
+
+// The gradients of a convolution are linear in both operands, and so differentiate into each other.
+Gradients gradient_convolution_grad_input(const GradientCall& c) {
+  Attrs attrs = c.node.attrs;
+  Gradients out(2);
+  if (c.needed[0]) out[0] = record(c, Op::kConvolution, {c.grad, c.in[1]}, attrs);
+  if (c.needed[1])
+    out[1] = record(c, Op::kConvolutionGradWeight, {c.grad, c.in[0]},
+                    with_shape(attrs, c.in[1].shape()));
+  return out;
+}
+
+Gradients gradient_convolution_grad_weight(const GradientCall& c) {
+  Attrs attrs = c.node.attrs;
+  Gradients out(2);
+  if (c.needed[0])
+    out[0] =
+        record(c, Op::kConvolutionGradInput, {c.in[1], c.grad}, with_shape(attrs, c.in[0].shape()));
+  if (c.needed[1]) out[1] = record(c, Op::kConvolution, {c.in[0], c.grad}, attrs);
+  return out;
+}
+
+Gradients gradient_max_pool(const GradientCall& c) {
+  return {record(c, Op::kMaxPoolGrad, {c.in[0], c.grad}, c.node.attrs)};
+}
+
+Gradients gradient_avg_pool(const GradientCall& c) {
+  return {record(c, Op::kAvgPoolGrad, {c.grad}, with_shape(c.node.attrs, c.in[0].shape()))};
+}
+
+Gradients gradient_avg_pool_grad(const GradientCall& c) {
+  return {record(c, Op::kAvgPool, {c.grad}, c.node.attrs)};
+}
+
+Gradients gradient_attention(const GradientCall& c) {
+  std::vector<Tensor> operands{c.in[0], c.in[1], c.in[2], c.out, c.grad};
+  operands.insert(operands.end(), c.in.begin() + 3, c.in.end());
+  const Tensor all =
+      c.grad.context().record(Op::kAttentionGrad, operands, c.node.attrs, Where::current());
+  Gradients out(c.in.size());
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::int64_t count = c.in[i].shape().elements();
+    out[i] = reshape(slice_dim(all, 0, at, at + count), c.in[i].shape());
+    at += count;
+  }
+  return out;
+}
+
+Gradients gradient_barrier(const GradientCall& c) {
+  return {optimization_barrier(c.grad)};
+}
+
+// The body is replayed in the trace and differentiated there. Its operands are fenced by reshapes
+// to their own shape, so that one operand's dependence on another is not counted twice.
+Gradients gradient_call(const GradientCall& c) {
+  const Graph& body = *c.node.body;
+  TraceContext& context = c.grad.context();
+  std::vector<Tensor> values(body.nodes.size());
+  std::vector<Tensor> fenced;
+  for (std::size_t i = 0; i < c.in.size(); ++i) {
+    fenced.push_back(record(c, Op::kReshape, {c.in[i]}, {{Attr::kShape, c.in[i].shape().sizes()}}));
+    values[static_cast<std::size_t>(body.inputs[i])] = fenced.back();
+  }
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    const Node& node = body.nodes[i];
+    if (node.op == Op::kInput) continue;
+    std::vector<Tensor> operands;
+    for (const ValueId id : node.operands) operands.push_back(values[static_cast<std::size_t>(id)]);
+    values[i] = node.op == Op::kConstant ? context.constant(node.literal)
+                : node.op == Op::kCall   ? call(node.body, operands)
+                                         : context.record(node.op, operands, node.attrs, {});
+  }
+  const Tensor& out = values[static_cast<std::size_t>(body.outputs[0])];
+  return gradients(sum(out * c.grad), fenced);
+}
+
+Gradients gradient_missing(const GradientCall& c) {
+  raise(ErrorKind::kUsage, "{}: {} has no gradient", c.node.origin.to_string(), name_of(c.node.op));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include <cmath>
+#include <numbers>
+
+#include "core/base/error.h"
+#include "core/trace/gradient_rule.h"
+
+namespace lockstep {
+namespace {
+
+/// grad where `pred`, else 0.
+Tensor masked(const Tensor& pred, const Tensor& grad) {
+  return select(pred, grad, 0.0);
+}
+
+/// The gradient of max or min flows to the chosen operand, half to each at a tie.
+Gradients gradient_extremum(const GradientCall& c, Op wins) {
+  const Tensor tie = equal(c.in[0], c.in[1]);
+  const Tensor half = c.grad * 0.5;
+  return {select(tie, half, masked(binary(wins, c.in[0], c.in[1]), c.grad)),
+          select(tie, half, masked(binary(wins, c.in[1], c.in[0]), c.grad))};
+}
+
+}  // namespace
+
+Gradients gradient_unary(const GradientCall& c) {
+  const Tensor& x = c.in[0];
+  const Tensor& y = c.out;
+  const Tensor& g = c.grad;
+  switch (c.node.op) {
+    case Op::kNegate: return {-g};
+    case Op::kAbs: return {g * unary(Op::kSign, x)};
+    case Op::kExp: return {g * y};
+    case Op::kLog: return {g / x};
+    case Op::kTanh: return {g - g * (y * y)};
+    case Op::kErf: return {g * (exp(-(x * x)) * (2.0 / std::sqrt(std::numbers::pi)))};
+    case Op::kSqrt: return {g * 0.5 / y};
+    case Op::kRsqrt: return {g * (y * y * y) * -0.5};
+    case Op::kSin: return {g * cos(x)};
+    case Op::kCos: return {-(g * sin(x))};
+    default: LS_CHECK(false, "{} has no unary gradient", name_of(c.node.op));
+  }
+  __builtin_unreachable();
+}
+
+Gradients gradient_binary(const GradientCall& c) {
+  const Tensor& a = c.in[0];
+  const Tensor& b = c.in[1];
+  const Tensor& g = c.grad;
+  const auto want = [&](std::size_t i, auto&& make) { return c.needed[i] ? make() : Tensor(); };
+  switch (c.node.op) {
+    case Op::kAdd: return {g, g};
+    case Op::kSubtract: return {g, want(1, [&] { return -g; })};
+    case Op::kMultiply: return {want(0, [&] { return g * b; }), want(1, [&] { return g * a; })};
+    case Op::kDivide:
+      return {want(0, [&] { return g / b; }), want(1, [&] { return -(g * c.out / b); })};
+    case Op::kRemainder:  // a - b * trunc(a / b)
+      return {g, want(1, [&] { return -(g * ((a - c.out) / b)); })};
+    case Op::kPower:
+      return {want(0, [&] { return g * b * power(a, b - 1.0); }),
+              want(1, [&] { return masked(greater(a, 0.0), g * c.out * log(a)); })};
+    case Op::kMaximum: return gradient_extremum(c, Op::kGreater);
+    case Op::kMinimum: return gradient_extremum(c, Op::kLess);
+    default: LS_CHECK(false, "{} has no binary gradient", name_of(c.node.op));
+  }
+  __builtin_unreachable();
+}
+
+Gradients gradient_select(const GradientCall& c) {
+  return {Tensor(), select(c.in[0], c.grad, 0.0), select(c.in[0], 0.0, c.grad)};
+}
+
+Gradients gradient_convert(const GradientCall& c) {
+  if (!is_float(c.in[0].dtype())) return {Tensor()};
+  return {convert(c.grad, c.in[0].dtype())};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,169 @@
+#include "core/trace/gradients.h"
+
+#include "core/base/error.h"
+#include "core/trace/context.h"
+#include "core/trace/gradient_rule.h"
+
+namespace lockstep {
+namespace {
+
+/// Which pending values depend on a target through float-valued nodes.
+std::vector<bool> find_dependents(const Graph& graph, std::span<const ValueId> targets) {
+  std::vector<bool> out(graph.nodes.size(), false);
+  for (const ValueId target : targets) out[static_cast<std::size_t>(target)] = true;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (out[i] || !is_float(graph.nodes[i].type.dtype)) continue;
+    if (gradient_rule(graph.nodes[i].op) == nullptr) continue;
+    for (const ValueId operand : graph.nodes[i].operands)
+      if (out[static_cast<std::size_t>(operand)]) out[i] = true;
+  }
+  return out;
+}
+
+/// Restores the context's origin however the scope is left.
+class OriginScope {
+ public:
+  explicit OriginScope(TraceContext& context)
+      : context_(context), previous_(context.set_origin(nullptr)) {}
+  ~OriginScope() { context_.set_origin(previous_); }
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+  void set(const Origin* origin) { context_.set_origin(origin); }
+
+ private:
+  TraceContext& context_;
+  const Origin* previous_;
+};
+
+}  // namespace
+
+GradientRule gradient_rule(Op op) {
+  switch (op) {
+    case Op::kNegate:
+    case Op::kAbs:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos: return gradient_unary;
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide:
+    case Op::kRemainder:
+    case Op::kPower:
+    case Op::kMaximum:
+    case Op::kMinimum: return gradient_binary;
+    case Op::kSelect: return gradient_select;
+    case Op::kConvert: return gradient_convert;
+    case Op::kBroadcast: return gradient_broadcast;
+    case Op::kReshape: return gradient_reshape;
+    case Op::kTranspose: return gradient_transpose;
+    case Op::kSlice: return gradient_slice;
+    case Op::kDynamicSlice: return gradient_dynamic_slice;
+    case Op::kDynamicUpdateSlice: return gradient_dynamic_update_slice;
+    case Op::kPad: return gradient_pad;
+    case Op::kConcatenate: return gradient_concatenate;
+    case Op::kGather: return gradient_gather;
+    case Op::kScatterAdd: return gradient_scatter_add;
+    case Op::kReduceSum:
+    case Op::kReduceProduct:
+    case Op::kReduceMax:
+    case Op::kReduceMin: return gradient_reduce;
+    case Op::kDotGeneral: return gradient_dot_general;
+    case Op::kConvolution: return gradient_convolution;
+    case Op::kConvolutionGradInput: return gradient_convolution_grad_input;
+    case Op::kConvolutionGradWeight: return gradient_convolution_grad_weight;
+    case Op::kMaxPool: return gradient_max_pool;
+    case Op::kAvgPool: return gradient_avg_pool;
+    case Op::kAvgPoolGrad: return gradient_avg_pool_grad;
+    case Op::kAttention: return gradient_attention;
+    case Op::kOptimizationBarrier: return gradient_barrier;
+    case Op::kCall: return gradient_call;
+    case Op::kMaxPoolGrad:
+    case Op::kAttentionGrad:
+    case Op::kFusion:
+    case Op::kAllReduce:
+    case Op::kReduceScatter:
+    case Op::kAllGather:
+    case Op::kCollectiveBroadcast: return gradient_missing;
+    case Op::kInput:
+    case Op::kConstant:
+    case Op::kIota:
+    case Op::kRandomBits:
+    case Op::kReplicaId:
+    case Op::kSign:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven:
+    case Op::kIsFinite:
+    case Op::kNot:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kShiftLeft:
+    case Op::kShiftRightLogical:
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual:
+    case Op::kArgMax:
+    case Op::kArgMin: return nullptr;
+  }
+  __builtin_unreachable();
+}
+
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets) {
+  LS_USER_CHECK(is_float(loss.dtype()) && loss.shape().rank() == 0,
+                "gradients need a float scalar as loss, but it is {}", loss.type().to_string());
+  TraceContext& context = loss.context();
+  const ValueId root = context.node_of(loss);
+  std::vector<ValueId> target_ids;
+  for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
+  const std::vector<bool> dependents = find_dependents(context.pending(), target_ids);
+  std::vector<bool> is_target(dependents.size(), false);
+  for (const ValueId id : target_ids) is_target[static_cast<std::size_t>(id)] = true;
+
+  // One adjoint per value; contributions are added in the order the users are met, last first.
+  std::vector<Tensor> adjoint(dependents.size());
+  adjoint[static_cast<std::size_t>(root)] = context.constant(1.0, loss.dtype());
+  OriginScope scope(context);
+  for (ValueId id = root; id >= 0; --id) {
+    const auto at = static_cast<std::size_t>(id);
+    if (!dependents[at] || !adjoint[at].defined()) continue;
+    const Node node = context.pending()[id];  // a copy: recording moves the pending nodes
+    const GradientRule rule = gradient_rule(node.op);
+    if (rule == nullptr) continue;
+    std::vector<Tensor> operands;
+    std::vector<bool> needed;
+    for (const ValueId operand : node.operands) {
+      operands.push_back(context.tensor_of(operand));
+      needed.push_back(dependents[static_cast<std::size_t>(operand)]);
+    }
+    scope.set(&node.origin);
+    const Gradients result = rule({node, operands, context.tensor_of(id), adjoint[at], needed});
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (!needed[i] || !result[i].defined()) continue;
+      Tensor& sum = adjoint[static_cast<std::size_t>(node.operands[i])];
+      sum = sum.defined() ? sum + result[i] : result[i];
+    }
+    if (!is_target[at]) adjoint[at] = Tensor();
+  }
+  scope.set(nullptr);
+
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Tensor& found = adjoint[static_cast<std::size_t>(target_ids[i])];
+    out.push_back(found.defined() ? found
+                                  : broadcast_to(context.constant(0.0, targets[i].dtype()),
+                                                 targets[i].shape()));
+  }
+  return out;
+}
+
+}  // namespace lockstep

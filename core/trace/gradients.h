@@ -1,0 +1,21 @@
+// Reverse-mode differentiation, graph to graph: the backward pass is more nodes of the same trace.
+// Each op's rule is one function in gradient_rules_*.cpp; the table in gradients.cpp names them
+// all.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/trace/tensor.h"
+
+namespace lockstep {
+
+/// d loss / d target for each target, recorded in the targets' trace; zeros for a target that the
+/// loss does not depend on. `loss` is a float scalar (differentiate the sum for per-element
+/// losses). Targets must be inputs or values of the pending graph. Where a function has a kink the
+/// gradient is that of one side: abs and maximum give 0 and 1/2 : 1/2 at ties, reduce_max divides
+/// evenly between equal maxima. Error kUsage that names op and line for an op without a gradient
+/// (arg_max, comparisons and integer ops pass nothing back and are no error).
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets);
+
+}  // namespace lockstep

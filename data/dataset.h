@@ -1,0 +1,59 @@
+// A dataset gives samples by index. Order, shuffling and batching are somebody else's business (see
+// sampler.h, collate.h, loader.h), so a dataset is a pure function of the index and its files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace lockstep {
+
+/// Named tensors of one sample: {"tokens": i32 [T], "targets": i32 [T]} for text,
+/// {"image": f32 [C,H,W], "label": i32 []} for images.
+using Sample = std::map<std::string, HostTensor>;
+
+/// Named tensors of several samples, stacked along a new leading dimension.
+using Batch = std::map<std::string, HostTensor>;
+
+/// What a field of every sample looks like, known without fetching one.
+struct FieldSpec {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  /// Dimension 0 differs from sample to sample; shape[0] is then its maximum.
+  bool variable_length = false;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual std::int64_t size() const = 0;
+  virtual std::vector<FieldSpec> fields() const = 0;
+
+  /// Sample `index` in [0, size()). Thread-safe. Error kData naming the file if it cannot be had.
+  virtual Sample get(std::int64_t index) const = 0;
+
+  /// SHA-256 (hexadecimal) of the contents that get() can return; independent of paths and file
+  /// times. Reads everything once.
+  virtual std::string digest() const = 0;
+
+  /// One line for people: what it is, where it comes from, how much there is.
+  virtual std::string describe() const = 0;
+
+  /// The file sample `index` comes from; empty if none.
+  virtual std::string source(std::int64_t index) const = 0;
+};
+
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+/// Error kInternal unless `index` is a sample of `dataset`.
+void check_index(const Dataset& dataset, std::int64_t index);
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+// The evaluation loader. Batch k always holds the same samples, k*B .. k*B+B-1 of the dataset, for
+// any number of ranks and workers; ranks divide the batches among themselves. Partial results are
+// to be combined in order of k.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "data/dataset.h"
+#include "data/ordered_fetch.h"
+#include "data/padding.h"
+
+namespace lockstep {
+
+struct EvalBatch {
+  std::int64_t index = 0;    ///< k
+  std::int64_t samples = 0;  ///< how many of the B rows count
+  /// Every field as [B, ...], and "mask", f32 [B]: 1 for a row that counts. The last batch is
+  /// filled up with copies of sample 0 under mask 0.
+  Batch batch;
+};
+
+struct EvalOptions {
+  std::int64_t batch_size = 1;              ///< B
+  std::optional<std::int64_t> max_batches;  ///< stop after so many; all without
+  std::int64_t rank = 0;                    ///< takes batches rank, rank + ranks, ...
+  std::int64_t ranks = 1;
+  int workers = 0;
+  std::int64_t prefetch = 2;
+  Padding padding;
+};
+
+class EvalLoader {
+ public:
+  /// Error kUsage for impossible options or if the dataset has a field named "mask".
+  EvalLoader(DatasetPtr dataset, const EvalOptions& options);
+
+  /// Batches of all ranks together.
+  std::int64_t batches() const { return batches_; }
+
+  bool has_next() const { return fetch_.has_next(); }
+  /// As Loader::next().
+  EvalBatch next();
+
+ private:
+  std::int64_t size_;
+  EvalOptions options_;
+  std::int64_t batches_;
+  OrderedFetch fetch_;
+};
+
+}  // namespace lockstep

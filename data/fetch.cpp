@@ -1,0 +1,48 @@
+#include "data/fetch.h"
+
+#include <exception>
+
+#include "core/base/error.h"
+#include "data/collate.h"
+
+namespace lockstep {
+namespace {
+
+/// "sample 7 (corpus.bin)". A dataset that fails is not trusted to name its file without failing.
+std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
+  try {
+    const std::string file = dataset.source(index);
+    if (!file.empty()) return fmt::format("sample {} ({})", index, file);
+  } catch (...) {  // the message below is worth more than this failure
+  }
+  return fmt::format("sample {}", index);
+}
+
+Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
+  try {
+    return dataset.get(index);
+  } catch (const std::exception& cause) {
+    raise(ErrorKind::kData, "{} cannot be loaded: {}", name_of_sample(dataset, index),
+          cause.what());
+  } catch (...) {
+    raise(ErrorKind::kData, "{} cannot be loaded: an exception of unknown type",
+          name_of_sample(dataset, index));
+  }
+}
+
+}  // namespace
+
+Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
+                  const Padding& padding) {
+  std::vector<Sample> samples;
+  samples.reserve(indices.size());
+  for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));
+  try {
+    return collate(samples, indices, dataset.fields(), padding);
+  } catch (const std::exception& cause) {
+    raise(ErrorKind::kData, "samples of {} do not make a batch: {}", dataset.describe(),
+          cause.what());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "data/files/byte_reader.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+struct ByteReader::Stream {
+  gzFile file = nullptr;
+  ~Stream() {
+    if (file != nullptr) gzclose_r(file);
+  }
+};
+
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+
+}  // namespace
+
+ByteReader::ByteReader(const std::string& path) : path_(path), stream_(new Stream) {
+  stream_->file = gzopen(path.c_str(), "rbe");
+  if (stream_->file == nullptr) raise_errno(ErrorKind::kData, path + ": cannot be opened");
+  gzbuffer(stream_->file, 1U << 17);
+}
+
+ByteReader::~ByteReader() = default;
+
+std::size_t ByteReader::read_some(std::uint8_t* to, std::size_t count) {
+  const int got = gzread(stream_->file, to, static_cast<unsigned>(count));
+  int code = Z_OK;
+  const char* message = gzerror(stream_->file, &code);
+  if (code == Z_ERRNO) raise_errno(ErrorKind::kData, path_ + ": cannot be read");
+  // Z_BUF_ERROR is how zlib reports a gzip stream that ends early.
+  if (got < 0 || code == Z_BUF_ERROR) {
+    raise(ErrorKind::kData, "{}: damaged gzip data: {}", path_,
+          code == Z_BUF_ERROR ? "unexpected end of file" : message);
+  }
+  return static_cast<std::size_t>(got);
+}
+
+std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
+  std::vector<std::uint8_t> out;
+  while (out.size() < count) {
+    const std::size_t before = out.size();
+    const std::size_t wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, count - before));
+    out.resize(before + wanted);
+    const std::size_t got = read_some(out.data() + before, wanted);
+    out.resize(before + got);
+    if (got == 0) break;
+  }
+  return out;
+}
+
+std::vector<std::uint8_t> ByteReader::read_all() {
+  return read(std::numeric_limits<std::uint64_t>::max());
+}
+
+std::uint64_t ByteReader::skip_to_end() {
+  std::vector<std::uint8_t> chunk(kChunk);
+  std::uint64_t total = 0;
+  while (const std::size_t got = read_some(chunk.data(), chunk.size())) total += got;
+  return total;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// Random labelled images, for benchmarks and tests: image i is a pure function of (seed, i).
+#pragma once
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+/// Sample i is {"image": f32 [C,H,W] in [0, 1), "label": i32 [] in [0, classes)}. An image is the
+/// mean of its class's own random pattern and noise, so that there is something to learn.
+class SyntheticImages final : public Dataset {
+ public:
+  SyntheticImages(std::int64_t size, const Shape& shape, std::int64_t classes, std::uint64_t seed);
+
+  std::int64_t size() const override { return size_; }
+  std::vector<FieldSpec> fields() const override;
+  Sample get(std::int64_t index) const override;
+  /// Of the parameters.
+  std::string digest() const override;
+  std::string describe() const override;
+  std::string source(std::int64_t) const override { return {}; }
+
+ private:
+  std::int64_t size_;
+  Shape shape_;
+  std::int64_t classes_;
+  std::uint64_t seed_;
+};
+
+}  // namespace lockstep

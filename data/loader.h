@@ -1,0 +1,48 @@
+// The training loader: for each step, this rank's shards as batches, fetched ahead of time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/ordered_fetch.h"
+#include "data/padding.h"
+#include "data/sampler.h"
+
+namespace lockstep {
+
+/// What one rank trains on in one step: shards[i] is logical shard first_shard + i.
+struct StepBatch {
+  std::int64_t step = 0;
+  std::vector<Batch> shards;
+};
+
+struct LoaderOptions {
+  std::int64_t first_step = 0;           ///< where a resumed run continues
+  std::optional<std::int64_t> end_step;  ///< exclusive; endless without
+  std::int64_t first_shard = 0;          ///< this rank's contiguous run of shards
+  std::int64_t shards = 1;
+  std::int64_t micro_batch = 1;  ///< samples per shard
+  int workers = 0;               ///< threads; 0 fetches within next()
+  std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
+  Padding padding;
+};
+
+/// Content and order depend on dataset, sampler and shard range only: not on workers or prefetch.
+class Loader {
+ public:
+  /// Error kUsage if the shards do not fit the sampler's global batch.
+  Loader(DatasetPtr dataset, const StepSampler& sampler, const LoaderOptions& options);
+
+  bool has_next() const { return fetch_.has_next(); }
+
+  /// Blocks until the step is complete. Error kData naming sample, file and cause if it cannot be
+  /// loaded (then every later call fails alike); error kInternal past the end.
+  StepBatch next();
+
+ private:
+  OrderedFetch fetch_;
+};
+
+}  // namespace lockstep

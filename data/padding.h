@@ -1,0 +1,36 @@
+// How samples of different lengths become one rectangle. The padded length depends on the samples
+// of the batch that is collated (a logical shard), never on the rank that does it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+enum class PaddingMode : std::uint8_t {
+  kMax,      ///< to the field's maximum: one shape for the whole run
+  kLongest,  ///< to the longest sample of the batch
+  kBucket,   ///< to the smallest bucket that holds the longest sample
+};
+
+struct Padding {
+  PaddingMode mode = PaddingMode::kMax;
+  std::vector<std::int64_t> buckets;         ///< ascending lengths, for kBucket
+  std::int64_t multiple_of = 1;              ///< the padded length is rounded up to a multiple
+  std::map<std::string, double> pad_values;  ///< per field; 0 where none is given
+  /// Batches get an f32 [B, L] tensor of this name: 1 where the field `mask_of` has content, 0
+  /// where it is padded. Only if that field has variable length.
+  std::string mask_name = "attention_mask";
+  std::string mask_of = "tokens";
+};
+
+/// Powers of two from 32, and max_length itself: what `buckets: auto` means.
+std::vector<std::int64_t> auto_buckets(std::int64_t max_length);
+
+/// The length to pad to, for a batch whose longest sample has `longest` of at most `maximum`
+/// elements. Error kUsage for impossible settings, kData if no bucket is long enough.
+std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum);
+
+}  // namespace lockstep

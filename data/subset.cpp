@@ -1,0 +1,34 @@
+#include "data/subset.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "data/digest.h"
+
+namespace lockstep {
+
+SubsetDataset::SubsetDataset(DatasetPtr whole, std::int64_t begin, std::int64_t end)
+    : whole_(std::move(whole)), begin_(begin), end_(end) {
+  LS_USER_CHECK(begin >= 0 && begin < end && end <= whole_->size(),
+                "the range [{}, {}) is not a part of the {} samples of {}", begin, end,
+                whole_->size(), whole_->describe());
+}
+
+Sample SubsetDataset::get(std::int64_t index) const {
+  check_index(*this, index);
+  return whole_->get(begin_ + index);
+}
+
+std::string SubsetDataset::digest() const {
+  return sha256_hex(fmt::format("{} [{}, {})", whole_->digest(), begin_, end_));
+}
+
+std::string SubsetDataset::describe() const {
+  return fmt::format("samples [{}, {}) of {}", begin_, end_, whole_->describe());
+}
+
+std::string SubsetDataset::source(std::int64_t index) const {
+  return whole_->source(begin_ + index);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// Strict UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+struct Utf8Character {
+  char32_t code_point;
+  std::size_t bytes;
+};
+
+/// The character that begins at `offset` < text.size(); nothing if the bytes there are not UTF-8.
+std::optional<Utf8Character> decode_utf8(std::string_view text, std::size_t offset);
+
+/// Appends a code point.
+void append_utf8(std::string& out, char32_t code_point);
+
+/// The end of the longest run of UTF-8 that begins at `offset`.
+std::size_t end_of_utf8(std::string_view text, std::size_t offset);
+
+/// How many characters there are; a byte that is not UTF-8 counts as one.
+std::size_t count_characters(std::string_view text);
+
+/// Where character number `count` begins, counted likewise; text.size() if there are no more.
+std::size_t character_offset(std::string_view text, std::size_t count);
+
+/// For messages: "'é' (U+00E9)"; control characters only by number: "U+000A".
+std::string describe_character(char32_t code_point);
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+// Token shards: `.bin` files of u16 token ids, as written by llm.c (dev/data/data_common.py) and
+// nanoGPT (data/*/prepare.py).
+//
+//   llm.c:      256 little-endian i32: magic 20240520, version 1, token count, zeros; then the u16s
+//   headerless: nothing but u16s
+//
+// Several files are joined into one stream in the order given. They are memory-mapped, so that a
+// corpus may be larger than memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/tokens/token_stream.h"
+
+namespace lockstep {
+
+/// kAuto takes a file for llm.c's if it begins with the magic number, and for headerless otherwise.
+/// (As headerless tokens the magic would be 55448 and 308; GPT-2 has only 50257 tokens.)
+enum class TokenFileFormat : std::uint8_t { kAuto, kLlmC, kHeaderless };
+
+class MappedFile;
+
+class TokenShards final : public TokenStream {
+ public:
+  /// Error kData naming the file if one is missing, is empty, has a foreign header, or is not
+  /// exactly as long as its header says.
+  TokenShards(const std::vector<std::string>& paths, std::int64_t vocab_size,
+              TokenFileFormat format = TokenFileFormat::kAuto);
+  ~TokenShards() override;
+
+  std::int64_t size() const override;
+  std::int64_t vocab_size() const override { return vocab_size_; }
+  void read(std::int64_t first, std::span<std::int32_t> out) const override;
+  std::string source(std::int64_t position) const override;
+  std::string describe() const override;
+
+ private:
+  struct Shard {
+    std::unique_ptr<MappedFile> file;
+    std::span<const std::uint16_t> tokens;
+    std::int64_t first;  ///< position of its first token in the stream
+  };
+  static Shard open(const std::string& path, TokenFileFormat format, std::int64_t first);
+  const Shard& shard_of(std::int64_t position) const;
+
+  std::vector<Shard> shards_;
+  std::int64_t vocab_size_;
+};
+
+/// Writes an llm.c shard; replaces an existing file only once the new one is complete. Error kData
+/// if a token does not fit 16 bits, there are 2^31 or more, or the file cannot be written.
+void write_token_shard(const std::string& path, std::span<const std::int32_t> tokens);
+
+}  // namespace lockstep

@@ -107,7 +107,7 @@ struct EarlyStoppingConfig {
 
 struct CheckpointConfig {
   std::string resume = "none";     ///< "none", "auto", or the path of a checkpoint
-  std::int64_t save_interval = 0;  ///< steps; 0: at the end only
+  std::int64_t save_interval = 0;  ///< steps; 0: at the end only; -1: never
   std::int64_t keep_last = 3;
   bool keep_best = false;  ///< by early_stopping.metric
 };

@@ -1,0 +1,102 @@
+#include "trainer/config/batch_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/reduce_tree.h"
+
+namespace lockstep {
+namespace {
+
+struct Setting {
+  std::int64_t global_batch;
+  std::int64_t micro_batch;
+  std::int64_t ranks;
+  bool deterministic;
+
+  bool works() const {
+    if (global_batch % micro_batch != 0) return false;
+    const std::int64_t shards = global_batch / micro_batch;
+    return shards % ranks == 0 && (!deterministic || ranks_own_subtrees(shards, ranks));
+  }
+};
+
+/// The nearest values below and above Setting::*field that work, with everything else kept.
+std::vector<std::int64_t> nearest(const Setting& setting, std::int64_t Setting::*field,
+                                  std::int64_t step, std::int64_t limit) {
+  const auto works = [&](std::int64_t value) {
+    Setting changed = setting;
+    changed.*field = value;
+    return changed.works();
+  };
+  std::vector<std::int64_t> out;
+  const std::int64_t floor = setting.*field / step * step;
+  std::int64_t below = floor == setting.*field ? floor - step : floor;
+  while (below > 0 && !works(below)) below -= step;
+  if (below > 0) out.push_back(below);
+  std::int64_t above = floor + step;
+  while (above <= limit && !works(above)) above += step;
+  if (above <= limit) out.push_back(above);
+  return out;
+}
+
+/// "global_batch_size 8 or 12, micro_batch_size 2 or 5, 2 or 4 ranks"
+std::string nearest_settings(const Setting& s) {
+  // A complete subtree of twice the shards, or a multiple of all ranks, lies within this distance.
+  const std::int64_t largest_batch = 4 * std::max(s.global_batch, s.micro_batch * s.ranks);
+  std::vector<std::string> out;
+  const auto batches = nearest(s, &Setting::global_batch, s.micro_batch, largest_batch);
+  if (!batches.empty())
+    out.push_back(fmt::format("global_batch_size {}", fmt::join(batches, " or ")));
+  const auto micros = nearest(s, &Setting::micro_batch, 1, s.global_batch);
+  if (!micros.empty()) out.push_back(fmt::format("micro_batch_size {}", fmt::join(micros, " or ")));
+  const auto ranks = nearest(s, &Setting::ranks, 1, s.global_batch / s.micro_batch);
+  if (!ranks.empty()) {
+    const char* noun = ranks.size() == 1 && ranks[0] == 1 ? "rank" : "ranks";
+    out.push_back(fmt::format("{} {}", fmt::join(ranks, " or "), noun));
+  }
+  return fmt::format("; nearest that work: {}", fmt::join(out, ", "));
+}
+
+}  // namespace
+
+std::string BatchPlan::to_string() const {
+  return fmt::format("batch {} = micro {} x shards {} (ranks {} x {})", global_batch, micro_batch,
+                     shards, ranks, shards_per_rank);
+}
+
+std::optional<std::string> batch_problem(const TrainingConfig& t, std::int64_t ranks) {
+  const Setting setting{t.global_batch_size, t.micro_batch_size, ranks, t.deterministic};
+  if (setting.works()) return std::nullopt;
+  const std::string remedy = nearest_settings(setting);
+  if (t.global_batch_size % t.micro_batch_size != 0) {
+    return fmt::format("'training.global_batch_size' {} is not a multiple of micro_batch_size {}{}",
+                       t.global_batch_size, t.micro_batch_size, remedy);
+  }
+  const std::int64_t shards = t.global_batch_size / t.micro_batch_size;
+  const std::string batch = fmt::format("batch {} = micro {} x shards {}", t.global_batch_size,
+                                        t.micro_batch_size, shards);
+  if (shards % ranks != 0) {
+    return fmt::format("{} does not divide over {} ranks{}", batch, ranks, remedy);
+  }
+  return fmt::format(
+      "{} gives {} shards to each of {} ranks, but with 'training.deterministic: true' that must "
+      "be a power of two{}, or deterministic: false",
+      batch, shards / ranks, ranks, remedy);
+}
+
+BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
+  LS_CHECK(ranks >= 1, "{} ranks", ranks);
+  const TrainingConfig& t = loaded.config.training;
+  if (const auto problem = batch_problem(t, ranks)) {
+    raise(ErrorKind::kUsage, "{}: {}", loaded.where("training.global_batch_size"), *problem);
+  }
+  const std::int64_t shards = t.global_batch_size / t.micro_batch_size;
+  return {t.global_batch_size, t.micro_batch_size, shards, ranks, shards / ranks};
+}
+
+}  // namespace lockstep

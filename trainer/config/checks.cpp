@@ -1,0 +1,154 @@
+#include "trainer/config/checks.h"
+
+#include <fmt/format.h>
+
+#include "trainer/config/batch_plan.h"
+
+namespace lockstep {
+namespace {
+
+void check_run_length(const Config& c, const ReportProblem& report) {
+  if (c.training.max_steps == -1 && (c.training.max_epochs == -1)) {
+    report({"training.max_steps", "training.max_epochs"},
+           "missing required key 'training.max_steps' or 'training.max_epochs': without them the "
+           "run would never end");
+  }
+  if (c.training.max_epochs == 0) {
+    report({"training.max_epochs"},
+           "'training.max_epochs' must be at least 1, or -1 for no limit; training.max_steps: 0 "
+           "saves an initialized model");
+  }
+}
+
+void check_model(const Config& c, const ReportProblem& report) {
+  if (c.model.name != ModelName::kGpt2) return;
+  const ModelConfig& m = c.model;
+  if (m.n_embd % m.n_head != 0) {
+    report({"model.n_head", "model.n_embd", "model.name"},
+           fmt::format("'model.n_head' {} does not divide 'model.n_embd' {}", m.n_head, m.n_embd));
+  }
+  if (c.data.sequence_length > m.block_size) {
+    report({"data.sequence_length", "model.block_size", "model.name"},
+           fmt::format("'data.sequence_length' {} is longer than 'model.block_size' {}",
+                       c.data.sequence_length, m.block_size));
+  }
+  if (c.tokenizer.type == TokenizerType::kNone && m.vocab_size == 0 &&
+      c.data.type != DataType::kText) {
+    report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
+           fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
+                       "it from",
+                       name_of(c.data.type)));
+  }
+}
+
+void check_data(const Config& c, const ReportProblem& report) {
+  const bool gpt2 = c.model.name == ModelName::kGpt2;
+  const bool tokens = c.data.type == DataType::kText || c.data.type == DataType::kTokens;
+  if (c.data.type != DataType::kSynthetic && gpt2 != tokens) {
+    report(
+        {"data.type", "model.name"},
+        fmt::format("model '{}' cannot train on {} data; it takes {}", name_of(c.model.name),
+                    name_of(c.data.type), gpt2 ? "text, tokens or synthetic" : "idx or synthetic"));
+  }
+  if (gpt2 && c.data.type == DataType::kText && c.tokenizer.type == TokenizerType::kNone) {
+    report({"tokenizer.type", "data.type", "model.name"},
+           "missing required key 'tokenizer.type': text data needs one (char or gpt2)");
+  }
+  if (c.data.type == DataType::kTokens && c.tokenizer.type == TokenizerType::kChar) {
+    report({"tokenizer.type", "data.type", "model.name"},
+           "'tokenizer.type: char' learns its characters from a text, and tokens data has none");
+  }
+}
+
+void check_validation_data(const Config& c, const ReportProblem& report) {
+  const DataConfig& d = c.data;
+  if (d.type == DataType::kIdx) {
+    if (!d.labels.empty() && d.labels.size() != d.path.size()) {
+      report({"data.labels", "data.path", "data.type"},
+             fmt::format("'data.labels' names {} files for the {} of 'data.path'", d.labels.size(),
+                         d.path.size()));
+    }
+    if (d.val_labels.size() != d.val_path.size()) {
+      report({"data.val_labels", "data.val_path", "data.type"},
+             fmt::format("'data.val_labels' names {} files for the {} of 'data.val_path'",
+                         d.val_labels.size(), d.val_path.size()));
+    }
+    if (d.val_path.empty() && d.val_range) {
+      const bool overlap = !d.train_range || (d.train_range->begin < d.val_range->end &&
+                                              d.val_range->begin < d.train_range->end);
+      if (overlap) {
+        report({"data.val_range", "data.train_range", "data.val_path", "data.type"},
+               "'data.val_range' overlaps the samples trained on; give a 'data.train_range' apart "
+               "from it, or a 'data.val_path'");
+      }
+    }
+  }
+  if (d.type == DataType::kSynthetic || c.eval.interval == 0) return;
+  if (d.val_path.empty() && !d.val_range && d.val_fraction == 0) {
+    report({"eval.interval", "data.val_fraction", "data.val_path", "data.val_range", "data.type"},
+           "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
+           "evaluate on");
+  }
+}
+
+void check_schedule(const Config& c, const ReportProblem& report) {
+  const SchedulerConfig& s = c.scheduler;
+  if (s.name == SchedulerName::kConstant) return;
+  if (s.min_lr > c.optimizer.learning_rate) {
+    report({"scheduler.min_lr", "optimizer.learning_rate", "scheduler.name"},
+           fmt::format("'scheduler.min_lr' {} is above 'optimizer.learning_rate' {}", s.min_lr,
+                       c.optimizer.learning_rate));
+  }
+  if (s.decay_steps > 0 && s.warmup_steps > s.decay_steps) {
+    report({"scheduler.warmup_steps", "scheduler.decay_steps", "scheduler.name"},
+           fmt::format("'scheduler.warmup_steps' {} is beyond 'scheduler.decay_steps' {}",
+                       s.warmup_steps, s.decay_steps));
+  }
+}
+
+void check_best_metric(const Config& c, const ReportProblem& report) {
+  if (c.eval.interval == 0 && c.early_stopping.patience > 0) {
+    report({"early_stopping.patience", "eval.interval"},
+           "'early_stopping.patience' counts evaluations, but 'eval.interval: 0' makes none");
+  }
+  if (c.eval.interval == 0 && c.checkpoint.keep_best) {
+    report({"checkpoint.keep_best", "eval.interval"},
+           "'checkpoint.keep_best' compares evaluations, but 'eval.interval: 0' makes none");
+  }
+  if (c.model.name == ModelName::kGpt2 && c.early_stopping.metric == EvalMetric::kAccuracy) {
+    report(
+        {"early_stopping.metric", "model.name"},
+        "'early_stopping.metric: eval/accuracy' is measured for classifiers only; use eval/loss");
+  }
+}
+
+void check_stall_times(const Config& c, const ReportProblem& report) {
+  if (c.distributed.stall_warn_s >= c.distributed.stall_abort_s) {
+    report({"distributed.stall_warn_s", "distributed.stall_abort_s"},
+           fmt::format("'distributed.stall_warn_s' {} must be below 'distributed.stall_abort_s' {}",
+                       c.distributed.stall_warn_s, c.distributed.stall_abort_s));
+  }
+}
+
+void check_batch(const Config& c, const ReportProblem& report) {
+  if (c.training.global_batch_size < 1 || c.training.micro_batch_size < 1) return;  // not given
+  constexpr std::int64_t kAnyRanks = 1;  // a number of ranks is known only when the job starts
+  if (auto problem = batch_problem(c.training, kAnyRanks)) {
+    report({"training.global_batch_size", "training.micro_batch_size"}, std::move(*problem));
+  }
+}
+
+}  // namespace
+
+void check_config(const Config& config, const ReportProblem& report) {
+  check_run_length(config, report);
+  check_model(config, report);
+  check_data(config, report);
+  check_validation_data(config, report);
+  check_schedule(config, report);
+  check_best_metric(config, report);
+  check_stall_times(config, report);
+  check_batch(config, report);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,21 @@
+// Rules that span several keys: a head count that divides the width, a tokenizer for text, labels
+// for every image file.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "trainer/config/config.h"
+
+namespace lockstep {
+
+/// Receives a problem: the keys it involves, the first of which gets the blame, and what is wrong.
+using ReportProblem =
+    std::function<void(std::initializer_list<std::string_view> keys, std::string message)>;
+
+/// Reports every rule that `config` breaks.
+void check_config(const Config& config, const ReportProblem& report);
+
+}  // namespace lockstep

@@ -1,0 +1,247 @@
+#include "trainer/config/load.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "core/base/error.h"
+#include "trainer/config/checks.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/suggest.h"
+#include "trainer/config/values.h"
+#include "trainer/config/yaml_tree.h"
+
+namespace lockstep {
+namespace {
+
+using Source = ConfigOrigin::Source;
+
+/// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key that
+/// lives elsewhere, "" for neither.
+std::string suggest_key(std::string_view section, std::string_view name) {
+  std::vector<std::string_view> siblings;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section() != section && key.name() == name) return std::string(key.path);
+    if (key.section() == section) siblings.push_back(key.name());
+  }
+  return std::string(nearest_word(name, siblings));
+}
+
+std::string suggest_section(std::string_view name) {
+  const std::vector<std::string_view> sections = config_sections();
+  const std::string_view near = nearest_word(name, sections);
+  return near.empty() ? suggest_key("", name) : std::string(near);
+}
+
+bool is_section(std::string_view name) {
+  const std::vector<std::string_view> sections = config_sections();
+  return std::find(sections.begin(), sections.end(), name) != sections.end();
+}
+
+class Loader {
+ public:
+  explicit Loader(const std::string& file) { out_.file = file; }
+
+  LoadedConfig load(std::string_view text, std::span<const std::string> overrides) {
+    std::vector<YamlIssue> yaml_issues;
+    const YamlNode root = parse_yaml(text, yaml_issues);
+    for (const YamlIssue& issue : yaml_issues) {
+      report(in_file(issue.line, issue.column), issue.message);
+    }
+    if (root.kind != YamlNode::Kind::kMap) {
+      if (problems_.empty()) {
+        report(in_file(1, 1), fmt::format("a config is made of sections of 'key: value' lines, but "
+                                          "this file holds {}",
+                                          root.describe()));
+      }
+      raise_problems();
+    }
+    for (const YamlEntry& entry : root.entries) take_section(entry);
+    for (const std::string& override : overrides) take_override(override);
+    if (!given("run.name")) {
+      out_.config.run.name = std::filesystem::path(out_.file).stem().string();
+    }
+    for (const ConfigKey& key : config_keys()) check_effect(key);
+    check_config(out_.config, [this](auto keys, std::string message) {
+      if (std::any_of(keys.begin(), keys.end(), [&](auto k) { return bad_.contains(k); })) return;
+      report(blame(*keys.begin()), std::move(message));
+    });
+    raise_problems();
+    return std::move(out_);
+  }
+
+ private:
+  struct Problem {
+    ConfigOrigin origin;
+    std::string message;
+  };
+
+  ConfigOrigin in_file(int line, int column) const {
+    return {Source::kFile, line, column, fmt::format("{}:{}:{}", out_.file, line, column)};
+  }
+  bool given(std::string_view path) const { return out_.origins.contains(path); }
+
+  /// The place of a key, of its section, or of the whole file.
+  ConfigOrigin blame(std::string_view path) const {
+    if (const auto key = out_.origins.find(path); key != out_.origins.end()) return key->second;
+    const std::string_view section = path.substr(0, path.find('.'));
+    const auto found = out_.origins.find(section);
+    return found == out_.origins.end() ? in_file(1, 1) : found->second;
+  }
+
+  void report(const ConfigOrigin& origin, std::string message) {
+    problems_.push_back({origin, std::move(message)});
+  }
+
+  void take_section(const YamlEntry& entry) {
+    const ConfigOrigin origin = in_file(entry.line, entry.column);
+    if (!is_section(entry.key)) {
+      return report(origin, fmt::format("unknown section '{}'{}", entry.key,
+                                        did_you_mean(suggest_section(entry.key))));
+    }
+    out_.origins[entry.key] = origin;
+    if (entry.value.kind == YamlNode::Kind::kNull) {
+      report(origin, fmt::format("section '{}' is empty; give it keys or remove it", entry.key));
+    } else if (entry.value.kind != YamlNode::Kind::kMap) {
+      report(origin, fmt::format("'{}' must be a section of 'key: value' lines, not {}", entry.key,
+                                 entry.value.describe()));
+    }
+    for (const YamlEntry& key : entry.value.entries) {
+      take_key(entry.key + "." + key.key, key.value, in_file(key.line, key.column));
+    }
+  }
+
+  template <class Value>
+  void take_key(const std::string& path, const Value& value, const ConfigOrigin& origin) {
+    const ConfigKey* key = find_config_key(path);
+    if (key == nullptr) {
+      const std::size_t dot = path.find('.');
+      return report(
+          origin,
+          fmt::format("unknown key '{}'{}", path,
+                      did_you_mean(suggest_key(path.substr(0, dot), path.substr(dot + 1)))));
+    }
+    if (auto problem = set_value(*key, value, out_.config)) {
+      report(origin, std::move(*problem));
+      bad_.insert(key->path);
+    } else {
+      bad_.erase(key->path);
+    }
+    out_.origins[path] = origin;
+  }
+
+  void take_override(const std::string& text) {
+    const ConfigOrigin origin{Source::kCommandLine, 0, 0, fmt::format("command line: {}", text)};
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return report(origin, "an override is written section.key=value");
+    }
+    const std::string path = text.substr(0, equals);
+    const std::string section = path.substr(0, path.find('.'));
+    if (path.find('.') == std::string::npos && is_section(path)) {
+      return report(origin, fmt::format("'{0}' is a section; override its keys one by one, "
+                                        "{0}.key=value",
+                                        path));
+    }
+    if (!is_section(section)) {
+      const std::string near = suggest_section(section);
+      return report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
+    }
+    take_key(path, std::string_view(text).substr(equals + 1), origin);
+  }
+
+  /// A key that is given must have an effect, and one that is required and has an effect must be
+  /// given. A file's keys that a command line made pointless (by choosing another model, say) are
+  /// dropped instead.
+  void check_effect(const ConfigKey& key) {
+    for (const ConfigKey* k = &key; k->when != nullptr; k = find_config_key(k->when->key)) {
+      if (bad_.contains(k->when->key)) return;  // no telling
+    }
+    const Condition* unmet = unmet_condition(key, out_.config);
+    if (unmet == nullptr) {
+      if (key.required && !given(key.path)) {
+        report(blame(key.path),
+               fmt::format("missing required key '{}' ({})", key.path, key.type_text()));
+        bad_.insert(key.path);
+      }
+      return;
+    }
+    if (!given(key.path)) return;
+    const ConfigOrigin origin = blame(key.path);
+    const bool overridden = given(unmet->key) && blame(unmet->key).source == Source::kCommandLine;
+    if (origin.source == Source::kFile && overridden) {
+      reset_value(key, out_.config);
+      out_.origins.erase(out_.origins.find(key.path));
+      bad_.erase(key.path);
+      return;
+    }
+    const auto& selector = std::get<EnumMember>(find_config_key(unmet->key)->member);
+    report(origin, fmt::format("'{}' has no effect with '{}: {}'", key.path, unmet->key,
+                               selector.names[selector.get(out_.config)]));
+  }
+
+  void raise_problems() {
+    if (problems_.empty()) return;
+    std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+      const auto order = [](const Problem& p) {
+        return std::tuple(p.origin.source, p.origin.line, p.origin.column);
+      };
+      return order(a) < order(b);
+    });
+    std::vector<std::string> lines;
+    for (const Problem& p : problems_) lines.push_back(p.origin.text + ": " + p.message);
+    raise(ErrorKind::kUsage, "{}", fmt::join(lines, "\n"));
+  }
+
+  LoadedConfig out_;
+  std::vector<Problem> problems_;
+  std::set<std::string_view>
+      bad_;  ///< keys whose value was refused: rules about them would mislead
+};
+
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    raise(ErrorKind::kUsage, "{}: no such file; name a YAML config such as configs/gpt_char.yaml",
+          path);
+  }
+  if (status.type() == std::filesystem::file_type::directory) {
+    raise(ErrorKind::kUsage, "{}: a folder; name a YAML config inside it", path);
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
+  // One byte more than allowed is enough for parse_yaml to refuse it, also from a device file.
+  std::string text(kMaxYamlBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+}  // namespace
+
+std::string LoadedConfig::where(std::string_view path) const {
+  if (const auto key = origins.find(path); key != origins.end()) return key->second.text;
+  const auto section = origins.find(path.substr(0, path.find('.')));
+  return section == origins.end() ? file : section->second.text;
+}
+
+LoadedConfig load_config(const std::string& path, std::span<const std::string> overrides) {
+  return parse_config(read_file(path), path, overrides);
+}
+
+LoadedConfig parse_config(std::string_view text, const std::string& file,
+                          std::span<const std::string> overrides) {
+  return Loader(file).load(text, overrides);
+}
+
+}  // namespace lockstep

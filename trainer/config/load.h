@@ -1,0 +1,45 @@
+// Reading a config: YAML text and command-line overrides in, a validated Config out, or one Error
+// that lists everything that is wrong, each with its place:
+//   gpt.yaml:14:3: unknown key 'optimizer.learning_rat'; did you mean 'learning_rate'?
+//   command line: training.max_steps=many: 'training.max_steps' must be an integer >= -1, not
+//   'many'
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trainer/config/config.h"
+
+namespace lockstep {
+
+/// Where a value was given.
+struct ConfigOrigin {
+  enum class Source { kFile, kCommandLine };
+  Source source = Source::kFile;
+  int line = 0;
+  int column = 0;
+  std::string text;  ///< "gpt.yaml:14:3" or "command line: key.path=value"
+};
+
+struct LoadedConfig {
+  Config config;
+  std::string file;  ///< as it was given
+  std::map<std::string, ConfigOrigin, std::less<>>
+      origins;  ///< of keys and sections that were given
+
+  /// The place to blame for a key: where it was given, else its section, else the file.
+  std::string where(std::string_view path) const;
+};
+
+/// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins.
+/// run.name defaults to the file's name without extension. Error kUsage with one line per problem:
+/// those of the file by line, then those of the command line.
+LoadedConfig load_config(const std::string& path, std::span<const std::string> overrides = {});
+
+/// The same for a text already in memory; `file` is what messages call it.
+LoadedConfig parse_config(std::string_view text, const std::string& file,
+                          std::span<const std::string> overrides = {});
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// Values of single keys: from YAML into the Config with type and range checks, and back to YAML.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trainer/config/schema.h"
+#include "trainer/config/yaml_tree.h"
+
+namespace lockstep {
+
+/// Sets the key's member from `node`. If the value is refused, returns why ("'training.max_steps'
+/// must be an integer >= -1, not 'abc'") and leaves the member alone.
+std::optional<std::string> set_value(const ConfigKey& key, const YamlNode& node, Config& config);
+
+/// The same from a command line's text. Strings are taken literally; lists are written [a, b].
+std::optional<std::string> set_value(const ConfigKey& key, std::string_view text, Config& config);
+
+/// Gives the member its default again.
+void reset_value(const ConfigKey& key, Config& config);
+
+/// The value as YAML on one line, such that set_value restores it exactly: 0.001, [0.9, 0.99],
+/// "a: b".
+std::string value_text(const ConfigKey& key, const Config& config);
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Strict YAML: a small tree in which every key and value knows its place, built from the events of
+// yaml-cpp. What yaml-cpp would let pass in silence is refused here: duplicate keys, anchors,
+// aliases and `<<`, tags, several documents, keys that are not words, tabs that indent, control
+// characters, bytes that are not UTF-8, and nesting or sizes no config has.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// Something wrong at a place in a text; both numbers count from 1.
+struct YamlIssue {
+  int line = 1;
+  int column = 1;
+  std::string message;
+};
+
+struct YamlEntry;
+
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kList, kMap };
+  Kind kind = Kind::kNull;
+  std::string text;                ///< kScalar: unescaped
+  bool quoted = false;             ///< kScalar: not a plain word, so a string whatever it spells
+  std::vector<YamlNode> items;     ///< kList
+  std::vector<YamlEntry> entries;  ///< kMap, in the order of the text, keys unique
+
+  /// What messages call it: "nothing", "'abc'", "a list", "a section".
+  std::string describe() const;
+};
+
+struct YamlEntry {
+  std::string key;
+  int line = 1;  ///< of the key
+  int column = 1;
+  YamlNode value;
+};
+
+constexpr std::size_t kMaxYamlBytes = 256 * 1024;
+constexpr int kMaxYamlDepth = 8;
+
+/// Parses one document. Problems are appended to `issues`; a text that is not YAML at all gives one
+/// issue and an empty tree. Never throws on account of the text.
+YamlNode parse_yaml(std::string_view text, std::vector<YamlIssue>& issues);
+
+/// Whether `text` is well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+}  // namespace lockstep

@@ -1,4 +1,10 @@
 # Debian 12 packages only; scripts/install_deps.sh installs them.
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+# The system's Python, which sees the modules that Debian packages.
+find_program(LOCKSTEP_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)

@@ -29,7 +29,11 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
 endfunction()
 
-# lockstep_test(<name> [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's *_test.cpp files.
+# All that `ctest -L unit` runs; what scripts/test.sh builds with sanitizers.
+add_custom_target(unit_tests)
+
+# lockstep_test(<name> [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's .cpp files and
+# registers it with ctest under the label "unit".
 function(lockstep_test name)
   cmake_parse_arguments(ARG "" "" "DEPS;FOREIGN" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -43,5 +47,6 @@ function(lockstep_test name)
   target_link_libraries(test_${name} PRIVATE ${ARG_FOREIGN} rapidcheck GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES LABELS unit)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  add_dependencies(unit_tests test_${name})
 endfunction()

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Checks the include order and file conventions of lockstep's C++ sources; part of every build.
+
+Usage: check_includes.py [--root FOLDER]
+
+A folder may include its own headers and those of the folders below, transitively (ALLOWED); foreign
+headers stay in the .cpp files of named folders (FOREIGN). Prints one line per violation in the
+manner of a compiler, path:line: message, and exits with 1 if there was one.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+# What each folder may include directly; it may also include what those may include.
+ALLOWED = {
+    "core/base": [],
+    "core/ir": ["core/base"],
+    "core/trace": ["core/ir"],
+    "core/passes": ["core/ir"],
+    "core/kernels": ["core/ir"],
+    "core/runtime": ["core/kernels"],
+    "core/nn": ["core/trace"],
+    "core/engine": ["core/trace", "core/passes", "core/runtime"],
+    "collectives": ["core/base"],
+    "data": ["core/base"],
+    "checkpoint": ["core/base"],
+    "trainer": ["core/nn", "core/engine", "collectives", "data", "checkpoint"],
+    "bench": ["trainer"],
+    "tests": ["trainer"],
+}
+
+# Single headers that a folder may include beyond ALLOWED. Such a header is an interface: it may
+# itself include nothing but what every folder that is granted it may include.
+GRANTED = {"core/runtime/communicator.h": ["collectives"]}
+
+# Foreign headers: a pattern, the folders whose .cpp files may include it, and whether headers may.
+FOREIGN = [
+    (r"fmt/.*", ["core", "collectives", "data", "checkpoint", "trainer", "bench", "tests"], True),
+    (r"spdlog/.*", ["core/base"], False),
+    (r"openssl/.*", ["core/base"], False),
+    (r"xxhash\.h", ["core/base"], False),
+    (r"Random123/.*", ["core/base"], False),
+    (r"dnnl.*|oneapi/dnnl/.*", ["core/kernels"], False),
+    (r"llvm/.*|llvm-c/.*", ["core/kernels"], False),
+    (r"google/protobuf/.*|.*\.pb\.h", ["core/runtime", "core/engine"], False),
+    (r"mpi\.h", ["collectives", "tests"], False),
+    (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
+    (r"zlib\.h", ["data", "tests"], False),
+    (r"pcre2\.h", ["data"], False),
+    (r"nlohmann/.*", ["data", "trainer", "tests"], False),
+    (r"yaml-cpp/.*", ["trainer"], False),
+    (r"boost/asio.*", ["data"], False),
+    (r"boost/program_options.*", ["trainer", "bench"], False),
+    (r"gtest/.*|gmock/.*|rapidcheck.*", ["tests"], True),
+    (r"benchmark/.*", ["bench"], False),
+]
+
+# C and system headers, which are not foreign: <x.h> of these names, and <sys/x.h> and the like.
+SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "experimental/")
+SYSTEM_HEADERS = set(
+    "cpuid cxxabi dirent dlfcn elf execinfo fcntl fenv float fnmatch ftw glob immintrin limits link"
+    " malloc math netdb poll pthread pwd sched semaphore signal spawn stdint stdio stdlib string"
+    " syslog termios time ucontext unistd wchar".split()
+)
+
+HEADER_LINES = 200
+SOURCE_LINES = 500
+# A longer file says why in its first comment: "// More than 500 lines because ...".
+LENGTH_REASON = re.compile(r"^(//|\*).*\bmore than \d+ lines because \w+", re.IGNORECASE)
+NAMELESS = re.compile(r"(^|_)(commons?|utils?|utilities|misc|helpers?)$")
+ENVIRONMENT_FILE = "core/base/settings.cpp"
+ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+COMMENTS_AND_STRINGS = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+)
+
+
+def closure(folder):
+    """The folders whose headers `folder` may include, itself among them."""
+    seen, todo = set(), [folder]
+    while todo:
+        current = todo.pop()
+        if current not in seen:
+            seen.add(current)
+            todo += ALLOWED[current]
+    return seen
+
+
+def folder_of(path):
+    """The entry of ALLOWED that a path belongs to, or None."""
+    parts = path.split("/")
+    for name in ("/".join(parts[:2]), parts[0]):
+        if name in ALLOWED and name != path:
+            return name
+    return None
+
+
+def without_comments_and_strings(text):
+    """The code of a file; line numbers stay as they were."""
+    return COMMENTS_AND_STRINGS.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+def includes(text):
+    """(line number, '"' or '<', header) of each include directive."""
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def foreign(header):
+    """The entry of FOREIGN that a header belongs to, or None."""
+    return next((entry for entry in FOREIGN if re.fullmatch(entry[0], header)), None)
+
+
+def is_system(header):
+    if header.startswith(SYSTEM_FOLDERS):
+        return True
+    if header.endswith(".h"):
+        return header[:-2] in SYSTEM_HEADERS
+    return re.fullmatch(r"[a-z0-9_]+", header) is not None  # <vector>, <cstdint>
+
+
+def check_own(root, path, header):
+    """An include of one of our headers: the violation, or None."""
+    folder, target = folder_of(path), folder_of(header)
+    if not (root / header).is_file():
+        if (root / path).parent.joinpath(header).is_file():
+            return f'"{header}" must be included by its full path from the top folder'
+        if header.endswith(".pb.h"):
+            return None  # generated
+        return f'"{header}" is no file below the top folder; a foreign header is included as <{header}>'
+    if path in GRANTED:
+        if any(target not in closure(user) for user in GRANTED[path]):
+            return f'"{header}" may not be included: {path} is an interface granted to {GRANTED[path][0]}'
+    if target in closure(folder) or folder in GRANTED.get(header, []):
+        return None
+    allowed = ", ".join(sorted(closure(folder) - {folder})) or "nothing"
+    return f'{folder} may not include "{header}"; of other folders it may include {allowed}'
+
+
+def check_angled(root, path, header):
+    """An include of a system or foreign header: the violation, or None."""
+    if (root / header).is_file():
+        return f'our own header is included as "{header}"'
+    entry = foreign(header)
+    if entry is None:
+        if is_system(header):
+            return None
+        return f"<{header}> is unknown; a new library gets a line in FOREIGN of scripts/check_includes.py"
+    _, folders, in_headers = entry
+    if not any(path.startswith(folder + "/") for folder in folders):
+        return f"<{header}> may be included in {', '.join(folders)} only"
+    if path.endswith(".h") and not in_headers:
+        return f"<{header}> is a foreign header and may be included in .cpp files only"
+    return None
+
+
+def check_includes(root, path, text):
+    found = list(includes(text))
+    for number, quote, header in found:
+        own = quote == '"' and not foreign(header)
+        message = check_own(root, path, header) if own else check_angled(root, path, header)
+        if message:
+            yield number, message
+    own_header = path.removesuffix(".cpp") + ".h"
+    if path.endswith(".cpp") and (root / own_header).is_file():
+        if not found or found[0][2] != own_header:
+            yield found[0][0] if found else 1, f'the first include must be the own header, "{own_header}"'
+
+
+def check_conventions(path, text):
+    lines = text.splitlines()
+    header = path.endswith(".h")
+    limit = HEADER_LINES if header else SOURCE_LINES
+    if len(lines) > limit and not any(LENGTH_REASON.match(line.strip()) for line in lines[:12]):
+        yield limit + 1, (
+            f"{len(lines)} lines, more than {limit}; split it, or begin it with"
+            f' "// More than {limit} lines because ..."'
+        )
+    for part in path.split("/"):
+        if NAMELESS.search(part.split(".")[0].lower()):
+            yield 1, f"'{part}' says nothing; a thing lives where its name says"
+    if header and "#pragma once" not in lines:
+        yield 1, "a header needs #pragma once"
+    if path != ENVIRONMENT_FILE:
+        code = without_comments_and_strings(text)
+        for match in ENVIRONMENT.finditer(code):
+            number = code.count("\n", 0, match.start()) + 1
+            yield number, f"the environment is read in {ENVIRONMENT_FILE} only"
+
+
+def sources(root):
+    """Paths, relative to root, of all C++ files of the folders in ALLOWED."""
+    for top in sorted({folder.split("/")[0] for folder in ALLOWED}):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in (".h", ".hpp", ".cpp", ".cc", ".cxx", ".inc"):
+                yield path.relative_to(root).as_posix()
+
+
+def check_file(root, path):
+    if not path.endswith((".h", ".cpp")):
+        yield 1, "C++ files end in .h or .cpp"
+        return
+    if folder_of(path) is None:
+        yield 1, "this folder is not in ALLOWED of scripts/check_includes.py"
+        return
+    text = (root / path).read_text(encoding="utf-8", errors="replace")
+    yield from check_includes(root, path, text)
+    yield from check_conventions(path, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    root = parser.parse_args().root.resolve()
+    files = list(sources(root))
+    violations = [(path, *violation) for path in files for violation in check_file(root, path)]
+    for path, number, message in violations:
+        print(f"{path}:{number}: {message}", file=sys.stderr)
+    if not files:
+        print(f"{root}: no C++ files", file=sys.stderr)
+    return 1 if violations or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

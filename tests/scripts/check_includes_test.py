@@ -1,0 +1,165 @@
+"""scripts/check_includes.py, run over small trees with one planted violation each."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "check_includes.py"
+
+# A tree without violations.
+CLEAN = {
+    "core/base/shape.h": "#pragma once\n#include <fmt/format.h>\n#include <vector>\n",
+    "core/base/shape.cpp": '#include "core/base/shape.h"\n#include <sys/stat.h>\n',
+    "core/base/settings.cpp": 'const char* home() { return getenv("HOME"); }\n',
+    "core/ir/graph.h": '#pragma once\n#include "core/base/shape.h"\n',
+    "core/trace/tensor.h": '#pragma once\n#include "core/ir/graph.h"\n',
+    "core/passes/fuse.h": '#pragma once\n#include "core/base/shape.h"\n#include "core/ir/graph.h"\n',
+    "core/kernels/dot.h": '#pragma once\n#include "core/ir/graph.h"\n',
+    "core/kernels/dot.cpp": '#include "core/kernels/dot.h"\n#include <dnnl.hpp>\n#include <llvm/IR/IRBuilder.h>\n',
+    "core/runtime/communicator.h": '#pragma once\n#include "core/base/shape.h"\n',
+    "core/runtime/device.h": '#pragma once\n#include "core/kernels/dot.h"\n',
+    "core/engine/engine.h": '#pragma once\n#include "core/trace/tensor.h"\n#include "core/runtime/device.h"\n',
+    "collectives/mpi.h": '#pragma once\n#include "core/runtime/communicator.h"\n',
+    "collectives/mpi.cpp": '#include "collectives/mpi.h"\n#include <mpi.h>\n',
+    "data/text.h": '#pragma once\n#include "core/base/shape.h"\n',
+    "checkpoint/file.cpp": '#include "core/base/shape.h"\n#include <hdf5.h>\n',
+    "trainer/loop.h": '#pragma once\n#include "core/engine/engine.h"\n#include "data/text.h"\n',
+    "tests/core/base/shape_test.cpp": "#include <gtest/gtest.h>\n",
+}
+
+
+class CheckIncludes(unittest.TestCase):
+    def check(self, files):
+        """(exit code, messages) for the clean tree with some files added or replaced."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in {**CLEAN, **files}.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            result = subprocess.run(
+                [sys.executable, SCRIPT, "--root", root], capture_output=True, text=True
+            )
+            return result.returncode, result.stderr
+
+    def refused(self, path, text, message):
+        code, output = self.check({path: text})
+        self.assertEqual(code, 1, "the violation was not found")
+        self.assertEqual(len(output.splitlines()), 1, output)
+        self.assertIn(message, output)
+
+    def accepted(self, path, text):
+        self.assertEqual(self.check({path: text}), (0, ""))
+
+    def test_clean_tree_passes(self):
+        self.assertEqual(self.check({}), (0, ""))
+
+    def test_this_project_passes(self):
+        result = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_an_empty_tree_is_no_success(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = subprocess.run([sys.executable, SCRIPT, "--root", folder], capture_output=True)
+            self.assertEqual(result.returncode, 1)
+
+    def test_every_upward_or_sideward_include_is_refused(self):
+        forbidden = [
+            ("core/base", "core/ir/graph.h"),
+            ("core/ir", "core/trace/tensor.h"),
+            ("core/trace", "core/passes/fuse.h"),
+            ("core/passes", "core/kernels/dot.h"),
+            ("core/kernels", "core/passes/fuse.h"),
+            ("core/runtime", "core/trace/tensor.h"),
+            ("core/nn", "core/engine/engine.h"),
+            ("core/engine", "data/text.h"),
+            ("collectives", "core/runtime/device.h"),
+            ("collectives", "core/ir/graph.h"),
+            ("data", "core/runtime/communicator.h"),
+            ("checkpoint", "data/text.h"),
+        ]
+        for folder, header in forbidden:
+            with self.subTest(folder=folder, header=header):
+                self.refused(
+                    f"{folder}/planted.cpp",
+                    f'\n#include "{header}"\n',
+                    f'{folder}/planted.cpp:2: {folder} may not include "{header}"',
+                )
+
+    def test_an_interface_granted_to_another_folder_stays_narrow(self):
+        self.refused(
+            "core/runtime/communicator.h",
+            '#pragma once\n#include "core/ir/graph.h"\n',
+            "core/runtime/communicator.h is an interface granted to collectives",
+        )
+
+    def test_includes_need_the_full_path(self):
+        self.refused("core/ir/a.cpp", '#include "graph.h"\n', "must be included by its full path")
+        self.refused("core/ir/a.cpp", '#include "../ir/none.h"\n', "is no file below the top folder")
+        self.refused("core/ir/a.cpp", "#include <core/ir/graph.h>\n", 'is included as "core/ir/graph.h"')
+
+    def test_the_own_header_comes_first(self):
+        message = 'the first include must be the own header, "core/base/shape.h"'
+        self.refused(
+            "core/base/shape.cpp", '#include <vector>\n#include "core/base/shape.h"\n', message
+        )
+        self.refused("core/base/shape.cpp", "int x;\n", message)
+
+    def test_foreign_headers_stay_in_cpp_files_of_their_folder(self):
+        self.refused("collectives/a.h", "#pragma once\n#include <mpi.h>\n", "in .cpp files only")
+        for path, header, allowed in [
+            ("trainer/a.cpp", "mpi.h", "collectives"),
+            ("trainer/a.cpp", "hdf5.h", "checkpoint, data"),
+            ("core/runtime/a.cpp", "dnnl.hpp", "core/kernels"),
+            ("core/passes/a.cpp", "llvm/IR/Module.h", "core/kernels"),
+            ("data/a.cpp", "yaml-cpp/yaml.h", "trainer"),
+            ("core/ir/a.cpp", "spdlog/spdlog.h", "core/base"),
+            ("data/a.cpp", "boost/program_options.hpp", "trainer"),
+            ("checkpoint/a.cpp", "openssl/evp.h", "core/base"),
+            ("trainer/a.cpp", "zlib.h", "data"),
+            ("trainer/a.cpp", "pcre2.h", "data"),
+            ("core/ir/a.cpp", "nlohmann/json.hpp", "data, trainer"),
+            ("core/ir/a.cpp", "google/protobuf/message.h", "core/runtime, core/engine"),
+            ("core/base/a.cpp", "gtest/gtest.h", "tests"),
+        ]:
+            with self.subTest(path=path, header=header):
+                self.refused(path, f"#include <{header}>\n", f"may be included in {allowed}")
+
+    def test_quotes_do_not_hide_a_foreign_header(self):
+        self.refused("trainer/a.cpp", '#include "mpi.h"\n', "may be included in collectives")
+
+    def test_an_unknown_library_is_refused(self):
+        self.refused("trainer/a.cpp", "#include <torch/torch.h>\n", "<torch/torch.h> is unknown")
+
+    def test_an_unknown_folder_or_extension_is_refused(self):
+        self.refused("core/magic/a.cpp", "int x;\n", "this folder is not in ALLOWED")
+        self.refused("core/base/a.cc", "int x;\n", "C++ files end in .h or .cpp")
+
+    def test_long_files_need_a_reason(self):
+        self.accepted("core/ir/a.cpp", "int x;\n" * 500)
+        self.refused("core/ir/a.cpp", "int x;\n" * 501, "501 lines, more than 500")
+        header = "#pragma once\n" + "int x;\n" * 199
+        self.accepted("core/ir/a.h", header)
+        self.refused("core/ir/a.h", header + "int x;\n", "201 lines, more than 200")
+        reason = "// More than 500 lines because the table of ops is one thing.\n"
+        self.accepted("core/ir/a.cpp", reason + "int x;\n" * 501)
+        self.refused("core/ir/a.cpp", "int x;\n" * 501 + reason, "more than 500")
+
+    def test_file_names_say_something(self):
+        for name in ["common.h", "util.h", "string_utils.h", "misc.h", "test_helpers.h"]:
+            self.refused(f"core/ir/{name}", "#pragma once\n", f"'{name}' says nothing")
+        self.refused("data/utils/a.cpp", "int x;\n", "'utils' says nothing")
+        self.accepted("core/ir/common_subexpressions.h", "#pragma once\n")
+
+    def test_headers_have_pragma_once(self):
+        self.refused("core/ir/a.h", "int x;\n", "#pragma once")
+
+    def test_the_environment_is_read_in_one_place(self):
+        call = '\nauto x = std::getenv("X");\n'
+        self.refused("trainer/a.cpp", call, "trainer/a.cpp:2: the environment is read in")
+        self.accepted("trainer/a.cpp", '// getenv("X")\n/* getenv(x) */ auto s = "getenv(x)";\n')
+
+
+if __name__ == "__main__":
+    unittest.main()

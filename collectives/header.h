@@ -1,0 +1,63 @@
+// The header that all ranks exchange and compare before the data of a collective moves. It catches
+// ranks that drifted apart at the first collective that does not match, instead of hanging in it or
+// adding numbers that do not belong together. It also carries the news that a rank cannot take
+// part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/base/error.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+/// "all_reduce", "reduce_scatter", "all_gather", "broadcast", "exchange".
+std::string_view name_of(CollectiveKind kind);
+
+/// A message of fixed layout (host byte order: ranks run the same build on like machines).
+struct CollectiveHeader {
+  static constexpr std::uint32_t kProtocol = 0x4C530001;  // "LS", version 1
+  static constexpr std::size_t kTextBytes = 200;
+
+  std::uint32_t protocol = kProtocol;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  DType dtype = DType::kF32;
+  std::uint16_t failure = 0;   ///< ErrorKind if this rank cannot take part, `text` says why; or 0
+  std::uint64_t sequence = 0;  ///< number of this collective in the rank's order, from 0
+  std::int64_t step = -1;
+  std::int64_t count = 0;  ///< elements; for an exchange the bytes of this rank's string
+  std::int32_t bucket = -1;
+  std::int32_t root = 0;       ///< broadcast only, else 0
+  Hash128 signature;           ///< see CollectiveRequest; for an exchange the hash of its tag
+  char text[kTextBytes] = {};  ///< an exchange's tag or the failure; cut off, ends with 0
+};
+static_assert(sizeof(CollectiveHeader) == 256);
+static_assert(std::is_trivially_copyable_v<CollectiveHeader>);
+
+/// What `request` announces as collective number `sequence`.
+CollectiveHeader header_of(const CollectiveRequest& request, std::uint64_t sequence);
+
+/// What an exchange of a string of `bytes` bytes announces.
+CollectiveHeader header_of_exchange(const std::string& tag, std::int64_t bytes,
+                                    std::uint64_t sequence);
+
+/// Marks `header`: its rank cannot take part because of this error.
+void set_failure(CollectiveHeader& header, const std::exception_ptr& error);
+
+/// Given the headers of all ranks, in rank order: nothing if they match, else a message such as
+/// "collective 17 does not match between ranks: rank 0 has all_reduce of 1024 f32 (step 5, bucket
+/// 2), rank 1 has all_reduce of 2048 f32 (step 5, bucket 2): the count differs". Every rank that
+/// has all the headers comes to the same text.
+std::optional<std::string> describe_mismatch(std::span<const CollectiveHeader> headers);
+
+/// Given the headers of all ranks: nothing if all take part, else the error of the lowest rank that
+/// does not: of the kind it failed with, so that all ranks end with the same exit code.
+std::optional<Error> describe_failure(std::span<const CollectiveHeader> headers);
+
+}  // namespace lockstep

@@ -1,0 +1,142 @@
+#include "collectives/in_process.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+
+#include "collectives/queued_communicator.h"
+#include "collectives/transport.h"
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+using Message = std::vector<std::byte>;
+
+// Where the ranks meet.
+struct Hub {
+  explicit Hub(int ranks) : size(ranks), inboxes(static_cast<std::size_t>(ranks * ranks)) {
+    left.resize(static_cast<std::size_t>(ranks), false);
+  }
+  std::deque<Message>& inbox(int from, int to) {
+    return inboxes[static_cast<std::size_t>(from * size + to)];
+  }
+
+  const int size;
+  std::mutex mutex;
+  std::condition_variable changed;
+  // Guarded by mutex:
+  std::vector<std::deque<Message>> inboxes;
+  std::vector<bool> left;      ///< ranks whose communicator was destroyed
+  std::exception_ptr aborted;  ///< what everybody gets after an abort
+  std::uint64_t version = 0;   ///< grows with every change
+};
+
+class MailboxTransport final : public Transport {
+ public:
+  MailboxTransport(std::shared_ptr<Hub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return hub_->size; }
+
+  void start_send(int to, std::span<const std::byte> bytes) override {
+    if (bytes.empty()) return;
+    Message message(bytes.begin(), bytes.end());
+    change([&] { hub_->inbox(rank_, to).push_back(std::move(message)); });
+  }
+
+  void start_receive(int from, std::span<std::byte> bytes) override {
+    if (!bytes.empty()) waiting_.push_back({from, bytes});
+  }
+
+  bool test() override {
+    std::vector<std::pair<std::span<std::byte>, Message>> arrived;
+    {
+      const std::lock_guard lock(hub_->mutex);
+      seen_ = hub_->version;
+      if (hub_->aborted != nullptr) std::rethrow_exception(hub_->aborted);
+      std::erase_if(waiting_, [&](const Receive& receive) {
+        auto& inbox = hub_->inbox(receive.from, rank_);
+        if (inbox.empty()) return false;
+        arrived.emplace_back(receive.bytes, std::move(inbox.front()));
+        inbox.pop_front();
+        return true;
+      });
+      for (const Receive& receive : waiting_) {
+        if (hub_->left[static_cast<std::size_t>(receive.from)]) {
+          raise(ErrorKind::kPeer, "rank {} is gone; rank {} still waits for it", receive.from,
+                rank_);
+        }
+      }
+    }
+    for (const auto& [target, message] : arrived) {
+      LS_CHECK(target.size() == message.size(), "a message of {} bytes where {} were expected",
+               message.size(), target.size());
+      std::memcpy(target.data(), message.data(), message.size());
+    }
+    return waiting_.empty();
+  }
+
+  [[noreturn]] void abort(int exit_code, const std::string& reason) override {
+    const auto error = std::make_exception_ptr(
+        Error(ErrorKind::kPeer,
+              fmt::format("rank {} ended the job with code {}: {}", rank_, exit_code, reason)));
+    change([&] {
+      if (hub_->aborted == nullptr) hub_->aborted = error;
+    });
+    std::rethrow_exception(error);
+  }
+
+  bool closes_together() const override { return false; }
+
+  void close(bool) override {
+    change([&] { hub_->left[static_cast<std::size_t>(rank_)] = true; });
+  }
+
+ protected:
+  // The timeout bounds how long an interrupt of this rank alone goes unseen.
+  void relax(std::int64_t) override {
+    std::unique_lock lock(hub_->mutex);
+    hub_->changed.wait_for(lock, std::chrono::milliseconds(1),
+                           [&] { return hub_->version != seen_; });
+  }
+
+ private:
+  struct Receive {
+    int from;
+    std::span<std::byte> bytes;
+  };
+
+  template <class F>
+  void change(const F& f) {
+    {
+      const std::lock_guard lock(hub_->mutex);
+      f();
+      ++hub_->version;
+    }
+    hub_->changed.notify_all();
+  }
+
+  std::shared_ptr<Hub> hub_;
+  int rank_;
+  std::vector<Receive> waiting_;  ///< in the order of start, which is the order of matching
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(int ranks) {
+  LS_USER_CHECK(ranks >= 1, "{} in-process ranks asked for; at least 1 is needed", ranks);
+  auto hub = std::make_shared<Hub>(ranks);
+  std::vector<std::unique_ptr<Communicator>> out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    out.push_back(std::make_unique<QueuedCommunicator>(
+        [hub, rank] { return std::make_unique<MailboxTransport>(hub, rank); }));
+  }
+  return out;
+}
+
+}  // namespace lockstep

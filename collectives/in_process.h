@@ -1,0 +1,18 @@
+// N ranks in one process, for tests and examples: each rank is a thread of the caller's with a
+// communicator of its own. Messages are copied through mailboxes; headers, algorithms and the order
+// of the sum are those of MPI.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+/// Communicators of ranks 0 .. ranks - 1, each with its own communication thread. abort() on one
+/// fails the pending and future operations of all; destroying one fails those that still wait for
+/// it. Error kUsage if ranks < 1.
+std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(int ranks);
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// Ranks started by mpirun. The communication thread of the communicator owns MPI: it initializes it
+// (MPI_THREAD_FUNNELED), makes every call, and finalizes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/spans.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+struct MpiOptions {
+  SpanStream* spans = nullptr;  ///< gets an all_reduce span per collective; null for none
+  /// Longer transfers are split. MPI counts are 32-bit, so at most 2^31 - 1.
+  std::int64_t max_message_bytes = std::int64_t{1} << 30;
+};
+
+/// This process's rank of the job; at most one per process, ever (error kUsage). Destroying it
+/// finalizes MPI together with the other ranks: a rank that ends while another still submits is a
+/// mismatch that ends the job with code 7. After a failure, or when an exception unwinds through
+/// it, it does not finalize: the process then ends with its own non-zero code, mpirun sees that,
+/// ends the other ranks and returns the code.
+///
+/// abort() prints the reason to standard error and calls MPI_Abort; mpirun returns the code.
+/// Any failed MPI call is an error kPeer that names the call and MPI's reason.
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
+
+}  // namespace lockstep

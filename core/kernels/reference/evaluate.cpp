@@ -1,0 +1,214 @@
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/kernels/reference.h"
+#include "core/kernels/reference/operations.h"
+
+namespace lockstep {
+namespace reference {
+namespace {
+
+/// A value that several nodes (calls, outputs) may share.
+using ValuePtr = std::shared_ptr<const Value>;
+/// [rank][operand, input or output].
+using PerRank = std::vector<std::vector<ValuePtr>>;
+
+PerRank evaluate_graph(const Graph& graph, const PerRank& inputs);
+
+/// One rank's result of an op that is neither an input nor a call nor a collective.
+Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
+  switch (node.op) {
+    case Op::kConstant: return from_host(node.literal);
+    case Op::kIota: return evaluate_iota(node);
+    case Op::kRandomBits: return evaluate_random_bits(node, in);
+    case Op::kReplicaId: return {node.type, Integers{rank}};
+    case Op::kNegate:
+    case Op::kAbs:
+    case Op::kSign:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven:
+    case Op::kNot: return evaluate_unary(node, in);
+    case Op::kIsFinite: return evaluate_is_finite(node, in);
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide:
+    case Op::kRemainder:
+    case Op::kPower:
+    case Op::kMaximum:
+    case Op::kMinimum:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kShiftLeft:
+    case Op::kShiftRightLogical: return evaluate_binary(node, in);
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kLess:
+    case Op::kLessEqual:
+    case Op::kGreater:
+    case Op::kGreaterEqual: return evaluate_compare(node, in);
+    case Op::kSelect: return evaluate_select(node, in);
+    case Op::kConvert: return evaluate_convert(node, in);
+    case Op::kBroadcast: return evaluate_broadcast(node, in);
+    case Op::kReshape: return evaluate_reshape(node, in);
+    case Op::kTranspose: return evaluate_transpose(node, in);
+    case Op::kSlice: return evaluate_slice(node, in);
+    case Op::kDynamicSlice: return evaluate_dynamic_slice(node, in);
+    case Op::kDynamicUpdateSlice: return evaluate_dynamic_update_slice(node, in);
+    case Op::kPad: return evaluate_pad(node, in);
+    case Op::kConcatenate: return evaluate_concatenate(node, in);
+    case Op::kGather: return evaluate_gather(node, in);
+    case Op::kScatterAdd: return evaluate_scatter_add(node, in);
+    case Op::kReduceSum: return evaluate_reduce_sum(node, in);
+    case Op::kReduceProduct: return evaluate_reduce_product(node, in);
+    case Op::kReduceMax: return evaluate_reduce_max(node, in);
+    case Op::kReduceMin: return evaluate_reduce_min(node, in);
+    case Op::kArgMax:
+    case Op::kArgMin: return evaluate_arg_reduce(node, in);
+    case Op::kDotGeneral: return evaluate_dot_general(node, in);
+    case Op::kConvolution: return evaluate_convolution(node, in);
+    case Op::kConvolutionGradInput: return evaluate_convolution_grad_input(node, in);
+    case Op::kConvolutionGradWeight: return evaluate_convolution_grad_weight(node, in);
+    case Op::kMaxPool: return evaluate_max_pool(node, in);
+    case Op::kMaxPoolGrad: return evaluate_max_pool_grad(node, in);
+    case Op::kAvgPool: return evaluate_avg_pool(node, in);
+    case Op::kAvgPoolGrad: return evaluate_avg_pool_grad(node, in);
+    case Op::kAttention: return evaluate_attention(node, in);
+    case Op::kAttentionGrad: return evaluate_attention_grad(node, in);
+    case Op::kOptimizationBarrier: return *in[0];
+    case Op::kInput:
+    case Op::kCall:
+    case Op::kFusion:
+    case Op::kAllReduce:
+    case Op::kReduceScatter:
+    case Op::kAllGather:
+    case Op::kCollectiveBroadcast: break;
+  }
+  LS_CHECK(false, "{} is not evaluated on one rank alone", name_of(node.op));
+  __builtin_unreachable();
+}
+
+std::vector<Value> evaluate_collective(const Node& node, Operands x) {
+  if (node.op == Op::kAllReduce) return evaluate_all_reduce(node, x);
+  if (node.op == Op::kReduceScatter) return evaluate_reduce_scatter(node, x);
+  if (node.op == Op::kAllGather) return evaluate_all_gather(node, x);
+  LS_CHECK(node.op == Op::kCollectiveBroadcast, "{} is no collective", name_of(node.op));
+  return evaluate_collective_broadcast(node, x);
+}
+
+std::vector<const Value*> pointers(const std::vector<ValuePtr>& values) {
+  std::vector<const Value*> out;
+  for (const ValuePtr& value : values) out.push_back(value.get());
+  return out;
+}
+
+ValuePtr rounded(Value value) {
+  round_to_dtype(value);
+  return std::make_shared<const Value>(std::move(value));
+}
+
+/// Every rank's result of one node that is no input.
+std::vector<ValuePtr> evaluate_node(const Node& node, const PerRank& operands) {
+  std::vector<ValuePtr> out;
+  if (node.op == Op::kCall || node.op == Op::kFusion) {
+    LS_CHECK(node.body != nullptr && node.body->outputs.size() == 1,
+             "the body of {} must have one output", name_of(node.op));
+    for (const std::vector<ValuePtr>& outputs : evaluate_graph(*node.body, operands))
+      out.push_back(outputs[0]);
+  } else if (is_collective(node.op)) {
+    std::vector<const Value*> x;
+    for (const std::vector<ValuePtr>& rank : operands) x.push_back(rank[0].get());
+    for (Value& value : evaluate_collective(node, x)) out.push_back(rounded(std::move(value)));
+  } else {
+    for (std::size_t rank = 0; rank < operands.size(); ++rank)
+      out.push_back(
+          rounded(evaluate_local(node, pointers(operands[rank]), static_cast<std::int64_t>(rank))));
+  }
+  return out;
+}
+
+void check_inputs(const Graph& graph, const std::vector<ValuePtr>& inputs) {
+  LS_USER_CHECK(inputs.size() == graph.inputs.size(), "the graph takes {} inputs, {} are given",
+                graph.inputs.size(), inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Node& input = graph[graph.inputs[i]];
+    LS_USER_CHECK(inputs[i]->type == input.type, "input {} '{}' is {}, but {} was given", i,
+                  input.name, input.type.to_string(), inputs[i]->type.to_string());
+  }
+}
+
+PerRank evaluate_graph(const Graph& graph, const PerRank& inputs) {
+  const std::size_t ranks = inputs.size();
+  std::vector<int> users = count_users(graph);
+  // values[node][rank]; a value is dropped after its last user.
+  std::vector<std::vector<ValuePtr>> values(graph.nodes.size());
+  for (const std::vector<ValuePtr>& rank : inputs) {
+    check_inputs(graph, rank);
+    for (std::size_t i = 0; i < rank.size(); ++i)
+      values[static_cast<std::size_t>(graph.inputs[i])].push_back(rank[i]);
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.op == Op::kInput || users[n] == 0) continue;
+    PerRank operands(ranks);
+    for (const ValueId operand : node.operands)
+      for (std::size_t rank = 0; rank < ranks; ++rank)
+        operands[rank].push_back(values[static_cast<std::size_t>(operand)][rank]);
+    values[n] = evaluate_node(node, operands);
+    for (const ValueId operand : node.operands) {
+      const auto o = static_cast<std::size_t>(operand);
+      if (--users[o] == 0) values[o].clear();
+    }
+  }
+  PerRank outputs(ranks);
+  for (const ValueId output : graph.outputs)
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      outputs[rank].push_back(values[static_cast<std::size_t>(output)][rank]);
+  return outputs;
+}
+
+std::vector<ValuePtr> values_of(std::span<const HostTensor> tensors) {
+  std::vector<ValuePtr> out;
+  for (const HostTensor& tensor : tensors)
+    out.push_back(std::make_shared<const Value>(from_host(tensor)));
+  return out;
+}
+
+}  // namespace
+}  // namespace reference
+
+std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
+    const Graph& graph, std::span<const std::vector<HostTensor>> inputs) {
+  reference::PerRank per_rank;
+  for (const std::vector<HostTensor>& rank : inputs) per_rank.push_back(reference::values_of(rank));
+  std::vector<std::vector<HostTensor>> out;
+  for (const std::vector<reference::ValuePtr>& outputs :
+       reference::evaluate_graph(graph, per_rank)) {
+    out.emplace_back();
+    for (const reference::ValuePtr& value : outputs)
+      out.back().push_back(reference::to_host(*value));
+  }
+  return out;
+}
+
+std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs) {
+  const std::vector<HostTensor> one_rank(inputs.begin(), inputs.end());
+  return evaluate_reference_ranks(graph, {&one_rank, 1})[0];
+}
+
+HostTensor evaluate_reference_node(const Node& node, std::span<const HostTensor> operands) {
+  const reference::PerRank one_rank = {reference::values_of(operands)};
+  return reference::to_host(*reference::evaluate_node(node, one_rank)[0]);
+}
+
+}  // namespace lockstep

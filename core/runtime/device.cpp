@@ -1,0 +1,123 @@
+#include "core/runtime/device.h"
+
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+class Device::Worker {
+ public:
+  explicit Worker(std::size_t depth) : depth_(depth), thread_([this] { run(); }) {}
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void push(std::function<void()> command) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return queue_.size() < depth_; });
+    queue_.push_back(std::move(command));
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    flush_denormals();
+    while (true) {
+      std::function<void()> command;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+        if (queue_.empty()) return;
+        command = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      changed_.notify_all();
+      command();
+    }
+  }
+
+  std::size_t depth_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+namespace {
+// Transfers are bounded by the loader's prefetch; the queue only has to be finite.
+constexpr std::size_t kTransferQueue = 1024;
+}  // namespace
+
+Device::Device(const DeviceOptions& options, SpanStream& spans)
+    : options_(options),
+      spans_(spans),
+      allocator_(options.memory_bytes),
+      pool_(std::make_unique<ThreadPool>(options.threads)),
+      stream_(std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth))) {
+  for (int i = 0; i < options.transfer_threads; ++i)
+    transfers_.push_back(std::make_unique<Worker>(kTransferQueue));
+}
+
+Device::~Device() = default;
+
+void Device::enqueue(std::function<void()> command) {
+  const ScopedSpan span(spans_, SpanCategory::kQueueWait);
+  stream_->push(std::move(command));
+}
+
+void Device::synchronize() {
+  const auto done = std::make_shared<Event>();
+  stream_->push([done] { done->set(); });
+  done->wait();
+}
+
+DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::string label) {
+  LS_USER_CHECK(!shards.empty(), "nothing to copy to the device for {}", label);
+  const Type type{shards[0].dtype(), shards[0].shape()};
+  for (const HostTensor& shard : shards)
+    LS_USER_CHECK((Type{shard.dtype(), shard.shape()} == type), "shards of {} differ: {} and {}{}",
+                  label, type.to_string(), name_of(shard.dtype()), shard.shape().to_string());
+  auto out = std::make_shared<DeviceTensor>(type, std::move(label));
+  Worker& worker = *transfers_[next_transfer_++ % transfers_.size()];
+  worker.push([this, out, shards = std::move(shards)] {
+    try {
+      const ScopedSpan span(spans_, SpanCategory::kTransferToDevice);
+      for (const HostTensor& shard : shards) {
+        const auto bytes = shard.bytes();
+        BufferPtr buffer = allocator_.allocate(
+            bytes.size(), fmt::format("{} {}", out->type.to_string(), out->label));
+        if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
+        out->shards.push_back(std::move(buffer));
+        spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
+                                Unit::kBytes);
+      }
+      out->ready->set();
+    } catch (...) {
+      out->shards.clear();
+      out->ready->fail(std::current_exception());
+    }
+  });
+  return out;
+}
+
+HostTensor Device::copy_to_host(const DeviceTensor& tensor, std::size_t shard) {
+  {
+    const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);
+    tensor.ready->wait();
+  }
+  const ScopedSpan span(spans_, SpanCategory::kTransferFromDevice);
+  HostTensor out(tensor.type.dtype, tensor.type.shape);
+  const auto bytes = out.bytes();
+  if (!bytes.empty()) std::memcpy(bytes.data(), tensor.shards.at(shard)->data(), bytes.size());
+  spans_.metrics().sample("TransferFromDevice", static_cast<double>(bytes.size()), Unit::kBytes);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+// The simulated accelerator: memory of its own with a hard limit, an asynchronous command stream on
+// its own thread, threads that copy between host and device, and cores that run one kernel at a
+// time. Real arithmetic on the CPU; every copy is explicit and counted.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/base/spans.h"
+#include "core/base/thread_pool.h"
+#include "core/runtime/allocator.h"
+#include "core/runtime/device_tensor.h"
+
+namespace lockstep {
+
+struct DeviceOptions {
+  std::size_t memory_bytes = 0;  ///< hard limit; 0: none
+  int threads = 1;               ///< cores that run one kernel
+  int queue_depth = 2;           ///< executions that may wait in the stream
+  int transfer_threads = 1;      ///< host to device copies that run at once
+};
+
+class Device {
+ public:
+  Device(const DeviceOptions& options, SpanStream& spans);
+  /// Finishes what is queued.
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Allocator& allocator() { return allocator_; }
+  ThreadPool& pool() { return *pool_; }  ///< for commands of the stream only
+  SpanStream& spans() { return spans_; }
+  const DeviceOptions& options() const { return options_; }
+
+  /// Queues a command; commands run in order on the device's thread. Blocks while queue_depth
+  /// commands are waiting. The command must not throw.
+  void enqueue(std::function<void()> command);
+  /// Returns when everything queued so far has run.
+  void synchronize();
+
+  /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
+  /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed.
+  DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label);
+  /// Waits for the value and copies shard `shard`. Counted in TransferFromDevice.
+  HostTensor copy_to_host(const DeviceTensor& tensor, std::size_t shard = 0);
+
+ private:
+  /// A thread that runs commands in order.
+  class Worker;
+
+  DeviceOptions options_;
+  SpanStream& spans_;
+  Allocator allocator_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Worker> stream_;
+  std::vector<std::unique_ptr<Worker>> transfers_;
+  std::size_t next_transfer_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,109 @@
+#include "core/runtime/executor.h"
+
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+std::byte* resolve(const Plan& plan, const PlanMemory& memory, const Place& place) {
+  const auto index = static_cast<std::size_t>(place.index);
+  switch (place.area) {
+    case Area::kInput: return memory.inputs[index] + place.offset;
+    case Area::kOutput: return memory.outputs[index] + place.offset;
+    case Area::kArena: return memory.arena + place.offset;
+    case Area::kConstant: return plan.constant_data->data() + place.offset;
+  }
+  __builtin_unreachable();
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+/// Slices of reduce_scatter are as large as its result, those of all_gather as its operand.
+void run_collective(const Plan& plan, const Command& command, const PlanMemory& memory,
+                    const PlanContext& context) {
+  const Node& node = plan.graph[command.value];
+  std::byte* result = resolve(plan, memory, command.results[0]);
+  Communicator& comm = context.communicator;
+  if (node.op == Op::kReplicaId) {
+    const auto rank = static_cast<std::int32_t>(comm.rank());
+    std::memcpy(result, &rank, sizeof rank);
+    return;
+  }
+  const std::byte* operand = resolve(plan, memory, command.operands[0]);
+  const std::int64_t in_bytes = command.operands[0].bytes;
+  const std::int64_t out_bytes = command.results[0].bytes;
+  if (node.op != Op::kCollectiveBroadcast) {
+    LS_USER_CHECK(node.attrs.integer(Attr::kRanks) == comm.size(),
+                  "{}: {} over {} ranks was run with {}", node.origin.to_string(), name_of(node.op),
+                  node.attrs.integer(Attr::kRanks), comm.size());
+  }
+  CollectiveRequest request;
+  request.dtype = node.type.dtype;
+  request.step = context.step;
+  request.signature = context.signature;
+  request.count =
+      std::min(in_bytes, out_bytes) / static_cast<std::int64_t>(size_of(node.type.dtype));
+  switch (node.op) {
+    case Op::kReduceScatter: {
+      request.kind = CollectiveKind::kReduceScatter;
+      request.data = resolve(plan, memory, command.scratch);
+      copy_bytes(request.data, operand, in_bytes);
+      comm.submit(request)->wait();
+      copy_bytes(result, request.data + comm.rank() * out_bytes, out_bytes);
+      return;
+    }
+    case Op::kAllGather:
+      request.kind = CollectiveKind::kAllGather;
+      copy_bytes(result + comm.rank() * in_bytes, operand, in_bytes);
+      break;
+    default:
+      request.kind = CollectiveKind::kBroadcast;
+      request.root = static_cast<int>(node.attrs.integer(Attr::kRoot));
+      LS_USER_CHECK(request.root < comm.size(), "{}: the root {} is not one of {} ranks",
+                    node.origin.to_string(), request.root, comm.size());
+      copy_bytes(result, operand, in_bytes);
+      break;
+  }
+  request.data = result;
+  comm.submit(request)->wait();
+}
+
+void run_kernel(const Plan& plan, std::size_t index, const PlanMemory& memory,
+                const PlanContext& context) {
+  const Command& command = plan.commands[index];
+  std::vector<const std::byte*> operands;
+  operands.reserve(command.operands.size());
+  for (const Place& place : command.operands) operands.push_back(resolve(plan, memory, place));
+  std::vector<std::byte*> results;
+  results.reserve(command.results.size());
+  for (const Place& place : command.results) results.push_back(resolve(plan, memory, place));
+  std::byte* scratch = command.scratch.bytes > 0 ? resolve(plan, memory, command.scratch) : nullptr;
+  plan.kernels[index]->run({operands, results, scratch, context.pool});
+}
+
+}  // namespace
+
+void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
+              const std::function<void(std::int32_t)>& finished) {
+  if (finished)
+    for (const std::int32_t output : plan.ready_outputs) finished(output);
+  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
+    const Command& command = plan.commands[i];
+    switch (command.kind) {
+      case CommandKind::kKernel: run_kernel(plan, i, memory, context); break;
+      case CommandKind::kCopy:
+        copy_bytes(resolve(plan, memory, command.results[0]),
+                   resolve(plan, memory, command.operands[0]), command.results[0].bytes);
+        break;
+      case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
+    }
+    if (finished)
+      for (const std::int32_t output : command.finishes) finished(output);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+// A plan: what a program compiles to. A list of commands over memory places; the executor walks it,
+// and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/kernels/kernel.h"
+
+namespace lockstep {
+
+/// A range of bytes in one of the memories that an execution binds.
+enum class Area : std::uint8_t { kInput, kOutput, kArena, kConstant };
+struct Place {
+  Area area = Area::kArena;
+  std::int32_t index = 0;   ///< which input or output; 0 for the arena and the constants
+  std::int64_t offset = 0;  ///< bytes
+  std::int64_t bytes = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+enum class CommandKind : std::uint8_t {
+  kKernel,
+  kCopy,        ///< operands[0] -> results[0]
+  kCollective,  ///< reduce_scatter, all_gather, collective_broadcast; replica_id
+};
+
+struct Command {
+  CommandKind kind = CommandKind::kKernel;
+  ValueId value = kNoValue;  ///< the node that this computes
+  std::vector<Place> operands;
+  std::vector<Place> results;
+  Place scratch;
+  std::vector<std::int32_t> finishes;  ///< outputs that are complete after this command
+  double flops = 0;
+  double bytes = 0;  ///< read and written
+  friend bool operator==(const Command&, const Command&) = default;
+};
+
+struct Plan {
+  Graph graph;  ///< fused and scheduled: the nodes that commands refer to
+  std::vector<Command> commands;
+  std::vector<std::shared_ptr<const Kernel>> kernels;  ///< one per command; null for non-kernels
+  std::int64_t arena_bytes = 0;
+  std::int64_t constant_bytes = 0;
+  std::vector<Place> constants;  ///< where each kConstant node of `graph` lies, in order
+  std::shared_ptr<const Buffer> constant_data;  ///< host copy, written once when the plan is made
+  /// Output i lives in the memory of input donated_inputs[i] (written in place), or -1: in its own.
+  std::vector<std::int32_t> donated_inputs;
+  std::vector<std::int32_t> ready_outputs;  ///< complete before the first command
+  std::int64_t peak_bytes = 0;              ///< arena + outputs that are not donated
+  std::string largest_values;  ///< the ten largest values alive at the peak, a line each
+};
+
+/// Readable listing of the commands, for debugging.
+std::string to_string(const Plan& plan);
+
+}  // namespace lockstep

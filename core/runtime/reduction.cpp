@@ -1,0 +1,168 @@
+#include "core/runtime/reduction.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+/// to[i] = left[i] + right[i]; `to` may be either. Blocks have a fixed size, so that threads divide
+/// outputs only.
+template <class T>
+void add_blocks(T* to, const T* left, const T* right, std::int64_t count, ThreadPool& pool) {
+  constexpr std::int64_t kBlock = 1 << 16;
+  pool.parallel_for((count + kBlock - 1) / kBlock, [&](std::int64_t block) {
+    const std::int64_t end = std::min(count, (block + 1) * kBlock);
+    for (std::int64_t i = block * kBlock; i < end; ++i) to[i] = left[i] + right[i];
+  });
+}
+
+void add_bucket(const Bucket& bucket, std::byte* to, const std::byte* left, const std::byte* right,
+                ThreadPool& pool) {
+  const auto add = [&]<class T>(T) {
+    add_blocks(reinterpret_cast<T*>(to + bucket.offset),
+               reinterpret_cast<const T*>(left + bucket.offset),
+               reinterpret_cast<const T*>(right + bucket.offset), bucket.count, pool);
+  };
+  switch (bucket.dtype) {
+    case DType::kF32: add(float{}); return;
+    case DType::kF64: add(double{}); return;
+    // Unsigned arithmetic wraps, as integer ops do.
+    case DType::kI32: add(std::uint32_t{}); return;
+    case DType::kI64: add(std::uint64_t{}); return;
+    case DType::kBF16:
+    case DType::kF16:
+    case DType::kU8:
+    case DType::kBool: break;
+  }
+  LS_CHECK(false, "{} values cannot be summed over ranks", name_of(bucket.dtype));
+}
+
+constexpr std::int64_t kSlotAlignment = 64;
+
+}  // namespace
+
+ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options) {
+  ReductionLayout out;
+  out.offsets.resize(values.size());
+  out.bucket_of.resize(values.size());
+  constexpr std::array kSummable = {DType::kF32, DType::kF64, DType::kI64, DType::kI32};
+  Hasher hasher;
+  for (const DType dtype : kSummable) {
+    bool open = false;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i].dtype != dtype) continue;
+      if (!open) out.buckets.push_back({dtype, out.bytes, 0, {}});
+      open = true;
+      Bucket& bucket = out.buckets.back();
+      out.offsets[i] = out.bytes;
+      out.bucket_of[i] = static_cast<std::int32_t>(out.buckets.size()) - 1;
+      bucket.values.push_back(static_cast<std::int32_t>(i));
+      const auto bytes = static_cast<std::int64_t>(values[i].bytes());
+      out.bytes += (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+      const std::int64_t filled = out.bytes - bucket.offset;
+      bucket.count = filled / static_cast<std::int64_t>(size_of(dtype));
+      const bool first = out.buckets.size() == 1;
+      open = filled < (first ? options.first_bucket_bytes : options.bucket_bytes);
+    }
+  }
+  for (const Bucket& bucket : out.buckets) {
+    hasher.value(bucket.dtype);
+    hasher.value(bucket.offset);
+    hasher.value(bucket.count);
+    for (const std::int32_t value : bucket.values) hasher.value(value);
+  }
+  out.signature = hasher.finish();
+  return out;
+}
+
+int reduction_buffers(std::int64_t shards) {
+  if (shards <= 1) return 1;
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shards - 1))) + 1;
+}
+
+Reduction::Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards)
+    : layout_(layout), context_(context), shards_(shards) {
+  for (int i = 0; i < reduction_buffers(shards); ++i) {
+    free_.push_back(context_.allocator.allocate(static_cast<std::size_t>(layout.bytes),
+                                                fmt::format("gradient sums, buffer {}", i)));
+    // The padding between values is summed and sent too: keep it zero.
+    std::memset(free_.back()->data(), 0, static_cast<std::size_t>(layout.bytes));
+  }
+  current_ = std::move(free_.back());
+  free_.pop_back();
+  for (const Bucket& bucket : layout.buckets)
+    open_values_.push_back(static_cast<int>(bucket.values.size()));
+}
+
+std::byte* Reduction::slot(std::int32_t value) const {
+  return current_->data() + layout_.offsets[static_cast<std::size_t>(value)];
+}
+
+void Reduction::finish_value(std::int32_t value) {
+  if (!is_last_shard() || !context_.overlap) return;
+  const auto bucket = static_cast<std::size_t>(layout_.bucket_of[static_cast<std::size_t>(value)]);
+  if (--open_values_[bucket] > 0) return;
+  // All ranks submit in the buckets' order, whatever order their values finish in.
+  while (events_.size() < layout_.buckets.size() && open_values_[events_.size()] == 0)
+    finish_bucket(events_.size());
+}
+
+void Reduction::finish_shard() {
+  if (!is_last_shard()) {
+    push_partial_sum();
+    ++shard_;
+    return;
+  }
+  while (events_.size() < layout_.buckets.size()) finish_bucket(events_.size());
+}
+
+void Reduction::wait() {
+  const ScopedSpan span(context_.spans, SpanCategory::kExposedComm, context_.step);
+  for (const EventPtr& event : events_) event->wait();
+}
+
+void Reduction::push_partial_sum() {
+  Partial sum{std::move(current_), 1};
+  while (!partials_.empty() && partials_.back().shards == sum.shards) {
+    Partial left = std::move(partials_.back());
+    partials_.pop_back();
+    for (const Bucket& bucket : layout_.buckets)
+      add_bucket(bucket, left.sum->data(), left.sum->data(), sum.sum->data(), context_.pool);
+    free_.push_back(std::move(sum.sum));
+    sum = {std::move(left.sum), left.shards * 2};
+  }
+  partials_.push_back(std::move(sum));
+  current_ = std::move(free_.back());
+  free_.pop_back();
+}
+
+void Reduction::finish_bucket(std::size_t index) {
+  const Bucket& bucket = layout_.buckets[index];
+  // The last leaf closes every open subtree, smallest first.
+  for (std::size_t i = partials_.size(); i-- > 0;)
+    add_bucket(bucket, current_->data(), partials_[i].sum->data(), current_->data(), context_.pool);
+  if (context_.communicator.size() == 1) {
+    events_.push_back(Event::completed());
+    return;
+  }
+  CollectiveRequest request;
+  request.kind = CollectiveKind::kAllReduce;
+  request.data = current_->data() + bucket.offset;
+  request.dtype = bucket.dtype;
+  request.count = bucket.count;
+  request.step = context_.step;
+  request.bucket = static_cast<int>(index);
+  request.signature = layout_.signature;
+  const std::int64_t begin = context_.spans.clock().now_ns();
+  events_.push_back(context_.communicator.submit(std::move(request)));
+  events_.back()->on_ready([&spans = context_.spans, begin, step = context_.step] {
+    spans.record(SpanCategory::kAllReduce, begin, spans.clock().now_ns(), step);
+  });
+}
+
+}  // namespace lockstep

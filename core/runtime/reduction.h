@@ -1,0 +1,96 @@
+// Gradient sums on their way: from the shard program's outputs through the fixed tree over this
+// rank's shards into buckets that are all-reduced over the ranks. See base/reduce_tree.h for the
+// order.
+//
+// All reduced values of a shard lie in one flat buffer, bucket after bucket. A rank's shards are
+// added like a binary counter, so that at most log2(shards) + 2 such buffers exist. During the last
+// shard's call each bucket is finished and handed to the communicator as early as its last value.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/spans.h"
+#include "core/base/thread_pool.h"
+#include "core/ir/graph.h"
+#include "core/runtime/allocator.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+struct Bucket {
+  DType dtype = DType::kF32;
+  std::int64_t offset = 0;  ///< bytes into the flat buffer
+  std::int64_t count = 0;   ///< elements, padding between values included
+  std::vector<std::int32_t> values;
+};
+
+struct BucketOptions {
+  std::int64_t bucket_bytes = 25 << 20;
+  std::int64_t first_bucket_bytes = 1 << 20;  ///< small, so that communication starts early
+  bool overlap = true;  ///< start a bucket during the last shard's call, not after it
+};
+
+/// Where each reduced value lies and in which bucket it travels; equal on all ranks.
+struct ReductionLayout {
+  std::vector<std::int64_t> offsets;    ///< per value, bytes
+  std::vector<std::int32_t> bucket_of;  ///< per value
+  std::vector<Bucket> buckets;
+  std::int64_t bytes = 0;
+  Hash128 signature;  ///< of all buckets: dtype, offset, count, values
+};
+/// Values keep their order within their dtype; a bucket closes when it reaches its size.
+ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options);
+
+/// How many flat buffers a rank with this many shards needs at once.
+int reduction_buffers(std::int64_t shards);
+
+/// One step's reduction. Used by the device's thread.
+class Reduction {
+ public:
+  struct Context {
+    Allocator& allocator;
+    ThreadPool& pool;
+    Communicator& communicator;
+    SpanStream& spans;
+    std::int64_t step;
+    bool overlap;
+  };
+  /// Reserves all buffers. Error kOutOfMemory.
+  Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);
+
+  /// Where the current shard's value i is to be written.
+  std::byte* slot(std::int32_t value) const;
+  /// The current shard's value i is complete.
+  void finish_value(std::int32_t value);
+  /// The current shard's call has returned; the next one follows if there is one.
+  void finish_shard();
+  /// Waits until all buckets are summed over all ranks. Rethrows a lost or diverging rank's error.
+  void wait();
+  /// Where value i's sum lies, after wait().
+  std::byte* result(std::int32_t value) const { return slot(value); }
+
+ private:
+  bool is_last_shard() const { return shard_ + 1 == shards_; }
+  void finish_bucket(std::size_t bucket);
+  void push_partial_sum();
+
+  const ReductionLayout& layout_;
+  Context context_;
+  std::int64_t shards_;
+  std::int64_t shard_ = 0;
+  std::vector<BufferPtr> free_;
+  BufferPtr current_;
+  struct Partial {
+    BufferPtr sum;
+    std::int64_t shards;
+  };
+  std::vector<Partial> partials_;  ///< larger subtrees first
+  std::vector<int> open_values_;   ///< per bucket, of the last shard
+  std::vector<EventPtr> events_;
+};
+
+}  // namespace lockstep

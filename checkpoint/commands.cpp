@@ -1,0 +1,123 @@
+#include "checkpoint/commands.h"
+
+#include <filesystem>
+#include <iterator>
+
+#include "checkpoint/folder.h"
+#include "checkpoint/restore.h"
+#include "checkpoint/retention.h"
+#include "checkpoint/state_hash.h"
+#include "checkpoint/verify.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kFailed = static_cast<int>(ErrorKind::kCheckpoint);
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+std::string folder_argument(const std::string& path) {
+  if (!is_folder(path)) {
+    raise(ErrorKind::kCheckpoint, "{}: not a run or a folder of checkpoints", path);
+  }
+  return checkpoint_folder_of(path);
+}
+
+std::string trainer_text(const TrainerState& trainer) {
+  std::string schedule = trainer.schedule.name;
+  for (const auto& [key, value] : trainer.schedule.values) {
+    schedule += fmt::format(" {}={}", key, value);
+  }
+  return fmt::format(
+      "trainer:\n"
+      "  step: {}\n  epoch: {}\n  sample_position: {}\n  seed: {}\n  schedule: {}\n"
+      "  best_metric: {}\n  best_step: {}\n  bad_evaluations: {}\n  dataset_digest: {}\n"
+      "  tokenizer: {} bytes\n",
+      trainer.step, trainer.epoch, trainer.sample_position, trainer.seed, schedule,
+      trainer.best_metric, trainer.early_stopping.best_step, trainer.early_stopping.bad_evaluations,
+      trainer.dataset_digest, trainer.tokenizer.size());
+}
+
+std::string tensors_text(const std::vector<TensorEntry>& tensors) {
+  std::string out = fmt::format("tensors: {}\n", tensors.size());
+  for (const TensorEntry& entry : tensors) {
+    fmt::format_to(std::back_inserter(out), "  {}: {}{}\n", entry.path, name_of(entry.dtype),
+                   entry.shape.to_string());
+  }
+  return out;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out += "  " + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+CommandResult checkpoint_ls(const std::string& path) {
+  const std::vector<CheckpointFile> files = list_checkpoints(folder_argument(path));
+  if (files.empty()) return {"no checkpoints\n", 0};
+  std::string out = fmt::format("{:>10}  {:>14}  {}\n", "step", "bytes", "status");
+  for (const CheckpointFile& file : files) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(file.path, error);
+    const Verdict verdict = verify(file.path);
+    fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}\n", file.step, error ? 0 : bytes,
+                   verdict.ok() ? "ok" : verdict.problem);
+  }
+  return {out, 0};
+}
+
+CommandResult checkpoint_inspect(const std::string& path) {
+  const CheckpointReader reader = open_checkpoint(path);
+  const TrainerState& trainer = reader.trainer();
+  return {fmt::format("{}: {} bytes, format {}, written by lockstep {}\n{}{}config:\n{}",
+                      reader.path(), reader.file_bytes(), trainer.format_version,
+                      trainer.lockstep_version, trainer_text(trainer),
+                      tensors_text(reader.tensors()), indented(reader.config_yaml())),
+          0};
+}
+
+CommandResult checkpoint_verify(const std::string& path) {
+  std::vector<CheckpointFile> files;
+  if (is_folder(path)) {
+    files = list_checkpoints(checkpoint_folder_of(path));
+    if (files.empty()) return {fmt::format("{}: no checkpoints\n", path), kFailed};
+  } else {
+    files.push_back({0, path});
+  }
+  CommandResult result{"", 0};
+  for (const CheckpointFile& file : files) {
+    const Verdict verdict = verify(file.path);
+    result.text += fmt::format("{}: {}\n", file.path, verdict.ok() ? "ok" : verdict.problem);
+    if (!verdict.ok()) result.status = kFailed;
+  }
+  return result;
+}
+
+CommandResult checkpoint_hash(const std::string& path) {
+  return {state_hash(open_checkpoint(path)) + "\n", 0};
+}
+
+CommandResult checkpoint_prune(const std::string& path, int keep_last) {
+  LS_USER_CHECK(keep_last >= 1, "ckpt prune keeps at least 1 checkpoint, not {}", keep_last);
+  const std::string folder = folder_argument(path);
+  const CheckpointReader newest = open_checkpoint(folder);
+  const std::vector<std::string> removed =
+      prune_checkpoints(folder, {.keep_last = keep_last, .keep_best = true},
+                        newest.trainer().early_stopping.best_step, newest.path(), Log::null());
+  std::string out;
+  for (const std::string& file : removed) out += fmt::format("removed {}\n", file);
+  out += fmt::format("kept {}\n", list_checkpoints(folder).size());
+  return {out, 0};
+}
+
+}  // namespace lockstep

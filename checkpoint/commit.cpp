@@ -1,0 +1,85 @@
+#include "checkpoint/commit.h"
+
+#include <filesystem>
+
+#include "checkpoint/atomic_file.h"
+#include "checkpoint/file_format.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/verify.h"
+
+namespace lockstep {
+namespace {
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(folder, error);
+  if (error) {
+    raise(ErrorKind::kCheckpoint, "cannot make the folder {}: {}", folder, error.message());
+  }
+  if (is_new) sync_folder(parent_folder(folder), ErrorKind::kCheckpoint);
+}
+
+[[noreturn]] void raise_out_of_space(const std::string& path, std::uint64_t needed,
+                                     const std::string& cause) {
+  raise(
+      ErrorKind::kCheckpoint,
+      "cannot save the checkpoint {}: {}; it needs {} bytes and {} are free. Earlier checkpoints "
+      "are intact. Free space, raise the quota or file size limit, lower checkpoint.keep_last, or "
+      "set run.dir to another disk",
+      path, cause, needed, free_bytes(parent_folder(path)));
+}
+
+// Returns the size of the committed file.
+std::uint64_t commit_file(const std::string& path, const CheckpointState& state) {
+  const std::uint64_t needed = checkpoint_bytes_bound(state);
+  AtomicFile target(path, ErrorKind::kCheckpoint);
+  PosixFile& file = target.file();
+  try {
+    file.reserve(needed);
+    file.check_writes();
+    write_checkpoint(file, state);
+    file.resize(file.size());  // gives back what was reserved and not used
+    file.sync();
+  } catch (const Error& e) {
+    if (file.ran_out_of_space()) raise_out_of_space(path, needed, e.what());
+    throw;
+  }
+  const Verdict verdict = verify(file);
+  if (!verdict.ok()) {
+    raise(ErrorKind::kCheckpoint,
+          "the checkpoint just written to {} does not verify: {}. Earlier checkpoints are intact. "
+          "The disk or the memory may be faulty",
+          file.path(), verdict.problem);
+  }
+  target.commit();
+  return file.size();
+}
+
+}  // namespace
+
+SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
+                                const Retention& retention, Log& log) {
+  LS_USER_CHECK(state.trainer.step >= 0, "a checkpoint cannot be of step {}", state.trainer.step);
+  make_folder(folder);
+  remove_unfinished_checkpoints(folder, log);
+  SavedCheckpoint saved;
+  saved.path = (std::filesystem::path(folder) / checkpoint_file_name(state.trainer.step)).string();
+  saved.bytes = commit_file(saved.path, state);
+  saved.pruned =
+      prune_checkpoints(folder, retention, state.trainer.early_stopping.best_step, saved.path, log);
+  log.info("saved {} ({} bytes)", saved.path, saved.bytes);
+  for (const std::string& path : saved.pruned) log.debug(1, "pruned {}", path);
+  return saved;
+}
+
+SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log) {
+  return save_checkpoint(folder, state, Retention{}, log);
+}
+
+void remove_unfinished_checkpoints(const std::string& folder, Log& log) {
+  for (const std::string& name : remove_stale_temporaries(folder, kCheckpointPrefix)) {
+    log.info("removed the unfinished checkpoint {}/{} of a writer that died", folder, name);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,37 @@
+// Saving: a checkpoint appears whole and verified, or not at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/retention.h"
+#include "checkpoint/state.h"
+#include "core/base/log.h"
+
+namespace lockstep {
+
+struct SavedCheckpoint {
+  std::string path;
+  std::uint64_t bytes;
+  std::vector<std::string> pruned;  ///< paths of the checkpoints that made room
+};
+
+/// Writes `state` to <folder>/step-<state.trainer.step>.h5, making the folder if needed: temporary
+/// name, flush, fsync, verification of every byte, rename, fsync of the folder, and only then
+/// pruning. An older file of the same step is replaced. Leftovers of dead writers are removed
+/// first.
+///
+/// Error kCheckpoint, with nothing changed, if it cannot be written; for a full disk, a quota or a
+/// file size limit the message tells the bytes needed, the bytes free and the way out.
+SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
+                                const Retention& retention, Log& log);
+
+/// save_checkpoint() that keeps all older checkpoints.
+SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log);
+
+/// Removes the temporaries that killed writers left in `folder`, and logs them. For the start of a
+/// run; saving does it as well.
+void remove_unfinished_checkpoints(const std::string& folder, Log& log);
+
+}  // namespace lockstep

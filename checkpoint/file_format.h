@@ -1,0 +1,67 @@
+// The checkpoint file: one self-contained HDF5 file that h5py opens.
+//
+//   /model/<Hugging Face name>    a parameter or a running statistic
+//   /optimizer/<slot>/<name>      an optimizer tensor
+//   /trainer                      attributes: step, epoch, sample_position, seed, schedule,
+//                                 schedule.<key>, best_metric, best_step, bad_evaluations,
+//                                 dataset_digest, format_version, lockstep_version
+//   /trainer/tokenizer            the serialized tokenizer, as u8
+//   /config                       the resolved config, YAML text
+//
+// Tensors are stored as hdf5_file.h says. The first 512 bytes are the header of header_block.h. The
+// same state makes the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/hdf5_file.h"
+#include "checkpoint/posix_file.h"
+#include "checkpoint/state.h"
+
+namespace lockstep {
+
+/// Where tensors stand in the file: "model/<name>", "optimizer/<slot>/<name>".
+std::string model_path(const std::string& name);
+std::string optimizer_path(const std::string& slot, const std::string& name);
+
+/// Writes a whole checkpoint, header last, into an empty file. Does not flush. Error kUsage for a
+/// tensor name that cannot be stored, else of the file's kind.
+void write_checkpoint(PosixFile& file, const CheckpointState& state);
+
+/// Bytes that write_checkpoint() needs at most.
+std::uint64_t checkpoint_bytes_bound(const CheckpointState& state);
+
+/// A tensor in a checkpoint.
+struct TensorEntry {
+  std::string path;  ///< "model/..." or "optimizer/..."
+  DType dtype;
+  Shape shape;
+};
+
+/// A verified checkpoint, read piece by piece.
+class CheckpointReader {
+ public:
+  /// Opens and verifies, through one descriptor. Error kCheckpoint "PATH: reason".
+  explicit CheckpointReader(const std::string& path);
+
+  const std::string& path() const { return file_->path(); }
+  std::uint64_t file_bytes() const { return file_->size(); }
+  const TrainerState& trainer() const { return trainer_; }
+  const std::string& config_yaml() const { return config_yaml_; }
+  /// In the order of their paths' bytes.
+  const std::vector<TensorEntry>& tensors() const { return tensors_; }
+  HostTensor read(const TensorEntry& entry) const;
+  CheckpointState load() const;
+
+ private:
+  std::unique_ptr<PosixFile> file_;  // hdf5_ holds its address
+  std::unique_ptr<Hdf5File> hdf5_;
+  TrainerState trainer_;
+  std::string config_yaml_;
+  std::vector<TensorEntry> tensors_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+// The checkpoints of a run: files "step-00001500.h5" in one folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// What the names of checkpoints, and of their temporaries after a dot, begin with.
+inline constexpr const char* kCheckpointPrefix = "step-";
+
+struct CheckpointFile {
+  std::int64_t step;  ///< from the name
+  std::string path;
+};
+
+/// "step-00001500.h5": at least eight digits.
+std::string checkpoint_file_name(std::int64_t step);
+
+/// The folder's checkpoints by name, lowest step first. Files of other names are left out; a folder
+/// that does not exist has none. Error kCheckpoint if it cannot be listed.
+std::vector<CheckpointFile> list_checkpoints(const std::string& folder);
+
+/// The folder of checkpoints that a user means: `path`/checkpoints if that is a folder, for a run;
+/// else `path`.
+std::string checkpoint_folder_of(const std::string& path);
+
+}  // namespace lockstep

@@ -1,0 +1,139 @@
+#include "checkpoint/hdf5_driver.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace lockstep {
+namespace {
+
+// What the property list carries. HDF5 copies it byte for byte.
+struct DriverInfo {
+  PosixFile* file;
+};
+
+// HDF5 knows an open file by the public part at its start.
+struct OpenFile {
+  H5FD_t base;
+  PosixFile* file;
+  haddr_t allocated;  // what HDF5 calls the end of the allocated addresses
+  haddr_t end;        // the end of the file
+};
+
+OpenFile* self(H5FD_t* file) {
+  return reinterpret_cast<OpenFile*>(file);
+}
+const OpenFile* self(const H5FD_t* file) {
+  return reinterpret_cast<const OpenFile*>(file);
+}
+
+// HDF5 is C: no exception may leave a callback.
+H5FD_t* open_file(const char*, unsigned, hid_t access, haddr_t) {
+  const auto* info = static_cast<const DriverInfo*>(H5Pget_driver_info(access));
+  auto* opened = new (std::nothrow) OpenFile{};
+  if (info == nullptr || opened == nullptr) {
+    delete opened;
+    return nullptr;
+  }
+  opened->file = info->file;
+  try {
+    opened->end = opened->file->size();
+  } catch (const Error&) {
+    delete opened;
+    return nullptr;
+  }
+  return &opened->base;
+}
+
+herr_t close_file(H5FD_t* file) {
+  delete self(file);
+  return 0;
+}
+
+herr_t query_features(const H5FD_t*, unsigned long* flags) {
+  if (flags != nullptr) {
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+             H5FD_FEAT_AGGREGATE_SMALLDATA;
+  }
+  return 0;
+}
+
+haddr_t get_allocated(const H5FD_t* file, H5FD_mem_t) {
+  return self(file)->allocated;
+}
+
+herr_t set_allocated(H5FD_t* file, H5FD_mem_t, haddr_t address) {
+  self(file)->allocated = address;
+  return 0;
+}
+
+haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
+  return self(file)->end;
+}
+
+// Bytes past the end read as zero, as in HDF5's own drivers.
+herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* out) {
+  try {
+    const std::size_t got = self(file)->file->read(address, {static_cast<std::byte*>(out), size});
+    std::memset(static_cast<std::byte*>(out) + got, 0, size - got);
+    return 0;
+  } catch (const Error&) {
+    return -1;
+  }
+}
+
+herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size,
+                   const void* bytes) {
+  self(file)->file->write(address, {static_cast<const std::byte*>(bytes), size});
+  self(file)->end = std::max<haddr_t>(self(file)->end, address + size);
+  return 0;
+}
+
+herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
+  OpenFile* opened = self(file);
+  if (opened->allocated == opened->end) return 0;
+  try {
+    opened->file->resize(opened->allocated);
+  } catch (const Error&) {
+    return -1;
+  }
+  opened->end = opened->allocated;
+  return 0;
+}
+
+H5FD_class_t make_driver() {
+  H5FD_class_t driver{};
+  driver.name = "lockstep";
+  driver.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
+  driver.fc_degree = H5F_CLOSE_STRONG;
+  driver.fapl_size = sizeof(DriverInfo);
+  driver.open = open_file;
+  driver.close = close_file;
+  driver.query = query_features;
+  driver.get_eoa = get_allocated;
+  driver.set_eoa = set_allocated;
+  driver.get_eof = get_end;
+  driver.read = read_bytes;
+  driver.write = write_bytes;
+  driver.truncate = truncate_file;
+  const H5FD_mem_t kinds[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
+  std::copy(std::begin(kinds), std::end(kinds), driver.fl_map);
+  return driver;
+}
+
+}  // namespace
+
+int set_hdf5_driver(std::int64_t access, PosixFile& file) {
+  const H5FD_class_t driver = make_driver();
+  const hid_t id = H5FDregister(&driver);
+  if (id < 0) return -1;
+  const DriverInfo info{&file};
+  const herr_t status = H5Pset_driver(access, id, &info);
+  const herr_t released = H5FDunregister(id);  // the property list keeps it alive
+  return std::min(status, released);
+}
+
+}  // namespace lockstep

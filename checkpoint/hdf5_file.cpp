@@ -1,0 +1,327 @@
+#include "checkpoint/hdf5_file.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <optional>
+
+#include "checkpoint/hdf5_driver.h"
+#include "checkpoint/hdf5_types.h"
+
+namespace lockstep {
+namespace {
+
+Hdf5Handle property_list(hid_t list_class, const PosixFile& file) {
+  return own_hdf5(H5Pcreate(list_class), H5Pclose, file, "make a property list");
+}
+
+Hdf5Handle access_properties(PosixFile& file) {
+  Hdf5Handle access = property_list(H5P_FILE_ACCESS, file);
+  check_hdf5(set_hdf5_driver(access.id(), file), file, "set the file driver");
+  check_hdf5(H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG), file, "set the close degree");
+  return access;
+}
+
+// Times would make two files of the same contents differ.
+Hdf5Handle object_properties(hid_t list_class, const PosixFile& file) {
+  Hdf5Handle properties = property_list(list_class, file);
+  check_hdf5(H5Pset_obj_track_times(properties.id(), false), file, "switch times off");
+  return properties;
+}
+
+Hdf5Handle scalar_space(const PosixFile& file) {
+  return own_hdf5(H5Screate(H5S_SCALAR), H5Sclose, file, "make a data space");
+}
+
+Hdf5Handle space_of(const Shape& shape, const PosixFile& file) {
+  if (shape.rank() == 0) return scalar_space(file);
+  std::array<hsize_t, Shape::kMaxRank> sizes{};
+  for (int i = 0; i < shape.rank(); ++i) {
+    sizes[static_cast<std::size_t>(i)] = static_cast<hsize_t>(shape[i]);
+  }
+  return own_hdf5(H5Screate_simple(shape.rank(), sizes.data(), nullptr), H5Sclose, file,
+                  "make a data space");
+}
+
+// Variable-length UTF-8: what h5py reads as str.
+Hdf5Handle text_type(const PosixFile& file) {
+  Hdf5Handle type = own_hdf5(H5Tcopy(H5T_C_S1), H5Tclose, file, "make a string type");
+  check_hdf5(H5Tset_size(type.id(), H5T_VARIABLE), file, "make a string type");
+  check_hdf5(H5Tset_cset(type.id(), H5T_CSET_UTF8), file, "make a string type");
+  return type;
+}
+
+Hdf5Handle create_dataset(const Hdf5Handle& parent, const std::string& path, const Hdf5Handle& type,
+                          const Hdf5Handle& space, const PosixFile& file) {
+  const Hdf5Handle properties = object_properties(H5P_DATASET_CREATE, file);
+  return own_hdf5(H5Dcreate2(parent.id(), path.c_str(), type.id(), space.id(), H5P_DEFAULT,
+                             properties.id(), H5P_DEFAULT),
+                  H5Dclose, file, "create", path);
+}
+
+void require_no_nul(const std::string& text, const std::string& name, const PosixFile& file) {
+  if (text.find('\0') == std::string::npos) return;
+  raise(file.error_kind(), "{}: cannot write {}: the text holds a NUL", file.path(), name);
+}
+
+// A scalar string, of fixed or variable length, through `read(type, out)`.
+template <class Read>
+std::string string_value(hid_t type, const PosixFile& file, const std::string& name, Read read) {
+  const bool is_variable =
+      check_hdf5(H5Tis_variable_str(type), file, "read the type of", name) != 0;
+  if (is_variable) {
+    char* chars = nullptr;
+    check_hdf5(read(type, static_cast<void*>(&chars)), file, "read", name);
+    std::string text = chars == nullptr ? "" : chars;
+    H5free_memory(chars);
+    return text;
+  }
+  std::string text(H5Tget_size(type), '\0');
+  check_hdf5(read(type, static_cast<void*>(text.data())), file, "read", name);
+  return text.substr(0, text.find('\0'));
+}
+
+// C calls this; no exception may pass through it.
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  try {
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
+}
+
+Hdf5Link::Kind kind_of(const Hdf5Handle& object) {
+  const H5I_type_t type = H5Iget_type(object.id());
+  if (type == H5I_GROUP) return Hdf5Link::Kind::kGroup;
+  return type == H5I_DATASET ? Hdf5Link::Kind::kDataset : Hdf5Link::Kind::kOther;
+}
+
+Shape shape_of(hid_t dataset, const PosixFile& file, const std::string& path) {
+  const Hdf5Handle space =
+      own_hdf5(H5Dget_space(dataset), H5Sclose, file, "read the shape of", path);
+  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
+    raise(file.error_kind(), "{}: {} is an empty data set without a shape", file.path(), path);
+  }
+  const int rank = static_cast<int>(
+      check_hdf5(H5Sget_simple_extent_ndims(space.id()), file, "read the shape of", path));
+  if (rank > Shape::kMaxRank) {
+    raise(file.error_kind(), "{}: {} has {} dimensions; a tensor has at most {}", file.path(), path,
+          rank, Shape::kMaxRank);
+  }
+  std::array<hsize_t, Shape::kMaxRank> sizes{};
+  check_hdf5(H5Sget_simple_extent_dims(space.id(), sizes.data(), nullptr), file,
+             "read the shape of", path);
+  Shape shape;
+  for (int i = 0; i < rank; ++i) {
+    shape.push_back(static_cast<std::int64_t>(sizes[static_cast<std::size_t>(i)]));
+  }
+  return shape;
+}
+
+std::string name_of_attribute(const Hdf5Handle& attribute, const PosixFile& file,
+                              const std::string& path) {
+  const auto length =
+      check_hdf5(H5Aget_name(attribute.id(), 0, nullptr), file, "read an attribute of", path);
+  std::string name(static_cast<std::size_t>(length), '\0');
+  check_hdf5(H5Aget_name(attribute.id(), name.size() + 1, name.data()), file,
+             "read an attribute of", path);
+  return name;
+}
+
+// Nothing for arrays and for types that Hdf5Attribute does not know.
+std::optional<Hdf5Attribute> value_of_attribute(const Hdf5Handle& attribute, const PosixFile& file,
+                                                const std::string& name) {
+  const auto read = [&](hid_t type, void* out) { return H5Aread(attribute.id(), type, out); };
+  const auto read_number = [&](hid_t type, auto value) -> Hdf5Attribute {
+    check_hdf5(read(type, &value), file, "read the attribute", name);
+    return value;
+  };
+  const Hdf5Handle space =
+      own_hdf5(H5Aget_space(attribute.id()), H5Sclose, file, "read the attribute", name);
+  const Hdf5Handle type =
+      own_hdf5(H5Aget_type(attribute.id()), H5Tclose, file, "read the attribute", name);
+  if (H5Sget_simple_extent_npoints(space.id()) != 1) return std::nullopt;
+  const H5T_class_t kind = H5Tget_class(type.id());
+  if (kind == H5T_STRING) return string_value(type.id(), file, name, read);
+  if (kind == H5T_FLOAT) return read_number(H5T_NATIVE_DOUBLE, double{});
+  if (kind != H5T_INTEGER) return std::nullopt;
+  return H5Tget_sign(type.id()) == H5T_SGN_NONE ? read_number(H5T_NATIVE_UINT64, std::uint64_t{})
+                                                : read_number(H5T_NATIVE_INT64, std::int64_t{});
+}
+
+}  // namespace
+
+bool is_storable_name(const std::string& name) {
+  return !name.empty() && name != "." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+Hdf5File Hdf5File::create(PosixFile& file, std::size_t user_block) {
+  const QuietHdf5 quiet;
+  const Hdf5Handle access = access_properties(file);
+  const Hdf5Handle properties = object_properties(H5P_FILE_CREATE, file);
+  check_hdf5(H5Pset_userblock(properties.id(), user_block), file, "set the user block");
+  const hid_t id = H5Fcreate(file.path().c_str(), H5F_ACC_TRUNC, properties.id(), access.id());
+  return {file, own_hdf5(id, H5Fclose, file, "start an HDF5 file")};
+}
+
+Hdf5File Hdf5File::open(PosixFile& file) {
+  const QuietHdf5 quiet;
+  const Hdf5Handle access = access_properties(file);
+  const hid_t id = H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access.id());
+  return {file, own_hdf5(id, H5Fclose, file, "open as an HDF5 file")};
+}
+
+void Hdf5File::close() {
+  const QuietHdf5 quiet;
+  check_hdf5(H5Fclose(handle_.release()), *file_, "close");
+}
+
+Hdf5Handle Hdf5File::open_object(const std::string& path) const {
+  return own_hdf5(H5Oopen(handle_.id(), path.c_str(), H5P_DEFAULT), H5Oclose, *file_, "open", path);
+}
+
+void Hdf5File::create_group(const std::string& path) {
+  const QuietHdf5 quiet;
+  const Hdf5Handle properties = object_properties(H5P_GROUP_CREATE, *file_);
+  own_hdf5(H5Gcreate2(handle_.id(), path.c_str(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
+           H5Gclose, *file_, "create", path);
+}
+
+void Hdf5File::write_tensor(const std::string& path, const HostTensor& tensor) {
+  LS_USER_CHECK(!tensor.empty(), "{} has no memory to write to {}", path, file_->path());
+  const QuietHdf5 quiet;
+  const Hdf5Handle type = hdf5_type_of(tensor.dtype(), *file_);
+  const Hdf5Handle space = space_of(tensor.shape(), *file_);
+  const Hdf5Handle dataset = create_dataset(handle_, path, type, space, *file_);
+  if (tensor.shape().elements() > 0) {
+    check_hdf5(
+        H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.bytes().data()),
+        *file_, "write", path);
+  }
+  const std::string attribute = dtype_attribute_of(tensor.dtype());
+  if (!attribute.empty()) set_attribute(path, "dtype", attribute);
+  file_->check_writes();  // HDF5 does not notice failures; stop at the first
+}
+
+void Hdf5File::write_text(const std::string& path, const std::string& text) {
+  const QuietHdf5 quiet;
+  require_no_nul(text, path, *file_);
+  const Hdf5Handle type = text_type(*file_);
+  const Hdf5Handle dataset = create_dataset(handle_, path, type, scalar_space(*file_), *file_);
+  const char* chars = text.c_str();
+  check_hdf5(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                      static_cast<const void*>(&chars)),
+             *file_, "write", path);
+}
+
+void Hdf5File::set_attribute(const std::string& path, const std::string& name,
+                             const Hdf5Attribute& value) {
+  const QuietHdf5 quiet;
+  const Hdf5Handle object = open_object(path);
+  const Hdf5Handle space = scalar_space(*file_);
+  const auto write = [&](hid_t type, const void* data) {
+    const Hdf5Handle attribute =
+        own_hdf5(H5Acreate2(object.id(), name.c_str(), type, space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                 H5Aclose, *file_, "create the attribute", name);
+    check_hdf5(H5Awrite(attribute.id(), type, data), *file_, "write the attribute", name);
+  };
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    require_no_nul(*text, name, *file_);
+    const char* chars = text->c_str();
+    write(text_type(*file_).id(), static_cast<const void*>(&chars));
+  } else if (const auto* number = std::get_if<double>(&value)) {
+    write(H5T_IEEE_F64LE, number);
+  } else if (const auto* natural = std::get_if<std::uint64_t>(&value)) {
+    write(H5T_STD_U64LE, natural);
+  } else {
+    write(H5T_STD_I64LE, &std::get<std::int64_t>(value));
+  }
+}
+
+std::vector<Hdf5Link> Hdf5File::list(const std::string& group) const {
+  const QuietHdf5 quiet;
+  std::vector<std::string> names;
+  const Hdf5Handle object = open_object(group);
+  check_hdf5(H5Literate(object.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name,
+                        static_cast<void*>(&names)),
+             *file_, "list", group);
+  std::sort(names.begin(), names.end());
+  std::vector<Hdf5Link> links;
+  const std::string prefix = group.ends_with('/') ? group : group + "/";
+  for (std::string& name : names) {
+    const Hdf5Link::Kind kind = kind_of(open_object(prefix + name));
+    links.push_back({std::move(name), kind});
+  }
+  return links;
+}
+
+TensorInfo Hdf5File::tensor_info(const std::string& path) const {
+  const QuietHdf5 quiet;
+  const Hdf5Handle dataset =
+      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
+  const Hdf5Handle type =
+      own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
+  const std::map<std::string, Hdf5Attribute> attributes = this->attributes(path);
+  const auto found = attributes.find("dtype");
+  const auto* text = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  const DType dtype = dtype_of_hdf5(type.id(), text == nullptr ? "" : *text, *file_, path);
+  return {dtype, shape_of(dataset.id(), *file_, path)};
+}
+
+HostTensor Hdf5File::read_tensor(const std::string& path) const {
+  const QuietHdf5 quiet;
+  const TensorInfo info = tensor_info(path);
+  const Hdf5Handle dataset =
+      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
+  // h5py's enumeration is read as it is: its values are 0 and 1.
+  Hdf5Handle type = own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
+  const bool is_enumeration = H5Tget_class(type.id()) == H5T_ENUM;
+  const Hdf5Handle memory_type =
+      is_enumeration ? std::move(type) : hdf5_type_of(info.dtype, *file_);
+  try {
+    HostTensor tensor(info.dtype, info.shape);
+    if (info.shape.elements() > 0) {
+      check_hdf5(H5Dread(dataset.id(), memory_type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                         tensor.bytes().data()),
+                 *file_, "read", path);
+    }
+    return tensor;
+  } catch (const std::bad_alloc&) {
+    raise(file_->error_kind(), "{}: no memory for {}, {}{}", file_->path(), path,
+          name_of(info.dtype), info.shape.to_string());
+  }
+}
+
+std::string Hdf5File::read_text(const std::string& path) const {
+  const QuietHdf5 quiet;
+  const Hdf5Handle dataset =
+      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
+  const Hdf5Handle type =
+      own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
+  return string_value(type.id(), *file_, path, [&](hid_t memory_type, void* out) {
+    return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+  });
+}
+
+std::map<std::string, Hdf5Attribute> Hdf5File::attributes(const std::string& path) const {
+  const QuietHdf5 quiet;
+  const Hdf5Handle object = open_object(path);
+  H5O_info_t info{};
+  check_hdf5(H5Oget_info2(object.id(), &info, H5O_INFO_NUM_ATTRS), *file_, "inspect", path);
+  std::map<std::string, Hdf5Attribute> out;
+  for (hsize_t i = 0; i < info.num_attrs; ++i) {
+    const Hdf5Handle attribute = own_hdf5(
+        H5Aopen_by_idx(object.id(), ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose, *file_, "open an attribute of", path);
+    const std::string name = name_of_attribute(attribute, *file_, path);
+    const std::optional<Hdf5Attribute> value = value_of_attribute(attribute, *file_, name);
+    if (value.has_value()) out[name] = *value;
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// The part of HDF5 that lockstep uses, behind checked calls: groups, tensors, text and attributes
+// of one file. Every failure is an Error of the PosixFile's kind that names the file, the object
+// and HDF5's innermost message; HDF5 itself prints nothing.
+//
+// How tensors are stored: f32, f64, f16, i32, i64, u8 as the little-endian HDF5 type of that name
+// (f16 is IEEE half, which h5py reads as float16); bf16 as u16 with the attribute dtype = "bf16";
+// bool as u8 with the attribute dtype = "bool". Data sets are contiguous and carry no times, so
+// that the same contents make the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "checkpoint/hdf5_handle.h"
+#include "checkpoint/posix_file.h"
+#include "core/base/buffer.h"
+
+namespace lockstep {
+
+using Hdf5Attribute = std::variant<std::int64_t, std::uint64_t, double, std::string>;
+
+struct Hdf5Link {
+  std::string name;
+  enum class Kind : std::uint8_t { kGroup, kDataset, kOther } kind;
+};
+
+struct TensorInfo {
+  DType dtype;
+  Shape shape;
+};
+
+/// Whether `name` can name a member of a group: '/' would make a group, "." is the group itself,
+/// and NUL ends a name.
+bool is_storable_name(const std::string& name);
+
+class Hdf5File {
+ public:
+  /// Starts an HDF5 file in an empty PosixFile, which must outlive it. The first `user_block` bytes
+  /// (0, or a power of two from 512) are left to the caller.
+  static Hdf5File create(PosixFile& file, std::size_t user_block);
+  /// Opens for reading. Only for files that are trusted: HDF5 may crash on hostile bytes.
+  static Hdf5File open(PosixFile& file);
+
+  /// Flushes and closes, with errors. Without it the destructor closes and drops errors.
+  void close();
+
+  // Objects are named by their path from the root: "/model/h.0.ln_1.weight".
+  void create_group(const std::string& path);
+  void write_tensor(const std::string& path, const HostTensor& tensor);
+  /// A scalar string of variable length. Error if it holds a NUL.
+  void write_text(const std::string& path, const std::string& text);
+  void set_attribute(const std::string& path, const std::string& name, const Hdf5Attribute& value);
+
+  /// The members of a group in name order.
+  std::vector<Hdf5Link> list(const std::string& group) const;
+  /// Error if the data set's type is none of ours; the message names the type and, where there is
+  /// one, the way out.
+  TensorInfo tensor_info(const std::string& path) const;
+  /// Any byte order and layout; the boolean enumeration that h5py writes is a bool.
+  HostTensor read_tensor(const std::string& path) const;
+  std::string read_text(const std::string& path) const;
+  /// The scalar attributes of an object; those of other kinds are left out.
+  std::map<std::string, Hdf5Attribute> attributes(const std::string& path) const;
+
+ private:
+  Hdf5File(PosixFile& file, Hdf5Handle handle) : file_(&file), handle_(std::move(handle)) {}
+  Hdf5Handle open_object(const std::string& path) const;
+
+  PosixFile* file_;
+  Hdf5Handle handle_;
+};
+
+}  // namespace lockstep

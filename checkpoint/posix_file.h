@@ -1,0 +1,69 @@
+// A regular file behind checked POSIX calls. Failed writes are remembered, not thrown: HDF5 1.10
+// crashes at exit when its own writes fail (see hdf5_driver.h), so the file swallows the failure
+// and whoever drives the writing asks afterwards with check_writes().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+class PosixFile {
+ public:
+  /// Opens an existing regular file for reading. Errors of `kind` name the path and the cause; a
+  /// folder, a pipe or a device is refused.
+  static PosixFile open(const std::string& path, ErrorKind kind);
+  /// Creates a file that must not exist, for reading and writing, and takes its advisory lock where
+  /// the file system has locks. If another process has the name, the result is not
+  /// is_open().
+  static PosixFile create(const std::string& path, ErrorKind kind);
+
+  PosixFile(PosixFile&& other) noexcept;
+  PosixFile& operator=(PosixFile&&) = delete;
+  ~PosixFile();
+
+  const std::string& path() const { return path_; }
+  ErrorKind error_kind() const { return kind_; }
+  bool is_open() const { return fd_ >= 0; }
+  std::uint64_t size() const;
+
+  /// Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
+  std::size_t read(std::uint64_t offset, std::span<std::byte> out) const;
+
+  /// Writes all bytes, or remembers why not. After a failure nothing more is written.
+  void write(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Cuts or extends the file; failures are remembered as for write().
+  void resize(std::uint64_t bytes);
+  /// Sets `bytes` of disk space aside, so that a full disk shows before the first byte is written.
+  /// Failures other than for lack of space are ignored: not every file system can do it.
+  void reserve(std::uint64_t bytes);
+  /// Errors with the first failure of the calls above, if there was one.
+  void check_writes() const;
+  /// True if the first failure was a full disk, an exhausted quota or the file size limit.
+  bool ran_out_of_space() const;
+
+  /// fsync. Returns when the bytes are on the disk.
+  void sync();
+
+ private:
+  PosixFile(std::string path, ErrorKind kind, int fd)
+      : path_(std::move(path)), kind_(kind), fd_(fd) {}
+  void fail(int error);
+
+  std::string path_;
+  ErrorKind kind_;
+  int fd_;
+  int first_error_ = 0;  // errno of the first failed write
+};
+
+/// Bytes that an unprivileged process may still write to the file system of `folder`.
+std::uint64_t free_bytes(const std::string& folder);
+
+/// Flushes a folder's entries (a rename, a removal) to the disk.
+void sync_folder(const std::string& folder, ErrorKind kind);
+
+}  // namespace lockstep

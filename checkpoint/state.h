@@ -1,0 +1,53 @@
+// What a checkpoint holds: everything that a run needs to go on as if it had never stopped. There
+// is no generator state, because random numbers are counter-based (core/base/rng.h), and no rank or
+// shard layout, because the tensors are whole: any number of ranks can restore them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "core/base/buffer.h"
+
+namespace lockstep {
+
+/// Tensors by name. Names are Hugging Face parameter names ("h.0.attn.c_attn.weight") and may hold
+/// any UTF-8 but '/' and NUL.
+using NamedTensors = std::map<std::string, HostTensor>;
+
+/// The learning-rate schedule: its name, and whatever numbers it needs to go on.
+struct ScheduleState {
+  std::string name;
+  std::map<std::string, double> values;
+};
+
+struct EarlyStoppingState {
+  std::int64_t best_step = -1;  ///< the step of the best evaluation; -1 before the first
+  std::int64_t bad_evaluations = 0;
+};
+
+struct TrainerState {
+  std::int64_t step = 0;             ///< optimizer steps done
+  std::int64_t epoch = 0;            ///< epochs done
+  std::int64_t sample_position = 0;  ///< samples of the current epoch already used
+  std::uint64_t seed = 0;
+  ScheduleState schedule;
+  double best_metric = std::numeric_limits<double>::quiet_NaN();  ///< NaN before the first
+  EarlyStoppingState early_stopping;
+  std::string dataset_digest;
+  std::string tokenizer;  ///< serialized; any bytes, any size; empty for none
+
+  // Saving stamps these two; they tell who wrote a file that was loaded.
+  std::int64_t format_version = 0;
+  std::string lockstep_version;
+};
+
+struct CheckpointState {
+  NamedTensors model;                             ///< parameters and running statistics
+  std::map<std::string, NamedTensors> optimizer;  ///< by slot: "exp_avg", "exp_avg_sq", ...
+  TrainerState trainer;
+  std::string config_yaml;  ///< the resolved config, as text
+};
+
+}  // namespace lockstep

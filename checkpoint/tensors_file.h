@@ -1,0 +1,19 @@
+// Named tensors in a plain HDF5 file, as data sets /<name>: the inputs and outputs of
+// `lockstep ir run --input a.h5 --output b.h5`. Types are stored as hdf5_file.h says. Such files
+// come from users and carry no digest; only a file that one trusts should be read.
+#pragma once
+
+#include <string>
+
+#include "checkpoint/state.h"
+
+namespace lockstep {
+
+/// Writes or replaces `path`, whole or not at all. Error kUsage naming the file and the cause.
+void write_tensors_file(const std::string& path, const NamedTensors& tensors);
+
+/// All data sets at the top level. Error kUsage naming the file and the cause: missing, not HDF5, a
+/// group among the data sets, a type that is none of ours.
+NamedTensors read_tensors_file(const std::string& path);
+
+}  // namespace lockstep

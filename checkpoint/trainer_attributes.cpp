@@ -1,0 +1,77 @@
+#include "checkpoint/trainer_attributes.h"
+
+#include <cstring>
+
+#include "checkpoint/header_block.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kTrainer = "/trainer";
+constexpr const char* kTokenizer = "/trainer/tokenizer";
+constexpr std::string_view kSchedulePrefix = "schedule.";
+
+// Visits every attribute with its name, for writing and reading alike.
+template <class Trainer, class Visit>
+void for_each_attribute(Trainer& trainer, Visit visit) {
+  visit("step", trainer.step);
+  visit("epoch", trainer.epoch);
+  visit("sample_position", trainer.sample_position);
+  visit("seed", trainer.seed);
+  visit("schedule", trainer.schedule.name);
+  visit("best_metric", trainer.best_metric);
+  visit("best_step", trainer.early_stopping.best_step);
+  visit("bad_evaluations", trainer.early_stopping.bad_evaluations);
+  visit("dataset_digest", trainer.dataset_digest);
+  visit("format_version", trainer.format_version);
+  visit("lockstep_version", trainer.lockstep_version);
+}
+
+}  // namespace
+
+void write_trainer(Hdf5File& file, const TrainerState& trainer) {
+  TrainerState stamped = trainer;
+  stamped.format_version = kFormatVersion;
+  stamped.lockstep_version = LOCKSTEP_VERSION;
+  file.create_group(kTrainer);
+  for_each_attribute(stamped, [&](const char* name, const auto& value) {
+    file.set_attribute(kTrainer, name, value);
+  });
+  for (const auto& [key, value] : stamped.schedule.values) {
+    file.set_attribute(kTrainer, std::string(kSchedulePrefix) + key, value);
+  }
+  HostTensor tokenizer(DType::kU8, {static_cast<std::int64_t>(trainer.tokenizer.size())});
+  if (!trainer.tokenizer.empty()) {
+    std::memcpy(tokenizer.bytes().data(), trainer.tokenizer.data(), trainer.tokenizer.size());
+  }
+  file.write_tensor(kTokenizer, tokenizer);
+}
+
+TrainerState read_trainer(const Hdf5File& file, const std::string& path) {
+  TrainerState trainer;
+  const std::map<std::string, Hdf5Attribute> attributes = file.attributes(kTrainer);
+  for_each_attribute(trainer, [&](const char* name, auto& value) {
+    const auto found = attributes.find(name);
+    const auto* stored =
+        found == attributes.end()
+            ? nullptr
+            : std::get_if<std::remove_reference_t<decltype(value)>>(&found->second);
+    if (stored == nullptr) {
+      raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is {}", path, name, kTrainer,
+            found == attributes.end() ? "missing" : "of another type");
+    }
+    value = *stored;
+  });
+  for (const auto& [name, value] : attributes) {
+    const auto* number = std::get_if<double>(&value);
+    if (name.starts_with(kSchedulePrefix) && number != nullptr) {
+      trainer.schedule.values[name.substr(kSchedulePrefix.size())] = *number;
+    }
+  }
+  const HostTensor tokenizer = file.read_tensor(kTokenizer);
+  const auto bytes = tokenizer.as<std::uint8_t>();
+  trainer.tokenizer.assign(bytes.begin(), bytes.end());
+  return trainer;
+}
+
+}  // namespace lockstep

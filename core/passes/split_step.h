@@ -1,0 +1,39 @@
+// A traced training step is cut at its all_reduces into two programs: the shard program, called
+// once per logical shard (forward, backward, statistics), and the update program, called once
+// (norm, clip, optimizer). Neither knows how many ranks or shards there are.
+//
+//   step inputs --> [shard program] --> sums over all shards --> [update program] --> step outputs
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// Where an input of the update program comes from: one of the two is >= 0.
+struct UpdateInput {
+  std::int32_t step_input = -1;
+  std::int32_t reduced = -1;  ///< number of a reduced value
+};
+
+struct SplitStep {
+  /// Empty (no outputs) if nothing depends on the batch and nothing is reduced. Its outputs are
+  /// first the reduced values, in the order of their all_reduces, then the live values that differ
+  /// between shards.
+  Graph shard;
+  Graph update;
+  std::vector<Type> reduced;                ///< types of the reduced values
+  std::vector<std::int32_t> shard_inputs;   ///< step input of each shard input
+  std::vector<std::int32_t> shard_outputs;  ///< step output of each shard output after the reduced
+  std::vector<UpdateInput> update_inputs;
+  std::vector<std::int32_t> update_outputs;  ///< step output of each update output
+};
+
+/// Values that both programs need and that do not depend on the batch are computed in both. Error
+/// kUsage, naming op and line, if the update side uses a batch-dependent value that was not
+/// all-reduced, or if a value is all-reduced twice.
+SplitStep split_step(const Graph& step);
+
+}  // namespace lockstep

@@ -28,9 +28,9 @@ const HostTensor& field_of(const Sample& sample, std::int64_t index, const Field
           name_of(tensor.dtype()), name_of(field.dtype));
   }
   if (!fits(tensor.shape(), field)) {
-    raise(ErrorKind::kData, "field '{}' of sample {} has shape {}, but {} {} expected", field.name,
-          index, tensor.shape().to_string(), field.shape.to_string(),
-          field.variable_length ? "at most is" : "is");
+    raise(ErrorKind::kData, "field '{}' of sample {} has shape {}, but {}{} is expected",
+          field.name, index, tensor.shape().to_string(), field.variable_length ? "at most " : "",
+          field.shape.to_string());
   }
   return tensor;
 }

@@ -21,13 +21,13 @@ struct EvalBatch {
 };
 
 struct EvalOptions {
-  std::int64_t batch_size = 1;              ///< B
-  std::optional<std::int64_t> max_batches;  ///< stop after so many; all without
-  std::int64_t rank = 0;                    ///< takes batches rank, rank + ranks, ...
+  std::int64_t batch_size = 1;                   ///< B
+  std::optional<std::int64_t> max_batches = {};  ///< stop after so many; all without
+  std::int64_t rank = 0;                         ///< takes batches rank, rank + ranks, ...
   std::int64_t ranks = 1;
   int workers = 0;
   std::int64_t prefetch = 2;
-  Padding padding;
+  Padding padding = {};
 };
 
 class EvalLoader {

@@ -19,14 +19,14 @@ struct StepBatch {
 };
 
 struct LoaderOptions {
-  std::int64_t first_step = 0;           ///< where a resumed run continues
-  std::optional<std::int64_t> end_step;  ///< exclusive; endless without
-  std::int64_t first_shard = 0;          ///< this rank's contiguous run of shards
+  std::int64_t first_step = 0;                ///< where a resumed run continues
+  std::optional<std::int64_t> end_step = {};  ///< exclusive; endless without
+  std::int64_t first_shard = 0;               ///< this rank's contiguous run of shards
   std::int64_t shards = 1;
   std::int64_t micro_batch = 1;  ///< samples per shard
   int workers = 0;               ///< threads; 0 fetches within next()
   std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
-  Padding padding;
+  Padding padding = {};
 };
 
 /// Content and order depend on dataset, sampler and shard range only: not on workers or prefetch.

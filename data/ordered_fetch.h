@@ -24,11 +24,11 @@ class OrderedFetch {
   using Fetch = std::function<Batch(std::int64_t group, std::int64_t part)>;
 
   struct Options {
-    std::int64_t first = 0;           ///< the first group
-    std::optional<std::int64_t> end;  ///< groups are numbered [first, end); endless without
-    std::int64_t parts = 1;           ///< per group
-    int workers = 0;                  ///< threads; 0 fetches within next()
-    std::int64_t prefetch = 2;        ///< groups fetched ahead; ignored without workers
+    std::int64_t first = 0;                ///< the first group
+    std::optional<std::int64_t> end = {};  ///< groups are numbered [first, end); endless without
+    std::int64_t parts = 1;                ///< per group
+    int workers = 0;                       ///< threads; 0 fetches within next()
+    std::int64_t prefetch = 2;             ///< groups fetched ahead; ignored without workers
   };
 
   /// `fetch` is called from several threads at once. Error kUsage for impossible options. Workers

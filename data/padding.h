@@ -17,9 +17,9 @@ enum class PaddingMode : std::uint8_t {
 
 struct Padding {
   PaddingMode mode = PaddingMode::kMax;
-  std::vector<std::int64_t> buckets;         ///< ascending lengths, for kBucket
-  std::int64_t multiple_of = 1;              ///< the padded length is rounded up to a multiple
-  std::map<std::string, double> pad_values;  ///< per field; 0 where none is given
+  std::vector<std::int64_t> buckets = {};         ///< ascending lengths, for kBucket
+  std::int64_t multiple_of = 1;                   ///< the padded length is rounded up to a multiple
+  std::map<std::string, double> pad_values = {};  ///< per field; 0 where none is given
   /// Batches get an f32 [B, L] tensor of this name: 1 where the field `mask_of` has content, 0
   /// where it is padded. Only if that field has variable length.
   std::string mask_name = "attention_mask";

@@ -12,8 +12,8 @@ namespace lockstep {
 /// Pixels become (byte / 255 - mean) / stddev. Either both empty (just scaling to [0, 1]), or one
 /// value each for all channels, or one per channel.
 struct PixelScaling {
-  std::vector<double> mean;
-  std::vector<double> stddev;
+  std::vector<double> mean = {};
+  std::vector<double> stddev = {};
 };
 
 /// What a reader of an image format delivers.

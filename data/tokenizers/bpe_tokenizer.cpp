@@ -39,7 +39,8 @@ std::vector<BpeTokenizer::Pair> read_merges(const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const std::size_t space = line.find(' ');
-    if (space == 0 || space + 1 >= line.size() || line.find(' ', space + 1) != line.npos) {
+    const bool one_space = space != line.npos && line.find(' ', space + 1) == line.npos;
+    if (!one_space || space == 0 || space + 1 == line.size()) {
       raise(ErrorKind::kData, "{}:{}: a merge is two tokens with a space between, not \"{}\"", path,
             number, line);
     }

@@ -15,7 +15,7 @@ struct JsonlOptions {
   std::string path;
   std::string field = "text";
   /// The token after each document; the tokenizer's end_of_text() if none is given.
-  std::optional<std::int32_t> separator;
+  std::optional<std::int32_t> separator = {};
 };
 
 /// The tokens of each document, its separator included. Error kData naming file and line for a line

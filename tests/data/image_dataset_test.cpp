@@ -1,0 +1,192 @@
+#include "data/images/image_dataset.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "data/images/cifar.h"
+#include "data/images/idx.h"
+#include "data/images/synthetic_images.h"
+#include "data/subset.h"
+#include "tests/data/expect_error.h"
+#include "tests/data/shared_data.h"
+#include "tests/data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+/// The bytes of an IDX file of u8.
+std::string idx(const std::vector<std::uint32_t>& sizes, std::size_t elements) {
+  std::string out = {0, 0, 8, static_cast<char>(sizes.size())};
+  for (const std::uint32_t size : sizes) {
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift & 0xFF);
+  }
+  for (std::size_t i = 0; i < elements; ++i) out += static_cast<char>(i);
+  return out;
+}
+
+void write_gz(const std::string& path, const std::string& bytes) {
+  const gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_EQ(gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())),
+            static_cast<int>(bytes.size()));
+  ASSERT_EQ(gzclose(file), Z_OK);
+}
+
+class Idx : public testing::Test {
+ protected:
+  std::string failure() {
+    return data_error([&] { read_idx(images_, labels_); });
+  }
+  TemporaryFolder folder_;
+  std::string images_ = folder_.write("images", idx({2, 2, 3}, 12));
+  std::string labels_ = folder_.write("labels", idx({2}, 2));
+};
+
+TEST_F(Idx, ReadsPlainAndCompressedFilesAlike) {
+  const LabelledImages plain = read_idx(images_, labels_);
+  EXPECT_EQ(plain.shape, (Shape{1, 2, 3}));
+  EXPECT_EQ(plain.labels, (std::vector<std::uint8_t>{0, 1}));
+  EXPECT_EQ(plain.pixels[11], 11);
+  const std::string compressed = folder_.path("images.gz");
+  write_gz(compressed, idx({2, 2, 3}, 12));
+  EXPECT_EQ(read_idx(compressed, labels_).pixels, plain.pixels);
+}
+
+TEST_F(Idx, ReadsImagesWithChannels) {
+  images_ = folder_.write("images", idx({2, 3, 1, 2}, 12));
+  EXPECT_EQ(read_idx(images_, labels_).shape, (Shape{3, 1, 2}));
+}
+
+TEST_F(Idx, RefusesFilesThatAreNotAsLongAsTheirHeaderSays) {
+  folder_.write("images", idx({2, 2, 3}, 11));
+  EXPECT_EQ(failure(), images_ +
+                           ": truncated: the header says 2 x 2 x 3 elements, which need 12 bytes, "
+                           "but 11 follow it");
+  folder_.write("images", idx({2, 2, 3}, 14));
+  EXPECT_EQ(failure(), images_ +
+                           ": oversized: the header says 2 x 2 x 3 elements, which need 12 bytes, "
+                           "but 14 follow it");
+  folder_.write("images", idx({2, 2, 3}, 0).substr(0, 9));
+  EXPECT_EQ(failure(), images_ + ": truncated: the IDX header needs 16 bytes, the file has 9");
+  folder_.write("images", "");
+  EXPECT_EQ(failure(),
+            images_ + ": truncated: an IDX header needs at least 8 bytes, the file has 0");
+}
+
+TEST_F(Idx, ALyingHeaderDoesNotExhaustMemory) {
+  folder_.write("images", idx({4000000000, 60000, 3}, 12));
+  EXPECT_EQ(failure(), images_ +
+                           ": truncated: the header says 4000000000 x 60000 x 3 elements, which "
+                           "need 720000000000000 bytes, but 12 follow it");
+  folder_.write("images", idx({4000000000, 4000000000, 4000000000}, 12));
+  EXPECT_EQ(failure(),
+            images_ +
+                ": the header says 4000000000 x 4000000000 x 4000000000 elements, which no "
+                "file can hold");
+}
+
+TEST_F(Idx, RefusesForeignAndMismatchedFiles) {
+  folder_.write("images", "PNG and so on");
+  EXPECT_EQ(failure(),
+            images_ + ": not an IDX file of bytes: it begins with 50 4e 47 instead of 00 00 08");
+  folder_.write("images", idx({12}, 12));
+  EXPECT_EQ(failure(), images_ + ": the IDX array has 1 dimensions, but 3 to 4 are needed");
+  folder_.write("images", idx({3, 2, 2}, 12));
+  EXPECT_EQ(failure(), images_ + " has 3 images, but " + labels_ + " has 2 labels");
+  folder_.write("images", idx({2, 0, 3}, 0));
+  EXPECT_EQ(failure(), images_ + ": no images in it: the header says 2 x 0 x 3");
+  images_ = folder_.path("missing");
+  EXPECT_EQ(failure(), images_ + ": cannot be opened: No such file or directory");
+  images_ = folder_.path("");
+  EXPECT_EQ(failure(), images_ + ": cannot be read: Is a directory");
+}
+
+TEST_F(Idx, RefusesDamagedCompression) {
+  const std::string path = folder_.path("images.gz");
+  write_gz(path, idx({2, 2, 3}, 12));
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 4);
+  images_ = path;
+  EXPECT_EQ(failure(), path + ": damaged gzip data: unexpected end of file");
+}
+
+TEST(ImageDataset, ScalesPixels) {
+  const auto images = [] { return LabelledImages{"x", Shape{2, 1, 2}, {0, 255, 51, 102}, {3}}; };
+  const auto pixels = [](const ImageDataset& dataset) {
+    return to_doubles(dataset.get(0).at("image"));
+  };
+  const ImageDataset plain(images(), {}, 10);
+  EXPECT_EQ(pixels(plain), (std::vector<double>{0, 1, 0.2F, 0.4F}));
+  EXPECT_EQ(to_doubles(plain.get(0).at("label")), (std::vector<double>{3}));
+  EXPECT_EQ(pixels(ImageDataset(images(), {{0.5}, {0.5}}, 10)),
+            (std::vector<double>{-1, 1, -0.6F, -0.2F}));
+  EXPECT_EQ(pixels(ImageDataset(images(), {{0, 0.2}, {1, 0.5}}, 10)),
+            (std::vector<double>{0, 1, 0, 0.4F}));
+  EXPECT_EQ(plain.digest(), ImageDataset(images(), {{0.5}, {0.5}}, 10).digest());
+}
+
+TEST(ImageDataset, RefusesImpossibleScalingAndLabels) {
+  const auto make = [](const PixelScaling& scaling, std::int64_t classes) {
+    ImageDataset({"x", Shape{3, 1, 1}, {0, 1, 2}, {7}}, scaling, classes);
+  };
+  EXPECT_EQ(usage_error([&] {
+              make({{1, 2}, {}}, 10);
+            }),
+            "2 values of mean for images of 3 channels");
+  EXPECT_EQ(usage_error([&] {
+              make({{}, {0}}, 10);
+            }),
+            "a standard deviation must be positive, not 0");
+  EXPECT_EQ(data_error([&] { make({}, 7); }),
+            "x: label 7 of image 0 is not below 7, the number of classes");
+}
+
+TEST(ImageDataset, ReadsMnist) {
+  REQUIRE_SHARED_DATA("mnist/t10k-images-idx3-ubyte.gz");
+  const auto all =
+      std::make_shared<ImageDataset>(read_idx(shared_data("mnist/t10k-images-idx3-ubyte.gz"),
+                                              shared_data("mnist/t10k-labels-idx1-ubyte.gz")),
+                                     PixelScaling{}, 10);
+  EXPECT_EQ(all->size(), 10000);
+  EXPECT_EQ(all->fields()[0].shape, (Shape{1, 28, 28}));
+  // The first labels of the test set, as shown in any tutorial: 7 2 1 0 4.
+  const std::vector<int> first = {7, 2, 1, 0, 4};
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(all->get(static_cast<std::int64_t>(i)).at("label").as<std::int32_t>()[0], first[i]);
+  }
+  const SubsetDataset validation(all, 8000, 10000);
+  EXPECT_EQ(validation.size(), 2000);
+  EXPECT_EQ(to_doubles(validation.get(5).at("image")), to_doubles(all->get(8005).at("image")));
+}
+
+TEST(Cifar, ReadsRecordsOfBothKinds) {
+  const TemporaryFolder folder;
+  const std::string pixels(3072, '\x10');
+  const std::string ten = folder.write("a.bin", "\x05" + pixels + "\x06" + pixels);
+  EXPECT_EQ(read_cifar({ten, ten}, CifarKind::kCifar10).labels,
+            (std::vector<std::uint8_t>{5, 6, 5, 6}));
+  const std::string hundred = folder.write("b.bin", "\x01\x2a" + pixels);
+  const LabelledImages fine = read_cifar({hundred}, CifarKind::kCifar100);
+  EXPECT_EQ(fine.labels, (std::vector<std::uint8_t>{42}));
+  EXPECT_EQ(fine.shape, (Shape{3, 32, 32}));
+  EXPECT_EQ(fine.pixels, std::vector<std::uint8_t>(3072, 0x10));
+  EXPECT_EQ(data_error([&] { read_cifar({hundred}, CifarKind::kCifar10); }),
+            hundred +
+                ": CIFAR records have 3073 bytes each, but the file has 3074 bytes: 1 records "
+                "and 1 bytes more");
+}
+
+TEST(SyntheticImages, AreAFunctionOfSeedAndIndex) {
+  const SyntheticImages images(100, Shape{1, 4, 4}, 10, 3);
+  const Sample sample = images.get(17);
+  EXPECT_EQ(to_doubles(sample.at("image")), to_doubles(images.get(17).at("image")));
+  EXPECT_NE(to_doubles(sample.at("image")), to_doubles(images.get(18).at("image")));
+  const SyntheticImages other(100, Shape{1, 4, 4}, 10, 4);
+  EXPECT_NE(to_doubles(sample.at("image")), to_doubles(other.get(17).at("image")));
+  EXPECT_NE(images.digest(), other.digest());
+  for (const double pixel : to_doubles(sample.at("image"))) {
+    EXPECT_GE(pixel, 0);
+    EXPECT_LT(pixel, 1);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,125 @@
+#include "data/tokens/text.h"
+
+#include <gtest/gtest.h>
+
+#include "data/files/matching_files.h"
+#include "data/files/read_text.h"
+#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokens/jsonl.h"
+#include "data/tokens/token_dataset.h"
+#include "tests/data/expect_error.h"
+#include "tests/data/shared_data.h"
+#include "tests/data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+Ids all_of(const TokenStream& stream) {
+  Ids out(static_cast<std::size_t>(stream.size()));
+  stream.read(0, out);
+  return out;
+}
+
+TEST(ReadText, RefusesMissingAndEmptyFiles) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path("missing.txt");
+  EXPECT_EQ(data_error([&] { read_text(missing); }),
+            missing + ": cannot be opened: No such file or directory");
+  const std::string empty = folder.write("empty.txt", "");
+  EXPECT_EQ(data_error([&] { read_text(empty); }),
+            empty + ": the file is empty (0 bytes), but text is needed");
+  EXPECT_EQ(data_error([&] { read_text(folder.path("")); }),
+            folder.path("") + ": not a regular file");
+}
+
+TEST(Text, AFileShorterThanOneBlockIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("short.txt", "hello");
+  const std::string text = read_text(path);
+  const auto tokens = tokenize_text(path, text, *CharTokenizer::from_text(path, text));
+  EXPECT_EQ(data_error([&] { TokenDataset(tokens, 64); }),
+            path +
+                ": too short: it has 5 tokens, but one block of 64 tokens and its targets need at "
+                "least 65");
+}
+
+TEST(Text, SplitsBetweenCharacters) {
+  const auto [train, validation] = split_text("aäbö", 0.5);
+  EXPECT_EQ(train, "aä");
+  EXPECT_EQ(validation, "bö");
+  EXPECT_EQ(split_text("abc", 1).validation, "");
+  EXPECT_EQ(usage_error([] { split_text("abc", 1.5); }),
+            "the training fraction must be in (0, 1], but is 1.5");
+}
+
+TEST(Text, NamesTheFileOfACharacterThatIsNotInTheVocabulary) {
+  const auto tokenizer = CharTokenizer::from_text("train.txt", "abc");
+  EXPECT_EQ(data_error([&] { tokenize_text("val.txt", "abx", *tokenizer); }),
+            "val.txt: the character 'x' (U+0078) at position 2 is not in the vocabulary of 3");
+}
+
+TEST(Text, ShakespeareHasThePublishedFigures) {
+  REQUIRE_SHARED_DATA("tinyshakespeare.txt");
+  // karpathy/nanoGPT, data/shakespeare_char/prepare.py: figures at its end.
+  const std::string text = read_text(shared_data("tinyshakespeare.txt"));
+  const auto tokenizer = CharTokenizer::from_text("tinyshakespeare.txt", text);
+  EXPECT_EQ(tokenizer->vocab_size(), 65);
+  const auto [train, validation] = split_text(text, 0.9);
+  EXPECT_EQ(tokenize_text("train", train, *tokenizer)->size(), 1'003'854);
+  EXPECT_EQ(tokenize_text("validation", validation, *tokenizer)->size(), 111'540);
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+}
+
+TEST(MatchingFiles, AreSortedByName) {
+  const TemporaryFolder folder;
+  const std::string b = folder.write("train_1.bin", "");
+  const std::string a = folder.write("train_0.bin", "");
+  folder.write("val_0.bin", "");
+  EXPECT_EQ(matching_files(folder.path("train_*.bin")), (std::vector<std::string>{a, b}));
+  EXPECT_EQ(matching_files(a), (std::vector<std::string>{a}));
+  const std::string nothing = folder.path("test_*.bin");
+  EXPECT_EQ(data_error([&] { matching_files(nothing); }), nothing + ": no such file");
+}
+
+class Jsonl : public testing::Test {
+ protected:
+  std::string failure(const std::string& lines) {
+    const std::string path = folder_.write("x.jsonl", lines);
+    const std::string message = data_error([&] { read_jsonl({path, "text", 0}, *tokenizer_); });
+    EXPECT_EQ(message.substr(0, path.size()), path);
+    return message.substr(path.size());
+  }
+  TemporaryFolder folder_;
+  std::shared_ptr<const CharTokenizer> tokenizer_ = CharTokenizer::from_text("chars", "|abc");
+};
+
+TEST_F(Jsonl, JoinsDocumentsWithTheSeparator) {
+  const std::string path = folder_.write(
+      "x.jsonl", "{\"text\": \"ab\", \"id\": 1}\r\n\n{\"text\": \"\"}\n{\"text\": \"c\"}");
+  // a = 0, b = 1, c = 2, | = 3
+  const auto tokens = jsonl_tokens({path, "text", 3}, *tokenizer_);
+  EXPECT_EQ(all_of(*tokens), (Ids{0, 1, 3, 3, 2, 3}));
+  EXPECT_EQ(read_jsonl({path, "text", 3}, *tokenizer_).size(), 3U);
+  EXPECT_EQ(usage_error([&] {
+              read_jsonl({path, "text", {}}, *tokenizer_);
+            }),
+            path +
+                ": the tokenizer has no end-of-text token to separate documents with; give a "
+                "separator");
+}
+
+TEST_F(Jsonl, NamesFileAndLineOfABadLine) {
+  EXPECT_EQ(failure("{\"text\": \"a\"}\n{\"text\": }"), ":2: not valid JSON at column 10");
+  EXPECT_EQ(failure("[1]"), ":1: a line must be a JSON object, but is a JSON array");
+  EXPECT_EQ(failure("{\"id\": 1, \"body\": \"a\"}"),
+            ":1: no field 'text'; the object has: body, id");
+  EXPECT_EQ(failure("{\"text\": 5}"), ":1: field 'text' is a JSON number, not a string");
+  EXPECT_EQ(failure("\n{\"text\": \"az\"}"),
+            ":2: the character 'z' (U+007A) at position 1 is not in the vocabulary of 4");
+  EXPECT_EQ(failure("\n \n"), ": no documents in 2 lines");
+}
+
+}  // namespace
+}  // namespace lockstep

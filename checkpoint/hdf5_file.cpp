@@ -1,6 +1,7 @@
 #include "checkpoint/hdf5_file.h"
 
 #include <hdf5.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -152,6 +153,23 @@ std::optional<Hdf5Attribute> value_of_attribute(const Hdf5Handle& attribute, con
                                                 : read_number(H5T_NATIVE_INT64, std::int64_t{});
 }
 
+// A small file can declare a huge data set, so its size is checked against the machine's memory.
+HostTensor allocate_tensor(const TensorInfo& info, const PosixFile& file, const std::string& path) {
+  const auto limit = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(info.dtype));
+  bool fits = true;
+  for (const std::int64_t size : info.shape.sizes()) {
+    fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
+  }
+  try {
+    if (fits && bytes <= limit) return {info.dtype, info.shape};
+  } catch (const std::bad_alloc&) {
+    // The process may have less memory than the machine.
+  }
+  raise(file.error_kind(), "{}: no memory for {}, {}{}", file.path(), path, name_of(info.dtype),
+        info.shape.to_string());
+}
+
 }  // namespace
 
 bool is_storable_name(const std::string& name) {
@@ -282,18 +300,13 @@ HostTensor Hdf5File::read_tensor(const std::string& path) const {
   const bool is_enumeration = H5Tget_class(type.id()) == H5T_ENUM;
   const Hdf5Handle memory_type =
       is_enumeration ? std::move(type) : hdf5_type_of(info.dtype, *file_);
-  try {
-    HostTensor tensor(info.dtype, info.shape);
-    if (info.shape.elements() > 0) {
-      check_hdf5(H5Dread(dataset.id(), memory_type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                         tensor.bytes().data()),
-                 *file_, "read", path);
-    }
-    return tensor;
-  } catch (const std::bad_alloc&) {
-    raise(file_->error_kind(), "{}: no memory for {}, {}{}", file_->path(), path,
-          name_of(info.dtype), info.shape.to_string());
+  HostTensor tensor = allocate_tensor(info, *file_, path);
+  if (!tensor.bytes().empty()) {
+    check_hdf5(H5Dread(dataset.id(), memory_type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                       tensor.bytes().data()),
+               *file_, "read", path);
   }
+  return tensor;
 }
 
 std::string Hdf5File::read_text(const std::string& path) const {

@@ -4,19 +4,9 @@
 #include <filesystem>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/verify.h"
 
 namespace lockstep {
-namespace {
-
-// What an Error says after "PATH: ".
-std::string reason_of(const Error& error, const std::string& path) {
-  const std::string message = error.what();
-  const std::string prefix = path + ": ";
-  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
-}
-
-}  // namespace
-
 FoundCheckpoint find_newest(const std::string& folder) {
   FoundCheckpoint found;
   std::vector<CheckpointFile> files = list_checkpoints(folder);
@@ -26,7 +16,7 @@ FoundCheckpoint find_newest(const std::string& folder) {
       found.newest.emplace(file.path);
       return found;
     } catch (const Error& error) {
-      found.skipped.push_back({file.path, reason_of(error, file.path)});
+      found.skipped.push_back({file.path, without_path(error, file.path)});
     }
   }
   return found;

@@ -31,17 +31,12 @@ CheckedHeader check_header(const PosixFile& file) {
   return {decoded.header, {decoded.problem}};
 }
 
-// The message of an Error without the path it begins with, which the caller prints.
-std::string without_path(const std::string& message, const std::string& path) {
-  return message.starts_with(path + ": ") ? message.substr(path.size() + 2) : message;
-}
-
 template <class Check>
 Verdict verdict_on(const std::string& path, Check check) {
   try {
     return check(PosixFile::open(path, ErrorKind::kCheckpoint));
   } catch (const Error& e) {
-    return {without_path(e.what(), path)};
+    return {without_path(e, path)};
   }
 }
 
@@ -62,6 +57,12 @@ Verdict verify(const std::string& path) {
 
 Verdict verify_header(const std::string& path) {
   return verdict_on(path, [](const PosixFile& file) { return check_header(file).verdict; });
+}
+
+std::string without_path(const Error& error, const std::string& path) {
+  const std::string message = error.what();
+  const std::string prefix = path + ": ";
+  return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
 }
 
 }  // namespace lockstep

@@ -22,4 +22,7 @@ Verdict verify(const PosixFile& file);
 /// Checks header and length only: finds unfinished and foreign files, not flipped bits in the data.
 Verdict verify_header(const std::string& path);
 
+/// The message of an error about `path` without the "PATH: " it begins with.
+std::string without_path(const Error& error, const std::string& path);
+
 }  // namespace lockstep

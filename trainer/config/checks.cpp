@@ -60,18 +60,22 @@ void check_data(const Config& c, const ReportProblem& report) {
   }
 }
 
+std::string files_for_files(std::string_view labels_key, const std::vector<std::string>& labels,
+                            std::string_view images_key, const std::vector<std::string>& images) {
+  return fmt::format("'{}' must name one file for each of '{}', but has {} for {}", labels_key,
+                     images_key, labels.size(), images.size());
+}
+
 void check_validation_data(const Config& c, const ReportProblem& report) {
   const DataConfig& d = c.data;
   if (d.type == DataType::kIdx) {
     if (!d.labels.empty() && d.labels.size() != d.path.size()) {
       report({"data.labels", "data.path", "data.type"},
-             fmt::format("'data.labels' names {} files for the {} of 'data.path'", d.labels.size(),
-                         d.path.size()));
+             files_for_files("data.labels", d.labels, "data.path", d.path));
     }
     if (d.val_labels.size() != d.val_path.size()) {
       report({"data.val_labels", "data.val_path", "data.type"},
-             fmt::format("'data.val_labels' names {} files for the {} of 'data.val_path'",
-                         d.val_labels.size(), d.val_path.size()));
+             files_for_files("data.val_labels", d.val_labels, "data.val_path", d.val_path));
     }
     if (d.val_path.empty() && d.val_range) {
       const bool overlap = !d.train_range || (d.train_range->begin < d.val_range->end &&

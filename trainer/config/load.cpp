@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -72,7 +73,7 @@ class Loader {
     for (const ConfigKey& key : config_keys()) check_effect(key);
     check_config(out_.config, [this](auto keys, std::string message) {
       if (std::any_of(keys.begin(), keys.end(), [&](auto k) { return bad_.contains(k); })) return;
-      report(blame(*keys.begin()), std::move(message));
+      report(blame(culprit(keys)), std::move(message));
     });
     raise_problems();
     return std::move(out_);
@@ -97,6 +98,14 @@ class Loader {
     return found == out_.origins.end() ? in_file(1, 1) : found->second;
   }
 
+  /// Of keys that do not go together: the one the command line brought in, else the first.
+  std::string_view culprit(std::initializer_list<std::string_view> keys) const {
+    for (std::string_view key : keys) {
+      if (given(key) && blame(key).source == Source::kCommandLine) return key;
+    }
+    return *keys.begin();
+  }
+
   void report(const ConfigOrigin& origin, std::string message) {
     problems_.push_back({origin, std::move(message)});
   }
@@ -104,8 +113,7 @@ class Loader {
   void take_section(const YamlEntry& entry) {
     const ConfigOrigin origin = in_file(entry.line, entry.column);
     if (!is_section(entry.key)) {
-      return report(origin, fmt::format("unknown section '{}'{}", entry.key,
-                                        did_you_mean(suggest_section(entry.key))));
+      return unknown_section(entry.key, origin);
     }
     out_.origins[entry.key] = origin;
     if (entry.value.kind == YamlNode::Kind::kNull) {
@@ -122,13 +130,7 @@ class Loader {
   template <class Value>
   void take_key(const std::string& path, const Value& value, const ConfigOrigin& origin) {
     const ConfigKey* key = find_config_key(path);
-    if (key == nullptr) {
-      const std::size_t dot = path.find('.');
-      return report(
-          origin,
-          fmt::format("unknown key '{}'{}", path,
-                      did_you_mean(suggest_key(path.substr(0, dot), path.substr(dot + 1)))));
-    }
+    if (key == nullptr) return unknown_key(path, origin);
     if (auto problem = set_value(*key, value, out_.config)) {
       report(origin, std::move(*problem));
       bad_.insert(key->path);
@@ -136,6 +138,23 @@ class Loader {
       bad_.erase(key->path);
     }
     out_.origins[path] = origin;
+  }
+
+  void unknown_section(const std::string& name, const ConfigOrigin& origin) {
+    const std::string near = suggest_section(name);
+    report(origin, fmt::format("unknown section '{}'{}", name, did_you_mean(near)));
+    // What was meant is not missing as well.
+    for (const ConfigKey& key : config_keys()) {
+      if (key.section() == near || key.path == near) bad_.insert(key.path);
+    }
+  }
+
+  void unknown_key(const std::string& path, const ConfigOrigin& origin) {
+    const std::string section = path.substr(0, path.find('.'));
+    const std::string near = suggest_key(section, path.substr(section.size() + 1));
+    report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
+    if (const ConfigKey* meant = find_config_key(section + "." + near)) bad_.insert(meant->path);
+    if (const ConfigKey* meant = find_config_key(near)) bad_.insert(meant->path);
   }
 
   void take_override(const std::string& text) {
@@ -167,7 +186,7 @@ class Loader {
     }
     const Condition* unmet = unmet_condition(key, out_.config);
     if (unmet == nullptr) {
-      if (key.required && !given(key.path)) {
+      if (key.required && !given(key.path) && !bad_.contains(key.path)) {
         report(blame(key.path),
                fmt::format("missing required key '{}' ({})", key.path, key.type_text()));
         bad_.insert(key.path);

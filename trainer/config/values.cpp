@@ -45,7 +45,10 @@ Parsed<T> parse_number(const YamlNode& node, const Range& range) {
   const auto x = static_cast<double>(value);
   if (error != std::errc() || !std::isfinite(x)) return {};
   if (!range.contains(x)) {
-    if (x > range.max) return {.hint = fmt::format("; the largest allowed is {:.15g}", range.max)};
+    const bool unprinted = range.max == Range::kMaxSize || range.max == Range::kMaxCount;
+    if (x > range.max && unprinted) {
+      return {.hint = fmt::format("; the largest allowed is {:.15g}", range.max)};
+    }
     return {};
   }
   return {.value = value};
@@ -302,7 +305,7 @@ std::optional<std::string> set_value(const ConfigKey& key, std::string_view text
   if (is_list(key) && text.starts_with('[')) {
     std::vector<YamlIssue> issues;
     const YamlNode node = parse_yaml(text, issues);
-    if (!issues.empty()) return fmt::format("'{}': {}", key.path, issues[0].message);
+    if (!issues.empty()) return fmt::format("'{}' is not a list: {}", key.path, text);
     return set_value(key, node, config);
   }
   YamlNode node;

@@ -25,7 +25,8 @@ struct Refused {
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::vector<YamlIssue>& issues) : issues_(issues) {}
+  TreeBuilder(std::string_view text, std::vector<YamlIssue>& issues)
+      : text_(text), issues_(issues) {}
   YamlNode take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -50,6 +51,9 @@ class TreeBuilder final : public YAML::EventHandler {
     node.kind = YamlNode::Kind::kScalar;
     node.text = value;
     node.quoted = tag == "!";  // how yaml-cpp reports quoted and block scalars; plain ones have "?"
+    if (node.quoted && !quote_closes(static_cast<std::size_t>(mark.pos))) {
+      refuse(mark, "a quoted text is not closed");
+    }
     add(mark, std::move(node));
   }
 
@@ -135,6 +139,22 @@ class TreeBuilder final : public YAML::EventHandler {
     frame.node.entries.push_back(std::move(entry));
   }
 
+  /// yaml-cpp takes the end of the file for a closing quote. Block scalars have none.
+  bool quote_closes(std::size_t start) const {
+    const char quote = start < text_.size() ? text_[start] : '\0';
+    if (quote != '"' && quote != '\'') return true;
+    for (std::size_t i = start + 1; i < text_.size(); ++i) {
+      const bool doubled = quote == '\'' && text_.substr(i, 2) == "''";
+      const bool escape = quote == '"' && text_[i] == '\\';
+      if (doubled || escape) {
+        ++i;
+      } else if (text_[i] == quote) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// "optimizer." inside that section, "" at the top.
   std::string path_prefix() const {
     std::string out;
@@ -144,6 +164,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return out;
   }
 
+  std::string_view text_;
   std::vector<YamlIssue>& issues_;
   std::vector<Frame> stack_;
   YamlNode root_;
@@ -198,6 +219,22 @@ void check_characters(std::string_view text) {
   }
 }
 
+/// yaml-cpp's commonest complaints in the user's terms.
+std::string explain(const std::string& message) {
+  constexpr std::pair<std::string_view, std::string_view> kExplanations[] = {
+      {"end of sequence flow not found", "a list's '[' is not closed"},
+      {"end of map flow not found", "a '{' is not closed"},
+      {"illegal map value", "unexpected ':'; quote a text that has one in it"},
+      {"end of map not found", "expected a 'key: value' line, indented like those before it"},
+      {"end of sequence not found", "expected a list item, indented like those before it"},
+      {"illegal EOF in scalar", "a quoted text is not closed"},
+  };
+  for (const auto& [theirs, ours] : kExplanations) {
+    if (message == theirs) return std::string(ours);
+  }
+  return message;
+}
+
 YamlNode parse_or_refuse(std::string_view text, std::vector<YamlIssue>& issues) {
   if (text.size() > kMaxYamlBytes) {
     refuse(YAML::Mark(), fmt::format("{} bytes is too large for a config; the limit is {}",
@@ -206,13 +243,13 @@ YamlNode parse_or_refuse(std::string_view text, std::vector<YamlIssue>& issues) 
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_characters(text);
   std::istringstream stream{std::string(text)};
-  TreeBuilder builder(issues);
+  TreeBuilder builder(text, issues);
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    refuse(error.mark, error.msg);
+    refuse(error.mark, explain(error.msg));
   }
   return builder.take_root();
 }

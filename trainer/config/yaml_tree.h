@@ -38,7 +38,7 @@ struct YamlEntry {
   YamlNode value;
 };
 
-constexpr std::size_t kMaxYamlBytes = 256 * 1024;
+constexpr std::size_t kMaxYamlBytes = 64 * 1024;
 constexpr int kMaxYamlDepth = 8;
 
 /// Parses one document. Problems are appended to `issues`; a text that is not YAML at all gives one

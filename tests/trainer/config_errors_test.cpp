@@ -1,0 +1,52 @@
+// Every config of tests/errors/config must be refused with exactly the message in the .txt beside
+// it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "core/base/error.h"
+#include "trainer/config/load.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::set<fs::path> refused_configs() {
+  std::set<fs::path> out;
+  for (const auto& entry : fs::directory_iterator(LOCKSTEP_SOURCE_DIR "/tests/errors/config")) {
+    if (entry.path().extension() == ".yaml") out.insert(entry.path());
+  }
+  return out;
+}
+
+TEST(ConfigErrors, EveryBadConfigIsRefusedWithItsMessage) {
+  const std::set<fs::path> configs = refused_configs();
+  ASSERT_GE(configs.size(), 50U);
+  for (const fs::path& path : configs) {
+    SCOPED_TRACE(path.filename());
+    const std::string expected = read(fs::path(path).replace_extension(".txt"));
+    try {
+      parse_config(read(path), path.filename().string());
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()) + "\n", expected);
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

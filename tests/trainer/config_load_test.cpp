@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "trainer/config/batch_plan.h"
+#include "trainer/config/load.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/show.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kMlp = R"(model:
+  name: mlp
+data:
+  type: synthetic
+training:
+  max_steps: 10
+  global_batch_size: 64
+  micro_batch_size: 8
+optimizer:
+  learning_rate: 1e-3
+)";
+
+Config parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_config(text, "run.yaml", overrides).config;
+}
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "run.yaml", overrides);
+    return "accepted";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(ConfigLoad, AMinimalConfigGetsTheDefaults) {
+  const Config config = parse(kMlp);
+  EXPECT_EQ(config.model.name, ModelName::kMlp);
+  EXPECT_THAT(config.model.hidden_sizes, ElementsAre(512, 512));
+  EXPECT_EQ(config.run.name, "run");  // the file's name
+  EXPECT_EQ(config.optimizer.learning_rate, 1e-3);
+  EXPECT_EQ(config.distributed.bucket_mb, 25.0);
+  EXPECT_TRUE(config.training.deterministic);
+}
+
+TEST(ConfigLoad, OverridesReplaceTheFilesValuesAndTheLastOneWins) {
+  const Config config =
+      parse(kMlp, {"training.max_steps=20", "training.max_steps=30", "model.hidden_sizes=[3, 4]",
+                   "optimizer.betas=[0.8,0.9]", "run.name=a: [b"});
+  EXPECT_EQ(config.training.max_steps, 30);
+  EXPECT_THAT(config.model.hidden_sizes, ElementsAre(3, 4));
+  EXPECT_EQ(config.optimizer.betas[1], 0.9);
+  EXPECT_EQ(config.run.name, "a: [b");  // strings are taken literally
+}
+
+TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
+  EXPECT_EQ(
+      refusal(kMlp, {"training.max_steps=many", "optimizer.lr=1", "optimizr.learning_rate=1",
+                     "training", "eval=3", "data.path=x", "model.hidden_sizes=[1,2"}),
+      "command line: training.max_steps=many: 'training.max_steps' must be an integer >= -1, not "
+      "'many'\n"
+      "command line: optimizer.lr=1: unknown key 'optimizer.lr'\n"
+      "command line: optimizr.learning_rate=1: unknown key 'optimizr.learning_rate'; did you mean "
+      "'optimizer'?\n"
+      "command line: training: an override is written section.key=value\n"
+      "command line: eval=3: 'eval' is a section; override its keys one by one, eval.key=value\n"
+      "command line: model.hidden_sizes=[1,2: 'model.hidden_sizes' is not a list: [1,2\n"
+      "command line: data.path=x: 'data.path' has no effect with 'data.type: synthetic'");
+}
+
+TEST(ConfigLoad, AnOverrideCanMendARefusedValue) {
+  const std::string broken = std::string(kMlp) + "  eps: none\n";
+  EXPECT_THAT(refusal(broken), HasSubstr("run.yaml:11:3: 'optimizer.eps' must be"));
+  // The file is still reported: it is wrong, whatever the command line says.
+  EXPECT_THAT(refusal(broken, {"optimizer.eps=1e-8"}), HasSubstr("run.yaml:11:3:"));
+}
+
+TEST(ConfigLoad, ChoosingAnotherModelOnTheCommandLineDropsTheFilesKeysForTheOldOne) {
+  const std::string text = std::string(kMlp) + "  betas: [0.8, 0.9]\n";
+  const Config config = parse(text, {"optimizer.name=sgd", "optimizer.momentum=0.9"});
+  EXPECT_EQ(config.optimizer.betas, OptimizerConfig().betas);
+  EXPECT_EQ(config.optimizer.momentum, 0.9);
+  EXPECT_EQ(refusal(text, {"optimizer.momentum=0.9"}),
+            "command line: optimizer.momentum=0.9: 'optimizer.momentum' has no effect with "
+            "'optimizer.name: adamw'");
+}
+
+TEST(ConfigLoad, AnOverrideThatDoesNotFitTheFileIsToBlame) {
+  EXPECT_EQ(refusal(kMlp, {"training.micro_batch_size=5"}),
+            "command line: training.micro_batch_size=5: 'training.global_batch_size' 64 is not a "
+            "multiple of micro_batch_size 5; nearest that work: global_batch_size 60 or 65, "
+            "micro_batch_size 4 or 8");
+}
+
+TEST(ConfigLoad, WhereNamesTheKeyElseTheSectionElseTheFile) {
+  const LoadedConfig loaded =
+      parse_config(kMlp, "run.yaml", std::vector<std::string>{"run.seed=3"});
+  EXPECT_EQ(loaded.where("training.max_steps"), "run.yaml:6:3");
+  EXPECT_EQ(loaded.where("training.max_epochs"), "run.yaml:5:1");
+  EXPECT_EQ(loaded.where("eval.interval"), "run.yaml");
+  EXPECT_EQ(loaded.where("run.seed"), "command line: run.seed=3");
+}
+
+TEST(ConfigLoad, AMissingFileAndAFolderAreNamed) {
+  const auto message = [](const std::string& path) -> std::string {
+    try {
+      load_config(path);
+      return "accepted";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message("no/such.yaml"),
+            "no/such.yaml: no such file; name a YAML config such as configs/gpt_char.yaml");
+  EXPECT_EQ(message("/"), "/: a folder; name a YAML config inside it");
+}
+
+TEST(ConfigLoad, AnEndlessFileIsRefusedAfterTheLimit) {
+  EXPECT_THROW(load_config("/dev/zero"), Error);
+}
+
+TEST(ConfigLoad, EveryShippedConfigLoadsOnOneAndTwoRanks) {
+  int configs = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(LOCKSTEP_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    SCOPED_TRACE(entry.path());
+    const LoadedConfig loaded = load_config(entry.path().string());
+    EXPECT_EQ(plan_batch(loaded, 2).shards_per_rank, plan_batch(loaded, 1).shards_per_rank / 2);
+    ++configs;
+  }
+  EXPECT_GE(configs, 8);
+}
+
+// Mutations: whatever the bytes, the answer is a config or an Error, never anything else.
+TEST(ConfigLoad, NoBytesCrashTheParser) {
+  const std::string seeds[] = {
+      kMlp,
+      "a: [1, {b: 'c', ? d}, \"e\\x41\"]\n- x\n? |\n  block\n: >-\n  folded\n",
+      "%YAML 1.2\n---\n&a !!str b: *a\n...\n",
+      std::string(200, '[') + std::string(200, '{') + "- - - -: : :",
+  };
+  constexpr const char* kPieces[] = {"\n",   ": ",    "- ",    "[",  "]",  "{",  "}",  "'",
+                                     "\"",   "|\n",   "&a",    "*a", "!",  "? ", "#",  "<<",
+                                     "\t",   "---\n", "%",     ",",  "  ", "\\", "\r", "\x80",
+                                     "\xEF", "\0",    "...\n", "@",  "`",  ">"};
+  std::mt19937 random(1);  // fixed: a failure must come back
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int round = 0; round < 5000; ++round) {
+    std::string text = seeds[below(std::size(seeds))];
+    for (std::size_t edits = 1 + below(12); edits > 0; --edits) {
+      const std::size_t at = below(text.size() + 1);
+      switch (below(4)) {
+        case 0: text.insert(at, kPieces[below(std::size(kPieces))]); break;
+        case 1: text.erase(at, below(6)); break;
+        case 2: text.insert(at, text.substr(below(text.size() + 1), below(40))); break;
+        default: text.insert(at, 1, static_cast<char>(below(256)));
+      }
+    }
+    try {
+      parse_config(text, "fuzz.yaml");
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::kUsage) << error.what() << "\n" << text;
+      ASSERT_THAT(error.what(), testing::StartsWith("fuzz.yaml:"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "trainer/config/load.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/show.h"
+#include "trainer/config/values.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Config shipped(const std::string& name) {
+  return load_config(LOCKSTEP_SOURCE_DIR "/configs/" + name).config;
+}
+
+Config reparsed(const Config& config) {
+  return parse_config(config_yaml(config), "shown.yaml").config;
+}
+
+TEST(ConfigShow, TheResolvedYamlOfEveryShippedConfigParsesBackToTheSame) {
+  for (const auto& entry : fs::recursive_directory_iterator(LOCKSTEP_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    SCOPED_TRACE(entry.path());
+    const Config config = load_config(entry.path().string()).config;
+    EXPECT_THAT(config_diff(config, reparsed(config)), ElementsAre());
+    EXPECT_EQ(config_yaml(config), config_yaml(reparsed(config)));
+  }
+}
+
+TEST(ConfigShow, AnyTextAndNumberSurvivesTheRoundTrip) {
+  EXPECT_TRUE(rc::check([] {
+    Config config = shipped("gpt_char.yaml");
+    config.sample.prompt = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
+    const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(
+        rc::gen::elementOf(std::string("aZ09 :#-'\"[]{},&*!|>%@`~\\.\n\t/"))));
+    config.data.path = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(word));
+    config.run.name = *word;
+    config.optimizer.learning_rate = 2.0 + *rc::gen::inRange(0, 1 << 30) / 1e9;
+    config.optimizer.eps = 1.0 / *rc::gen::inRange<std::int64_t>(1, 1LL << 50);
+    config.run.seed = *rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000'000);
+    const Config back = reparsed(config);
+    RC_ASSERT(back.sample.prompt == config.sample.prompt);
+    RC_ASSERT(back.data.path == config.data.path);
+    RC_ASSERT(back.run.name == config.run.name);
+    RC_ASSERT(back.optimizer.learning_rate == config.optimizer.learning_rate);
+    RC_ASSERT(back.optimizer.eps == config.optimizer.eps);
+    RC_ASSERT(back.run.seed == config.run.seed);
+  }));
+}
+
+TEST(ConfigShow, OnlyKeysThatHaveAnEffectAreShown) {
+  const std::string mlp = config_yaml(shipped("mnist_mlp.yaml"));
+  EXPECT_THAT(mlp, HasSubstr("  hidden_sizes: [512, 512]\n"));
+  EXPECT_EQ(mlp.find("n_layer"), std::string::npos);
+  EXPECT_EQ(mlp.find("tokenizer"), std::string::npos);
+}
+
+TEST(ConfigShow, TheDiffNamesEveryChangedKey) {
+  const Config before = shipped("gpt_char.yaml");
+  Config after = before;
+  after.optimizer.learning_rate = 3e-4;
+  after.scheduler.name = SchedulerName::kConstant;
+  EXPECT_THAT(
+      config_diff(before, after),
+      ElementsAre("optimizer.learning_rate: 0.001 -> 0.0003", "scheduler.name: cosine -> constant",
+                  "scheduler.min_lr: 0.0001 -> (none)", "scheduler.decay_steps: 0 -> (none)"));
+}
+
+TEST(ConfigSchema, EveryKeyIsDocumentedOnceAndItsDefaultIsAllowed) {
+  std::set<std::string_view> seen;
+  const std::string text = config_schema_text();
+  for (const ConfigKey& key : config_keys()) {
+    SCOPED_TRACE(key.path);
+    EXPECT_TRUE(seen.insert(key.path).second);
+    EXPECT_TRUE(key.doc.ends_with('.'));
+    EXPECT_THAT(text, HasSubstr(std::string(key.path) + ": "));
+    if (key.required || key.path == "run.name") continue;
+    Config config;
+    EXPECT_EQ(set_value(key, value_text(key, config), config).value_or(""), "");
+  }
+}
+
+TEST(ConfigSchema, SectionsAreContiguous) {
+  const std::vector<std::string_view> sections = config_sections();
+  EXPECT_EQ(std::set<std::string_view>(sections.begin(), sections.end()).size(), sections.size());
+}
+
+TEST(ConfigSchema, TheTextGivesTypeRangeUnitDefaultAndCondition) {
+  const std::string text = config_schema_text();
+  EXPECT_THAT(text, HasSubstr("training.max_steps: integer >= -1 (steps), default -1\n"));
+  EXPECT_THAT(text, HasSubstr("optimizer.learning_rate: number >= 0, required\n"));
+  EXPECT_THAT(text, HasSubstr("    GPT-2's vocab.json. Only with tokenizer.type: gpt2.\n"));
+}
+
+TEST(ConfigSchema, TheJsonSchemaHasEveryKeyAndRefusesOthers) {
+  const auto schema = nlohmann::json::parse(config_schema_json());
+  EXPECT_EQ(schema["additionalProperties"], false);
+  for (const ConfigKey& key : config_keys()) {
+    SCOPED_TRACE(key.path);
+    const auto& section = schema["properties"][std::string(key.section())];
+    EXPECT_EQ(section["additionalProperties"], false);
+    EXPECT_TRUE(section["properties"].contains(std::string(key.name())));
+  }
+  const auto& optimizer = schema["properties"]["optimizer"];
+  EXPECT_EQ(optimizer["properties"]["betas"]["default"], nlohmann::json({0.9, 0.999}));
+  EXPECT_EQ(optimizer["required"], nlohmann::json({"learning_rate"}));
+}
+
+}  // namespace
+}  // namespace lockstep

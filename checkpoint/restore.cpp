@@ -7,6 +7,7 @@
 #include "checkpoint/verify.h"
 
 namespace lockstep {
+
 FoundCheckpoint find_newest(const std::string& folder) {
   FoundCheckpoint found;
   std::vector<CheckpointFile> files = list_checkpoints(folder);

@@ -104,7 +104,14 @@ EventPtr QueuedCommunicator::push(Job job) {
 
 void QueuedCommunicator::abort(int exit_code, const std::string& reason) {
   // An event's callback may call this on the communication thread itself.
-  if (std::this_thread::get_id() == thread_.get_id()) transport_->abort(exit_code, reason);
+  if (std::this_thread::get_id() == thread_.get_id()) {
+    try {
+      transport_->abort(exit_code, reason);
+    } catch (...) {
+      poison_ = std::current_exception();
+      throw;
+    }
+  }
   std::unique_lock lock(wake_->mutex);
   if (!abort_order_) abort_order_ = AbortOrder{exit_code, reason};
   interrupted_ = true;

@@ -34,8 +34,8 @@ struct CollectiveRequest {
   int root = 0;            ///< kBroadcast only
   std::int64_t step = -1;  ///< training step, -1 outside; for messages and the header
   int bucket = -1;         ///< gradient bucket, -1 for none
-  Hash128 signature;       ///< hash of the ordered list of collectives this one belongs to
-  EventPtr ready;          ///< the data may be touched once this is set; null: at once
+  Hash128 signature{};     ///< hash of the ordered list of collectives this one belongs to
+  EventPtr ready = {};     ///< the data may be touched once this is set; null: at once
 };
 
 class Communicator {
@@ -46,15 +46,20 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Queues a collective. All ranks must submit the same sequence. The event fails with kPeer on a
-  /// header mismatch or a lost rank, and with `ready`'s error if that failed.
+  /// header mismatch or a lost rank, and so does everything after it. If `ready` failed on a rank,
+  /// that collective fails on all: there with `ready`'s error, elsewhere with one of the same kind
+  /// that names the rank and quotes it, so that all ranks can end with the same exit code; the
+  /// ranks stay in step, and later collectives go on. Error kUsage for a request that is wrong in
+  /// itself.
   virtual EventPtr submit(CollectiveRequest request) = 0;
 
   /// Gives every rank the strings of all ranks, in rank order. Blocks. `tag` is compared between
   /// ranks like a header: different tags are a kPeer error naming both.
   virtual std::vector<std::string> exchange(const std::string& tag, const std::string& mine) = 0;
 
-  /// Ends the whole job with this exit code. Does not return. The in-process implementation fails
-  /// all pending and future operations of all its ranks instead, and throws kPeer.
+  /// Ends the whole job with this exit code. Does not return. From any thread. The in-process
+  /// implementation fails all pending and future operations of all its ranks instead, and throws
+  /// kPeer.
   [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
 
   bool is_master_ordinal() const { return rank() == 0; }

@@ -55,7 +55,7 @@ void check_sums(Communicator& comm, std::int64_t count) {
 // 1 GiB in earnest.
 void oracle() {
   const auto comm = make_mpi_communicator({.max_message_bytes = 10'000});
-  for (const std::int64_t count : {0, 1, 2, 15, 97, 4'099, 1'000'003}) {
+  for (const std::int64_t count : {0, 1, 2, 15, 97, 4'099, 600'011}) {
     check_sums<float>(*comm, count);
     check_sums<std::int64_t>(*comm, count);
   }

@@ -99,6 +99,10 @@ Reduction::Reduction(const ReductionLayout& layout, const Context& context, std:
     open_values_.push_back(static_cast<int>(bucket.values.size()));
 }
 
+Reduction::~Reduction() {
+  for (const EventPtr& event : events_) event->wait_quietly();
+}
+
 std::byte* Reduction::slot(std::int32_t value) const {
   return current_->data() + layout_.offsets[static_cast<std::size_t>(value)];
 }

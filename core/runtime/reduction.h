@@ -61,6 +61,10 @@ class Reduction {
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);
+  /// Waits for what was handed to the communicator, which still refers to the buffers.
+  ~Reduction();
+  Reduction(const Reduction&) = delete;
+  Reduction& operator=(const Reduction&) = delete;
 
   /// Where the current shard's value i is to be written.
   std::byte* slot(std::int32_t value) const;

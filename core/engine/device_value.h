@@ -1,0 +1,26 @@
+// A tensor's value on the device, as the trace sees it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/runtime/device.h"
+#include "core/trace/value.h"
+
+namespace lockstep {
+
+class DeviceValue final : public TensorValue {
+ public:
+  DeviceValue(Device& device, DeviceTensorPtr tensor)
+      : TensorValue(tensor->type), device_(device), tensor_(std::move(tensor)) {}
+
+  /// See TensorValue. A failed step's error is rethrown with its step.
+  HostTensor to_host() override;
+  const DeviceTensorPtr& tensor() const { return tensor_; }
+
+ private:
+  Device& device_;
+  DeviceTensorPtr tensor_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+// The engine joins trace, compiler and device: mark_step cuts the trace, finds or compiles its
+// program, hands it to the device and returns at once, with placeholders in the live tensors.
+//
+// An error of an execution poisons its outputs and stops what is queued behind it; it surfaces,
+// with the step it belongs to, at the next mark_step or at the read of a poisoned value. Parameters
+// keep their last good values if the step never reached its update (device out of memory, a lost
+// rank).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/engine/compile.h"
+#include "core/engine/execution.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
+#include "core/trace/context.h"
+
+namespace lockstep {
+
+class Engine {
+ public:
+  /// All references must outlive the engine. Installs itself as the context's sync handler.
+  Engine(const CompileOptions& options, TraceContext& context, Device& device,
+         Communicator& communicator, Log& log);
+  /// Waits for the device.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  TraceContext& context() { return context_; }
+  Device& device() { return device_; }
+
+  /// A tensor whose value is copied to the device: one host tensor, or for InputKind::kBatch one
+  /// per logical shard of this rank.
+  Tensor to_device(std::vector<HostTensor> shards, InputKind kind, std::string_view name);
+  /// The same for a copy that was started before (device prefetch).
+  Tensor adopt(DeviceTensorPtr value, InputKind kind, std::string_view name);
+
+  /// Cuts, compiles on a miss, queues; blocks only while the device's queue is full. Rethrows the
+  /// error of an earlier execution.
+  void mark_step(SyncReason reason = SyncReason::kMarkStep);
+  /// Waits until everything queued has run, and rethrows its error if there was one.
+  void wait();
+
+  /// The number that messages, spans and collectives give to what is queued from now on.
+  void set_step(std::int64_t step) { step_ = step; }
+
+  /// Cuts and compiles without running, for dry runs: the trace's tensors have no values
+  /// afterwards.
+  std::shared_ptr<const CompiledStep> compile_pending();
+
+ private:
+  struct Failure;
+  std::shared_ptr<const CompiledStep> find_or_compile(Graph graph, SyncReason reason);
+  void rethrow_failure();
+
+  CompileOptions options_;
+  TraceContext& context_;
+  Device& device_;
+  Communicator& communicator_;
+  Log& log_;
+  KernelCache kernels_;
+  std::unordered_map<Hash128, std::vector<std::shared_ptr<const CompiledStep>>, Hash128Hasher>
+      cache_;
+  std::shared_ptr<Failure> failure_;
+  std::int64_t step_ = 0;
+  std::uint64_t next_correlation_ = 1;
+  std::shared_ptr<std::int64_t> last_execution_end_ns_;
+};
+
+}  // namespace lockstep

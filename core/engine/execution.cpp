@@ -1,0 +1,236 @@
+#include "core/engine/execution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/runtime/executor.h"
+
+namespace lockstep {
+namespace {
+
+/// The device tensor behind a step input; null for host scalars.
+DeviceTensor* device_tensor(const TensorValuePtr& value) {
+  auto* device_value = dynamic_cast<DeviceValue*>(value.get());
+  return device_value == nullptr ? nullptr : device_value->tensor().get();
+}
+
+/// Whether this execution alone still holds the input's memory.
+bool is_last_holder(const TensorValuePtr& value) {
+  const auto& tensor = static_cast<const DeviceValue&>(*value).tensor();
+  return value.use_count() == 1 && tensor.use_count() == 1 && tensor->shards[0].use_count() == 1;
+}
+
+class Run {
+ public:
+  Run(StepExecution& execution, Device& device, Communicator& communicator)
+      : execution_(execution),
+        program_(*execution.program),
+        device_(device),
+        communicator_(communicator) {}
+
+  void reserve() {
+    for (const TensorValuePtr& value : execution_.inputs)
+      if (const DeviceTensor* tensor = device_tensor(value)) tensor->ready->wait();
+    count_shards();
+    reserve_scalars();
+    const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
+    arena_ = allocate(static_cast<std::size_t>(arena), "activations and temporaries");
+    if (program_.has_shard_program()) {
+      reduction_.emplace(program_.reduction,
+                         Reduction::Context{device_.allocator(), device_.pool(), communicator_,
+                                            device_.spans(), execution_.step, execution_.overlap},
+                         shards_);
+      reserve_shard_outputs();
+    }
+    reserve_update_outputs();
+  }
+
+  void run() {
+    if (program_.has_shard_program()) {
+      for (std::int64_t shard = 0; shard < shards_; ++shard) run_shard(shard);
+      reduction_->wait();
+    }
+    run_update();
+  }
+
+  void publish() {
+    for (std::size_t i = 0; i < execution_.outputs.size(); ++i) {
+      execution_.outputs[i]->shards = std::move(results_[i]);
+      execution_.outputs[i]->ready->set();
+    }
+  }
+
+ private:
+  BufferPtr allocate(std::size_t bytes, const std::string& label) {
+    return device_.allocator().allocate(bytes, label);
+  }
+
+  BufferPtr allocate_output(std::size_t step_output) {
+    const DeviceTensor& out = *execution_.outputs[step_output];
+    return allocate(out.type.bytes(), fmt::format("{} {}", out.type.to_string(), out.label));
+  }
+
+  void count_shards() {
+    const Graph& step = program_.step;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      const Node& node = step[step.inputs[i]];
+      if (node.input_kind != InputKind::kBatch) continue;
+      const auto count =
+          static_cast<std::int64_t>(device_tensor(execution_.inputs[i])->shards.size());
+      LS_USER_CHECK(shards_ == 0 || shards_ == count,
+                    "batch input '{}' has {} shards, others have {}", node.name, count, shards_);
+      shards_ = count;
+    }
+    shards_ = std::max<std::int64_t>(shards_, 1);
+  }
+
+  /// Scalars travel with the execution: they share one small device buffer.
+  void reserve_scalars() {
+    constexpr std::size_t kSlot = 64;
+    std::size_t count = 0;
+    for (const TensorValuePtr& value : execution_.inputs)
+      if (device_tensor(value) == nullptr) ++count;
+    scalars_ = allocate(count * kSlot, "scalars");
+    std::byte* at = scalars_->data();
+    for (const TensorValuePtr& value : execution_.inputs) {
+      if (device_tensor(value) != nullptr) {
+        scalar_places_.push_back(nullptr);
+        continue;
+      }
+      const HostTensor host = value->to_host();
+      std::memcpy(at, host.bytes().data(), host.bytes().size());
+      scalar_places_.push_back(at);
+      at += kSlot;
+    }
+  }
+
+  std::byte* input_place(std::int32_t step_input, std::int64_t shard) const {
+    const auto i = static_cast<std::size_t>(step_input);
+    if (scalar_places_[i] != nullptr) return scalar_places_[i];
+    const auto& shards = device_tensor(execution_.inputs[i])->shards;
+    return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
+  }
+
+  void reserve_shard_outputs() {
+    results_.resize(execution_.outputs.size());
+    for (const std::int32_t output : program_.split.shard_outputs)
+      for (std::int64_t shard = 0; shard < shards_; ++shard)
+        results_[static_cast<std::size_t>(output)].push_back(
+            allocate_output(static_cast<std::size_t>(output)));
+  }
+
+  void reserve_update_outputs() {
+    results_.resize(execution_.outputs.size());
+    const SplitStep& split = program_.split;
+    donated_.assign(program_.update.graph.inputs.size(), nullptr);
+    for (std::size_t i = 0; i < split.update_outputs.size(); ++i) {
+      const auto output = static_cast<std::size_t>(split.update_outputs[i]);
+      const std::int32_t input = program_.update.donated_inputs[i];
+      if (input < 0) {
+        results_[output].push_back(allocate_output(output));
+        continue;
+      }
+      const UpdateInput& from = split.update_inputs[static_cast<std::size_t>(input)];
+      const TensorValuePtr& value = execution_.inputs[static_cast<std::size_t>(from.step_input)];
+      BufferPtr memory;
+      if (is_last_holder(value)) {
+        memory = device_tensor(value)->shards[0];
+      } else {
+        // Somebody still reads the old value (a snapshot, another handle): work on a copy.
+        memory = allocate_output(output);
+        copies_.push_back({memory, device_tensor(value)->shards[0]});
+        device_.spans().metrics().count("DonationCopy");
+      }
+      donated_[static_cast<std::size_t>(input)] = memory->data();
+      results_[output].push_back(std::move(memory));
+    }
+  }
+
+  PlanContext context() const {
+    return {device_.pool(), communicator_, execution_.step, program_.reduction.signature};
+  }
+
+  void run_shard(std::int64_t shard) {
+    const SplitStep& split = program_.split;
+    PlanMemory memory;
+    memory.arena = arena_->data();
+    for (const std::int32_t input : split.shard_inputs)
+      memory.inputs.push_back(input_place(input, shard));
+    const auto reduced = static_cast<std::int32_t>(program_.reduction.offsets.size());
+    for (std::int32_t value = 0; value < reduced; ++value)
+      memory.outputs.push_back(reduction_->slot(value));
+    for (const std::int32_t output : split.shard_outputs)
+      memory.outputs.push_back(
+          results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(shard)]->data());
+    run_plan(program_.shard, memory, context(), [&](std::int32_t output) {
+      if (output < reduced) reduction_->finish_value(output);
+    });
+    reduction_->finish_shard();
+  }
+
+  void run_update() {
+    const SplitStep& split = program_.split;
+    execution_.updating = true;
+    for (const auto& [to, from] : copies_) std::memcpy(to->data(), from->data(), from->bytes());
+    PlanMemory memory;
+    memory.arena = arena_->data();
+    for (std::size_t i = 0; i < split.update_inputs.size(); ++i) {
+      const UpdateInput& input = split.update_inputs[i];
+      if (donated_[i] != nullptr) {
+        memory.inputs.push_back(donated_[i]);
+      } else if (input.reduced >= 0) {
+        memory.inputs.push_back(reduction_->result(input.reduced));
+      } else {
+        memory.inputs.push_back(input_place(input.step_input, 0));
+      }
+    }
+    for (const std::int32_t output : split.update_outputs)
+      memory.outputs.push_back(results_[static_cast<std::size_t>(output)][0]->data());
+    run_plan(program_.update, memory, context());
+  }
+
+  StepExecution& execution_;
+  const CompiledStep& program_;
+  Device& device_;
+  Communicator& communicator_;
+  std::int64_t shards_ = 0;
+  BufferPtr scalars_;
+  std::vector<std::byte*> scalar_places_;  ///< per step input; null for device tensors
+  BufferPtr arena_;
+  std::optional<Reduction> reduction_;
+  std::vector<std::vector<BufferPtr>> results_;  ///< per step output
+  std::vector<std::byte*> donated_;              ///< per update input: memory written in place
+  struct Copy {
+    BufferPtr to;
+    BufferPtr from;
+  };
+  std::vector<Copy> copies_;
+};
+
+}  // namespace
+
+void run_step(StepExecution& execution, Device& device, Communicator& communicator) {
+  Run run(execution, device, communicator);
+  run.reserve();
+  const ScopedSpan span(device.spans(), SpanCategory::kExecute, execution.step,
+                        execution.correlation);
+  run.run();
+  run.publish();
+}
+
+void fail_step(StepExecution& execution, const std::exception_ptr& error) {
+  for (const Update& update : execution.program->step.updates) {
+    if (execution.updating) break;
+    const DeviceTensor* old =
+        device_tensor(execution.inputs[static_cast<std::size_t>(update.input)]);
+    if (old == nullptr || !old->ready->is_ready() || old->ready->error()) continue;
+    DeviceTensor& out = *execution.outputs[static_cast<std::size_t>(update.output)];
+    out.shards = old->shards;
+    out.ready->set();
+  }
+  for (const DeviceTensorPtr& output : execution.outputs) output->ready->fail(error);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#include "core/nn/parameter.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/rng.h"
+
+namespace lockstep {
+
+HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
+  HostTensor out(DType::kF32, parameter.shape);
+  const auto values = out.as<float>();
+  const RngKey key{.seed = seed, .stream = rng_stream("init." + parameter.name)};
+  const auto a = static_cast<float>(parameter.initializer.a);
+  switch (parameter.initializer.kind) {
+    case Initializer::Kind::kConstant: std::fill(values.begin(), values.end(), a); break;
+    case Initializer::Kind::kNormal:
+      random_normal(key, 0, values);
+      for (float& value : values) value *= a;
+      break;
+    case Initializer::Kind::kUniform: {
+      std::vector<std::uint32_t> bits(values.size());
+      random_bits(key, 0, bits);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = a * (2.0F * uniform_from_bits(bits[i]) - 1.0F);
+      break;
+    }
+  }
+  return out;
+}
+
+Parameter& ParameterSet::declare(std::string name, Shape shape, ParameterKind kind,
+                                 Initializer initializer) {
+  for (const Parameter& p : parameters_)
+    LS_USER_CHECK(p.name != name, "parameter '{}' is declared twice", name);
+  parameters_.push_back({std::move(name), shape, kind, initializer, Tensor()});
+  return parameters_.back();
+}
+
+std::int64_t ParameterSet::elements() const {
+  std::int64_t count = 0;
+  for (const Parameter& p : parameters_) count += p.shape.elements();
+  return count;
+}
+
+std::vector<Tensor> ParameterSet::values() const {
+  std::vector<Tensor> out;
+  for (const Parameter& p : parameters_) {
+    LS_USER_CHECK(p.value.defined(), "parameter '{}' has no value yet", p.name);
+    out.push_back(p.value);
+  }
+  return out;
+}
+
+}  // namespace lockstep

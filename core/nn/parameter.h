@@ -1,0 +1,61 @@
+// Parameters: named, shaped, initialized by counter-based random numbers, so that every rank count
+// and every order of construction gives the same values. A model declares its parameters in a
+// ParameterSet; whoever owns a device gives them values.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/trace/tensor.h"
+
+namespace lockstep {
+
+/// What a parameter is, which decides whether weight decay applies.
+enum class ParameterKind : std::uint8_t {
+  kMatrix,  ///< weights of dots and convolutions, embeddings: decayed
+  kVector,  ///< biases and norms: not decayed
+};
+
+struct Initializer {
+  enum class Kind : std::uint8_t { kConstant, kNormal, kUniform };
+  Kind kind = Kind::kConstant;
+  double a = 0;  ///< the constant; the normal's standard deviation; the uniform's bound: U(-a, a)
+
+  static Initializer constant(double value) { return {Kind::kConstant, value}; }
+  static Initializer normal(double stddev) { return {Kind::kNormal, stddev}; }
+  static Initializer uniform(double bound) { return {Kind::kUniform, bound}; }
+};
+
+struct Parameter {
+  std::string name;  ///< as in checkpoints: "h.0.attn.c_attn.weight"
+  Shape shape;
+  ParameterKind kind = ParameterKind::kMatrix;
+  Initializer initializer;
+  Tensor value;  ///< f32, undefined until given
+};
+
+/// The initial value of a parameter: a function of (seed, name) only. f32.
+HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
+
+/// All parameters of a model, in the order of declaration. References stay valid.
+class ParameterSet {
+ public:
+  /// Error kUsage for a name that exists.
+  Parameter& declare(std::string name, Shape shape, ParameterKind kind, Initializer initializer);
+
+  std::deque<Parameter>& all() { return parameters_; }
+  const std::deque<Parameter>& all() const { return parameters_; }
+  std::int64_t elements() const;
+  /// All values, in order. Error kUsage if one is not given yet.
+  std::vector<Tensor> values() const;
+
+ private:
+  std::deque<Parameter> parameters_;
+};
+
+}  // namespace lockstep

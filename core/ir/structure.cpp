@@ -1,0 +1,145 @@
+#include "core/ir/structure.h"
+
+#include <cstring>
+#include <unordered_map>
+
+namespace lockstep {
+namespace {
+
+/// Appends fixed-size words and length-prefixed lists, so that no two structures share their bytes.
+class Writer {
+ public:
+  explicit Writer(std::size_t nodes) { bytes_.reserve(nodes * kBytesPerNode); }
+
+  void word(std::uint64_t value) { raw(&value, sizeof value); }
+  void raw(const void* data, std::size_t size) {
+    bytes_.append(static_cast<const char*>(data), size);
+  }
+  void hash(const Hash128& h) {
+    word(h.low);
+    word(h.high);
+  }
+  void type(const Type& type) {
+    word(static_cast<std::uint64_t>(type.dtype) << 8U |
+         static_cast<std::uint64_t>(type.shape.rank()));
+    for (int i = 0; i < type.shape.rank(); ++i) word(static_cast<std::uint64_t>(type.shape[i]));
+  }
+  void attrs(const Attrs& attrs) {
+    word(attrs.entries().size());
+    for (const Attrs::Entry& entry : attrs.entries()) {
+      word(static_cast<std::uint64_t>(entry.first) << 32U | entry.second.size());
+      raw(entry.second.data(), entry.second.size() * sizeof(std::int64_t));
+    }
+  }
+  Hash128 finish() const { return hash128(bytes_.data(), bytes_.size()); }
+  void clear() { bytes_.clear(); }
+
+ private:
+  static constexpr std::size_t kBytesPerNode = 128;
+  std::string bytes_;
+};
+
+/// Bodies are shared between nodes (a layer called twelve times): hash each once.
+using BodyHashes = std::unordered_map<const Graph*, Hash128>;
+
+Hash128 hash_graph(const Graph& graph, BodyHashes& bodies);
+
+Hash128 hash_body(const Graph& body, BodyHashes& bodies) {
+  const auto found = bodies.find(&body);
+  if (found != bodies.end()) return found->second;
+  const Hash128 hash = hash_graph(body, bodies);
+  bodies.emplace(&body, hash);
+  return hash;
+}
+
+/// All of a node but its operands.
+void write_node(const Node& node, Writer& out, BodyHashes& bodies) {
+  out.word(static_cast<std::uint64_t>(node.op) | static_cast<std::uint64_t>(node.input_kind) << 8U |
+           static_cast<std::uint64_t>(node.operands.size()) << 16U);
+  out.type(node.type);
+  out.attrs(node.attrs);
+  if (node.op == Op::kConstant) {
+    const auto bytes = node.literal.bytes();
+    out.word(bytes.size());
+    out.raw(bytes.data(), bytes.size());
+  }
+  if (node.body != nullptr) out.hash(hash_body(*node.body, bodies));
+}
+
+Hash128 hash_graph(const Graph& graph, BodyHashes& bodies) {
+  Writer out(graph.nodes.size());
+  out.word(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    write_node(node, out, bodies);
+    out.raw(node.operands.data(), node.operands.size() * sizeof(ValueId));
+  }
+  out.word(graph.inputs.size());
+  out.raw(graph.inputs.data(), graph.inputs.size() * sizeof(ValueId));
+  out.word(graph.outputs.size());
+  out.raw(graph.outputs.data(), graph.outputs.size() * sizeof(ValueId));
+  out.word(graph.updates.size());
+  for (const Update& update : graph.updates) {
+    out.word(static_cast<std::uint64_t>(update.output));
+    out.word(static_cast<std::uint64_t>(update.input));
+  }
+  return out.finish();
+}
+
+bool same_bytes(const HostTensor& a, const HostTensor& b) {
+  const auto x = a.bytes();
+  const auto y = b.bytes();
+  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+}
+
+bool same_body(const Node& a, const Node& b) {
+  if (a.body == b.body) return true;
+  return a.body != nullptr && b.body != nullptr && structurally_equal(*a.body, *b.body);
+}
+
+bool same_node(const Node& a, const Node& b) {
+  return a.op == b.op && a.input_kind == b.input_kind && a.type == b.type &&
+         a.operands == b.operands && a.attrs == b.attrs &&
+         (a.op != Op::kConstant || same_bytes(a.literal, b.literal)) && same_body(a, b);
+}
+
+}  // namespace
+
+Hash128 structural_hash(const Graph& graph) {
+  BodyHashes bodies;
+  return hash_graph(graph, bodies);
+}
+
+bool structurally_equal(const Graph& a, const Graph& b) {
+  if (&a == &b) return true;
+  if (a.nodes.size() != b.nodes.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
+      a.updates != b.updates)
+    return false;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i)
+    if (!same_node(a.nodes[i], b.nodes[i])) return false;
+  return true;
+}
+
+std::vector<Hash128> node_hashes(const Graph& graph) {
+  std::vector<std::uint64_t> place(graph.nodes.size(), 0);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    place[static_cast<std::size_t>(graph.inputs[i])] = i;
+  std::vector<Hash128> out;
+  out.reserve(graph.nodes.size());
+  BodyHashes bodies;
+  Writer bytes(4);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    bytes.clear();
+    write_node(node, bytes, bodies);
+    if (node.op == Op::kInput) bytes.word(place[i]);
+    for (const ValueId operand : node.operands) bytes.hash(out[static_cast<std::size_t>(operand)]);
+    out.push_back(bytes.finish());
+  }
+  return out;
+}
+
+bool same_computation(const Node& a, const Node& b) {
+  return a.op != Op::kInput && same_node(a, b);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,40 @@
+// The three things that are done with a run: train it, evaluate it, sample from it. Called by the
+// command line, and by programs that bring their own.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/settings.h"
+#include "trainer/config/load.h"
+
+namespace lockstep {
+
+struct TrainOptions {
+  /// --resume[=PATH]: "auto" or a checkpoint; overrides checkpoint.resume.
+  std::optional<std::string> resume;
+  /// Compile, print parameters, memory and batch arithmetic, and stop.
+  bool dry_run = false;
+};
+
+/// Trains to the end of the run; every rank calls it. Returns 0, or 75 if asked to stop and saved.
+/// Errors are thrown on every rank, each with the cause it knows.
+int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings);
+
+/// Evaluates the newest good checkpoint of a run (or a checkpoint file) on its validation data and
+/// prints loss and accuracy. Returns 0.
+int evaluate_run(const std::string& run, const Settings& settings);
+
+/// Overrides of the run's sample section; absent ones keep it.
+struct GenerateOptions {
+  std::optional<std::string> prompt;
+  std::optional<std::int64_t> max_new_tokens;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<std::int64_t> seed;
+};
+
+/// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
+int generate(const std::string& run, const GenerateOptions& options, const Settings& settings);
+
+}  // namespace lockstep

@@ -1,0 +1,94 @@
+#include "trainer/optimizers/optimizer_step.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kNormBlock = 16 * 1024;
+/// Keeps the clipping factor finite for a zero gradient; PyTorch's clip_grad_norm_ uses the same.
+constexpr double kClipEpsilon = 1e-6;
+
+/// Gradients summed over the shards, in the parameters' order. They are recorded last parameter
+/// first: the backward pass finishes them in that order, and buckets follow it.
+std::vector<Tensor> reduce_gradients(std::span<const Tensor> gradients) {
+  std::vector<Tensor> out(gradients.size());
+  for (std::size_t i = gradients.size(); i-- > 0;) out[i] = all_reduce(gradients[i]);
+  return out;
+}
+
+std::vector<Tensor> in_name_order(const ParameterSet& parameters, std::span<const Tensor> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return parameters.all()[a].name < parameters.all()[b].name;
+  });
+  std::vector<Tensor> out;
+  for (const std::size_t i : order) out.push_back(values[i]);
+  return out;
+}
+
+}  // namespace
+
+Tensor sum_of_squares(std::span<const Tensor> tensors) {
+  LS_USER_CHECK(!tensors.empty(), "the sum of squares of no tensors has no trace to be in");
+  std::vector<Tensor> blocks;
+  for (const Tensor& tensor : tensors) {
+    const std::int64_t n = tensor.shape().elements();
+    const std::int64_t whole = n / kNormBlock;
+    const Tensor flat = reshape(tensor, Shape{n});
+    if (whole > 0) {
+      const Tensor rows =
+          reshape(slice_dim(flat, 0, 0, whole * kNormBlock), Shape{whole, kNormBlock});
+      blocks.push_back(reduce_sum(rows * rows, {1}));
+    }
+    if (n % kNormBlock == 0) continue;
+    const Tensor tail = slice_dim(flat, 0, whole * kNormBlock, n);
+    blocks.push_back(reduce_sum(tail * tail, {0}, true));
+  }
+  if (blocks.empty()) return tensors[0].context().constant(0.0, tensors[0].dtype());
+  return sum(concatenate(blocks, 0));
+}
+
+StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
+                          OptimizerState& state, const ModelOutput& output,
+                          std::span<const Tensor> gradients, const UpdateOptions& options) {
+  TraceContext& context = output.loss_sum.context();
+  const ModuleScope scope(context, "optimizer_step");
+  const std::vector<Tensor> sums = reduce_gradients(gradients);
+
+  StepResult result;
+  result.count = all_reduce(output.count);
+  const Tensor inverse_count = 1.0 / convert(result.count, DType::kF32);
+  result.loss = all_reduce(output.loss_sum) * inverse_count;
+  result.accuracy = all_reduce(output.correct_sum) * inverse_count;
+  result.stop_requests = all_reduce(
+      context.scalar(options.stop_requested ? 1 : 0, DType::kI64, "trainer.stop_requested"));
+
+  result.grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
+  result.finite = logical_and(is_finite(result.grad_norm), is_finite(result.loss));
+  Tensor scale = inverse_count;
+  if (options.clip_norm > 0)
+    scale = scale * minimum(options.clip_norm / (result.grad_norm + kClipEpsilon), 1.0);
+
+  const std::vector<Tensor> scalars =
+      optimizer.scalars(context, options.step, options.learning_rate);
+  const std::vector<std::string> slot_names = optimizer.slots();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    Parameter& parameter = parameters.all()[i];
+    const ModuleScope parameter_scope(context, parameter.name);
+    std::vector<Tensor> slots;
+    for (const std::string& name : slot_names) slots.push_back(state.at(name)[i]);
+    const std::vector<Tensor> next = optimizer.update(parameter, sums[i] * scale, slots, scalars);
+    // A step that is not finite changes nothing.
+    parameter.value.assign(select(result.finite, next[0], parameter.value));
+    for (std::size_t s = 0; s < slots.size(); ++s)
+      slots[s].assign(select(result.finite, next[s + 1], slots[s]));
+  }
+  return result;
+}
+
+}  // namespace lockstep

@@ -128,6 +128,7 @@ struct DeviceConfig {
 
 struct LoggingConfig {
   std::int64_t interval = 10;  ///< steps
+  bool tensorboard = true;
 };
 
 struct ProfileConfig {

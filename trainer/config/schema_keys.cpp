@@ -429,6 +429,9 @@ std::vector<ConfigKey> machine_and_output_keys() {
        .range = counts(1),
        .unit = "steps",
        .doc = "Steps between console lines and between records of metrics.jsonl."},
+      {.path = "logging.tensorboard",
+       .member = bind<&C::logging, &LoggingConfig::tensorboard>(),
+       .doc = "Write TensorBoard event files into the run's folder."},
 
       {.path = "profile.metrics_report",
        .member = bind<&C::profile, &ProfileConfig::metrics_report>(),

@@ -1,0 +1,105 @@
+#include "trainer/telemetry/metrics_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_null(double x) {
+  return std::isfinite(x) ? Json(x) : Json(nullptr);
+}
+
+/// Whether a line is a whole record of a step up to `last_step`.
+bool keeps(std::string_view line, std::int64_t last_step) {
+  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object()) return false;
+  const auto step = record.find("step");
+  return step != record.end() && step->is_number_integer() &&
+         step->get<std::int64_t>() <= last_step;
+}
+
+/// The lines of `path` that stay, newlines included; `all` tells whether that is the whole file.
+std::string kept_lines(const std::string& path, std::int64_t last_step, bool& all) {
+  all = true;
+  // Not of a pipe or a device, which may never end.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
+  std::ifstream in(path, std::ios::binary);
+  std::string kept;
+  std::string line;
+  while (std::getline(in, line)) {
+    const bool torn = in.eof();  // no newline
+    if (!torn && keeps(line, last_step)) {
+      kept += line + "\n";
+    } else {
+      all = false;
+    }
+  }
+  return kept;
+}
+
+/// Replaces a file so that a crash leaves either the old or the new one.
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) raise_errno(ErrorKind::kUsage, temporary + ": cannot be written");
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (error) {
+    raise(ErrorKind::kUsage, "{}: cannot be replaced: {}", path, error.message());
+  }
+}
+
+}  // namespace
+
+std::string to_json(const TelemetryRecord& record) {
+  Json out{{"step", record.step},
+           {"epoch", number_or_null(record.epoch)},
+           {"wall_time", number_or_null(record.wall_time)}};
+  for (const TelemetryField& field : telemetry_fields()) {
+    if (const auto& value = record.*field.value)
+      out[std::string(field.name)] = number_or_null(*value);
+  }
+  return out.dump();
+}
+
+MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)
+    : path_(std::move(path)), log_(log) {
+  bool all = true;
+  const std::string kept = kept_lines(path_, resumed_step, all);
+  if (!all) replace_file(path_, kept);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) raise_errno(ErrorKind::kUsage, path_ + ": cannot be written");
+}
+
+MetricsFile::~MetricsFile() {
+  ::close(fd_);
+}
+
+void MetricsFile::write(const TelemetryRecord& record) {
+  // One write call per line, so that a crash tears at most the last one.
+  const std::string line = to_json(record) + "\n";
+  const ssize_t written = ::write(fd_, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()) || warned_) return;
+  warned_ = true;
+  log_.warn("{}: metrics are being lost: {}", path_,
+            written < 0 ? std::strerror(errno) : "the disk is full");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// <run>/metrics.jsonl: one JSON object per record, readable while the run goes on. Keys are `step`,
+// `epoch`, `wall_time` and those of telemetry_fields(); NaN and infinity are written as null.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/log.h"
+#include "trainer/telemetry/record.h"
+
+namespace lockstep {
+
+/// The record as one line of JSON without the newline.
+std::string to_json(const TelemetryRecord& record);
+
+class MetricsFile {
+ public:
+  /// Starts after `resumed_step`: of a file left by an earlier run, records up to that step stay;
+  /// later ones, which the resumed run will make again, and a last line torn by a crash are
+  /// removed. -1 starts an empty file. Error kUsage if the file cannot be written.
+  MetricsFile(std::string path, std::int64_t resumed_step, Log& log);
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+
+  /// Appends one line. A failing disk costs metrics, not the training: it is warned of once.
+  void write(const TelemetryRecord& record);
+
+ private:
+  std::string path_;
+  Log& log_;
+  int fd_ = -1;
+  bool warned_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// What is measured at a step: one record per logging interval, written to the console, to
+// metrics.jsonl and to TensorBoard alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// What was not measured stays empty and is not written.
+struct TelemetryRecord {
+  std::int64_t step = 0;  ///< updates made so far
+  double epoch = 0;       ///< passes over the training data so far
+  double wall_time = 0;   ///< seconds since 1970
+  std::optional<double> train_loss = {};
+  std::optional<double> learning_rate = {};
+  std::optional<double> grad_norm = {};  ///< before clipping
+  std::optional<double> updates_per_s = {};
+  std::optional<double> tokens_per_s = {};  ///< of all ranks
+  // Milliseconds per step, means over the logging interval.
+  std::optional<double> step_ms = {};
+  std::optional<double> trace_ms = {};
+  std::optional<double> device_ms = {};
+  std::optional<double> compile_ms = {};
+  std::optional<double> input_wait_ms = {};
+  std::optional<double> exposed_comm_ms = {};
+  std::optional<double> exposed_gap_ms = {};
+  std::optional<double> peak_bytes = {};  ///< device memory, most since the start
+  std::optional<double> eval_loss = {};
+  std::optional<double> eval_accuracy = {};  ///< 0..1
+};
+
+struct TelemetryField {
+  std::string_view name;  ///< "train/loss", as in metrics.jsonl and TensorBoard
+  std::optional<double> TelemetryRecord::*value;
+};
+
+/// The one list of names; step, epoch and wall_time are written by themselves.
+const std::vector<TelemetryField>& telemetry_fields();
+
+}  // namespace lockstep

@@ -1,0 +1,29 @@
+#include "trainer/telemetry/telemetry.h"
+
+#include "trainer/telemetry/console.h"
+
+namespace lockstep {
+
+Telemetry::Telemetry(const Start& start, const LoggingConfig& logging, const Clock& clock, Log& log)
+    : start_(start),
+      clock_(clock),
+      log_(log),
+      start_ns_(clock.now_ns()),
+      metrics_(start.run_folder + "/metrics.jsonl", start.resumed_step, log) {
+  if (logging.tensorboard) {
+    tensorboard_.emplace(start.run_folder, start.wall_time, start.resumed_step, log);
+  }
+}
+
+void Telemetry::write(TelemetryRecord record) {
+  record.wall_time = start_.wall_time + seconds_since_start();
+  log_.info("{}", progress_line(record, start_.total_steps, seconds_since_start()));
+  metrics_.write(record);
+  if (tensorboard_) tensorboard_->write(record);
+}
+
+double Telemetry::seconds_since_start() const {
+  return static_cast<double>(clock_.now_ns() - start_ns_) * 1e-9;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+// Where the training loop sends its measurements: the console line, metrics.jsonl and TensorBoard.
+// The master rank has one; other ranks have none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "trainer/config/config.h"
+#include "trainer/telemetry/metrics_file.h"
+#include "trainer/telemetry/tensorboard.h"
+
+namespace lockstep {
+
+class Telemetry {
+ public:
+  struct Start {
+    std::string run_folder;  ///< exists
+    std::int64_t resumed_step =
+        -1;  ///< step of the checkpoint the run starts from; -1: from nothing
+    std::int64_t total_steps = -1;  ///< -1: not known
+    double wall_time = 0;           ///< seconds since 1970, now
+  };
+  Telemetry(const Start& start, const LoggingConfig& logging, const Clock& clock, Log& log);
+
+  /// Stamps the record with the time and writes it everywhere.
+  void write(TelemetryRecord record);
+
+  double seconds_since_start() const;
+
+ private:
+  Start start_;
+  const Clock& clock_;
+  Log& log_;
+  std::int64_t start_ns_;
+  MetricsFile metrics_;
+  std::optional<TensorBoardFile> tensorboard_;
+};
+
+}  // namespace lockstep

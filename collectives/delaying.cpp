@@ -70,7 +70,7 @@ class DelayingCommunicator final : public Communicator {
     std::shared_ptr<SteadyTime> arrival = std::make_shared<SteadyTime>();
   };
 
-  EventPtr delay(EventPtr arrived, double bytes) {
+  EventPtr delay(const EventPtr& arrived, double bytes) {
     Transfer transfer;
     transfer.duration = std::chrono::duration_cast<SteadyTime::duration>(
         std::chrono::duration<double, std::micro>(latency_us_ + bytes / bandwidth_gb_s_ * 1e-3));

@@ -10,7 +10,7 @@ namespace {
 
 // What one rank sums at a time. Measured on 2 ranks over OpenMPI's shared memory: smaller pieces
 // pay latency, larger ones leave the cache.
-constexpr std::int64_t kPieceBytes = 512 * 1024;
+constexpr std::int64_t kPieceBytes = std::int64_t{512} * 1024;
 
 std::span<std::byte> range(std::byte* data, std::int64_t begin, std::int64_t bytes) {
   return {data + begin, static_cast<std::size_t>(bytes)};

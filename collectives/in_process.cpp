@@ -18,7 +18,8 @@ using Message = std::vector<std::byte>;
 
 // Where the ranks meet.
 struct Hub {
-  explicit Hub(int ranks) : size(ranks), inboxes(static_cast<std::size_t>(ranks * ranks)) {
+  explicit Hub(int ranks)
+      : size(ranks), inboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {
     left.resize(static_cast<std::size_t>(ranks), false);
   }
   std::deque<Message>& inbox(int from, int to) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -13,7 +14,10 @@
 
 #include "collectives/mpi.h"
 #include "core/base/buffer.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/metrics.h"
+#include "core/base/spans.h"
 #include "tests/collectives/oracle.h"
 
 namespace lockstep {
@@ -74,9 +78,12 @@ void oracle() {
   if (comm->is_master_ordinal()) fmt::print("all sums agree on {} ranks\n", comm->size());
 }
 
-// Many requests at once complete in order, also when `ready` comes late.
+// Many requests at once complete in order, also when `ready` comes late; each leaves a span.
 void queue() {
-  const auto comm = make_mpi_communicator();
+  const SteadyClock clock;
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
+  const auto comm = make_mpi_communicator({.spans = &spans});
   constexpr int kBuckets = 50;
   std::vector<std::vector<float>> buckets;
   std::vector<EventPtr> ready;
@@ -99,6 +106,8 @@ void queue() {
                 serial_sums<float>(static_cast<std::uint64_t>(b), comm->size(), 1000 + b),
                 "a queued all_reduce");
   }
+  const std::int64_t spans_seen = metrics.metric("AllReduceTime").samples;
+  LS_CHECK(spans_seen == kBuckets, "{} spans for {} collectives", spans_seen, kBuckets);
 }
 
 // The last rank has another count than the others.
@@ -151,6 +160,14 @@ void unwind() {
   comm->submit(request)->wait();
 }
 
+// Rank 1 is killed while the others wait for it.
+void lost_rank() {
+  const auto comm = make_mpi_communicator();
+  comm->rendezvous("all are here");
+  if (comm->rank() == 1) std::raise(SIGKILL);
+  comm->rendezvous("never");
+}
+
 // Rank 0 ends while the others go on.
 void early_end() {
   const auto comm = make_mpi_communicator();
@@ -190,7 +207,8 @@ int run(const std::string& name) {
       {"oracle", oracle},       {"queue", queue},
       {"mismatch", mismatch},   {"failed_ready", failed_ready},
       {"abort", abort_job},     {"unwind", unwind},
-      {"early_end", early_end}, {"speed", speed}};
+      {"lost_rank", lost_rank}, {"early_end", early_end},
+      {"speed", speed}};
   try {
     scenarios.at(name)();
     return 0;

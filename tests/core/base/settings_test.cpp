@@ -1,0 +1,66 @@
+#include "core/base/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ThrowsMessage;
+
+struct Environment : testing::Test {
+  Environment() { clear(); }
+  ~Environment() override { clear(); }
+  static void clear() {
+    for (const char* name : {"LOCKSTEP_DEBUG", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) {
+      unsetenv(name);
+    }
+  }
+  static void set(const char* name, const char* value) { setenv(name, value, 1); }
+};
+
+TEST_F(Environment, EmptyMeansOneSilentProcess) {
+  const Settings settings = settings_from_environment();
+  EXPECT_EQ(settings.debug, 0);
+  EXPECT_EQ(settings.world_rank, 0);
+  EXPECT_EQ(settings.world_size, 1);
+  EXPECT_FALSE(settings.under_launcher);
+}
+
+TEST_F(Environment, AnEmptyVariableIsAnUnsetOne) {
+  set("LOCKSTEP_DEBUG", "");
+  EXPECT_EQ(settings_from_environment().debug, 0);
+}
+
+TEST_F(Environment, TellsRankAndSizeUnderMpirun) {
+  set("OMPI_COMM_WORLD_RANK", "3");
+  set("OMPI_COMM_WORLD_SIZE", "4");
+  const Settings settings = settings_from_environment();
+  EXPECT_EQ(settings.world_rank, 3);
+  EXPECT_EQ(settings.world_size, 4);
+  EXPECT_TRUE(settings.under_launcher);
+}
+
+TEST_F(Environment, OneRankUnderMpirunIsStillUnderMpirun) {
+  set("OMPI_COMM_WORLD_RANK", "0");
+  set("OMPI_COMM_WORLD_SIZE", "1");
+  EXPECT_TRUE(settings_from_environment().under_launcher);
+}
+
+TEST_F(Environment, RefusesWhatIsNoDebugLevel) {
+  set("LOCKSTEP_DEBUG", "5");
+  EXPECT_EQ(settings_from_environment().debug, 5);
+  for (const std::string text : {"6", "-1", "2x", "x", " 2", "1.5", "99999999999999999999"}) {
+    set("LOCKSTEP_DEBUG", text.c_str());
+    EXPECT_THAT([] { return settings_from_environment(); },
+                ThrowsMessage<Error>("environment variable LOCKSTEP_DEBUG='" + text +
+                                     "' must be an integer from 0 to 5"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -100,7 +100,8 @@ class HostTensor {
 /// The elements of any dtype as doubles, in order (bool as 0 or 1).
 std::vector<double> to_doubles(const HostTensor& tensor);
 
-/// A tensor of `dtype` from doubles, rounded to nearest.
+/// A tensor of `dtype` from doubles, each rounded once, to nearest even. Integers are clamped to
+/// their range; NaN becomes integer 0; anything but zero is true.
 HostTensor from_doubles(DType dtype, Shape shape, std::span<const double> values);
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace lockstep {
 namespace {
@@ -98,7 +99,10 @@ std::string Metrics::report() const {
 }
 
 std::string format_duration(double nanoseconds) {
-  auto ns = static_cast<std::int64_t>(std::max(nanoseconds, 0.0));
+  // The order of the operands sends NaN to zero; 2^63 is the first double that does not fit.
+  nanoseconds = std::max(0.0, nanoseconds);
+  auto ns = nanoseconds < 0x1p63 ? static_cast<std::int64_t>(nanoseconds)
+                                 : std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t kMicro = 1'000;
   constexpr std::int64_t kMilli = 1'000'000;
   constexpr std::int64_t kSecond = 1'000'000'000;

@@ -54,6 +54,7 @@ class Metrics {
 /// Duration as the report prints it, every part truncated: "27s920ms153.731us", "092ms152.037us",
 /// "059.120us", "1h02m03s004ms005.006us". Parts below the leading one are zero-padded; a time
 /// below one second starts with its milliseconds, one below a millisecond with its microseconds.
+/// Negative values and NaN print as zero, values beyond 64 bits as the largest.
 std::string format_duration(double nanoseconds);
 
 /// Sizes as the report prints them: "512.00B", "1.50KB", "2.25GB" (powers of 1024, truncated).

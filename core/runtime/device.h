@@ -3,6 +3,7 @@
 // time. Real arithmetic on the CPU; every copy is explicit and counted.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -46,7 +47,7 @@ class Device {
   void synchronize();
 
   /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
-  /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed.
+  /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed. Thread-safe.
   DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label);
   /// Waits for the value and copies shard `shard`. Counted in TransferFromDevice.
   HostTensor copy_to_host(const DeviceTensor& tensor, std::size_t shard = 0);
@@ -61,7 +62,7 @@ class Device {
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Worker> stream_;
   std::vector<std::unique_ptr<Worker>> transfers_;
-  std::size_t next_transfer_ = 0;
+  std::atomic<std::size_t> next_transfer_{0};
 };
 
 }  // namespace lockstep

@@ -1,0 +1,50 @@
+// Batches on their way to the device: a thread takes them from the loader and starts their copies,
+// `depth` steps ahead of the training loop.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/runtime/device.h"
+#include "data/loader.h"
+
+namespace lockstep {
+
+/// One step's fields on the device, each with one value per logical shard of this rank.
+struct DeviceBatch {
+  std::int64_t step = 0;
+  std::map<std::string, DeviceTensorPtr> fields;
+};
+
+class DeviceFeed {
+ public:
+  DeviceFeed(Loader& loader, Device& device, std::int64_t depth);
+  ~DeviceFeed();
+  DeviceFeed(const DeviceFeed&) = delete;
+  DeviceFeed& operator=(const DeviceFeed&) = delete;
+
+  /// Blocks until the next step's copies have been started. Rethrows the loader's error.
+  DeviceBatch next();
+
+ private:
+  void run();
+
+  Loader& loader_;
+  Device& device_;
+  std::size_t depth_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<DeviceBatch> ready_;
+  std::exception_ptr error_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep

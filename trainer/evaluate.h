@@ -1,0 +1,31 @@
+// Exact evaluation: every sample of the validation set counts once, on any number of ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "core/engine/engine.h"
+#include "data/dataset.h"
+#include "trainer/models/model.h"
+
+namespace lockstep {
+
+struct Evaluation {
+  double loss = 0;      ///< mean over tokens or samples
+  double accuracy = 0;  ///< 0..1
+  std::int64_t count = 0;
+};
+
+struct EvaluateOptions {
+  std::int64_t batch_size = 1;
+  std::int64_t max_batches = 0;  ///< 0: all
+  std::int64_t prefetch = 2;
+  int workers = 0;
+  std::int64_t step = 0;  ///< for messages
+};
+
+/// All ranks call it; each runs every size()-th batch, and the sums of all batches are added in the
+/// batches' order, in f64: the result is the same for any number of ranks.
+Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
+                    const DatasetPtr& dataset, const EvaluateOptions& options);
+
+}  // namespace lockstep

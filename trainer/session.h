@@ -1,0 +1,49 @@
+// What one rank works with, made in one place and passed down: clock, metrics, log, communicator,
+// device, trace context and engine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/base/settings.h"
+#include "core/base/spans.h"
+#include "core/engine/engine.h"
+#include "trainer/config/config.h"
+
+namespace lockstep {
+
+class Session {
+ public:
+  /// `run_folder` (may be empty): ranks other than 0 log to <run_folder>/logs/rank-N.log only.
+  Session(const Config& config, const Settings& settings,
+          std::unique_ptr<Communicator> communicator, const std::string& run_folder);
+
+  const Clock& clock() const { return clock_; }
+  Metrics& metrics() { return metrics_; }
+  SpanStream& spans() { return spans_; }
+  Log& log() { return *log_; }
+  Communicator& communicator() { return *communicator_; }
+  Device& device() { return *device_; }
+  TraceContext& context() { return context_; }
+  Engine& engine() { return *engine_; }
+  bool is_master() const { return communicator_->is_master_ordinal(); }
+
+ private:
+  SteadyClock clock_;
+  Metrics metrics_{clock_};
+  SpanStream spans_{clock_, metrics_};
+  std::unique_ptr<Log> log_;
+  // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Device> device_;
+  TraceContext context_;
+  std::unique_ptr<Engine> engine_;
+};
+
+/// MPI under a launcher, else a job of one rank.
+std::unique_ptr<Communicator> make_communicator(const Settings& settings);
+
+}  // namespace lockstep

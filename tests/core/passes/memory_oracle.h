@@ -1,0 +1,130 @@
+// An executable proof of a memory plan: runs it on memory whose every word knows which element of
+// which value it holds.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/passes/memory_plan.h"
+
+namespace lockstep::testing {
+
+/// For graphs of 4-byte elements. Throws std::logic_error if a command finds anything but its
+/// operands, writes where it may not, or if an output ends as anything but its value.
+class MemoryOracle {
+ public:
+  MemoryOracle(const Graph& graph, const MemoryPlan& plan, const MemoryQuery& query)
+      : graph_(graph), plan_(plan), query_(query) {}
+
+  void run() {
+    for (ValueId id = 0; id < graph_.size(); ++id)
+      if (is_given(id)) write(id, slot(id));
+    for (ValueId id = 0; id < graph_.size(); ++id) run_node(id);
+    for (const std::int32_t o : plan_.copied_outputs) {
+      expect(output(o), slot(output(o)));
+      write(output(o), own_memory(o));
+    }
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o)
+      expect(graph_.outputs[o], own_memory(static_cast<std::int32_t>(o)));
+  }
+
+ private:
+  static constexpr std::int64_t kWord = 4;
+  struct Word {
+    ValueId value = kNoValue;
+    std::int64_t element = 0;
+    bool operator==(const Word&) const = default;
+  };
+  using Area = std::pair<SlotKind, std::int32_t>;
+
+  static void require(bool ok, const std::string& what) {
+    if (!ok) throw std::logic_error(what);
+  }
+  static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+  const Slot& slot(ValueId id) const { return plan_.values[at(id)]; }
+  ValueId output(std::int32_t o) const { return graph_.outputs[at(o)]; }
+  Slot own_memory(std::int32_t o) const { return {SlotKind::kOutput, o, 0, bytes(output(o))}; }
+  std::int64_t bytes(ValueId id) const {
+    return static_cast<std::int64_t>(graph_[id].type.bytes());
+  }
+  bool is_given(ValueId id) const {
+    return graph_[id].op == Op::kInput || graph_[id].op == Op::kConstant;
+  }
+
+  Area area(const Slot& slot) const {
+    if (slot.kind != SlotKind::kOutput) return {slot.kind, slot.index};
+    const std::int32_t input = plan_.donated_inputs[at(slot.index)];
+    return input >= 0 ? Area{SlotKind::kInput, input} : Area{slot.kind, slot.index};
+  }
+  bool overlap(const Slot& a, const Slot& b) const {
+    return area(a) == area(b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  }
+
+  /// The element of its operand that an element of a slice is.
+  std::int64_t sliced(const Node& slice, std::int64_t element) const {
+    const Shape& from = graph_[slice.operands[0]].type.shape;
+    const auto strides = from.strides();
+    std::int64_t out = 0;
+    for (int d = from.rank(); d-- > 0;) {
+      const std::int64_t index = element % slice.type.shape[d];
+      element /= slice.type.shape[d];
+      out += strides[at(d)] * (slice.attrs.ints(Attr::kStart)[at(d)] +
+                               index * slice.attrs.ints(Attr::kStride)[at(d)]);
+    }
+    return out;
+  }
+  /// Views hold elements of the value that they look at.
+  Word meaning(ValueId id, std::int64_t element) const {
+    for (; plan_.is_view[at(id)]; id = graph_[id].operands[0])
+      if (graph_[id].op == Op::kSlice) element = sliced(graph_[id], element);
+    return {id, element};
+  }
+
+  void write(ValueId value, const Slot& to) {
+    for (std::int64_t i = 0; i < to.bytes / kWord; ++i)
+      memory_[area(to)][to.offset + i * kWord] = meaning(value, i);
+  }
+  void expect(ValueId value, const Slot& from) {
+    for (std::int64_t i = 0; i < from.bytes / kWord; ++i)
+      require(memory_[area(from)][from.offset + i * kWord] == meaning(value, i),
+              "value " + std::to_string(value) + " was overwritten or is not where it should be");
+  }
+
+  void check_slot(const Slot& slot, std::int64_t size) const {
+    require(slot.bytes == size, "a slot has a wrong size");
+    require(slot.offset % 64 == 0 && slot.offset >= 0, "a slot is not aligned");
+    const std::int64_t end = slot.offset + slot.bytes;
+    require(slot.kind != SlotKind::kArena || end <= plan_.arena_bytes, "beyond the arena");
+    require(slot.kind != SlotKind::kConstant || end <= plan_.constant_bytes, "beyond constants");
+  }
+
+  void run_node(ValueId id) {
+    const Node& node = graph_[id];
+    check_slot(slot(id), bytes(id));
+    if (is_given(id) || plan_.is_view[at(id)]) return;
+    const Slot& scratch = plan_.scratch[at(id)];
+    check_slot(scratch, query_.scratch_bytes(id));
+    require(!overlap(slot(id), scratch), "result and scratch overlap");
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const Slot& operand = slot(node.operands[i]);
+      require(!overlap(operand, scratch), "operand and scratch overlap");
+      const bool same = operand.offset == slot(id).offset && operand.bytes == slot(id).bytes;
+      require(!overlap(operand, slot(id)) || (same && query_.may_alias(id, i)),
+              "a result lies on an operand that it may not overwrite");
+      expect(node.operands[i], operand);
+    }
+    for (std::int64_t i = 0; i < scratch.bytes; i += kWord)
+      memory_[area(scratch)][scratch.offset + i] = Word{};
+    write(id, slot(id));
+  }
+
+  const Graph& graph_;
+  const MemoryPlan& plan_;
+  const MemoryQuery& query_;
+  std::map<Area, std::map<std::int64_t, Word>> memory_;
+};
+
+}  // namespace lockstep::testing

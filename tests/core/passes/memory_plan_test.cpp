@@ -1,0 +1,337 @@
+#include "core/passes/memory_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "core/passes/pack_intervals.h"
+#include "tests/core/passes/memory_oracle.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// A graph on f32 matrices of 16 columns: a row is 64 bytes.
+struct Builder {
+  Graph graph;
+  ValueId input(std::int64_t rows) {
+    return graph.add_input({DType::kF32, Shape({rows, 16})}, InputKind::kState, "x");
+  }
+  ValueId negate(ValueId x) { return graph.add(Op::kNegate, {x}); }
+  ValueId add(ValueId x, ValueId y) { return graph.add(Op::kAdd, {x, y}); }
+  ValueId barrier(ValueId x) { return graph.add(Op::kOptimizationBarrier, {x}); }
+  ValueId flatten(ValueId x) {
+    return graph.add(Op::kReshape, {x}, {{Attr::kShape, {graph[x].type.elements()}}});
+  }
+  ValueId slice(ValueId x, std::vector<std::int64_t> start, std::vector<std::int64_t> limit,
+                std::vector<std::int64_t> stride) {
+    return graph.add(Op::kSlice, {x},
+                     {{Attr::kStart, std::move(start)},
+                      {Attr::kLimit, std::move(limit)},
+                      {Attr::kStride, std::move(stride)}});
+  }
+  ValueId rows(ValueId x, std::int64_t start, std::int64_t limit) {
+    return slice(x, {start, 0}, {limit, 16}, {1, 1});
+  }
+};
+
+MemoryQuery never_in_place() {
+  return {[](ValueId) { return 0; }, [](ValueId, std::size_t) { return false; }};
+}
+MemoryQuery elementwise_in_place(const Graph& graph) {
+  return {[](ValueId) { return 0; },
+          [&graph](ValueId id, std::size_t) { return is_elementwise(graph[id].op); }};
+}
+
+MemoryPlan checked_plan(const Graph& graph, const MemoryQuery& query) {
+  MemoryPlan plan = plan_memory(graph, query);
+  testing::MemoryOracle(graph, plan, query).run();
+  return plan;
+}
+
+TEST(MemoryPlan, GivesAnOutputItsOwnMemoryAndATemporaryTheArena) {
+  Builder b;
+  const ValueId x = b.input(2);
+  const ValueId t = b.negate(x);
+  const ValueId y = b.negate(t);
+  b.graph.outputs = {y};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_EQ(plan.values[0], (Slot{SlotKind::kInput, 0, 0, 128}));
+  EXPECT_EQ(plan.values[1], (Slot{SlotKind::kArena, 0, 0, 128}));
+  EXPECT_EQ(plan.values[2], (Slot{SlotKind::kOutput, 0, 0, 128}));
+  EXPECT_EQ(plan.arena_bytes, 128);
+  EXPECT_EQ(plan.peak_bytes, 256);
+  EXPECT_THAT(plan.copied_outputs, IsEmpty());
+  EXPECT_THAT(plan.donated_inputs, ElementsAre(-1));
+}
+
+TEST(MemoryPlan, ReusesTheMemoryOfDeadTemporaries) {
+  Builder b;
+  ValueId x = b.input(4);
+  for (int i = 0; i < 10; ++i) x = b.negate(x);
+  b.graph.outputs = {x};
+  EXPECT_EQ(checked_plan(b.graph, never_in_place()).arena_bytes, 2 * 256);
+  EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).arena_bytes, 256);
+}
+
+TEST(MemoryPlan, DoesNotComputeInPlaceOfAnOperandThatIsReadLater) {
+  Builder b;
+  const ValueId t = b.negate(b.input(1));
+  const ValueId u = b.negate(t);
+  b.graph.outputs = {b.negate(b.add(t, u))};
+  const MemoryPlan plan = checked_plan(b.graph, elementwise_in_place(b.graph));
+  EXPECT_NE(plan.values[1], plan.values[2]);
+  EXPECT_EQ(plan.values[3], plan.values[1]);
+}
+
+TEST(MemoryPlan, MakesReshapesAndContiguousSlicesViews) {
+  Builder b;
+  const ValueId x = b.input(4);
+  const ValueId rows = b.rows(x, 1, 3);
+  const ValueId flat = b.flatten(rows);
+  const ValueId row_part = b.slice(x, {2, 0}, {3, 5}, {1, 1});
+  b.graph.outputs = {b.negate(flat), b.negate(row_part)};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_TRUE(plan.is_view[1]);
+  EXPECT_EQ(plan.values[1], (Slot{SlotKind::kInput, 0, 64, 128}));
+  EXPECT_TRUE(plan.is_view[2]);
+  EXPECT_EQ(plan.values[2], plan.values[1]);
+  EXPECT_TRUE(plan.is_view[3]);
+  EXPECT_EQ(plan.values[3], (Slot{SlotKind::kInput, 0, 128, 20}));
+}
+
+TEST(MemoryPlan, CopiesSlicesThatAreStridedOrNotAligned) {
+  Builder b;
+  const ValueId x = b.input(4);
+  b.slice(x, {0, 0}, {4, 8}, {1, 1});
+  b.slice(x, {0, 0}, {4, 16}, {2, 1});
+  b.slice(x, {0, 4}, {1, 8}, {1, 1});
+  b.graph.outputs = {1, 2, 3};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_THAT(plan.is_view, ElementsAre(false, false, false, false));
+}
+
+TEST(MemoryPlan, KeepsAValueAliveWhileAViewOfItIsUsed) {
+  Builder b;
+  const ValueId x = b.input(2);
+  const ValueId t = b.negate(x);
+  const ValueId view = b.flatten(t);
+  const ValueId u = b.barrier(b.barrier(x));
+  b.graph.outputs = {b.add(b.flatten(u), view)};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_EQ(plan.arena_bytes, 3 * 128);
+}
+
+TEST(MemoryPlan, CopiesOutputsThatAreInputsConstantsViewsOrRepeated) {
+  Builder b;
+  const ValueId x = b.input(1);
+  const ValueId c = b.graph.add_constant(HostTensor::scalar(1.0F));
+  const ValueId y = b.negate(x);
+  const ValueId view = b.flatten(y);
+  b.graph.outputs = {x, c, y, view, y};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_THAT(plan.copied_outputs, ElementsAre(0, 1, 3, 4));
+  EXPECT_EQ(plan.values[2], (Slot{SlotKind::kOutput, 2, 0, 64}));
+  EXPECT_EQ(plan.values[3], (Slot{SlotKind::kOutput, 2, 0, 64}));
+  EXPECT_EQ(plan.peak_bytes, 4 * 64 + 4);
+}
+
+TEST(MemoryPlan, WritesAnUpdateIntoItsInput) {
+  Builder b;
+  const ValueId x = b.input(1);
+  const ValueId gradient = b.input(1);
+  b.graph.outputs = {b.add(x, gradient)};
+  b.graph.updates = {{0, 0}};
+  const MemoryPlan plan = checked_plan(b.graph, elementwise_in_place(b.graph));
+  EXPECT_THAT(plan.donated_inputs, ElementsAre(0));
+  EXPECT_EQ(plan.peak_bytes, 0);
+  EXPECT_THAT(checked_plan(b.graph, never_in_place()).donated_inputs, ElementsAre(-1));
+}
+
+TEST(MemoryPlan, WritesAnUpdateIntoItsInputIfItsCommandDoesNotReadIt) {
+  Builder b;
+  b.input(1);
+  const ValueId gradient = b.input(1);
+  b.graph.outputs = {b.negate(gradient)};
+  b.graph.updates = {{0, 0}};
+  EXPECT_THAT(checked_plan(b.graph, never_in_place()).donated_inputs, ElementsAre(0));
+}
+
+TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsReadLater) {
+  Builder b;
+  const ValueId x = b.input(1);
+  const ValueId view = b.flatten(x);
+  const ValueId next = b.negate(x);
+  b.graph.outputs = {next, b.negate(view)};
+  b.graph.updates = {{0, 0}};
+  EXPECT_THAT(checked_plan(b.graph, elementwise_in_place(b.graph)).donated_inputs,
+              ElementsAre(-1, -1));
+}
+
+TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsAnOutputToo) {
+  Builder b;
+  const ValueId x = b.input(1);
+  b.graph.outputs = {b.negate(x), x};
+  b.graph.updates = {{0, 0}};
+  EXPECT_THAT(checked_plan(b.graph, elementwise_in_place(b.graph)).donated_inputs,
+              ElementsAre(-1, -1));
+}
+
+TEST(MemoryPlan, DoesNotOverwriteAnInputThatItsCommandReadsInParts) {
+  Builder b;
+  const ValueId x = b.input(2);
+  b.graph.outputs = {
+      b.graph.add(Op::kConcatenate, {b.rows(x, 1, 2), b.rows(x, 0, 1)}, {{Attr::kAxis, {0}}})};
+  b.graph.updates = {{0, 0}};
+  const MemoryQuery eager{[](ValueId) { return 0; }, [](ValueId, std::size_t) { return true; }};
+  EXPECT_THAT(checked_plan(b.graph, eager).donated_inputs, ElementsAre(-1));
+}
+
+TEST(MemoryPlan, GivesScratchOnlyWhileItsCommandRuns) {
+  Builder b;
+  ValueId x = b.input(1);
+  for (int i = 0; i < 3; ++i) x = b.negate(x);
+  b.graph.outputs = {x};
+  const MemoryQuery query{[](ValueId) { return 1000; }, [](ValueId, std::size_t) { return false; }};
+  const MemoryPlan plan = checked_plan(b.graph, query);
+  EXPECT_EQ(plan.scratch[1].bytes, 1000);
+  EXPECT_EQ(plan.scratch[0].bytes, 0);
+  EXPECT_EQ(plan.arena_bytes, 1024 + 2 * 64);
+}
+
+TEST(MemoryPlan, NamesTheLargestValuesAtThePeak) {
+  Builder b;
+  const ValueId x = b.input(8);
+  const ValueId early = b.negate(b.rows(x, 0, 1));
+  const ValueId kept = b.negate(b.rows(x, 0, 4));
+  const ValueId large = b.negate(x);
+  const ValueId part = b.negate(b.rows(large, 0, 4));
+  b.graph.outputs = {b.add(kept, part), early};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  ASSERT_EQ(plan.largest.size(), 5U);
+  EXPECT_EQ(plan.largest[0].bytes, 8 * 64);
+  EXPECT_EQ(plan.largest[0].type, b.graph[large].type);
+  EXPECT_EQ(plan.largest[4].bytes, 64);
+}
+
+TEST(MemoryPlan, AcceptsValuesWithoutElements) {
+  Builder b;
+  const ValueId x = b.input(0);
+  b.graph.outputs = {b.negate(b.negate(b.rows(x, 0, 0))), x};
+  b.graph.updates = {{0, 0}};
+  EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).peak_bytes, 0);
+}
+
+int pick(int low, int high) {
+  return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
+}
+
+ValueId random_slice(Builder& b, ValueId x) {
+  std::vector<std::int64_t> start, limit, stride;
+  for (const std::int64_t size : b.graph[x].type.shape.sizes()) {
+    const bool whole = pick(0, 1) == 0;
+    start.push_back(whole ? 0 : pick(0, static_cast<int>(size)));
+    limit.push_back(whole ? size : pick(static_cast<int>(start.back()), static_cast<int>(size)));
+    stride.push_back(pick(0, 3) == 0 ? 2 : 1);
+  }
+  return b.slice(x, start, limit, stride);
+}
+
+/// Chains, joins, views of views, and movement, on matrices and vectors.
+Graph random_graph() {
+  Builder b;
+  for (int i = pick(1, 4); i-- > 0;) b.input(pick(0, 8) == 0 ? 0 : pick(1, 3));
+  b.graph.add_constant(HostTensor::of(Shape({2, 16}), std::vector<float>(32, 1.0F)));
+  for (int i = pick(1, 25); i-- > 0;) {
+    const ValueId x =
+        pick(0, 2) == 0 ? pick(0, b.graph.size() - 1) : std::max(0, b.graph.size() - pick(1, 6));
+    const ValueId y = pick(0, b.graph.size() - 1);
+    const bool same = b.graph[y].type == b.graph[x].type;
+    const bool small = b.graph[x].type.elements() < 200;
+    switch (pick(0, 7)) {
+      case 0:
+      case 1: b.negate(x); break;
+      case 2:
+      case 3: b.add(x, same ? y : x); break;
+      case 4: b.barrier(x); break;
+      case 5: random_slice(b, x); break;
+      case 6: b.flatten(x); break;
+      case 7:
+        if (small) b.graph.add(Op::kConcatenate, {x, same ? y : x}, {{Attr::kAxis, {0}}});
+        break;
+    }
+  }
+  for (int i = pick(1, 6); i-- > 0;) b.graph.outputs.push_back(pick(0, b.graph.size() - 1));
+  return std::move(b.graph);
+}
+
+/// Pairs up outputs and inputs of one type, each at most once.
+void add_random_updates(Graph& graph) {
+  std::vector<bool> taken(graph.inputs.size(), false);
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    for (std::size_t j = 0; j < graph.inputs.size(); ++j) {
+      const bool fits = graph[graph.outputs[o]].type == graph[graph.inputs[j]].type;
+      if (!fits || taken[j] || pick(0, 7) == 0) continue;
+      graph.updates.push_back({static_cast<std::int32_t>(o), static_cast<std::int32_t>(j)});
+      taken[j] = true;
+      break;
+    }
+  }
+}
+
+RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
+  Graph graph = random_graph();
+  add_random_updates(graph);
+  const auto seed = static_cast<std::size_t>(pick(0, 1000));
+  const MemoryQuery query{
+      [&](ValueId id) {
+        return (static_cast<std::size_t>(id) * 7 + seed) % 5 == 0 ? std::int64_t{id} * 4 : 0;
+      },
+      [&](ValueId id, std::size_t i) {
+        return is_elementwise(graph[id].op) &&
+               (static_cast<std::size_t>(id) * 3 + i + seed) % 4 > 0;
+      }};
+  const MemoryPlan plan = plan_memory(graph, query);
+  const auto donations = std::count_if(plan.donated_inputs.begin(), plan.donated_inputs.end(),
+                                       [](std::int32_t j) { return j >= 0; });
+  const auto views = std::count(plan.is_view.begin(), plan.is_view.end(), true);
+  RC_CLASSIFY(donations > 0, "donates");
+  RC_CLASSIFY(views > 1, "has views");
+  testing::MemoryOracle(graph, plan, query).run();
+}
+
+TEST(PackIntervals, ReachesTheLowerBoundWhereOrderOfTimeDoesNot) {
+  // In order of time the third block finds two holes that are too small.
+  const std::vector<Lifetime> blocks = {{0, 1, 64}, {0, 3, 64}, {0, 1, 64}, {2, 3, 128}};
+  const Packing packing = pack_intervals(blocks);
+  EXPECT_EQ(packing.bytes, 192);
+  EXPECT_EQ(peak_live_bytes(blocks), 192);
+}
+
+RC_GTEST_PROP(PackIntervalsProperty, BlocksThatLiveTogetherDoNotOverlap, ()) {
+  std::vector<Lifetime> blocks;
+  for (int i = pick(0, 40); i-- > 0;) {
+    const int begin = pick(0, 20);
+    blocks.push_back({begin, begin + pick(0, 8), pick(0, 500)});
+  }
+  const Packing packing = pack_intervals(blocks);
+  RC_ASSERT(packing.bytes >= peak_live_bytes(blocks));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    RC_ASSERT(packing.offsets[i] % kArenaAlignment == 0);
+    RC_ASSERT(packing.offsets[i] + blocks[i].bytes <= packing.bytes);
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool together = blocks[i].begin <= blocks[j].end && blocks[j].begin <= blocks[i].end;
+      const bool apart = packing.offsets[i] + blocks[i].bytes <= packing.offsets[j] ||
+                         packing.offsets[j] + blocks[j].bytes <= packing.offsets[i];
+      RC_ASSERT(!together || apart || blocks[i].bytes == 0 || blocks[j].bytes == 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

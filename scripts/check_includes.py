@@ -43,6 +43,7 @@ FOREIGN = [
     (r"xxhash\.h", ["core/base"], False),
     (r"Random123/.*", ["core/base"], False),
     (r"dnnl.*|oneapi/dnnl/.*", ["core/kernels"], False),
+    (r"omp\.h", ["core/kernels"], False),  # to tell oneDNN's OpenMP that one thread is enough
     (r"llvm/.*|llvm-c/.*", ["core/kernels"], False),
     (r"google/protobuf/.*|.*\.pb\.h", ["core/runtime", "core/engine"], False),
     (r"mpi\.h", ["collectives", "tests"], False),

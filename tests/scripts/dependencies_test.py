@@ -4,8 +4,9 @@ Usage: dependencies_test.py BUILD_FOLDER
 
 - Every system file in use (a shared library that a program of the build loads, a header that a
   compilation read) belongs to a package that install_deps.sh lists, or that a listed one depends on.
-- A foreign header that our own sources name belongs to a listed package itself (or to what a listed
-  metapackage stands for): that another library happens to bring it along is not enough.
+- A foreign header that our own sources name belongs to a listed package itself, to what a listed
+  metapackage stands for, or to the compiler: that another library happens to bring it along is not
+  enough.
 """
 
 import importlib.util
@@ -51,6 +52,18 @@ def closure(packages, depends):
             seen.add(package)
             todo += depends.get(package, ())
     return seen
+
+
+def is_metapackage(package):
+    """Whether a package has neither headers nor libraries of its own."""
+    files = subprocess.run(["dpkg", "-L", package], capture_output=True, text=True).stdout
+    return re.search(r"^/usr/(include|lib)/.+", files, re.MULTILINE) is None
+
+
+def direct_packages(listed, depends):
+    """The packages whose headers our sources may name."""
+    direct = set(listed) | closure(["g++"], depends)
+    return direct.union(*(depends.get(p, ()) for p in listed if is_metapackage(p)))
 
 
 def owners(paths):
@@ -110,8 +123,8 @@ def named_headers():
 
 def main(build):
     depends = dependencies()
-    listed = set(listed_packages())
-    direct = listed.union(*(depends.get(package, ()) for package in listed))
+    listed = listed_packages()
+    direct = direct_packages(listed, depends)
     allowed = closure(listed, depends)
 
     used = {}  # system file -> what uses it

@@ -1,7 +1,6 @@
 #include "core/base/thread_pool.h"
 
 #include <gtest/gtest.h>
-#include <xmmintrin.h>
 
 #include <limits>
 #include <set>

@@ -31,7 +31,19 @@ std::vector<Tensor> in_name_order(const ParameterSet& parameters, std::span<cons
   return out;
 }
 
+Tensor summarize(std::initializer_list<Tensor> scalars) {
+  std::vector<Tensor> parts;
+  for (const Tensor& scalar : scalars)
+    parts.push_back(reshape(convert(scalar, DType::kF32), Shape{1}));
+  return concatenate(parts, 0);
+}
+
 }  // namespace
+
+StepSummary StepResult::read() const {
+  const std::vector<double> v = to_doubles(summary.to_host());
+  return {v[0], v[1], v[2], v[3] != 0, v[4] != 0};
+}
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
   LS_USER_CHECK(!tensors.empty(), "the sum of squares of no tensors has no trace to be in");
@@ -60,19 +72,18 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
   const ModuleScope scope(context, "optimizer_step");
   const std::vector<Tensor> sums = reduce_gradients(gradients);
 
-  StepResult result;
-  result.count = all_reduce(output.count);
-  const Tensor inverse_count = 1.0 / convert(result.count, DType::kF32);
-  result.loss = all_reduce(output.loss_sum) * inverse_count;
-  result.accuracy = all_reduce(output.correct_sum) * inverse_count;
-  result.stop_requests = all_reduce(
+  const Tensor count = convert(all_reduce(output.count), DType::kF32);
+  const Tensor inverse_count = 1.0 / count;
+  const Tensor loss = all_reduce(output.loss_sum) * inverse_count;
+  const Tensor accuracy = all_reduce(output.correct_sum) * inverse_count;
+  const Tensor stop_requests = all_reduce(
       context.scalar(options.stop_requested ? 1 : 0, DType::kI64, "trainer.stop_requested"));
 
-  result.grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
-  result.finite = logical_and(is_finite(result.grad_norm), is_finite(result.loss));
+  const Tensor grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
+  const Tensor finite = logical_and(is_finite(grad_norm), is_finite(loss));
   Tensor scale = inverse_count;
   if (options.clip_norm > 0)
-    scale = scale * minimum(options.clip_norm / (result.grad_norm + kClipEpsilon), 1.0);
+    scale = scale * minimum(options.clip_norm / (grad_norm + kClipEpsilon), 1.0);
 
   const std::vector<Tensor> scalars =
       optimizer.scalars(context, options.step, options.learning_rate);
@@ -84,11 +95,11 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
     for (const std::string& name : slot_names) slots.push_back(state.at(name)[i]);
     const std::vector<Tensor> next = optimizer.update(parameter, sums[i] * scale, slots, scalars);
     // A step that is not finite changes nothing.
-    parameter.value.assign(select(result.finite, next[0], parameter.value));
+    parameter.value.assign(select(finite, next[0], parameter.value));
     for (std::size_t s = 0; s < slots.size(); ++s)
-      slots[s].assign(select(result.finite, next[s + 1], slots[s]));
+      slots[s].assign(select(finite, next[s + 1], slots[s]));
   }
-  return result;
+  return {summarize({loss, accuracy, grad_norm, finite, stop_requests})};
 }
 
 }  // namespace lockstep

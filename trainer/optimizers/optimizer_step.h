@@ -9,14 +9,19 @@
 
 namespace lockstep {
 
-/// Scalars of the whole step, equal on all ranks.
+/// The numbers of a step, equal on all ranks.
+struct StepSummary {
+  double loss = 0;       ///< mean over the global batch
+  double accuracy = 0;   ///< share of right predictions
+  double grad_norm = 0;  ///< of the mean gradient, before clipping
+  bool finite = true;    ///< whether loss and norm are; if not, nothing was updated
+  bool stop = false;     ///< whether any rank was asked to stop
+};
+
+/// The same on the device, as one small tensor: reading a step's numbers is one copy.
 struct StepResult {
-  Tensor loss;           ///< f32: mean over the global batch
-  Tensor accuracy;       ///< f32: share of right predictions
-  Tensor grad_norm;      ///< f32: of the mean gradient, before clipping
-  Tensor finite;         ///< bool: whether loss and norm are finite; if not, nothing was updated
-  Tensor count;          ///< i64: tokens or samples of the global batch
-  Tensor stop_requests;  ///< i64: positive if any rank was asked to stop
+  Tensor summary;  ///< f32[5]
+  StepSummary read() const;
 };
 
 struct UpdateOptions {

@@ -1,0 +1,33 @@
+#include "checkpoint/restore.h"
+#include "core/base/error.h"
+#include "trainer/evaluate.h"
+#include "trainer/session.h"
+#include "trainer/train.h"
+#include "trainer/training_state.h"
+
+namespace lockstep {
+
+int evaluate_run(const std::string& run, const Settings& settings) {
+  const CheckpointState saved = load(run);
+  const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
+  Session session(config, settings, make_communicator(settings), "");
+  const DataSource data = open_data(config, saved.trainer.tokenizer);
+  LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
+  TrainingState state = make_training_state(config, data.vocab_size);
+  restore(state, session.engine(), saved, false);
+  EvaluateOptions options;
+  options.batch_size =
+      config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;
+  options.max_batches = config.eval.max_batches;
+  options.workers = static_cast<int>(config.data.loader_workers);
+  options.prefetch = config.data.loader_prefetch_size;
+  options.step = saved.trainer.step;
+  const Evaluation result =
+      evaluate(session.engine(), session.communicator(), *state.model, data.validation, options);
+  if (session.is_master())
+    fmt::print("step: {}, eval/loss: {:.6f}, eval/accuracy: {:.6f}, count: {}\n",
+               saved.trainer.step, result.loss, result.accuracy, result.count);
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+#include "trainer/step_log.h"
+
+namespace lockstep {
+
+StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
+                 const Allocator& allocator, std::int64_t interval, double units_per_step,
+                 std::int64_t first_step)
+    : telemetry_(telemetry),
+      metrics_(metrics),
+      clock_(clock),
+      allocator_(allocator),
+      interval_(interval),
+      units_per_step_(units_per_step),
+      last_step_(first_step),
+      last_ns_(clock.now_ns()) {}
+
+void StepLog::add_step(const StepNumbers& numbers) {
+  if (telemetry_ == nullptr || numbers.step % interval_ != 0) return;
+  flush();
+  const std::int64_t now = clock_.now_ns();
+  const auto steps = static_cast<double>(numbers.step - last_step_);
+  const double seconds = static_cast<double>(now - last_ns_) * 1e-9;
+  TelemetryRecord record;
+  record.step = numbers.step;
+  record.epoch = numbers.epoch;
+  record.train_loss = numbers.loss;
+  record.learning_rate = numbers.learning_rate;
+  record.grad_norm = numbers.grad_norm;
+  record.updates_per_s = steps / seconds;
+  record.tokens_per_s = units_per_step_ * steps / seconds;
+  record.step_ms = seconds / steps * 1e3;
+  record.trace_ms = mean_ms("TraceTime", steps);
+  record.device_ms = mean_ms("ExecuteTime", steps);
+  record.compile_ms = mean_ms("CompileTime", steps);
+  record.input_wait_ms = mean_ms("InputWait", steps);
+  record.exposed_comm_ms = mean_ms("ExposedComm", steps);
+  record.exposed_gap_ms = mean_ms("ExposedGap", steps);
+  record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
+  last_step_ = numbers.step;
+  last_ns_ = now;
+  held_ = record;
+}
+
+void StepLog::add_evaluation(std::int64_t step, double epoch, const Evaluation& evaluation) {
+  if (telemetry_ == nullptr) return;
+  if (!held_ || held_->step != step) {
+    flush();
+    held_.emplace();
+    held_->step = step;
+    held_->epoch = epoch;
+  }
+  held_->eval_loss = evaluation.loss;
+  held_->eval_accuracy = evaluation.accuracy;
+  flush();
+}
+
+void StepLog::flush() {
+  if (held_) telemetry_->write(*held_);
+  held_.reset();
+}
+
+double StepLog::mean_ms(const char* metric, double steps) {
+  const double total = metrics_.metric(metric).accumulator;
+  double& last = last_totals_[metric];
+  const double ms = (total - last) * 1e-6 / steps;
+  last = total;
+  return ms;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+// Turns what steps return and what the metrics counted into telemetry records, one per logging
+// interval.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/metrics.h"
+#include "core/runtime/allocator.h"
+#include "trainer/evaluate.h"
+#include "trainer/telemetry/telemetry.h"
+
+namespace lockstep {
+
+/// The numbers of a finished step.
+struct StepNumbers {
+  std::int64_t step = 0;  ///< updates made so far
+  double epoch = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double learning_rate = 0;
+};
+
+class StepLog {
+ public:
+  /// `telemetry` is null on ranks other than 0: they log nothing. `units_per_step`: tokens or
+  /// samples of a global batch.
+  StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
+          const Allocator& allocator, std::int64_t interval, double units_per_step,
+          std::int64_t first_step);
+
+  void add_step(const StepNumbers& numbers);
+  /// Joins the record of the same step if there is one, else makes its own.
+  void add_evaluation(std::int64_t step, double epoch, const Evaluation& evaluation);
+  /// Writes the last record.
+  void flush();
+
+ private:
+  double mean_ms(const char* metric, double steps);
+
+  Telemetry* telemetry_;
+  const Metrics& metrics_;
+  const Clock& clock_;
+  const Allocator& allocator_;
+  std::int64_t interval_;
+  double units_per_step_;
+  std::int64_t last_step_;
+  std::int64_t last_ns_;
+  std::map<std::string, double> last_totals_;
+  /// Waits for a possible evaluation of its step.
+  std::optional<TelemetryRecord> held_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,212 @@
+#include "trainer/train.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/commit.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/restore.h"
+#include "core/base/error.h"
+#include "trainer/config/show.h"
+#include "trainer/dry_run.h"
+#include "trainer/training_loop.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the files of a run lie.
+struct RunFolder {
+  std::string path;
+  std::string checkpoints;
+};
+
+RunFolder run_folder(const Config& config) {
+  const fs::path path = fs::path(config.run.dir) / config.run.name;
+  return {path.string(), (path / "checkpoints").string()};
+}
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The checkpoint to start from, decided by rank 0 for all; empty to start anew.
+std::string choose_checkpoint(const std::string& resume, const RunFolder& folder,
+                              Communicator& communicator, Log& log) {
+  std::string chosen;
+  std::string problem;
+  if (communicator.is_master_ordinal() && resume != "none") {
+    try {
+      if (resume == "auto") {
+        const FoundCheckpoint found = find_newest(folder.checkpoints);
+        for (const SkippedCheckpoint& skipped : found.skipped)
+          log.warn("skipped {}: {}", skipped.path, skipped.reason);
+        if (found.newest) chosen = found.newest->path();
+      } else {
+        chosen = open_checkpoint(resume).path();
+      }
+    } catch (const Error& e) {
+      problem = e.what();
+    }
+  }
+  problem = communicator.exchange("resume problem", problem)[0];
+  if (!problem.empty()) raise(ErrorKind::kCheckpoint, "{}", problem);
+  return communicator.exchange("resume from", chosen)[0];
+}
+
+/// A new run does not mix with an old one of its name: the old one is moved aside.
+void move_old_run(const RunFolder& folder, Log& log) {
+  if (list_checkpoints(folder.checkpoints).empty()) return;
+  int number = 1;
+  while (fs::exists(fmt::format("{}.{}", folder.path, number))) ++number;
+  const std::string aside = fmt::format("{}.{}", folder.path, number);
+  fs::rename(folder.path, aside);
+  log.info("{} holds an earlier run, which was moved to {}; use --resume to continue a run",
+           folder.path, aside);
+}
+
+void prepare_folder(const RunFolder& folder, const Config& config, bool fresh, Log& log) {
+  try {
+    if (fresh) move_old_run(folder, log);
+    fs::create_directories(folder.checkpoints);
+    std::ofstream file(fs::path(folder.path) / "config.yaml");
+    file << config_yaml(config);
+    file.close();
+    if (!file) raise_errno(ErrorKind::kUsage, "cannot write " + folder.path + "/config.yaml");
+  } catch (const fs::filesystem_error& e) {
+    raise(ErrorKind::kUsage, "cannot prepare the run folder {} (run.dir, run.name): {}",
+          folder.path, e.code().message());
+  }
+  remove_unfinished_checkpoints(folder.checkpoints, log);
+}
+
+/// Rank 0 makes the folder; the others learn whether it worked.
+void prepare_folder_on_master(const RunFolder& folder, const Config& config, bool fresh,
+                              Communicator& communicator, Log& log) {
+  std::string problem;
+  if (communicator.is_master_ordinal()) {
+    try {
+      prepare_folder(folder, config, fresh, log);
+    } catch (const Error& e) {
+      problem = e.what();
+    }
+  }
+  problem = communicator.exchange("run folder", problem)[0];
+  if (!problem.empty()) raise(ErrorKind::kUsage, "{}", problem);
+}
+
+std::int64_t count_steps(const TrainingConfig& training, const StepSampler& sampler) {
+  std::int64_t total = training.max_steps;
+  if (training.max_epochs >= 0) {
+    const std::int64_t steps = training.max_epochs * sampler.steps_per_epoch();
+    total = total < 0 ? steps : std::min(total, steps);
+  }
+  LS_USER_CHECK(total >= 0, "neither training.max_steps nor training.max_epochs limits the run");
+  return total;
+}
+
+/// What differs from the config that the checkpoint was saved with.
+void log_config_changes(const CheckpointState& saved, const Config& config, Log& log) {
+  try {
+    const Config before = parse_config(saved.config_yaml, "the checkpoint's config").config;
+    for (const std::string& change : config_diff(before, config))
+      log.info("config changed since the checkpoint: {}", change);
+  } catch (const Error& e) {
+    log.warn("the checkpoint's config cannot be compared: {}", e.what());
+  }
+}
+
+void start_state(TrainingState& state, Session& session, const Config& config,
+                 const CheckpointState* saved, const std::string& digest) {
+  if (saved == nullptr) {
+    initialize(state, session.engine(), static_cast<std::uint64_t>(config.run.seed));
+  } else {
+    restore(state, session.engine(), *saved, true);
+    if (saved->trainer.dataset_digest != digest)
+      session.log().warn("the training data differs from what the checkpoint was trained on");
+  }
+  state.progress.dataset_digest = digest;
+  broadcast_values(state, session.engine(), session.communicator());
+}
+
+int run_training(const LoadedConfig& loaded, const TrainOptions& options, const Settings& settings,
+                 std::unique_ptr<Communicator> owned) {
+  const Config& config = loaded.config;
+  const RunFolder folder = run_folder(config);
+  Communicator& communicator = *owned;
+  const BatchPlan batch = plan_batch(loaded, communicator.size());
+  Log early_log({.console = communicator.is_master_ordinal(), .file = {}, .debug = 0});
+
+  const std::string resume = options.resume.value_or(config.checkpoint.resume);
+  const std::string checkpoint =
+      options.dry_run ? "" : choose_checkpoint(resume, folder, communicator, early_log);
+  std::optional<CheckpointState> saved;
+  if (!checkpoint.empty()) saved = load(checkpoint);
+  const DataSource data = open_data(config, saved ? saved->trainer.tokenizer : "");
+  const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
+                            batch.global_batch, config.data.shuffle);
+  const std::int64_t total_steps = count_steps(config.training, sampler);
+  TrainingState state = make_training_state(config, data.vocab_size);
+
+  if (options.dry_run) {
+    Session session(config, settings, std::move(owned), "");
+    const std::string text = describe_dry_run(config, session, state, data, batch);
+    if (session.is_master()) fmt::print("{}", text);
+    return 0;
+  }
+
+  prepare_folder_on_master(folder, config, !saved, communicator, early_log);
+  Session session(config, settings, std::move(owned), folder.path);
+  Log& log = session.log();
+  log.info("{}", batch.to_string());
+  log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
+           data.train->size(), sampler.steps_per_epoch());
+  log.info("model: {} parameters", state.model->parameters().elements());
+  if (resume == "auto" && !saved) log.info("nothing to resume in {}: starting anew", folder.path);
+  if (saved) {
+    log.info("resuming from {} at step {}", checkpoint, saved->trainer.step);
+    log_config_changes(*saved, config, log);
+  }
+  start_state(state, session, config, saved ? &*saved : nullptr, data.train->digest());
+  state.progress.tokenizer = data.tokenizer == nullptr ? "" : data.tokenizer->serialize();
+
+  std::optional<Telemetry> telemetry;
+  if (session.is_master())
+    telemetry.emplace(Telemetry::Start{.run_folder = folder.path,
+                                       .resumed_step = saved ? state.progress.step : -1,
+                                       .total_steps = total_steps,
+                                       .wall_time = unix_time()},
+                      config.logging, session.clock(), log);
+  const bool resumed = saved.has_value();
+  saved.reset();
+  TrainingLoop loop({.config = config,
+                     .session = session,
+                     .state = state,
+                     .data = data,
+                     .batch = batch,
+                     .sampler = sampler,
+                     .total_steps = total_steps,
+                     .checkpoint_folder = folder.checkpoints,
+                     .telemetry = telemetry ? &*telemetry : nullptr,
+                     .resumed = resumed});
+  const LoopEnd end = loop.run();
+  if (config.profile.metrics_report) log.info("metrics\n{}", session.metrics().report());
+  switch (end) {
+    case LoopEnd::kFinished: log.info("finished at step {}", state.progress.step); return 0;
+    case LoopEnd::kEarlyStopping: return 0;
+    case LoopEnd::kPreempted:
+      log.info("asked to stop: saved step {}; continue with --resume", state.progress.step);
+      return static_cast<int>(ErrorKind::kPreempted);
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings) {
+  return run_training(config, options, settings, make_communicator(settings));
+}
+
+}  // namespace lockstep

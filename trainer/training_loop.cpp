@@ -1,0 +1,203 @@
+#include "trainer/training_loop.h"
+
+#include <cmath>
+
+#include "checkpoint/commit.h"
+#include "core/base/error.h"
+#include "trainer/config/show.h"
+
+namespace lockstep {
+namespace {
+
+std::uint64_t seed_of(const Config& config) {
+  return static_cast<std::uint64_t>(config.run.seed);
+}
+
+/// Whether `value` improves on the best by more than `min_delta`; a first value always does.
+bool improves(const EarlyStoppingConfig& config, double value, double best) {
+  if (std::isnan(value)) return false;
+  if (std::isnan(best)) return true;
+  return config.metric == EvalMetric::kLoss ? value < best - config.min_delta
+                                            : value > best + config.min_delta;
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(LoopParts parts)
+    : parts_(std::move(parts)),
+      schedule_(parts_.config.scheduler, parts_.config.optimizer.learning_rate, parts_.total_steps),
+      inputs_(make_step_inputs(parts_.session.engine(),
+                               parts_.batch.first_shard(parts_.session.communicator().rank()),
+                               parts_.batch.shards_per_rank, seed_of(parts_.config))),
+      watchdog_({parts_.config.distributed.stall_warn_s, parts_.config.distributed.stall_abort_s},
+                parts_.session.clock(), parts_.session.communicator(), parts_.session.log()),
+      step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
+                parts_.session.device().allocator(), parts_.config.logging.interval,
+                static_cast<double>(parts_.batch.global_batch * parts_.data.units_per_sample),
+                parts_.state.progress.step) {
+  parts_.state.progress.seed = seed_of(parts_.config);
+  if (parts_.resumed) saved_step_ = step();
+}
+
+LoopEnd TrainingLoop::run() {
+  Loader loader(parts_.data.train, parts_.sampler, loader_options());
+  DeviceFeed feed(loader, parts_.session.device(), parts_.config.data.device_prefetch_size);
+  const auto lag = static_cast<std::size_t>(parts_.config.device.queue_depth);
+  while (step() < parts_.total_steps && !stop_agreed_ && !stop_early_) {
+    start_step(step(), feed);
+    ++parts_.state.progress.step;
+    if (in_flight_.size() > lag) finish_step();
+    if (due(parts_.config.eval.interval)) evaluate_now();
+    if (due(parts_.config.checkpoint.save_interval)) save_now();
+  }
+  finish_all();
+  if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
+  save_now();
+  step_log_.flush();
+  if (stop_agreed_) return LoopEnd::kPreempted;
+  return stop_early_ ? LoopEnd::kEarlyStopping : LoopEnd::kFinished;
+}
+
+void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
+  Engine& engine = parts_.session.engine();
+  SpanStream& spans = parts_.session.spans();
+  watchdog_.begin(step, "waiting for the loader");
+  DeviceBatch loaded;
+  {
+    const ScopedSpan span(spans, SpanCategory::kInputWait, step);
+    loaded = feed.next();
+  }
+  watchdog_.begin(step, "training");
+  engine.set_step(step);
+  UpdateOptions update;
+  update.clip_norm = parts_.config.training.gradient_clip_norm;
+  update.step = step;
+  update.learning_rate = schedule_.learning_rate(step);
+  update.stop_requested = stop_signal_.requested();
+  {
+    const ScopedSpan span(spans, SpanCategory::kTrace, step);
+    TensorMap batch;
+    for (const auto& [name, tensor] : loaded.fields)
+      batch[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
+    in_flight_.push_back(
+        {step, update.learning_rate, record_step(parts_.state, batch, inputs_, update)});
+  }
+  engine.mark_step(SyncReason::kStepEnd);
+}
+
+// Results are read when their step has long been computed, so that reading never waits. Every rank
+// reads the same numbers for the same step, and so comes to the same decisions.
+void TrainingLoop::finish_step() {
+  const InFlight done = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const StepSummary summary = done.result.read();
+  StepNumbers numbers;
+  numbers.step = done.step + 1;
+  numbers.epoch =
+      static_cast<double>(numbers.step) / static_cast<double>(parts_.sampler.steps_per_epoch());
+  numbers.loss = summary.loss;
+  numbers.grad_norm = summary.grad_norm;
+  numbers.learning_rate = done.learning_rate;
+  stop_agreed_ = stop_agreed_ || summary.stop;
+  watchdog_.begin(numbers.step, "training");
+  if (!summary.finite) {
+    const std::string what =
+        fmt::format("step {}: loss {} and gradient norm {} are not finite; the update was left out",
+                    done.step, numbers.loss, numbers.grad_norm);
+    if (parts_.config.training.on_nonfinite == OnNonfinite::kStop)
+      raise(ErrorKind::kNonFinite,
+            "{}, and the run stops (training.on_nonfinite: stop); lower optimizer.learning_rate, "
+            "set training.gradient_clip_norm, or choose skip",
+            what);
+    parts_.session.log().warn("{} (training.on_nonfinite: skip)", what);
+  }
+  step_log_.add_step(numbers);
+}
+
+void TrainingLoop::finish_all() {
+  while (!in_flight_.empty()) finish_step();
+}
+
+void TrainingLoop::evaluate_now() {
+  if (parts_.data.validation == nullptr || evaluated_step_ == step()) return;
+  finish_all();
+  watchdog_.begin(step(), "evaluating");
+  const EvalConfig& config = parts_.config.eval;
+  EvaluateOptions options;
+  options.batch_size = config.batch_size > 0 ? config.batch_size : parts_.batch.micro_batch;
+  options.max_batches = config.max_batches;
+  options.workers = static_cast<int>(parts_.config.data.loader_workers);
+  options.prefetch = parts_.config.data.loader_prefetch_size;
+  options.step = step();
+  const Evaluation result = evaluate(parts_.session.engine(), parts_.session.communicator(),
+                                     *parts_.state.model, parts_.data.validation, options);
+  evaluated_step_ = step();
+  step_log_.add_evaluation(step(), epoch(), result);
+
+  const EarlyStoppingConfig& early = parts_.config.early_stopping;
+  TrainerState& progress = parts_.state.progress;
+  const double value = early.metric == EvalMetric::kLoss ? result.loss : result.accuracy;
+  if (improves(early, value, progress.best_metric)) {
+    progress.best_metric = value;
+    progress.early_stopping = {step(), 0};
+    // The best parameters exist only now: keep_best is a promise to have them on disk.
+    if (parts_.config.checkpoint.keep_best) save_now();
+    return;
+  }
+  ++progress.early_stopping.bad_evaluations;
+  if (early.patience > 0 && progress.early_stopping.bad_evaluations >= early.patience &&
+      !stop_early_) {
+    stop_early_ = true;
+    parts_.session.log().info("early stopping at step {}: {} evaluations without improvement",
+                              step(), progress.early_stopping.bad_evaluations);
+  }
+}
+
+void TrainingLoop::save_now() {
+  if (saved_step_ == step()) return;
+  finish_all();
+  watchdog_.begin(step(), "saving a checkpoint");
+  saved_step_ = step();
+  TrainerState& progress = parts_.state.progress;
+  const std::int64_t per_epoch = parts_.sampler.steps_per_epoch();
+  progress.epoch = step() / per_epoch;
+  progress.sample_position = step() % per_epoch * parts_.batch.global_batch;
+  progress.schedule = {std::string(name_of(parts_.config.scheduler.name)),
+                       {{"learning_rate", schedule_.learning_rate(step())}}};
+  std::string problem;
+  if (parts_.session.is_master()) {
+    const ScopedSpan span(parts_.session.spans(), SpanCategory::kCheckpoint, step());
+    const Retention retention{static_cast<int>(parts_.config.checkpoint.keep_last),
+                              parts_.config.checkpoint.keep_best};
+    try {
+      const SavedCheckpoint saved = save_checkpoint(
+          parts_.checkpoint_folder, snapshot(parts_.state, config_yaml(parts_.config)), retention,
+          parts_.session.log());
+      parts_.session.log().info("saved {} ({:.1f} MB)", saved.path,
+                                static_cast<double>(saved.bytes) / 1e6);
+    } catch (const Error& e) {
+      problem = e.what();
+    }
+  }
+  // No rank goes on, or reports success, before the file is known to be there.
+  problem = parts_.session.communicator().exchange("checkpoint saved", problem)[0];
+  if (!problem.empty()) raise(ErrorKind::kCheckpoint, "step {}: {}", step(), problem);
+}
+
+double TrainingLoop::epoch() const {
+  return static_cast<double>(step()) / static_cast<double>(parts_.sampler.steps_per_epoch());
+}
+
+LoaderOptions TrainingLoop::loader_options() const {
+  LoaderOptions out;
+  out.first_step = step();
+  out.end_step = std::max(parts_.total_steps, step());
+  out.first_shard = parts_.batch.first_shard(parts_.session.communicator().rank());
+  out.shards = parts_.batch.shards_per_rank;
+  out.micro_batch = parts_.batch.micro_batch;
+  out.workers = static_cast<int>(parts_.config.data.loader_workers);
+  out.prefetch = parts_.config.data.loader_prefetch_size;
+  return out;
+}
+
+}  // namespace lockstep

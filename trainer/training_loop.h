@@ -1,0 +1,73 @@
+// The training loop: feeds batches, records and hands over steps, reads their results a few steps
+// later, evaluates, saves, stops.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "trainer/config/batch_plan.h"
+#include "trainer/device_feed.h"
+#include "trainer/schedule.h"
+#include "trainer/session.h"
+#include "trainer/step_log.h"
+#include "trainer/stop_signal.h"
+#include "trainer/training_step.h"
+#include "trainer/watchdog.h"
+
+namespace lockstep {
+
+/// Why a loop ended.
+enum class LoopEnd : std::uint8_t { kFinished, kEarlyStopping, kPreempted };
+
+/// Everything a loop works with. References outlive it.
+struct LoopParts {
+  const Config& config;
+  Session& session;
+  TrainingState& state;
+  const DataSource& data;
+  const BatchPlan& batch;
+  StepSampler sampler;
+  std::int64_t total_steps;
+  std::string checkpoint_folder;
+  Telemetry* telemetry;  ///< null on ranks other than 0
+  bool resumed = false;  ///< the state is that of a checkpoint in checkpoint_folder
+};
+
+class TrainingLoop {
+ public:
+  explicit TrainingLoop(LoopParts parts);
+  /// From state.progress.step to the end; the last step is evaluated and saved.
+  LoopEnd run();
+
+ private:
+  struct InFlight {
+    std::int64_t step;
+    double learning_rate;
+    StepResult result;
+  };
+  void start_step(std::int64_t step, DeviceFeed& feed);
+  void finish_step();
+  void finish_all();
+  void evaluate_now();
+  void save_now();
+  double epoch() const;
+  bool due(std::int64_t interval) const { return interval > 0 && step() % interval == 0; }
+  std::int64_t step() const { return parts_.state.progress.step; }
+  LoaderOptions loader_options() const;
+
+  LoopParts parts_;
+  Schedule schedule_;
+  StepInputs inputs_;
+  StopSignal stop_signal_;
+  Watchdog watchdog_;
+  StepLog step_log_;
+  std::deque<InFlight> in_flight_;
+  bool stop_agreed_ = false;
+  bool stop_early_ = false;
+  std::int64_t evaluated_step_ = -1;
+  std::int64_t saved_step_ = -1;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,149 @@
+#include "tests/core/ops/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMaxSmallElements = 2000;
+constexpr std::int64_t kMaxGradientElements = 36;
+// Kernels give one task about 32 Ki elements at most.
+constexpr std::int64_t kMinLargeElements = 70'000;
+constexpr std::int64_t kMaxLargeElements = 100'000;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+Draw::Draw(CaseKind kind)
+    : kind_(kind),
+      engine_(*rc::gen::noShrink(
+          rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>()))) {}
+
+std::int64_t Draw::integer(std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+}
+
+double Draw::uniform(double low, double high) {
+  return std::uniform_real_distribution<double>(low, high)(engine_);
+}
+
+std::vector<std::int64_t> Draw::permutation(std::int64_t n) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(n));
+  std::iota(out.begin(), out.end(), 0);
+  std::shuffle(out.begin(), out.end(), engine_);
+  return out;
+}
+
+DType Draw::dtype(const std::vector<DType>& dtypes) {
+  const DType drawn = pick(dtypes);
+  if (!for_gradient()) return drawn;
+  return is_float(dtypes[0]) ? DType::kF64 : drawn;
+}
+
+std::int64_t Draw::size(std::int64_t least, std::int64_t most) {
+  const std::int64_t usual = std::min<std::int64_t>(most, for_gradient() ? 4 : 9);
+  const std::int64_t roll = integer(0, 99);
+  if (roll < 6) return least;
+  if (roll < 20) return std::min<std::int64_t>(most, 1);
+  const std::int64_t limit = roll < 85 || for_gradient() ? usual : most;
+  // The whole range from the start: rapidcheck would begin with the smallest only.
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, limit + 1));
+}
+
+Shape Draw::shape(int min_rank, int max_rank) {
+  return shape_of(min_rank, max_rank, 0);
+}
+
+Shape Draw::nonempty_shape(int min_rank, int max_rank) {
+  return shape_of(min_rank, max_rank, 1);
+}
+
+Shape Draw::shape_of(int min_rank, int max_rank, std::int64_t least) {
+  Shape out;
+  const auto rank = static_cast<int>(integer(min_rank, max_rank));
+  if (is_large() && rank > 0) {
+    std::int64_t others = 1;
+    const auto longest = static_cast<int>(integer(0, rank - 1));
+    for (int d = 0; d < rank; ++d) {
+      out.push_back(d == longest ? 1 : integer(1, 7));
+      others *= out[d];
+    }
+    out.set_dim(longest, integer(kMinLargeElements, kMaxLargeElements) / others + 1);
+    return out;
+  }
+  std::int64_t budget = for_gradient() ? kMaxGradientElements : kMaxSmallElements;
+  for (int d = 0; d < rank; ++d) {
+    const std::int64_t next = size(least, std::min<std::int64_t>(budget, 300));
+    out.push_back(next);
+    budget /= std::max<std::int64_t>(next, 1);
+  }
+  return out;
+}
+
+double Draw::real(Fill fill) {
+  if (fill == Fill::kUnit) return uniform(-2, 2);
+  if (fill == Fill::kNearOne) return uniform(0.5, 1.5) * (flip() ? 1 : -1);
+  static const std::vector<double> kSpecial = {
+      0,     -0.0, 1,      -1,         kInf, -kInf,   kNaN,    0x1p-126, 1e10, -1e-10, 65504, 3e38,
+      -3e38, 88,   -103.5, 1 + 0x1p-7, 1e-3, 0x1p+24, 1.0 / 3, 30,       -30,  709,    0.5,   -0.5};
+  switch (integer(0, 7)) {
+    case 0: return pick(kSpecial);
+    case 1: return static_cast<double>(integer(-9, 9)) / 2;
+    case 2:
+    case 3: return uniform(-100, 100);
+    default: return uniform(-4, 4);
+  }
+}
+
+std::int64_t Draw::any_integer(DType dtype) {
+  if (dtype == DType::kBool) return integer(0, 1);
+  return visit_dtype(dtype, [&](auto zero) -> std::int64_t {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) {
+      using Limits = std::numeric_limits<T>;
+      switch (integer(0, 7)) {
+        case 0: return pick<std::int64_t>({Limits::min(), Limits::max(), 0, 1, T(-1)});
+        case 1: return integer(Limits::min(), Limits::max());
+        default: return integer(std::is_signed_v<T> ? -9 : 0, 9);
+      }
+    }
+    return 0;
+  });
+}
+
+HostTensor Draw::tensor(DType dtype, const Shape& shape, Fill fill) {
+  HostTensor out(dtype, shape);
+  const std::int64_t count = shape.elements();
+  if (!is_float(dtype)) {
+    visit_dtype(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (std::is_integral_v<T>)
+        for (T& element : out.as<T>()) element = static_cast<T>(any_integer(dtype));
+    });
+    return out;
+  }
+  if (fill == Fill::kWide && for_gradient()) fill = Fill::kDistinct;
+  std::vector<double> elements;
+  elements.reserve(static_cast<std::size_t>(count));
+  if (fill == Fill::kDistinct) {
+    for (const std::int64_t place : permutation(count))
+      elements.push_back(0.25 * static_cast<double>(place - count / 2) + 0.1);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) elements.push_back(real(fill));
+  }
+  return from_doubles(dtype, shape, elements);
+}
+
+HostTensor Draw::integers(DType dtype, const Shape& shape, std::int64_t low, std::int64_t high) {
+  std::vector<double> elements;
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    elements.push_back(static_cast<double>(integer(low, high)));
+  return from_doubles(dtype, shape, elements);
+}
+
+}  // namespace lockstep

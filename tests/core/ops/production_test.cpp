@@ -1,0 +1,150 @@
+// Every production kernel against the oracle in f64, within derived bounds (tolerance.h), and
+// against itself: its bits depend on its node and its operands alone.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "tests/core/ops/run_kernel.h"
+#include "tests/core/ops/tolerance.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kLargeCases = 5;
+
+/// Ops that are no kernels: leaves without work, views, calls and collectives (kernel.h).
+bool is_kernel(Op op) {
+  switch (info_of(op).op_class) {
+    case OpClass::kLeaf: return op == Op::kIota || op == Op::kRandomBits;
+    case OpClass::kMovement: return op != Op::kReshape;
+    case OpClass::kControl: return op == Op::kFusion;
+    case OpClass::kCollective: return false;
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kCompare:
+    case OpClass::kSelect:
+    case OpClass::kConvert:
+    case OpClass::kReduction:
+    case OpClass::kContraction:
+    case OpClass::kWindow: return true;
+  }
+  __builtin_unreachable();
+}
+
+std::vector<Op> kernel_ops() {
+  std::vector<Op> out = all_ops();
+  std::erase_if(out, [](Op op) { return !is_kernel(op); });
+  return out;
+}
+
+/// The instruction sets that this machine can run.
+std::vector<Isa> instruction_sets() {
+  if (host_target().isa == Isa::kAvx2) return {Isa::kAvx2};
+  return {Isa::kAvx2, Isa::kAvx512};
+}
+
+bool same_bits(const HostTensor& a, const HostTensor& b) {
+  return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
+}
+
+std::string describe(const OpCase& c) {
+  std::ostringstream out;
+  out << c;
+  return out.str();
+}
+
+OpCase large_case(Op op, int number) {
+  return (*cases_of(op, CaseKind::kLarge))(rc::Random(static_cast<std::uint64_t>(number))).value();
+}
+
+class ProductionKernel : public testing::TestWithParam<Op> {
+ protected:
+  void SetUp() override { flush_denormals(); }  // as the device's threads do
+
+  /// The kernel's result, found right; in every other way of running it, the same bits.
+  static void check(const OpCase& c, ThreadPool& one, ThreadPool& two) {
+    for (const Isa isa : instruction_sets()) {
+      const auto kernel = make_kernel(c, isa);
+      const HostTensor result = run_kernel(*kernel, c, one);
+      ASSERT_EQ(find_error(c, result), "") << describe(c);
+      EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two), result))
+          << describe(c) << " depends on the number of threads";
+      EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two, {.shift = 1}), result))
+          << describe(c) << " depends on alignment";
+      for (std::size_t i = 0; i < c.operands.size(); ++i) {
+        if (!kernel->may_alias(i)) continue;
+        if (c.operands[i].bytes().size() != result.bytes().size()) continue;
+        EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two, {.in_place = i}), result))
+            << describe(c) << " cannot take the memory of operand " << i;
+      }
+    }
+  }
+};
+
+TEST_P(ProductionKernel, IsRight) {
+  ThreadPool one(1);
+  ThreadPool two(2);
+  rc::detail::checkGTest([&] {
+    const OpCase c = *cases_of(GetParam(), CaseKind::kSmall).value();
+    check(c, one, two);
+    RC_ASSERT(!HasFailure());
+  });
+}
+
+TEST_P(ProductionKernel, IsRightWhenWorkIsDivided) {
+  ThreadPool one(1);
+  ThreadPool two(2);
+  for (int i = 0; i < kLargeCases; ++i) check(large_case(GetParam(), i), one, two);
+}
+
+/// Element i + 1 of an elementwise result is element i of the result of what follows.
+TEST_P(ProductionKernel, ComputesAnElementAlikeAtEveryPosition) {
+  if (!is_elementwise(GetParam())) GTEST_SKIP() << "only for elementwise ops";
+  ThreadPool pool(1);
+  for (int number = 0; number < kLargeCases; ++number) {
+    OpCase whole = large_case(GetParam(), number);
+    OpCase rest = whole;
+    const std::int64_t count = whole.operands[0].shape().elements();
+    if (count < 2) continue;
+    for (std::size_t i = 0; i < whole.operands.size(); ++i) {
+      const HostTensor& operand = whole.operands[i];
+      HostTensor flat(operand.dtype(), Shape{count});
+      HostTensor tail(operand.dtype(), Shape{count - 1});
+      std::ranges::copy(operand.bytes(), flat.bytes().begin());
+      std::ranges::copy(operand.bytes().subspan(size_of(operand.dtype())), tail.bytes().begin());
+      whole.operands[i] = flat;
+      rest.operands[i] = tail;
+    }
+    for (const Isa isa : instruction_sets()) {
+      const HostTensor all = run_kernel(*make_kernel(whole, isa), whole, pool);
+      const HostTensor shifted = run_kernel(*make_kernel(rest, isa), rest, pool);
+      EXPECT_TRUE(std::ranges::equal(all.bytes().subspan(size_of(all.dtype())), shifted.bytes()))
+          << describe(whole);
+    }
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<Op>& info) {
+  return std::string(name_of(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ProductionKernel, testing::ValuesIn(kernel_ops()), test_name);
+
+TEST(ProductionKernels, AreMissingForWhatIsNoKernel) {
+  for (const Op op : all_ops()) {
+    if (is_kernel(op) || !cases_of(op, CaseKind::kSmall)) continue;
+    const OpCase c = (*cases_of(op, CaseKind::kSmall))(rc::Random(1)).value();
+    try {
+      make_kernel(c, Isa::kAvx2);
+      FAIL() << name_of(op) << " has a kernel";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInternal);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

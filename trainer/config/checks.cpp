@@ -60,36 +60,44 @@ void check_data(const Config& c, const ReportProblem& report) {
   }
 }
 
-std::string files_for_files(std::string_view labels_key, const std::vector<std::string>& labels,
-                            std::string_view images_key, const std::vector<std::string>& images) {
-  return fmt::format("'{}' must name one file for each of '{}', but has {} for {}", labels_key,
-                     images_key, labels.size(), images.size());
+/// IDX data is one file of images and one of labels.
+void check_idx_files(const Config& c, const ReportProblem& report) {
+  const DataConfig& d = c.data;
+  const auto at_most_one = [&](std::string_view key, const std::vector<std::string>& files) {
+    if (files.size() <= 1) return;
+    report({key, "data.type"},
+           fmt::format("'{}' names {} files, but idx data takes one", key, files.size()));
+  };
+  at_most_one("data.path", d.path);
+  at_most_one("data.labels", d.labels);
+  at_most_one("data.val_path", d.val_path);
+  at_most_one("data.val_labels", d.val_labels);
+  if (d.val_path.empty() != d.val_labels.empty()) {
+    report({"data.val_path", "data.val_labels", "data.type"},
+           "'data.val_path' and 'data.val_labels' must be given together");
+  }
+  if (d.val_path.empty() && d.val_range) {
+    const bool overlap = !d.train_range || (d.train_range->begin < d.val_range->end &&
+                                            d.val_range->begin < d.train_range->end);
+    if (overlap) {
+      report({"data.val_range", "data.train_range", "data.val_path", "data.type"},
+             "'data.val_range' overlaps the samples trained on; give a 'data.train_range' apart "
+             "from it, or a 'data.val_path'");
+    }
+  }
 }
 
 void check_validation_data(const Config& c, const ReportProblem& report) {
   const DataConfig& d = c.data;
-  if (d.type == DataType::kIdx) {
-    if (!d.labels.empty() && d.labels.size() != d.path.size()) {
-      report({"data.labels", "data.path", "data.type"},
-             files_for_files("data.labels", d.labels, "data.path", d.path));
-    }
-    if (d.val_labels.size() != d.val_path.size()) {
-      report({"data.val_labels", "data.val_path", "data.type"},
-             files_for_files("data.val_labels", d.val_labels, "data.val_path", d.val_path));
-    }
-    if (d.val_path.empty() && d.val_range) {
-      const bool overlap = !d.train_range || (d.train_range->begin < d.val_range->end &&
-                                              d.val_range->begin < d.train_range->end);
-      if (overlap) {
-        report({"data.val_range", "data.train_range", "data.val_path", "data.type"},
-               "'data.val_range' overlaps the samples trained on; give a 'data.train_range' apart "
-               "from it, or a 'data.val_path'");
-      }
-    }
+  if (d.type == DataType::kIdx) check_idx_files(c, report);
+  if (d.type == DataType::kSynthetic || c.eval.interval == 0 || !d.val_path.empty()) return;
+  if (d.type == DataType::kIdx && !d.val_range) {
+    report({"eval.interval", "data.val_path", "data.val_range", "data.type"},
+           "'eval.interval' asks for evaluation, but there is nothing to evaluate on: give "
+           "'data.val_range' or 'data.val_path'");
   }
-  if (d.type == DataType::kSynthetic || c.eval.interval == 0) return;
-  if (d.val_path.empty() && !d.val_range && d.val_fraction == 0) {
-    report({"eval.interval", "data.val_fraction", "data.val_path", "data.val_range", "data.type"},
+  if (d.type != DataType::kIdx && d.val_fraction == 0) {
+    report({"eval.interval", "data.val_fraction", "data.val_path", "data.type"},
            "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
            "evaluate on");
   }

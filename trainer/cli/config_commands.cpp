@@ -1,0 +1,61 @@
+#include <ostream>
+
+#include "trainer/cli/commands.h"
+#include "trainer/config/batch_plan.h"
+#include "trainer/config/load.h"
+#include "trainer/config/show.h"
+
+namespace lockstep {
+namespace {
+
+LoadedConfig load(const CommandCall& call) {
+  const std::span<const std::string> words = call.arguments.positionals();
+  return load_config(words[0], words.subspan(1));
+}
+
+int check(const CommandCall& call) {
+  const LoadedConfig loaded = load(call);
+  const auto ranks = call.arguments.integer("ranks", 1, 1 << 20).value_or(call.settings.world_size);
+  call.out << loaded.file << ": ok; " << plan_batch(loaded, ranks).to_string() << "\n";
+  return 0;
+}
+
+int show(const CommandCall& call) {
+  call.out << config_yaml(load(call).config);
+  return 0;
+}
+
+int schema(const CommandCall& call) {
+  if (!call.arguments.positionals().empty()) load(call);
+  call.out << (call.arguments.has("json") ? config_schema_json() : config_schema_text());
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Command> config_commands() {
+  const std::string rest = "key.path=value";
+  return {{.name = "config check",
+           .positionals = {"CONFIG"},
+           .rest = rest,
+           .help = "say what is wrong with a config, all at once",
+           .details = "",
+           .options = {{"ranks", "N", "ranks that the batch must divide over"}},
+           .run = check},
+          {.name = "config show",
+           .positionals = {"CONFIG"},
+           .rest = rest,
+           .help = "print a config with all defaults filled in",
+           .details = "",
+           .options = {},
+           .run = show},
+          {.name = "config schema",
+           .positionals = {},
+           .rest = "CONFIG",
+           .help = "print all keys with type, default, unit and meaning",
+           .details = "A CONFIG, if one is given, is checked first.\n",
+           .options = {{"json", "", "as a JSON schema, for editors"}},
+           .run = schema}};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+#include "trainer/cli/commands.h"
+#include "trainer/train.h"
+
+namespace lockstep {
+namespace {
+
+int run(const CommandCall& call) {
+  return evaluate_run(call.arguments.positionals()[0], call.settings);
+}
+
+}  // namespace
+
+Command eval_command() {
+  return {
+      .name = "eval",
+      .positionals = {"RUN"},
+      .rest = "",
+      .help = "print loss and accuracy of a run on its validation data",
+      .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
+      .options = {},
+      .run = run};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#include "trainer/cli/commands.h"
+#include "trainer/train.h"
+
+namespace lockstep {
+namespace {
+
+int run(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const GenerateOptions options{
+      .prompt = arguments.value("prompt"),
+      .max_new_tokens = arguments.integer("max-new-tokens", "sample.max_new_tokens"),
+      .temperature = arguments.number("temperature", "sample.temperature"),
+      .top_k = arguments.integer("top-k", "sample.top_k"),
+      .seed = arguments.integer("seed", "sample.seed")};
+  return generate(arguments.positionals()[0], options, call.settings);
+}
+
+}  // namespace
+
+Command generate_command() {
+  return {.name = "generate",
+          .positionals = {"RUN"},
+          .rest = "",
+          .help = "print a prompt and how a run's model continues it",
+          .details =
+              "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
+              "What is not given is as in the `sample` section of the run's config.\n",
+          .options = {{"prompt", "TEXT", "what to continue"},
+                      {"max-new-tokens", "N", "tokens to add"},
+                      {"temperature", "T", "divides the logits; 0: always the likeliest token"},
+                      {"top-k", "K", "choose among the K likeliest tokens; 0: among all"},
+                      {"seed", "S", "of the random choice"}},
+          .run = run};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,37 @@
+#include "trainer/cli/commands.h"
+#include "trainer/train.h"
+
+namespace lockstep {
+namespace {
+
+int run(const CommandCall& call) {
+  const std::span<const std::string> words = call.arguments.positionals();
+  const LoadedConfig config = load_config(words[0], words.subspan(1));
+  const TrainOptions options{.resume = call.arguments.value("resume"),
+                             .dry_run = call.arguments.has("dry-run")};
+  return train(config, options, call.settings);
+}
+
+}  // namespace
+
+Command train_command() {
+  return {.name = "train",
+          .positionals = {"CONFIG"},
+          .rest = "key.path=value",
+          .help = "train a model; under mpirun, by all ranks together",
+          .details =
+              "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"
+              "one of its keys, as in training.max_steps=100. SIGUSR1 or SIGTERM saves a\n"
+              "checkpoint at the next step and ends with exit code 75.\n",
+          .options = {{.name = "resume",
+                       .value = "PATH",
+                       .help = "go on from a checkpoint; alone: from the run's newest good one, if "
+                               "there is one",
+                       .bare = "auto"},
+                      {.name = "dry-run",
+                       .value = "",
+                       .help = "compile, print parameters, memory and batch arithmetic, and stop"}},
+          .run = run};
+}
+
+}  // namespace lockstep

@@ -138,6 +138,14 @@ std::vector<Hash128> node_hashes(const Graph& graph) {
   return out;
 }
 
+Hash128 computation_hash(const Node& node) {
+  Writer out(2);
+  BodyHashes bodies;
+  write_node(node, out, bodies);
+  out.raw(node.operands.data(), node.operands.size() * sizeof(ValueId));
+  return out.finish();
+}
+
 bool same_computation(const Node& a, const Node& b) {
   return a.op != Op::kInput && same_node(a, b);
 }

@@ -22,6 +22,9 @@ bool structurally_equal(const Graph& a, const Graph& b);
 /// an older graph does not hold is the root cause of their difference.
 std::vector<Hash128> node_hashes(const Graph& graph);
 
+/// The hash of what a node computes from the operands with these numbers; labels ignored.
+Hash128 computation_hash(const Node& node);
+
 /// Whether two nodes compute the same from operands with the same numbers. Inputs are never the
 /// same.
 bool same_computation(const Node& a, const Node& b);

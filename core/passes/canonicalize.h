@@ -1,0 +1,15 @@
+// Brings a recorded graph into one form, so that equal computations look equal: calls are inlined,
+// dead nodes are dropped, operands of commutative ops are ordered (constants right, else by
+// number), conversions to the same dtype vanish, and data movement is normalized
+// (movement_rules.h).
+#pragma once
+
+#include "core/ir/graph.h"
+#include "core/ir/target.h"
+
+namespace lockstep {
+
+/// Error kUsage if inlining makes more than 2^22 nodes.
+Graph canonicalize(Graph graph, const Target& target);
+
+}  // namespace lockstep

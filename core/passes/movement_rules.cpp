@@ -1,0 +1,166 @@
+#include "core/passes/movement_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+ValueId drop_identity(Builder& b, const Node& node) {
+  const auto same_type = [&](std::size_t i) { return node.type == b.type(node.operands[i]); };
+  switch (node.op) {
+    case Op::kReshape:
+    case Op::kBroadcast:
+    case Op::kSlice:
+    case Op::kDynamicSlice:
+    case Op::kPad:
+    case Op::kReduceProduct:
+    case Op::kReduceMax:
+    case Op::kReduceMin: {
+      const bool reduces = info_of(node.op).op_class == OpClass::kReduction;
+      const bool same = reduces ? node.attrs.ints(Attr::kDims).empty() : same_type(0);
+      return same ? node.operands[0] : kNoValue;
+    }
+    case Op::kTranspose:
+      return std::is_sorted(node.attrs.ints(Attr::kDims).begin(),
+                            node.attrs.ints(Attr::kDims).end())
+                 ? node.operands[0]
+                 : kNoValue;
+    case Op::kConcatenate: return node.operands.size() == 1 ? node.operands[0] : kNoValue;
+    case Op::kDynamicUpdateSlice: return same_type(1) ? node.operands[1] : kNoValue;
+    default: return kNoValue;
+  }
+}
+
+/// reshape(reshape(x)), transpose(transpose(x)), broadcast(broadcast(x)), slice(slice(x)).
+ValueId merge_pair(Builder& b, const Node& node) {
+  if (node.op != Op::kReshape && node.op != Op::kTranspose && node.op != Op::kBroadcast &&
+      node.op != Op::kSlice)
+    return kNoValue;
+  const Node& inner = b[node.operands[0]];
+  if (inner.op != node.op) return kNoValue;
+  const ValueId x = inner.operands[0];
+  Attrs attrs = node.attrs;
+  if (node.op == Op::kTranspose || node.op == Op::kBroadcast) {
+    const Ints& first = inner.attrs.ints(Attr::kDims);
+    const Ints& then = node.attrs.ints(Attr::kDims);
+    // transpose: result dimension i is then[i] of the middle; broadcast: operand dimension i goes
+    // to first[i] of the middle.
+    const bool transpose = node.op == Op::kTranspose;
+    const Ints& outer = transpose ? then : first;
+    const Ints& table = transpose ? first : then;
+    Ints dims;
+    for (const std::int64_t d : outer) dims.push_back(table[static_cast<std::size_t>(d)]);
+    attrs.set(Attr::kDims, dims);
+  } else if (node.op == Op::kSlice) {
+    Ints start = inner.attrs.ints(Attr::kStart);
+    Ints stride = inner.attrs.ints(Attr::kStride);
+    Ints limit = start;
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      start[i] += node.attrs.ints(Attr::kStart)[i] * stride[i];
+      const std::int64_t size = node.type.shape[static_cast<int>(i)];
+      stride[i] = size > 1 ? stride[i] * node.attrs.ints(Attr::kStride)[i] : 1;
+      // An empty slice may start past the end of its operand's last stride.
+      start[i] = std::min(start[i], b.type(x).shape[static_cast<int>(i)]);
+      limit[i] = size == 0 ? start[i] : start[i] + (size - 1) * stride[i] + 1;
+    }
+    attrs.set(Attr::kStart, start);
+    attrs.set(Attr::kLimit, limit);
+    attrs.set(Attr::kStride, stride);
+  }
+  return b.emit(node.op, {x}, attrs, node.origin);
+}
+
+/// Whether the transpose keeps the order of all dimensions but those of size 1.
+bool moves_only_ones(const Shape& from, const Ints& dims) {
+  std::int64_t last = -1;
+  for (const std::int64_t d : dims) {
+    if (from[static_cast<int>(d)] == 1) continue;
+    if (d < last) return false;
+    last = d;
+  }
+  return true;
+}
+
+ValueId become_reshape(Builder& b, const Node& node) {
+  const bool transpose = node.op == Op::kTranspose;
+  if (!transpose && node.op != Op::kBroadcast) return kNoValue;
+  const Type& from = b.type(node.operands[0]);
+  const bool nothing_moves = transpose ? moves_only_ones(from.shape, node.attrs.ints(Attr::kDims))
+                                       : from.elements() == node.type.elements();
+  // Scalars stay broadcasts: other rules look for them.
+  if (!nothing_moves || (!transpose && from.shape.rank() == 0)) return kNoValue;
+  return b.emit(Op::kReshape, {node.operands[0]}, {{Attr::kShape, node.type.shape.sizes()}},
+                node.origin);
+}
+
+/// Where each dimension of `from` stands in `to`, if `to` only inserts dimensions of size 1; else
+/// nothing.
+bool find_inserted_ones(const Shape& from, const Shape& to, Ints& places) {
+  int next = 0;
+  for (int i = 0; i < to.rank(); ++i) {
+    if (next < from.rank() && from[next] == to[i]) {
+      places.push_back(i);
+      ++next;
+    } else if (to[i] != 1) {
+      return false;
+    }
+  }
+  return next == from.rank();
+}
+
+ValueId broadcast_through_reshape(Builder& b, const Node& node) {
+  if (node.op != Op::kBroadcast) return kNoValue;
+  const Node& inner = b[node.operands[0]];
+  if (inner.op != Op::kReshape) return kNoValue;
+  const ValueId x = inner.operands[0];
+  Ints places;
+  if (!find_inserted_ones(b.type(x).shape, inner.type.shape, places)) return kNoValue;
+  for (std::int64_t& place : places)
+    place = node.attrs.ints(Attr::kDims)[static_cast<std::size_t>(place)];
+  Attrs attrs = node.attrs;
+  attrs.set(Attr::kDims, places);
+  return b.emit(Op::kBroadcast, {x}, attrs, node.origin);
+}
+
+ValueId move_splat(Builder& b, const Node& node) {
+  if (node.op != Op::kReshape && node.op != Op::kTranspose && node.op != Op::kSlice)
+    return kNoValue;
+  const Node& inner = b[node.operands[0]];
+  if (inner.op != Op::kBroadcast || b.type(inner.operands[0]).shape.rank() != 0) return kNoValue;
+  return b.emit_splat(inner.operands[0], node.type.shape, node.origin);
+}
+
+ValueId fix_dynamic_slice(Builder& b, const Node& node) {
+  if (node.op != Op::kDynamicSlice) return kNoValue;
+  const Shape& from = b.type(node.operands[0]).shape;
+  Ints start, limit;
+  for (int i = 0; i < from.rank(); ++i) {
+    const Node& index = b[node.operands[static_cast<std::size_t>(i) + 1]];
+    if (index.op != Op::kConstant) return kNoValue;
+    const std::int64_t size = node.type.shape[i];
+    start.push_back(
+        std::clamp<std::int64_t>(index.literal.as<const std::int64_t>()[0], 0, from[i] - size));
+    limit.push_back(start.back() + size);
+  }
+  return b.emit(
+      Op::kSlice, {node.operands[0]},
+      {{Attr::kStart, start}, {Attr::kLimit, limit}, {Attr::kStride, Ints(start.size(), 1)}},
+      node.origin);
+}
+
+constexpr std::array<Rule, 6> kRules = {drop_identity,  merge_pair,
+                                        become_reshape, broadcast_through_reshape,
+                                        move_splat,     fix_dynamic_slice};
+
+}  // namespace
+
+std::span<const Rule> movement_rules() {
+  return kRules;
+}
+
+}  // namespace lockstep

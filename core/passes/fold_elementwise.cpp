@@ -1,0 +1,227 @@
+#include "core/passes/fold_elementwise.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace lockstep {
+namespace {
+
+// Arithmetic on 16-bit floats is f32 arithmetic, rounded once: f32 has more than twice their
+// significant bits plus two, so the rounding is that of the exact result.
+inline float wide(BF16 x) {
+  return float_from_bf16(x.bits);
+}
+inline float wide(F16 x) {
+  return float_from_f16(x.bits);
+}
+template <class T>
+T wide(T x) {
+  return x;
+}
+template <class T>
+using Wide = decltype(wide(T{}));
+
+template <class T>
+T narrow(Wide<T> x) {
+  if constexpr (std::is_same_v<T, BF16>) {
+    return BF16{bf16_from_float(x)};
+  } else if constexpr (std::is_same_v<T, F16>) {
+    return F16{f16_from_float(x)};
+  } else {
+    return x;
+  }
+}
+
+template <class W>
+std::optional<W> float_unary(Op op, W x) {
+  switch (op) {
+    case Op::kNegate: return -x;
+    case Op::kAbs: return std::fabs(x);
+    case Op::kSqrt: return std::sqrt(x);
+    case Op::kFloor: return std::floor(x);
+    case Op::kCeil: return std::ceil(x);
+    case Op::kRoundEven: return std::nearbyint(x);  // the default rounding mode ties to even
+    default: return std::nullopt;
+  }
+}
+
+template <class W>
+std::optional<W> float_binary(Op op, W a, W b) {
+  switch (op) {
+    case Op::kAdd: return a + b;
+    case Op::kSubtract: return a - b;
+    case Op::kMultiply: return a * b;
+    case Op::kDivide: return a / b;
+    case Op::kRemainder: return std::fmod(a, b);
+    case Op::kMaximum:
+    case Op::kMinimum:
+      if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<W>::quiet_NaN();
+      if (a == b && std::signbit(a) != std::signbit(b)) return std::nullopt;
+      return (op == Op::kMaximum) == (a > b) ? a : b;
+    default: return std::nullopt;
+  }
+}
+
+template <class T>
+std::optional<T> integer_unary(Op op, T x) {
+  using U = std::make_unsigned_t<T>;
+  switch (op) {
+    case Op::kNegate: return static_cast<T>(U{0} - static_cast<U>(x));
+    case Op::kAbs: return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x;
+    case Op::kNot: return static_cast<T>(~x);
+    default: return std::nullopt;
+  }
+}
+
+template <class T>
+std::optional<T> integer_binary(Op op, T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  const auto x = static_cast<U>(a);
+  const auto y = static_cast<U>(b);
+  const bool overflows =
+      std::is_signed_v<T> && a == std::numeric_limits<T>::min() && b == static_cast<T>(-1);
+  const bool shifts_all = b < 0 || y >= U{8 * sizeof(T)};
+  switch (op) {
+    // One is added as u32 or wider, so that u8 is not multiplied as a signed int.
+    case Op::kAdd: return static_cast<T>(x + y);
+    case Op::kSubtract: return static_cast<T>(x - y);
+    case Op::kMultiply: return static_cast<T>(std::uint64_t{x} * y);
+    case Op::kDivide: return b == 0 ? static_cast<T>(-1) : overflows ? a : static_cast<T>(a / b);
+    case Op::kRemainder: return b == 0 ? a : overflows ? T{0} : static_cast<T>(a % b);
+    case Op::kMaximum: return a > b ? a : b;
+    case Op::kMinimum: return a < b ? a : b;
+    case Op::kAnd: return static_cast<T>(a & b);
+    case Op::kOr: return static_cast<T>(a | b);
+    case Op::kXor: return static_cast<T>(a ^ b);
+    case Op::kShiftLeft: return shifts_all ? T{0} : static_cast<T>(x << y);
+    case Op::kShiftRightLogical: return shifts_all ? T{0} : static_cast<T>(x >> y);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<bool> bool_op(Op op, bool a, bool b) {
+  switch (op) {
+    case Op::kNot: return !a;
+    case Op::kAnd: return a && b;
+    case Op::kOr: return a || b;
+    case Op::kXor: return a != b;
+    default: return std::nullopt;
+  }
+}
+
+template <class W>
+bool compare(Op op, W a, W b) {
+  switch (op) {
+    case Op::kEqual: return a == b;
+    case Op::kNotEqual: return a != b;
+    case Op::kLess: return a < b;
+    case Op::kLessEqual: return a <= b;
+    case Op::kGreater: return a > b;
+    default: return a >= b;
+  }
+}
+
+/// The value as a To, or nothing where an intermediate rounding would not be exact.
+template <class To, class From>
+std::optional<To> convert(From from) {
+  const auto x = wide(from);
+  using W = decltype(x);
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != 0;
+  } else if constexpr (std::is_integral_v<To>) {
+    if constexpr (std::is_floating_point_v<std::remove_const_t<W>>) {
+      if (std::isnan(x)) return To{0};
+      // 2^n is exact in every float type, max() may not be.
+      if (x >= std::ldexp(1.0, std::numeric_limits<To>::digits))
+        return std::numeric_limits<To>::max();
+      if (x <= static_cast<double>(std::numeric_limits<To>::min()))
+        return std::numeric_limits<To>::min();
+    }
+    return static_cast<To>(x);
+  } else if constexpr (sizeof(To) == 2) {
+    const auto y = static_cast<float>(x);
+    const bool exact = std::is_same_v<std::remove_const_t<W>, float> ||
+                       static_cast<double>(y) == static_cast<double>(x);
+    if (!exact) return std::nullopt;
+    return narrow<To>(y);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class T>
+std::optional<T> element(const Node& node, std::span<const HostTensor> in, std::size_t i) {
+  const T a = in[0].as<const T>()[i];
+  const bool binary = in.size() == 2;
+  const T b = binary ? in[1].as<const T>()[i] : T{};
+  if constexpr (std::is_same_v<T, bool>) {
+    return bool_op(node.op, a, b);
+  } else if constexpr (std::is_integral_v<T>) {
+    return binary ? integer_binary(node.op, a, b) : integer_unary(node.op, a);
+  } else {
+    const auto out =
+        binary ? float_binary(node.op, wide(a), wide(b)) : float_unary(node.op, wide(a));
+    if (!out) return std::nullopt;
+    return narrow<T>(*out);
+  }
+}
+
+template <class From>
+bool convert_element(const HostTensor& from, const HostTensor& to, std::size_t i) {
+  return visit_dtype(to.dtype(), [&](auto zero) {
+    using To = decltype(zero);
+    const std::optional<To> value = convert<To>(from.as<const From>()[i]);
+    if (value) to.as<To>()[i] = *value;
+    return value.has_value();
+  });
+}
+
+/// Writes element i of the result; false if it is not exactly specified.
+template <class T>
+bool write_element(const Node& node, std::span<const HostTensor> in, const HostTensor& out,
+                   std::size_t i) {
+  switch (info_of(node.op).op_class) {
+    case OpClass::kConvert: return convert_element<T>(in[0], out, i);
+    case OpClass::kCompare:
+      out.as<bool>()[i] =
+          compare(node.op, wide(in[0].as<const T>()[i]), wide(in[1].as<const T>()[i]));
+      return true;
+    default: break;
+  }
+  if (node.op == Op::kIsFinite) {
+    if constexpr (std::is_floating_point_v<Wide<T>>)
+      out.as<bool>()[i] = std::isfinite(wide(in[0].as<const T>()[i]));
+    return true;
+  }
+  const std::optional<T> value = element<T>(node, in, i);
+  if (value) out.as<T>()[i] = *value;
+  return value.has_value();
+}
+
+}  // namespace
+
+std::optional<HostTensor> fold_elementwise(const Node& node, std::span<const HostTensor> operands) {
+  const HostTensor& first = operands[0];
+  HostTensor out(node.type.dtype, first.shape());
+  const auto count = static_cast<std::size_t>(first.shape().elements());
+  if (node.op == Op::kSelect) {
+    const std::size_t size = size_of(node.type.dtype);
+    for (std::size_t i = 0; i < count; ++i) {
+      const HostTensor& chosen = first.as<const bool>()[i] ? operands[1] : operands[2];
+      std::memcpy(out.bytes().data() + i * size, chosen.bytes().data() + i * size, size);
+    }
+    return out;
+  }
+  const bool known = visit_dtype(first.dtype(), [&](auto zero) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!write_element<decltype(zero)>(node, operands, out, i)) return false;
+    return true;
+  });
+  if (!known) return std::nullopt;
+  return out;
+}
+
+}  // namespace lockstep

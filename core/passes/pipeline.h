@@ -1,23 +1,45 @@
-// The passes in their order, and the runner that times, verifies and dumps once for all.
+// The list of passes, and what every one of them gets: a time, a check, a dump, a switch.
 #pragma once
 
-#include <set>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/ir/graph.h"
 #include "core/ir/target.h"
 
 namespace lockstep {
 
-struct PipelineOptions {
-  bool verify = false;             ///< run the IR's specification after every pass
-  std::set<std::string> disabled;  ///< passes to leave out, by name
+struct Pass {
+  std::string_view name;
+  Graph (*run)(Graph graph, const Target& target, Log& log);
 };
 
-/// canonicalize, fold, simplify, cse, dce, fuse, schedule. Inputs (their order and number) and
-/// outputs (their order) are kept. Level 5 of the log gets the graph after each pass that changed it,
-/// level 2 the time of each.
-Graph run_pipeline(Graph graph, const Target& target, const PipelineOptions& options, Log& log);
+/// In the order in which they run: canonicalize, fold, simplify, cse, dce, fuse, schedule. From
+/// fuse on the target matters.
+std::span<const Pass> pipeline();
+
+struct PassOptions {
+  bool verify = false;                ///< check the graph before the first and after every pass
+  std::vector<std::string> disabled;  ///< names of passes to leave out
+  const Clock* clock = nullptr;       ///< null: the machine's
+};
+
+struct PassReport {
+  std::string_view name;
+  std::int64_t ns = 0;
+  bool changed = false;
+  ValueId nodes = 0;  ///< afterwards
+};
+
+/// Runs all passes. Inputs (number and order), outputs and updates stay. Times are logged at debug
+/// level 2, the graph after each pass that changed it at level 5. Error kUsage for an unknown name
+/// in `disabled`, with a suggestion; kInternal if a check fails, naming the pass.
+Graph run_pipeline(Graph graph, const Target& target, const PassOptions& options, Log& log,
+                   std::vector<PassReport>* reports = nullptr);
 
 }  // namespace lockstep

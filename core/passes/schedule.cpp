@@ -1,0 +1,213 @@
+#include "core/passes/schedule.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/passes/rewrite.h"
+#include "core/passes/storage.h"
+
+namespace lockstep {
+namespace {
+
+using Order = std::vector<ValueId>;
+
+std::size_t index(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Memory as it grows and shrinks while nodes run.
+class Memory {
+ public:
+  explicit Memory(const Graph& graph)
+      : graph_(graph),
+        storage_(graph),
+        uses_left_(graph.nodes.size(), 0),
+        own_(graph.nodes.size(), true) {
+    for (const Node& node : graph.nodes)
+      for (const ValueId operand : node.operands) ++uses_left_[index(owner(operand))];
+    for (ValueId id = 0; id < graph.size(); ++id)
+      if (is_given(graph[id]) || storage_.is_view(id)) own_[index(id)] = false;
+    // Outputs have memory of their own.
+    for (const ValueId output : graph.outputs) own_[index(owner(output))] = false;
+  }
+
+  /// How much more memory is in use after the node than before it.
+  std::int64_t growth(ValueId id) const {
+    std::int64_t out = bytes(id);
+    const auto& operands = graph_[id].operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const ValueId from = owner(operands[i]);
+      int uses = 0;
+      bool seen = false;
+      for (std::size_t j = 0; j < operands.size(); ++j) {
+        if (owner(operands[j]) != from) continue;
+        ++uses;
+        seen = seen || j < i;
+      }
+      if (!seen && uses_left_[index(from)] == uses) out -= bytes(from);
+    }
+    return out;
+  }
+
+  void run(ValueId id) {
+    live_ += bytes(id);
+    peak_ = std::max(peak_, live_);
+    if (uses_left_[index(id)] == 0) live_ -= bytes(id);
+    for (const ValueId operand : graph_[id].operands) {
+      const ValueId from = owner(operand);
+      if (--uses_left_[index(from)] == 0) live_ -= bytes(from);
+    }
+  }
+
+  std::int64_t peak() const { return peak_; }
+
+ private:
+  ValueId owner(ValueId id) const { return storage_.owner[index(id)]; }
+  std::int64_t bytes(ValueId id) const {
+    return own_[index(id)] ? static_cast<std::int64_t>(graph_[id].type.bytes()) : 0;
+  }
+
+  const Graph& graph_;
+  Storage storage_;
+  std::vector<int> uses_left_;  ///< per owner, through views too
+  std::vector<bool> own_;       ///< takes arena memory
+  std::int64_t live_ = 0;
+  std::int64_t peak_ = 0;
+};
+
+std::int64_t peak_of(const Graph& graph, const Order& order) {
+  Memory memory(graph);
+  for (const ValueId id : order) memory.run(id);
+  return memory.peak();
+}
+
+std::vector<std::vector<ValueId>> find_users(const Graph& graph) {
+  std::vector<std::vector<ValueId>> users(graph.nodes.size());
+  for (ValueId id = 0; id < graph.size(); ++id)
+    for (const ValueId operand : graph[id].operands)
+      if (users[index(operand)].empty() || users[index(operand)].back() != id)
+        users[index(operand)].push_back(id);
+  return users;
+}
+
+std::vector<bool> find_outputs(const Graph& graph) {
+  std::vector<bool> out(graph.nodes.size(), false);
+  for (const ValueId output : graph.outputs) out[index(output)] = true;
+  return out;
+}
+
+/// The recorded order with late leaves and early outputs.
+class TracedOrder {
+ public:
+  explicit TracedOrder(const Graph& graph)
+      : graph_(graph),
+        users_(find_users(graph)),
+        is_output_(find_outputs(graph)),
+        done_(graph.nodes.size(), false) {
+    for (ValueId id = 0; id < graph.size(); ++id)
+      if (!is_late(id)) run_with_outputs(id);
+    for (ValueId id = 0; id < graph.size(); ++id) run(id);
+  }
+  Order take() { return std::move(order_); }
+
+ private:
+  /// Reads only what is there anyway.
+  bool is_late(ValueId id) const {
+    if (is_given(graph_[id]) || is_output_[index(id)]) return false;
+    return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
+                       [&](ValueId operand) { return is_given(graph_[operand]); });
+  }
+
+  void run(ValueId id) {
+    if (done_[index(id)]) return;
+    // What was left for later reads only inputs and constants: this goes no deeper than that.
+    for (const ValueId operand : graph_[id].operands) run(operand);
+    done_[index(id)] = true;
+    order_.push_back(id);
+  }
+
+  /// Runs the node and then every output that it was the last to be waited for by.
+  void run_with_outputs(ValueId id) {
+    std::size_t next = order_.size();
+    run(id);
+    for (; next < order_.size(); ++next) {
+      if (is_given(graph_[order_[next]])) continue;
+      for (const ValueId user : users_[index(order_[next])])
+        if (is_output_[index(user)] && is_ready(user)) run(user);
+    }
+  }
+
+  bool is_ready(ValueId id) const {
+    return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
+                       [&](ValueId operand) { return done_[index(operand)]; });
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<bool> is_output_;
+  std::vector<bool> done_;
+  Order order_;
+};
+
+/// Always the ready node that grows memory least; the earlier one of equals. Quadratic in the
+/// number of ready nodes.
+Order greedy_order(const Graph& graph) {
+  const auto users = find_users(graph);
+  std::vector<int> waits_for(graph.nodes.size(), 0);
+  for (const auto& list : users)
+    for (const ValueId user : list) ++waits_for[index(user)];
+  Order ready;
+  for (ValueId id = 0; id < graph.size(); ++id)
+    if (waits_for[index(id)] == 0) ready.push_back(id);
+  Memory memory(graph);
+  Order order;
+  while (!ready.empty()) {
+    auto best = ready.begin();
+    auto least = std::pair(memory.growth(*best), *best);
+    for (auto it = ready.begin() + 1; it != ready.end(); ++it) {
+      const auto candidate = std::pair(memory.growth(*it), *it);
+      if (candidate >= least) continue;
+      least = candidate;
+      best = it;
+    }
+    const ValueId id = *best;
+    *best = ready.back();
+    ready.pop_back();
+    memory.run(id);
+    order.push_back(id);
+    for (const ValueId user : users[index(id)])
+      if (--waits_for[index(user)] == 0) ready.push_back(user);
+  }
+  return order;
+}
+
+/// Inputs and constants cost no time: they come first, so that orders differ only in work.
+void move_given_first(const Graph& graph, Order& order) {
+  std::stable_partition(order.begin(), order.end(),
+                        [&](ValueId id) { return is_given(graph[id]); });
+}
+
+}  // namespace
+
+std::int64_t peak_of_order(const Graph& graph) {
+  Order order(graph.nodes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<ValueId>(i);
+  return peak_of(graph, order);
+}
+
+Graph schedule(Graph graph, const Target& target) {
+  (void)target;
+  constexpr std::size_t kMaxGreedyNodes = 20000;
+  Order best = TracedOrder(graph).take();
+  if (graph.nodes.size() <= kMaxGreedyNodes) {
+    Order greedy = greedy_order(graph);
+    if (peak_of(graph, greedy) < peak_of(graph, best)) best = std::move(greedy);
+  }
+  move_given_first(graph, best);
+  Rewriter rewriter(graph);
+  for (const ValueId id : best) rewriter.copy(id);
+  return rewriter.finish();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// Which values own memory and which are views of another's: what scheduler and memory planner must
+// agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// A reshape and an optimization_barrier are views of their operand; so is a slice whose elements
+/// lie together, unless it is an output (copying it is then its kernel's work).
+struct Storage {
+  explicit Storage(const Graph& graph);
+
+  bool is_view(ValueId id) const { return owner[static_cast<std::size_t>(id)] != id; }
+
+  std::vector<ValueId> owner;        ///< per value: the value whose memory it lies in; itself
+  std::vector<std::int64_t> offset;  ///< per value: bytes into the owner's memory
+};
+
+/// Whether the value's memory exists before the first command: inputs and constants.
+bool is_given(const Node& node);
+
+}  // namespace lockstep

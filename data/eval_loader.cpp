@@ -44,8 +44,9 @@ Batch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& op
   return out;
 }
 
-OrderedFetch::Fetch batch_fetch(DatasetPtr dataset, const EvalOptions& options) {
-  return [dataset = std::move(dataset), options](std::int64_t turn, std::int64_t) {
+OrderedFetch::Fetch batch_fetch(const DatasetPtr& dataset, const EvalOptions& options) {
+  check_padding(options.padding);
+  return [dataset, options](std::int64_t turn, std::int64_t) {
     return fetch_masked(*dataset, options.rank + turn * options.ranks, options);
   };
 }
@@ -57,7 +58,7 @@ std::int64_t share(std::int64_t batches, const EvalOptions& options) {
 
 }  // namespace
 
-EvalLoader::EvalLoader(DatasetPtr dataset, const EvalOptions& options)
+EvalLoader::EvalLoader(const DatasetPtr& dataset, const EvalOptions& options)
     : size_(dataset->size()),
       options_(options),
       batches_(count_batches(*dataset, options)),

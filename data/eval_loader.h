@@ -33,7 +33,7 @@ struct EvalOptions {
 class EvalLoader {
  public:
   /// Error kUsage for impossible options or if the dataset has a field named "mask".
-  EvalLoader(DatasetPtr dataset, const EvalOptions& options);
+  EvalLoader(const DatasetPtr& dataset, const EvalOptions& options);
 
   /// Batches of all ranks together.
   std::int64_t batches() const { return batches_; }

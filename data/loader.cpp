@@ -1,14 +1,12 @@
 #include "data/loader.h"
 
-#include <utility>
-
 #include "core/base/error.h"
 #include "data/fetch.h"
 
 namespace lockstep {
 namespace {
 
-OrderedFetch::Fetch shard_fetch(DatasetPtr dataset, const StepSampler& sampler,
+OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
                                 const LoaderOptions& options) {
   LS_USER_CHECK(options.first_step >= 0, "the first step must not be negative, but is {}",
                 options.first_step);
@@ -19,8 +17,8 @@ OrderedFetch::Fetch shard_fetch(DatasetPtr dataset, const StepSampler& sampler,
           (options.first_shard + options.shards) * options.micro_batch <= sampler.global_batch(),
       "shards [{}, {}) of {} samples do not fit a global batch of {}", options.first_shard,
       options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
-  return [dataset = std::move(dataset), sampler, first = options.first_shard,
-          micro_batch = options.micro_batch,
+  check_padding(options.padding);
+  return [dataset, sampler, first = options.first_shard, micro_batch = options.micro_batch,
           padding = options.padding](std::int64_t step, std::int64_t part) {
     return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), padding);
   };
@@ -28,12 +26,12 @@ OrderedFetch::Fetch shard_fetch(DatasetPtr dataset, const StepSampler& sampler,
 
 }  // namespace
 
-Loader::Loader(DatasetPtr dataset, const StepSampler& sampler, const LoaderOptions& options)
-    : fetch_(shard_fetch(std::move(dataset), sampler, options), {.first = options.first_step,
-                                                                 .end = options.end_step,
-                                                                 .parts = options.shards,
-                                                                 .workers = options.workers,
-                                                                 .prefetch = options.prefetch}) {}
+Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options)
+    : fetch_(shard_fetch(dataset, sampler, options), {.first = options.first_step,
+                                                      .end = options.end_step,
+                                                      .parts = options.shards,
+                                                      .workers = options.workers,
+                                                      .prefetch = options.prefetch}) {}
 
 StepBatch Loader::next() {
   const std::int64_t step = fetch_.position();

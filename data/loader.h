@@ -33,7 +33,7 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Error kUsage if the shards do not fit the sampler's global batch.
-  Loader(DatasetPtr dataset, const StepSampler& sampler, const LoaderOptions& options);
+  Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options);
 
   bool has_next() const { return fetch_.has_next(); }
 

@@ -13,16 +13,22 @@ std::vector<std::int64_t> auto_buckets(std::int64_t max_length) {
   return out;
 }
 
-std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum) {
+void check_padding(const Padding& padding) {
   LS_USER_CHECK(padding.multiple_of >= 1, "pad_to_multiple_of must be at least 1, not {}",
                 padding.multiple_of);
+  if (padding.mode != PaddingMode::kBucket) return;
+  LS_USER_CHECK(!padding.buckets.empty() && padding.buckets.front() >= 1 &&
+                    std::ranges::is_sorted(padding.buckets),
+                "padding: bucket needs a list of positive buckets in ascending order");
+}
+
+std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum) {
+  check_padding(padding);
   std::int64_t length = 0;
   switch (padding.mode) {
     case PaddingMode::kMax: length = maximum; break;
     case PaddingMode::kLongest: length = longest; break;
     case PaddingMode::kBucket: {
-      LS_USER_CHECK(!padding.buckets.empty() && std::ranges::is_sorted(padding.buckets),
-                    "padding: bucket needs a list of buckets in ascending order");
       const auto bucket = std::ranges::lower_bound(padding.buckets, longest);
       if (bucket == padding.buckets.end()) {
         raise(ErrorKind::kData, "a sample of length {} does not fit the largest bucket, {}",

@@ -29,8 +29,11 @@ struct Padding {
 /// Powers of two from 32, and max_length itself: what `buckets: auto` means.
 std::vector<std::int64_t> auto_buckets(std::int64_t max_length);
 
+/// Error kUsage for settings that cannot work.
+void check_padding(const Padding& padding);
+
 /// The length to pad to, for a batch whose longest sample has `longest` of at most `maximum`
-/// elements. Error kUsage for impossible settings, kData if no bucket is long enough.
+/// elements. Error kUsage as check_padding, kData if no bucket is long enough.
 std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum);
 
 }  // namespace lockstep

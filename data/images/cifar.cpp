@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kPixels = 3 * 32 * 32;
+constexpr std::size_t kPixels = 3072;
 
 void append_file(LabelledImages& images, const std::string& path, std::size_t labels) {
   const std::size_t record = labels + kPixels;

@@ -82,7 +82,7 @@ std::size_t character_offset(std::string_view text, std::size_t count) {
 }
 
 std::string describe_character(char32_t code_point) {
-  const auto number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(code_point));
+  auto number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(code_point));
   const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
   if (control) return number;
   std::string glyph;

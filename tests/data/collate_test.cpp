@@ -81,7 +81,7 @@ TEST(Padding, AutoBucketsArePowersOfTwoUpToTheMaximum) {
 
 TEST(Padding, RefusesImpossibleSettings) {
   EXPECT_EQ(usage_error([] { padded_length({.mode = PaddingMode::kBucket}, 3, 10); }),
-            "padding: bucket needs a list of buckets in ascending order");
+            "padding: bucket needs a list of positive buckets in ascending order");
   EXPECT_EQ(usage_error([] { padded_length({.multiple_of = 0}, 3, 10); }),
             "pad_to_multiple_of must be at least 1, not 0");
   EXPECT_EQ(

@@ -141,11 +141,14 @@ TEST(Loader, AResumeIsASeek) {
   }
 }
 
-TEST(Loader, RefusesShardsThatDoNotFitTheGlobalBatch) {
+TEST(Loader, RefusesImpossibleOptions) {
   const auto dataset = std::make_shared<NumberedDataset>(100);
   const StepSampler sampler(1, 100, 10, true);
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.first_shard = 4, .micro_batch = 3}); }),
             "shards [4, 5) of 3 samples do not fit a global batch of 10");
+  const Padding no_buckets{.mode = PaddingMode::kBucket};
+  EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.padding = no_buckets}); }),
+            "padding: bucket needs a list of positive buckets in ascending order");
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.workers = -1}); }),
             "the number of loader workers must not be negative, but is -1");
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.workers = 1, .prefetch = 0}); }),

@@ -142,7 +142,8 @@ std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* 
 
 Packing pack_intervals(const std::vector<Lifetime>& blocks) {
   Packing by_time = pack_by_time(blocks);
-  if (by_time.bytes == peak_live_bytes(blocks)) return by_time;
+  const std::int64_t bound = peak_live_bytes(blocks);
+  if (by_time.bytes <= bound + bound / 64) return by_time;  // the other order is quadratic
   Packing by_size = pack_by_size(blocks);
   return by_size.bytes < by_time.bytes ? by_size : by_time;
 }

@@ -25,7 +25,7 @@ inline constexpr std::int64_t kArenaAlignment = 64;
 std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* when = nullptr);
 
 /// The better of two packings: best fit in order of time, like an allocator at run time; and, if
-/// that is above the lower bound, best fit in order of size, largest first. Deterministic.
+/// that is noticeably above the lower bound, best fit in order of size, largest first.
 Packing pack_intervals(const std::vector<Lifetime>& blocks);
 
 }  // namespace lockstep

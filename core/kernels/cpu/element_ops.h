@@ -1,0 +1,292 @@
+// What each elementwise op does to one element, for every type it accepts. Always inlined, see
+// vector_math.h.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "core/kernels/cpu/storage.h"
+#include "core/kernels/cpu/vector_math.h"
+
+namespace lockstep::element {
+
+template <class V>
+inline constexpr bool kIsFloating = std::is_floating_point_v<V>;
+
+/// Integer arithmetic wraps: it is done unsigned (and in at least 32 bits, where promotion would
+/// make it signed).
+template <class V>
+using Unsigned = std::conditional_t<(sizeof(V) < 4), std::uint32_t, std::make_unsigned_t<V>>;
+
+struct Negate {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    if constexpr (kIsFloating<V>) {
+      return -x;
+    } else {
+      return static_cast<V>(Unsigned<V>{0} - static_cast<Unsigned<V>>(x));
+    }
+  }
+};
+struct Abs {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    if constexpr (kIsFloating<V>) {
+      return std::abs(x);
+    } else {
+      return x < 0 ? Negate::apply(x) : x;
+    }
+  }
+};
+struct Sign {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return x > V{0} ? V{1} : x < V{0} ? static_cast<V>(-1) : x;
+  }
+};
+struct IsFinite {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V x) {
+    return std::abs(x) < std::numeric_limits<V>::infinity() ? 1 : 0;
+  }
+};
+struct BitNot {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return static_cast<V>(~x);
+  }
+};
+struct LogicalNot {
+  [[gnu::always_inline]] static std::uint8_t apply(std::uint8_t x) {
+    return static_cast<std::uint8_t>(x ^ 1U);
+  }
+};
+
+// f32 has its own vectorizable functions; f64 is for oracles and takes libm's.
+struct Exp {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::exp(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::exp(x); }
+};
+struct Log {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::log(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::log(x); }
+};
+struct Tanh {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::tanh(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::tanh(x); }
+};
+struct Erf {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::erf(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::erf(x); }
+};
+struct Sin {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::sin(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::sin(x); }
+};
+struct Cos {
+  [[gnu::always_inline]] static float apply(float x) { return vector_math::cos(x); }
+  [[gnu::always_inline]] static double apply(double x) { return std::cos(x); }
+};
+struct Sqrt {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return std::sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return V{1} / std::sqrt(x);
+  }
+};
+struct Floor {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return std::floor(x);
+  }
+};
+struct Ceil {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x) {
+    return std::ceil(x);
+  }
+};
+struct RoundEven {
+  [[gnu::always_inline]] static float apply(float x) { return __builtin_roundevenf(x); }
+  [[gnu::always_inline]] static double apply(double x) { return __builtin_roundeven(x); }
+};
+
+struct Add {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    if constexpr (kIsFloating<V>) {
+      return a + b;
+    } else {
+      return static_cast<V>(static_cast<Unsigned<V>>(a) + static_cast<Unsigned<V>>(b));
+    }
+  }
+};
+struct Subtract {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    if constexpr (kIsFloating<V>) {
+      return a - b;
+    } else {
+      return static_cast<V>(static_cast<Unsigned<V>>(a) - static_cast<Unsigned<V>>(b));
+    }
+  }
+};
+struct Multiply {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    if constexpr (kIsFloating<V>) {
+      return a * b;
+    } else {
+      return static_cast<V>(static_cast<Unsigned<V>>(a) * static_cast<Unsigned<V>>(b));
+    }
+  }
+};
+struct Divide {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    if constexpr (kIsFloating<V>) {
+      return a / b;
+    } else {
+      if (b == 0) return static_cast<V>(-1);
+      if (std::is_signed_v<V> && b == static_cast<V>(-1)) return Negate::apply(a);
+      return static_cast<V>(a / b);
+    }
+  }
+};
+struct Remainder {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    if constexpr (kIsFloating<V>) {
+      return std::fmod(a, b);
+    } else {
+      if (b == 0) return a;
+      if (std::is_signed_v<V> && b == static_cast<V>(-1)) return V{0};
+      return static_cast<V>(a % b);
+    }
+  }
+};
+struct Power {
+  [[gnu::always_inline]] static float apply(float a, float b) { return vector_math::power(a, b); }
+  [[gnu::always_inline]] static double apply(double a, double b) { return std::pow(a, b); }
+};
+struct Maximum {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    return a > b || a != a ? a : b;
+  }
+};
+struct Minimum {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    return a < b || a != a ? a : b;
+  }
+};
+struct And {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    return static_cast<V>(a & b);
+  }
+};
+struct Or {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    return static_cast<V>(a | b);
+  }
+};
+struct Xor {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V a, V b) {
+    return static_cast<V>(a ^ b);
+  }
+};
+
+/// x shifted by `by` if 0 <= by < width, else 0.
+template <class V, bool kLeft>
+[[gnu::always_inline]] inline V shift(V x, V by) {
+  using U = std::make_unsigned_t<V>;
+  constexpr U kWidth = sizeof(V) * 8;
+  const U distance = static_cast<U>(by);  // negative distances become large
+  const U safe = static_cast<U>(distance & (kWidth - 1U));
+  const U shifted =
+      kLeft ? static_cast<U>(static_cast<U>(x) << safe) : static_cast<U>(static_cast<U>(x) >> safe);
+  return static_cast<V>(distance < kWidth ? shifted : U{0});
+}
+struct ShiftLeft {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x, V by) {
+    return shift<V, true>(x, by);
+  }
+};
+struct ShiftRightLogical {
+  template <class V>
+  [[gnu::always_inline]] static V apply(V x, V by) {
+    return shift<V, false>(x, by);
+  }
+};
+
+struct Equal {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a == b ? 1 : 0;
+  }
+};
+struct NotEqual {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a != b ? 1 : 0;
+  }
+};
+struct Less {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a < b ? 1 : 0;
+  }
+};
+struct LessEqual {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a <= b ? 1 : 0;
+  }
+};
+struct Greater {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a > b ? 1 : 0;
+  }
+};
+struct GreaterEqual {
+  template <class V>
+  [[gnu::always_inline]] static std::uint8_t apply(V a, V b) {
+    return a >= b ? 1 : 0;
+  }
+};
+
+/// The value of a visit_dtype type To nearest to x: floats to integers truncate and saturate, NaN
+/// becomes 0; to bool is x != 0; wider integers to narrower ones wrap.
+template <class To, class V>
+[[gnu::always_inline]] inline Computed<To> convert(V x) {
+  using R = Computed<To>;
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != V{0} ? 1 : 0;
+  } else if constexpr (kIsFloating<V> && !kIsFloating<R>) {
+    // Powers of two are exact in V; the largest value below 2^digits is what can be cast.
+    constexpr V kLow = static_cast<V>(std::numeric_limits<R>::min());
+    constexpr V kHigh =
+        static_cast<V>(std::uint64_t{1} << (std::numeric_limits<R>::digits - 1)) * V{2};
+    const bool above = x >= kHigh;
+    const V castable = x > kLow && !above ? x : kLow;  // NaN too, replaced below
+    const R cast = static_cast<R>(castable);
+    const R saturated = above ? std::numeric_limits<R>::max() : cast;
+    return x != x ? R{0} : saturated;
+  } else {
+    return static_cast<R>(x);
+  }
+}
+
+}  // namespace lockstep::element

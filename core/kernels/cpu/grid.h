@@ -1,0 +1,37 @@
+// How work is divided into tasks: by the shape alone, so that the number of threads can never show
+// in a result.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace lockstep {
+
+/// Kernels that need working memory for every task divide into at most this many, so that scratch
+/// is bounded and known before the pool is.
+inline constexpr std::int64_t kMaxScratchTasks = 16;
+
+/// [0, size) in runs of `step` (the last may be shorter).
+struct Grid {
+  std::int64_t size;
+  std::int64_t step;
+
+  std::int64_t tasks() const { return (size + step - 1) / step; }
+  std::int64_t begin(std::int64_t task) const { return task * step; }
+  std::int64_t end(std::int64_t task) const { return std::min(size, (task + 1) * step); }
+};
+
+/// Runs of about `wanted` units, rounded up to a multiple of `multiple`, at most `max_tasks` of
+/// them.
+inline Grid make_grid(std::int64_t size, std::int64_t wanted, std::int64_t multiple = 1,
+                      std::int64_t max_tasks = INT64_MAX) {
+  const std::int64_t least = max_tasks == INT64_MAX ? 1 : (size + max_tasks - 1) / max_tasks;
+  const std::int64_t step = std::max<std::int64_t>({wanted, least, 1});
+  return {size, (step + multiple - 1) / multiple * multiple};
+}
+
+/// What a task should be worth, in elements moved or computed: large against the cost of handing
+/// it to a thread (about 1 us), small against a kernel worth dividing.
+inline constexpr std::int64_t kTaskElements = 32768;
+
+}  // namespace lockstep

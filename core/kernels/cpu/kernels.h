@@ -1,0 +1,29 @@
+// The kernel classes behind make_kernel, one maker per idea. Each takes a node whose op it is for
+// and the types of its operands.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/ir/target.h"
+#include "core/kernels/kernel.h"
+
+namespace lockstep {
+
+using KernelPtr = std::shared_ptr<const Kernel>;
+using Types = std::span<const Type>;
+
+/// kFusion, and any elementwise op, broadcast, iota or random_bits as a group of its own.
+KernelPtr make_fused(const Node& node, Types operands, const Target& target);
+/// Reductions and arg reductions.
+KernelPtr make_reduce(const Node& node, Types operands, const Target& target);
+/// Data movement but for broadcast, reshape, gather and scatter_add.
+KernelPtr make_movement(const Node& node, Types operands);
+KernelPtr make_gather(const Node& node, Types operands);
+KernelPtr make_scatter_add(const Node& node, Types operands, const Target& target);
+KernelPtr make_dot(const Node& node, Types operands, const Target& target);
+KernelPtr make_convolution(const Node& node, Types operands, const Target& target);
+KernelPtr make_pool(const Node& node, Types operands);
+KernelPtr make_attention(const Node& node, Types operands, const Target& target);
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+#include "core/kernels/cpu/reference_kernel.h"
+
+#include <cstring>
+#include <vector>
+
+#include "core/kernels/reference.h"
+
+namespace lockstep {
+namespace {
+
+class ReferenceKernel final : public Kernel {
+ public:
+  ReferenceKernel(const Node& node, Types operands, std::string name)
+      : node_(node), operands_(operands.begin(), operands.end()), name_(std::move(name)) {}
+
+  std::string name() const override { return name_; }
+
+  void run(const KernelCall& call) const override {
+    std::vector<HostTensor> values;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      HostTensor value(operands_[i].dtype, operands_[i].shape);
+      std::memcpy(value.bytes().data(), call.operands[i], value.bytes().size());
+      values.push_back(std::move(value));
+    }
+    const HostTensor result = evaluate_reference_node(node_, values);
+    std::memcpy(call.results[0], result.bytes().data(), result.bytes().size());
+  }
+
+ private:
+  Node node_;
+  std::vector<Type> operands_;
+  std::string name_;
+};
+
+}  // namespace
+
+KernelPtr make_reference_kernel(const Node& node, Types operands, std::string name) {
+  return std::make_shared<ReferenceKernel>(node, operands, std::move(name));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// Dense arrays seen through strides: a view gives every dimension a stride in the array, zero where
+// the array repeats. Broadcasts, slices and transposes read through views, pads and concatenations
+// write through them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/dtype.h"
+
+namespace lockstep {
+
+/// Dimensions, outermost first, merged where the strides allow it and without those of size 1.
+struct StridedView {
+  struct Dim {
+    std::int64_t size;
+    std::int64_t stride;  ///< in elements of the operand
+  };
+  std::vector<Dim> dims;
+
+  StridedView() = default;
+  StridedView(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides);
+
+  bool is_single() const;      ///< one operand element for all of the result
+  bool is_contiguous() const;  ///< element i of the result is element i of the operand
+};
+
+/// out[i] = element start + i of the view of `base`, for elements of `bytes` bytes.
+void load_view(const StridedView& view, const std::byte* base, std::size_t bytes,
+               std::int64_t start, std::int64_t count, std::byte* out);
+
+/// The inverse: element start + i of the view of `base` = in[i]; no stride is zero.
+void store_view(const StridedView& view, const std::byte* in, std::size_t bytes, std::int64_t start,
+                std::int64_t count, std::byte* base);
+
+/// out[i] = index of result element start + i along a dimension of `size` with `inner` elements
+/// per step, as `dtype`.
+void fill_iota(DType dtype, std::int64_t size, std::int64_t inner, std::int64_t start,
+               std::int64_t count, std::byte* out);
+
+/// out[i] = the element of `bytes` bytes at `value`.
+void fill_value(const std::byte* value, std::size_t bytes, std::int64_t count, std::byte* out);
+
+}  // namespace lockstep

@@ -1,0 +1,4 @@
+// Compiled for AVX2 and FMA, see CMakeLists.txt.
+#include "core/kernels/cpu/tile_ops_loops.h"
+
+template struct lockstep::TileOps<lockstep::Isa::kAvx2>;

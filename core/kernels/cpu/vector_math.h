@@ -1,0 +1,217 @@
+// Elementary functions as branch-free polynomials, written so that a loop over them vectorizes, and
+// every multiply-add that is fused says so: an element's bits do not depend on the vector width, on
+// its position or on the instruction set.
+//
+// Largest errors in units in the last place of f32, as tests/core/kernels/cpu_vector_math_test.cpp
+// checks them against f64 (results below the smallest normal number flush to zero where the
+// thread flushes denormals):
+//   exp 1, log 1, tanh 2, erf 1, rsqrt 1, sin 1, cos 1 (up to |x| = 2^40), power 1.
+//
+// Coefficients: own minimax fits, by the Remez exchange in 60-digit arithmetic (mpmath) with
+// weights that make the error relative to the function; each comment gives the fitted quantity, its
+// interval and the error left before rounding. Argument reductions follow W. J. Cody and W. Waite,
+// "Software Manual for the Elementary Functions" (1980); the split of erf follows N. Juffa's erff.
+//
+// All functions are always inlined: sources of several instruction sets include this file, and an
+// out-of-line copy of one could be linked into another.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace lockstep::vector_math {
+
+[[gnu::always_inline]] inline float fma(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+[[gnu::always_inline]] inline double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+/// c[0] + x c[1] + ... + x^(N-1) c[N-1] by Horner's rule.
+template <class T, int N>
+[[gnu::always_inline]] inline T polynomial(T x, const T (&c)[N]) {
+  T sum = c[N - 1];
+  for (int i = N - 2; i >= 0; --i) sum = fma(sum, x, c[i]);
+  return sum;
+}
+
+/// 2^n for -126 <= n <= 127.
+[[gnu::always_inline]] inline float power_of_two(std::int32_t n) {
+  return std::bit_cast<float>((static_cast<std::uint32_t>(n) + 127U) << 23);
+}
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 q(r).
+struct ExpParts {
+  std::int32_t n;
+  float tail;  ///< e^r - 1
+};
+[[gnu::always_inline]] inline ExpParts split_exp(float x) {
+  constexpr float kMagic = 0x1.8p23F;  // adding it rounds to an integer in the low mantissa bits
+  const float shifted = fma(x, 0x1.715476p0F, kMagic);
+  const float n = shifted - kMagic;
+  float r = fma(n, -0x1.62e400p-1F, x);
+  r = fma(n, -0x1.7f7d1cp-20F, r);
+  // (e^r - 1 - r) / r^2 on [-0.347, 0.347], error of e^r 2^-28.3.
+  constexpr float kQ[] = {0x1.fffffcp-2F, 0x1.555490p-3F, 0x1.5558f8p-5F, 0x1.123b02p-7F,
+                          0x1.6a2258p-10F};
+  const float tail = fma(r * r, polynomial(r, kQ), r);
+  return {static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -
+                                    std::bit_cast<std::uint32_t>(kMagic)),
+          tail};
+}
+
+[[gnu::always_inline]] inline float exp(float x) {
+  const float low = x < -104.0F ? -104.0F : x;  // NaN passes both
+  const float clamped = low > 89.0F ? 89.0F : low;
+  const ExpParts parts = split_exp(clamped);
+  // 2^n in two factors: n reaches 128 and, for results that are denormal, -150.
+  const std::int32_t half = parts.n >> 1;
+  return (1.0F + parts.tail) * power_of_two(half) * power_of_two(parts.n - half);
+}
+
+[[gnu::always_inline]] inline float log(float x) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr std::int32_t kRootHalf = 0x3f3504f3;  // bits of sqrt(1/2)
+  const bool tiny = x < 0x1p-126F;
+  const float scaled = tiny ? x * 0x1p23F : x;
+  const std::int32_t offset = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(scaled) -
+                                                        static_cast<std::uint32_t>(kRootHalf));
+  const float m = std::bit_cast<float>((offset & 0x7fffff) + kRootHalf);  // [sqrt 1/2, sqrt 2)
+  const auto e = static_cast<float>((offset >> 23) - (tiny ? 23 : 0));
+  const float f = m - 1.0F;
+  // (log(1 + f) - f + f^2 / 2) / f^3 on [-0.293, 0.415], error of the logarithm 2^-30.3.
+  constexpr float kQ[] = {0x1.555548p-2F,  -0x1.000006p-2F, 0x1.99a4b6p-3F,
+                          -0x1.555c4ep-3F, 0x1.233768p-3F,  -0x1.fc2208p-4F,
+                          0x1.e6f068p-4F,  -0x1.de3c10p-4F, 0x1.1457a6p-4F};
+  const float f2 = f * f;
+  float low = fma(f2 * f, polynomial(f, kQ), e * 0x1.7f7d1cp-20F);
+  low = fma(f2, -0.5F, low);
+  const float normal = fma(e, 0x1.62e400p-1F, f + low);
+  const float positive = x == kInf ? kInf : normal;
+  const float with_zero = x == 0.0F ? -kInf : positive;
+  return x >= 0.0F ? with_zero : std::numeric_limits<float>::quiet_NaN();
+}
+
+/// An odd polynomial near 0, else (e^2|x| - 1) / (e^2|x| + 1) with e^2|x| - 1 free of cancellation.
+[[gnu::always_inline]] inline float tanh(float x) {
+  const float a = __builtin_fabsf(x);
+  const float clamped = a > 9.125F ? 9.125F : a;  // from here on 1 in f32
+  const ExpParts parts = split_exp(2.0F * clamped);
+  const float scale = power_of_two(parts.n);
+  const float expm1 = fma(scale, parts.tail, scale - 1.0F);
+  const float large = expm1 / (expm1 + 2.0F);
+  // (tanh(x) / x - 1) / x^2 over x^2 on [0, 0.56], error of tanh 2^-29.5.
+  constexpr float kSmall[] = {-0x1.555548p-2F, 0x1.110c72p-3F, -0x1.b90904p-5F, 0x1.582d7cp-6F,
+                              -0x1.94f36ap-8F};
+  const float square = a * a;
+  const float small = fma(a * square, polynomial(square, kSmall), a);
+  return __builtin_copysignf(a < 0.5625F ? small : large, x);
+}
+
+[[gnu::always_inline]] inline float erf(float x) {
+  const float t = __builtin_fabsf(x);
+  // erf(x) / x - 1 over x^2 on [0, 0.93], error of erf 2^-31.
+  constexpr float kSmall[] = {0x1.06eba8p-3F, -0x1.812742p-2F,  0x1.ce2e0ap-4F, -0x1.b80e90p-6F,
+                              0x1.54c7f6p-8F, -0x1.aa3f2ep-11F, 0x1.5cd4b0p-14F};
+  // log(erfc(t)) on [0.92, 3.95], error of erf 2^-34.3; beyond, erf is 1 in f32.
+  constexpr float kLarge[] = {0x1.6e564ep-13F, -0x1.2127e4p+0F, -0x1.44460cp-1F, -0x1.bb83e2p-4F,
+                              0x1.9b8e78p-6F,  -0x1.115ac0p-8F, 0x1.c790e8p-12F, -0x1.61ea2ap-16F};
+  const float small = fma(t, polynomial(t * t, kSmall), t);
+  const float clamped = t > 3.9375F ? 3.9375F : t;
+  const float large = 1.0F - exp(polynomial(clamped, kLarge));
+  return __builtin_copysignf(t < 0.921875F ? small : large, x);
+}
+
+[[gnu::always_inline]] inline float rsqrt(float x) {
+  return 1.0F / __builtin_sqrtf(x);
+}
+
+/// sin(x + quarter * pi/2), reduced and evaluated in f64. The reduction is exact enough up to
+/// |x| = kLargestAngle; callers redo larger arguments with libm.
+inline constexpr float kLargestAngle = 0x1p40F;
+[[gnu::always_inline]] inline float sine(float x, std::int64_t quarter) {
+  constexpr double kMagic = 0x1.8p52;
+  const double wide = x;
+  const double shifted = fma(wide, 0x1.45f306dc9c883p-1, kMagic);
+  const double n = shifted - kMagic;
+  double r = fma(n, -0x1.921fb54442d18p0, wide);
+  r = fma(n, -0x1.1a62633145c07p-54, r);
+  const std::uint64_t turn =
+      std::bit_cast<std::uint64_t>(shifted) + static_cast<std::uint64_t>(quarter);
+  const double u = r * r;
+  // (sin(r)/r - 1) / r^2 and (cos(r) - 1 + r^2/2) / r^4 over r^2 on |r| <= pi/4; errors 2^-37,
+  // 2^-43.
+  constexpr double kSin[] = {-0x1.5555554cb90ffp-3, 0x1.11110895ab24fp-7, -0x1.a00f9d23cb177p-13,
+                             0x1.6cd838dfca97ap-19};
+  constexpr double kCos[] = {0x1.5555554f4dac8p-5, -0x1.6c16b8982352dp-10, 0x1.a0111fb693c1ep-16,
+                             -0x1.242abe642ece7p-22};
+  const double s = fma(r * u, polynomial(u, kSin), r);
+  const double c = fma(u * u, polynomial(u, kCos), fma(u, -0.5, 1.0));
+  const double value = (turn & 1U) != 0 ? c : s;
+  return static_cast<float>((turn & 2U) != 0 ? -value : value);
+}
+[[gnu::always_inline]] inline float sin(float x) {
+  return x == 0.0F ? x : sine(x, 0);
+}
+[[gnu::always_inline]] inline float cos(float x) {
+  return sine(x, 1);
+}
+
+/// log2(x) in f64 for positive normal or infinite x.
+[[gnu::always_inline]] inline double log2_wide(double x) {
+  constexpr std::int64_t kRootHalf = 0x3fe6a09e667f3bcd;
+  const auto offset = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(x) -
+                                                static_cast<std::uint64_t>(kRootHalf));
+  const double m = std::bit_cast<double>((offset & 0xfffffffffffff) + kRootHalf);
+  // The exponent as a double without a 64-bit conversion, which AVX2 lacks.
+  const double e = std::bit_cast<double>(static_cast<std::uint64_t>((offset >> 52) + 2048) |
+                                         0x4330000000000000U) -
+                   (0x1p52 + 2048.0);
+  const double s = (m - 1.0) / (m + 1.0);
+  // log2((1 + s) / (1 - s)) / s over s^2 on |s| <= 0.1717, error 2^-52.
+  constexpr double kL[] = {0x1.71547652b82ffp+1, 0x1.ec709dc39c98bp-1, 0x1.2776c516b346fp-1,
+                           0x1.a617566a60332p-2, 0x1.484fafc054e7dp-2, 0x1.0bb74581f3bc0p-2,
+                           0x1.f19063523ecf5p-3};
+  return fma(s, polynomial(s * s, kL), e);
+}
+
+/// 2^x in f64, clamped to what f32 can hold.
+[[gnu::always_inline]] inline double exp2_wide(double x) {
+  const double low = x < -200.0 ? -200.0 : x;
+  const double clamped = low > 200.0 ? 200.0 : low;
+  constexpr double kMagic = 0x1.8p52;
+  const double shifted = clamped + kMagic;
+  const double r = clamped - (shifted - kMagic);
+  // 2^r on |r| <= 1/2, error 2^-40.
+  constexpr double kE[] = {0x1.ffffffffff79fp-1,  0x1.62e42fef8609ep-1,  0x1.ebfbdff932083p-3,
+                           0x1.c6b08dd48bcf5p-5,  0x1.3b2ab5c4cadbap-7,  0x1.5d8748132d001p-10,
+                           0x1.430accfc22ebbp-13, 0x1.00daeb4d953bcp-16, 0x1.61afb44b66084p-20};
+  const double scale = std::bit_cast<double>(
+      (std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(kMagic) + 1023U) << 52);
+  return polynomial(r, kE) * scale;
+}
+
+/// x^y as std::pow: 1 for y = 0 or x = 1, NaN for negative x and y no integer.
+[[gnu::always_inline]] inline float power(float x, float y) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float a = __builtin_fabsf(x);
+  const float b = __builtin_fabsf(y);
+  constexpr double kWideInf = std::numeric_limits<double>::infinity();
+  const double wide_log = a == 0.0F ? -kWideInf : a == kInf ? kWideInf : log2_wide(a);
+  // y = +-inf with |x| = 1 would be 0 * inf.
+  const double exponent = wide_log == 0.0 ? 0.0 : static_cast<double>(y) * wide_log;
+  const float magnitude = static_cast<float>(exp2_wide(exponent));
+  const bool y_integer = __builtin_floorf(b) == b;  // infinity counts, as even
+  const float halved = b * 0.5F;
+  const bool y_odd = y_integer && b < 0x1p24F && __builtin_floorf(halved) != halved;
+  const bool x_negative = (std::bit_cast<std::uint32_t>(x) >> 31) != 0;
+  const float is_signed = x_negative && y_odd ? -magnitude : magnitude;
+  const bool undefined = x < 0.0F && a != kInf && !y_integer;
+  const float defined = undefined ? std::numeric_limits<float>::quiet_NaN() : is_signed;
+  const float with_nan = x != x || y != y ? x + y : defined;
+  return y == 0.0F || x == 1.0F ? 1.0F : with_nan;
+}
+
+}  // namespace lockstep::vector_math

@@ -213,6 +213,11 @@ std::vector<ConfigKey> data_keys() {
        .range = above(0),
        .doc = "Divides pixels after normalize_mean was subtracted.",
        .when = &kIdx},
+  };
+}
+
+std::vector<ConfigKey> loader_keys() {
+  return {
       {.path = "data.shuffle",
        .member = bind<&C::data, &DataConfig::shuffle>(),
        .doc = "Visit the training samples in a new random order each epoch."},
@@ -469,8 +474,8 @@ std::vector<ConfigKey> machine_and_output_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> out;
-  for (auto part : {run_and_model_keys, data_keys, training_keys, evaluation_and_checkpoint_keys,
-                    machine_and_output_keys}) {
+  for (auto part : {run_and_model_keys, data_keys, loader_keys, training_keys,
+                    evaluation_and_checkpoint_keys, machine_and_output_keys}) {
     const std::vector<ConfigKey> keys = part();
     out.insert(out.end(), keys.begin(), keys.end());
   }

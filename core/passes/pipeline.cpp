@@ -1,0 +1,91 @@
+#include "core/passes/pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/suggest.h"
+#include "core/ir/structure.h"
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+#include "core/passes/canonicalize.h"
+#include "core/passes/cse.h"
+#include "core/passes/dce.h"
+#include "core/passes/fold.h"
+#include "core/passes/fuse.h"
+#include "core/passes/schedule.h"
+#include "core/passes/simplify.h"
+
+namespace lockstep {
+namespace {
+
+/// A pass that has nothing to tell.
+template <Graph (*kPass)(Graph, const Target&)>
+Graph silent(Graph graph, const Target& target, Log&) {
+  return kPass(std::move(graph), target);
+}
+
+constexpr std::array<Pass, 7> kPipeline = {{
+    {"canonicalize", silent<canonicalize>},
+    {"fold", silent<fold>},
+    {"simplify", silent<simplify>},
+    {"cse", silent<cse>},
+    {"dce", silent<dce>},
+    {"fuse", fuse},
+    {"schedule", silent<schedule>},
+}};
+
+void check_names(const std::vector<std::string>& disabled) {
+  std::array<std::string_view, kPipeline.size()> names;
+  std::transform(kPipeline.begin(), kPipeline.end(), names.begin(),
+                 [](const Pass& pass) { return pass.name; });
+  for (const std::string& name : disabled)
+    LS_USER_CHECK(std::find(names.begin(), names.end(), name) != names.end(), "unknown pass '{}'{}",
+                  name, did_you_mean(nearest_word(name, names)));
+}
+
+PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, const Clock& clock,
+                    Log& log) {
+  constexpr int kTimeLevel = 2;
+  constexpr int kDumpLevel = 5;
+  PassReport report;
+  report.name = pass.name;
+  const Hash128 before = structural_hash(graph);
+  const std::int64_t begin = clock.now_ns();
+  graph = pass.run(std::move(graph), target, log);
+  report.ns = clock.now_ns() - begin;
+  report.changed = structural_hash(graph) != before;
+  report.nodes = graph.size();
+  log.debug(kTimeLevel, "pass {}: {:.3f} ms, {} nodes{}", report.name,
+            static_cast<double>(report.ns) / 1e6, report.nodes,
+            report.changed ? "" : " (unchanged)");
+  if (report.changed && log.debug_level() >= kDumpLevel)
+    log.debug(kDumpLevel, "after {}:\n{}", report.name, print(graph));
+  return report;
+}
+
+}  // namespace
+
+std::span<const Pass> pipeline() {
+  return kPipeline;
+}
+
+Graph run_pipeline(Graph graph, const Target& target, const PassOptions& options, Log& log,
+                   std::vector<PassReport>* reports) {
+  check_names(options.disabled);
+  const SteadyClock machine;
+  const Clock& clock = options.clock != nullptr ? *options.clock : machine;
+  if (options.verify) verify(graph, "tracing");
+  const auto& disabled = options.disabled;
+  for (const Pass& pass : kPipeline) {
+    if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
+    const PassReport report = run_pass(pass, graph, target, clock, log);
+    if (reports != nullptr) reports->push_back(report);
+    if (options.verify) verify(graph, pass.name);
+  }
+  return graph;
+}
+
+}  // namespace lockstep

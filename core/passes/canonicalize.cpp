@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr ValueId kMaxNodes = 1 << 22;
+constexpr ValueId kMaxNodes = 1 << 18;
 
 /// Appends a call's body to `out`; returns its result. Depth is that of the user's nested calls.
 ValueId inline_body(Graph& out, const Graph& body, const std::vector<ValueId>& operands) {

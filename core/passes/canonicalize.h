@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Error kUsage if inlining makes more than 2^22 nodes.
+/// Error kUsage if inlining makes more than 2^18 nodes.
 Graph canonicalize(Graph graph, const Target& target);
 
 }  // namespace lockstep

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// A reshape and an optimization_barrier are views of their operand; so is a slice whose elements
-/// lie together, unless it is an output (copying it is then its kernel's work).
+/// A reshape is a view of its operand; so is a slice whose elements lie together, starting at a
+/// multiple of 64 bytes into the owner.
 struct Storage {
   explicit Storage(const Graph& graph);
 

@@ -29,6 +29,9 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
 endfunction()
 
+# Further compiler flags of test sources only; presets with sanitizers save a third of their build by it.
+set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
+
 # All that `ctest -L unit` runs; what scripts/test.sh builds with sanitizers.
 add_custom_target(unit_tests)
 
@@ -46,6 +49,7 @@ function(lockstep_test name)
   endforeach()
   target_link_libraries(test_${name} PRIVATE ${ARG_FOREIGN} rapidcheck GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(test_${name} PRIVATE ${LOCKSTEP_TEST_FLAGS})
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
   add_dependencies(unit_tests test_${name})

@@ -119,9 +119,6 @@ heading "sample"
 "$lockstep" generate "runs/$run" --prompt="$(first_word)"
 more=$(($(last_step) + 50))
 heading "resuming up to step $more"
-for i in "${!overrides[@]}"; do
-  if [[ ${overrides[i]} == training.max_steps=* ]]; then unset "overrides[$i]"; fi
-done
 train "training.max_steps=$more" --resume
 heading "done"
 cat <<TEXT

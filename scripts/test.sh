@@ -31,7 +31,7 @@ suite() {
   heading "build $preset"
   if scripts/build.sh "$preset" "$target"; then
     heading "tests in $preset"
-    ctest --preset "$preset" --output-junit "$result" "$@" </dev/null || true
+    ctest --preset "$preset" --parallel "$(nproc)" --output-junit "$result" "$@" </dev/null || true
   fi
 }
 

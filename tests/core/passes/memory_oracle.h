@@ -1,4 +1,4 @@
-// An executable proof of a memory plan: runs it on memory whose every word knows which element of
+// An executable proof of a memory plan: runs it on memory whose every byte knows which byte of
 // which value it holds.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace lockstep::testing {
 
-/// For graphs of 4-byte elements. Throws std::logic_error if a command finds anything but its
+/// Throws std::logic_error if a command finds anything but its
 /// operands, writes where it may not, or if an output ends as anything but its value.
 class MemoryOracle {
  public:
@@ -32,11 +32,10 @@ class MemoryOracle {
   }
 
  private:
-  static constexpr std::int64_t kWord = 4;
-  struct Word {
+  struct Byte {
     ValueId value = kNoValue;
-    std::int64_t element = 0;
-    bool operator==(const Word&) const = default;
+    std::int64_t number = 0;
+    bool operator==(const Byte&) const = default;
   };
   using Area = std::pair<SlotKind, std::int32_t>;
 
@@ -77,19 +76,22 @@ class MemoryOracle {
     return out;
   }
   /// Views hold elements of the value that they look at.
-  Word meaning(ValueId id, std::int64_t element) const {
+  Byte meaning(ValueId id, std::int64_t number) const {
     for (; plan_.is_view[at(id)]; id = graph_[id].operands[0])
-      if (graph_[id].op == Op::kSlice) element = sliced(graph_[id], element);
-    return {id, element};
+      if (graph_[id].op == Op::kSlice) {
+        const auto size = static_cast<std::int64_t>(size_of(graph_[id].type.dtype));
+        number = sliced(graph_[id], number / size) * size + number % size;
+      }
+    return {id, number};
   }
 
   void write(ValueId value, const Slot& to) {
-    for (std::int64_t i = 0; i < to.bytes / kWord; ++i)
-      memory_[area(to)][to.offset + i * kWord] = meaning(value, i);
+    for (std::int64_t i = 0; i < to.bytes; ++i)
+      memory_[area(to)][to.offset + i] = meaning(value, i);
   }
   void expect(ValueId value, const Slot& from) {
-    for (std::int64_t i = 0; i < from.bytes / kWord; ++i)
-      require(memory_[area(from)][from.offset + i * kWord] == meaning(value, i),
+    for (std::int64_t i = 0; i < from.bytes; ++i)
+      require(memory_[area(from)][from.offset + i] == meaning(value, i),
               "value " + std::to_string(value) + " was overwritten or is not where it should be");
   }
 
@@ -116,15 +118,15 @@ class MemoryOracle {
               "a result lies on an operand that it may not overwrite");
       expect(node.operands[i], operand);
     }
-    for (std::int64_t i = 0; i < scratch.bytes; i += kWord)
-      memory_[area(scratch)][scratch.offset + i] = Word{};
+    for (std::int64_t i = 0; i < scratch.bytes; ++i)
+      memory_[area(scratch)][scratch.offset + i] = Byte{};
     write(id, slot(id));
   }
 
   const Graph& graph_;
   const MemoryPlan& plan_;
   const MemoryQuery& query_;
-  std::map<Area, std::map<std::int64_t, Word>> memory_;
+  std::map<Area, std::map<std::int64_t, Byte>> memory_;
 };
 
 }  // namespace lockstep::testing

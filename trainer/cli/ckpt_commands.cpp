@@ -25,10 +25,8 @@ int prune(const CommandCall& call) {
 Command on_path(std::string name, std::string help, int (*run)(const CommandCall&)) {
   return {.name = "ckpt " + name,
           .positionals = {"PATH"},
-          .rest = "",
           .help = std::move(help),
           .details = "PATH is a run's folder, a folder of checkpoints, or a checkpoint.\n",
-          .options = {},
           .run = run};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,14 @@ struct CommandCall {
 struct Command {
   std::string name;                      ///< "train", "ckpt ls"
   std::vector<std::string> positionals;  ///< that must be given: {"CONFIG"}
-  std::string rest;                      ///< what may follow, any number; empty: nothing
+  std::string rest = "";                 ///< what may follow, as the usage writes it
+  std::size_t max_rest = 0;              ///< how many of `rest` there may be
   std::string help;                      ///< one line, without a period
-  std::string details;                   ///< further lines of `lockstep NAME --help`
-  std::vector<Option> options;
-  int (*run)(const CommandCall& call);  ///< returns the exit code; throws Error
+  std::string details = "";              ///< further lines of `lockstep NAME --help`
+  std::vector<Option> options = {};
+  int (*run)(const CommandCall& call) = nullptr;  ///< returns the exit code; throws Error
+
+  static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
   /// "usage: lockstep train CONFIG [key.path=value ...] [--resume[=PATH]] [--dry-run]"
   std::string usage() const;

@@ -36,8 +36,9 @@ std::string overview(std::span<const Command> commands) {
 }
 
 std::string help_of(const Command& command) {
-  return fmt::format("{}\n\n{}\n{}{}{}", command.usage(), command.help, command.details,
-                     command.details.empty() ? "" : "\n", options_help(command.options));
+  return fmt::format("{}\n\n{}.\n{}{}\n{}", command.usage(), command.help,
+                     command.details.empty() ? "" : "\n", command.details,
+                     options_help(command.options));
 }
 
 /// The commands whose first word is `word`.
@@ -59,7 +60,7 @@ const Command& find_in_group(std::span<const Command* const> group,
                              std::span<const std::string> words) {
   std::vector<std::string_view> names;
   for (const Command* command : group) names.push_back(split_name(*command).second);
-  LS_USER_CHECK(words.size() > 1, "'{}' alone is no command\n{}", words[0], group_usage(group));
+  LS_USER_CHECK(words.size() > 1, "'{}' needs a second word\n{}", words[0], group_usage(group));
   const auto found = std::find(names.begin(), names.end(), words[1]);
   LS_USER_CHECK(found != names.end(), "unknown command '{} {}'{}\n{}", words[0], words[1],
                 did_you_mean(nearest_word(words[1], names)), group_usage(group));
@@ -68,7 +69,7 @@ const Command& find_in_group(std::span<const Command* const> group,
 
 [[noreturn]] void refuse_unknown_command(const std::string& word,
                                          std::span<const Command> commands) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{"--help", "--version"};
   for (const Command& command : commands) names.push_back(split_name(command).first);
   raise(ErrorKind::kUsage, "unknown {} '{}'{}\n{}", word.starts_with("-") ? "option" : "command",
         word, did_you_mean(nearest_word(word, names)), kUsage);
@@ -78,8 +79,9 @@ void check_positionals(const Command& command, const std::vector<std::string>& g
   if (given.size() < command.positionals.size()) {
     raise(ErrorKind::kUsage, "{} is missing", command.positionals[given.size()]);
   }
-  if (command.rest.empty() && given.size() > command.positionals.size()) {
-    raise(ErrorKind::kUsage, "unexpected argument '{}'", given[command.positionals.size()]);
+  const std::size_t required = command.positionals.size();
+  if (given.size() - required > command.max_rest) {
+    raise(ErrorKind::kUsage, "unexpected argument '{}'", given[required + command.max_rest]);
   }
 }
 

@@ -15,5 +15,10 @@ Command eval_command();
 Command generate_command();
 std::vector<Command> config_commands();
 std::vector<Command> ckpt_commands();
+Command ir_run_command();
+Command ir_print_command();
+std::vector<Command> prepare_commands();
+Command doctor_command();
+Command models_command();
 
 }  // namespace lockstep

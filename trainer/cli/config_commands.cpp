@@ -34,24 +34,24 @@ int schema(const CommandCall& call) {
 }  // namespace
 
 std::vector<Command> config_commands() {
-  const std::string rest = "key.path=value";
+  const std::string rest = "[key.path=value ...]";
   return {{.name = "config check",
            .positionals = {"CONFIG"},
            .rest = rest,
+           .max_rest = Command::kAnyNumber,
            .help = "say what is wrong with a config, all at once",
-           .details = "",
            .options = {{"ranks", "N", "ranks that the batch must divide over"}},
            .run = check},
           {.name = "config show",
            .positionals = {"CONFIG"},
            .rest = rest,
+           .max_rest = Command::kAnyNumber,
            .help = "print a config with all defaults filled in",
-           .details = "",
-           .options = {},
            .run = show},
           {.name = "config schema",
            .positionals = {},
-           .rest = "CONFIG",
+           .rest = "[CONFIG]",
+           .max_rest = 1,
            .help = "print all keys with type, default, unit and meaning",
            .details = "A CONFIG, if one is given, is checked first.\n",
            .options = {{"json", "", "as a JSON schema, for editors"}},

@@ -14,10 +14,8 @@ Command eval_command() {
   return {
       .name = "eval",
       .positionals = {"RUN"},
-      .rest = "",
       .help = "print loss and accuracy of a run on its validation data",
       .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
-      .options = {},
       .run = run};
 }
 

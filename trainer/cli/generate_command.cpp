@@ -20,7 +20,6 @@ int run(const CommandCall& call) {
 Command generate_command() {
   return {.name = "generate",
           .positionals = {"RUN"},
-          .rest = "",
           .help = "print a prompt and how a run's model continues it",
           .details =
               "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"

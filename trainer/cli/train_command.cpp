@@ -17,7 +17,8 @@ int run(const CommandCall& call) {
 Command train_command() {
   return {.name = "train",
           .positionals = {"CONFIG"},
-          .rest = "key.path=value",
+          .rest = "[key.path=value ...]",
+          .max_rest = Command::kAnyNumber,
           .help = "train a model; under mpirun, by all ranks together",
           .details =
               "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"

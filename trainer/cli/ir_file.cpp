@@ -1,0 +1,31 @@
+#include "trainer/cli/ir_file.h"
+
+#include "core/base/error.h"
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+#include "data/files/read_text.h"
+
+namespace lockstep {
+namespace {
+
+std::string read(const std::string& path) {
+  try {
+    return read_text(path);
+  } catch (const Error& e) {  // a file of the command line, not of a run's data
+    raise(ErrorKind::kUsage, "{}", e.what());
+  }
+}
+
+}  // namespace
+
+Graph read_ir_file(const std::string& path) {
+  Graph graph = parse(read(path), path);
+  try {
+    verify(graph, "parse");
+  } catch (const Error& e) {  // the file's author broke the rule, not lockstep
+    raise(ErrorKind::kUsage, "{}: {}", path, e.what());
+  }
+  return graph;
+}
+
+}  // namespace lockstep

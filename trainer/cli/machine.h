@@ -1,0 +1,32 @@
+// What the machine offers: the facts that `lockstep doctor` judges.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Bytes that programs can still allocate without swapping (/proc/meminfo, and the limit of this
+/// process's control group if that is lower); 0 if unknown.
+std::uint64_t available_memory();
+
+struct Processor {
+  std::string name;
+  std::vector<std::string> flags;  ///< as /proc/cpuinfo calls them: "avx2", "avx512f", "amx_bf16"
+  bool has(const std::string& flag) const;
+};
+Processor processor();
+
+int online_cores();
+int usable_cores();  ///< those that this process may run on
+
+/// The shared libraries that this process has loaded, as file names with full versions
+/// ("libhdf5_serial.so.103.3.0"), sorted.
+std::vector<std::string> loaded_libraries();
+
+/// Why a file of `bytes` cannot be written in `folder`; empty if it can.
+std::string write_problem(const std::string& folder, std::uint64_t bytes);
+
+}  // namespace lockstep

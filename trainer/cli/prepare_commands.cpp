@@ -1,0 +1,130 @@
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <ostream>
+
+#include "core/base/error.h"
+#include "data/files/read_text.h"
+#include "data/images/idx.h"
+#include "data/tokenizers/bpe_tokenizer.h"
+#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokens/text.h"
+#include "data/tokens/token_shards.h"
+#include "trainer/cli/commands.h"
+#include "trainer/config/config.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
+                            const std::string& text) {
+  const std::string type = arguments.value("tokenizer").value_or("char");
+  const auto vocab = arguments.value("vocab");
+  const auto merges = arguments.value("merges");
+  if (type == "gpt2") {
+    LS_USER_CHECK(vocab && merges, "--tokenizer gpt2 needs --vocab and --merges");
+    return BpeTokenizer::from_files(*vocab, *merges);
+  }
+  LS_USER_CHECK(type == "char", "--tokenizer must be char or gpt2, not '{}'", type);
+  LS_USER_CHECK(!vocab && !merges, "--vocab and --merges are of --tokenizer gpt2");
+  return CharTokenizer::from_text(name, text);
+}
+
+/// Writes DIR/`file` and says so; nothing for an empty text.
+void write_tokens(const CommandCall& call, const fs::path& path, std::string_view text,
+                  const Tokenizer& tokenizer) {
+  if (text.empty()) return;
+  const std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  write_token_shard(path.string(), tokens);
+  call.out << fmt::format("{}: {} tokens of {} bytes of text\n", path.string(), tokens.size(),
+                          text.size());
+}
+
+int prepare_text(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const auto output = arguments.value("output");
+  LS_USER_CHECK(output.has_value(), "--output is missing: the folder to write to");
+  const double val_fraction =
+      arguments.number("val-fraction", "data.val_fraction").value_or(DataConfig{}.val_fraction);
+  std::string name;
+  std::string text;
+  for (const std::string& path : arguments.positionals()) {
+    name += (name.empty() ? "" : ", ") + path;
+    text += read_text(path);
+  }
+  const TokenizerPtr tokenizer = make_tokenizer(arguments, name, text);
+  const TextSplit split = split_text(text, 1.0 - val_fraction);
+
+  const fs::path folder = *output;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  LS_USER_CHECK(!error, "{}: the folder cannot be made: {}", *output, error.message());
+  write_tokens(call, folder / "train.bin", split.train, *tokenizer);
+  write_tokens(call, folder / "val.bin", split.validation, *tokenizer);
+  save_tokenizer(*tokenizer, (folder / "tokenizer.json").string());
+  call.out << fmt::format("{}: {} tokens in the vocabulary\n", (folder / "tokenizer.json").string(),
+                          tokenizer->vocab_size());
+  return 0;
+}
+
+/// Mean and standard deviation of all pixels, scaled to [0, 1].
+std::pair<double, double> pixel_moments(const std::vector<std::uint8_t>& pixels) {
+  std::array<double, 256> histogram{};
+  for (const std::uint8_t pixel : pixels) ++histogram[pixel];
+  const double count = static_cast<double>(pixels.size());
+  double mean = 0;
+  for (std::size_t i = 0; i < histogram.size(); ++i)
+    mean += static_cast<double>(i) / 255.0 * histogram[i] / count;
+  double variance = 0;
+  for (std::size_t i = 0; i < histogram.size(); ++i)
+    variance += std::pow(static_cast<double>(i) / 255.0 - mean, 2) * histogram[i] / count;
+  return {mean, std::sqrt(variance)};
+}
+
+int prepare_idx(const CommandCall& call) {
+  const auto& files = call.arguments.positionals();
+  const LabelledImages images = read_idx(files[0], files[1]);
+  call.out << fmt::format("{}: {} images, channels x height x width {}\n", files[0],
+                          images.labels.size(), images.shape.to_string());
+  std::array<std::int64_t, 256> counts{};
+  for (const std::uint8_t label : images.labels) ++counts[label];
+  call.out << fmt::format("{}: {} labels\n", files[1], images.labels.size());
+  for (std::size_t label = 0; label < counts.size(); ++label)
+    if (counts[label] > 0) call.out << fmt::format("  label {}: {}\n", label, counts[label]);
+  if (!images.pixels.empty()) {
+    const auto [mean, stddev] = pixel_moments(images.pixels);
+    call.out << fmt::format("pixels: data.normalize_mean {:.4f}, data.normalize_std {:.4f}\n", mean,
+                            stddev);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Command> prepare_commands() {
+  return {
+      {.name = "prepare text",
+       .positionals = {"IN"},
+       .rest = "[IN ...]",
+       .max_rest = Command::kAnyNumber,
+       .help = "turn text files into token shards",
+       .details = "Writes DIR/train.bin and DIR/val.bin (llm.c's header and u16 tokens, for\n"
+                  "data.type: tokens), and DIR/tokenizer.json. The texts are joined in the order\n"
+                  "given; the tail of the whole becomes val.bin.\n",
+       .options = {{"output", "DIR", "the folder to write to"},
+                   {"tokenizer", "TYPE", "char (default) or gpt2"},
+                   {"vocab", "FILE", "vocab.json of gpt2"},
+                   {"merges", "FILE", "merges.txt of gpt2"},
+                   {"val-fraction", "F", "part of the text to validate on (0.1)"}},
+       .run = prepare_text},
+      {.name = "prepare idx",
+       .positionals = {"IMAGES", "LABELS"},
+       .help = "check a pair of IDX files (.gz too) and summarize it",
+       .details = "Prints shape, labels, and the mean and deviation to normalize with. Training\n"
+                  "reads IDX files as they are (data.type: idx).\n",
+       .run = prepare_idx}};
+}
+
+}  // namespace lockstep

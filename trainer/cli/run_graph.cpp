@@ -1,0 +1,99 @@
+#include "trainer/cli/run_graph.h"
+
+#include <cstring>
+#include <future>
+
+#include "collectives/single.h"
+#include "core/base/error.h"
+#include "core/base/metrics.h"
+#include "core/engine/compile.h"
+#include "core/kernels/reference.h"
+#include "core/runtime/executor.h"
+#include "trainer/cli/machine.h"
+
+namespace lockstep {
+namespace {
+
+/// A graph may ask for terabytes, which Linux promises and then kills for.
+void require_memory(double bytes) {
+  const double available = static_cast<double>(available_memory());
+  if (available > 0 && bytes > available) {
+    raise(ErrorKind::kOutOfMemory, "the graph needs {} of memory, but {} are available",
+          format_bytes(bytes), format_bytes(available));
+  }
+}
+
+HostTensor copy_of(const HostTensor& tensor) {
+  HostTensor out(tensor.dtype(), tensor.shape());
+  if (!out.bytes().empty())
+    std::memcpy(out.bytes().data(), tensor.bytes().data(), out.bytes().size());
+  return out;
+}
+
+std::vector<HostTensor> execute(const Plan& plan, const Graph& graph,
+                                std::span<const HostTensor> inputs, int threads) {
+  flush_denormals();  // as on a device's stream; this thread exists for this call only
+  std::vector<HostTensor> own_inputs;  // donated ones are written to
+  PlanMemory memory;
+  for (const HostTensor& input : inputs) {
+    own_inputs.push_back(copy_of(input));
+    memory.inputs.push_back(own_inputs.back().bytes().data());
+  }
+  std::vector<HostTensor> outputs;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::int32_t donor = plan.donated_inputs[i];
+    const Type& type = graph[graph.outputs[i]].type;
+    outputs.push_back(donor >= 0 ? own_inputs[static_cast<std::size_t>(donor)]
+                                 : HostTensor(type.dtype, type.shape));
+    memory.outputs.push_back(outputs.back().bytes().data());
+  }
+  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
+  memory.arena = arena->data();
+  ThreadPool pool(threads);
+  const std::unique_ptr<Communicator> communicator = make_single_communicator();
+  run_plan(plan, memory,
+           {.pool = pool, .communicator = *communicator, .step = -1, .signature = {}});
+  return outputs;
+}
+
+}  // namespace
+
+Graph without_all_reduces(const Graph& graph) {
+  Graph out = graph;
+  std::vector<ValueId> now(graph.nodes.size());
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    Node& node = out.nodes[static_cast<std::size_t>(id)];
+    for (ValueId& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
+    if (node.body) node.body = std::make_shared<const Graph>(without_all_reduces(*node.body));
+    now[static_cast<std::size_t>(id)] = node.op == Op::kAllReduce ? node.operands[0] : id;
+  }
+  for (ValueId& output : out.outputs) output = now[static_cast<std::size_t>(output)];
+  std::vector<bool> keep = find_reachable(out);
+  for (const ValueId input : out.inputs) keep[static_cast<std::size_t>(input)] = true;
+  return keep_only(out, keep);
+}
+
+std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
+                                     int threads, Log& log) {
+  const Graph local = without_all_reduces(graph);
+  if (local.outputs.empty()) return {};
+  CompileOptions options;
+  options.target = host_target();
+  options.verify = true;
+  KernelCache kernels(options.target);
+  const Plan plan = compile_program(local, options, kernels, log);
+  double bytes = static_cast<double>(plan.peak_bytes);
+  for (const HostTensor& input : inputs) bytes += static_cast<double>(input.bytes().size());
+  require_memory(bytes);
+  return std::async(std::launch::async, execute, std::cref(plan), std::cref(local), inputs, threads)
+      .get();
+}
+
+std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs) {
+  double bytes = 0;
+  for (const Node& node : graph.nodes) bytes += static_cast<double>(node.type.bytes());
+  require_memory(bytes);
+  return evaluate_reference(graph, inputs);
+}
+
+}  // namespace lockstep

@@ -14,10 +14,11 @@
 // (error G (roundoff + gamma(D)) + the forward's). A score's gradient scale w (dw - mean) is hence
 // off by w times
 //   E = scale G (2 (e_w + gamma(8)) + e_w + 2 gamma(D + Tk + 4) + roundoff),
-// where |dw - mean| <= 2 G was used. Then, as the weights of a query sum to at most 1,
+// where |dw - mean| <= 2 G was used. With W the sum of a key's weights over the queries, and as the
+// weights of a query sum to at most 1,
 //   dq = sum over keys of dscore k:        b = (E + 2 scale G gamma(Tk + 2)) max|k element|
-//   dk = sum over queries of dscore q:     b = Tq (E + 2 scale G gamma(Tq + 2)) max|q element|
-//   dv = sum over queries of w keep dout:  b = Tq K (e_w + gamma(Tq + 2)) max|dout element|.
+//   dk = sum over queries of dscore q:     b = W (E + 2 scale G gamma(Tq + 2)) max|q element|
+//   dv = sum over queries of w keep dout:  b = (e_w + gamma(Tq + 2)) sum w keep |dout|.
 #include <algorithm>
 #include <cmath>
 
@@ -44,6 +45,17 @@ Norms norms(const HostTensor& x) {
     squares = 0;
   }
   return out;
+}
+
+/// W of the key of every element of dk: dv without dropout, for a dout of ones.
+std::vector<double> weights_of_keys(const OpCase& c) {
+  OpCase plain = c;
+  if (c.attrs.real(Attr::kDropout) > 0) plain.operands.resize(plain.operands.size() - 3);
+  plain.attrs.set_float(Attr::kDropout, 0);
+  const std::vector<double> ones(static_cast<std::size_t>(c.operands[4].shape().elements()), 1.0);
+  plain.operands[4] = from_doubles(c.operands[4].dtype(), c.operands[4].shape(), ones);
+  const std::vector<double> gradients = exact_result(plain);
+  return {gradients.end() - c.operands[2].shape().elements(), gradients.end()};
 }
 
 }  // namespace
@@ -73,13 +85,12 @@ std::vector<double> attention_bound(const OpCase& c) {
                               2 * gamma(depth + keys + 4) + roundoff_of(c.operands[0].dtype()));
   const double dq =
       (score_error + 2 * scale * dweight * gamma(keys + 2)) * k.element + kSmallestNormal;
-  const double dk = queries * (score_error + 2 * scale * dweight * gamma(queries + 2)) * q.element +
-                    kSmallestNormal;
-  const double dv =
-      queries * keep * (weight_error + gamma(queries + 2)) * dout.element + kSmallestNormal;
   std::vector<double> out(static_cast<std::size_t>(c.operands[0].shape().elements()), dq);
-  out.insert(out.end(), static_cast<std::size_t>(c.operands[1].shape().elements()), dk);
-  out.insert(out.end(), static_cast<std::size_t>(c.operands[2].shape().elements()), dv);
+  const double dk = (score_error + 2 * scale * dweight * gamma(queries + 2)) * q.element;
+  for (const double weight : weights_of_keys(c)) out.push_back(weight * dk + kSmallestNormal);
+  const std::vector<double> magnitudes = exact_result(c, {4});
+  for (std::size_t i = out.size(); i < magnitudes.size(); ++i)
+    out.push_back((weight_error + gamma(queries + 2)) * magnitudes[i] + kSmallestNormal);
   return out;
 }
 

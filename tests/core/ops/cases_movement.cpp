@@ -9,9 +9,10 @@ using Ints = Attrs::Ints;
 
 const std::vector<DType> kIndexes = {DType::kI32, DType::kI64};
 
-/// A size between 0 (or 1) and `most` of a block within a dimension.
+/// The size of a block within a dimension of `most`: at times nothing, usually something.
 std::int64_t part_of(Draw& draw, std::int64_t most) {
-  return draw.is_large() ? draw.integer(most / 2, most) : draw.integer(0, most);
+  if (draw.is_large()) return draw.integer((most + 1) / 2, most);
+  return most == 0 || draw.integer(0, 19) == 0 ? 0 : draw.integer(1, most);
 }
 
 Shape block_of(Draw& draw, const Shape& whole) {
@@ -94,8 +95,9 @@ OpCase make_slice(Op op, Draw& draw) {
   Ints start, limit, stride;
   for (int d = 0; d < x.shape().rank(); ++d) {
     const std::int64_t size = x.shape()[d];
-    start.push_back(draw.integer(0, draw.is_large() ? size / 4 : size));
-    limit.push_back(draw.is_large() ? size : draw.integer(start.back(), size));
+    const std::int64_t part = part_of(draw, size);
+    start.push_back(draw.integer(0, size - part));
+    limit.push_back(start.back() + part);
     stride.push_back(draw.flip() ? 1 : draw.integer(1, 3));
   }
   return {

@@ -40,7 +40,7 @@ std::vector<std::int64_t> Draw::permutation(std::int64_t n) {
 }
 
 DType Draw::dtype(const std::vector<DType>& dtypes) {
-  const DType drawn = pick(dtypes);
+  const DType drawn = integer(0, 3) == 0 ? dtypes[0] : pick(dtypes);
   if (!for_gradient()) return drawn;
   return is_float(dtypes[0]) ? DType::kF64 : drawn;
 }
@@ -48,25 +48,18 @@ DType Draw::dtype(const std::vector<DType>& dtypes) {
 std::int64_t Draw::size(std::int64_t least, std::int64_t most) {
   const std::int64_t usual = std::min<std::int64_t>(most, for_gradient() ? 4 : 9);
   const std::int64_t roll = integer(0, 99);
-  if (roll < 6) return least;
-  if (roll < 20) return std::min<std::int64_t>(most, 1);
+  if (roll < 8 || most <= least) return least;
+  if (roll < 20) return 1;
   const std::int64_t limit = roll < 85 || for_gradient() ? usual : most;
   // The whole range from the start: rapidcheck would begin with the smallest only.
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, limit + 1));
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(1, limit + 1));
 }
 
 Shape Draw::shape(int min_rank, int max_rank) {
-  return shape_of(min_rank, max_rank, 0);
-}
-
-Shape Draw::nonempty_shape(int min_rank, int max_rank) {
-  return shape_of(min_rank, max_rank, 1);
-}
-
-Shape Draw::shape_of(int min_rank, int max_rank, std::int64_t least) {
   Shape out;
-  const auto rank = static_cast<int>(integer(min_rank, max_rank));
-  if (is_large() && rank > 0) {
+  const auto rank =
+      static_cast<int>(integer(is_large() ? std::max(min_rank, 1) : min_rank, max_rank));
+  if (is_large()) {
     std::int64_t others = 1;
     const auto longest = static_cast<int>(integer(0, rank - 1));
     for (int d = 0; d < rank; ++d) {
@@ -78,7 +71,7 @@ Shape Draw::shape_of(int min_rank, int max_rank, std::int64_t least) {
   }
   std::int64_t budget = for_gradient() ? kMaxGradientElements : kMaxSmallElements;
   for (int d = 0; d < rank; ++d) {
-    const std::int64_t next = size(least, std::min<std::int64_t>(budget, 300));
+    const std::int64_t next = size(0, std::min<std::int64_t>(budget, 300));
     out.push_back(next);
     budget /= std::max<std::int64_t>(next, 1);
   }

@@ -43,15 +43,13 @@ class Draw {
   /// A shuffled 0 ... n-1.
   std::vector<std::int64_t> permutation(std::int64_t n);
 
-  /// One of `dtypes`; f64 if for_gradient and they are floats.
+  /// One of `dtypes`, the first most often; f64 if for_gradient and they are floats.
   DType dtype(const std::vector<DType>& dtypes);
 
-  /// Mostly small, often 1, sometimes `least` (0 by default); at most `most`. Shrinks.
+  /// Mostly small, often 1, at times `least` (0 or 1); at most `most`. Shrinks.
   std::int64_t size(std::int64_t least = 0, std::int64_t most = 40);
   /// Of a bounded number of elements; kLarge: of more than any kernel gives one task.
   Shape shape(int min_rank = 0, int max_rank = 4);
-  /// The same, with every size at least 1.
-  Shape nonempty_shape(int min_rank = 0, int max_rank = 4);
 
   /// Integers and bools ignore `fill`: small numbers and the extremes.
   HostTensor tensor(DType dtype, const Shape& shape, Fill fill = Fill::kWide);
@@ -59,7 +57,6 @@ class Draw {
   HostTensor integers(DType dtype, const Shape& shape, std::int64_t low, std::int64_t high);
 
  private:
-  Shape shape_of(int min_rank, int max_rank, std::int64_t least);
   double real(Fill fill);
   std::int64_t any_integer(DType dtype);
 

@@ -131,12 +131,12 @@ std::ostream& operator<<(std::ostream& out, const OpCase& op_case) {
   for (const auto& [attr, values] : op_case.attrs.entries()) {
     out << separator << name_of(attr) << "=";
     separator = ", ";
-    if (type_of(attr) == AttrType::kFloat) {
-      out << op_case.attrs.real(attr);
-    } else if (type_of(attr) == AttrType::kDType) {
-      out << name_of(op_case.attrs.dtype());
-    } else {
-      out << Shape(values).to_string();
+    switch (type_of(attr)) {
+      case AttrType::kInts: out << Shape(values).to_string(); break;
+      case AttrType::kInt:
+      case AttrType::kFlag: out << values[0]; break;
+      case AttrType::kFloat: out << op_case.attrs.real(attr); break;
+      case AttrType::kDType: out << name_of(op_case.attrs.dtype()); break;
     }
   }
   return out << "}";

@@ -15,7 +15,7 @@ struct RunOptions {
   /// Every operand and the result lie this many elements beyond a 64-byte boundary.
   std::size_t shift = 0;
   /// The result takes this operand's memory.
-  std::optional<std::size_t> in_place;
+  std::optional<std::size_t> in_place = {};
 };
 
 std::shared_ptr<const Kernel> make_kernel(const OpCase& op_case, Isa isa);

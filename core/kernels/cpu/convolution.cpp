@@ -247,7 +247,6 @@ class ConvolutionKernel final : public Kernel {
     const std::int64_t size = weight_gradient_ ? (p.groups == 1 ? p.o : 1) : p.n;
     const std::int64_t per_unit = std::max<std::int64_t>(p.work() / size, 1);
     parts_ = make_grid(size, kTaskWork / per_unit, weight_gradient_ ? 16 : 1, kMaxScratchTasks);
-    parts_.step = std::min(parts_.step, size);
   }
   std::unique_ptr<Primitive> make_part(const Problem& whole, std::int64_t units,
                                        const std::array<Dims, 3>& strides) const {

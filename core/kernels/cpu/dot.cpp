@@ -66,7 +66,9 @@ Operand plan_operand(const Type& type, const Role& batch, const Role& row, const
   if (batch.collapses() && row.collapses() && column.collapses() && unit) {
     out.batch_stride = batch.stride(rows * columns);
     out.strides = {row_stride, column_stride};
+    // The stride of a side of one element is free: one that keeps rows and columns apart.
     if (rows == 1 && column_stride != 1) out.strides.row = 1;
+    if (columns == 1 && row_stride == 1) out.strides.column = rows;
     return out;
   }
   out.copied = true;

@@ -27,7 +27,8 @@ inline Grid make_grid(std::int64_t size, std::int64_t wanted, std::int64_t multi
                       std::int64_t max_tasks = INT64_MAX) {
   const std::int64_t least = max_tasks == INT64_MAX ? 1 : (size + max_tasks - 1) / max_tasks;
   const std::int64_t step = std::max<std::int64_t>({wanted, least, 1});
-  return {size, (step + multiple - 1) / multiple * multiple};
+  const std::int64_t rounded = (step + multiple - 1) / multiple * multiple;
+  return {size, std::clamp<std::int64_t>(rounded, 1, std::max<std::int64_t>(size, 1))};
 }
 
 /// What a task should be worth, in elements moved or computed: large against the cost of handing

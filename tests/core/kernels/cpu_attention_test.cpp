@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "tests/core/kernels/cpu_harness.h"
+
+namespace lockstep::cpu_test {
+namespace {
+
+struct Attention {
+  std::int64_t batch = 2, queries = 8, keys = 8, heads = 2, depth = 4;
+  bool causal = false;
+  bool masked = false;
+  double dropout = 0;
+  DType dtype = DType::kF32;
+};
+
+/// Attention and its gradient agree with the reference.
+void expect_attention(const Attention& a, double relative = 1e-4, double absolute = 1e-5) {
+  Attrs attrs{{Attr::kCausal, {a.causal ? 1 : 0}}, {Attr::kMasked, {a.masked ? 1 : 0}}};
+  attrs.set_float(Attr::kScale, 0.4);
+  attrs.set_float(Attr::kDropout, a.dropout);
+  if (a.dropout > 0) attrs.set_int(Attr::kStream, 4711);
+  const Shape q{a.batch, a.queries, a.heads, a.depth};
+  const Shape k{a.batch, a.keys, a.heads, a.depth};
+  const std::vector<HostTensor> tensors = {
+      random_tensor(a.dtype, q, 1), random_tensor(a.dtype, k, 2), random_tensor(a.dtype, k, 3)};
+  std::vector<HostTensor> extras;
+  if (a.masked) extras.push_back(random_tensor(DType::kBool, {a.batch, a.keys}, 4));
+  if (a.dropout > 0)
+    for (const std::int64_t v : {5, 6, 7}) extras.push_back(HostTensor::scalar<std::int64_t>(v));
+
+  std::vector<HostTensor> operands = tensors;
+  operands.insert(operands.end(), extras.begin(), extras.end());
+  const Case forward = make_case(Op::kAttention, operands, attrs);
+  expect_correct(forward, relative, absolute);
+
+  operands = tensors;
+  operands.push_back(evaluate_reference_node(forward.node, forward.operands));
+  operands.push_back(random_tensor(a.dtype, q, 8));
+  operands.insert(operands.end(), extras.begin(), extras.end());
+  expect_correct(make_case(Op::kAttentionGrad, operands, attrs), relative, 4 * absolute);
+}
+
+TEST(CpuAttention, MatchesTheReferenceOverSeveralTiles) {
+  for (const bool causal : {false, true})
+    for (const double dropout : {0.0, 0.2})
+      expect_attention({.queries = 130, .keys = 130, .causal = causal, .dropout = dropout});
+}
+
+TEST(CpuAttention, GptMicroShapeIsTheSameOnTwoThreads) {
+  expect_attention(
+      {.batch = 12, .queries = 64, .keys = 64, .heads = 4, .depth = 32, .causal = true}, 1e-4,
+      5e-5);
+}
+
+TEST(CpuAttention, MasksAndCrossLengthsMatch) {
+  expect_attention({.queries = 7, .keys = 45, .masked = true});
+  expect_attention({.queries = 7, .keys = 45, .causal = true, .masked = true, .dropout = 0.3});
+  // More queries than keys: the first ones see nothing and give zero.
+  expect_attention({.queries = 90, .keys = 20, .causal = true});
+}
+
+TEST(CpuAttention, SizesZeroAndOne) {
+  expect_attention({.batch = 1, .queries = 1, .keys = 1, .heads = 1, .depth = 1});
+  expect_attention({.batch = 0});
+  expect_attention({.queries = 0});
+  expect_attention({.keys = 0});
+  expect_attention({.depth = 0});
+}
+
+TEST(CpuAttention, OtherFloatsHaveAKernel) {
+  expect_attention({.queries = 40, .keys = 40, .causal = true, .dtype = DType::kBF16}, 0x1p-6,
+                   0x1p-7);
+  expect_attention({.causal = true, .dtype = DType::kF64}, 1e-12, 1e-12);
+}
+
+RC_GTEST_PROP(CpuAttention, AnySettingMatches, ()) {
+  const auto pick = [](std::int64_t low, std::int64_t high) {
+    return *rc::gen::inRange<std::int64_t>(low, high + 1);
+  };
+  expect_attention({.batch = pick(1, 3),
+                    .queries = pick(1, 70),
+                    .keys = pick(1, 70),
+                    .heads = pick(1, 3),
+                    .depth = pick(1, 9),
+                    .causal = pick(0, 1) == 1,
+                    .masked = pick(0, 1) == 1,
+                    .dropout = 0.25 * static_cast<double>(pick(0, 2))});
+}
+
+}  // namespace
+}  // namespace lockstep::cpu_test

@@ -1,0 +1,147 @@
+// Runs single nodes on production kernels and holds them against the reference.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/kernels/kernel.h"
+#include "core/kernels/reference.h"
+
+namespace lockstep::cpu_test {
+
+/// Elements uniform in [low, high), rounded to the dtype.
+inline HostTensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed,
+                                double low = -2, double high = 2) {
+  std::mt19937_64 engine(seed);
+  std::uniform_real_distribution<double> draw(low, high);
+  std::vector<double> values(static_cast<std::size_t>(shape.elements()));
+  for (double& v : values)
+    v = dtype == DType::kBool ? (draw(engine) > (low + high) / 2 ? 1 : 0) : draw(engine);
+  return from_doubles(dtype, shape, values);
+}
+
+/// A node with its operands' values.
+struct Case {
+  Node node;
+  std::vector<HostTensor> operands;
+
+  std::vector<Type> types() const {
+    std::vector<Type> out;
+    for (const HostTensor& t : operands) out.push_back({t.dtype(), t.shape()});
+    return out;
+  }
+};
+
+/// op(operands){attrs} with its inferred type.
+inline Case make_case(Op op, std::vector<HostTensor> operands, Attrs attrs = {}) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const HostTensor& t : operands)
+    ids.push_back(graph.add_input({t.dtype(), t.shape()}, InputKind::kState, "x"));
+  const ValueId id = graph.add(op, ids, std::move(attrs));
+  return {graph[id], std::move(operands)};
+}
+
+/// A group from a body whose inputs are the operands.
+inline Case make_group(std::shared_ptr<Graph> body, std::vector<HostTensor> operands) {
+  Node node;
+  node.op = Op::kFusion;
+  node.type = (*body)[body->outputs[0]].type;
+  node.body = std::move(body);
+  return {std::move(node), std::move(operands)};
+}
+
+struct RunOptions {
+  Isa isa = Isa::kAvx512;
+  int threads = 1;
+  std::size_t misalign = 0;  ///< bytes by which operands and result are off a cache line
+};
+
+/// Memory whose guard bytes show writes past the end.
+class Guarded {
+ public:
+  Guarded(std::size_t bytes, std::size_t misalign)
+      : buffer_(allocate_host(bytes + misalign + kGuard)), bytes_(bytes), misalign_(misalign) {
+    std::memset(buffer_->data(), 0xA5, buffer_->bytes());
+  }
+  std::byte* data() const { return buffer_->data() + misalign_; }
+  bool is_intact() const {
+    for (std::size_t i = 0; i < kGuard; ++i)
+      if (data()[bytes_ + i] != std::byte{0xA5}) return false;
+    for (std::size_t i = 0; i < misalign_; ++i)
+      if (buffer_->data()[i] != std::byte{0xA5}) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 128;
+  BufferPtr buffer_;
+  std::size_t bytes_;
+  std::size_t misalign_;
+};
+
+inline HostTensor run_kernel(const Case& c, RunOptions options = {}) {
+  flush_denormals();
+  ThreadPool pool(options.threads);
+  const auto kernel = make_kernel(c.node, c.types(), {.isa = options.isa});
+  std::vector<Guarded> memory;
+  std::vector<const std::byte*> operands;
+  for (const HostTensor& t : c.operands) {
+    memory.emplace_back(t.bytes().size(), options.misalign);
+    std::memcpy(memory.back().data(), t.bytes().data(), t.bytes().size());
+    operands.push_back(memory.back().data());
+  }
+  const Guarded result(c.node.type.bytes(), options.misalign);
+  const Guarded scratch(kernel->scratch_bytes(), 0);
+  std::byte* results[] = {result.data()};
+  kernel->run({operands, results, scratch.data(), pool});
+  EXPECT_TRUE(result.is_intact()) << "wrote outside of the result";
+  EXPECT_TRUE(scratch.is_intact()) << "wrote outside of the scratch memory";
+  HostTensor out(c.node.type.dtype, c.node.type.shape);
+  std::memcpy(out.bytes().data(), result.data(), out.bytes().size());
+  return out;
+}
+
+inline bool same_bits(const HostTensor& a, const HostTensor& b) {
+  return a.bytes().size() == b.bytes().size() &&
+         std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0;
+}
+
+/// |got - want| <= absolute + relative * |want| everywhere; NaN and infinities agree.
+inline void expect_close(const HostTensor& got, const HostTensor& want, double relative,
+                         double absolute, const std::string& what) {
+  ASSERT_EQ(got.shape(), want.shape()) << what;
+  const auto a = to_doubles(got);
+  const auto b = to_doubles(want);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(b[i]) || std::isinf(b[i])) {
+      ASSERT_TRUE(std::isnan(b[i]) ? std::isnan(a[i]) : a[i] == b[i])
+          << what << " element " << i << ": got " << a[i] << ", want " << b[i];
+    } else {
+      ASSERT_LE(std::abs(a[i] - b[i]), absolute + relative * std::abs(b[i]))
+          << what << " element " << i << ": got " << a[i] << ", want " << b[i];
+    }
+  }
+}
+
+/// The kernel agrees with the reference, for both instruction sets; its bits do not depend on the
+/// number of threads or on alignment.
+inline void expect_correct(const Case& c, double relative = 1e-6, double absolute = 1e-6) {
+  const HostTensor want = evaluate_reference_node(c.node, c.operands);
+  const std::string what = std::string(name_of(c.node.op)) + " -> " + c.node.type.to_string();
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (isa > host_target().isa) continue;
+    const HostTensor one = run_kernel(c, {.isa = isa});
+    expect_close(one, want, relative, absolute, what);
+    EXPECT_TRUE(same_bits(one, run_kernel(c, {.isa = isa, .threads = 2}))) << what << ": 2 threads";
+    EXPECT_TRUE(same_bits(one, run_kernel(c, {.isa = isa, .misalign = 8}))) << what << ": aligned";
+  }
+}
+
+}  // namespace lockstep::cpu_test

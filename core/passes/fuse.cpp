@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -72,8 +74,10 @@ class Grouping {
       return;
     }
     const ValueId group = wish.group;
-    if (wish.reason == nullptr && group != kNoValue && full(group))
-      wish.reason = "the group is full";
+    if (wish.reason == nullptr && group != kNoValue) {
+      if (full(group)) wish.reason = "the group is full";
+      if (reads_too_much(group, id)) wish.reason = "the group has too many operands";
+    }
     root_[at] = wish.reason == nullptr && group != kNoValue ? group : id;
     ++size_[static_cast<std::size_t>(root_[at])];
     ask_operands(id, root_[at]);
@@ -81,13 +85,24 @@ class Grouping {
 
   bool full(ValueId root) const { return size_[static_cast<std::size_t>(root)] >= kMaxGroupNodes; }
 
+  /// Whether the group would, were `id` a member of it.
+  bool reads_too_much(ValueId root, ValueId id) {
+    std::set<ValueId> all = reads_[root];
+    all.erase(id);
+    for (const ValueId operand : graph_[id].operands)
+      if (!is_scalar_constant(graph_[operand])) all.insert(operand);
+    return all.size() > kMaxGroupOperands;
+  }
+
   /// `root` is kNoValue for cheap nodes: they may be computed in several groups, and their operands
   /// are cheap too or in memory.
   void ask_operands(ValueId id, ValueId root) {
     const Node& node = graph_[id];
+    if (root != kNoValue) reads_[root].erase(id);
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
       if (is_scalar_constant(graph_[operand])) continue;
+      if (root != kNoValue) reads_[root].insert(operand);
       if (needs_memory(graph_, node, i)) {
         in_memory(operand, "it is broadcast, or a key");
       } else if (root != kNoValue && !cheap_[static_cast<std::size_t>(operand)] &&
@@ -102,6 +117,8 @@ class Grouping {
   std::vector<Wish> wishes_;
   std::vector<ValueId> root_;  ///< of non-cheap fusible values; a cheap one may be its own root
   std::vector<int> size_;      ///< members of each root's group
+  /// What each root's group reads from outside of it; an operand that joins leaves the set.
+  std::unordered_map<ValueId, std::set<ValueId>> reads_;
 };
 
 /// Copies a group's members into a body, operands first, in the order in which they are written.

@@ -30,6 +30,10 @@ bool may_join(const Graph& graph, ValueId producer, ValueId root);
 /// Groups larger than this compile slowly and spill registers.
 inline constexpr int kMaxGroupNodes = 192;
 
+/// Groups that read from more places than this outrun the hardware's prefetching. A cheap member
+/// counts as one.
+inline constexpr std::size_t kMaxGroupOperands = 32;
+
 /// Marks what is cheaper to compute again in every group than to read from memory: iotas,
 /// broadcasts, and short chains of compares and converts of those. Such a node never forces a group
 /// to end, and is materialized only for users outside of groups.

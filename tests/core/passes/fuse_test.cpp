@@ -1,0 +1,205 @@
+#include "core/passes/fuse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "core/ir/structure.h"
+#include "tests/core/passes/pass_text.h"
+
+namespace lockstep {
+namespace {
+
+Graph quiet_fuse(Graph graph, const Target& target) {
+  return fuse(std::move(graph), target, Log::null());
+}
+
+std::vector<const Node*> groups_of(const Graph& graph) {
+  std::vector<const Node*> out;
+  for (const Node& node : graph.nodes)
+    if (node.op == Op::kFusion) out.push_back(&node);
+  return out;
+}
+
+TEST(Fuse, JoinsAChain) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %x = f32[8] input() %y = f32[8] input()
+    %a = f32[8] exp(%x) %b = f32[8] multiply(%a, %y) %c = f32[8] negate(%b) return %c)",
+                 R"(
+    %x = f32[8] input() %y = f32[8] input()
+    %g = f32[8] fusion(%x, %y) body {
+      %p = f32[8] input() %a = f32[8] exp(%p) %q = f32[8] input() %b = f32[8] multiply(%a, %q)
+      %c = f32[8] negate(%b) return %c }
+    return %g)");
+}
+
+TEST(Fuse, MakesAGroupOfOne) {
+  EXPECT_BECOMES(quiet_fuse, "%x = f32[8] input() %a = bf16[8] convert(%x) {to=bf16} return %a", R"(
+    %x = f32[8] input()
+    %g = bf16[8] fusion(%x) body {
+      %p = f32[8] input() %a = bf16[8] convert(%p) {to=bf16} return %a }
+    return %g)");
+}
+
+TEST(Fuse, ReadsBroadcastOperandsAndWritesScalarConstantsIntoTheGroup) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %x = f32[4,8] input() %bias = f32[8] input() %two = f32[] constant() {value=2}
+    %B = f32[4,8] broadcast(%bias) {shape=[4,8], dims=[1]} %a = f32[4,8] add(%x, %B)
+    %T = f32[4,8] broadcast(%two) {shape=[4,8], dims=[]} %b = f32[4,8] multiply(%a, %T) return %b)",
+                 R"(
+    %x = f32[4,8] input() %bias = f32[8] input()
+    %g = f32[4,8] fusion(%x, %bias) body {
+      %x = f32[4,8] input() %bias = f32[8] input()
+      %B = f32[4,8] broadcast(%bias) {shape=[4,8], dims=[1]} %a = f32[4,8] add(%x, %B)
+      %two = f32[] constant() {value=2}
+      %T = f32[4,8] broadcast(%two) {shape=[4,8], dims=[]} %b = f32[4,8] multiply(%a, %T)
+      return %b }
+    return %g)");
+}
+
+TEST(Fuse, MaterializesAValueOfSeveralGroups) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %a = f32[8] exp(%x)
+    %b = f32[8] negate(%a) %c = f32[8] abs(%a) return %b, %c)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 3U);
+}
+
+TEST(Fuse, AbsorbsAValueUsedTwiceInOneGroup) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %a = f32[8] exp(%x)
+    %b = f32[8] negate(%a) %c = f32[8] multiply(%a, %b) return %c)",
+                                       "t.ir"),
+                                 Target{});
+  ASSERT_EQ(groups_of(graph).size(), 1U);
+  EXPECT_EQ(groups_of(graph)[0]->body->size(), 4);
+}
+
+TEST(Fuse, MaterializesOutputsInTheMiddle) {
+  const Graph graph = quiet_fuse(
+      parse("%x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%a) return %a, %b", "t.ir"),
+      Target{});
+  ASSERT_EQ(groups_of(graph).size(), 2U);
+  EXPECT_EQ(graph[graph.outputs[1]].operands[0], graph.outputs[0]);
+}
+
+TEST(Fuse, RecomputesWhatIsCheap) {
+  // The mask is used by two groups and computed in both.
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %y = f32[8] input() %s = i32[] input()
+    %i = i32[8] iota() {shape=[8], axis=0, to=i32} %S = i32[8] broadcast(%s) {shape=[8], dims=[]}
+    %m = bool[8] less(%i, %S)
+    %a = f32[8] select(%m, %x, %y) %b = f32[8] select(%m, %y, %x)
+    return %a, %b)",
+                                       "t.ir"),
+                                 Target{});
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_TRUE(structurally_equal(*groups[0]->body, *groups[1]->body));
+}
+
+TEST(Fuse, MaterializesABroadcastForADot) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[4,4] input() %v = f32[4] input() %V = f32[4,4] broadcast(%v) {shape=[4,4], dims=[1]}
+    %d = f32[4,4] dot_general(%x, %V) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}
+    return %d)",
+                                       "t.ir"),
+                                 Target{});
+  ASSERT_EQ(groups_of(graph).size(), 1U);
+  EXPECT_EQ(groups_of(graph)[0]->body->nodes.back().op, Op::kBroadcast);
+}
+
+TEST(Fuse, EndsAtReductionsAndBarriers) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[4,8] input() %a = f32[4,8] exp(%x) %s = f32[4] reduce_sum(%a) {dims=[1]}
+    %S = f32[4,8] broadcast(%s) {shape=[4,8], dims=[0]} %d = f32[4,8] divide(%a, %S)
+    %b = f32[4,8] optimization_barrier(%d) %n = f32[4,8] negate(%b) return %n)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 3U);
+}
+
+TEST(Fuse, KeepsGroupsOfUnlikeShapesApart) {
+  // The source of a broadcast has another shape than the group and is made before it.
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[4,8] input() %v = f32[8] input() %e = f32[8] exp(%v)
+    %E = f32[4,8] broadcast(%e) {shape=[4,8], dims=[1]} %a = f32[4,8] add(%x, %E) return %a)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 2U);
+}
+
+TEST(Fuse, DrawsRandomBitsInTheGroupFromKeysInMemory) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %k = i64[] input() %one = i64[] constant() {value=1} %k1 = i64[] add(%k, %one)
+    %r = i32[8] random_bits(%k, %k1, %one) {shape=[8], stream=3} %f = f32[8] convert(%r) {to=f32}
+    return %f)",
+                 R"(
+    %k = i64[] input()
+    %k1 = i64[] fusion(%k) body {
+      %k = i64[] input() %one = i64[] constant() {value=1} %s = i64[] add(%k, %one) return %s }
+    %g = f32[8] fusion(%k, %k1) body {
+      %k = i64[] input() %k1 = i64[] input() %one = i64[] constant() {value=1}
+      %r = i32[8] random_bits(%k, %k1, %one) {shape=[8], stream=3} %f = f32[8] convert(%r) {to=f32}
+      return %f }
+    return %g)");
+}
+
+TEST(Fuse, GivesEqualLayersEqualBodies) {
+  // The operands of the second layer are numbered the other way round.
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %w0 = f32[8] input() %w1 = f32[8] input()
+    %a = f32[8] exp(%x) %b = f32[8] multiply(%a, %w0)
+    %bb = f32[8] optimization_barrier(%b)
+    %d = f32[8] exp(%bb) %e = f32[8] multiply(%d, %w1) return %e)",
+                                       "t.ir"),
+                                 Target{});
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_TRUE(structurally_equal(*groups[0]->body, *groups[1]->body));
+}
+
+TEST(Fuse, BoundsTheSizeOfGroups) {
+  std::string text = "%v0 = f32[8] input()";
+  for (int i = 1; i <= 1000; ++i)
+    text += " %v" + std::to_string(i) + " = f32[8] exp(%v" + std::to_string(i - 1) + ")";
+  const Graph graph = quiet_fuse(parse(text + " return %v1000", "t.ir"), Target{});
+  const auto groups = groups_of(graph);
+  EXPECT_GT(groups.size(), 1U);
+  for (const Node* group : groups) EXPECT_LE(group->body->size(), 200);
+}
+
+TEST(Fuse, BoundsTheOperandsOfGroups) {
+  std::string text = "%s = f32[8] input()";
+  for (int i = 0; i < 100; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string sum = i == 0 ? "s" : "s" + std::to_string(i - 1);
+    text += " %x" + n + " = f32[8] input() %s" + n + " = f32[8] add(%" + sum + ", %x" + n + ")";
+  }
+  const Graph graph = quiet_fuse(parse(text + " return %s99", "t.ir"), Target{});
+  const auto groups = groups_of(graph);
+  EXPECT_EQ(groups.size(), 4U);
+  for (const Node* group : groups) EXPECT_LE(group->operands.size(), 32U);
+}
+
+TEST(Fuse, TellsWhyAGroupEnds) {
+  const std::string file = ::testing::TempDir() + "fuse_test.log";
+  std::remove(file.c_str());
+  {
+    Log log({.console = false, .file = file, .debug = 3});
+    fuse(parse("%x = f32[8] input() %a = f32[8] exp(%x) {line=\"m.cpp:4\"} "
+               "%b = f32[8] negate(%a) %c = f32[8] abs(%a) return %b, %c",
+               "t.ir"),
+         Target{}, log);
+  }
+  std::ifstream in(file);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(text, ::testing::HasSubstr("several groups use it; m.cpp:4"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -106,7 +106,7 @@ class TracedOrder {
         is_output_(find_outputs(graph)),
         done_(graph.nodes.size(), false) {
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (!is_late(id)) run_with_outputs(id);
+      if (!is_late(id)) run(id);
     for (ValueId id = 0; id < graph.size(); ++id) run(id);
   }
   Order take() { return std::move(order_); }
@@ -119,23 +119,24 @@ class TracedOrder {
                        [&](ValueId operand) { return is_given(graph_[operand]); });
   }
 
+  /// Runs the node, and then every output that had only to wait for it.
   void run(ValueId id) {
     if (done_[index(id)]) return;
     // What was left for later reads only inputs and constants: this goes no deeper than that.
     for (const ValueId operand : graph_[id].operands) run(operand);
-    done_[index(id)] = true;
-    order_.push_back(id);
-  }
-
-  /// Runs the node and then every output that it was the last to be waited for by.
-  void run_with_outputs(ValueId id) {
+    if (done_[index(id)]) return;  // it is an output and had only to wait for an operand
     std::size_t next = order_.size();
-    run(id);
+    append(id);
     for (; next < order_.size(); ++next) {
       if (is_given(graph_[order_[next]])) continue;
       for (const ValueId user : users_[index(order_[next])])
-        if (is_output_[index(user)] && is_ready(user)) run(user);
+        if (is_output_[index(user)] && !done_[index(user)] && is_ready(user)) append(user);
     }
+  }
+
+  void append(ValueId id) {
+    done_[index(id)] = true;
+    order_.push_back(id);
   }
 
   bool is_ready(ValueId id) const {
@@ -188,6 +189,42 @@ void move_given_first(const Graph& graph, Order& order) {
                         [&](ValueId id) { return is_given(graph[id]); });
 }
 
+/// Per value: who reads it, through views too (and the views themselves).
+std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const Storage& storage) {
+  std::vector<std::vector<ValueId>> readers(graph.nodes.size());
+  for (ValueId id = 0; id < graph.size(); ++id)
+    for (const ValueId operand : graph[id].operands)
+      readers[index(storage.owner[index(operand)])].push_back(id);
+  return readers;
+}
+
+/// Moves the command that makes the next value of an input behind all other readers of the input,
+/// so that it can be written into the input's memory; not if a reader needs the new value.
+void delay_updates(const Graph& graph, Order& order) {
+  if (graph.updates.empty()) return;
+  const Storage storage(graph);
+  const auto readers = find_readers(graph, storage);
+  std::vector<std::size_t> place(order.size());
+  const auto find_places = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) place[index(order[i])] = i;
+  };
+  find_places(0, order.size());
+  for (const Update& update : graph.updates) {
+    const ValueId next = graph.outputs[index(update.output)];
+    if (is_given(graph[next]) || storage.is_view(next)) continue;  // no command writes it
+    const std::size_t from = place[index(next)];
+    std::size_t last = from;
+    for (const ValueId reader : readers[index(graph.inputs[index(update.input)])])
+      last = std::max(last, place[index(reader)]);
+    const bool needed = std::any_of(readers[index(next)].begin(), readers[index(next)].end(),
+                                    [&](ValueId reader) { return place[index(reader)] <= last; });
+    if (needed || last == from) continue;
+    const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::rotate(at(from), at(from + 1), at(last + 1));
+    find_places(from, last + 1);
+  }
+}
+
 }  // namespace
 
 std::int64_t peak_of_order(const Graph& graph) {
@@ -205,6 +242,7 @@ Graph schedule(Graph graph, const Target& target) {
     if (peak_of(graph, greedy) < peak_of(graph, best)) best = std::move(greedy);
   }
   move_given_first(graph, best);
+  delay_updates(graph, best);
   Rewriter rewriter(graph);
   for (const ValueId id : best) rewriter.copy(id);
   return rewriter.finish();

@@ -4,6 +4,7 @@
 //            user, and nodes that make an output move up to where their operands are ready, so that
 //            gradients leave early and free what they read
 //   greedy   of all nodes that are ready always the one that grows memory least
+// Then updates move behind the other readers of what they replace, so that they can be in place.
 #pragma once
 
 #include "core/ir/graph.h"

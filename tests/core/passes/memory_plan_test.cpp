@@ -6,8 +6,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "core/passes/pack_intervals.h"
+#include "core/passes/pipeline.h"
+#include "tests/core/ir/random_graph.h"
 #include "tests/core/passes/memory_oracle.h"
 
 namespace lockstep {
@@ -303,6 +306,15 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
   RC_CLASSIFY(donations > 0, "donates");
   RC_CLASSIFY(views > 1, "has views");
   testing::MemoryOracle(graph, plan, query).run();
+}
+
+RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t seed)) {
+  const Graph graph =
+      run_pipeline(testing::random_graph(seed, pick(5, 60)), Target{}, PassOptions{}, Log::null());
+  const MemoryQuery query{
+      [](ValueId id) { return id % 7 == 0 ? 100 : 0; },
+      [&](ValueId id, std::size_t) { return graph[id].op == Op::kFusion && id % 4 > 0; }};
+  testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
 }
 
 TEST(PackIntervals, ReachesTheLowerBoundWhereOrderOfTimeDoesNot) {

@@ -54,7 +54,7 @@ class RandomGraph {
     }
     return splat(type(x).shape);
   }
-  ValueId splat(const Shape& shape) {
+  ValueId splat(Shape shape) {
     static constexpr float kValues[] = {0.0F, -0.0F, 1.0F, 2.0F, -1.5F, 0.25F};
     const ValueId c = graph_.add_constant(HostTensor::scalar(kValues[pick(0, 5)]));
     return graph_.add(Op::kBroadcast, {c}, {{Attr::kShape, shape.sizes()}, {Attr::kDims, {}}});
@@ -68,7 +68,7 @@ class RandomGraph {
 
   void step() {
     const ValueId x = number();
-    const Shape& s = type(x).shape;
+    const Shape s = type(x).shape;
     switch (pick(0, 19)) {
       case 0:
       case 1:
@@ -194,7 +194,7 @@ class RandomGraph {
     to.set_dtype(DType::kF32);
     graph_.add(Op::kConvert, {y}, to);
   }
-  void positions(const Shape& s) {
+  void positions(Shape s) {
     if (s.rank() == 0) return;
     Attrs attrs{{Attr::kShape, s.sizes()}, {Attr::kAxis, {pick(0, s.rank() - 1)}}};
     attrs.set_dtype(DType::kF32);

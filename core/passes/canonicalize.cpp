@@ -57,6 +57,9 @@ ValueId drop_same_convert(Builder& b, const Node& node) {
 
 ValueId order_operands(Builder& b, const Node& node) {
   if (!info_of(node.op).commutative) return kNoValue;
+  // Which zero is the maximum of 0 and -0 depends on their order.
+  const bool picks = node.op == Op::kMaximum || node.op == Op::kMinimum;
+  if (picks && is_float(node.type.dtype)) return kNoValue;
   const auto rank = [&](ValueId id) {
     const bool constant = b[id].op == Op::kConstant || splat_source(b, id) != kNoValue;
     return std::pair(constant, id);

@@ -1,7 +1,7 @@
 // Brings a recorded graph into one form, so that equal computations look equal: calls are inlined,
 // dead nodes are dropped, operands of commutative ops are ordered (constants right, else by
-// number), conversions to the same dtype vanish, and data movement is normalized
-// (movement_rules.h).
+// number; not those of float maximum and minimum, where the order picks among 0 and -0),
+// conversions to the same dtype vanish, and data movement is normalized (movement_rules.h).
 #pragma once
 
 #include "core/ir/graph.h"

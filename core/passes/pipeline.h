@@ -24,9 +24,9 @@ struct Pass {
 std::span<const Pass> pipeline();
 
 struct PassOptions {
-  bool verify = false;                ///< check the graph before the first and after every pass
-  std::vector<std::string> disabled;  ///< names of passes to leave out
-  const Clock* clock = nullptr;       ///< null: the machine's
+  bool verify = false;  ///< check the graph before the first and after every pass
+  std::vector<std::string> disabled = {};  ///< names of passes to leave out
+  const Clock* clock = nullptr;            ///< null: the machine's
 };
 
 struct PassReport {

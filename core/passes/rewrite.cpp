@@ -54,7 +54,12 @@ ValueId Builder::emit(Op op, std::vector<ValueId> operands, Attrs attrs, const O
 }
 
 ValueId Builder::emit_constant(HostTensor literal, const Origin& origin) {
-  return graph_.add_constant(std::move(literal), origin);
+  Node node;
+  node.op = Op::kConstant;
+  node.type = {literal.dtype(), literal.shape()};
+  node.literal = std::move(literal);
+  node.origin = origin;
+  return emit(std::move(node));
 }
 
 ValueId Builder::emit_splat(ValueId scalar, const Shape& shape, const Origin& origin) {

@@ -166,7 +166,7 @@ DataSource open_data(const Config& config, const std::string& tokenizer_json) {
     case DataType::kIdx: out = open_idx(config); break;
     case DataType::kSynthetic: out = open_synthetic(config); break;
   }
-  if (out.vocab_size > 0) out.units_per_sample = sequence_length(config);
+  if (out.vocab_size > 0) out.tokens_per_sample = sequence_length(config);
   return out;
 }
 

@@ -12,10 +12,10 @@ namespace lockstep {
 
 struct DataSource {
   DatasetPtr train;
-  DatasetPtr validation;              ///< null if the run has none
-  TokenizerPtr tokenizer;             ///< null for images and ready-made tokens
-  std::int64_t vocab_size = 0;        ///< of tokens; 0 for images
-  std::int64_t units_per_sample = 1;  ///< tokens in a sample; 1 for images
+  DatasetPtr validation;               ///< null if the run has none
+  TokenizerPtr tokenizer;              ///< null for images and ready-made tokens
+  std::int64_t vocab_size = 0;         ///< of tokens; 0 for images
+  std::int64_t tokens_per_sample = 0;  ///< 0 for images
 };
 
 /// Opens and checks all files. `tokenizer_json`: a resumed run's own tokenizer, used instead of

@@ -3,14 +3,14 @@
 namespace lockstep {
 
 StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
-                 const Allocator& allocator, std::int64_t interval, double units_per_step,
+                 const Allocator& allocator, std::int64_t interval, double tokens_per_step,
                  std::int64_t first_step)
     : telemetry_(telemetry),
       metrics_(metrics),
       clock_(clock),
       allocator_(allocator),
       interval_(interval),
-      units_per_step_(units_per_step),
+      tokens_per_step_(tokens_per_step),
       last_step_(first_step),
       last_ns_(clock.now_ns()) {}
 
@@ -27,7 +27,7 @@ void StepLog::add_step(const StepNumbers& numbers) {
   record.learning_rate = numbers.learning_rate;
   record.grad_norm = numbers.grad_norm;
   record.updates_per_s = steps / seconds;
-  record.tokens_per_s = units_per_step_ * steps / seconds;
+  if (tokens_per_step_ > 0) record.tokens_per_s = tokens_per_step_ * steps / seconds;
   record.step_ms = seconds / steps * 1e3;
   record.trace_ms = mean_ms("TraceTime", steps);
   record.device_ms = mean_ms("ExecuteTime", steps);

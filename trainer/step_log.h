@@ -24,10 +24,10 @@ struct StepNumbers {
 
 class StepLog {
  public:
-  /// `telemetry` is null on ranks other than 0: they log nothing. `units_per_step`: tokens or
-  /// samples of a global batch.
+  /// `telemetry` is null on ranks other than 0: they log nothing. `tokens_per_step`: of a global
+  /// batch; 0 if samples have none.
   StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
-          const Allocator& allocator, std::int64_t interval, double units_per_step,
+          const Allocator& allocator, std::int64_t interval, double tokens_per_step,
           std::int64_t first_step);
 
   void add_step(const StepNumbers& numbers);
@@ -44,7 +44,7 @@ class StepLog {
   const Clock& clock_;
   const Allocator& allocator_;
   std::int64_t interval_;
-  double units_per_step_;
+  double tokens_per_step_;
   std::int64_t last_step_;
   std::int64_t last_ns_;
   std::map<std::string, double> last_totals_;

@@ -33,7 +33,7 @@ TrainingLoop::TrainingLoop(LoopParts parts)
                 parts_.session.clock(), parts_.session.communicator(), parts_.session.log()),
       step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
                 parts_.session.device().allocator(), parts_.config.logging.interval,
-                static_cast<double>(parts_.batch.global_batch * parts_.data.units_per_sample),
+                static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
                 parts_.state.progress.step) {
   parts_.state.progress.seed = seed_of(parts_.config);
   if (parts_.resumed) saved_step_ = step();
@@ -170,11 +170,8 @@ void TrainingLoop::save_now() {
     const Retention retention{static_cast<int>(parts_.config.checkpoint.keep_last),
                               parts_.config.checkpoint.keep_best};
     try {
-      const SavedCheckpoint saved = save_checkpoint(
-          parts_.checkpoint_folder, snapshot(parts_.state, config_yaml(parts_.config)), retention,
-          parts_.session.log());
-      parts_.session.log().info("saved {} ({:.1f} MB)", saved.path,
-                                static_cast<double>(saved.bytes) / 1e6);
+      save_checkpoint(parts_.checkpoint_folder, snapshot(parts_.state, config_yaml(parts_.config)),
+                      retention, parts_.session.log());
     } catch (const Error& e) {
       problem = e.what();
     }

@@ -113,7 +113,12 @@ struct Ceil {
   }
 };
 struct RoundEven {
-  [[gnu::always_inline]] static float apply(float x) { return __builtin_roundevenf(x); }
+  [[gnu::always_inline]] static float apply(float x) {
+    // Adding 2^23 leaves no fraction bits; what is larger has none (and NaN compares false).
+    const float a = __builtin_fabsf(x);
+    const float rounded = a < 0x1p23F ? (a + 0x1p23F) - 0x1p23F : a;
+    return __builtin_copysignf(rounded, x);
+  }
   [[gnu::always_inline]] static double apply(double x) { return __builtin_roundeven(x); }
 };
 

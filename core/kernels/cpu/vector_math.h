@@ -29,12 +29,15 @@ namespace lockstep::vector_math {
   return __builtin_fma(a, b, c);
 }
 
-/// c[0] + x c[1] + ... + x^(N-1) c[N-1] by Horner's rule.
-template <class T, int N>
-[[gnu::always_inline]] inline T polynomial(T x, const T (&c)[N]) {
-  T sum = c[N - 1];
-  for (int i = N - 2; i >= 0; --i) sum = fma(sum, x, c[i]);
-  return sum;
+/// c0 + x c1 + x^2 c2 + ... by Horner's rule, unrolled: a loop over an array of coefficients would
+/// keep the loop around it from vectorizing.
+template <class T>
+[[gnu::always_inline]] inline T polynomial(T, T c0) {
+  return c0;
+}
+template <class T, class... Rest>
+[[gnu::always_inline]] inline T polynomial(T x, T c0, Rest... rest) {
+  return fma(polynomial(x, rest...), x, c0);
 }
 
 /// 2^n for -126 <= n <= 127.
@@ -54,9 +57,10 @@ struct ExpParts {
   float r = fma(n, -0x1.62e400p-1F, x);
   r = fma(n, -0x1.7f7d1cp-20F, r);
   // (e^r - 1 - r) / r^2 on [-0.347, 0.347], error of e^r 2^-28.3.
-  constexpr float kQ[] = {0x1.fffffcp-2F, 0x1.555490p-3F, 0x1.5558f8p-5F, 0x1.123b02p-7F,
-                          0x1.6a2258p-10F};
-  const float tail = fma(r * r, polynomial(r, kQ), r);
+  const float tail = fma(r * r,
+                         polynomial(r, 0x1.fffffcp-2F, 0x1.555490p-3F, 0x1.5558f8p-5F,
+                                    0x1.123b02p-7F, 0x1.6a2258p-10F),
+                         r);
   return {static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -
                                     std::bit_cast<std::uint32_t>(kMagic)),
           tail};
@@ -81,12 +85,13 @@ struct ExpParts {
   const float m = std::bit_cast<float>((offset & 0x7fffff) + kRootHalf);  // [sqrt 1/2, sqrt 2)
   const auto e = static_cast<float>((offset >> 23) - (tiny ? 23 : 0));
   const float f = m - 1.0F;
-  // (log(1 + f) - f + f^2 / 2) / f^3 on [-0.293, 0.415], error of the logarithm 2^-30.3.
-  constexpr float kQ[] = {0x1.555548p-2F,  -0x1.000006p-2F, 0x1.99a4b6p-3F,
-                          -0x1.555c4ep-3F, 0x1.233768p-3F,  -0x1.fc2208p-4F,
-                          0x1.e6f068p-4F,  -0x1.de3c10p-4F, 0x1.1457a6p-4F};
   const float f2 = f * f;
-  float low = fma(f2 * f, polynomial(f, kQ), e * 0x1.7f7d1cp-20F);
+  // (log(1 + f) - f + f^2 / 2) / f^3 on [-0.293, 0.415], error of the logarithm 2^-30.3.
+  float low = fma(
+      f2 * f,
+      polynomial(f, 0x1.555548p-2F, -0x1.000006p-2F, 0x1.99a4b6p-3F, -0x1.555c4ep-3F,
+                 0x1.233768p-3F, -0x1.fc2208p-4F, 0x1.e6f068p-4F, -0x1.de3c10p-4F, 0x1.1457a6p-4F),
+      e * 0x1.7f7d1cp-20F);
   low = fma(f2, -0.5F, low);
   const float normal = fma(e, 0x1.62e400p-1F, f + low);
   const float positive = x == kInf ? kInf : normal;
@@ -102,25 +107,28 @@ struct ExpParts {
   const float scale = power_of_two(parts.n);
   const float expm1 = fma(scale, parts.tail, scale - 1.0F);
   const float large = expm1 / (expm1 + 2.0F);
-  // (tanh(x) / x - 1) / x^2 over x^2 on [0, 0.56], error of tanh 2^-29.5.
-  constexpr float kSmall[] = {-0x1.555548p-2F, 0x1.110c72p-3F, -0x1.b90904p-5F, 0x1.582d7cp-6F,
-                              -0x1.94f36ap-8F};
   const float square = a * a;
-  const float small = fma(a * square, polynomial(square, kSmall), a);
+  // (tanh(x) / x - 1) / x^2 over x^2 on [0, 0.56], error of tanh 2^-29.5.
+  const float small = fma(a * square,
+                          polynomial(square, -0x1.555548p-2F, 0x1.110c72p-3F, -0x1.b90904p-5F,
+                                     0x1.582d7cp-6F, -0x1.94f36ap-8F),
+                          a);
   return __builtin_copysignf(a < 0.5625F ? small : large, x);
 }
 
 [[gnu::always_inline]] inline float erf(float x) {
   const float t = __builtin_fabsf(x);
   // erf(x) / x - 1 over x^2 on [0, 0.93], error of erf 2^-31.
-  constexpr float kSmall[] = {0x1.06eba8p-3F, -0x1.812742p-2F,  0x1.ce2e0ap-4F, -0x1.b80e90p-6F,
-                              0x1.54c7f6p-8F, -0x1.aa3f2ep-11F, 0x1.5cd4b0p-14F};
+  const float small =
+      fma(t,
+          polynomial(t * t, 0x1.06eba8p-3F, -0x1.812742p-2F, 0x1.ce2e0ap-4F, -0x1.b80e90p-6F,
+                     0x1.54c7f6p-8F, -0x1.aa3f2ep-11F, 0x1.5cd4b0p-14F),
+          t);
   // log(erfc(t)) on [0.92, 3.95], error of erf 2^-34.3; beyond, erf is 1 in f32.
-  constexpr float kLarge[] = {0x1.6e564ep-13F, -0x1.2127e4p+0F, -0x1.44460cp-1F, -0x1.bb83e2p-4F,
-                              0x1.9b8e78p-6F,  -0x1.115ac0p-8F, 0x1.c790e8p-12F, -0x1.61ea2ap-16F};
-  const float small = fma(t, polynomial(t * t, kSmall), t);
   const float clamped = t > 3.9375F ? 3.9375F : t;
-  const float large = 1.0F - exp(polynomial(clamped, kLarge));
+  const float large = 1.0F - exp(polynomial(clamped, 0x1.6e564ep-13F, -0x1.2127e4p+0F,
+                                            -0x1.44460cp-1F, -0x1.bb83e2p-4F, 0x1.9b8e78p-6F,
+                                            -0x1.115ac0p-8F, 0x1.c790e8p-12F, -0x1.61ea2ap-16F));
   return __builtin_copysignf(t < 0.921875F ? small : large, x);
 }
 
@@ -143,12 +151,14 @@ inline constexpr float kLargestAngle = 0x1p40F;
   const double u = r * r;
   // (sin(r)/r - 1) / r^2 and (cos(r) - 1 + r^2/2) / r^4 over r^2 on |r| <= pi/4; errors 2^-37,
   // 2^-43.
-  constexpr double kSin[] = {-0x1.5555554cb90ffp-3, 0x1.11110895ab24fp-7, -0x1.a00f9d23cb177p-13,
-                             0x1.6cd838dfca97ap-19};
-  constexpr double kCos[] = {0x1.5555554f4dac8p-5, -0x1.6c16b8982352dp-10, 0x1.a0111fb693c1ep-16,
-                             -0x1.242abe642ece7p-22};
-  const double s = fma(r * u, polynomial(u, kSin), r);
-  const double c = fma(u * u, polynomial(u, kCos), fma(u, -0.5, 1.0));
+  const double s = fma(r * u,
+                       polynomial(u, -0x1.5555554cb90ffp-3, 0x1.11110895ab24fp-7,
+                                  -0x1.a00f9d23cb177p-13, 0x1.6cd838dfca97ap-19),
+                       r);
+  const double c = fma(u * u,
+                       polynomial(u, 0x1.5555554f4dac8p-5, -0x1.6c16b8982352dp-10,
+                                  0x1.a0111fb693c1ep-16, -0x1.242abe642ece7p-22),
+                       fma(u, -0.5, 1.0));
   const double value = (turn & 1U) != 0 ? c : s;
   return static_cast<float>((turn & 2U) != 0 ? -value : value);
 }
@@ -171,10 +181,11 @@ inline constexpr float kLargestAngle = 0x1p40F;
                    (0x1p52 + 2048.0);
   const double s = (m - 1.0) / (m + 1.0);
   // log2((1 + s) / (1 - s)) / s over s^2 on |s| <= 0.1717, error 2^-52.
-  constexpr double kL[] = {0x1.71547652b82ffp+1, 0x1.ec709dc39c98bp-1, 0x1.2776c516b346fp-1,
-                           0x1.a617566a60332p-2, 0x1.484fafc054e7dp-2, 0x1.0bb74581f3bc0p-2,
-                           0x1.f19063523ecf5p-3};
-  return fma(s, polynomial(s * s, kL), e);
+  return fma(s,
+             polynomial(s * s, 0x1.71547652b82ffp+1, 0x1.ec709dc39c98bp-1, 0x1.2776c516b346fp-1,
+                        0x1.a617566a60332p-2, 0x1.484fafc054e7dp-2, 0x1.0bb74581f3bc0p-2,
+                        0x1.f19063523ecf5p-3),
+             e);
 }
 
 /// 2^x in f64, clamped to what f32 can hold.
@@ -185,12 +196,12 @@ inline constexpr float kLargestAngle = 0x1p40F;
   const double shifted = clamped + kMagic;
   const double r = clamped - (shifted - kMagic);
   // 2^r on |r| <= 1/2, error 2^-40.
-  constexpr double kE[] = {0x1.ffffffffff79fp-1,  0x1.62e42fef8609ep-1,  0x1.ebfbdff932083p-3,
-                           0x1.c6b08dd48bcf5p-5,  0x1.3b2ab5c4cadbap-7,  0x1.5d8748132d001p-10,
-                           0x1.430accfc22ebbp-13, 0x1.00daeb4d953bcp-16, 0x1.61afb44b66084p-20};
   const double scale = std::bit_cast<double>(
       (std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(kMagic) + 1023U) << 52);
-  return polynomial(r, kE) * scale;
+  return polynomial(r, 0x1.ffffffffff79fp-1, 0x1.62e42fef8609ep-1, 0x1.ebfbdff932083p-3,
+                    0x1.c6b08dd48bcf5p-5, 0x1.3b2ab5c4cadbap-7, 0x1.5d8748132d001p-10,
+                    0x1.430accfc22ebbp-13, 0x1.00daeb4d953bcp-16, 0x1.61afb44b66084p-20) *
+         scale;
 }
 
 /// x^y as std::pow: 1 for y = 0 or x = 1, NaN for negative x and y no integer.

@@ -156,6 +156,8 @@ void TrainingLoop::evaluate_now() {
 void TrainingLoop::save_now() {
   if (saved_step_ == step()) return;
   finish_all();
+  // A resume goes on after this step, so its metrics must be on file before the checkpoint is.
+  step_log_.flush();
   watchdog_.begin(step(), "saving a checkpoint");
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;

@@ -23,9 +23,10 @@ po::options_description describe(std::span<const Option> options) {
       out.add_options()(option.name.c_str(), option.help.c_str());
       continue;
     }
-    auto* value = po::value<std::string>()->value_name(option.value);
-    if (!option.bare.empty()) value->implicit_value(option.bare);
-    out.add_options()(option.name.c_str(), value, option.help.c_str());
+    out.add_options()(option.name.c_str(),
+                      po::value<std::string>()->value_name(
+                          option.bare.empty() ? option.value : fmt::format("[={}]", option.value)),
+                      option.help.c_str());
   }
   out.add_options()("help,h", "print this text");
   return out;
@@ -34,6 +35,26 @@ po::options_description describe(std::span<const Option> options) {
 /// "--seed=1" -> "--seed"
 std::string dashed(const std::string& token) {
   return token.substr(0, token.find('='));
+}
+
+const Option* find_option(std::span<const Option> options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+/// The words with "--resume" written out as "--resume=auto". (An implicit value of Boost's would
+/// take the next word instead, if there is one.)
+std::vector<std::string> write_out_bare(std::span<const std::string> words,
+                                        std::span<const Option> options) {
+  std::vector<std::string> out(words.begin(), words.end());
+  for (std::string& word : out) {
+    if (word == "--") break;
+    if (!word.starts_with("--")) continue;
+    const Option* option = find_option(options, word.substr(2));
+    if (option != nullptr && !option->bare.empty()) word += "=" + option->bare;
+  }
+  return out;
 }
 
 [[noreturn]] void refuse_unknown(const std::string& token, std::span<const Option> options) {
@@ -57,7 +78,7 @@ po::parsed_options parse(std::span<const std::string> words, std::span<const Opt
   all.add(description).add_options()(kPositionals.data(), po::value<std::vector<std::string>>());
   namespace style = po::command_line_style;
   try {
-    return po::command_line_parser(std::vector<std::string>(words.begin(), words.end()))
+    return po::command_line_parser(write_out_bare(words, options))
         .options(all)
         .positional(positionals)
         .style(style::unix_style & ~style::allow_guessing)
@@ -107,12 +128,13 @@ Arguments::Arguments(std::span<const std::string> words, std::span<const Option>
       positionals_.insert(positionals_.end(), option.value.begin(), option.value.end());
       continue;
     }
-    const auto declared = std::find_if(options.begin(), options.end(), [&](const Option& o) {
-      return o.name == option.string_key;
-    });
-    const std::string bare = declared == options.end() ? "" : declared->bare;
+    const auto& tokens = option.original_tokens;
+    LS_USER_CHECK(tokens.size() < 2 || !tokens[1].starts_with("--") ||
+                      find_option(options, dashed(tokens[1]).substr(2)) == nullptr,
+                  "option '--{}' needs a value, but '{}' is an option", option.string_key,
+                  tokens[1]);
     const bool added =
-        values_.emplace(option.string_key, option.value.empty() ? bare : option.value[0]).second;
+        values_.emplace(option.string_key, option.value.empty() ? "" : option.value[0]).second;
     LS_USER_CHECK(added, "option '--{}' was given twice", option.string_key);
   }
 }

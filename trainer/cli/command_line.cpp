@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/standard_output.h"
 
 namespace lockstep {
 namespace {
@@ -133,7 +134,7 @@ int run_command_line(std::span<const std::string> arguments, const Settings& set
                      Streams streams) {
   return report_errors(settings, streams.err, [&] {
     const int status = dispatch(arguments, settings, streams.out);
-    streams.out.flush();
+    finish_output(streams.out);
     return status;
   });
 }

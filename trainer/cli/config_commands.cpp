@@ -16,7 +16,8 @@ LoadedConfig load(const CommandCall& call) {
 int check(const CommandCall& call) {
   const LoadedConfig loaded = load(call);
   const auto ranks = call.arguments.integer("ranks", 1, 1 << 20).value_or(call.settings.world_size);
-  call.out << loaded.file << ": ok; " << plan_batch(loaded, ranks).to_string() << "\n";
+  const BatchPlan plan = plan_batch(loaded, ranks);
+  call.out << loaded.file << ": ok; " << plan.to_string() << "\n";
   return 0;
 }
 

@@ -1,11 +1,14 @@
 #include "trainer/cli/commands.h"
+#include "trainer/cli/standard_output.h"
 #include "trainer/train.h"
 
 namespace lockstep {
 namespace {
 
 int run(const CommandCall& call) {
-  return evaluate_run(call.arguments.positionals()[0], call.settings);
+  const int status = evaluate_run(call.arguments.positionals()[0], call.settings);
+  finish_standard_output();
+  return status;
 }
 
 }  // namespace

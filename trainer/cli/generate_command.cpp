@@ -1,4 +1,5 @@
 #include "trainer/cli/commands.h"
+#include "trainer/cli/standard_output.h"
 #include "trainer/train.h"
 
 namespace lockstep {
@@ -12,7 +13,9 @@ int run(const CommandCall& call) {
       .temperature = arguments.number("temperature", "sample.temperature"),
       .top_k = arguments.integer("top-k", "sample.top_k"),
       .seed = arguments.integer("seed", "sample.seed")};
-  return generate(arguments.positionals()[0], options, call.settings);
+  const int status = generate(arguments.positionals()[0], options, call.settings);
+  finish_standard_output();
+  return status;
 }
 
 }  // namespace

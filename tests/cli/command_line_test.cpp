@@ -1,0 +1,198 @@
+#include "trainer/cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_command_line(words, Settings{}, {out, err});
+  return {status, out.str(), err.str()};
+}
+
+/// The whole of what is printed for a command line that must be refused with exit code 2.
+std::string refusal(const std::vector<std::string>& words) {
+  const Outcome outcome = run(words);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  return outcome.err;
+}
+
+int status_of(const std::function<int()>& body, std::string& message) {
+  std::ostringstream err;
+  const int status = report_errors(Settings{}, err, body);
+  message = err.str();
+  return status;
+}
+
+TEST(CommandLine, HelpNamesEveryCommand) {
+  const Outcome help = run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* name :
+       {"train", "eval", "generate", "config check", "config show", "config schema", "ckpt ls",
+        "ckpt inspect", "ckpt verify", "ckpt hash", "ckpt prune", "ir run", "ir print",
+        "prepare text", "prepare idx", "doctor", "models"})
+    EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
+  EXPECT_EQ(run({"-h"}).out, help.out);
+}
+
+TEST(CommandLine, EveryCommandHasAHelpThatBeginsWithItsUsage) {
+  EXPECT_THAT(
+      run({"train", "--help"}).out,
+      StartsWith(
+          "usage: lockstep train CONFIG [key.path=value ...] [--resume[=PATH]] [--dry-run]\n"));
+  EXPECT_THAT(run({"ckpt", "prune", "-h"}).out,
+              StartsWith("usage: lockstep ckpt prune PATH [--keep-last N]\n"));
+  EXPECT_EQ(run({"prepare", "--help"}).out,
+            "usage: lockstep prepare text IN [IN ...] [--output DIR] [--tokenizer TYPE] "
+            "[--vocab FILE] [--merges FILE] [--val-fraction F]\n"
+            "usage: lockstep prepare idx IMAGES LABELS\n");
+}
+
+TEST(CommandLine, TellsItsVersion) {
+  EXPECT_THAT(run({"--version"}).out, testing::MatchesRegex("lockstep [0-9.]+\n"));
+}
+
+TEST(CommandLine, SuggestsACommand) {
+  EXPECT_EQ(refusal({"trian", "x"}),
+            "lockstep: error: unknown command 'trian'; did you mean 'train'?\n"
+            "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
+  EXPECT_EQ(refusal({"--versoin"}),
+            "lockstep: error: unknown option '--versoin'; did you mean '--version'?\n"
+            "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
+  EXPECT_EQ(refusal({"ir", "rum"}),
+            "lockstep: error: unknown command 'ir rum'; did you mean 'run'?\n"
+            "usage: lockstep ir run FILE.ir [--input A.h5] [--output B.h5] [--kernels KIND] "
+            "[--threads N]\n"
+            "usage: lockstep ir print FILE.ir [--passes]\n");
+}
+
+TEST(CommandLine, NeedsACommand) {
+  EXPECT_EQ(refusal({}),
+            "lockstep: error: no command is given\n"
+            "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
+  EXPECT_THAT(refusal({"ckpt"}),
+              StartsWith("lockstep: error: 'ckpt' needs a second word\nusage: lockstep ckpt ls "));
+}
+
+TEST(CommandLine, RefusesWrongOptions) {
+  const std::string usage =
+      "usage: lockstep train CONFIG [key.path=value ...] [--resume[=PATH]] [--dry-run]\n";
+  EXPECT_EQ(refusal({"train", "x.yaml", "--dry-rnu"}),
+            "lockstep: error: unknown option '--dry-rnu'; did you mean '--dry-run'?\n" + usage);
+  EXPECT_EQ(refusal({"train", "x.yaml", "--dry"}),  // no abbreviations
+            "lockstep: error: unknown option '--dry'\n" + usage);
+  EXPECT_EQ(refusal({"train", "x.yaml", "--training.max_steps=3"}),
+            "lockstep: error: unknown option '--training.max_steps'; a config key is overridden "
+            "without dashes: training.max_steps=3\n" +
+                usage);
+  EXPECT_EQ(refusal({"train", "x.yaml", "--dry-run=yes"}),
+            "lockstep: error: option '--dry-run' takes no value\n" + usage);
+  EXPECT_EQ(refusal({"train", "x.yaml", "--resume="}),
+            "lockstep: error: option '--resume' needs a value\n" + usage);
+  EXPECT_EQ(refusal({"train", "x.yaml", "--dry-run", "--dry-run"}),
+            "lockstep: error: option '--dry-run' was given twice\n" + usage);
+}
+
+TEST(CommandLine, RefusesWrongPositionals) {
+  EXPECT_EQ(refusal({"ckpt", "ls"}),
+            "lockstep: error: PATH is missing\nusage: lockstep ckpt ls PATH\n");
+  EXPECT_EQ(refusal({"ckpt", "ls", "a", "b"}),
+            "lockstep: error: unexpected argument 'b'\nusage: lockstep ckpt ls PATH\n");
+  EXPECT_THAT(refusal({"train"}), StartsWith("lockstep: error: CONFIG is missing\n"));
+  EXPECT_EQ(refusal({"models", "gpt2"}),
+            "lockstep: error: unexpected argument 'gpt2'\nusage: lockstep models\n");
+}
+
+TEST(CommandLine, ChecksNumbersLikeTheConfigDoes) {
+  EXPECT_EQ(refusal({"generate", "run", "--top-k", "many"}),
+            "lockstep: error: --top-k must be an integer >= 0, not 'many'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--top-k", "-1"}),
+            "lockstep: error: --top-k must be an integer >= 0, not '-1'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--temperature=nan"}),
+            "lockstep: error: --temperature must be a number >= 0, not 'nan'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--max-new-tokens", "5x"}),
+            "lockstep: error: --max-new-tokens must be an integer >= 0, not '5x'\n");
+  EXPECT_EQ(refusal({"ckpt", "prune", "run", "--keep-last", "0"}),
+            "lockstep: error: --keep-last must be an integer from 1 to 2147483647, not '0'\n");
+}
+
+TEST(CommandLine, AnUnexpectedExceptionBecomesAMessage) {
+  std::string message;
+  EXPECT_EQ(status_of([]() -> int { throw std::bad_alloc(); }, message), 1);
+  EXPECT_EQ(message, "lockstep: error: out of memory: the host could not give more\n");
+  EXPECT_EQ(status_of([]() -> int { throw std::out_of_range("map::at"); }, message), 1);
+  EXPECT_EQ(message,
+            "lockstep: error: internal error: map::at (an exception that lockstep did not "
+            "expect)\n");
+  EXPECT_EQ(status_of([]() -> int { throw 5; }, message), 1);
+  EXPECT_EQ(message, "lockstep: error: internal error: an unknown exception\n");
+}
+
+TEST(CommandLine, TheKindOfAnErrorIsTheExitCode) {
+  std::string message;
+  for (const ErrorKind kind :
+       {ErrorKind::kInternal, ErrorKind::kUsage, ErrorKind::kData, ErrorKind::kCheckpoint,
+        ErrorKind::kNonFinite, ErrorKind::kOutOfMemory, ErrorKind::kPeer, ErrorKind::kPreempted}) {
+    EXPECT_EQ(status_of([&]() -> int { raise(kind, "first\nsecond"); }, message),
+              static_cast<int>(kind));
+    EXPECT_EQ(message, "lockstep: error: first\nsecond\n");
+  }
+  EXPECT_EQ(status_of([] { return 75; }, message), 75);
+  EXPECT_EQ(message, "");
+}
+
+TEST(CommandLine, OtherRanksSayWhichOneTheyAre) {
+  std::ostringstream err;
+  Settings settings;
+  settings.world_rank = 3;
+  settings.world_size = 4;
+  report_errors(settings, err, []() -> int { raise(ErrorKind::kNonFinite, "the loss is nan"); });
+  EXPECT_EQ(err.str(), "lockstep: error: rank 3: the loss is nan\n");
+}
+
+TEST(CommandLine, OutputThatCannotBeWrittenIsAnError) {
+  std::ostringstream out;
+  std::ostringstream err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_command_line(std::vector<std::string>{"models"}, Settings{}, {out, err}), 1);
+  EXPECT_EQ(err.str(), "lockstep: error: standard output cannot be written\n");
+}
+
+TEST(CommandLine, ModelsHaveTheirWellKnownSizes) {
+  const Outcome models = run({"models"});
+  EXPECT_EQ(models.status, 0);
+  // Radford et al. 2019 as Hugging Face counts them (tied embedding once); LeCun et al. 1998.
+  for (const char* parameters :
+       {" 124439808 ", " 354823168 ", " 774030080 ", " 1557611200 ", " 61706 ", " 669706 "})
+    EXPECT_THAT(models.out, HasSubstr(parameters));
+}
+
+TEST(CommandLine, DoctorJudgesThisMachine) {
+  const Outcome doctor = run({"doctor"});
+  EXPECT_EQ(doctor.status, 0) << doctor.out;
+  for (const char* topic : {"  cpu: ", "  cores: ", "  memory: ", "  mpi: ", "  /dev/shm: "})
+    EXPECT_THAT(doctor.out, HasSubstr(topic));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+"""`lockstep prepare`: token shards from text, and the check of IDX files."""
+
+import gzip
+import json
+import struct
+import unittest
+
+from executable import CommandLineTest
+
+TEXT = "to be or not to be\n" * 10
+
+
+def tokens_of(path):
+    """The tokens of an llm.c shard, its header checked."""
+    data = path.read_bytes()
+    header = struct.unpack("<256i", data[:1024])
+    tokens = struct.unpack(f"<{header[2]}H", data[1024:])
+    assert header[:2] == (20240520, 1), header
+    return list(tokens)
+
+
+class Text(CommandLineTest):
+    def test_characters(self):
+        self.write("in.txt", TEXT)
+        printed = self.succeeds("prepare", "text", "in.txt", "--output", "out/a")
+        vocabulary = sorted(set(TEXT))
+        ids = [vocabulary.index(character) for character in TEXT]
+        cut = int(len(TEXT) * 0.9)
+        self.assertEqual(tokens_of(self.folder / "out/a/train.bin"), ids[:cut])
+        self.assertEqual(tokens_of(self.folder / "out/a/val.bin"), ids[cut:])
+        json.loads((self.folder / "out/a/tokenizer.json").read_text())
+        self.assertEqual(
+            printed,
+            f"out/a/train.bin: {cut} tokens of {cut} bytes of text\n"
+            f"out/a/val.bin: {len(TEXT) - cut} tokens of {len(TEXT) - cut} bytes of text\n"
+            f"out/a/tokenizer.json: {len(vocabulary)} tokens in the vocabulary\n",
+        )
+
+    def test_several_files_and_no_validation(self):
+        self.write("1.txt", "ab")
+        self.write("2.txt", "ca")
+        self.succeeds("prepare", "text", "1.txt", "2.txt", "--output", "o", "--val-fraction", "0")
+        self.assertEqual(tokens_of(self.folder / "o/train.bin"), [0, 1, 2, 0])
+        self.assertFalse((self.folder / "o/val.bin").exists())
+
+    def test_refusals(self):
+        self.write("in.txt", TEXT)
+        self.write("empty.txt", "")
+        self.refuses(3, "no.txt: cannot be opened: No such file or directory",
+                     "prepare", "text", "no.txt", "--output", "o")
+        self.refuses(3, "empty.txt: the file is empty (0 bytes), but text is needed",
+                     "prepare", "text", "empty.txt", "--output", "o")
+        self.refuses(2, "--output is missing: the folder to write to", "prepare", "text", "in.txt")
+        self.refuses(2, "--tokenizer must be char or gpt2, not 'gpt3'",
+                     "prepare", "text", "in.txt", "--output", "o", "--tokenizer", "gpt3")
+        self.refuses(2, "--tokenizer gpt2 needs --vocab and --merges",
+                     "prepare", "text", "in.txt", "--output", "o", "--tokenizer", "gpt2")
+        self.refuses(2, "in.txt/o: the folder cannot be made: Not a directory",
+                     "prepare", "text", "in.txt", "--output", "in.txt/o")
+
+
+class Idx(CommandLineTest):
+    def write_idx(self, images=3):
+        pixels = struct.pack(">4I", 0x00000803, images, 2, 2) + bytes([0, 255, 255, 0]) * images
+        (self.folder / "images").write_bytes(pixels)
+        labels = struct.pack(">2I", 0x00000801, 3) + bytes([7, 1, 7])
+        (self.folder / "labels.gz").write_bytes(gzip.compress(labels))
+
+    def test_summary(self):
+        self.write_idx()
+        self.assertEqual(
+            self.succeeds("prepare", "idx", "images", "labels.gz"),
+            "images: 3 images, channels x height x width [1,2,2]\n"
+            "labels.gz: 3 labels\n  label 1: 1\n  label 7: 2\n"
+            "pixels: data.normalize_mean 0.5000, data.normalize_std 0.5000\n",
+        )
+
+    def test_pairs_that_do_not_match(self):
+        self.write_idx(images=2)
+        self.refuses(3, "images has 2 images, but labels.gz has 3 labels",
+                     "prepare", "idx", "images", "labels.gz")
+
+
+if __name__ == "__main__":
+    unittest.main()

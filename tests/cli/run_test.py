@@ -1,0 +1,81 @@
+"""A short run from the command line: train, resume, look at it, evaluate it, sample from it."""
+
+import unittest
+
+from executable import CommandLineTest
+
+CONFIG = """
+model: {name: gpt2, n_layer: 1, n_head: 2, n_embd: 16, block_size: 8}
+tokenizer: {type: char}
+data: {type: text, path: in.txt}
+training: {max_steps: 4, global_batch_size: 4, micro_batch_size: 2}
+optimizer: {name: adamw, learning_rate: 0.01}
+checkpoint: {save_interval: 2}
+"""
+
+
+class Run(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.write("in.txt", "to be or not to be\n" * 20)
+        self.write("tiny.yaml", CONFIG)
+
+    def steps(self):
+        lines = self.succeeds("ckpt", "ls", "runs/tiny").splitlines()
+        self.assertTrue(all(line.endswith(" ok") for line in lines[1:]), lines)
+        return [int(line.split()[0]) for line in lines[1:]]
+
+    def test_train_resume_inspect_evaluate_generate(self):
+        self.succeeds("train", "tiny.yaml")
+        self.assertEqual(self.steps(), [2, 4])
+        first_hash = self.succeeds("ckpt", "hash", "runs/tiny")
+
+        # What follows --resume is an override, not its value.
+        resumed = self.succeeds("train", "tiny.yaml", "--resume", "training.max_steps=6")
+        self.assertIn("resuming from runs/tiny/checkpoints/step-00000004.h5 at step 4", resumed)
+        self.assertEqual(self.steps(), [2, 4, 6])
+        last_hash = self.succeeds("ckpt", "hash", "runs/tiny")
+        self.assertRegex(last_hash, r"^[0-9a-f]{64}\n$")
+        self.assertNotEqual(last_hash, first_hash)
+
+        self.assertEqual(self.succeeds("ckpt", "verify", "runs/tiny").count(": ok\n"), 3)
+        self.assertIn("max_steps: 6", self.succeeds("ckpt", "inspect", "runs/tiny"))
+        self.assertRegex(self.succeeds("eval", "runs/tiny"), r"step: 6, eval/loss: \d\.\d+")
+
+        command = ("generate", "runs/tiny", "--prompt", "to ", "--max-new-tokens", 20)
+        text = self.succeeds(*command, "--seed", 3)
+        self.assertTrue(text.startswith("to ") and len(text) == len("to ") + 20 + 1, text)
+        self.assertEqual(self.succeeds(*command, "--seed", 3), text)
+        self.assertEqual(
+            self.succeeds(*command, "--temperature", 0, "--seed", 1),
+            self.succeeds(*command, "--temperature", 0, "--seed", 2),
+        )
+
+        self.succeeds("ckpt", "prune", "runs/tiny", "--keep-last", 1)
+        self.assertEqual(self.steps(), [6])
+        self.assertEqual(self.succeeds("ckpt", "hash", "runs/tiny"), last_hash)
+
+    def test_resume_from_a_checkpoint_by_path(self):
+        self.succeeds("train", "tiny.yaml")
+        again = self.succeeds(
+            "train", "tiny.yaml", "--resume=runs/tiny/checkpoints/step-00000002.h5"
+        )
+        self.assertIn("at step 2", again)
+        done = self.lockstep("train", "tiny.yaml", "--resume=nope.h5")
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual(done.stderr, "lockstep: error: nope.h5: No such file or directory\n")
+
+    def test_dry_run_writes_nothing(self):
+        printed = self.succeeds("train", "tiny.yaml", "--dry-run")
+        self.assertIn("batch 4 = micro 2 x shards 2 (ranks 1 x 2)", printed)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_training_does_not_need_its_console(self):
+        with open("/dev/full", "w") as full:
+            done = self.lockstep("train", "tiny.yaml", stdout=full)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.steps(), [2, 4])
+
+
+if __name__ == "__main__":
+    unittest.main()

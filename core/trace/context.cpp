@@ -14,6 +14,13 @@ std::string_view name_of(SyncReason reason) {
   return kNames[static_cast<std::size_t>(reason)];
 }
 
+Origin origin_of(const std::source_location& where) {
+  std::string_view file = where.file_name();
+  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
+    file.remove_prefix(slash + 1);
+  return {file, where.line(), {}};
+}
+
 void CutTrace::bind(std::span<const TensorValuePtr> values) const {
   LS_CHECK(values.size() == outputs.size(), "{} values for {} outputs", values.size(),
            outputs.size());
@@ -87,15 +94,18 @@ Tensor TraceContext::record_call(std::shared_ptr<const Graph> body,
 
 CutTrace TraceContext::cut() {
   CutTrace out;
+  std::map<ValueId, std::int32_t> open_inputs;  // an input has one next value at most
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    open_inputs.emplace(graph_.inputs[i], static_cast<std::int32_t>(i));
   for (TensorState* state = first_; state != nullptr; state = state->next) {
     if (state->value != nullptr || state->epoch != epoch_) continue;
+    const auto number = static_cast<std::int32_t>(out.outputs.size());
     out.outputs.push_back(state);
     graph_.outputs.push_back(state->node);
-    if (state->assigned_from == kNoValue) continue;
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-      if (graph_.inputs[i] == state->assigned_from)
-        graph_.updates.push_back(
-            {static_cast<std::int32_t>(out.outputs.size()) - 1, static_cast<std::int32_t>(i)});
+    const auto replaced = open_inputs.find(state->assigned_from);
+    if (replaced == open_inputs.end()) continue;
+    graph_.updates.push_back({number, replaced->second});
+    open_inputs.erase(replaced);
   }
   const std::vector<bool> reachable = find_reachable(graph_);
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -158,11 +168,9 @@ const Origin* TraceContext::set_origin(const Origin* origin) {
 
 Origin TraceContext::origin_at(const std::source_location& where) const {
   if (origin_ != nullptr) return *origin_;
-  const std::source_location& at = has_location_ ? location_ : where;
-  std::string_view file = at.file_name();
-  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
-    file.remove_prefix(slash + 1);
-  return {file, at.line(), scope_};
+  Origin out = origin_of(has_location_ ? location_ : where);
+  out.scope = scope_;
+  return out;
 }
 
 Tensor TraceContext::handle_for(ValueId id) {

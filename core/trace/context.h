@@ -15,6 +15,9 @@
 
 namespace lockstep {
 
+/// The line alone, without folders: "model.cpp:41".
+Origin origin_of(const std::source_location& where);
+
 /// Why a trace was cut.
 enum class SyncReason : std::uint8_t {
   kMarkStep,   ///< the user's mark_step
@@ -76,8 +79,11 @@ class TraceContext {
   void sync(SyncReason reason);
 
   /// The id of the random stream of the next draw here: module path and ordinal within it.
+  /// Ordinals start again at every cut, so that equal steps are equal graphs.
   std::int64_t next_stream();
   std::string_view scope() const { return scope_; }
+  /// The line and module path that a node recorded by a call at `where` gets.
+  Origin origin_at(const std::source_location& where) const;
 
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
@@ -89,7 +95,6 @@ class TraceContext {
  private:
   friend struct TensorState;
   friend class ModuleScope;
-  Origin origin_at(const std::source_location& where) const;
   Tensor handle_for(ValueId id);
 
   Graph graph_;

@@ -26,8 +26,8 @@ Tensor widen(const Tensor& x, Where where) {
 Tensor target_mask(const Tensor& logits, const Tensor& targets, Where where) {
   LS_USER_CHECK(logits.shape().rank() == 2 && targets.shape() == Shape{logits.shape().dim(0)} &&
                     is_integer(targets.dtype()),
-                "{}:{}: logits {} and targets {} do not fit: [N,V] and integer [N] are needed",
-                where.file_name(), where.line(), logits.type().to_string(),
+                "{}: logits {} and targets {} do not fit: [N,V] and integer [N] are needed",
+                logits.context().origin_at(where).to_string(), logits.type().to_string(),
                 targets.type().to_string());
   const At at{where};
   const Tensor columns = iota(logits.context(), logits.shape(), 1, targets.dtype(), where);
@@ -56,7 +56,7 @@ Tensor gelu_tanh(const Tensor& x, Where where) {
 
 Tensor gelu(const Tensor& x, Where where) {
   const At at{where};
-  return at(at(x) * 0.5) * (at(erf(at(x) * std::numbers::sqrt2 / 2.0, where)) + 1.0);
+  return at(at(x) * 0.5) * (at(erf(at(x) * (std::numbers::sqrt2 / 2.0), where)) + 1.0);
 }
 
 Tensor mean(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
@@ -108,8 +108,8 @@ Tensor correct_predictions(const Tensor& logits, const Tensor& targets, Where wh
 }
 
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
-  LS_USER_CHECK(p >= 0 && p < 1, "{}:{}: dropout probability {} must be in [0, 1)",
-                where.file_name(), where.line(), p);
+  LS_USER_CHECK(p >= 0 && p < 1, "{}: dropout probability {} must be in [0, 1)",
+                x.context().origin_at(where).to_string(), p);
   if (p == 0) return x;
   const At at{where};
   const Tensor keep = greater_equal(at(random_uniform(key, x.shape(), where)), p);

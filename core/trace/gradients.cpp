@@ -20,20 +20,41 @@ std::vector<bool> find_dependents(const Graph& graph, std::span<const ValueId> t
   return out;
 }
 
-/// Restores the context's origin however the scope is left.
+/// New nodes take `origin` while this lives.
 class OriginScope {
  public:
-  explicit OriginScope(TraceContext& context)
-      : context_(context), previous_(context.set_origin(nullptr)) {}
+  OriginScope(TraceContext& context, const Origin* origin)
+      : context_(context), previous_(context.set_origin(origin)) {}
   ~OriginScope() { context_.set_origin(previous_); }
   OriginScope(const OriginScope&) = delete;
   OriginScope& operator=(const OriginScope&) = delete;
-  void set(const Origin* origin) { context_.set_origin(origin); }
 
  private:
   TraceContext& context_;
   const Origin* previous_;
 };
+
+/// Adds the share that value `id` has in the gradients of its operands to theirs.
+void pull_back(TraceContext& context, ValueId id, const std::vector<bool>& dependents,
+               std::vector<Tensor>& adjoint) {
+  const Node node = context.pending()[id];  // a copy: recording moves the pending nodes
+  const GradientRule rule = gradient_rule(node.op);
+  if (rule == nullptr) return;
+  std::vector<Tensor> operands;
+  std::vector<bool> needed;
+  for (const ValueId operand : node.operands) {
+    operands.push_back(context.tensor_of(operand));
+    needed.push_back(dependents[static_cast<std::size_t>(operand)]);
+  }
+  const OriginScope scope(context, &node.origin);
+  const Gradients result =
+      rule({node, operands, context.tensor_of(id), adjoint[static_cast<std::size_t>(id)], needed});
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (!needed[i] || !result[i].defined()) continue;
+    Tensor& sum = adjoint[static_cast<std::size_t>(node.operands[i])];
+    sum = sum.defined() ? sum + result[i] : result[i];
+  }
+}
 
 }  // namespace
 
@@ -118,10 +139,11 @@ GradientRule gradient_rule(Op op) {
   __builtin_unreachable();
 }
 
-std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets) {
-  LS_USER_CHECK(is_float(loss.dtype()) && loss.shape().rank() == 0,
-                "gradients need a float scalar as loss, but it is {}", loss.type().to_string());
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets, Where where) {
   TraceContext& context = loss.context();
+  LS_USER_CHECK(is_float(loss.dtype()) && loss.shape().rank() == 0,
+                "{}: gradients need a float scalar as loss, but it is {}",
+                context.origin_at(where).to_string(), loss.type().to_string());
   const ValueId root = context.node_of(loss);
   std::vector<ValueId> target_ids;
   for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
@@ -131,37 +153,20 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
 
   // One adjoint per value; contributions are added in the order the users are met, last first.
   std::vector<Tensor> adjoint(dependents.size());
-  adjoint[static_cast<std::size_t>(root)] = context.constant(1.0, loss.dtype());
-  OriginScope scope(context);
+  adjoint[static_cast<std::size_t>(root)] = context.constant(1.0, loss.dtype(), where);
   for (ValueId id = root; id >= 0; --id) {
     const auto at = static_cast<std::size_t>(id);
     if (!dependents[at] || !adjoint[at].defined()) continue;
-    const Node node = context.pending()[id];  // a copy: recording moves the pending nodes
-    const GradientRule rule = gradient_rule(node.op);
-    if (rule == nullptr) continue;
-    std::vector<Tensor> operands;
-    std::vector<bool> needed;
-    for (const ValueId operand : node.operands) {
-      operands.push_back(context.tensor_of(operand));
-      needed.push_back(dependents[static_cast<std::size_t>(operand)]);
-    }
-    scope.set(&node.origin);
-    const Gradients result = rule({node, operands, context.tensor_of(id), adjoint[at], needed});
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      if (!needed[i] || !result[i].defined()) continue;
-      Tensor& sum = adjoint[static_cast<std::size_t>(node.operands[i])];
-      sum = sum.defined() ? sum + result[i] : result[i];
-    }
+    pull_back(context, id, dependents, adjoint);
     if (!is_target[at]) adjoint[at] = Tensor();
   }
-  scope.set(nullptr);
 
   std::vector<Tensor> out;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Tensor& found = adjoint[static_cast<std::size_t>(target_ids[i])];
     out.push_back(found.defined() ? found
-                                  : broadcast_to(context.constant(0.0, targets[i].dtype()),
-                                                 targets[i].shape()));
+                                  : broadcast_to(context.constant(0.0, targets[i].dtype(), where),
+                                                 targets[i].shape(), where));
   }
   return out;
 }

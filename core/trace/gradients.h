@@ -3,6 +3,7 @@
 // all.
 #pragma once
 
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,9 @@ namespace lockstep {
 /// losses). Targets must be inputs or values of the pending graph. Where a function has a kink the
 /// gradient is that of one side: abs and maximum give 0 and 1/2 : 1/2 at ties, reduce_max divides
 /// evenly between equal maxima. Error kUsage that names op and line for an op without a gradient
-/// (arg_max, comparisons and integer ops pass nothing back and are no error).
-std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets);
+/// (arg_max, comparisons and integer ops pass nothing back and are no error). Backward nodes carry
+/// the line and scope of the node that they differentiate.
+std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets,
+                              std::source_location where = std::source_location::current());
 
 }  // namespace lockstep

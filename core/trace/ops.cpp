@@ -7,23 +7,28 @@
 namespace lockstep {
 namespace {
 
-int normal_dim(const Tensor& x, std::int64_t dim) {
+/// The line to blame for a bad operand.
+std::string place_of(const Tensor& x, const Where& where) {
+  return x.context().origin_at(where).to_string();
+}
+
+int normal_dim(const Tensor& x, std::int64_t dim, const Where& where) {
   const int rank = x.shape().rank();
-  LS_USER_CHECK(dim >= -rank && dim < rank, "dimension {} is out of range for {}", dim,
-                x.type().to_string());
+  LS_USER_CHECK(dim >= -rank && dim < rank, "{}: dimension {} is out of range for {}",
+                place_of(x, where), dim, x.type().to_string());
   return static_cast<int>(dim < 0 ? dim + rank : dim);
 }
 
-Ints normal_dims(const Tensor& x, const Ints& dims) {
+Ints normal_dims(const Tensor& x, const Ints& dims, const Where& where) {
   Ints out;
-  for (const std::int64_t d : dims) out.push_back(normal_dim(x, d));
+  for (const std::int64_t d : dims) out.push_back(normal_dim(x, d, where));
   return out;
 }
 
 /// A constant for a bare number, or the tensor.
-Tensor materialize(const Operand& x, const Tensor& other) {
+Tensor materialize(const Operand& x, const Tensor& other, const Where& where) {
   if (!x.is_number()) return x.tensor();
-  return other.context().constant(x.number(), other.dtype(), x.where());
+  return other.context().constant(x.number(), other.dtype(), where);
 }
 
 /// Broadcasts both operands of an elementwise op to their common shape.
@@ -33,7 +38,7 @@ void broadcast_pair(Op op, Tensor& a, Tensor& b, const Where& where) {
   try {
     shape = broadcast_shapes(a.shape(), b.shape());
   } catch (const Error& e) {
-    raise(ErrorKind::kUsage, "{}:{}: {}({}, {}): {}", where.file_name(), where.line(), name_of(op),
+    raise(ErrorKind::kUsage, "{}: {}({}, {}): {}", place_of(a, where), name_of(op),
           a.type().to_string(), b.type().to_string(), e.what());
   }
   a = broadcast_to(a, shape, where);
@@ -64,10 +69,10 @@ Tensor record1(Op op, const Tensor& x, Attrs attrs, const Where& where) {
 }  // namespace
 
 Tensor binary(Op op, const Operand& a, const Operand& b) {
-  LS_USER_CHECK(!a.is_number() || !b.is_number(), "{} of two plain numbers records nothing",
-                name_of(op));
-  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
-  Tensor right = materialize(b, left);
+  LS_USER_CHECK(!a.is_number() || !b.is_number(), "{}: {} of two plain numbers records nothing",
+                origin_of(a.where()).to_string(), name_of(op));
+  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor(), a.where());
+  Tensor right = materialize(b, left, a.where());
   broadcast_pair(op, left, right, a.where());
   return left.context().record(op, {left, right}, {}, a.where());
 }
@@ -88,8 +93,10 @@ Tensor operator*(const Operand& a, const Operand& b) {
 Tensor operator/(const Operand& a, const Operand& b) {
   return binary(Op::kDivide, a, b);
 }
-Tensor operator-(const Tensor& a) {
-  return unary(Op::kNegate, a);
+Tensor operator-(const Operand& a) {
+  LS_USER_CHECK(!a.is_number(), "{}: minus a plain number records nothing",
+                origin_of(a.where()).to_string());
+  return unary(Op::kNegate, a.tensor(), a.where());
 }
 
 Tensor abs(const Tensor& x, Where where) {
@@ -127,9 +134,10 @@ Tensor logical_not(const Tensor& x, Where where) {
 }
 
 Tensor select(const Tensor& pred, const Operand& a, const Operand& b, Where where) {
-  LS_USER_CHECK(!a.is_number() || !b.is_number(), "select needs a tensor to take the dtype from");
-  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
-  Tensor right = materialize(b, left);
+  LS_USER_CHECK(!a.is_number() || !b.is_number(),
+                "{}: select needs a tensor to take the dtype from", place_of(pred, where));
+  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor(), where);
+  Tensor right = materialize(b, left, where);
   broadcast_pair(Op::kSelect, left, right, where);
   Tensor condition = pred;
   broadcast_pair(Op::kSelect, condition, left, where);
@@ -147,8 +155,8 @@ Tensor convert(const Tensor& x, DType to, Where where) {
 Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
   if (x.shape() == shape) return x;
   const int lead = shape.rank() - x.shape().rank();
-  LS_USER_CHECK(lead >= 0, "{} cannot be broadcast to the lower rank of {}", x.type().to_string(),
-                shape.to_string());
+  LS_USER_CHECK(lead >= 0, "{}: {} cannot be broadcast to the lower rank of {}", place_of(x, where),
+                x.type().to_string(), shape.to_string());
   Ints dims(static_cast<std::size_t>(x.shape().rank()));
   std::iota(dims.begin(), dims.end(), lead);
   return broadcast_in_dim(x, shape, dims, where);
@@ -172,20 +180,21 @@ Tensor reshape(const Tensor& x, const Ints& sizes, Where where) {
       known *= size;
       continue;
     }
-    LS_USER_CHECK(open == nullptr, "reshape of {}: only one size can be -1", x.type().to_string());
+    LS_USER_CHECK(open == nullptr, "{}: reshape of {}: only one size can be -1", place_of(x, where),
+                  x.type().to_string());
     open = &size;
   }
   if (open != nullptr) {
     LS_USER_CHECK(known > 0 && x.shape().elements() % known == 0,
-                  "reshape of {}: {} elements do not divide by {}", x.type().to_string(),
-                  x.shape().elements(), known);
+                  "{}: reshape of {}: {} elements do not divide by {}", place_of(x, where),
+                  x.type().to_string(), x.shape().elements(), known);
     *open = x.shape().elements() / known;
   }
   return reshape(x, Shape(resolved), where);
 }
 
 Tensor transpose(const Tensor& x, const Ints& permutation, Where where) {
-  return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation)}}, where);
+  return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation, where)}}, where);
 }
 
 Tensor slice(const Tensor& x, const Ints& start, const Ints& limit, const Ints& stride,
@@ -195,7 +204,7 @@ Tensor slice(const Tensor& x, const Ints& start, const Ints& limit, const Ints& 
 }
 
 Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit, Where where) {
-  const auto at = static_cast<std::size_t>(normal_dim(x, dim));
+  const auto at = static_cast<std::size_t>(normal_dim(x, dim, where));
   Ints starts(static_cast<std::size_t>(x.shape().rank()), 0);
   Ints limits = x.shape().sizes();
   const std::int64_t size = limits[at];
@@ -224,21 +233,22 @@ Tensor pad(const Tensor& x, double value, const Ints& low, const Ints& high, Whe
 }
 
 Tensor concatenate(std::span<const Tensor> parts, int axis, Where where) {
-  LS_USER_CHECK(!parts.empty(), "concatenate needs at least one tensor");
+  LS_USER_CHECK(!parts.empty(), "{}: concatenate needs at least one tensor",
+                origin_of(where).to_string());
   Attrs attrs;
-  attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis));
+  attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis, where));
   return parts[0].context().record(Op::kConcatenate, parts, std::move(attrs), where);
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
-  return x.context().record(Op::kGather, {x, indices}, {{Attr::kAxis, {normal_dim(x, axis)}}},
-                            where);
+  return x.context().record(Op::kGather, {x, indices},
+                            {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis,
                    Where where) {
   return x.context().record(Op::kScatterAdd, {x, indices, updates},
-                            {{Attr::kAxis, {normal_dim(x, axis)}}}, where);
+                            {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
 }
 
 Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Where where) {
@@ -248,7 +258,7 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Wh
 }
 
 Tensor reduce(Op op, const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
-  const Ints normal = normal_dims(x, dims);
+  const Ints normal = normal_dims(x, dims, where);
   const Tensor out = record1(op, x, {{Attr::kDims, normal}}, where);
   if (!keep_dims) return out;
   Shape kept = x.shape();
@@ -271,7 +281,7 @@ Tensor sum(const Tensor& x, Where where) {
 }
 
 Tensor arg_max(const Tensor& x, int axis, Where where) {
-  return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis)}}}, where);
+  return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
 }
 
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where where) {
@@ -285,8 +295,8 @@ Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where 
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
   LS_USER_CHECK(a.shape().rank() >= 2 && b.shape().rank() == a.shape().rank(),
-                "matmul of {} and {}: both need one rank of at least 2", a.type().to_string(),
-                b.type().to_string());
+                "{}: matmul of {} and {}: both need one rank of at least 2", place_of(a, where),
+                a.type().to_string(), b.type().to_string());
   const int rank = a.shape().rank();
   Ints batch(static_cast<std::size_t>(rank - 2));
   std::iota(batch.begin(), batch.end(), 0);
@@ -320,8 +330,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   std::vector<Tensor> operands{q, k, v};
   if (spec.key_mask) operands.push_back(*spec.key_mask);
   if (spec.dropout > 0) {
-    LS_USER_CHECK(spec.key.has_value(), "attention with dropout {} needs a random key",
-                  spec.dropout);
+    LS_USER_CHECK(spec.key.has_value(), "{}: attention with dropout {} needs a random key",
+                  place_of(q, where), spec.dropout);
     operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->shard});
     attrs.set_int(Attr::kStream, q.context().next_stream());
   }
@@ -333,7 +343,8 @@ Tensor optimization_barrier(const Tensor& x, Where where) {
 }
 
 Tensor call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands, Where where) {
-  LS_USER_CHECK(!operands.empty(), "a call needs at least one operand");
+  LS_USER_CHECK(!operands.empty(), "{}: a call needs at least one operand",
+                origin_of(where).to_string());
   return operands[0].context().record_call(std::move(body), operands, where);
 }
 

@@ -23,7 +23,7 @@ Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
-Tensor operator-(const Tensor& a);
+Tensor operator-(const Operand& a);
 
 /// Any elementwise op of two operands (arithmetic, logic, comparison), broadcasting.
 Tensor binary(Op op, const Operand& a, const Operand& b);

@@ -35,8 +35,9 @@ double Tensor::item() const {
 
 void Tensor::assign(const Tensor& value, std::source_location where) {
   TensorState& s = state();
-  LS_USER_CHECK(value.type() == s.type, "{}:{}: cannot assign {} to a tensor of {}",
-                where.file_name(), where.line(), value.type().to_string(), s.type.to_string());
+  LS_USER_CHECK(value.type() == s.type, "{}: cannot assign {} to a tensor of {}",
+                context().origin_at(where).to_string(), value.type().to_string(),
+                s.type.to_string());
   const ValueId node = context().node_of(value);
   const ValueId old = context().node_of(*this);
   if (context().pending()[old].op == Op::kInput && s.assigned_from == kNoValue)

@@ -69,7 +69,8 @@ class Tensor {
 };
 
 /// An operand as written in user code: a tensor, or a number that becomes a constant of the other
-/// operand's dtype. Being built at the call, it knows the user's line, which operators could not.
+/// operand's dtype. Being built at the call, it knows the user's line, which operators could not;
+/// of two operands the left one's line counts.
 class Operand {
  public:
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)

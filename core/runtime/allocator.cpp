@@ -24,6 +24,7 @@ struct Allocator::State {
   explicit State(std::size_t limit) : limit(limit) {}
   ~State() { drop_cache(); }
 
+  /// Null if the host has no memory left.
   std::byte* take(std::size_t size) {
     const auto cached = free_blocks.find(size);
     if (cached != free_blocks.end()) {
@@ -34,7 +35,17 @@ struct Allocator::State {
     }
     // Freed blocks of other sizes count as memory too: give them up before passing the limit.
     if (limit > 0 && used + cached_bytes + size > limit) drop_cache();
-    return static_cast<std::byte*>(::operator new (size, std::align_val_t{Buffer::kAlignment}));
+    std::byte* data = take_from_host(size);
+    if (data == nullptr) {
+      drop_cache();
+      data = take_from_host(size);
+    }
+    return data;
+  }
+
+  static std::byte* take_from_host(std::size_t size) {
+    return static_cast<std::byte*>(
+        ::operator new (size, std::align_val_t{Buffer::kAlignment}, std::nothrow));
   }
 
   void give_back(std::byte* data, std::size_t size) {
@@ -52,7 +63,24 @@ struct Allocator::State {
     cached_bytes = 0;
   }
 
-  [[noreturn]] void fail(std::size_t size, const AllocationLabel& label) const {
+  [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
+    raise(ErrorKind::kOutOfMemory,
+          "device out of memory: {} for {} on top of {} in use passes the limit of {} "
+          "(device.memory_gb); the largest live tensors are:{}",
+          format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
+          format_bytes(static_cast<double>(limit)), list_largest());
+  }
+
+  [[noreturn]] void fail_at_host(std::size_t size, const AllocationLabel& label) const {
+    raise(ErrorKind::kOutOfMemory,
+          "the host has no memory left for the device's: {} for {} on top of {} in use "
+          "(device.memory_gb may promise more than there is); the largest live tensors are:{}",
+          format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
+          list_largest());
+  }
+
+  /// The largest live blocks, a line each.
+  std::string list_largest() const {
     struct Entry {
       std::size_t bytes;
       const AllocationLabel* label;
@@ -62,17 +90,12 @@ struct Allocator::State {
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return a.bytes != b.bytes ? a.bytes > b.bytes : *a.label < *b.label;
     });
-    std::string message = fmt::format(
-        "device out of memory: {} for {} on top of {} in use passes the limit of {} "
-        "(device.memory_gb); the largest live tensors are:",
-        format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
-        format_bytes(static_cast<double>(limit)));
+    std::string out;
     for (std::size_t i = 0; i < std::min(entries.size(), kListed); ++i)
-      message += fmt::format("\n  {:>10}  {}", format_bytes(static_cast<double>(entries[i].bytes)),
-                             *entries[i].label);
-    if (entries.size() > kListed)
-      message += fmt::format("\n  and {} more", entries.size() - kListed);
-    throw Error(ErrorKind::kOutOfMemory, message);
+      out += fmt::format("\n  {:>10}  {}", format_bytes(static_cast<double>(entries[i].bytes)),
+                         *entries[i].label);
+    if (entries.size() > kListed) out += fmt::format("\n  and {} more", entries.size() - kListed);
+    return out;
   }
 
   struct Block {
@@ -96,8 +119,9 @@ BufferPtr Allocator::allocate(std::size_t bytes, AllocationLabel label) {
   const std::size_t size = rounded_size(bytes);
   const std::lock_guard lock(state_->mutex);
   State& s = *state_;
-  if (s.limit > 0 && s.used + size > s.limit) s.fail(size, label);
+  if (s.limit > 0 && s.used + size > s.limit) s.fail_at_limit(size, label);
   std::byte* data = s.take(size);
+  if (data == nullptr) s.fail_at_host(size, label);
   s.used += size;
   s.peak = std::max(s.peak, s.used);
   s.live.emplace(data, State::Block{size, std::move(label)});

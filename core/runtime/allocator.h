@@ -25,7 +25,8 @@ class Allocator {
   Allocator& operator=(const Allocator&) = delete;
 
   /// Uninitialized device memory, 64-byte aligned. Error kOutOfMemory that lists the largest live
-  /// tensors if the limit would be passed. The buffer may outlive the allocator.
+  /// tensors if the limit would be passed or the host has no memory left. The buffer may outlive
+  /// the allocator.
   BufferPtr allocate(std::size_t bytes, AllocationLabel label);
 
   std::size_t limit_bytes() const;

@@ -53,10 +53,19 @@ class Device::Worker {
 namespace {
 // Transfers are bounded by the loader's prefetch; the queue only has to be finite.
 constexpr std::size_t kTransferQueue = 1024;
+
+const DeviceOptions& checked(const DeviceOptions& options) {
+  LS_USER_CHECK(options.threads >= 1 && options.queue_depth >= 1 && options.transfer_threads >= 1,
+                "a device needs at least 1 thread, 1 place in its queue and 1 transfer thread, not "
+                "{}, {} and {}",
+                options.threads, options.queue_depth, options.transfer_threads);
+  return options;
+}
+
 }  // namespace
 
 Device::Device(const DeviceOptions& options, SpanStream& spans)
-    : options_(options),
+    : options_(checked(options)),
       spans_(spans),
       allocator_(options.memory_bytes),
       pool_(std::make_unique<ThreadPool>(options.threads)),
@@ -107,15 +116,18 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
   return out;
 }
 
-HostTensor Device::copy_to_host(const DeviceTensor& tensor, std::size_t shard) {
+HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   {
     const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);
     tensor.ready->wait();
   }
+  LS_USER_CHECK(tensor.shards.size() == 1,
+                "{} {} has one value for each of {} logical shards: all_reduce it before reading",
+                tensor.type.to_string(), tensor.label, tensor.shards.size());
   const ScopedSpan span(spans_, SpanCategory::kTransferFromDevice);
   HostTensor out(tensor.type.dtype, tensor.type.shape);
   const auto bytes = out.bytes();
-  if (!bytes.empty()) std::memcpy(bytes.data(), tensor.shards.at(shard)->data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), tensor.shards[0]->data(), bytes.size());
   spans_.metrics().sample("TransferFromDevice", static_cast<double>(bytes.size()), Unit::kBytes);
   return out;
 }

@@ -29,6 +29,7 @@ struct DeviceOptions {
 
 class Device {
  public:
+  /// Error kUsage for less than one thread or one place in the queue.
   Device(const DeviceOptions& options, SpanStream& spans);
   /// Finishes what is queued.
   ~Device();
@@ -49,8 +50,9 @@ class Device {
   /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
   /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed. Thread-safe.
   DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label);
-  /// Waits for the value and copies shard `shard`. Counted in TransferFromDevice.
-  HostTensor copy_to_host(const DeviceTensor& tensor, std::size_t shard = 0);
+  /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). Rethrows
+  /// the error of what should have made it. Error kUsage if there is one value per logical shard.
+  HostTensor copy_to_host(const DeviceTensor& tensor);
 
  private:
   /// A thread that runs commands in order.

@@ -55,7 +55,4 @@ struct Plan {
   std::string largest_values;  ///< the ten largest values alive at the peak, a line each
 };
 
-/// Readable listing of the commands, for debugging.
-std::string to_string(const Plan& plan);
-
 }  // namespace lockstep

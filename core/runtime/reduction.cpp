@@ -44,10 +44,15 @@ void add_bucket(const Bucket& bucket, std::byte* to, const std::byte* left, cons
 
 constexpr std::int64_t kSlotAlignment = 64;
 
+std::int64_t padded(std::int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
 }  // namespace
 
 ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options) {
   ReductionLayout out;
+  for (const Type& value : values) out.sizes.push_back(static_cast<std::int64_t>(value.bytes()));
   out.offsets.resize(values.size());
   out.bucket_of.resize(values.size());
   constexpr std::array kSummable = {DType::kF32, DType::kF64, DType::kI64, DType::kI32};
@@ -62,8 +67,7 @@ ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions
       out.offsets[i] = out.bytes;
       out.bucket_of[i] = static_cast<std::int32_t>(out.buckets.size()) - 1;
       bucket.values.push_back(static_cast<std::int32_t>(i));
-      const auto bytes = static_cast<std::int64_t>(values[i].bytes());
-      out.bytes += (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+      out.bytes += padded(out.sizes[i]);
       const std::int64_t filled = out.bytes - bucket.offset;
       bucket.count = filled / static_cast<std::int64_t>(size_of(dtype));
       const bool first = out.buckets.size() == 1;
@@ -81,8 +85,9 @@ ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions
 }
 
 int reduction_buffers(std::int64_t shards) {
-  if (shards <= 1) return 1;
-  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shards - 1))) + 1;
+  // Before the last shard k = shards - 1 are summed, in as many subtrees as k has bits; the most
+  // bits of any number up to that are floor(log2(shards)).
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shards)));
 }
 
 Reduction::Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards)
@@ -90,13 +95,19 @@ Reduction::Reduction(const ReductionLayout& layout, const Context& context, std:
   for (int i = 0; i < reduction_buffers(shards); ++i) {
     free_.push_back(context_.allocator.allocate(static_cast<std::size_t>(layout.bytes),
                                                 fmt::format("gradient sums, buffer {}", i)));
-    // The padding between values is summed and sent too: keep it zero.
-    std::memset(free_.back()->data(), 0, static_cast<std::size_t>(layout.bytes));
+    clear_padding(free_.back()->data());
   }
   current_ = std::move(free_.back());
   free_.pop_back();
   for (const Bucket& bucket : layout.buckets)
     open_values_.push_back(static_cast<int>(bucket.values.size()));
+}
+
+// The padding between values is summed and sent too.
+void Reduction::clear_padding(std::byte* buffer) const {
+  for (std::size_t i = 0; i < layout_.sizes.size(); ++i)
+    std::memset(buffer + layout_.offsets[i] + layout_.sizes[i], 0,
+                static_cast<std::size_t>(padded(layout_.sizes[i]) - layout_.sizes[i]));
 }
 
 Reduction::~Reduction() {

@@ -3,7 +3,7 @@
 // order.
 //
 // All reduced values of a shard lie in one flat buffer, bucket after bucket. A rank's shards are
-// added like a binary counter, so that at most log2(shards) + 2 such buffers exist. During the last
+// added like a binary counter, so that at most log2(shards) + 1 such buffers exist. During the last
 // shard's call each bucket is finished and handed to the communicator as early as its last value.
 #pragma once
 
@@ -36,16 +36,19 @@ struct BucketOptions {
 
 /// Where each reduced value lies and in which bucket it travels; equal on all ranks.
 struct ReductionLayout {
-  std::vector<std::int64_t> offsets;    ///< per value, bytes
+  std::vector<std::int64_t> offsets;    ///< per value, bytes; multiples of 64
+  std::vector<std::int64_t> sizes;      ///< per value, bytes, without padding
   std::vector<std::int32_t> bucket_of;  ///< per value
   std::vector<Bucket> buckets;
   std::int64_t bytes = 0;
   Hash128 signature;  ///< of all buckets: dtype, offset, count, values
 };
-/// Values keep their order within their dtype; a bucket closes when it reaches its size.
+/// Values (f32, f64, i64 or i32) keep their order within their dtype; a bucket closes when it
+/// reaches its size.
 ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options);
 
-/// How many flat buffers a rank with this many shards needs at once.
+/// How many flat buffers a rank with this many (>= 1) shards needs at once: one for the current
+/// shard and one for each subtree that waits for its sibling.
 int reduction_buffers(std::int64_t shards);
 
 /// One step's reduction. Used by the device's thread.
@@ -79,6 +82,7 @@ class Reduction {
 
  private:
   bool is_last_shard() const { return shard_ + 1 == shards_; }
+  void clear_padding(std::byte* buffer) const;
   void finish_bucket(std::size_t bucket);
   void push_partial_sum();
 

@@ -1,7 +1,5 @@
 #include "core/passes/split_step.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -29,6 +27,10 @@ Dependence find_dependence(const Graph& step) {
       sharded = false;
       reduced = true;
     }
+    LS_USER_CHECK(
+        !sharded || !is_collective(node.op),
+        "{}: {} works over ranks and cannot take a value of one shard; all_reduce it first",
+        node.origin.to_string(), name_of(node.op));
     LS_USER_CHECK(!sharded || !reduced,
                   "{}: {} mixes a value of one shard with a value summed over all shards; "
                   "all_reduce the first",
@@ -39,11 +41,22 @@ Dependence find_dependence(const Graph& step) {
   return out;
 }
 
-/// Numbers of `graph.inputs` by value.
-std::vector<std::int32_t> input_numbers(const Graph& graph) {
-  std::vector<std::int32_t> out(graph.nodes.size(), -1);
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    out[static_cast<std::size_t>(graph.inputs[i])] = static_cast<std::int32_t>(i);
+/// The live all_reduces, one per operand; `same`, per value, receives the first all_reduce of the
+/// same operand for every all_reduce, and the value itself for all others.
+std::vector<ValueId> find_reductions(const Graph& step, std::vector<ValueId>& same) {
+  const std::vector<bool> live = find_reachable(step);
+  std::vector<ValueId> first(step.nodes.size(), kNoValue);  // by operand
+  std::vector<ValueId> out;
+  for (ValueId id = 0; id < step.size(); ++id) {
+    same.push_back(id);
+    if (step[id].op != Op::kAllReduce || !live[static_cast<std::size_t>(id)]) continue;
+    ValueId& known = first[static_cast<std::size_t>(step[id].operands[0])];
+    if (known == kNoValue) {
+      known = id;
+      out.push_back(id);
+    }
+    same.back() = known;
+  }
   return out;
 }
 
@@ -56,21 +69,22 @@ Graph extract(Graph graph, const Graph& step, std::vector<std::int32_t>& inputs)
   return keep_only(graph, keep);
 }
 
-/// The step with every all_reduce replaced by an input; the new inputs follow the step's own.
-Graph cut_reduced(const Graph& step) {
+/// The step with its reductions replaced by inputs, which follow the step's own; no outputs yet.
+Graph cut_reduced(const Graph& step, const std::vector<ValueId>& reductions,
+                  const std::vector<ValueId>& same) {
   Graph out;
   out.strings = step.strings;
   out.nodes = step.nodes;
   out.inputs = step.inputs;
-  int number = 0;
-  for (std::size_t i = 0; i < out.nodes.size(); ++i) {
-    Node& node = out.nodes[i];
-    if (node.op != Op::kAllReduce) continue;
+  for (Node& node : out.nodes)
+    for (ValueId& operand : node.operands) operand = same[static_cast<std::size_t>(operand)];
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    Node& node = out.nodes[static_cast<std::size_t>(reductions[i])];
     node.op = Op::kInput;
     node.operands.clear();
     node.input_kind = InputKind::kState;
-    node.name = out.strings->intern(fmt::format("reduced.{}", number++));
-    out.inputs.push_back(static_cast<ValueId>(i));
+    node.name = out.strings->intern(fmt::format("reduced.{}", i));
+    out.inputs.push_back(reductions[i]);
   }
   return out;
 }
@@ -83,14 +97,13 @@ SplitStep split_step(const Graph& step) {
   Graph shard = step;
   shard.outputs.clear();
   shard.updates.clear();
-  std::vector<ValueId> reduced_values;
-  for (ValueId id = 0; id < step.size(); ++id) {
-    if (step[id].op != Op::kAllReduce) continue;
+  std::vector<ValueId> same;
+  const std::vector<ValueId> reductions = find_reductions(step, same);
+  for (const ValueId id : reductions) {
     shard.outputs.push_back(step[id].operands[0]);
-    reduced_values.push_back(id);
     out.reduced.push_back(step[id].type);
   }
-  Graph update = cut_reduced(step);
+  Graph update = cut_reduced(step, reductions, same);
   std::vector<std::int32_t> update_output(step.outputs.size(), -1);
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     const ValueId value = step.outputs[i];
@@ -99,7 +112,7 @@ SplitStep split_step(const Graph& step) {
       out.shard_outputs.push_back(static_cast<std::int32_t>(i));
     } else {
       update_output[i] = static_cast<std::int32_t>(update.outputs.size());
-      update.outputs.push_back(value);
+      update.outputs.push_back(same[static_cast<std::size_t>(value)]);
       out.update_outputs.push_back(static_cast<std::int32_t>(i));
     }
   }
@@ -112,16 +125,20 @@ SplitStep split_step(const Graph& step) {
   }
   out.shard = extract(std::move(shard), step, out.shard_inputs);
 
-  const std::vector<std::int32_t> numbers = input_numbers(step);
-  const std::vector<bool> keep = find_reachable(update);
-  for (const ValueId input : update.inputs) {
+  std::vector<bool> keep = find_reachable(update);
+  // An input gives its memory to its next value even if that does not depend on it.
+  for (const Update& u : update.updates)
+    keep[static_cast<std::size_t>(update.inputs[static_cast<std::size_t>(u.input)])] = true;
+  for (std::size_t i = 0; i < update.inputs.size(); ++i) {
+    const ValueId input = update.inputs[i];
     if (!keep[static_cast<std::size_t>(input)]) continue;
-    const auto found = std::find(reduced_values.begin(), reduced_values.end(), input);
+    const auto reduced =
+        static_cast<std::int32_t>(i) - static_cast<std::int32_t>(step.inputs.size());
     UpdateInput from;
-    if (found == reduced_values.end()) {
-      from.step_input = numbers[static_cast<std::size_t>(input)];
+    if (reduced < 0) {
+      from.step_input = static_cast<std::int32_t>(i);
     } else {
-      from.reduced = static_cast<std::int32_t>(found - reduced_values.begin());
+      from.reduced = reduced;
     }
     out.update_inputs.push_back(from);
   }

@@ -31,9 +31,11 @@ struct SplitStep {
   std::vector<std::int32_t> update_outputs;  ///< step output of each update output
 };
 
-/// Values that both programs need and that do not depend on the batch are computed in both. Error
-/// kUsage, naming op and line, if the update side uses a batch-dependent value that was not
-/// all-reduced, or if a value is all-reduced twice.
+/// Values that both programs need and that do not depend on the batch are computed in both. Two
+/// all_reduces of one value are one; dead ones vanish; one of a value that does not depend on the
+/// batch counts it once for every shard. Error kUsage, naming op, line and remedy, if the update
+/// side, an assignment or a collective over ranks uses a batch-dependent value that was not
+/// all-reduced, or if a sum is all-reduced again.
 SplitStep split_step(const Graph& step);
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
+#include "tests/core/ir/every_op.h"
 #include "tests/core/ir/random_graph.h"
 
 namespace lockstep {
@@ -93,6 +94,18 @@ TEST(Pipeline, DumpsGraphsThatChanged) {
   EXPECT_THAT(text, ::testing::HasSubstr("after simplify:\n%0 = f32[4] input()"));
   EXPECT_THAT(text, ::testing::HasSubstr("nodes (unchanged)"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("after canonicalize:")));
+}
+
+TEST(Pipeline, TakesEveryOp) {
+  Graph graph = parse(testing::kEveryOp, "every_op.ir");
+  graph.outputs.clear();
+  for (ValueId id = 0; id < graph.size(); ++id) graph.outputs.push_back(id);
+  const std::size_t inputs = graph.inputs.size();
+  PassOptions options;
+  options.verify = true;
+  graph = run_pipeline(std::move(graph), Target{}, options, Log::null());
+  EXPECT_EQ(graph.inputs.size(), inputs);
+  for (const Node& node : graph.nodes) EXPECT_FALSE(is_elementwise(node.op)) << name_of(node.op);
 }
 
 /// Equal bits; any NaN equals any other.

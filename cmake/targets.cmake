@@ -37,7 +37,8 @@ set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
 add_custom_target(unit_tests)
 
 # lockstep_test(<name> [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's .cpp files and
-# registers it with ctest under the label "unit".
+# registers it with ctest under the label "unit". Tests run in the source folder and name files relative to it:
+# an absolute path in a definition would keep compiler caches from serving another clone.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "" "" "DEPS;FOREIGN" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -49,9 +50,9 @@ function(lockstep_test name)
     target_link_libraries(test_${name} PRIVATE lockstep_${dep})
   endforeach()
   target_link_libraries(test_${name} PRIVATE ${ARG_FOREIGN} rapidcheck GTest::gmock GTest::gtest_main)
-  target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(test_${name} PRIVATE LOCKSTEP_SOURCE_DIR=".")
   target_compile_options(test_${name} PRIVATE ${LOCKSTEP_TEST_FLAGS})
-  add_test(NAME ${name} COMMAND test_${name})
+  add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
   add_dependencies(unit_tests test_${name})
 endfunction()

@@ -21,6 +21,9 @@ affordable=$((memory_kb / (1536 * 1024)))
 ((affordable >= jobs)) || jobs=$((affordable > 1 ? affordable : 1))
 jobs=${JOBS:-$jobs}
 
+# Objects are cached by paths relative to the source tree, so that a fresh clone finds those of another.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 # ccache refuses to work without a folder to write to; the compiler does not.
 if command -v ccache >/dev/null; then
   cache_dir=$(ccache --get-config cache_dir 2>/dev/null || true)

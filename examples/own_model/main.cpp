@@ -8,6 +8,7 @@
 
 #include "collectives/mpi.h"
 #include "collectives/single.h"
+#include "core/base/rng.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/nn/parameter.h"

@@ -36,7 +36,7 @@ TrainingLoop::TrainingLoop(LoopParts parts)
                 static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
                 parts_.state.progress.step) {
   parts_.state.progress.seed = seed_of(parts_.config);
-  if (parts_.resumed) saved_step_ = step();
+  if (parts_.resumed) saved_step_ = evaluated_step_ = step();
 }
 
 LoopEnd TrainingLoop::run() {
@@ -47,12 +47,14 @@ LoopEnd TrainingLoop::run() {
     start_step(step(), feed);
     ++parts_.state.progress.step;
     if (in_flight_.size() > lag) finish_step();
-    if (due(parts_.config.eval.interval)) evaluate_now();
+    // Evaluated before it is saved: a resume from the last step has nothing left to do.
+    const bool last = step() == parts_.total_steps && parts_.config.eval.interval > 0;
+    if (due(parts_.config.eval.interval) || last) evaluate_now();
     if (due(parts_.config.checkpoint.save_interval)) save_now();
   }
   finish_all();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
-  save_now();
+  if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
   step_log_.flush();
   if (stop_agreed_) return LoopEnd::kPreempted;
   return stop_early_ ? LoopEnd::kEarlyStopping : LoopEnd::kFinished;

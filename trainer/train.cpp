@@ -69,6 +69,7 @@ void move_old_run(const RunFolder& folder, Log& log) {
 
 void prepare_folder(const RunFolder& folder, const Config& config, bool fresh, Log& log) {
   try {
+    fs::create_directories(folder.path);
     if (fresh) move_old_run(folder, log);
     fs::create_directories(folder.checkpoints);
     std::ofstream file(fs::path(folder.path) / "config.yaml");

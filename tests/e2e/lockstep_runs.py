@@ -1,0 +1,312 @@
+"""Starts lockstep the way a user does (a YAML file, a command, perhaps mpirun) and reads what a run
+leaves behind. Shared by the end-to-end tests, each of which is started as
+
+    python3 -B NAME_test.py LOCKSTEP MPIRUN [unittest arguments]
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+SHARED_DATA = SOURCE.parent / "shared" / "data"
+LICENCES = Path("/usr/share/common-licenses")
+
+#: Far above what any run here takes on a loaded machine; a run that reaches it hangs.
+TIMEOUT_S = 120
+#: What only a process that lost control prints.
+LAST_WORDS = ("terminate called", "what():", "Segmentation fault", "core dumped", "AddressSanitizer",
+              "internal error")
+
+_programs = {}
+
+
+def main():
+    """Runs the tests of the calling script."""
+    if len(sys.argv) < 3:
+        sys.exit(f"usage: {sys.argv[0]} LOCKSTEP MPIRUN [unittest arguments]")
+    _programs["lockstep"], _programs["mpirun"] = sys.argv[1:3]
+    del sys.argv[1:3]
+    unittest.main(verbosity=2)
+
+
+class Outcome:
+    """How a command ended."""
+
+    def __init__(self, words, code, out, err):
+        self.words, self.code, self.out, self.err = words, code, out, err
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+    @property
+    def errors(self):
+        """The error messages, without mpirun's remarks; a rank's number stays."""
+        lines = self.err.split("lockstep: error: ")[1:]
+        return [line.split("\n-----")[0].rstrip("\n") for line in lines]
+
+    def __str__(self):
+        return f"{' '.join(map(str, self.words))}\nexit code {self.code}\n{self.out}\n{self.err}"
+
+
+class Job:
+    """A command under way."""
+
+    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None):
+        self.words = [_programs["lockstep"], *words]
+        if ranks is not None:
+            self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
+                          # In the test's own folder: mpirun cannot clean up if it is killed.
+                          "--mca", "btl_vader_backing_directory", str(folder),
+                          "-np", str(ranks), *self.words]
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
+        self.out = tempfile.TemporaryFile("w+", dir=folder)
+        self.err = tempfile.TemporaryFile("w+", dir=folder)
+        self.process = subprocess.Popen([str(word) for word in self.words], stdout=self.out,
+                                        stderr=self.err, stdin=subprocess.DEVNULL, cwd=cwd,
+                                        env=environment, preexec_fn=preexec)
+        self.ranks = ranks
+
+    def rank_pids(self):
+        """Process ids by rank; a rank that has not started yet is missing."""
+        if self.ranks is None:
+            return {0: self.process.pid}
+        pids = {}
+        for pid in _children(self.process.pid):
+            rank = _environment(pid).get("OMPI_COMM_WORLD_RANK")
+            if rank is not None:
+                pids[int(rank)] = pid
+        return pids
+
+    def signal_rank(self, rank, number):
+        os.kill(self.rank_pids()[rank], number)
+
+    def kill_launcher(self):
+        """SIGKILL to mpirun; returns when the ranks have noticed. They are stopped meanwhile, so that
+        they do not train on for the second that noticing takes."""
+        pids = list(self.rank_pids().values())
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        self.process.kill()
+        self.process.wait()
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        deadline = time.monotonic() + 30
+        while any(_alive(pid) for pid in pids):
+            if time.monotonic() > deadline:
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                raise AssertionError("the ranks outlived mpirun by 30 s")
+            time.sleep(0.01)
+
+    def wait_until(self, condition, what):
+        """Polls; fails if the process ends or time runs out first."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
+            if self.process.poll() is not None and not condition():
+                raise AssertionError(f"ended before {what}: {self.wait()}")
+            if time.monotonic() > deadline:
+                self.process.kill()
+                raise AssertionError(f"{what} did not come within {TIMEOUT_S} s")
+            time.sleep(0.0005)
+
+    def wait(self):
+        try:
+            code = self.process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            self.process.wait()
+            raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}") from None
+        return Outcome(self.words, code, *self._read())
+
+    def _read(self):
+        texts = []
+        for file in (self.out, self.err):
+            with file:
+                file.seek(0)
+                texts.append(file.read())
+        return texts
+
+
+class Run:
+    """A run folder and the config it is trained with."""
+
+    def __init__(self, folder, name, config):
+        self.folder, self.name = Path(folder), name
+        self.path = self.folder / name
+        self.yaml = self.folder / f"{name}.yaml"
+        self.yaml.write_text(yaml_text(config))
+
+    def words(self, overrides=(), resume=None):
+        words = ["train", self.yaml, f"run.dir={self.folder}", *overrides]
+        if resume is not None:
+            words.append("--resume" if resume == "auto" else f"--resume={resume}")
+        return words
+
+    def start(self, *overrides, ranks=None, resume=None):
+        return Job(self.words(overrides, resume), self.folder, ranks)
+
+    def start_unlike_ranks(self, *overrides):
+        """As many ranks as arguments, each of which is a list of overrides of its own."""
+        words = self.words(overrides[0])
+        for more in overrides[1:]:
+            words += [":", "-np", "1", _programs["lockstep"], *self.words(more)]
+        return Job(words, self.folder, ranks=1)
+
+    def train(self, *overrides, ranks=None, resume=None, expect=0):
+        outcome = self.start(*overrides, ranks=ranks, resume=resume).wait()
+        if outcome.code != expect:
+            raise AssertionError(f"exit code {outcome.code} instead of {expect}: {outcome}")
+        return outcome
+
+    def hash(self, step=None):
+        """`ckpt hash` of a checkpoint, by default the newest."""
+        path = self.checkpoint(step) if step is not None else self.path
+        outcome = Job(["ckpt", "hash", path], self.folder).wait()
+        if outcome.code != 0:
+            raise AssertionError(str(outcome))
+        return outcome.out.strip()
+
+    def checkpoint(self, step):
+        return self.path / "checkpoints" / f"step-{step:08d}.h5"
+
+    def checkpoint_steps(self):
+        """Of the committed checkpoints."""
+        return sorted(int(path.stem[5:]) for path in (self.path / "checkpoints").glob("step-*.h5"))
+
+    def unfinished(self):
+        """Files of a save that is under way, or was when its writer died."""
+        folder = self.path / "checkpoints"
+        return [name for name in (os.listdir(folder) if folder.is_dir() else [])
+                if not (name.startswith("step-") and name.endswith(".h5"))]
+
+    def metrics(self):
+        """The records of metrics.jsonl; a line that is being written is left out."""
+        path = self.path / "metrics.jsonl"
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.splitlines(True) if line.endswith("\n")]
+
+    def column(self, key):
+        return [record[key] for record in self.metrics() if key in record]
+
+
+class EndToEndTest(unittest.TestCase):
+    """Every test class has a folder of its own, removed at the end."""
+
+    @classmethod
+    def setUpClass(cls):
+        # Short: Unix sockets of mpirun lie below it.
+        cls.folder = Path(tempfile.mkdtemp(prefix="ls-"))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def lockstep(self, *words, ranks=None, cwd=None):
+        return Job(words, self.folder, ranks, cwd).wait()
+
+    def assert_fails(self, outcome, code, *messages):
+        """The exit code, and messages of which each is exactly an error of some rank."""
+        self.assertEqual(outcome.code, code, str(outcome))
+        for words in LAST_WORDS:
+            self.assertNotIn(words, outcome.text)
+        for message in messages:
+            self.assertIn(message, outcome.errors)
+
+
+def corpus(folder, size=120_000):
+    """A text file: the beginning of tinyshakespeare, or licences where that is absent."""
+    shakespeare = SHARED_DATA / "tinyshakespeare.txt"
+    files = [shakespeare] if shakespeare.exists() else sorted(LICENCES.iterdir())
+    text = "".join(file.read_text("utf-8", "replace") for file in files if file.is_file())
+    path = Path(folder) / "corpus.txt"
+    path.write_text(text[:size])
+    return path
+
+
+def images(folder, count=400):
+    """Two IDX files, of images and labels: on noise, a bright square whose place is the class."""
+    dice = random.Random(1)
+    pixels, labels = bytearray(), bytearray()
+    for _ in range(count):
+        label = dice.randrange(10)
+        image = bytearray(dice.randrange(80) for _ in range(28 * 28))
+        top, left = 2 + label // 5 * 14, 1 + label % 5 * 5
+        for y in range(top, top + 9):
+            for x in range(left, left + 5):
+                image[y * 28 + x] = 150 + dice.randrange(80)
+        pixels += image
+        labels.append(label)
+    image_path, label_path = Path(folder) / "images.idx", Path(folder) / "labels.idx"
+    image_path.write_bytes(struct.pack(">IIII", 0x803, count, 28, 28) + pixels)
+    label_path.write_bytes(struct.pack(">II", 0x801, count) + labels)
+    return image_path, label_path
+
+
+def image_data(folder):
+    """The `data` section of a config on images()."""
+    image_path, label_path = images(folder)
+    return {"data.type": "idx", "data.path": str(image_path), "data.labels": str(label_path),
+            "data.normalize_mean": 0.2, "data.normalize_std": 0.2}
+
+
+def yaml_text(config):
+    """A config as YAML; keys with dots, as on the command line, become sections."""
+    sections = {}
+    for key, value in config.items():
+        section, name = key.split(".")
+        sections.setdefault(section, []).append(f"  {name}: {json.dumps(value)}\n")
+    return "".join(f"{section}:\n{''.join(lines)}" for section, lines in sections.items())
+
+
+def small_gpt(text, **changes):
+    """A GPT that trains in a second, with everything on that could break reproducibility: dropout,
+    clipping, a changing learning rate, 8 shards a step."""
+    config = {
+        "model.name": "gpt2", "model.n_layer": 2, "model.n_head": 2, "model.n_embd": 48,
+        "model.block_size": 32, "model.dropout": 0.1,
+        "tokenizer.type": "char",
+        "data.type": "text", "data.path": str(text), "data.stride": 1,
+        "training.max_steps": 60, "training.global_batch_size": 16, "training.micro_batch_size": 2,
+        "training.gradient_clip_norm": 0.25,
+        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3, "optimizer.weight_decay": 0.1,
+        "scheduler.name": "cosine", "scheduler.warmup_steps": 10, "scheduler.decay_steps": 60,
+        "checkpoint.keep_last": 100,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
+def _children(pid):
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _environment(pid):
+    try:
+        fields = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return {}
+    pairs = (field.decode(errors="replace").partition("=") for field in fields)
+    return {name: value for name, _, value in pairs}
+
+
+def _alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -1,0 +1,168 @@
+"""One hash: the final state has the same bits on any number of ranks, loader workers and device
+threads, with any buckets, and after any sequence of kills and resumes."""
+import itertools
+import signal
+import time
+
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Run, corpus, image_data, small_gpt
+
+STEPS = 60
+
+
+class OneHashOfGpt(EndToEndTest):
+    """GPT with dropout, active clipping, a warm-up and 8 shards a step: 2 of them on each of 4 ranks."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.config = small_gpt(corpus(cls.folder), training__max_steps=STEPS)
+        cls.reference = Run(cls.folder, "reference", cls.config)
+        cls.reference.train()
+        cls.hash = cls.reference.hash()
+
+    def run_of(self, name):
+        return Run(self.folder, name, self.config)
+
+    def assert_same(self, name, *overrides, ranks=None):
+        run = self.run_of(name)
+        run.train(*overrides, ranks=ranks)
+        self.assertEqual(run.checkpoint_steps()[-1], STEPS)
+        self.assertEqual(run.hash(), self.hash)
+        self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
+        return run
+
+    def test_the_reference_is_worth_comparing(self):
+        losses = self.reference.column("train/loss")
+        self.assertEqual(self.reference.column("step"), list(range(1, STEPS + 1)))
+        self.assertLess(sum(losses[-5:]) / 5, losses[0] - 0.8, "the loss does not fall")
+        clip = self.config["training.gradient_clip_norm"]
+        self.assertGreater(min(self.reference.column("grad_norm")), clip, "clipping is not active")
+        untrained = self.run_of("untrained")
+        untrained.train("training.max_steps=0")
+        self.assertEqual(untrained.checkpoint_steps(), [0])
+        other_seed = self.run_of("other_seed")
+        other_seed.train("run.seed=7")
+        without_dropout = self.run_of("without_dropout")
+        without_dropout.train("model.dropout=0")
+        hashes = {self.hash, untrained.hash(), other_seed.hash(), without_dropout.hash()}
+        self.assertEqual(len(hashes), 4, "the hash does not tell states apart")
+
+    def test_1_rank_under_mpirun(self):
+        self.assert_same("ranks_1", ranks=1)
+
+    def test_2_ranks(self):
+        self.assert_same("ranks_2", ranks=2)
+
+    def test_4_ranks(self):
+        self.assert_same("ranks_4", ranks=4)
+
+    def test_4_loader_workers(self):
+        self.assert_same("workers", "data.loader_workers=4", "data.loader_prefetch_size=3")
+
+    def test_2_device_threads_and_a_deep_queue(self):
+        self.assert_same("threads", "device.threads=2", "device.queue_depth=4",
+                         "data.host_to_device_transfer_threads=2", ranks=2)
+
+    def test_tiny_buckets_with_and_without_overlap(self):
+        tiny = ("distributed.bucket_mb=0.01", "distributed.first_bucket_mb=0.005")
+        self.assert_same("overlap", *tiny, ranks=2)
+        self.assert_same("no_overlap", *tiny, "distributed.overlap=false", ranks=2)
+
+    def test_resumed_on_another_number_of_ranks(self):
+        run = self.run_of("moved")
+        for ranks, steps in ((2, 20), (4, 40), (1, STEPS)):
+            run.train(f"training.max_steps={steps}", ranks=ranks, resume="auto")
+        self.assertEqual(run.checkpoint_steps(), [20, 40, STEPS])
+        self.assertEqual(run.hash(), self.hash)
+        self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
+
+    def test_killed_and_resumed(self):
+        run = self.run_of("killed")
+        job = run.start("checkpoint.save_interval=40", ranks=2, resume="auto")
+        job.wait_until(lambda: len(run.metrics()) >= 2, "a step")
+        self.kill(run, job, "rank 1")
+        self.assertEqual(run.checkpoint_steps(), [], "meant to be before the first commit")
+        self.kill_during_a_save(run)
+        for victim in ("rank 0", "mpirun", "rank 1"):
+            before = run.checkpoint_steps()
+            job = run.start("checkpoint.save_interval=5", ranks=2, resume="auto")
+            job.wait_until(lambda: run.checkpoint_steps() > before, "a commit")
+            self.kill(run, job, victim)
+        outcome = run.train("checkpoint.save_interval=5", ranks=2, resume="auto")
+        self.assertIn(f"finished at step {STEPS}", outcome.out)
+        self.assertEqual(run.unfinished(), [])
+        self.assertEqual(run.hash(), self.hash)
+        self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
+
+    def kill_during_a_save(self, run):
+        """A few attempts, since a save of this model takes some milliseconds only."""
+        for _ in range(5):
+            job = run.start("checkpoint.save_interval=5", ranks=2, resume="auto")
+            job.wait_until(run.unfinished, "a save")
+            self.kill(run, job, "rank 0")
+            if run.unfinished():
+                return
+        self.fail("no kill hit a save")
+
+    def kill(self, run, job, victim):
+        if victim == "mpirun":
+            job.kill_launcher()
+            expected = -signal.SIGKILL
+        else:
+            job.signal_rank(int(victim[-1]), signal.SIGKILL)
+            expected = 128 + signal.SIGKILL
+        self.assertEqual(job.wait().code, expected)
+        commits = run.checkpoint_steps()
+        phase = ("during a save" if run.unfinished() else
+                 f"after the commit of step {commits[-1]}" if commits else "before the first commit")
+        print(f"    killed {victim} {phase}; {len(run.metrics())} steps logged")
+
+
+class OneHashOfLenet(EndToEndTest):
+    """Convolutions and pooling; SGD with momentum."""
+
+    CONFIG = {
+        "model.name": "lenet",
+        "training.max_steps": 50, "training.global_batch_size": 32, "training.micro_batch_size": 4,
+        "training.gradient_clip_norm": 0.5,
+        "optimizer.name": "sgd", "optimizer.momentum": 0.9, "optimizer.learning_rate": 0.02,
+        "checkpoint.save_interval": 10, "checkpoint.keep_last": 100,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+
+    def test_ranks_threads_workers_kill_and_seed(self):
+        config = self.CONFIG | image_data(self.folder)
+        reference = Run(self.folder, "reference", config)
+        reference.train()
+        losses = reference.column("train/loss")
+        self.assertLess(losses[-1], 0.5 * losses[0], "the loss does not fall")
+        self.assertGreater(sum(norm > 0.5 for norm in reference.column("grad_norm")), 5)
+        self.assertNotEqual(reference.hash(), reference.hash(10))
+        names = itertools.count()
+        for ranks, overrides in ((2, ["data.loader_workers=4"]), (4, []),
+                                 (None, ["device.threads=2", "distributed.bucket_mb=0.01"])):
+            with self.subTest(ranks=ranks, overrides=overrides):
+                run = Run(self.folder, f"other_{next(names)}", config)
+                run.train(*overrides, ranks=ranks)
+                self.assertEqual(run.hash(), reference.hash())
+
+        killed = Run(self.folder, "killed", config)
+        job = killed.start(ranks=2)
+        job.wait_until(killed.checkpoint_steps, "a commit")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        killed.train(resume="auto")
+        self.assertEqual(killed.hash(), reference.hash())
+
+        other_seed = Run(self.folder, "other_seed", config)
+        other_seed.train("run.seed=7")
+        self.assertNotEqual(other_seed.hash(), reference.hash())
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    try:
+        lockstep_runs.main()
+    finally:
+        print(f"one_hash: {time.monotonic() - started:.0f} s")

@@ -1,0 +1,172 @@
+"""A run that is asked to stop, or loses a checkpoint, goes on exactly where it was; a run that
+cannot go on says why."""
+import os
+import re
+import shutil
+import signal
+
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Run, corpus, small_gpt
+
+DAMAGED = r"the contents are damaged: their SHA-256 is \w{16}\.\.\., the header says \w{16}\.\.\."
+
+
+def flip_byte(path):
+    with open(path, "r+b") as file:
+        file.seek(os.path.getsize(path) // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+class ReferenceRun(EndToEndTest):
+    """What an undisturbed run gives; evaluated and saved every `interval` steps."""
+    steps, interval = 60, 20
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.config = small_gpt(corpus(cls.folder), training__max_steps=cls.steps,
+                               scheduler__decay_steps=cls.steps, eval__interval=cls.interval,
+                               eval__max_batches=2, checkpoint__save_interval=cls.interval)
+        cls.reference = Run(cls.folder, "reference", cls.config)
+        cls.reference.train()
+
+    def copy_of_reference(self, name):
+        run = Run(self.folder, name, self.config)
+        shutil.copytree(self.reference.path, run.path)
+        return run
+
+    def assert_ends_like_reference(self, run):
+        self.assertEqual(run.hash(), self.reference.hash())
+        for key in ("step", "train/loss", "grad_norm", "lr", "eval/loss", "eval/accuracy"):
+            self.assertEqual(run.column(key), self.reference.column(key), key)
+
+
+class Preemption(ReferenceRun):
+    """SIGUSR1 or SIGTERM saves at the next step, ends with exit code 75, and costs nothing."""
+    steps, interval = 200, 100  # so many that a signal never comes too late
+
+    def test_the_undisturbed_run_logs_every_step_once(self):
+        self.assertEqual(self.reference.column("step"), list(range(1, self.steps + 1)))
+        evaluated = [r["step"] for r in self.reference.metrics() if "eval/loss" in r]
+        self.assertEqual(evaluated, [100, 200])
+
+    def stop_and_resume(self, name, send, ranks):
+        run = Run(self.folder, name, self.config)
+        job = run.start(ranks=ranks)
+        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+        send(job)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 75, str(outcome))
+        step = run.checkpoint_steps()[-1]
+        self.assertLess(step, self.steps, "the signal came too late to test anything")
+        self.assertIn(f"asked to stop: saved step {step}; continue with --resume", outcome.out)
+        self.assertEqual(run.column("step"), list(range(1, step + 1)))
+        outcome = run.train(ranks=ranks, resume="auto")
+        self.assertIn(f"resuming from {run.checkpoint(step)} at step {step}", outcome.out)
+        self.assert_ends_like_reference(run)
+
+    def test_sigusr1_to_mpirun(self):
+        self.stop_and_resume("mpirun", lambda job: job.process.send_signal(signal.SIGUSR1), 2)
+
+    def test_sigusr1_to_a_rank(self):
+        self.stop_and_resume("usr1", lambda job: job.signal_rank(1, signal.SIGUSR1), 2)
+
+    def test_sigterm_to_a_rank(self):
+        self.stop_and_resume("term", lambda job: job.signal_rank(0, signal.SIGTERM), 2)
+
+    def test_sigterm_to_a_run_without_mpirun(self):
+        self.stop_and_resume("single", lambda job: job.process.send_signal(signal.SIGTERM), None)
+
+
+class BadCheckpoints(ReferenceRun):
+    def test_auto_skips_a_corrupt_checkpoint_and_says_why(self):
+        run = self.copy_of_reference("skips")
+        flip_byte(run.checkpoint(60))
+        outcome = run.train(ranks=2, resume="auto")
+        self.assertRegex(outcome.out, f"skipped {re.escape(str(run.checkpoint(60)))}: {DAMAGED}")
+        self.assertIn(f"resuming from {run.checkpoint(40)} at step 40", outcome.out)
+        self.assert_ends_like_reference(run)
+
+    def test_auto_starts_anew_where_nothing_is_usable(self):
+        run = self.copy_of_reference("anew")
+        for step in (20, 40, 60):
+            flip_byte(run.checkpoint(step))
+        outcome = run.train(resume="auto")
+        self.assertEqual(outcome.out.count("skipped "), 3)
+        self.assertIn("starting anew", outcome.out)
+        self.assert_ends_like_reference(run)
+
+    def refuse(self, checkpoint, problem):
+        """`problem` is the regex of what follows the path in the message."""
+        run = Run(self.folder, "refused", self.config)
+        for ranks in (None, 2):
+            outcome = run.start(ranks=ranks, resume=checkpoint).wait()
+            self.assert_fails(outcome, 4)
+            self.assertRegex(outcome.errors[0], f"^{re.escape(str(checkpoint))}: {problem}$")
+            self.assertFalse(run.path.exists(), "a refused run leaves nothing behind")
+
+    def test_a_missing_checkpoint_is_refused(self):
+        path = self.folder / "nowhere.h5"
+        self.refuse(path, "No such file or directory")
+
+    def test_a_foreign_file_is_refused(self):
+        path = self.folder / "foreign.h5"
+        path.write_text("The quick brown fox jumps over the lazy dog. " * 50)
+        self.refuse(path, "not a lockstep checkpoint: the file does not begin with the lockstep magic "
+                    "bytes")
+
+    def test_a_corrupt_checkpoint_is_refused(self):
+        path = self.folder / "corrupt.h5"
+        shutil.copy(self.reference.checkpoint(40), path)
+        flip_byte(path)
+        self.refuse(path, DAMAGED)
+
+    def test_a_truncated_checkpoint_is_refused(self):
+        path = self.folder / "truncated.h5"
+        path.write_bytes(self.reference.checkpoint(40).read_bytes()[:100_000])
+        self.refuse(path, "truncated: 100000 of [0-9]+ bytes")
+
+    def test_a_checkpoint_of_another_model_is_refused(self):
+        run = Run(self.folder, "wider", self.config)
+        outcome = run.start("model.n_embd=64", ranks=2,
+                            resume=self.reference.checkpoint(40)).wait()
+        self.assert_fails(outcome, 4, "the checkpoint's 'wte.weight' in 'model' is f32[61,48], but "
+                          "the model wants f32[61,64]; check the model section of the config")
+
+
+class ChangedRuns(ReferenceRun):
+    def test_a_changed_learning_rate_is_listed(self):
+        run = self.copy_of_reference("changed")
+        outcome = run.train("optimizer.learning_rate=0.001", f"training.max_steps={self.steps + 5}",
+                            resume="auto")
+        self.assertIn("config changed since the checkpoint: optimizer.learning_rate: 0.003 -> 0.001",
+                      outcome.out)
+        self.assertIn("config changed since the checkpoint: training.max_steps: 60 -> 65",
+                      outcome.out)
+        self.assertEqual(run.column("step"), list(range(1, self.steps + 6)))
+
+    def test_resuming_a_finished_run_changes_nothing(self):
+        run = self.copy_of_reference("finished")
+        outcome = run.train(ranks=2, resume="auto")
+        self.assertIn(f"finished at step {self.steps}", outcome.out)
+        self.assertEqual(run.checkpoint_steps(), [20, 40, 60])
+        self.assert_ends_like_reference(run)
+
+    def test_a_second_fresh_run_moves_the_old_one_aside(self):
+        run = self.copy_of_reference("twice")
+        for number in (1, 2):
+            outcome = run.train("training.max_steps=5")
+            aside = self.folder / f"twice.{number}"
+            self.assertIn(f"{run.path} holds an earlier run, which was moved to {aside}",
+                          outcome.out)
+            self.assertTrue((aside / "checkpoints").is_dir())
+        moved = Run(self.folder, "twice.1", self.config)
+        self.assertEqual(moved.hash(), self.reference.hash())
+        self.assertEqual(run.checkpoint_steps(), [5])
+        self.assertEqual(run.column("step"), [1, 2, 3, 4, 5])
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/suggest.h"
 #include "trainer/config/checks.h"
 #include "trainer/config/schema.h"
-#include "trainer/config/suggest.h"
 #include "trainer/config/values.h"
 #include "trainer/config/yaml_tree.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/config/suggest.h"
+#include "core/base/suggest.h"
 
 namespace lockstep {
 namespace {

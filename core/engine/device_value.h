@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/runtime/device.h"
 #include "core/trace/value.h"
@@ -18,9 +17,14 @@ class DeviceValue final : public TensorValue {
   HostTensor to_host() override;
   const DeviceTensorPtr& tensor() const { return tensor_; }
 
+  /// From now on `*needed` becomes true as soon as the value is read or is an input of a step.
+  void watch(std::shared_ptr<bool> needed) { needed_ = std::move(needed); }
+  void mark_needed();
+
  private:
   Device& device_;
   DeviceTensorPtr tensor_;
+  std::shared_ptr<bool> needed_;
 };
 
 }  // namespace lockstep

@@ -6,21 +6,23 @@
 namespace lockstep {
 namespace {
 
-/// The error with the step it belongs to in front.
+/// An error that names its step.
+class StepError final : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The current exception with the step it belongs to in front, unless it already names one.
 std::exception_ptr with_step(std::int64_t step) {
   try {
     throw;
+  } catch (const StepError&) {
+    return std::current_exception();
   } catch (const Error& e) {
-    return std::make_exception_ptr(Error(e.kind(), fmt::format("step {}: {}", step, e.what())));
-  } catch (const std::bad_alloc&) {
-    return std::make_exception_ptr(
-        Error(ErrorKind::kOutOfMemory,
-              fmt::format("step {}: the host has no memory left for the device's "
-                          "(device.memory_gb may promise more than there is)",
-                          step)));
+    return std::make_exception_ptr(StepError(e.kind(), fmt::format("step {}: {}", step, e.what())));
   } catch (const std::exception& e) {
     return std::make_exception_ptr(
-        Error(ErrorKind::kInternal, fmt::format("step {}: {}", step, e.what())));
+        StepError(ErrorKind::kInternal, fmt::format("step {}: {}", step, e.what())));
   }
 }
 
@@ -63,6 +65,7 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       communicator_(communicator),
       log_(log),
       kernels_(options.target),
+      analysis_(device.spans().metrics(), log),
       failure_(std::make_shared<Failure>()),
       last_execution_end_ns_(std::make_shared<std::int64_t>(0)) {
   context_.set_sync_handler([this](SyncReason reason) { mark_step(reason); });
@@ -83,50 +86,75 @@ Tensor Engine::adopt(DeviceTensorPtr value, InputKind kind, std::string_view nam
 
 void Engine::mark_step(SyncReason reason) {
   rethrow_failure();
-  SpanStream& spans = device_.spans();
   CutTrace trace = context_.cut();
-  spans.metrics().count("MarkStep");
+  device_.spans().metrics().count("MarkStep");
   log_.debug(1, "mark_step at step {}: {}, {} nodes, {} outputs", step_, name_of(reason),
              trace.graph.nodes.size(), trace.outputs.size());
+  std::shared_ptr<StepExecution> execution = start_execution(trace);
+  analyze(trace);
+  if (trace.outputs.empty()) return;
+  execution->inputs = std::move(trace.inputs);
+  std::exception_ptr error;
+  try {
+    execution->program = find_or_compile(std::move(trace.graph), reason);
+    // What differs between shards stays so in later steps.
+    for (const std::int32_t output : execution->program->split.shard_outputs)
+      trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
+  } catch (...) {
+    error = with_step(step_);
+  }
+  enqueue(std::move(execution), error);
+  if (error) std::rethrow_exception(error);
+}
 
-  auto execution = std::make_shared<StepExecution>();
+/// The outputs are placeholders from now on.
+std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace) {
+  auto out = std::make_shared<StepExecution>();
   std::vector<TensorValuePtr> placeholders;
   for (std::size_t i = 0; i < trace.outputs.size(); ++i) {
     const Type& type = trace.graph[trace.graph.outputs[i]].type;
-    execution->outputs.push_back(
-        std::make_shared<DeviceTensor>(type, output_label(trace.graph, i)));
-    placeholders.push_back(std::make_shared<DeviceValue>(device_, execution->outputs.back()));
+    out->outputs.push_back(std::make_shared<DeviceTensor>(type, output_label(trace.graph, i)));
+    placeholders.push_back(std::make_shared<DeviceValue>(device_, out->outputs.back()));
   }
   trace.bind(placeholders);
-  placeholders.clear();
-  if (trace.outputs.empty()) return;
-  execution->step = step_;
-  execution->correlation = next_correlation_++;
-  execution->overlap = options_.buckets.overlap;
-  execution->inputs = std::move(trace.inputs);
-  try {
-    execution->program = find_or_compile(std::move(trace.graph), reason);
-  } catch (...) {
-    const std::exception_ptr error = with_step(step_);
-    for (const DeviceTensorPtr& output : execution->outputs) output->ready->fail(error);
-    std::rethrow_exception(error);
-  }
-  device_.enqueue([this, execution = std::move(execution), failure = failure_,
-                   last_end = last_execution_end_ns_]() mutable {
+  out->updates = trace.graph.updates;
+  out->step = step_;
+  out->correlation = next_correlation_++;
+  out->overlap = options_.buckets.overlap;
+  return out;
+}
+
+void Engine::analyze(const CutTrace& trace) {
+  if (!analysis_.enabled()) return;
+  for (const TensorValuePtr& input : trace.inputs)
+    if (auto* value = dynamic_cast<DeviceValue*>(input.get())) value->mark_needed();
+  std::vector<bool> is_update(trace.outputs.size(), false);
+  for (const Update& update : trace.graph.updates)
+    is_update[static_cast<std::size_t>(update.output)] = true;
+  for (std::size_t i = 0; i < trace.outputs.size(); ++i)
+    if (!is_update[i])
+      analysis_.watch_output(static_cast<DeviceValue&>(*trace.outputs[i]->value), step_);
+  analysis_.end_step();
+}
+
+/// `error`: the step did not compile. It fails in its turn, when earlier ones have made its inputs.
+void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error) {
+  device_.enqueue([this, execution = std::move(execution), error = std::move(error),
+                   failure = failure_, last_end = last_execution_end_ns_]() mutable {
     SpanStream& stream = device_.spans();
     const std::int64_t begin = stream.clock().now_ns();
     if (*last_end > 0) stream.record(SpanCategory::kExposedGap, *last_end, begin, execution->step);
-    if (const auto earlier = failure->get()) {
-      fail_step(*execution, earlier);
-    } else {
+    if (!error) error = failure->get();
+    if (!error) {
       try {
+        wait_for_inputs(*execution);
         run_step(*execution, device_, communicator_);
       } catch (...) {
-        const std::exception_ptr error = with_step(execution->step);
+        error = with_step(execution->step);
         failure->set(error);
-        fail_step(*execution, error);
       }
     }
+    if (error) fail_step(*execution, error);
     execution.reset();
     *last_end = stream.clock().now_ns();
   });
@@ -153,19 +181,17 @@ std::shared_ptr<const CompiledStep> Engine::compile_pending() {
 
 std::shared_ptr<const CompiledStep> Engine::find_or_compile(Graph graph, SyncReason reason) {
   SpanStream& spans = device_.spans();
-  auto& bucket = cache_[structural_hash(graph)];
-  // The hash is only a hint: the whole structure decides.
-  for (const auto& entry : bucket) {
-    if (!structurally_equal(entry->step, graph)) continue;
+  const Hash128 hash = structural_hash(graph);
+  if (auto found = cache_.find(hash, graph)) {
     spans.metrics().count("CachedCompile");
-    return entry;
+    return found;
   }
   spans.metrics().count("UncachedCompile");
   const ScopedSpan span(spans, SpanCategory::kCompile, step_);
   auto compiled = compile_step(std::move(graph), options_, kernels_, log_);
   log_.debug(2, "compiled at step {} ({}): {} shard and {} update commands", step_, name_of(reason),
              compiled->shard.commands.size(), compiled->update.commands.size());
-  bucket.push_back(compiled);
+  cache_.insert(hash, compiled);
   return compiled;
 }
 

@@ -2,21 +2,23 @@
 // program, hands it to the device and returns at once, with placeholders in the live tensors.
 //
 // An error of an execution poisons its outputs and stops what is queued behind it; it surfaces,
-// with the step it belongs to, at the next mark_step or at the read of a poisoned value. Parameters
-// keep their last good values if the step never reached its update (device out of memory, a lost
-// rank).
+// with the step it belongs to, at the next mark_step or wait (once) and at every read of a poisoned
+// value. Variables keep their last good values if the step never reached its update (device out of
+// memory, a lost rank, a step that does not compile).
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/engine/analysis.h"
 #include "core/engine/compile.h"
+#include "core/engine/compile_cache.h"
 #include "core/engine/execution.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
@@ -44,7 +46,8 @@ class Engine {
   Tensor adopt(DeviceTensorPtr value, InputKind kind, std::string_view name);
 
   /// Cuts, compiles on a miss, queues; blocks only while the device's queue is full. Rethrows the
-  /// error of an earlier execution.
+  /// error of an earlier execution; then nothing was cut. Error kUsage for a step that cannot be
+  /// split, see split_step.h.
   void mark_step(SyncReason reason = SyncReason::kMarkStep);
   /// Waits until everything queued has run, and rethrows its error if there was one.
   void wait();
@@ -58,7 +61,10 @@ class Engine {
 
  private:
   struct Failure;
+  std::shared_ptr<StepExecution> start_execution(const CutTrace& trace);
+  void analyze(const CutTrace& trace);
   std::shared_ptr<const CompiledStep> find_or_compile(Graph graph, SyncReason reason);
+  void enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error);
   void rethrow_failure();
 
   CompileOptions options_;
@@ -67,8 +73,8 @@ class Engine {
   Communicator& communicator_;
   Log& log_;
   KernelCache kernels_;
-  std::unordered_map<Hash128, std::vector<std::shared_ptr<const CompiledStep>>, Hash128Hasher>
-      cache_;
+  CompileCache cache_;
+  Analysis analysis_;
   std::shared_ptr<Failure> failure_;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;

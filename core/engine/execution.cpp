@@ -1,6 +1,7 @@
 #include "core/engine/execution.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <optional>
 
@@ -18,8 +19,14 @@ DeviceTensor* device_tensor(const TensorValuePtr& value) {
 
 /// Whether this execution alone still holds the input's memory.
 bool is_last_holder(const TensorValuePtr& value) {
-  const auto& tensor = static_cast<const DeviceValue&>(*value).tensor();
-  return value.use_count() == 1 && tensor.use_count() == 1 && tensor->shards[0].use_count() == 1;
+  const auto* device_value = dynamic_cast<const DeviceValue*>(value.get());
+  if (device_value == nullptr) return false;  // a scalar lives in the buffer of all scalars
+  const DeviceTensorPtr& tensor = device_value->tensor();
+  const bool last =
+      value.use_count() == 1 && tensor.use_count() == 1 && tensor->shards[0].use_count() == 1;
+  // What other holders read before they let go happened before what is written now.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return last;
 }
 
 class Run {
@@ -31,8 +38,6 @@ class Run {
         communicator_(communicator) {}
 
   void reserve() {
-    for (const TensorValuePtr& value : execution_.inputs)
-      if (const DeviceTensor* tensor = device_tensor(value)) tensor->ready->wait();
     count_shards();
     reserve_scalars();
     const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
@@ -53,6 +58,14 @@ class Run {
       reduction_->wait();
     }
     run_update();
+  }
+
+  /// What the larger program needs at its peak, a line each.
+  std::string_view largest_values() const {
+    const bool shard = program_.shard.peak_bytes >= program_.update.peak_bytes;
+    std::string_view out = shard ? program_.shard.largest_values : program_.update.largest_values;
+    if (!out.empty()) out.remove_suffix(1);  // the last line's end
+    return out;
   }
 
   void publish() {
@@ -77,8 +90,8 @@ class Run {
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const Node& node = step[step.inputs[i]];
       if (node.input_kind != InputKind::kBatch) continue;
-      const auto count =
-          static_cast<std::int64_t>(device_tensor(execution_.inputs[i])->shards.size());
+      const DeviceTensor* tensor = device_tensor(execution_.inputs[i]);
+      const auto count = tensor == nullptr ? 1 : static_cast<std::int64_t>(tensor->shards.size());
       LS_USER_CHECK(shards_ == 0 || shards_ == count,
                     "batch input '{}' has {} shards, others have {}", node.name, count, shards_);
       shards_ = count;
@@ -140,7 +153,7 @@ class Run {
       } else {
         // Somebody still reads the old value (a snapshot, another handle): work on a copy.
         memory = allocate_output(output);
-        copies_.push_back({memory, device_tensor(value)->shards[0]});
+        copies_.push_back({memory->data(), input_place(from.step_input, 0), memory->bytes()});
         device_.spans().metrics().count("DonationCopy");
       }
       donated_[static_cast<std::size_t>(input)] = memory->data();
@@ -173,7 +186,7 @@ class Run {
   void run_update() {
     const SplitStep& split = program_.split;
     execution_.updating = true;
-    for (const auto& [to, from] : copies_) std::memcpy(to->data(), from->data(), from->bytes());
+    for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
     PlanMemory memory;
     memory.arena = arena_->data();
     for (std::size_t i = 0; i < split.update_inputs.size(); ++i) {
@@ -203,17 +216,30 @@ class Run {
   std::vector<std::vector<BufferPtr>> results_;  ///< per step output
   std::vector<std::byte*> donated_;              ///< per update input: memory written in place
   struct Copy {
-    BufferPtr to;
-    BufferPtr from;
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
   };
   std::vector<Copy> copies_;
 };
 
 }  // namespace
 
+void wait_for_inputs(const StepExecution& execution) {
+  for (const TensorValuePtr& value : execution.inputs)
+    if (const DeviceTensor* tensor = device_tensor(value)) tensor->ready->wait();
+}
+
 void run_step(StepExecution& execution, Device& device, Communicator& communicator) {
   Run run(execution, device, communicator);
-  run.reserve();
+  try {
+    run.reserve();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::kOutOfMemory) throw;
+    // All activations are one block to the allocator: say what is in it.
+    throw Error(e.kind(), fmt::format("{}\nthe largest values that the step computes are:\n{}",
+                                      e.what(), run.largest_values()));
+  }
   const ScopedSpan span(device.spans(), SpanCategory::kExecute, execution.step,
                         execution.correlation);
   run.run();
@@ -221,11 +247,13 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
 }
 
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {
-  for (const Update& update : execution.program->step.updates) {
+  for (const Update& update : execution.updates) {
     if (execution.updating) break;
     const DeviceTensor* old =
         device_tensor(execution.inputs[static_cast<std::size_t>(update.input)]);
-    if (old == nullptr || !old->ready->is_ready() || old->ready->error()) continue;
+    if (old == nullptr) continue;
+    old->ready->wait_quietly();
+    if (old->ready->error()) continue;
     DeviceTensor& out = *execution.outputs[static_cast<std::size_t>(update.output)];
     out.shards = old->shards;
     out.ready->set();

@@ -14,22 +14,27 @@
 namespace lockstep {
 
 struct StepExecution {
-  std::shared_ptr<const CompiledStep> program;
-  std::vector<TensorValuePtr> inputs;    ///< one per step input
-  std::vector<DeviceTensorPtr> outputs;  ///< placeholders, one per step output
+  std::shared_ptr<const CompiledStep> program;  ///< null if the compilation failed
+  std::vector<TensorValuePtr> inputs;           ///< one per step input
+  std::vector<Update> updates;                  ///< the step's
+  std::vector<DeviceTensorPtr> outputs;         ///< placeholders, one per step output
   std::int64_t step = -1;
   std::uint64_t correlation = 0;
   bool overlap = true;
   bool updating = false;  ///< the update program has begun: donated memory may be half written
 };
 
-/// Runs on the device's thread. All memory is reserved before the first kernel. Fills and marks the
-/// outputs, or throws; then no output is marked, and all inputs hold what they held before unless
-/// `updating` was set.
+/// Waits until all inputs exist. Rethrows the error of the first that never will.
+void wait_for_inputs(const StepExecution& execution);
+
+/// Runs on the device's thread, once the inputs exist. All memory is reserved before the first
+/// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs hold
+/// what they held before unless `updating` was set.
 void run_step(StepExecution& execution, Device& device, Communicator& communicator);
 
 /// Marks all outputs failed, but for updates of inputs that still hold their old value: those stand
-/// for it again, so that a step that never reached its update leaves parameters as they were.
+/// for it again, so that a step that never reached its update leaves parameters as they were. Waits
+/// for the old values.
 void fail_step(StepExecution& execution, const std::exception_ptr& error);
 
 }  // namespace lockstep

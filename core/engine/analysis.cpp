@@ -1,0 +1,95 @@
+#include "core/engine/analysis.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+constexpr double kSlowCompileNs = 60e9;
+constexpr double kSlowExecuteNs = 10e6;
+
+double median(const MetricData& data) {
+  std::vector<double> values;
+  for (const MetricData::Sample& sample : data.window) values.push_back(sample.value);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The longest of the samples after the first `seen`, 0 if there are none; counts them as seen.
+double longest_new(const MetricData& data, std::int64_t& seen) {
+  double longest = 0;
+  const auto fresh = std::min(data.samples - seen, static_cast<std::int64_t>(data.window.size()));
+  for (auto sample = data.window.end() - fresh; sample != data.window.end(); ++sample)
+    longest = std::max(longest, sample->value);
+  seen = data.samples;
+  return longest;
+}
+
+}  // namespace
+
+void Analysis::watch_output(DeviceValue& value, std::int64_t step) {
+  Output output;
+  output.needed = std::make_shared<bool>(false);
+  output.text = fmt::format("{} {}", value.type().to_string(), value.tensor()->label);
+  output.step = step;
+  if (named_.contains(output.text)) return;
+  value.watch(output.needed);
+  outputs_.push_back(std::move(output));
+}
+
+void Analysis::end_step() {
+  if (!enabled()) return;
+  check_outputs();
+  check_frequencies();
+}
+
+void Analysis::check_outputs() {
+  std::erase_if(outputs_, [this](const Output& output) {
+    if (*output.needed) return true;
+    const bool dropped = output.needed.use_count() == 1;
+    if (!dropped) return false;
+    if (named_.insert(output.text).second)
+      log_.debug(1,
+                 "lockstep-profiler: {} is an output of step {} only because a scope still held "
+                 "it: it was neither read nor used",
+                 output.text, output.step);
+    return true;
+  });
+}
+
+void Analysis::check_frequencies() {
+  ++steps_;
+  for (Frequency& f : frequencies_) {
+    const std::int64_t count = metrics_.counter(f.counter);
+    if (count > f.at_last_step) ++f.steps_grown;
+    f.at_last_step = count;
+  }
+  if (steps_ < kWindow) return;
+  for (Frequency& f : frequencies_) {
+    if (2 * f.steps_grown >= steps_)
+      log_.debug(1, "lockstep-profiler: {} too frequent: {} counts during {} steps", f.metric,
+                 f.at_last_step - f.at_window_start, steps_);
+    f.at_window_start = f.at_last_step;
+    f.steps_grown = 0;
+  }
+  check_times();
+  steps_ = 0;
+}
+
+void Analysis::check_times() {
+  const MetricData executions = metrics_.metric("ExecuteTime");
+  const double execution = longest_new(executions, executions_seen_);
+  if (execution > kSlowExecuteNs && executions.samples >= kMinSamples &&
+      execution > kSlowFactor * median(executions))
+    log_.debug(
+        1, "lockstep-profiler: ExecuteTime too slow: {} is {:.1f} times the median of {} samples",
+        format_duration(execution), execution / median(executions), executions.window.size());
+  const double compilation = longest_new(metrics_.metric("CompileTime"), compilations_seen_);
+  if (compilation > kSlowCompileNs)
+    log_.debug(1, "lockstep-profiler: CompileTime too slow: {} for one graph",
+               format_duration(compilation));
+}
+
+}  // namespace lockstep

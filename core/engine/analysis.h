@@ -1,0 +1,81 @@
+// Advice at debug level 1: what a run does that makes it slow. Looked at once a step, on the host's
+// thread; with a lower debug level nothing is looked at.
+//
+// Every kWindow steps (mark_steps), over that window:
+//   lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps
+//     Graphs were compiled in at least half of the steps. Their structure changes: a shape, a
+//     constant that should be a scalar().
+//   lockstep-profiler: TransferFromDevice too frequent: 12 counts during 12 steps
+//     In at least half of the steps a value was read when the device had nothing queued behind it,
+//     so that it idles until the host has traced the next step. Read a step or two later.
+//   lockstep-profiler: ExecuteTime too slow: 2s000ms000.000us is 20.0 times the median of 40
+//   samples
+//     The longest execution of the window took more than kSlowFactor times the median, and more
+//     than 10 ms.
+//   lockstep-profiler: CompileTime too slow: 1m15s000ms000.000us for one graph
+//     The longest compilation of the window took more than a minute.
+//
+// As soon as it is certain, one line, and one for each source line:
+//   lockstep-profiler: f32[8,65] gpt.cpp:41 (lm_head) is an output of step 3 only because a scope
+//   still held it: it was neither read nor used
+//     A handle was alive at mark_step, which made the tensor an output that had to be written and
+//     kept; then it was dropped without having been needed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/engine/device_value.h"
+
+namespace lockstep {
+
+class Analysis {
+ public:
+  static constexpr std::int64_t kWindow = 12;
+  static constexpr std::int64_t kMinSamples = 10;
+  static constexpr double kSlowFactor = 10;
+
+  Analysis(const Metrics& metrics, Log& log) : metrics_(metrics), log_(log) {}
+
+  bool enabled() const { return log_.debug_level() >= 1; }
+  /// Watches an output that is not the next value of an input.
+  void watch_output(DeviceValue& value, std::int64_t step);
+  /// At every mark_step, once its outputs are watched and its inputs marked as needed.
+  void end_step();
+
+ private:
+  /// A metric that should not grow in every step, and the counter that tells.
+  struct Frequency {
+    const char* metric;
+    const char* counter;
+    std::int64_t at_window_start = 0;
+    std::int64_t at_last_step = 0;
+    std::int64_t steps_grown = 0;
+  };
+  struct Output {
+    std::shared_ptr<bool> needed;  ///< shared with the value while that lives
+    std::string text;
+    std::int64_t step;
+  };
+  void check_outputs();
+  void check_frequencies();
+  void check_times();
+
+  const Metrics& metrics_;
+  Log& log_;
+  std::int64_t steps_ = 0;  ///< in this window
+  std::array<Frequency, 2> frequencies_{
+      {{"CompileTime", "UncachedCompile"}, {"TransferFromDevice", "DrainingRead"}}};
+  std::int64_t executions_seen_ = 0;
+  std::int64_t compilations_seen_ = 0;
+  std::deque<Output> outputs_;
+  std::set<std::string> named_;
+};
+
+}  // namespace lockstep

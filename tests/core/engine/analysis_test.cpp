@@ -1,0 +1,140 @@
+// Advice at debug level 1, word for word.
+#include "core/engine/analysis.h"
+
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct AnalysisTest : testing::Test {
+  std::vector<std::string> advice() const { return debug.lines_with("lockstep-profiler"); }
+
+  DebugLog debug;
+  Rank rank{{}, *debug.log};
+};
+
+TEST_F(AnalysisTest, IsQuietAboutASteadyLoop) {
+  Tensor p = rank.variable({1, 2});
+  std::vector<Tensor> losses;
+  for (int step = 0; step < 40; ++step) {
+    losses.push_back(sum(p * rank.context.scalar(step, DType::kF32, "x")));
+    p.assign(p * 0.5);
+    rank.engine.mark_step();
+  }
+  for (const Tensor& loss : losses) (void)loss.item();
+  losses.clear();
+  rank.engine.mark_step();
+  EXPECT_THAT(advice(), IsEmpty());
+}
+
+TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChanges) {
+  Tensor p = rank.variable({1, 2});
+  for (int step = 0; step < 12; ++step) {
+    p.assign(p * (step == 11 ? 1.0 : 1.0 + step));
+    rank.engine.mark_step();
+  }
+  EXPECT_THAT(advice(), ElementsAre("lockstep-profiler: CompileTime too frequent: 11 counts during "
+                                    "12 steps"));
+}
+
+TEST_F(AnalysisTest, IsQuietAboutCompilationsInLessThanHalfOfTheSteps) {
+  Tensor p = rank.variable({1, 2});
+  for (int step = 0; step < 12; ++step) {
+    p.assign(p * (1.0 + std::max(0, step - 7)));
+    rank.engine.mark_step();
+  }
+  EXPECT_EQ(rank.metrics.counter("UncachedCompile"), 5);
+  EXPECT_THAT(advice(), IsEmpty());
+}
+
+TEST_F(AnalysisTest, CountsReadsThatLeaveTheDeviceWithoutWork) {
+  Tensor p = rank.variable({1, 2});
+  for (int step = 0; step < 25; ++step) {
+    p.assign(p * 0.5);
+    const Tensor loss = sum(p);
+    rank.engine.mark_step();
+    (void)loss.item();
+  }
+  EXPECT_THAT(
+      advice(),
+      ElementsAre("lockstep-profiler: TransferFromDevice too frequent: 11 counts during 12 steps",
+                  "lockstep-profiler: TransferFromDevice too frequent: 12 counts during 12 steps"));
+}
+
+TEST_F(AnalysisTest, NamesAnOutputThatOnlyAScopeHolds) {
+  Tensor p = rank.variable({1, 2});
+  int line = 0;
+  for (int step = 3; step < 6; ++step) {
+    rank.engine.set_step(step);
+    const ModuleScope scope(rank.context, "lm_head");
+    line = __LINE__ + 1;
+    const Tensor logits = p * 2.0;
+    const Tensor loss = sum(logits);
+    rank.engine.mark_step();
+    (void)loss.item();
+  }
+  EXPECT_THAT(advice(),
+              ElementsAre(fmt::format("lockstep-profiler: f32[2] analysis_test.cpp:{} (lm_head) is "
+                                      "an output of step 3 only because a scope still held it: it "
+                                      "was neither read nor used",
+                                      line)));
+}
+
+TEST_F(AnalysisTest, NamesAnOutputOnlyOnceItIsDropped) {
+  const Tensor p = rank.variable({1, 2});
+  Tensor kept = p * 3.0;
+  for (int step = 0; step < 20; ++step) rank.engine.mark_step();
+  EXPECT_THAT(advice(), IsEmpty());
+  kept = Tensor();
+  rank.engine.mark_step();
+  EXPECT_THAT(advice(), SizeIs(1));
+}
+
+TEST_F(AnalysisTest, IsQuietAboutAnOutputThatALaterStepUses) {
+  const Tensor p = rank.variable({1, 2});
+  Tensor sums = p * 0.0;
+  for (int step = 0; step < 20; ++step) {
+    sums = sums + p;
+    rank.engine.mark_step();
+  }
+  EXPECT_THAT(advice(), IsEmpty());
+}
+
+TEST(Analysis, NamesAnExecutionMuchSlowerThanTheMedian) {
+  const DebugLog debug;
+  ManualClock clock;
+  Metrics metrics(clock);
+  Analysis analysis(metrics, *debug.log);
+  for (int step = 0; step < 24; ++step) {
+    metrics.sample("ExecuteTime", step == 20 ? 2e9 : 1e8 + step);
+    analysis.end_step();
+  }
+  EXPECT_THAT(debug.lines_with("lockstep-profiler"),
+              ElementsAre("lockstep-profiler: ExecuteTime too slow: 2s000ms000.000us is 20.0 times "
+                          "the median of 24 samples"));
+}
+
+TEST(Analysis, NamesACompilationOfMoreThanAMinute) {
+  const DebugLog debug;
+  ManualClock clock;
+  Metrics metrics(clock);
+  Analysis analysis(metrics, *debug.log);
+  metrics.sample("CompileTime", 75e9);
+  for (int step = 0; step < 24; ++step) analysis.end_step();
+  EXPECT_THAT(
+      debug.lines_with("lockstep-profiler"),
+      ElementsAre("lockstep-profiler: CompileTime too slow: 1m15s000ms000.000us for one graph"));
+}
+
+TEST(Analysis, LooksAtNothingBelowDebugLevelOne) {
+  ManualClock clock;
+  Metrics metrics(clock);
+  EXPECT_FALSE(Analysis(metrics, Log::null()).enabled());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,118 @@
+// mark_step hands work over and returns.
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(MarkStep, ReturnsBeforeTheDeviceIsDone) {
+  Rank rank;
+  const EventPtr gate = rank.block_device();
+  const Tensor y = rank.variable({1, 2}) * 2.0;
+  rank.engine.mark_step();
+  EXPECT_FALSE(device_tensor_of(y)->ready->is_ready());
+  gate->set();
+  EXPECT_THAT(values_of(y), ElementsAre(2, 4));
+}
+
+TEST(MarkStep, LeavesPlaceholdersThatCanBeTracedOn) {
+  Rank rank;
+  const EventPtr gate = rank.block_device();
+  const Tensor y = rank.variable({1, 2}) * 2.0;
+  rank.engine.mark_step();
+  const Tensor z = y + 1.0;
+  rank.engine.mark_step();
+  EXPECT_FALSE(device_tensor_of(y)->ready->is_ready());
+  gate->set();
+  EXPECT_THAT(values_of(z), ElementsAre(3, 5));
+}
+
+TEST(MarkStep, WithNothingPendingQueuesNothing) {
+  Rank rank;
+  rank.engine.mark_step();
+  rank.engine.wait();
+  EXPECT_EQ(rank.metrics.counter("MarkStep"), 1);
+  EXPECT_EQ(rank.metrics.counter("UncachedCompile"), 0);
+  EXPECT_EQ(rank.metrics.metric("ExecuteTime").samples, 0);
+}
+
+TEST(Reading, WaitsForThatValueOnly) {
+  Rank rank;
+  const Tensor x = rank.variable({1, 2});
+  const Tensor early = x * 2.0;
+  rank.engine.mark_step();
+  const EventPtr gate = rank.block_device();
+  const Tensor late = x * 3.0;
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(early), ElementsAre(2, 4));
+  EXPECT_FALSE(device_tensor_of(late)->ready->is_ready());
+  gate->set();
+}
+
+TEST(Reading, APendingTensorCutsTheTrace) {
+  Rank rank;
+  const Tensor y = rank.variable({1, 2}) * 2.0;
+  EXPECT_TRUE(rank.context.has_pending());
+  EXPECT_THAT(values_of(y), ElementsAre(2, 4));
+  EXPECT_FALSE(rank.context.has_pending());
+  EXPECT_EQ(rank.metrics.counter("MarkStep"), 1);
+}
+
+TEST(Reading, WithoutAnEngineIsAnError) {
+  TraceContext context;
+  const Tensor y = context.scalar(1, DType::kF32, "x") + 1.0;
+  EXPECT_EQ(error_of([&] { (void)y.item(); }),
+            "2: a pending tensor was read, but no engine runs this trace");
+}
+
+TEST(Reading, ThatLeavesTheDeviceWithoutWorkIsCounted) {
+  Rank rank;
+  const Tensor x = rank.variable({1, 2});
+  const Tensor early = x * 2.0;
+  rank.engine.mark_step();
+  const EventPtr gate = rank.block_device();
+  const Tensor late = x * 3.0;
+  rank.engine.mark_step();
+  (void)early.to_host();
+  EXPECT_EQ(rank.metrics.counter("DrainingRead"), 0);
+  gate->set();
+  (void)late.to_host();
+  EXPECT_EQ(rank.metrics.counter("DrainingRead"), 1);
+  EXPECT_EQ(rank.metrics.metric("TransferFromDevice").samples, 2);
+}
+
+TEST(Sync, NamesItsReason) {
+  const DebugLog log;
+  Rank rank({}, *log.log);
+  const Tensor x = rank.variable({1, 2});
+  for (const SyncReason reason : {SyncReason::kMarkStep, SyncReason::kStepEnd,
+                                  SyncReason::kEvaluation, SyncReason::kCheckpoint}) {
+    const Tensor y = x * 2.0;
+    rank.engine.mark_step(reason);
+  }
+  rank.engine.set_step(7);
+  (void)(x * 3.0).to_host();
+  EXPECT_THAT(log.lines_with("mark_step at"),
+              ElementsAre("mark_step at step 0: mark_step, 4 nodes, 1 outputs",
+                          "mark_step at step 0: step end, 4 nodes, 1 outputs",
+                          "mark_step at step 0: evaluation, 4 nodes, 1 outputs",
+                          "mark_step at step 0: checkpoint, 4 nodes, 1 outputs",
+                          "mark_step at step 7: value read, 4 nodes, 1 outputs"));
+}
+
+TEST(DryRun, CompilesButComputesNothing) {
+  Rank rank;
+  const Tensor y =
+      rank.engine.adopt(std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{1 << 20}}),
+                        InputKind::kParameter, "p") *
+      2.0;
+  const auto step = rank.engine.compile_pending();
+  EXPECT_EQ(step->update.peak_bytes, 4 << 20);
+  EXPECT_EQ(rank.device.allocator().peak_bytes(), 0);
+  EXPECT_EQ(error_of([&] { (void)y.to_host(); }),
+            "2: the value was only compiled for, never computed");
+}
+
+}  // namespace
+}  // namespace lockstep

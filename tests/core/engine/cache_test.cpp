@@ -1,0 +1,125 @@
+// When a step is compiled, and when a compiled one is found.
+#include "core/engine/compile_cache.h"
+#include "core/ir/structure.h"
+#include "core/ir/text.h"
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+struct Counts {
+  std::int64_t cached;
+  std::int64_t uncached;
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+void PrintTo(const Counts& counts, std::ostream* out) {
+  *out << counts.cached << " cached, " << counts.uncached << " uncached";
+}
+
+Counts counts_of(const Rank& rank) {
+  return {rank.metrics.counter("CachedCompile"), rank.metrics.counter("UncachedCompile")};
+}
+
+TEST(Cache, GrowsByOneHitAStepInASteadyLoop) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2});
+  for (int step = 0; step < 8; ++step) {
+    const Tensor x = rank.batch({{1, 2}, {3, 4}});
+    p.assign(p - all_reduce(x) * rank.context.scalar(0.1, DType::kF32, "lr"));
+    const Tensor norm = sum(p * p);
+    rank.engine.mark_step();
+    EXPECT_EQ(counts_of(rank), (Counts{step, 1}));
+  }
+}
+
+TEST(Cache, HitsWhenAScalarChanges) {
+  Rank rank;
+  const Tensor x = rank.variable({1, 2});
+  for (const double lr : {0.5, 0.25, 0.125}) {
+    const Tensor y = x * rank.context.scalar(lr, DType::kF32, "lr");
+    rank.engine.mark_step();
+    EXPECT_EQ(values_of(y)[0], lr);
+  }
+  EXPECT_EQ(counts_of(rank), (Counts{2, 1}));
+}
+
+TEST(Cache, MissesWhenAConstantChanges) {
+  Rank rank;
+  const Tensor x = rank.variable({1, 2});
+  for (const double factor : {0.5, 0.25, 0.5}) {
+    const Tensor y = x * factor;
+    rank.engine.mark_step();
+    EXPECT_EQ(values_of(y)[0], factor);
+  }
+  EXPECT_EQ(counts_of(rank), (Counts{1, 2}));
+}
+
+TEST(Cache, KeepsEveryShapeItHasSeen) {
+  Rank rank;
+  for (const auto& values : std::vector<std::vector<float>>{{1}, {1, 2}, {3}, {4, 5}}) {
+    const Tensor y = rank.variable(values) * 2.0;
+    rank.engine.mark_step();
+  }
+  EXPECT_EQ(counts_of(rank), (Counts{2, 2}));
+}
+
+TEST(Cache, IgnoresNamesLinesAndScopes) {
+  Rank rank;
+  const Tensor a = rank.variable({1, 2}, "a") * 2.0;
+  rank.engine.mark_step();
+  const Tensor b = rank.variable({1, 2}, "b");
+  const ModuleScope scope(rank.context, "elsewhere");
+  const Tensor c = b * 2.0;
+  rank.engine.mark_step();
+  EXPECT_EQ(counts_of(rank), (Counts{1, 1}));
+}
+
+TEST(Cache, DistinguishesAnUpdateFromAResult) {
+  Rank rank;
+  const Tensor p = rank.variable({1, 2});
+  const Tensor y = p * 2.0;
+  rank.engine.mark_step();
+  Tensor q = rank.variable({1, 2});
+  q.assign(q * 2.0);
+  rank.engine.mark_step();
+  EXPECT_EQ(counts_of(rank), (Counts{0, 2}));
+}
+
+Graph graph_of(const std::string& text) {
+  return parse(text, "test.ir");
+}
+
+std::shared_ptr<const CompiledStep> compiled(const Graph& graph) {
+  auto out = std::make_shared<CompiledStep>();
+  out->step = graph;
+  return out;
+}
+
+TEST(CompileCache, ComparesTheWholeStructureWhenHashesCollide) {
+  const Graph twice =
+      graph_of("%x = f32[2] input() {kind=state}\n%y = f32[2] add(%x, %x)\nreturn %y");
+  const Graph square =
+      graph_of("%x = f32[2] input() {kind=state}\n%y = f32[2] multiply(%x, %x)\nreturn %y");
+  const Graph zero =
+      graph_of("%x = f32[2] input() {kind=state}\n%y = f32[2] subtract(%x, %x)\nreturn %y");
+  const Hash128 same{1, 2};
+  CompileCache cache;
+  const auto compiled_twice = compiled(twice);
+  const auto compiled_square = compiled(square);
+  cache.insert(same, compiled_twice);
+  EXPECT_EQ(cache.find(same, square), nullptr);
+  cache.insert(same, compiled_square);
+  EXPECT_EQ(cache.find(same, twice), compiled_twice);
+  EXPECT_EQ(cache.find(same, square), compiled_square);
+  EXPECT_EQ(cache.find(same, zero), nullptr);
+}
+
+TEST(CompileCache, LooksOnlyUnderTheHash) {
+  const Graph graph = graph_of("%x = f32[2] input() {kind=state}\nreturn %x");
+  CompileCache cache;
+  cache.insert(Hash128{1, 2}, compiled(graph));
+  EXPECT_EQ(cache.find(Hash128{1, 3}, graph), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+// A variable's new value takes the old one's memory, unless somebody still needs that.
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Donation, KeepsAVariableWhereItIs) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  rank.engine.wait();
+  const std::byte* address = address_of(p);
+  for (int step = 0; step < 5; ++step) {
+    p.assign(p - p * 0.5);
+    rank.engine.mark_step();
+    EXPECT_EQ(address_of(p), address) << "step " << step;
+  }
+  EXPECT_THAT(values_of(p), ElementsAre(1.0 / 32, 2.0 / 32, 3.0 / 32));
+  EXPECT_EQ(rank.metrics.counter("DonationCopy"), 0);
+}
+
+TEST(Donation, CopiesAValueThatASnapshotHolds) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  const Tensor snapshot = rank.context.tensor(p.state().value, InputKind::kState, "snapshot");
+  p.assign(p + 1.0);
+  rank.engine.mark_step();
+  rank.engine.wait();
+  EXPECT_EQ(rank.metrics.counter("DonationCopy"), 1);
+  EXPECT_THAT(values_of(snapshot), ElementsAre(1, 2, 3));
+  EXPECT_THAT(values_of(p), ElementsAre(2, 3, 4));
+}
+
+TEST(Donation, CopiesOnlyUntilTheSnapshotIsGone) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  {
+    const Tensor snapshot = rank.context.tensor(p.state().value, InputKind::kState, "snapshot");
+    p.assign(p + 1.0);
+    rank.engine.mark_step();
+    rank.engine.wait();
+  }
+  const std::byte* address = address_of(p);
+  p.assign(p + 1.0);
+  rank.engine.mark_step();
+  EXPECT_EQ(address_of(p), address);
+  EXPECT_EQ(rank.metrics.counter("DonationCopy"), 1);
+}
+
+TEST(Donation, WaitsForReadersThatWereQueuedBefore) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  const EventPtr gate = rank.block_device();
+  const Tensor doubled = p * 2.0;
+  rank.engine.mark_step();
+  p.assign(p + 1.0);
+  rank.engine.mark_step();
+  gate->set();
+  EXPECT_THAT(values_of(doubled), ElementsAre(2, 4, 6));
+  EXPECT_THAT(values_of(p), ElementsAre(2, 3, 4));
+}
+
+TEST(Donation, KeepsTheOldValueForReadersInTheSameStep) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  const Tensor total_before = sum(p);
+  p.assign(p + 1.0);
+  const Tensor total_after = sum(p);
+  rank.engine.mark_step();
+  EXPECT_EQ(total_before.item(), 6);
+  EXPECT_EQ(total_after.item(), 9);
+}
+
+TEST(Donation, GivesTwoVariablesThatShareAValueMemoryOfTheirOwn) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  Tensor q = rank.context.tensor(p.state().value, InputKind::kParameter, "q");
+  p.assign(p + 1.0);
+  q.assign(q * 10.0);
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(p), ElementsAre(2, 3, 4));
+  EXPECT_THAT(values_of(q), ElementsAre(10, 20, 30));
+  EXPECT_NE(address_of(p), address_of(q));
+}
+
+TEST(Donation, DoesNotApplyToScalars) {
+  Rank rank;
+  Tensor count = rank.context.scalar(5, DType::kI64, "count");
+  for (int step = 0; step < 3; ++step) {
+    count.assign(count + 1.0);
+    rank.engine.mark_step();
+  }
+  EXPECT_EQ(count.item(), 8);
+}
+
+TEST(Assign, SwapsTwoVariables) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2});
+  Tensor q = rank.variable({3, 4});
+  const Tensor before = p + 0.0;
+  p.assign(q);
+  q.assign(before);
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(p), ElementsAre(3, 4));
+  EXPECT_THAT(values_of(q), ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace lockstep

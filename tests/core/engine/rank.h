@@ -1,0 +1,115 @@
+// One rank as the engine's tests need it: device, trace and engine, and how to look inside.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "collectives/single.h"
+#include "core/base/error.h"
+#include "core/engine/engine.h"
+#include "core/trace/functions.h"
+
+namespace lockstep {
+
+struct Rank {
+  explicit Rank(const DeviceOptions& options = {}, Log& log = Log::null())
+      : own_communicator(make_single_communicator()),
+        device(options, spans),
+        engine(compile_options(), context, device, *own_communicator, log) {}
+  /// A rank of several.
+  explicit Rank(Communicator& communicator, const BucketOptions& buckets = {})
+      : device({}, spans),
+        engine(compile_options(buckets), context, device, communicator, Log::null()) {}
+
+  static CompileOptions compile_options(const BucketOptions& buckets = {}) {
+    return {.target = host_target(), .buckets = buckets, .verify = true};
+  }
+
+  Tensor variable(const std::vector<float>& values, std::string_view name = "p") {
+    return engine.to_device({vector_of(values)}, InputKind::kParameter, name);
+  }
+  /// One vector per logical shard.
+  Tensor batch(const std::vector<std::vector<float>>& shards, std::string_view name = "batch.x") {
+    std::vector<HostTensor> tensors;
+    for (const auto& shard : shards) tensors.push_back(vector_of(shard));
+    return engine.to_device(std::move(tensors), InputKind::kBatch, name);
+  }
+  static HostTensor vector_of(const std::vector<float>& values) {
+    return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
+  }
+
+  /// Holds the device until the event is set.
+  EventPtr block_device() {
+    auto gate = std::make_shared<Event>();
+    device.enqueue([gate] { gate->wait(); });
+    return gate;
+  }
+
+  SteadyClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+  std::unique_ptr<Communicator> own_communicator;
+  Device device;
+  TraceContext context;
+  Engine engine;
+};
+
+inline std::vector<float> values_of(const Tensor& tensor) {
+  const HostTensor host = tensor.to_host();
+  const auto values = host.as<float>();
+  return {values.begin(), values.end()};
+}
+
+inline const DeviceTensorPtr& device_tensor_of(const Tensor& tensor) {
+  return dynamic_cast<DeviceValue&>(*tensor.state().value).tensor();
+}
+
+/// Where a computed tensor lies; waits for it.
+inline const std::byte* address_of(const Tensor& tensor) {
+  device_tensor_of(tensor)->ready->wait();
+  return device_tensor_of(tensor)->shards.at(0)->data();
+}
+
+/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", error.exit_code(), error.what());
+  }
+  return "no error";
+}
+
+/// A log of debug level 1 whose text can be read back.
+struct DebugLog {
+  DebugLog() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    path = std::filesystem::path(testing::TempDir()) /
+           fmt::format("lockstep_engine_{}_{}", test->name(), getpid());
+    std::filesystem::remove(path);
+    log = std::make_unique<Log>(Log::Options{.console = false, .file = path.string(), .debug = 1});
+  }
+  ~DebugLog() { std::filesystem::remove(path); }
+
+  /// The lines that contain `part`, without time and level.
+  std::vector<std::string> lines_with(const std::string& part) const {
+    std::ifstream file(path);
+    std::vector<std::string> out;
+    for (std::string line; std::getline(file, line);)
+      if (line.find(part) != std::string::npos) out.push_back(line.substr(line.find(part)));
+    return out;
+  }
+
+  std::filesystem::path path;
+  std::unique_ptr<Log> log;
+};
+
+}  // namespace lockstep

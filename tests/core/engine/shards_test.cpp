@@ -1,0 +1,144 @@
+// A step over several logical shards and ranks.
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "collectives/in_process.h"
+#include "core/base/reduce_tree.h"
+#include "core/trace/gradients.h"
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+/// Numbers whose sums round differently in every order.
+std::vector<float> shard_values(std::int64_t shard, std::int64_t step) {
+  std::vector<float> out;
+  for (int i = 0; i < 5; ++i)
+    out.push_back(
+        static_cast<float>(std::sin(static_cast<double>(97 * shard + 13 * i + 5 * step + 1)) *
+                           std::pow(10.0, static_cast<double>((shard + i) % 4))));
+  return out;
+}
+
+/// Trains p for three steps on shards [first, first + count) of every step; returns p's bits.
+std::vector<float> train(Rank& rank, std::int64_t first, std::int64_t count) {
+  Tensor p = rank.variable({1, 2, 3, 4, 5});
+  for (std::int64_t step = 0; step < 3; ++step) {
+    std::vector<std::vector<float>> shards;
+    for (std::int64_t k = 0; k < count; ++k) shards.push_back(shard_values(first + k, step));
+    const Tensor x = rank.batch(shards);
+    const Tensor loss = sum(tanh(p * x) * x);
+    const Tensor gradient = gradients(loss, std::vector<Tensor>{p})[0];
+    const Tensor norm = sqrt(all_reduce(sum(x * x)));
+    p.assign(p - all_reduce(gradient) / norm);
+    rank.engine.mark_step();
+  }
+  return values_of(p);
+}
+
+std::vector<float> train_on_one_rank(std::int64_t shards) {
+  Rank rank;
+  return train(rank, 0, shards);
+}
+
+std::vector<std::vector<float>> train_on_ranks(int ranks, std::int64_t shards,
+                                               const BucketOptions& buckets) {
+  const auto communicators = make_in_process_communicators(ranks);
+  std::vector<std::vector<float>> out(communicators.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t r = 0; r < out.size(); ++r)
+    threads.emplace_back([&, r] {
+      Rank rank(*communicators[r], buckets);
+      const std::int64_t count = shards / ranks;
+      out[r] = train(rank, static_cast<std::int64_t>(r) * count, count);
+    });
+  threads.clear();
+  return out;
+}
+
+TEST(Shards, OfEveryNumberAreSummedInTreeOrder) {
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  for (std::int64_t shards = 1; shards <= 5; ++shards) {
+    Rank rank;
+    std::vector<std::vector<float>> batch;
+    for (std::int64_t k = 0; k < shards; ++k) batch.push_back(shard_values(k, 0));
+    const Tensor total = all_reduce(rank.batch(batch) * 1.5);
+    const std::vector<float> result = values_of(total);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const float expected = tree_reduce(
+          0, shards, [&](std::int64_t k) { return batch[static_cast<std::size_t>(k)][i] * 1.5F; },
+          [](float a, float b) { return a + b; });
+      EXPECT_EQ(bits(result[i]), bits(expected)) << shards << " shards, element " << i;
+    }
+  }
+}
+
+TEST(Shards, GiveTheSameBitsOnAnyNumberOfRanksThatOwnSubtrees) {
+  for (const std::int64_t shards : {1, 2, 4, 8}) {
+    const std::vector<float> expected = train_on_one_rank(shards);
+    for (const int ranks : {2, 4}) {
+      if (shards % ranks != 0) continue;
+      ASSERT_TRUE(ranks_own_subtrees(shards, ranks));
+      for (const bool overlap : {true, false}) {
+        const BucketOptions buckets{
+            .bucket_bytes = 64, .first_bucket_bytes = 1, .overlap = overlap};
+        for (const std::vector<float>& result : train_on_ranks(ranks, shards, buckets))
+          EXPECT_EQ(std::memcmp(result.data(), expected.data(), expected.size() * sizeof(float)), 0)
+              << shards << " shards on " << ranks << " ranks, overlap " << overlap;
+      }
+    }
+  }
+}
+
+TEST(Shards, OfThreeAndFivePerRankAgreeBetweenTheRanks) {
+  for (const std::int64_t shards : {6, 10}) {
+    const auto results = train_on_ranks(2, shards, {});
+    EXPECT_EQ(results[0], results[1]);
+    const std::vector<float> expected = train_on_one_rank(shards);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(results[0][i], expected[i], 1e-5 * (1 + std::abs(expected[i])));
+  }
+}
+
+TEST(ShardedValue, CannotBeReadWhileItDiffersBetweenShards) {
+  Rank rank;
+  const Tensor x = rank.batch({{1, 2}, {3, 4}, {5, 6}});
+  const int line = __LINE__ + 1;
+  const Tensor y = x * 2.0;
+  rank.engine.mark_step();
+  EXPECT_EQ(error_of([&] { (void)y.to_host(); }),
+            fmt::format("2: f32[2] shards_test.cpp:{} has one value for each of 3 logical shards: "
+                        "all_reduce it before reading",
+                        line));
+}
+
+TEST(ShardedValue, OfASingleShardCanBeRead) {
+  Rank rank;
+  const Tensor y = rank.batch({{1, 2}}) * 2.0;
+  EXPECT_THAT(values_of(y), ElementsAre(2, 4));
+}
+
+TEST(ShardedValue, StaysShardedInLaterSteps) {
+  Rank rank;
+  const Tensor y = rank.batch({{1, 2}, {3, 4}, {5, 6}}) * 2.0;
+  rank.engine.mark_step();
+  const Tensor z = y + 1.0;
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(all_reduce(z)), ElementsAre(21, 27));
+}
+
+TEST(AllReduce, OfAValueWithoutShardsCountsItOncePerShard) {
+  Rank rank;
+  const Tensor x = rank.batch({{1, 2}, {3, 4}, {5, 6}});
+  const Tensor total = all_reduce(x);
+  const Tensor shards = all_reduce(rank.context.scalar(1, DType::kI64, "one"));
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(total), ElementsAre(9, 12));
+  EXPECT_EQ(shards.item(), 3);
+}
+
+}  // namespace
+}  // namespace lockstep

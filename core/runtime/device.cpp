@@ -25,6 +25,11 @@ class Device::Worker {
     changed_.notify_all();
   }
 
+  bool has_waiting() const {
+    const std::lock_guard lock(mutex_);
+    return !queue_.empty();
+  }
+
  private:
   void run() {
     flush_denormals();
@@ -43,7 +48,7 @@ class Device::Worker {
   }
 
   std::size_t depth_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool stop_ = false;
@@ -121,6 +126,7 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
     const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);
     tensor.ready->wait();
   }
+  if (!stream_->has_waiting()) spans_.metrics().count("DrainingRead");
   LS_USER_CHECK(tensor.shards.size() == 1,
                 "{} {} has one value for each of {} logical shards: all_reduce it before reading",
                 tensor.type.to_string(), tensor.label, tensor.shards.size());

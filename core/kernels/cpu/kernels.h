@@ -23,7 +23,7 @@ KernelPtr make_gather(const Node& node, Types operands);
 KernelPtr make_scatter_add(const Node& node, Types operands, const Target& target);
 KernelPtr make_dot(const Node& node, Types operands, const Target& target);
 KernelPtr make_convolution(const Node& node, Types operands, const Target& target);
-KernelPtr make_pool(const Node& node, Types operands);
+KernelPtr make_pool(const Node& node, Types operands, const Target& target);
 KernelPtr make_attention(const Node& node, Types operands, const Target& target);
 
 }  // namespace lockstep

@@ -37,7 +37,7 @@ KernelPtr make(const Node& node, Types operands, const Target& target) {
     case OpClass::kMovement: return make_mover(node, operands, target);
     case OpClass::kReduction: return make_reduce(node, operands, target);
     case OpClass::kContraction: return make_contraction(node, operands, target);
-    case OpClass::kWindow: return make_pool(node, operands);
+    case OpClass::kWindow: return make_pool(node, operands, target);
     case OpClass::kControl:
       return node.op == Op::kFusion ? make_fused(node, operands, target) : nullptr;
     case OpClass::kCollective: return nullptr;

@@ -1,5 +1,5 @@
-// Max and average pooling and their gradients: plain loops over the planes of [N, C, H, W], divided
-// over planes. 16-bit floats are summed in f32 and rounded once.
+// Max and average pooling and their gradients: loops over the planes of [N, C, H, W], divided over
+// planes. A plane is computed in f32 and rounded once.
 #include <array>
 #include <limits>
 #include <vector>
@@ -7,22 +7,34 @@
 #include "core/base/error.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/storage.h"
+#include "core/kernels/cpu/reference_kernel.h"
+#include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
 namespace {
 
-struct Extent {
+struct Range {
   std::int64_t begin;
   std::int64_t end;
 };
 
+/// An element of every window: its place relative to the window's place without padding.
+struct Tap {
+  std::int64_t row;
+  std::int64_t column;
+};
+
 class PoolKernel final : public Kernel {
  public:
-  PoolKernel(const Node& node, const Shape& x, const Shape& y)
-      : op_(node.op), dtype_(node.type.dtype), planes_(x[0] * x[1]), h_(x[2]), w_(x[3]) {
-    oh_ = y[2];
-    ow_ = y[3];
+  PoolKernel(const Node& node, const Shape& x, const Shape& y, Isa isa)
+      : op_(node.op),
+        dtype_(node.type.dtype),
+        loops_(loops_for(isa)),
+        planes_(x[0] * x[1]),
+        h_(x[2]),
+        w_(x[3]),
+        oh_(y[2]),
+        ow_(y[3]) {
     for (std::size_t i = 0; i < 2; ++i) {
       window_[i] = node.attrs.ints(Attr::kWindow)[i];
       stride_[i] = node.attrs.ints(Attr::kStride)[i];
@@ -33,115 +45,139 @@ class PoolKernel final : public Kernel {
   std::string name() const override { return "pool"; }
 
   void run(const KernelCall& call) const override {
-    visit_dtype(dtype_, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (std::is_floating_point_v<Computed<T>>) run_planes<T>(call);
+    const Grid grid = make_grid(planes_, kTaskElements / std::max<std::int64_t>(h_ * w_, 1));
+    call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
+      Work work{std::vector<float>(static_cast<std::size_t>(h_ * w_)),
+                std::vector<float>(static_cast<std::size_t>(oh_ * ow_)),
+                std::vector<std::int32_t>(static_cast<std::size_t>(oh_ * ow_))};
+      for (std::int64_t p = grid.begin(task); p < grid.end(task); ++p) run_plane(call, p, work);
     });
   }
 
  private:
-  template <class T>
-  void run_planes(const KernelCall& call) const {
-    const Grid grid = make_grid(planes_, kTaskElements / std::max<std::int64_t>(h_ * w_, 1));
-    call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-      std::vector<Computed<T>> sums(static_cast<std::size_t>(h_ * w_));
-      for (std::int64_t plane = grid.begin(task); plane < grid.end(task); ++plane) {
-        const auto* first = reinterpret_cast<const T*>(call.operands[0]);
-        auto* out = reinterpret_cast<T*>(call.results[0]);
-        const std::int64_t x = plane * h_ * w_;
-        const std::int64_t y = plane * oh_ * ow_;
-        switch (op_) {
-          case Op::kMaxPool: pool<T, true>(first + x, out + y); break;
-          case Op::kAvgPool: pool<T, false>(first + x, out + y); break;
-          case Op::kMaxPoolGrad:
-            max_pool_grad(first + x, reinterpret_cast<const T*>(call.operands[1]) + y, sums,
-                          out + x);
-            break;
-          default: avg_pool_grad(first + y, sums, out + x); break;
-        }
-      }
+  /// One plane in f32, and where the maximum of each window is.
+  struct Work {
+    std::vector<float> x;
+    std::vector<float> y;
+    std::vector<std::int32_t> place;
+  };
+
+  void load(const std::byte* from, std::int64_t plane, std::vector<float>& to) const {
+    const auto size = static_cast<std::int64_t>(to.size());
+    loops_.to_f32(dtype_, from + static_cast<std::size_t>(plane * size) * size_of(dtype_), size,
+                  to.data());
+  }
+  void store(const std::vector<float>& from, std::int64_t plane, std::byte* to) const {
+    const auto size = static_cast<std::int64_t>(from.size());
+    loops_.from_f32(dtype_, from.data(), size,
+                    to + static_cast<std::size_t>(plane * size) * size_of(dtype_));
+  }
+
+  void run_plane(const KernelCall& call, std::int64_t plane, Work& work) const {
+    switch (op_) {
+      case Op::kMaxPool:
+        load(call.operands[0], plane, work.x);
+        max_pool(work);
+        store(work.y, plane, call.results[0]);
+        return;
+      case Op::kAvgPool:
+        load(call.operands[0], plane, work.x);
+        avg_pool(work);
+        store(work.y, plane, call.results[0]);
+        return;
+      case Op::kMaxPoolGrad:
+        load(call.operands[0], plane, work.x);
+        max_pool(work);
+        load(call.operands[1], plane, work.y);
+        max_pool_grad(work);
+        store(work.x, plane, call.results[0]);
+        return;
+      default:
+        load(call.operands[0], plane, work.y);
+        avg_pool_grad(work);
+        store(work.x, plane, call.results[0]);
+    }
+  }
+
+  /// Calls visit(tap) for every element of the window, in row-major order: windows are walked
+  /// together, one element of each at a time, which makes the inner loops long.
+  template <class Visit>
+  void for_each_tap(const Visit& visit) const {
+    for (std::int64_t r = 0; r < window_[0]; ++r)
+      for (std::int64_t c = 0; c < window_[1]; ++c) visit(Tap{r - padding_[0], c - padding_[1]});
+  }
+  /// Calls visit(place in y, place in x, count) for the rows of windows of which this element is no
+  /// padding; in a row, y advances by 1 and x by the stride.
+  template <class Visit>
+  void for_each_row(const Tap& tap, const Visit& visit) const {
+    const Range rows = inside(tap.row, stride_[0], h_, oh_);
+    const Range columns = inside(tap.column, stride_[1], w_, ow_);
+    if (columns.begin >= columns.end) return;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i)
+      visit(i * ow_ + columns.begin,
+            (i * stride_[0] + tap.row) * w_ + tap.column + columns.begin * stride_[1],
+            columns.end - columns.begin);
+  }
+  /// The windows o of `count` with 0 <= o * stride + offset < size.
+  static Range inside(std::int64_t offset, std::int64_t stride, std::int64_t size,
+                      std::int64_t count) {
+    const std::int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    const std::int64_t end = offset >= size ? 0 : (size - 1 - offset) / stride + 1;
+    return {first, std::min(end, count)};
+  }
+
+  /// y = the maxima, place = where the first of them are.
+  void max_pool(Work& work) const {
+    std::fill(work.y.begin(), work.y.end(), -std::numeric_limits<float>::infinity());
+    std::fill(work.place.begin(), work.place.end(), -1);
+    for_each_tap([&](const Tap& tap) {
+      for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
+        loops_.max_pool(work.x.data() + x, stride_[1], count, static_cast<std::int32_t>(x),
+                        work.y.data() + y, work.place.data() + y);
+      });
     });
   }
 
-  /// The rows (axis 0) or columns (axis 1) of x that window number `o` covers.
-  Extent extent(int axis, std::int64_t o) const {
-    const auto a = static_cast<std::size_t>(axis);
-    const std::int64_t begin = o * stride_[a] - padding_[a];
-    return {std::max<std::int64_t>(begin, 0), std::min(begin + window_[a], axis == 0 ? h_ : w_)};
+  void avg_pool(Work& work) const {
+    std::fill(work.y.begin(), work.y.end(), 0.0F);
+    for_each_tap([&](const Tap& tap) {
+      for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
+        for (std::int64_t j = 0; j < count; ++j)
+          work.y[at(y + j)] += work.x[at(x + j * stride_[1])];
+      });
+    });
+    const auto divisor = static_cast<float>(window_[0] * window_[1]);
+    for (float& y : work.y) y /= divisor;
   }
 
-  template <class T, bool kMax>
-  void pool(const T* x, T* y) const {
-    using V = Computed<T>;
-    const V divisor = static_cast<V>(window_[0] * window_[1]);
-    for (std::int64_t i = 0; i < oh_; ++i) {
-      const Extent rows = extent(0, i);
-      for (std::int64_t j = 0; j < ow_; ++j) {
-        const Extent columns = extent(1, j);
-        V value = kMax ? -std::numeric_limits<V>::infinity() : V{0};
-        for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-          for (std::int64_t c = columns.begin; c < columns.end; ++c) {
-            const V element = widen(x[r * w_ + c]);
-            if constexpr (kMax) {
-              value = element > value || element != element ? element : value;
-            } else {
-              value += element;
-            }
-          }
-        }
-        *y++ = narrow<T>(kMax ? value : value / divisor);
-      }
-    }
+  void max_pool_grad(Work& work) const {
+    std::fill(work.x.begin(), work.x.end(), 0.0F);
+    for (std::size_t o = 0; o < work.place.size(); ++o)
+      if (work.place[o] >= 0) work.x[at(work.place[o])] += work.y[o];
   }
 
-  template <class T, class V>
-  void max_pool_grad(const T* x, const T* dy, std::vector<V>& sums, T* dx) const {
-    std::fill(sums.begin(), sums.end(), V{0});
-    for (std::int64_t i = 0; i < oh_; ++i) {
-      const Extent rows = extent(0, i);
-      for (std::int64_t j = 0; j < ow_; ++j) {
-        const Extent columns = extent(1, j);
-        const V gradient = widen(*dy++);
-        if (rows.begin >= rows.end || columns.begin >= columns.end) continue;  // padding only
-        std::int64_t best = rows.begin * w_ + columns.begin;
-        for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-          for (std::int64_t c = columns.begin; c < columns.end; ++c) {
-            const V element = widen(x[r * w_ + c]);
-            const V largest = widen(x[best]);
-            // The first maximum; a NaN is the maximum of its window.
-            if (largest == largest && (element > largest || element != element)) best = r * w_ + c;
-          }
-        }
-        sums[static_cast<std::size_t>(best)] += gradient;
-      }
-    }
-    for (std::size_t i = 0; i < sums.size(); ++i) dx[i] = narrow<T>(sums[i]);
+  void avg_pool_grad(Work& work) const {
+    const auto divisor = static_cast<float>(window_[0] * window_[1]);
+    for (float& y : work.y) y /= divisor;
+    std::fill(work.x.begin(), work.x.end(), 0.0F);
+    for_each_tap([&](const Tap& tap) {
+      for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
+        for (std::int64_t j = 0; j < count; ++j)
+          work.x[at(x + j * stride_[1])] += work.y[at(y + j)];
+      });
+    });
   }
 
-  template <class T, class V>
-  void avg_pool_grad(const T* dy, std::vector<V>& sums, T* dx) const {
-    std::fill(sums.begin(), sums.end(), V{0});
-    const V divisor = static_cast<V>(window_[0] * window_[1]);
-    for (std::int64_t i = 0; i < oh_; ++i) {
-      const Extent rows = extent(0, i);
-      for (std::int64_t j = 0; j < ow_; ++j) {
-        const Extent columns = extent(1, j);
-        const V share = widen(*dy++) / divisor;
-        for (std::int64_t r = rows.begin; r < rows.end; ++r)
-          for (std::int64_t c = columns.begin; c < columns.end; ++c)
-            sums[static_cast<std::size_t>(r * w_ + c)] += share;
-      }
-    }
-    for (std::size_t i = 0; i < sums.size(); ++i) dx[i] = narrow<T>(sums[i]);
-  }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   Op op_;
   DType dtype_;
+  const VectorLoops& loops_;
   std::int64_t planes_;
   std::int64_t h_;
   std::int64_t w_;
-  std::int64_t oh_ = 0;
-  std::int64_t ow_ = 0;
+  std::int64_t oh_;
+  std::int64_t ow_;
   std::array<std::int64_t, 2> window_{};
   std::array<std::int64_t, 2> stride_{};
   std::array<std::int64_t, 2> padding_{};  ///< top and left
@@ -149,13 +185,12 @@ class PoolKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_pool(const Node& node, Types operands) {
-  switch (node.op) {
-    case Op::kMaxPool:
-    case Op::kAvgPool:
-      return std::make_shared<PoolKernel>(node, operands[0].shape, node.type.shape);
-    default: return std::make_shared<PoolKernel>(node, node.type.shape, operands.back().shape);
-  }
+KernelPtr make_pool(const Node& node, Types operands, const Target& target) {
+  if (node.type.dtype == DType::kF64) return make_reference_kernel(node, operands, "pool");
+  const bool forward = node.op == Op::kMaxPool || node.op == Op::kAvgPool;
+  const Shape& x = forward ? operands[0].shape : node.type.shape;
+  const Shape& y = forward ? node.type.shape : operands.back().shape;
+  return std::make_shared<PoolKernel>(node, x, y, target.isa);
 }
 
 }  // namespace lockstep

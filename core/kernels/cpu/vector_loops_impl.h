@@ -209,6 +209,32 @@ void from_f32(DType dtype, const float* from, std::int64_t count, std::byte* to_
   });
 }
 
+template <Isa kIsa, std::int64_t kStride>
+void max_pool_strided(const float* x, std::int64_t stride, std::int64_t count, std::int32_t place,
+                      float* best, std::int32_t* places) {
+  const std::int64_t step = kStride > 0 ? kStride : stride;
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float element = x[j * step];
+    const float largest = best[j];
+    const bool first = places[j] < 0;
+    const bool better =
+        first | ((largest == largest) & ((element > largest) | (element != element)));
+    best[j] = better ? element : largest;
+    places[j] = better ? place + static_cast<std::int32_t>(j * step) : places[j];
+  }
+}
+
+template <Isa kIsa>
+void max_pool(const float* x, std::int64_t stride, std::int64_t count, std::int32_t place,
+              float* best, std::int32_t* places) {
+  switch (stride) {
+    case 1: return max_pool_strided<kIsa, 1>(x, stride, count, place, best, places);
+    case 2: return max_pool_strided<kIsa, 2>(x, stride, count, place, best, places);
+    default: return max_pool_strided<kIsa, 0>(x, stride, count, place, best, places);
+  }
+}
+
 template <Isa kIsa>
 void dropout(const std::uint32_t* bits, std::uint32_t threshold, float scale, std::int64_t count,
              float* row) {
@@ -254,8 +280,16 @@ void softmax_grad(const float* p, std::int64_t count, float scale, float* row) {
 }
 
 template <Isa kIsa>
-inline constexpr VectorLoops kTable = {philox<kIsa>,  find_reduce<kIsa>, add<kIsa>,
-                                       to_f32<kIsa>,  from_f32<kIsa>,    dropout<kIsa>,
-                                       softmax<kIsa>, softmax_grad<kIsa>};
+inline constexpr VectorLoops kTable = {
+    .philox = philox<kIsa>,
+    .reduce = find_reduce<kIsa>,
+    .add = add<kIsa>,
+    .to_f32 = to_f32<kIsa>,
+    .from_f32 = from_f32<kIsa>,
+    .max_pool = max_pool<kIsa>,
+    .dropout = dropout<kIsa>,
+    .softmax = softmax<kIsa>,
+    .softmax_grad = softmax_grad<kIsa>,
+};
 
 }  // namespace lockstep::vector_loops

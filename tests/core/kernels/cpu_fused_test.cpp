@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/rng.h"
 #include "tests/core/kernels/cpu_harness.h"
 
@@ -153,7 +155,8 @@ TEST(CpuFused, RandomBitsAreThePhiloxWords) {
     random_bits({7, 12345, 1ULL << 40, 3}, 0, want);
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
       const HostTensor got = run_kernel(c, {.isa = isa, .threads = 2});
-      EXPECT_EQ(std::memcmp(got.bytes().data(), want.data(), want.size() * 4), 0);
+      EXPECT_TRUE(std::equal(want.begin(), want.end(),
+                             reinterpret_cast<std::uint32_t*>(got.bytes().data())));
     }
   }
 }
@@ -242,6 +245,26 @@ TEST(CpuFused, DropoutDrawsInsideTheGroup) {
   b.graph->outputs = {b.add(Op::kSelect, {keep, x, b.number(0.0F)})};
   expect_correct(
       make_group(b.graph, {random_tensor(DType::kF32, {50, 21}, 1), i64(1), i64(2), i64(3)}));
+}
+
+TEST(CpuFused, TheResultMayBeALeaf) {
+  Body copy{.shape = {3, 50}};
+  copy.graph->outputs = {copy.input(DType::kF32, copy.shape)};
+  expect_correct(make_group(copy.graph, {random_tensor(DType::kF32, {3, 50}, 1)}));
+
+  Body number{.shape = {3, 50}};
+  number.graph->outputs = {number.number(2.5F)};
+  expect_correct(make_group(number.graph, {}));
+
+  Body scalar{.shape = {}};
+  const ValueId x = scalar.input(DType::kF32, {});
+  scalar.graph->outputs = {scalar.add(Op::kMultiply, {x, x})};
+  expect_correct(make_group(scalar.graph, {HostTensor::scalar(3.0F)}));
+
+  Body table{.shape = {5, 4}};
+  const ValueId literal = table.graph->add_constant(random_tensor(DType::kF32, {4}, 1));
+  table.graph->outputs = {table.spread(literal, {1})};
+  expect_correct(make_group(table.graph, {}));
 }
 
 TEST(CpuFused, AGroupOfHundredsOfLiveValuesStillRuns) {

@@ -1,5 +1,5 @@
-// TileOps per instruction set. The member functions are defined in tile_ops_loops.h, which only the
-// sources that are compiled for an instruction set include.
+// TileOps per instruction set. The member functions are defined in tile_ops_definitions.h, which
+// only the sources that are compiled for an instruction set include.
 #pragma once
 
 #include "core/kernels/cpu/tile_ops.h"

@@ -7,6 +7,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/kernels/cpu/vector_math.h"
+#include "core/kernels/cpu/vector_math_wide.h"
 
 namespace lockstep {
 namespace {

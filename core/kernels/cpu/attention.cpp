@@ -132,15 +132,18 @@ class Tile {
   void compute_weights(const float* q, const float* k) {
     products(p_.scale, q, k, scores_);
     for (std::int64_t r = 0; r < rows_; ++r) {
-      float* row = scores_ + r * p_.score_row();
       constexpr float kHidden = -std::numeric_limits<float>::infinity();
-      std::fill(row + p_.visible(first_ + r), row + padded(keys_), kHidden);
+      float* row = scores_ + r * p_.score_row();
+      const std::int64_t visible = p_.visible(first_ + r);
+      const std::int64_t width = padded(visible);
+      std::fill(row + visible, row + width, kHidden);
+      std::fill(row + width, row + padded(keys_), 0.0F);
       if (extras_.mask != nullptr) {
         const std::byte* mask = extras_.mask + batch_ * p_.keys;
-        for (std::int64_t j = 0; j < keys_; ++j)
+        for (std::int64_t j = 0; j < visible; ++j)
           if (mask[j] == std::byte{0}) row[j] = kHidden;
       }
-      loops_.softmax(row, padded(keys_));
+      loops_.softmax(row, width);
     }
   }
   /// Draws the words of the tile's dropout.
@@ -167,8 +170,9 @@ class Tile {
   void softmax_grad(float* gradients) const {
     for (std::int64_t r = 0; r < rows_; ++r) {
       float* row = gradients + r * p_.score_row();
-      std::fill(row + keys_, row + padded(keys_), 0.0F);
-      loops_.softmax_grad(scores_ + r * p_.score_row(), padded(keys_), p_.scale, row);
+      const std::int64_t visible = p_.visible(first_ + r);
+      std::fill(row + visible, row + padded(keys_), 0.0F);
+      loops_.softmax_grad(scores_ + r * p_.score_row(), padded(visible), p_.scale, row);
     }
   }
 

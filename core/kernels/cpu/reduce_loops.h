@@ -52,10 +52,11 @@ void reduce_row(const std::byte* in_bytes, std::int64_t count, std::byte* out) {
   for (; i + kLanes <= count; i += kLanes)
     for (std::int64_t j = 0; j < kLanes; ++j) lane[j] = F::apply(lane[j], widen(in[i + j]));
   if (i < count) {
-    V rest[kLanes];
-    for (auto& r : rest) r = F::template kIdentity<V>;
-    for (std::int64_t j = 0; i + j < count; ++j) rest[j] = widen(in[i + j]);
-    for (std::int64_t j = 0; j < kLanes; ++j) lane[j] = F::apply(lane[j], rest[j]);
+    // A condition, not a copied tail: it becomes a masked load.
+    for (std::int64_t j = 0; j < kLanes; ++j) {
+      const V element = i + j < count ? V{widen(in[i + j])} : F::template kIdentity<V>;
+      lane[j] = F::apply(lane[j], element);
+    }
   }
   *reinterpret_cast<V*>(out) = combine_lanes<F>(lane);
 }

@@ -1,0 +1,69 @@
+// Tensors with values, as the trace's tests need them.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/ir/text.h"
+#include "core/kernels/reference.h"
+#include "core/trace/functions.h"
+
+namespace lockstep {
+
+/// An input of this type, full of zeros.
+inline Tensor input(TraceContext& context, DType dtype, const Shape& shape,
+                    std::string_view name = "x", InputKind kind = InputKind::kParameter) {
+  const std::vector<double> zeros(static_cast<std::size_t>(shape.elements()), 0.0);
+  return context.tensor(std::make_shared<HostScalar>(from_doubles(dtype, shape, zeros)), kind,
+                        name);
+}
+
+inline Tensor input(TraceContext& context, const Shape& shape, std::string_view name = "x") {
+  return input(context, DType::kF32, shape, name);
+}
+
+inline Tensor input_of(TraceContext& context, const std::vector<float>& values,
+                       const Shape& shape) {
+  return context.tensor(std::make_shared<HostScalar>(HostTensor::of(shape, values)),
+                        InputKind::kParameter, "x");
+}
+
+/// The node that a pending tensor stands for.
+inline const Node& node_of(const Tensor& tensor) {
+  return tensor.context().pending()[tensor.context().node_of(tensor)];
+}
+
+/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", error.exit_code(), error.what());
+  }
+  return "no error";
+}
+
+/// Cuts the trace and evaluates it by the oracle; one result per live tensor, by creation.
+inline std::vector<HostTensor> evaluate(TraceContext& context) {
+  const CutTrace cut = context.cut();
+  std::vector<HostTensor> inputs;
+  for (const TensorValuePtr& value : cut.inputs) inputs.push_back(value->to_host());
+  std::vector<HostTensor> out = evaluate_reference(cut.graph, inputs);
+  std::vector<TensorValuePtr> values;
+  for (const HostTensor& tensor : out) values.push_back(std::make_shared<HostScalar>(tensor));
+  cut.bind(values);
+  return out;
+}
+
+inline std::vector<float> values_of(const HostTensor& tensor) {
+  const auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace lockstep

@@ -11,6 +11,14 @@ Initializer fan_in_uniform(std::int64_t fan_in) {
   return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
 
+const ConvSpec& checked(const ConvSpec& spec, const std::string& path, std::int64_t in,
+                        std::int64_t out) {
+  LS_USER_CHECK(spec.groups >= 1 && in % spec.groups == 0 && out % spec.groups == 0,
+                "convolution '{}': {} groups do not divide {} input and {} output channels", path,
+                spec.groups, in, out);
+  return spec;
+}
+
 }  // namespace
 
 Linear::Linear(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
@@ -57,7 +65,7 @@ Tensor LayerNorm::operator()(const Tensor& x, Where where) const {
 Conv2d::Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const ConvSpec& spec)
     : path_(std::move(path)),
-      spec_(spec),
+      spec_(checked(spec, path_, in, out)),
       weight_(parameters.declare(path_ + ".weight", Shape{out, in / spec.groups, kernel, kernel},
                                  ParameterKind::kMatrix,
                                  fan_in_uniform(in / spec.groups * kernel * kernel))),

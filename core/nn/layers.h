@@ -68,6 +68,7 @@ class LayerNorm {
 /// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW].
 class Conv2d {
  public:
+  /// Error kUsage if spec.groups does not divide both numbers of channels.
   Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
          std::int64_t kernel, const ConvSpec& spec);
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;

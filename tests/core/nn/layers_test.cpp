@@ -1,0 +1,167 @@
+// Layers on numbers that can be checked by hand.
+#include "core/nn/layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/kernels/reference.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+
+struct Layers : testing::Test {
+  /// An input with the elements 1, 2, 3, ... times `factor`.
+  Tensor counting(const Shape& shape, double factor = 1.0) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+      values.push_back(factor * static_cast<double>(i + 1));
+    return value(from_doubles(DType::kF32, shape, values));
+  }
+  Tensor value(const HostTensor& tensor) {
+    return context.tensor(std::make_shared<HostScalar>(tensor), InputKind::kParameter, "x");
+  }
+
+  /// The only live recipe's value.
+  std::vector<float> value_of(const Tensor& tensor) {
+    const CutTrace cut = context.cut();
+    std::vector<HostTensor> inputs;
+    for (const TensorValuePtr& input : cut.inputs) inputs.push_back(input->to_host());
+    const std::vector<HostTensor> outputs = evaluate_reference(cut.graph, inputs);
+    EXPECT_EQ(outputs.size(), 1U);
+    EXPECT_EQ(outputs[0].shape(), tensor.shape());
+    cut.bind(std::vector<TensorValuePtr>{std::make_shared<HostScalar>(outputs[0])});
+    const auto values = outputs[0].as<float>();
+    return {values.begin(), values.end()};
+  }
+  const Parameter& parameter(const std::string& name) {
+    for (const Parameter& p : parameters.all())
+      if (p.name == name) return p;
+    throw std::out_of_range(name);
+  }
+  Tensor& value_of_parameter(const std::string& name) {
+    return const_cast<Parameter&>(parameter(name)).value;
+  }
+
+  TraceContext context;
+  ParameterSet parameters;
+};
+
+TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
+  const Linear layer(parameters, "fc", 2, 3, {});
+  EXPECT_EQ(parameter("fc.weight").shape, (Shape{3, 2}));
+  EXPECT_EQ(parameter("fc.weight").kind, ParameterKind::kMatrix);
+  EXPECT_EQ(parameter("fc.bias").kind, ParameterKind::kVector);
+  value_of_parameter("fc.weight") = counting(Shape{3, 2});
+  value_of_parameter("fc.bias") = counting(Shape{3}, 100);
+  EXPECT_THAT(value_of(layer(counting(Shape{1, 2}))), ElementsAre(105, 211, 317));
+}
+
+TEST_F(Layers, LinearTakesGpt2sLayoutAndNoBias) {
+  const Linear layer(parameters, "c_attn", 2, 3,
+                     {.bias = false, .transposed = false, .weight_init = {}, .bias_init = {}});
+  EXPECT_EQ(parameters.all().size(), 1U);
+  value_of_parameter("c_attn.weight") = counting(Shape{2, 3});
+  EXPECT_THAT(value_of(layer(counting(Shape{1, 1, 2}))), ElementsAre(9, 12, 15));
+}
+
+TEST_F(Layers, LinearStartsAsPyTorchsDoes) {
+  const Linear layer(parameters, "fc", 16, 3, {});
+  for (const char* name : {"fc.weight", "fc.bias"}) {
+    EXPECT_EQ(parameter(name).initializer.kind, Initializer::Kind::kUniform);
+    EXPECT_EQ(parameter(name).initializer.a, 0.25) << "1 / sqrt(16)";
+  }
+}
+
+TEST_F(Layers, EmbeddingTakesRows) {
+  const Embedding layer(parameters, "wte", 4, 2, Initializer::normal(0.02));
+  value_of_parameter("wte.weight") = counting(Shape{4, 2});
+  const Tensor indices = value(HostTensor::of(Shape{1, 3}, std::vector<std::int32_t>{3, 0, 3}));
+  const Tensor rows = layer(indices);
+  EXPECT_EQ(rows.type().to_string(), "f32[1,3,2]");
+  EXPECT_THAT(value_of(rows), ElementsAre(7, 8, 1, 2, 7, 8));
+}
+
+TEST_F(Layers, LayerNormNormalizesRows) {
+  const LayerNorm layer(parameters, "ln_f", 3, 0.0);
+  value_of_parameter("ln_f.weight") = counting(Shape{3});
+  value_of_parameter("ln_f.bias") = counting(Shape{3}, 10);
+  const float third = std::sqrt(1.5F);  // (3 - 2) / sqrt(2/3)
+  EXPECT_THAT(value_of(layer(counting(Shape{2, 3}))),
+              Pointwise(FloatNear(1e-5F),
+                        {10 - third, 20.0F, 30 + 3 * third, 10 - third, 20.0F, 30 + 3 * third}));
+  EXPECT_EQ(initial_value(parameter("ln_f.weight"), 1).as<float>()[0], 1);
+  EXPECT_EQ(initial_value(parameter("ln_f.bias"), 1).as<float>()[0], 0);
+}
+
+TEST_F(Layers, Conv2dAddsOneBiasPerChannel) {
+  const Conv2d layer(parameters, "conv", 1, 2, 2, {});
+  value_of_parameter("conv.weight") = counting(Shape{2, 1, 2, 2});
+  value_of_parameter("conv.bias") = counting(Shape{2}, 1000);
+  // Rows 1 2 3 / 4 5 6; channel 0: 1*1 + 2*2 + 4*3 + 5*4, channel 1: 1*5 + 2*6 + 4*7 + 5*8.
+  const Tensor y = layer(counting(Shape{1, 1, 2, 3}));
+  EXPECT_EQ(y.type().to_string(), "f32[1,2,1,2]");
+  EXPECT_THAT(value_of(y), ElementsAre(1037, 1047, 2085, 2111));
+}
+
+TEST_F(Layers, Conv2dPadsStridesAndGroups) {
+  ConvSpec spec;
+  spec.stride = {2, 2};
+  spec.padding = {1, 1, 1, 1};
+  spec.groups = 2;
+  const Conv2d layer(parameters, "conv", 4, 6, 3, spec);
+  EXPECT_EQ(parameter("conv.weight").shape, (Shape{6, 2, 3, 3}));
+  EXPECT_NEAR(parameter("conv.weight").initializer.a, 1 / std::sqrt(18.0), 1e-12);
+  value_of_parameter("conv.weight") = counting(Shape{6, 2, 3, 3});
+  value_of_parameter("conv.bias") = counting(Shape{6});
+  EXPECT_EQ(layer(counting(Shape{2, 4, 8, 8})).type().to_string(), "f32[2,6,4,4]");
+}
+
+TEST_F(Layers, Conv2dNeedsGroupsThatDivideItsChannels) {
+  ConvSpec spec;
+  spec.groups = 3;
+  EXPECT_THAT(
+      [&] { Conv2d(parameters, "conv", 4, 6, 3, spec); },
+      testing::ThrowsMessage<Error>("convolution 'conv': 3 groups do not divide 4 input and "
+                                    "6 output channels"));
+}
+
+TEST_F(Layers, RecordUnderTheirPathWithTheModelsLine) {
+  const Linear layer(parameters, "h.0.fc", 2, 2, {});
+  value_of_parameter("h.0.fc.weight") = counting(Shape{2, 2});
+  value_of_parameter("h.0.fc.bias") = counting(Shape{2});
+  const Tensor x = counting(Shape{1, 2});
+  const int line = __LINE__ + 1;
+  const Tensor y = layer(x);
+  for (const Node& node : context.pending().nodes) {
+    if (node.op == Op::kInput) continue;
+    EXPECT_EQ(node.origin.to_string(), fmt::format("layers_test.cpp:{} (h.0.fc)", line));
+  }
+}
+
+TEST_F(Layers, DropoutHappensInTrainingOnly) {
+  const Tensor x = counting(Shape{4});
+  EXPECT_EQ(apply_dropout(x, 0.5, {.training = false, .key = {}}, "drop").handle(), x.handle());
+  EXPECT_THAT([&] { (void)apply_dropout(x, 0.5, {.training = true, .key = {}}, "drop"); },
+              testing::ThrowsMessage<Error>("dropout 0.5 in 'drop' needs a random key"));
+}
+
+TEST_F(Layers, DropoutAtTwoPathsDropsDifferentElements) {
+  const auto number = [&](double n) { return context.scalar(n, DType::kI64, "n"); };
+  const Forward forward{.training = true, .key = RandomKey{number(1), number(2), number(3)}};
+  const Tensor x = counting(Shape{1000});
+  const std::vector<float> a = value_of(apply_dropout(x, 0.5, forward, "h.0.drop"));
+  const std::vector<float> b = value_of(apply_dropout(x, 0.5, forward, "h.1.drop"));
+  const std::vector<float> again = value_of(apply_dropout(x, 0.5, forward, "h.0.drop"));
+  EXPECT_NE(a, b);
+  EXPECT_EQ(a, again);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+#include "core/runtime/allocator.h"
+
+#include <thread>
+
+#include "tests/core/runtime/ranks.h"
+
+namespace lockstep {
+namespace {
+
+TEST(Allocator, CountsWhatIsAliveAndItsPeak) {
+  Allocator allocator(0);
+  BufferPtr a = allocator.allocate(1000, "a");
+  EXPECT_EQ(allocator.used_bytes(), 1024U) << "rounded up to 64 bytes";
+  BufferPtr b = allocator.allocate(64, "b");
+  EXPECT_EQ(allocator.used_bytes(), 1088U);
+  a.reset();
+  EXPECT_EQ(allocator.used_bytes(), 64U);
+  EXPECT_EQ(allocator.peak_bytes(), 1088U);
+}
+
+TEST(Allocator, GivesAlignedDeviceMemoryOfTheAskedSize) {
+  Allocator allocator(0);
+  for (const std::size_t bytes : {0UL, 1UL, 63UL, 65UL, (1UL << 20) + 1}) {
+    const BufferPtr buffer = allocator.allocate(bytes, "x");
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % 64, 0U);
+    EXPECT_EQ(buffer->bytes(), bytes);
+    EXPECT_EQ(buffer->space(), MemorySpace::kDevice);
+  }
+}
+
+TEST(Allocator, ReusesAFreedBlockOfTheSameSize) {
+  Allocator allocator(0);
+  BufferPtr a = allocator.allocate(100'000, "a");
+  const std::byte* address = a->data();
+  a.reset();
+  EXPECT_EQ(allocator.allocate(100'000, "b")->data(), address);
+}
+
+TEST(Allocator, GivesItsCacheUpBeforeItPassesTheLimit) {
+  Allocator allocator(1 << 20);
+  allocator.allocate(800'000, "a").reset();
+  EXPECT_NE(allocator.allocate(900'000, "b"), nullptr);
+}
+
+TEST(Allocator, EndsAtTheLimitAndListsTheLargestFirst) {
+  Allocator allocator(1 << 20);
+  std::vector<BufferPtr> alive;
+  alive.push_back(allocator.allocate(64 << 10, "f32[16384] wte.weight model.cpp:41"));
+  alive.push_back(allocator.allocate(512 << 10, "f32[131072] logits model.cpp:77 (lm_head)"));
+  alive.push_back(allocator.allocate(64 << 10, "f32[16384] batch.tokens"));
+  EXPECT_EQ(error_of([&] { (void)allocator.allocate(512 << 10, "gradient sums, buffer 0"); }),
+            "6: device out of memory: 512.00KB for gradient sums, buffer 0 on top of 640.00KB in "
+            "use passes the limit of 1.00MB (device.memory_gb); the largest live tensors are:\n"
+            "    512.00KB  f32[131072] logits model.cpp:77 (lm_head)\n"
+            "     64.00KB  f32[16384] batch.tokens\n"
+            "     64.00KB  f32[16384] wte.weight model.cpp:41");
+  EXPECT_EQ(allocator.used_bytes(), 640U << 10) << "a refused allocation changes nothing";
+  alive.erase(alive.begin() + 1);
+  EXPECT_NE(allocator.allocate(512 << 10, "gradient sums, buffer 0"), nullptr);
+}
+
+TEST(Allocator, ListsTenAndCountsTheRest) {
+  Allocator allocator(64 * 12);
+  std::vector<BufferPtr> alive;
+  for (int i = 0; i < 12; ++i) alive.push_back(allocator.allocate(64, fmt::format("t{:02}", i)));
+  const std::string error = error_of([&] { (void)allocator.allocate(1, "one more"); });
+  EXPECT_THAT(error, testing::HasSubstr("t09\n  and 2 more"));
+  EXPECT_THAT(error, testing::Not(testing::HasSubstr("t10")));
+}
+
+TEST(Allocator, ReportsAHostWithoutMemory) {
+  Allocator allocator(0);
+  const BufferPtr alive = allocator.allocate(64, "a");
+  EXPECT_EQ(error_of([&] { (void)allocator.allocate(std::size_t{1} << 60, "b"); }),
+            "6: the host has no memory left for the device's: 1048576.00TB for b on top of 64.00B "
+            "in use (device.memory_gb may promise more than there is); the largest live tensors "
+            "are:\n      64.00B  a");
+}
+
+TEST(Allocator, MayDieBeforeItsBuffers) {
+  BufferPtr buffer;
+  {
+    Allocator allocator(0);
+    buffer = allocator.allocate(64, "a");
+  }
+  buffer->data()[63] = std::byte{1};
+}
+
+TEST(Allocator, IsThreadSafe) {
+  Allocator allocator(0);
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&allocator] {
+        for (int i = 0; i < 1000; ++i) (void)allocator.allocate(64 * (1 + i % 3), "x");
+      });
+  }
+  EXPECT_EQ(allocator.used_bytes(), 0U);
+  EXPECT_LE(allocator.peak_bytes(), 4U * 192);
+}
+
+}  // namespace
+}  // namespace lockstep

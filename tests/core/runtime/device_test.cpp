@@ -1,0 +1,143 @@
+#include "core/runtime/device.h"
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/core/runtime/ranks.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+struct DeviceTest : testing::Test {
+  SteadyClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+};
+
+HostTensor floats(const std::vector<float>& values) {
+  return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
+
+TEST_F(DeviceTest, RunsCommandsInOrderOnAnotherThread) {
+  Device device({.queue_depth = 100}, spans);
+  std::vector<int> order;
+  for (int i = 0; i < 50; ++i)
+    device.enqueue([&order, i, host = std::this_thread::get_id()] {
+      EXPECT_NE(std::this_thread::get_id(), host);
+      order.push_back(i);
+    });
+  device.synchronize();
+  ASSERT_EQ(order.size(), 50U);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(DeviceTest, PushesBackWhenItsQueueIsFull) {
+  Device device({.queue_depth = 2}, spans);
+  Event gate;
+  Event running;
+  device.enqueue([&] {
+    running.set();
+    gate.wait();
+  });
+  running.wait();
+  std::atomic<int> queued = 0;
+  std::jthread host([&] {
+    for (int i = 0; i < 3; ++i) {
+      device.enqueue([] {});
+      ++queued;
+    }
+  });
+  while (queued < 2) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(queued, 2) << "the third has to wait";
+  gate.set();
+  host.join();
+  EXPECT_EQ(queued, 3);
+}
+
+TEST_F(DeviceTest, FinishesWhatIsQueuedBeforeItDies) {
+  int ran = 0;
+  {
+    Device device({.queue_depth = 10}, spans);
+    for (int i = 0; i < 5; ++i) device.enqueue([&ran] { ++ran; });
+  }
+  EXPECT_EQ(ran, 5);
+}
+
+TEST_F(DeviceTest, CopiesThereAndBackAndCounts) {
+  Device device({}, spans);
+  const DeviceTensorPtr x = device.copy_to_device({floats({1, 2, 3})}, "x");
+  const HostTensor back = device.copy_to_host(*x);
+  EXPECT_THAT(back.as<float>(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(x->shards[0]->space(), MemorySpace::kDevice);
+  EXPECT_EQ(metrics.metric("TransferToDevice").samples, 1);
+  EXPECT_EQ(metrics.metric("TransferToDevice").accumulator, 12);
+  EXPECT_EQ(metrics.metric("TransferFromDevice").accumulator, 12);
+  EXPECT_EQ(metrics.metric("DeviceLockWait").samples, 1);
+}
+
+TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
+  ManualClock manual;
+  Metrics counted(manual);
+  SpanStream stream(manual, counted);
+  Device device({}, stream);
+  const auto value = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
+  value->shards.push_back(device.allocator().allocate(4, "value"));
+  device.enqueue([&] {
+    manual.advance_ns(5'000'000);
+    value->ready->set();
+  });
+  device.synchronize();
+  std::jthread reader([&] { (void)device.copy_to_host(*value); });
+  reader.join();
+  EXPECT_EQ(counted.metric("DeviceLockWait").accumulator, 0);
+
+  const auto late = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
+  late->shards.push_back(device.allocator().allocate(4, "late"));
+  std::jthread second([&] { (void)device.copy_to_host(*late); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  manual.advance_ns(7'000'000);
+  late->ready->set();
+  second.join();
+  EXPECT_EQ(counted.metric("DeviceLockWait").accumulator, 7'000'000);
+}
+
+TEST_F(DeviceTest, KeepsOneBufferPerShard) {
+  Device device({.transfer_threads = 2}, spans);
+  const DeviceTensorPtr x = device.copy_to_device({floats({1}), floats({2}), floats({3})}, "x");
+  x->ready->wait();
+  ASSERT_EQ(x->shards.size(), 3U);
+  EXPECT_EQ(*reinterpret_cast<const float*>(x->shards[2]->data()), 3);
+  EXPECT_EQ(error_of([&] { (void)device.copy_to_host(*x); }),
+            "2: f32[1] x has one value for each of 3 logical shards: all_reduce it before reading");
+}
+
+TEST_F(DeviceTest, RefusesShardsOfDifferentTypes) {
+  Device device({}, spans);
+  EXPECT_EQ(error_of([&] {
+              (void)device.copy_to_device({floats({1}), floats({1, 2})}, "x");
+            }),
+            "2: shards of x differ: f32[1] and f32[2]");
+  EXPECT_EQ(error_of([&] { (void)device.copy_to_device({}, "x"); }),
+            "2: nothing to copy to the device for x");
+}
+
+TEST_F(DeviceTest, MarksACopyThatDoesNotFitAsFailed) {
+  Device device({.memory_bytes = 1024}, spans);
+  const DeviceTensorPtr x = device.copy_to_device({floats(std::vector<float>(1000))}, "batch.x");
+  EXPECT_EQ(error_of([&] { (void)device.copy_to_host(*x); }),
+            "6: device out of memory: 3.93KB for f32[1000] batch.x on top of 0.00B in use passes "
+            "the limit of 1.00KB (device.memory_gb); the largest live tensors are:");
+}
+
+TEST_F(DeviceTest, NeedsAtLeastOneOfEverything) {
+  EXPECT_EQ(
+      error_of([&] { Device device({.queue_depth = 0}, spans); }),
+      "2: a device needs at least 1 thread, 1 place in its queue and 1 transfer thread, not 1, "
+      "0 and 1");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// In-process ranks as threads.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/in_process.h"
+#include "core/base/error.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+/// Calls body(communicator) on a thread per rank; rethrows the first exception, by rank.
+inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  const auto communicators = make_in_process_communicators(ranks);
+  std::vector<std::exception_ptr> errors(communicators.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < communicators.size(); ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          body(*communicators[rank]);
+        } catch (...) {
+          errors[rank] = std::current_exception();
+        }
+      });
+  }
+  for (const auto& error : errors)
+    if (error != nullptr) std::rethrow_exception(error);
+}
+
+/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", error.exit_code(), error.what());
+  }
+  return "no error";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,219 @@
+// Gradient sums over shards and ranks against the tree they promise.
+#include "core/runtime/reduction.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "core/base/reduce_tree.h"
+#include "tests/core/runtime/ranks.h"
+
+namespace lockstep {
+namespace {
+
+const std::vector<Type> kValues = {
+    {DType::kF32, Shape{5}},  {DType::kI64, Shape{}},   {DType::kF32, Shape{3, 40}},
+    {DType::kF64, Shape{2}},  {DType::kF32, Shape{0}},  {DType::kF32, Shape{17}},
+    {DType::kI32, Shape{33}}, {DType::kF32, Shape{64}},
+};
+
+/// Element `i` of value `v` of a shard: sums of these round differently in every order.
+double element(std::int64_t shard, std::size_t v, std::int64_t i) {
+  const auto x = static_cast<double>(31 * shard + 7 * static_cast<std::int64_t>(v) + 3 * i + 1);
+  return std::sin(x) * std::pow(10.0, static_cast<double>((shard + i) % 5));
+}
+
+HostTensor shard_value(std::int64_t shard, std::size_t v) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < kValues[v].elements(); ++i) values.push_back(element(shard, v, i));
+  return from_doubles(kValues[v].dtype, kValues[v].shape, values);
+}
+
+template <class T>
+void add_to(const HostTensor& left, const HostTensor& right, const HostTensor& out) {
+  for (std::size_t i = 0; i < out.as<T>().size(); ++i)
+    out.as<T>()[i] = left.as<T>()[i] + right.as<T>()[i];
+}
+
+HostTensor add(const HostTensor& left, const HostTensor& right) {
+  HostTensor out(left.dtype(), left.shape());
+  switch (left.dtype()) {
+    case DType::kF32: add_to<float>(left, right, out); break;
+    case DType::kF64: add_to<double>(left, right, out); break;
+    case DType::kI32: add_to<std::int32_t>(left, right, out); break;
+    default: add_to<std::int64_t>(left, right, out); break;
+  }
+  return out;
+}
+
+/// What all ranks together must end with: each rank's run of shards is a tree, and the ranks' sums
+/// are one.
+HostTensor expected_sum(std::size_t v, std::int64_t ranks, std::int64_t shards) {
+  return tree_reduce(
+      0, ranks,
+      [&](std::int64_t rank) {
+        return tree_reduce(
+            rank * shards, shards, [&](std::int64_t shard) { return shard_value(shard, v); }, add);
+      },
+      add);
+}
+
+std::string bytes_of(const std::byte* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+/// Counts how many flat buffers are alive at once.
+struct RankDevice {
+  SteadyClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+  Allocator allocator{0};
+  ThreadPool pool{2};
+};
+
+/// Values are finished in this order, which is not that of the buckets.
+constexpr std::array<std::size_t, 8> kFinishOrder = {7, 2, 0, 1, 5, 6, 3, 4};
+
+void reduce_on(Communicator& communicator, std::int64_t shards, const BucketOptions& options,
+               const std::vector<std::string>& expected) {
+  RankDevice device;
+  const ReductionLayout layout = plan_reduction(kValues, options);
+  {
+    Reduction reduction(
+        layout, {device.allocator, device.pool, communicator, device.spans, 3, options.overlap},
+        shards);
+    for (std::int64_t k = 0; k < shards; ++k) {
+      for (const std::size_t v : kFinishOrder) {
+        const HostTensor value = shard_value(communicator.rank() * shards + k, v);
+        const auto index = static_cast<std::int32_t>(v);
+        if (!value.bytes().empty())
+          std::memcpy(reduction.slot(index), value.bytes().data(), value.bytes().size());
+        reduction.finish_value(index);
+      }
+      reduction.finish_shard();
+    }
+    reduction.wait();
+    for (std::size_t v = 0; v < kValues.size(); ++v)
+      EXPECT_EQ(bytes_of(reduction.result(static_cast<std::int32_t>(v)), kValues[v].bytes()),
+                expected[v])
+          << "value " << v << ", " << shards << " shards, rank " << communicator.rank() << " of "
+          << communicator.size() << ", buckets of " << options.bucket_bytes;
+  }
+  const auto buffer = static_cast<std::size_t>((layout.bytes + 63) / 64 * 64);
+  EXPECT_EQ(device.allocator.peak_bytes(),
+            static_cast<std::size_t>(reduction_buffers(shards)) * buffer);
+}
+
+class ReductionOverRanks : public testing::TestWithParam<int> {};
+
+TEST_P(ReductionOverRanks, EqualsTheTreeBitForBit) {
+  const int ranks = GetParam();
+  for (std::int64_t shards = 1; shards <= 9; ++shards) {
+    std::vector<std::string> expected;
+    for (std::size_t v = 0; v < kValues.size(); ++v) {
+      const HostTensor sum = expected_sum(v, ranks, shards);
+      expected.push_back(bytes_of(sum.bytes().data(), sum.bytes().size()));
+    }
+    for (const std::int64_t bucket_bytes : {1, 300, 1 << 20})
+      for (const bool overlap : {true, false})
+        on_ranks(ranks, [&](Communicator& communicator) {
+          reduce_on(communicator, shards,
+                    {.bucket_bytes = bucket_bytes,
+                     .first_bucket_bytes = bucket_bytes / 2,
+                     .overlap = overlap},
+                    expected);
+        });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Reduction, ReductionOverRanks, testing::Values(1, 2, 3, 4));
+
+TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfShards) {
+  const std::vector<int> expected = {1, 2, 2, 3, 3, 3, 3, 4, 4};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(reduction_buffers(static_cast<std::int64_t>(i) + 1), expected[i]);
+  EXPECT_EQ(reduction_buffers(1000), 10);
+}
+
+TEST(ReductionLayout, PutsEveryValueInOneBucketOfItsDtype) {
+  for (const std::int64_t bytes : {1, 300, 1 << 20}) {
+    const ReductionLayout layout =
+        plan_reduction(kValues, {.bucket_bytes = bytes, .first_bucket_bytes = bytes});
+    std::vector<int> seen(kValues.size(), 0);
+    for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
+      const Bucket& bucket = layout.buckets[b];
+      const std::int64_t end =
+          bucket.offset + bucket.count * static_cast<std::int64_t>(size_of(bucket.dtype));
+      EXPECT_EQ(end, b + 1 < layout.buckets.size() ? layout.buckets[b + 1].offset : layout.bytes);
+      for (const std::int32_t value : bucket.values) {
+        const auto v = static_cast<std::size_t>(value);
+        ++seen[v];
+        EXPECT_EQ(kValues[v].dtype, bucket.dtype);
+        EXPECT_EQ(layout.bucket_of[v], static_cast<std::int32_t>(b));
+        EXPECT_EQ(layout.offsets[v] % 64, 0);
+        EXPECT_GE(layout.offsets[v], bucket.offset);
+        EXPECT_LE(layout.offsets[v] + layout.sizes[v], end);
+      }
+    }
+    EXPECT_THAT(seen, testing::Each(1));
+  }
+}
+
+TEST(ReductionLayout, HasASmallFirstBucketAndASignature) {
+  const std::vector<Type> values(10, Type{DType::kF32, Shape{16}});
+  const ReductionLayout layout =
+      plan_reduction(values, {.bucket_bytes = 256, .first_bucket_bytes = 64});
+  std::vector<std::size_t> sizes;
+  for (const Bucket& bucket : layout.buckets) sizes.push_back(bucket.values.size());
+  EXPECT_THAT(sizes, testing::ElementsAre(1, 4, 4, 1));
+  EXPECT_NE(layout.signature,
+            plan_reduction(values, {.bucket_bytes = 128, .first_bucket_bytes = 64}).signature);
+}
+
+/// Writes down when each bucket was submitted.
+class RecordingCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  EventPtr submit(CollectiveRequest request) override {
+    submitted.push_back(request.bucket);
+    return Event::completed();
+  }
+  std::vector<std::string> exchange(const std::string&, const std::string&) override { return {}; }
+  [[noreturn]] void abort(int, const std::string& reason) override {
+    raise(ErrorKind::kPeer, "{}", reason);
+  }
+  std::vector<int> submitted;
+};
+
+std::vector<std::size_t> submissions(bool overlap) {
+  const std::vector<Type> values(3, Type{DType::kF32, Shape{16}});
+  const ReductionLayout layout =
+      plan_reduction(values, {.bucket_bytes = 64, .first_bucket_bytes = 64});
+  RankDevice device;
+  RecordingCommunicator communicator;
+  Reduction reduction(layout,
+                      {device.allocator, device.pool, communicator, device.spans, 0, overlap}, 2);
+  std::vector<std::size_t> out;
+  for (int shard = 0; shard < 2; ++shard) {
+    for (const std::int32_t value : {1, 0, 2}) {
+      reduction.finish_value(value);
+      out.push_back(communicator.submitted.size());
+    }
+    reduction.finish_shard();
+    out.push_back(communicator.submitted.size());
+  }
+  EXPECT_THAT(communicator.submitted, testing::ElementsAre(0, 1, 2));
+  return out;
+}
+
+TEST(Overlap, SubmitsABucketInTheLastShardAsEarlyAsItsOrderAllows) {
+  EXPECT_THAT(submissions(true), testing::ElementsAre(0, 0, 0, 0, 0, 2, 3, 3));
+}
+
+TEST(Overlap, SwitchedOffSubmitsAllBucketsAfterTheLastShard) {
+  EXPECT_THAT(submissions(false), testing::ElementsAre(0, 0, 0, 0, 0, 0, 0, 3));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,13 +1,60 @@
 #include "core/kernels/cpu/onednn.h"
 
+#include <omp.h>
+
+#include <algorithm>
+#include <dnnl.hpp>
+#include <initializer_list>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/onednn_engine.h"
 
 namespace lockstep {
 namespace {
+
+/// oneDNN is built with OpenMP, whose thread count is a property of the calling thread: every
+/// thread says "one" before it calls. Costs a few nanoseconds.
+void use_one_thread() {
+  omp_set_num_threads(1);
+}
+
+/// Stateless.
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::data_type type_of(DType dtype) {
+  LS_CHECK(dtype == DType::kF32 || dtype == DType::kBF16, "oneDNN is not used for {}",
+           name_of(dtype));
+  return dtype == DType::kF32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+}
+
+/// Scratch memory is passed at execution, so that one primitive can run on several threads.
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+struct Argument {
+  dnnl::memory::desc description;
+  const std::byte* data;  ///< results are written through it
+};
+
+/// Executes a primitive on the calling thread and waits for it.
+void execute(const dnnl::primitive& primitive,
+             std::initializer_list<std::pair<int, Argument>> arguments) {
+  use_one_thread();
+  std::unordered_map<int, dnnl::memory> memories;
+  for (const auto& [index, argument] : arguments)
+    memories.emplace(index, dnnl::memory(argument.description, cpu_engine(),
+                                         const_cast<std::byte*>(argument.data)));
+  dnnl::stream stream(cpu_engine());
+  primitive.execute(stream, memories);
+  stream.wait();
+}
 
 /// Transposition flag and leading dimension of an operand with `rows` x `columns` elements. Where a
 /// size is 1 its stride may be anything, and the other must be the unit one.
@@ -22,6 +69,25 @@ Layout layout_of(MatrixStrides s, std::int64_t rows, std::int64_t columns) {
   return {'T', s.column};
 }
 
+using Dims = dnnl::memory::dims;
+using Desc = dnnl::memory::desc;
+
+Desc plain(const Dims& dims, const Dims& strides) {
+  return Desc(dims, dnnl::memory::data_type::f32, strides);
+}
+Desc any(const Dims& dims) {
+  return Desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+}
+Dims dense_strides(const Dims& dims) {
+  Dims out(dims.size(), 1);
+  for (std::size_t d = dims.size() - 1; d-- > 0;) out[d] = out[d + 1] * dims[d + 1];
+  return out;
+}
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
 }  // namespace
 
 void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
@@ -34,7 +100,7 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
         c[i * ldc + j] = beta == 0.0F ? 0.0F : beta * c[i * ldc + j];
     return;
   }
-  use_one_onednn_thread();
+  use_one_thread();
   const Layout la = layout_of(a_strides, m, k);
   const Layout lb = layout_of(b_strides, k, n);
   const dnnl_status_t status =
@@ -51,17 +117,16 @@ Matmul::Matmul(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Matmul::~Matmul() = default;
 
 std::unique_ptr<Matmul> Matmul::create(const MatmulShape& shape) {
-  using Dims = dnnl::memory::dims;
-  use_one_onednn_thread();
-  const dnnl::memory::desc a(Dims{shape.batch, shape.m, shape.k}, onednn_type(shape.operands),
+  use_one_thread();
+  const dnnl::memory::desc a(Dims{shape.batch, shape.m, shape.k}, type_of(shape.operands),
                              Dims{shape.a_batch, shape.a.row, shape.a.column});
-  const dnnl::memory::desc b(Dims{shape.batch, shape.k, shape.n}, onednn_type(shape.operands),
+  const dnnl::memory::desc b(Dims{shape.batch, shape.k, shape.n}, type_of(shape.operands),
                              Dims{shape.b_batch, shape.b.row, shape.b.column});
-  const dnnl::memory::desc c(Dims{shape.batch, shape.m, shape.n}, onednn_type(shape.result),
+  const dnnl::memory::desc c(Dims{shape.batch, shape.m, shape.n}, type_of(shape.result),
                              Dims{shape.c_batch, shape.ldc, 1});
   try {
     dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), user_scratchpad(),
-                                             onednn_engine());
+                                             cpu_engine());
     dnnl::matmul primitive(description);
     return std::unique_ptr<Matmul>(
         new Matmul(std::make_unique<State>(State{std::move(description), std::move(primitive)})));
@@ -77,10 +142,145 @@ std::size_t Matmul::scratch_bytes() const {
 
 void Matmul::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const {
   const auto& d = state_->description;
-  run_onednn(state_->primitive, {{DNNL_ARG_SRC, {d.src_desc(), a}},
-                                 {DNNL_ARG_WEIGHTS, {d.weights_desc(), b}},
-                                 {DNNL_ARG_DST, {d.dst_desc(), c}},
-                                 {DNNL_ARG_SCRATCHPAD, {d.scratchpad_desc(), scratch}}});
+  execute(state_->primitive, {{DNNL_ARG_SRC, {d.src_desc(), a}},
+                              {DNNL_ARG_WEIGHTS, {d.weights_desc(), b}},
+                              {DNNL_ARG_DST, {d.dst_desc(), c}},
+                              {DNNL_ARG_SCRATCHPAD, {d.scratchpad_desc(), scratch}}});
+}
+
+struct Convolution::State {
+  State(Op op, const ConvolutionShape& part, const ConvolutionShape& whole);
+  void run(const float* first, const float* second, float* result, std::byte* scratch) const;
+
+  struct Array {
+    Desc plain;
+    Desc preferred;
+    dnnl::reorder reorder;  ///< empty if both are the same
+    Desc reorder_scratch;
+    std::size_t offset = 0;  ///< of the preferred copy in scratch
+    bool converts() const { return plain != preferred; }
+  };
+  void set_arrays(const std::array<Desc, 3>& plain, const std::array<Desc, 3>& preferred);
+
+  dnnl::primitive primitive;
+  std::array<int, 3> names{};  ///< oneDNN's argument names of both operands and the result
+  std::array<Array, 3> arrays;
+  Desc primitive_scratch;
+  std::size_t copies_bytes = 0;   ///< all preferred copies
+  std::size_t working_bytes = 0;  ///< what the primitive and its reorders need after them
+};
+
+Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionShape& whole) {
+  use_one_thread();
+  const auto& engine = cpu_engine();
+  const auto attr = user_scratchpad();
+  const Desc x = plain(p.x_sizes(), dense_strides(whole.x_sizes()));
+  const Desc w = plain(p.w_sizes(), dense_strides(whole.w_sizes()));
+  const Desc y = plain(p.y_sizes(), dense_strides(whole.y_sizes()));
+  const auto dims = [](const std::array<std::int64_t, 2>& a) { return Dims{a[0], a[1]}; };
+  const Dims stride = dims(p.stride);
+  const Dims dilation = {p.dilation[0] - 1, p.dilation[1] - 1};  // oneDNN counts the gaps
+  const Dims low = dims(p.padding_low);
+  const Dims high = dims(p.padding_high);
+  const Desc any_x = any(p.x_sizes());
+  const Desc any_w = any(p.w_sizes());
+  const Desc any_y = any(p.y_sizes());
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  const dnnl::convolution_forward::primitive_desc forward(
+      dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, kDirect, any_x, any_w,
+                                      any_y, stride, dilation, low, high),
+      attr, engine);
+  if (op == Op::kConvolution) {
+    names = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    primitive = dnnl::convolution_forward(forward);
+    primitive_scratch = forward.scratchpad_desc();
+    set_arrays({x, w, y}, {forward.src_desc(), forward.weights_desc(), forward.dst_desc()});
+  } else if (op == Op::kConvolutionGradInput) {
+    const dnnl::convolution_backward_data::primitive_desc backward(
+        dnnl::convolution_backward_data::desc(kDirect, any_x, any_w, any_y, stride, dilation, low,
+                                              high),
+        attr, engine, forward);
+    names = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
+    primitive = dnnl::convolution_backward_data(backward);
+    primitive_scratch = backward.scratchpad_desc();
+    set_arrays({y, w, x},
+               {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()});
+  } else {
+    const dnnl::convolution_backward_weights::primitive_desc backward(
+        dnnl::convolution_backward_weights::desc(kDirect, any_x, any_w, any_y, stride, dilation,
+                                                 low, high),
+        attr, engine, forward);
+    names = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
+    primitive = dnnl::convolution_backward_weights(backward);
+    primitive_scratch = backward.scratchpad_desc();
+    set_arrays({x, y, w},
+               {backward.src_desc(), backward.diff_dst_desc(), backward.diff_weights_desc()});
+  }
+}
+
+void Convolution::State::set_arrays(const std::array<Desc, 3>& plain,
+                                    const std::array<Desc, 3>& preferred) {
+  working_bytes = primitive_scratch.get_size();
+  for (std::size_t i = 0; i < 3; ++i) {
+    arrays[i] = {plain[i], preferred[i], {}, {}, copies_bytes};
+    if (!arrays[i].converts()) continue;
+    const bool result = i == 2;
+    const auto& from = result ? preferred[i] : plain[i];
+    const auto& to = result ? plain[i] : preferred[i];
+    const dnnl::reorder::primitive_desc description(cpu_engine(), from, cpu_engine(), to,
+                                                    user_scratchpad());
+    arrays[i].reorder = dnnl::reorder(description);
+    arrays[i].reorder_scratch = description.scratchpad_desc();
+    working_bytes = std::max(working_bytes, arrays[i].reorder_scratch.get_size());
+    copies_bytes += aligned(preferred[i].get_size());
+  }
+}
+
+void Convolution::State::run(const float* first, const float* second, float* result,
+                             std::byte* scratch) const {
+  const std::array<const std::byte*, 3> data = {reinterpret_cast<const std::byte*>(first),
+                                                reinterpret_cast<const std::byte*>(second),
+                                                reinterpret_cast<const std::byte*>(result)};
+  std::byte* working = scratch + copies_bytes;
+  const auto reorder = [&](const Array& array, Argument from, Argument to) {
+    execute(array.reorder, {{DNNL_ARG_FROM, std::move(from)},
+                            {DNNL_ARG_TO, std::move(to)},
+                            {DNNL_ARG_SCRATCHPAD, {array.reorder_scratch, working}}});
+  };
+  std::array<Argument, 3> used;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Array& array = arrays[i];
+    used[i] = {array.preferred, array.converts() ? scratch + array.offset : data[i]};
+    if (array.converts() && i < 2) reorder(array, {array.plain, data[i]}, used[i]);
+  }
+  execute(primitive, {{names[0], used[0]},
+                      {names[1], used[1]},
+                      {names[2], used[2]},
+                      {DNNL_ARG_SCRATCHPAD, {primitive_scratch, working}}});
+  if (arrays[2].converts()) reorder(arrays[2], used[2], {arrays[2].plain, data[2]});
+}
+
+Convolution::Convolution(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Convolution::~Convolution() = default;
+
+std::unique_ptr<Convolution> Convolution::create(Op op, const ConvolutionShape& part,
+                                                 const ConvolutionShape& whole) {
+  try {
+    return std::unique_ptr<Convolution>(new Convolution(std::make_unique<State>(op, part, whole)));
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments)
+      return nullptr;
+    throw;
+  }
+}
+
+std::size_t Convolution::scratch_bytes() const {
+  return state_->copies_bytes + state_->working_bytes;
+}
+
+void Convolution::run(const float* first, const float* second, float* result,
+                      std::byte* scratch) const {
+  state_->run(first, second, result, scratch);
 }
 
 }  // namespace lockstep

@@ -1,12 +1,15 @@
-// The only door to oneDNN's matrix products. Row-major, f32 accumulation, on the calling thread
-// alone: oneDNN's own threading would change bits with the number of threads.
+// The only door to oneDNN: matrix products and convolutions with f32 accumulation, on the calling
+// thread alone, since oneDNN's own threading changes bits with the number of threads.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/base/dtype.h"
+#include "core/ir/op.h"
 
 namespace lockstep {
 
@@ -44,6 +47,39 @@ class Matmul {
  private:
   struct State;
   explicit Matmul(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Sizes of a convolution x[n,c,h,w] * w[o,c/groups,kh,kw] -> y[n,o,oh,ow], all positive.
+struct ConvolutionShape {
+  std::int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
+  std::array<std::int64_t, 2> stride, dilation, padding_low, padding_high;
+
+  std::vector<std::int64_t> x_sizes() const { return {n, c, h, w}; }
+  std::vector<std::int64_t> y_sizes() const { return {n, o, oh, ow}; }
+  /// With a leading dimension of groups if there are several.
+  std::vector<std::int64_t> w_sizes() const {
+    if (groups == 1) return {o, c, kh, kw};
+    return {groups, o / groups, c / groups, kh, kw};
+  }
+};
+
+/// A compiled f32 convolution or gradient, with the reorders between row-major arrays and the
+/// layouts oneDNN prefers. Immutable; may run on several threads at once.
+class Convolution {
+ public:
+  /// For kConvolution, kConvolutionGradInput or kConvolutionGradWeight of `part`, whose arrays are
+  /// windows on those of `whole`. Null if oneDNN has no implementation.
+  static std::unique_ptr<Convolution> create(Op op, const ConvolutionShape& part,
+                                             const ConvolutionShape& whole);
+  ~Convolution();
+  std::size_t scratch_bytes() const;
+  /// Operands and result as the node's; `scratch`: scratch_bytes() bytes of this call's own.
+  void run(const float* first, const float* second, float* result, std::byte* scratch) const;
+
+ private:
+  struct State;
+  explicit Convolution(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

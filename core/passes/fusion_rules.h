@@ -34,6 +34,13 @@ inline constexpr int kMaxGroupNodes = 192;
 /// counts as one.
 inline constexpr std::size_t kMaxGroupOperands = 32;
 
+/// A value that several groups use is computed again in each if that takes few flops an element and
+/// reads from one place, or from few of the graph's inputs, which are in memory all the time: then
+/// nothing is written, and nothing is kept that would not be kept anyway. (Rematerialization; the
+/// gradients of layer norms, gelus and optimizers are full of such values.)
+inline constexpr double kMaxRecomputedFlops = 6;
+inline constexpr std::size_t kMaxRecomputedInputs = 3;
+
 /// Marks what is cheaper to compute again in every group than to read from memory: iotas,
 /// broadcasts, and short chains of compares and converts of those. Such a node never forces a group
 /// to end, and is materialized only for users outside of groups.

@@ -102,6 +102,61 @@ TEST(Fuse, RecomputesWhatIsCheap) {
   EXPECT_TRUE(structurally_equal(*groups[0]->body, *groups[1]->body));
 }
 
+TEST(Fuse, RecomputesShortExpressionsOfOneValue) {
+  // a = x * x + x is read by two groups that read x anyway.
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %b = f32[8] optimization_barrier(%x)
+    %s = f32[8] multiply(%b, %b) %a = f32[8] add(%s, %b)
+    %1 = f32[8] exp(%a) %2 = f32[8] tanh(%a) return %1, %2)",
+                                       "t.ir"),
+                                 Target{});
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 2U);
+  for (const Node* group : groups) EXPECT_THAT(group->operands, ::testing::ElementsAre(1));
+}
+
+TEST(Fuse, KeepsWhatIsExpensiveToRecompute) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %t = f32[8] tanh(%x)
+    %1 = f32[8] exp(%t) %2 = f32[8] abs(%t) return %1, %2)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 3U);
+}
+
+TEST(Fuse, RecomputesFromSeveralPlacesOnlyIfTheyAreInputs) {
+  const auto groups = [](const std::string& of) {
+    return groups_of(quiet_fuse(parse("%x = f32[8] input() %y = f32[8] input() "
+                                      "%bx = f32[8] optimization_barrier(%x) "
+                                      "%by = f32[8] optimization_barrier(%y) "
+                                      "%a = f32[8] add(" +
+                                          of +
+                                          ") %1 = f32[8] exp(%a) %2 = f32[8] tanh(%a) "
+                                          "return %1, %2",
+                                      "t.ir"),
+                                Target{}))
+        .size();
+  };
+  EXPECT_EQ(groups("%x, %y"), 2U);
+  EXPECT_EQ(groups("%bx, %by"), 3U);
+}
+
+TEST(Fuse, UpdatesAParameterAndItsMomentsWithOneGroupEach) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %p = f32[8] input() %m = f32[8] input() %v = f32[8] input() %g = f32[8] input()
+    %lr = f32[] input() %b = f32[] constant() {value=0.9}
+    %B = f32[8] broadcast(%b) {shape=[8], dims=[]} %LR = f32[8] broadcast(%lr) {shape=[8], dims=[]}
+    %mb = f32[8] multiply(%m, %B) %m1 = f32[8] add(%mb, %g)
+    %gg = f32[8] multiply(%g, %g) %vb = f32[8] multiply(%v, %B) %v1 = f32[8] add(%vb, %gg)
+    %ok = bool[8] is_finite(%LR) %root = f32[8] sqrt(%v1) %step = f32[8] divide(%m1, %root)
+    %d = f32[8] multiply(%step, %LR) %p1 = f32[8] subtract(%p, %d)
+    %mo = f32[8] select(%ok, %m1, %m) %vo = f32[8] select(%ok, %v1, %v)
+    return %p1, %mo, %vo update 0 -> %p update 1 -> %m update 2 -> %v)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 3U);
+}
+
 TEST(Fuse, MaterializesABroadcastForADot) {
   const Graph graph = quiet_fuse(parse(R"(
     %x = f32[4,4] input() %v = f32[4] input() %V = f32[4,4] broadcast(%v) {shape=[4,4], dims=[1]}

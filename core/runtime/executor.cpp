@@ -19,7 +19,7 @@ std::byte* resolve(const Plan& plan, const PlanMemory& memory, const Place& plac
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memmove(to, from, static_cast<std::size_t>(bytes));
 }
 
 /// Slices of reduce_scatter are as large as its result, those of all_gather as its operand.

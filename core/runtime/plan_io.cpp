@@ -1,0 +1,231 @@
+#include "core/runtime/plan_io.h"
+
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/ir/text.h"
+#include "core/runtime/plan.pb.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kMagic = "LSPLAN1\n";
+constexpr std::size_t kHeader = kMagic.size() + sizeof(Hash128);
+
+template <class... Args>
+void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
+  if (!ok)
+    raise(ErrorKind::kData, "the plan is damaged: {}",
+          fmt::format(what, std::forward<Args>(args)...));
+}
+
+void write(const Place& place, proto::Place& out) {
+  out.set_area(static_cast<std::int32_t>(place.area));
+  out.set_index(place.index);
+  out.set_offset(place.offset);
+  out.set_bytes(place.bytes);
+}
+
+void write(const Command& command, proto::Command& out) {
+  out.set_kind(static_cast<std::int32_t>(command.kind));
+  out.set_value(command.value);
+  for (const Place& place : command.operands) write(place, *out.add_operands());
+  for (const Place& place : command.results) write(place, *out.add_results());
+  write(command.scratch, *out.mutable_scratch());
+  for (const std::int32_t output : command.finishes) out.add_finishes(output);
+  out.set_flops(command.flops);
+  out.set_bytes(command.bytes);
+}
+
+/// Reads a plan and checks every number against the graph on the way.
+class Reader {
+ public:
+  Reader(const proto::Plan& from, KernelCache& kernels) : from_(from), kernels_(kernels) {}
+
+  Plan read() {
+    plan_.graph = parse(from_.graph(), "plan");
+    plan_.arena_bytes = from_.arena_bytes();
+    plan_.constant_bytes = static_cast<std::int64_t>(from_.constant_data().size());
+    plan_.peak_bytes = from_.peak_bytes();
+    plan_.largest_values = from_.largest_values();
+    check(plan_.arena_bytes >= 0, "the arena has {} bytes", plan_.arena_bytes);
+    read_constants();
+    read_outputs();
+    for (const proto::Command& command : from_.commands()) {
+      plan_.commands.push_back(read(command));
+      plan_.kernels.push_back(find_kernel(plan_.commands.back()));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  const Graph& graph() const { return plan_.graph; }
+
+  void read_constants() {
+    BufferPtr data = allocate_host(from_.constant_data().size());
+    if (!from_.constant_data().empty())
+      std::memcpy(data->data(), from_.constant_data().data(), from_.constant_data().size());
+    plan_.constant_data = std::move(data);
+    for (const proto::Place& place : from_.constants()) {
+      plan_.constants.push_back(read(place));
+      check(plan_.constants.back().area == Area::kConstant, "a constant lies elsewhere");
+    }
+  }
+
+  void read_outputs() {
+    const auto outputs = static_cast<int>(graph().outputs.size());
+    check(from_.donated_inputs_size() == outputs, "{} outputs, but {} donations", outputs,
+          from_.donated_inputs_size());
+    for (int i = 0; i < outputs; ++i) {
+      const std::int32_t input = from_.donated_inputs(i);
+      check(input == -1 || is_index(input, graph().inputs.size()), "there is no input {}", input);
+      check(input == -1 || output_type(i) == input_type(input),
+            "output {} cannot take the memory of input {}", i, input);
+      plan_.donated_inputs.push_back(input);
+    }
+    for (const std::int32_t output : from_.ready_outputs()) {
+      check(is_index(output, graph().outputs.size()), "there is no output {}", output);
+      plan_.ready_outputs.push_back(output);
+    }
+  }
+
+  static bool is_index(std::int64_t index, std::size_t size) {
+    return index >= 0 && static_cast<std::uint64_t>(index) < size;
+  }
+  const Type& input_type(std::int32_t input) const {
+    return graph()[graph().inputs[static_cast<std::size_t>(input)]].type;
+  }
+  const Type& output_type(std::int32_t output) const {
+    return graph()[graph().outputs[static_cast<std::size_t>(output)]].type;
+  }
+
+  std::int64_t area_bytes(Area area, std::int32_t index) const {
+    switch (area) {
+      case Area::kInput:
+        check(is_index(index, graph().inputs.size()), "there is no input {}", index);
+        return static_cast<std::int64_t>(input_type(index).bytes());
+      case Area::kOutput:
+        check(is_index(index, graph().outputs.size()), "there is no output {}", index);
+        return static_cast<std::int64_t>(output_type(index).bytes());
+      case Area::kArena: return plan_.arena_bytes;
+      case Area::kConstant: return plan_.constant_bytes;
+    }
+    __builtin_unreachable();
+  }
+
+  Place read(const proto::Place& from) const {
+    check(from.area() >= 0 && from.area() <= static_cast<std::int32_t>(Area::kConstant),
+          "there is no area {}", from.area());
+    const Place out{static_cast<Area>(from.area()), from.index(), from.offset(), from.bytes()};
+    const std::int64_t size = area_bytes(out.area, out.index);
+    check(out.bytes >= 0 && out.offset >= 0 && out.bytes <= size &&
+              out.offset <= size - out.bytes &&
+              out.offset % static_cast<std::int64_t>(Buffer::kAlignment) == 0,
+          "{} bytes at {} do not lie in an area of {}", out.bytes, out.offset, size);
+    return out;
+  }
+
+  Command read(const proto::Command& from) const {
+    check(from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kCollective),
+          "there is no kind of command {}", from.kind());
+    check(is_index(from.value(), graph().nodes.size()), "there is no value {}", from.value());
+    Command out;
+    out.kind = static_cast<CommandKind>(from.kind());
+    out.value = from.value();
+    for (const proto::Place& place : from.operands()) out.operands.push_back(read(place));
+    for (const proto::Place& place : from.results()) out.results.push_back(read(place));
+    out.scratch = read(from.scratch());
+    for (const std::int32_t output : from.finishes()) {
+      check(is_index(output, graph().outputs.size()), "there is no output {}", output);
+      out.finishes.push_back(output);
+    }
+    out.flops = from.flops();
+    out.bytes = from.bytes();
+    check_places(out);
+    return out;
+  }
+
+  /// Places have the sizes of the values that lie in them.
+  void check_places(const Command& command) const {
+    const Node& node = graph()[command.value];
+    const auto holds = [](const Place& place, const Type& type) {
+      return place.bytes == static_cast<std::int64_t>(type.bytes());
+    };
+    bool fits = command.results.size() == 1 && holds(command.results[0], node.type) &&
+                command.results[0].area != Area::kConstant;
+    if (command.kind == CommandKind::kCopy) {
+      fits = fits && command.operands.size() == 1 && holds(command.operands[0], node.type);
+    } else {
+      fits = fits && command.operands.size() == node.operands.size();
+      for (std::size_t i = 0; fits && i < node.operands.size(); ++i)
+        fits = holds(command.operands[i], graph()[node.operands[i]].type);
+    }
+    if (command.kind == CommandKind::kCollective)
+      fits = fits && (is_collective(node.op) || node.op == Op::kReplicaId) &&
+             node.op != Op::kAllReduce &&
+             (node.op != Op::kReduceScatter || command.scratch.bytes >= command.operands[0].bytes);
+    check(fits, "a command does not fit its node {}", print_node(graph(), command.value));
+  }
+
+  std::shared_ptr<const Kernel> find_kernel(const Command& command) {
+    if (command.kind != CommandKind::kKernel) return nullptr;
+    const Node& node = graph()[command.value];
+    std::vector<Type> types;
+    for (const ValueId operand : node.operands) types.push_back(graph()[operand].type);
+    auto kernel = kernels_.get(node, types);
+    check(kernel->scratch_bytes() <= static_cast<std::size_t>(command.scratch.bytes),
+          "a kernel needs {} bytes of scratch memory, not {}", kernel->scratch_bytes(),
+          command.scratch.bytes);
+    return kernel;
+  }
+
+  const proto::Plan& from_;
+  KernelCache& kernels_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::string serialize(const Plan& plan) {
+  proto::Plan out;
+  out.set_graph(print(plan.graph));
+  for (const Command& command : plan.commands) write(command, *out.add_commands());
+  out.set_arena_bytes(plan.arena_bytes);
+  for (const Place& place : plan.constants) write(place, *out.add_constants());
+  if (plan.constant_data != nullptr)
+    out.set_constant_data(plan.constant_data->data(), plan.constant_data->bytes());
+  for (const std::int32_t input : plan.donated_inputs) out.add_donated_inputs(input);
+  for (const std::int32_t output : plan.ready_outputs) out.add_ready_outputs(output);
+  out.set_peak_bytes(plan.peak_bytes);
+  out.set_largest_values(plan.largest_values);
+  if (out.ByteSizeLong() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    raise(ErrorKind::kData, "the plan is too large to be kept: {} bytes", out.ByteSizeLong());
+  const std::string payload = out.SerializeAsString();
+  const Hash128 hash = hash128(payload.data(), payload.size());
+  std::string bytes(kMagic);
+  bytes.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  return bytes + payload;
+}
+
+Plan deserialize(std::string_view bytes, KernelCache& kernels) {
+  check(bytes.size() >= kHeader, "{} bytes are less than its header", bytes.size());
+  check(bytes.starts_with(kMagic), "it does not start with the magic number");
+  const std::string_view payload = bytes.substr(kHeader);
+  Hash128 hash;
+  std::memcpy(&hash, bytes.data() + kMagic.size(), sizeof hash);
+  check(hash == hash128(payload.data(), payload.size()), "its hash does not match");
+  proto::Plan from;
+  check(payload.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
+            from.ParseFromArray(payload.data(), static_cast<int>(payload.size())),
+        "it does not parse");
+  try {
+    return Reader(from, kernels).read();
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kData) throw;
+    raise(ErrorKind::kData, "the plan is damaged: {}", e.what());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// Plans as bytes: a magic number, the 128-bit hash of what follows, and a protobuf (plan.proto)
+// that holds the graph in text form. Kernels are not stored: they are rebuilt from the nodes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/plan.h"
+
+namespace lockstep {
+
+/// Equal plans give equal bytes, in any process of the same build. Error kData for a plan beyond
+/// protobuf's 2 GB.
+std::string serialize(const Plan& plan);
+
+/// The plan, with kernels from `kernels`. Error kData that says what is wrong if the bytes are
+/// truncated, damaged or of another format, or if a command does not fit the graph and the memory
+/// that the plan promises: a plan that is returned can be run. Names of dimensions are lost.
+Plan deserialize(std::string_view bytes, KernelCache& kernels);
+
+}  // namespace lockstep

@@ -1,0 +1,160 @@
+#include "core/runtime/executor.h"
+
+#include "collectives/single.h"
+#include "tests/core/runtime/ranks.h"
+#include "tests/core/runtime/simple_plan.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+HostTensor floats(const std::vector<float>& values) {
+  return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
+
+struct Executor : testing::Test {
+  KernelCache kernels{host_target()};
+};
+
+TEST_F(Executor, RunsKernelsConstantsAndCopies) {
+  const Plan plan = plan_of(R"(
+    %x = f32[3] input() {kind=batch}
+    %c = f32[3] constant() {value=[10, 20, 30]}
+    %y = f32[3] add(%x, %c)
+    %z = f32[3] multiply(%y, %y)
+    return %y, %z)",
+                            kernels);
+  const auto communicator = make_single_communicator();
+  const auto outputs = run_plan_on(plan, std::vector{floats({1, 2, 3})}, *communicator);
+  EXPECT_THAT(outputs[0].as<float>(), ElementsAre(11, 22, 33));
+  EXPECT_THAT(outputs[1].as<float>(), ElementsAre(121, 484, 1089));
+}
+
+TEST_F(Executor, SignalsEachOutputAsItIsComplete) {
+  Plan plan = plan_of(R"(
+    %x = f32[1] input() {kind=batch}
+    %y = f32[1] negate(%x)
+    %z = f32[1] exp(%y)
+    return %y, %z)",
+                      kernels);
+  // The kernels write the outputs themselves; a third output is an input that needs no command.
+  plan.commands.resize(2);
+  plan.kernels.resize(2);
+  plan.commands[0].results = {{Area::kOutput, 0, 0, 4}};
+  plan.commands[1].operands = {{Area::kOutput, 0, 0, 4}};
+  plan.commands[1].results = {{Area::kOutput, 1, 0, 4}};
+  plan.commands[0].finishes = {0};
+  plan.commands[1].finishes = {1};
+  plan.ready_outputs = {2};
+  float x = 1;
+  std::array<float, 2> outputs{};
+  PlanMemory memory;
+  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
+  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
+                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
+  const auto communicator = make_single_communicator();
+  ThreadPool pool(1);
+  std::vector<std::string> events;
+  run_plan(plan, memory, {pool, *communicator, 0, {}}, [&](std::int32_t output) {
+    events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
+  });
+  EXPECT_THAT(events, ElementsAre("2: false false", "0: true false", "1: true true"));
+}
+
+class Collectives : public testing::TestWithParam<int> {
+ protected:
+  /// Runs one collective on a vector of `count` floats, rank r's being r * 100 + 0, 1, 2, ...
+  void run(const std::string& text, std::int64_t count,
+           const std::function<void(int, const HostTensor&)>& check) {
+    on_ranks(GetParam(), [&](Communicator& communicator) {
+      KernelCache kernels(host_target());
+      const Plan plan = plan_of(text, kernels);
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<float>(communicator.rank() * 100 + i));
+      std::vector<HostTensor> inputs;
+      if (count > 0) inputs.push_back(floats(values));
+      check(communicator.rank(), run_plan_on(plan, inputs, communicator)[0]);
+    });
+  }
+};
+
+TEST_P(Collectives, ReduceScatterGivesEachRankItsSliceOfTheSum) {
+  const int ranks = GetParam();
+  const std::string text = fmt::format(R"(
+    %x = f32[{0}] input() {{kind=state}}
+    %y = f32[2] reduce_scatter(%x) {{ranks={1}}}
+    return %y)",
+                                       2 * ranks, ranks);
+  run(text, 2 * ranks, [&](int rank, const HostTensor& out) {
+    const auto hundreds = static_cast<float>(100 * ranks * (ranks - 1) / 2);
+    EXPECT_THAT(out.as<float>(),
+                ElementsAre(hundreds + static_cast<float>(ranks * 2 * rank),
+                            hundreds + static_cast<float>(ranks * (2 * rank + 1))));
+  });
+}
+
+TEST_P(Collectives, AllGatherGivesEveryRankAllSlices) {
+  const int ranks = GetParam();
+  const std::string text = fmt::format(R"(
+    %x = f32[2] input() {{kind=state}}
+    %y = f32[{0}] all_gather(%x) {{ranks={1}}}
+    return %y)",
+                                       2 * ranks, ranks);
+  run(text, 2, [&](int, const HostTensor& out) {
+    std::vector<float> expected;
+    for (int r = 0; r < ranks; ++r)
+      expected.insert(expected.end(),
+                      {static_cast<float>(100 * r), static_cast<float>(100 * r + 1)});
+    EXPECT_THAT(out.as<float>(), testing::ElementsAreArray(expected));
+  });
+}
+
+TEST_P(Collectives, BroadcastGivesEveryRankTheRootsValue) {
+  const int root = GetParam() - 1;
+  const std::string text = fmt::format(R"(
+    %x = f32[2] input() {{kind=state}}
+    %y = f32[2] collective_broadcast(%x) {{root={}}}
+    return %y)",
+                                       root);
+  run(text, 2, [&](int, const HostTensor& out) {
+    EXPECT_THAT(out.as<float>(), ElementsAre(100 * root, 100 * root + 1));
+  });
+}
+
+TEST_P(Collectives, ReplicaIdIsTheRank) {
+  run("%r = i32[] replica_id()\nreturn %r", 0,
+      [](int rank, const HostTensor& out) { EXPECT_EQ(out.as<std::int32_t>()[0], rank); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Executor, Collectives, testing::Values(1, 2, 3, 4));
+
+TEST_F(Executor, RefusesACollectiveOverAnotherNumberOfRanks) {
+  const Plan plan = plan_of(R"(
+    %x = f32[2] input() {kind=state}
+    %y = f32[4] all_gather(%x) {ranks=2, line="model.cpp:41"}
+    return %y)",
+                            kernels);
+  const auto communicator = make_single_communicator();
+  EXPECT_EQ(error_of([&] {
+              (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator);
+            }),
+            "2: model.cpp:41: all_gather over 2 ranks was run with 1");
+}
+
+TEST_F(Executor, RefusesARootThatIsNoRank) {
+  const Plan plan = plan_of(R"(
+    %x = f32[2] input() {kind=state}
+    %y = f32[2] collective_broadcast(%x) {root=1, line="model.cpp:42"}
+    return %y)",
+                            kernels);
+  const auto communicator = make_single_communicator();
+  EXPECT_EQ(error_of([&] {
+              (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator);
+            }),
+            "2: model.cpp:42: the root 1 is not one of 1 ranks");
+}
+
+}  // namespace
+}  // namespace lockstep

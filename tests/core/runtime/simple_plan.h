@@ -1,0 +1,104 @@
+// Plans without a compiler: every value has a place of its own.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ir/text.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/executor.h"
+
+namespace lockstep {
+
+/// Commands for the nodes of `graph` in order, then a copy to each output.
+inline Plan plan_of(const std::string& text, KernelCache& kernels) {
+  Plan plan;
+  plan.graph = parse(text, "plan.ir");
+  const Graph& graph = plan.graph;
+  std::vector<Place> places(graph.nodes.size());
+  const auto in_arena = [&](std::int64_t bytes) {
+    const Place out{Area::kArena, 0, plan.arena_bytes, bytes};
+    plan.arena_bytes += (bytes + 63) / 64 * 64;
+    return out;
+  };
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    Place& place = places[static_cast<std::size_t>(id)];
+    const auto bytes = static_cast<std::int64_t>(node.type.bytes());
+    if (node.op == Op::kInput) continue;
+    if (node.op == Op::kConstant) {
+      place = {Area::kConstant, 0, plan.constant_bytes, bytes};
+      plan.constants.push_back(place);
+      plan.constant_bytes += (bytes + 63) / 64 * 64;
+      continue;
+    }
+    place = in_arena(bytes);
+    Command command;
+    command.value = id;
+    command.results = {place};
+    std::vector<Type> types;
+    for (const ValueId operand : node.operands) {
+      types.push_back(graph[operand].type);
+      command.operands.push_back(places[static_cast<std::size_t>(operand)]);
+      if (graph[operand].op == Op::kInput)
+        for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+          if (graph.inputs[i] == operand)
+            command.operands.back() = {Area::kInput, static_cast<std::int32_t>(i), 0,
+                                       static_cast<std::int64_t>(types.back().bytes())};
+    }
+    const bool collective = is_collective(node.op) || node.op == Op::kReplicaId;
+    command.kind = collective ? CommandKind::kCollective : CommandKind::kKernel;
+    plan.kernels.push_back(collective ? nullptr : kernels.get(node, types));
+    const std::int64_t scratch =
+        !collective ? static_cast<std::int64_t>(plan.kernels.back()->scratch_bytes())
+        : node.op == Op::kReduceScatter ? command.operands[0].bytes
+                                        : 0;
+    if (scratch > 0) command.scratch = in_arena(scratch);
+    plan.commands.push_back(std::move(command));
+  }
+  const BufferPtr constants = allocate_host(static_cast<std::size_t>(plan.constant_bytes));
+  std::size_t next = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.op != Op::kConstant) continue;
+    const auto bytes = node.literal.bytes();
+    if (!bytes.empty())
+      std::memcpy(constants->data() + plan.constants[next].offset, bytes.data(), bytes.size());
+    ++next;
+  }
+  plan.constant_data = constants;
+  plan.donated_inputs.assign(graph.outputs.size(), -1);
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    Command copy;
+    copy.kind = CommandKind::kCopy;
+    copy.value = graph.outputs[i];
+    copy.operands = {places[static_cast<std::size_t>(copy.value)]};
+    copy.results = {{Area::kOutput, static_cast<std::int32_t>(i), 0, copy.operands[0].bytes}};
+    copy.finishes = {static_cast<std::int32_t>(i)};
+    plan.commands.push_back(std::move(copy));
+    plan.kernels.push_back(nullptr);
+  }
+  return plan;
+}
+
+/// The plan's outputs for these inputs.
+inline std::vector<HostTensor> run_plan_on(const Plan& plan, std::span<const HostTensor> inputs,
+                                           Communicator& communicator) {
+  ThreadPool pool(1);
+  PlanMemory memory;
+  for (const HostTensor& input : inputs) memory.inputs.push_back(input.bytes().data());
+  std::vector<HostTensor> outputs;
+  for (const ValueId id : plan.graph.outputs) {
+    const Type& type = plan.graph[id].type;
+    outputs.emplace_back(type.dtype, type.shape);
+    memory.outputs.push_back(outputs.back().bytes().data());
+  }
+  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
+  memory.arena = arena->data();
+  run_plan(plan, memory, {pool, communicator, 3, Hash128{}});
+  return outputs;
+}
+
+}  // namespace lockstep

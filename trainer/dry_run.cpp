@@ -92,8 +92,8 @@ std::string describe_dry_run(const Config& config, Session& session, TrainingSta
   out += static_cast<double>(total) <= limit
              ? fmt::format("fits device.memory_gb {} ({:.0f} %)\n", config.device.memory_gb,
                            100.0 * static_cast<double>(total) / limit)
-             : fmt::format("does NOT fit device.memory_gb {}: {:.2f} GB are needed\n",
-                           config.device.memory_gb, static_cast<double>(total) / 0x1p30);
+             : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
+                           config.device.memory_gb, format_bytes(static_cast<double>(total)));
   return out;
 }
 

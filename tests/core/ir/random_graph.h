@@ -1,3 +1,5 @@
+// More than 200 lines because several test binaries include it, and each builds one folder only.
+//
 // Small valid random graphs for property tests: elementwise chains, broadcasts, reductions, dots
 // and data movement on tiny shapes (sizes 0 and 1 included), with inputs, outputs and updates.
 #pragma once

@@ -25,8 +25,8 @@ struct Slot {
 
 /// What the planner must know of the kernels, which it may not include.
 struct MemoryQuery {
-  std::function<std::int64_t(ValueId)> scratch_bytes;          ///< 0 for views and leaves
-  std::function<bool(ValueId, std::size_t)> may_alias;         ///< result over operand i
+  std::function<std::int64_t(ValueId)> scratch_bytes;   ///< 0 for views and leaves
+  std::function<bool(ValueId, std::size_t)> may_alias;  ///< result over operand i
 };
 
 struct LargeValue {
@@ -36,18 +36,18 @@ struct LargeValue {
 };
 
 struct MemoryPlan {
-  std::vector<Slot> values;            ///< one per node; inputs lie in kInput, constants in kConstant
-  std::vector<bool> is_view;           ///< node runs no command: it shares its operand's bytes
-  std::vector<Slot> scratch;           ///< one per node, in the arena; bytes 0 for none
+  std::vector<Slot> values;   ///< one per node; inputs lie in kInput, constants in kConstant
+  std::vector<bool> is_view;  ///< node runs no command: it shares its operand's bytes
+  std::vector<Slot> scratch;  ///< one per node, in the arena; bytes 0 for none
   /// For output i: the input whose memory it is written into, or -1 if it has its own.
   std::vector<std::int32_t> donated_inputs;
-  /// Outputs whose value lies elsewhere (an input, a view, a repeated output) and must be copied into
-  /// their own memory once everything else ran.
+  /// Outputs whose value lies elsewhere (an input, a view, a repeated output) and must be copied
+  /// into their own memory once everything else ran.
   std::vector<std::int32_t> copied_outputs;
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;
-  std::int64_t peak_bytes = 0;         ///< arena + outputs that have memory of their own
-  std::vector<LargeValue> largest;     ///< the ten largest values alive at the peak, largest first
+  std::int64_t peak_bytes = 0;      ///< arena + outputs that have memory of their own
+  std::vector<LargeValue> largest;  ///< the ten largest values alive at the peak, largest first
 };
 
 /// Error: internal only. All offsets are multiples of 64.

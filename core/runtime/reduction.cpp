@@ -173,11 +173,20 @@ void Reduction::finish_bucket(std::size_t index) {
   request.step = context_.step;
   request.bucket = static_cast<int>(index);
   request.signature = layout_.signature;
+  // Waiters see the bucket's end only after its span was recorded: the stream of spans may be gone
+  // as soon as the last one has been waited for.
+  const auto done = std::make_shared<Event>();
   const std::int64_t begin = context_.spans.clock().now_ns();
-  events_.push_back(context_.communicator.submit(std::move(request)));
-  events_.back()->on_ready([&spans = context_.spans, begin, step = context_.step] {
+  const EventPtr sum = context_.communicator.submit(std::move(request));
+  sum->on_ready([&sum = *sum, done, begin, step = context_.step, &spans = context_.spans] {
     spans.record(SpanCategory::kAllReduce, begin, spans.clock().now_ns(), step);
+    if (const std::exception_ptr error = sum.error()) {
+      done->fail(error);
+    } else {
+      done->set();
+    }
   });
+  events_.push_back(done);
 }
 
 }  // namespace lockstep

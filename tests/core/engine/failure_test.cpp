@@ -97,6 +97,7 @@ TEST(OutOfMemory, ListsWhatIsAliveAndWhatActivationsNeed) {
   SmallRank rank;
   const Tensor p = rank.variable(std::vector<float>(1000, 1.0F), "weights");
   const Tensor small = rank.variable({1, 2}, "biases");
+  device_tensor_of(small)->ready->wait();
   const ModuleScope scope(rank.context, "h.0");
   const Tensor wide = broadcast_in_dim(p, Shape{1000, 1000}, {1});
   const Tensor y = sum(reduce_max(wide + transpose(wide, {1, 0}), {0}));

@@ -1,0 +1,118 @@
+// What a step compiles to.
+#include "core/engine/compile.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/runtime/executor.h"
+#include "core/runtime/plan_io.h"
+#include "core/trace/gradients.h"
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+/// A layer norm, a classifier and its gradients, with an update: what fuses and what does not.
+Graph training_step(TraceContext& context) {
+  const auto input = [&](DType dtype, const Shape& shape, InputKind kind, const char* name) {
+    const std::vector<double> zeros(static_cast<std::size_t>(shape.elements()));
+    return context.tensor(std::make_shared<HostScalar>(from_doubles(dtype, shape, zeros)), kind,
+                          name);
+  };
+  const Tensor x = input(DType::kF32, Shape{8, 16}, InputKind::kBatch, "batch.x");
+  const Tensor y = input(DType::kI32, Shape{8}, InputKind::kBatch, "batch.y");
+  Tensor scale = input(DType::kF32, Shape{16}, InputKind::kParameter, "ln.weight");
+  Tensor bias = input(DType::kF32, Shape{16}, InputKind::kParameter, "ln.bias");
+  Tensor w = input(DType::kF32, Shape{16, 10}, InputKind::kParameter, "fc.weight");
+  const std::vector<Tensor> parameters{scale, bias, w};
+  const Tensor h = gelu_tanh(layer_norm(x, scale, bias));
+  const Tensor loss = sum(cross_entropy(matmul(h, w), y));
+  const std::vector<Tensor> gradient = gradients(loss, parameters);
+  std::vector<Tensor> sums;
+  for (const Tensor& g : gradient) sums.push_back(all_reduce(g));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Tensor p = parameters[i];
+    p.assign(p - sums[i] * 0.01);
+  }
+  const Tensor total = all_reduce(loss);
+  return context.cut().graph;
+}
+
+/// The outputs of a program for inputs that depend on their number only.
+std::vector<std::string> run(const Plan& plan) {
+  std::vector<HostTensor> inputs;
+  PlanMemory memory;
+  for (const ValueId id : plan.graph.inputs) {
+    const Type& type = plan.graph[id].type;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < type.elements(); ++i)
+      values.push_back(is_integer(type.dtype) ? static_cast<double>(i % 10)
+                                              : std::sin(static_cast<double>(i + id)));
+    inputs.push_back(from_doubles(type.dtype, type.shape, values));
+    memory.inputs.push_back(inputs.back().bytes().data());
+  }
+  std::vector<HostTensor> outputs;
+  for (std::size_t i = 0; i < plan.graph.outputs.size(); ++i) {
+    const Type& type = plan.graph[plan.graph.outputs[i]].type;
+    const std::int32_t donated = plan.donated_inputs[i];
+    outputs.push_back(donated < 0 ? HostTensor(type.dtype, type.shape)
+                                  : inputs[static_cast<std::size_t>(donated)]);
+    memory.outputs.push_back(outputs.back().bytes().data());
+  }
+  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
+  memory.arena = arena->data();
+  ThreadPool pool(1);
+  const auto communicator = make_single_communicator();
+  run_plan(plan, memory, {pool, *communicator, 0, {}});
+  std::vector<std::string> out;
+  for (const HostTensor& output : outputs)
+    out.emplace_back(reinterpret_cast<const char*>(output.bytes().data()), output.bytes().size());
+  return out;
+}
+
+struct Compile : testing::Test {
+  Compile()
+      : step(compile_step(training_step(context), Rank::compile_options(), kernels, Log::null())) {}
+
+  TraceContext context;
+  KernelCache kernels{host_target()};
+  std::shared_ptr<const CompiledStep> step;
+};
+
+bool has_fusion(const Plan& plan) {
+  for (const Node& node : plan.graph.nodes)
+    if (node.op == Op::kFusion) return true;
+  return false;
+}
+
+TEST_F(Compile, FindsWhichMemoryEveryUpdateTakes) {
+  EXPECT_EQ(step->split.reduced.size(), 4U);
+  int donated = 0;
+  for (const std::int32_t input : step->update.donated_inputs) donated += input >= 0 ? 1 : 0;
+  EXPECT_EQ(donated, 3);
+}
+
+TEST_F(Compile, SignalsEveryOutputExactlyOnce) {
+  for (const Plan* plan : {&step->shard, &step->update}) {
+    std::vector<int> signals(plan->graph.outputs.size(), 0);
+    for (const std::int32_t output : plan->ready_outputs)
+      ++signals[static_cast<std::size_t>(output)];
+    for (const Command& command : plan->commands)
+      for (const std::int32_t output : command.finishes)
+        ++signals[static_cast<std::size_t>(output)];
+    EXPECT_THAT(signals, testing::Each(1));
+  }
+}
+
+TEST_F(Compile, GivesPlansThatSurviveTheDiskBitForBit) {
+  EXPECT_TRUE(has_fusion(step->shard));
+  for (const Plan* plan : {&step->shard, &step->update}) {
+    KernelCache fresh(host_target());
+    const Plan read = deserialize(serialize(*plan), fresh);
+    EXPECT_EQ(read.commands, plan->commands);
+    EXPECT_EQ(run(read), run(*plan));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -56,9 +56,11 @@ Tensor Gpt2::Block::attend(const Tensor& x, const Forward& mode) const {
   spec.scale = 1.0 / std::sqrt(static_cast<double>(width / n_head));
   spec.dropout = mode.training ? dropout : 0.0;
   spec.key = mode.key;
-  const ModuleScope scope(x.context(), path + ".attn");
-  const Tensor mixed = reshape(attention(part(0), part(1), part(2), spec), x.shape());
-  return apply_dropout(attn_proj(mixed), dropout, mode, "dropout");
+  const auto mix = [&] {
+    const ModuleScope scope(x.context(), path + ".attn");
+    return reshape(attention(part(0), part(1), part(2), spec), x.shape());
+  };
+  return apply_dropout(attn_proj(mix()), dropout, mode, path + ".attn.dropout");
 }
 
 Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size)

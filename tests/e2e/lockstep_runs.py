@@ -125,7 +125,10 @@ class Job:
             code = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.terminate()
-            self.process.wait()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
             raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}") from None
         return Outcome(self.words, code, *self._read())
 

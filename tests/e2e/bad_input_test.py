@@ -1,0 +1,245 @@
+"""Bad input gets a clear error: the exit code of its kind and an exact message, alone and under
+mpirun; never a signal, a hang or the bare text of an exception."""
+import gzip
+import os
+import re
+import resource
+import struct
+import time
+from pathlib import Path
+
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, images, small_gpt, yaml_text
+
+
+class BadInput(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+
+    def fail_training(self, config, code, message, ranks=(None, 2)):
+        run = Run(self.folder, "bad", config)
+        for count in ranks:
+            with self.subTest(ranks=count):
+                self.assert_fails(run.start(ranks=count).wait(), code, message)
+
+
+class BadCommands(BadInput):
+    def test_config_is_missing(self):
+        self.assert_fails(self.lockstep("train"), 2,
+                          "CONFIG is missing\nusage: lockstep train CONFIG [key.path=value ...] "
+                          "[--resume[=PATH]] [--dry-run]")
+
+    def test_config_file_does_not_exist(self):
+        for ranks in (None, 2):
+            self.assert_fails(self.lockstep("train", "nowhere.yaml", ranks=ranks, cwd=self.folder),
+                              2, "nowhere.yaml: no such file; name a YAML config such as "
+                              "configs/gpt_char.yaml")
+
+    def test_misspelled_key(self):
+        (self.folder / "misspelled.yaml").write_text(
+            "model:\n  name: gpt2\noptimizer:\n  learning_rat: 0.1\n")
+        outcome = self.lockstep("train", "misspelled.yaml", cwd=self.folder)
+        self.assertEqual(outcome.code, 2, str(outcome))
+        self.assertIn("misspelled.yaml:4:3: unknown key 'optimizer.learning_rat'; did you mean "
+                      "'learning_rate'?\n", outcome.err)
+
+    def test_misspelled_override(self):
+        run = Run(self.folder, "good", small_gpt(self.text))
+        outcome = run.start("training.max_step=5").wait()
+        self.assert_fails(outcome, 2, "command line: training.max_step=5: unknown key "
+                          "'training.max_step'; did you mean 'max_steps'?")
+
+    def test_run_folder_cannot_be_made(self):
+        (self.folder / "a_file").write_text("")
+        run = Run(self.folder, "blocked", small_gpt(self.text))
+        for ranks in (None, 2):
+            outcome = run.start(f"run.dir={self.folder}/a_file", ranks=ranks).wait()
+            self.assert_fails(outcome, 2, f"cannot prepare the run folder {self.folder}/a_file/"
+                              "blocked (run.dir, run.name): Not a directory")
+
+
+class BadBatch(BadInput):
+    def test_batch_does_not_divide(self):
+        for batch, message in (
+                (15, "'training.global_batch_size' 15 is not a multiple of micro_batch_size 2; "
+                     "nearest that work: global_batch_size 14 or 16, micro_batch_size 1 or 3"),
+                (6, "batch 6 = micro 2 x shards 3 does not divide over 2 ranks; nearest that work: "
+                    "global_batch_size 4 or 8, micro_batch_size 3, 1 or 3 ranks"),
+                (12, "batch 12 = micro 2 x shards 6 gives 3 shards to each of 2 ranks, but with "
+                     "'training.deterministic: true' that must be a power of two; nearest that "
+                     "work: global_batch_size 8 or 16, micro_batch_size 3, 1 or 3 ranks, or "
+                     "deterministic: false")):
+            config = small_gpt(self.text, training__global_batch_size=batch)
+            line = 1 + yaml_text(config).split("\n").index(f"  global_batch_size: {batch}")
+            self.fail_training(config, 2, f"{self.folder}/bad.yaml:{line}:3: {message}", ranks=(2,))
+
+
+class BadData(BadInput):
+    def fail_on_text(self, name, content, message, ranks=(None, 2)):
+        path = self.folder / name
+        if content is not None:
+            path.write_bytes(content)
+        self.fail_training(small_gpt(path), 3, f"{path}: {message}", ranks=ranks)
+
+    def test_text_is_missing(self):
+        self.fail_on_text("missing.txt", None, "cannot be opened: No such file or directory")
+
+    def test_text_is_empty(self):
+        self.fail_on_text("empty.txt", b"", "the file is empty (0 bytes), but text is needed")
+
+    def test_text_is_shorter_than_a_block(self):
+        self.fail_on_text("short.txt", b"To be, or not to be.",
+                          "too short: it has 18 tokens, but one block of 32 tokens and its targets "
+                          "need at least 33")
+
+    def token_config(self, path):
+        config = small_gpt(path, data__type="tokens", data__shuffle=False, data__val_fraction=0,
+                           model__vocab_size=100)
+        del config["tokenizer.type"], config["data.stride"]
+        return config
+
+    def fail_on_tokens(self, content, message, ranks=(None,)):
+        path = self.folder / "tokens.bin"
+        path.write_bytes(content)
+        self.fail_training(self.token_config(path), 3, f"{path}: {message}", ranks=ranks)
+
+    def test_token_shards_of_the_wrong_length(self):
+        header = struct.pack("<iii", 20240520, 1, 1000) + bytes(1012)
+        self.fail_on_tokens(header + bytes(1998), "truncated: the header says 1000 tokens, which "
+                            "need 3024 bytes, but it has 3022", ranks=(None, 2))
+        self.fail_on_tokens(header + bytes(2002), "oversized: the header says 1000 tokens, which "
+                            "need 3024 bytes, but it has 3026")
+        self.fail_on_tokens(header[:500], "truncated: the header alone has 1024 bytes, the file 500")
+        self.fail_on_tokens(b"", "no tokens in it (0 bytes)")
+        self.fail_on_tokens(b"odd", "headerless 16-bit tokens need an even number of bytes, not 3")
+
+    def test_a_token_outside_the_vocabulary(self):
+        self.fail_on_tokens(struct.pack("<3000H", *[1] * 2900, 999, *[1] * 99),
+                            "token 999 at position 2900 is outside the vocabulary of 100",
+                            ranks=(None, 2))
+
+    def test_an_error_of_one_rank_at_the_start_ends_all(self):
+        run = Run(self.folder, "unlike", small_gpt(self.text))
+        path = f"{self.folder}/of_rank_1.txt"
+        outcome = run.start_unlike_ranks([], [f"data.path={path}"]).wait()
+        self.assert_fails(outcome, 3,
+                          f"rank 1: {path}: cannot be opened: No such file or directory")
+
+    def test_an_error_of_one_rank_in_mid_run_ends_all(self):
+        paths = [self.folder / f"of_rank_{rank}.bin" for rank in range(2)]
+        for path in paths:
+            path.write_bytes(bytes(2 * 32 * 16 * 4000))
+        config = self.token_config(paths[0]) | {"training.max_steps": 100_000}
+        run = Run(self.folder, "truncated", config)
+        job = run.start_unlike_ranks(*([f"data.path={path}"] for path in paths))
+        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+        os.truncate(paths[1], 1000)
+        truncated = time.monotonic()
+        outcome = job.wait()
+        self.assertLess(time.monotonic() - truncated, 20)
+        self.assert_fails(outcome, 3)
+        self.assertRegex("\n".join(outcome.errors),
+                         rf"rank 1: sample \d+ \({paths[1]}\) cannot be loaded: {paths[1]}: shrank from "
+                         r"4096000 to 1000 bytes while it was in use")
+
+    def fail_on_images(self, message, images=None, labels=None, ranks=(None,)):
+        config = {key: value for key, value in small_gpt(self.text).items()
+                  if key.split(".")[0] not in ("model", "tokenizer", "data")}
+        config |= {"model.name": "lenet"} | image_data(self.folder)
+        paths = config["data.path"], config["data.labels"]
+        for path, content in zip(paths, (images, labels)):
+            if content is not None:
+                Path(path).write_bytes(content)
+        self.fail_training(config, 3, message.format(images=paths[0], labels=paths[1]),
+                           ranks=ranks)
+
+    def test_images_of_the_wrong_length(self):
+        whole = images(self.folder, 10)[0].read_bytes()
+        for content, message in (
+                (whole[:-5], "truncated: the header says 10 x 28 x 28 elements, which need 7840 "
+                 "bytes, but 7835 follow it"),
+                (whole + b"12345", "oversized: the header says 10 x 28 x 28 elements, which need "
+                 "7840 bytes, but 7845 follow it"),
+                (whole[:7], "truncated: the IDX header needs 16 bytes, the file has 7"),
+                (struct.pack(">IIII", 0x803, *[2**32 - 1] * 3), "the header says 4294967295 x "
+                 "4294967295 x 4294967295 elements, which no file can hold"),
+                (b"\x89PNG\r\n", "not an IDX file of bytes: it begins with 89 50 4e instead of "
+                 "00 00 08"),
+                (gzip.compress(whole)[:-200], "damaged gzip data: unexpected end of file")):
+            self.fail_on_images("{images}: " + message, images=content)
+
+    def test_labels_do_not_fit(self):
+        self.fail_on_images("{images} has 400 images, but {labels} has 3 labels", ranks=(None, 2),
+                            labels=struct.pack(">II", 0x801, 3) + b"\1\2\3")
+        self.fail_on_images("{images}: label 11 of image 0 is not below 10, the number of "
+                            "classes", labels=struct.pack(">II", 0x801, 400) + b"\x0b" * 400)
+
+
+class BadFortune(BadInput):
+    def test_activations_do_not_fit_the_device(self):
+        run = Run(self.folder, "memory", small_gpt(self.text))
+        for ranks in (None, 2):
+            outcome = run.start("device.memory_gb=0.0015", ranks=ranks).wait()
+            self.assert_fails(outcome, 6)
+            self.assertRegex(
+                outcome.errors[0],
+                r"^(rank 1: )?step 0: device out of memory: [\d.]+KB for activations and "
+                r"temporaries on top of [\d.]+KB in use passes the limit of 1\.53MB "
+                r"\(device\.memory_gb\); the largest live tensors are:\n"
+                r"( +36\.00KB  f32\[192,48\] exp_avg\.h\.0\.mlp\.c_proj\.weight\n)")
+            self.assertRegex(outcome.errors[0],
+                             r"\nthe largest activations and temporaries are:\n"
+                             r"( +[\d.]+KB  f32\[2,32,192\] gpt2\.cpp:\d+.*\n?){3}")
+            for name in os.listdir(lockstep_runs.SOURCE / "core" / "nn"):
+                self.assertNotIn(f"{name}:", outcome.errors[0])
+
+    def test_parameters_do_not_fit_the_device(self):
+        run = Run(self.folder, "memory", small_gpt(self.text))
+        outcome = run.start("device.memory_gb=0.0003").wait()
+        self.assert_fails(outcome, 6)
+        self.assertRegex(outcome.errors[0],
+                         r"^step 0: device out of memory: [\d.]+K?B for \w+\[[\d,]+\] \S+ on top of "
+                         r"[\d.]+KB in use passes the limit of 314\.57KB \(device\.memory_gb\); the "
+                         r"largest live tensors are:\n +36\.00KB  f32\[")
+
+    def test_non_finite_loss_stops(self):
+        run = Run(self.folder, "nonfinite", small_gpt(self.text, optimizer__learning_rate=1e30))
+        for ranks in (None, 2):
+            outcome = run.start(ranks=ranks).wait()
+            self.assert_fails(outcome, 5)
+            for error in outcome.errors:
+                self.assertRegex(
+                    error, r"^(rank 1: )?step 1: loss nan and gradient norm -?nan are not finite; the "
+                    r"update was left out, and the run stops \(training\.on_nonfinite: stop\); "
+                    r"lower optimizer\.learning_rate, set training\.gradient_clip_norm, or choose "
+                    r"skip$")
+
+    def test_non_finite_loss_is_skipped_on_request(self):
+        run = Run(self.folder, "skip", small_gpt(self.text, optimizer__learning_rate=1e30,
+                                                 training__on_nonfinite="skip"))
+        outcome = run.train("training.max_steps=5", ranks=2)
+        self.assertEqual(outcome.out.count("(training.on_nonfinite: skip)"), 4)
+        one = run.hash()
+        run.train("training.max_steps=1", ranks=2)
+        self.assertEqual(run.hash(), one, "a step that is left out changes nothing")
+
+    def test_the_disk_is_full(self):
+        run = Run(self.folder, "full", small_gpt(self.text, checkpoint__save_interval=20))
+
+        def small_files_only():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+        outcome = Job(run.words(), self.folder, preexec=small_files_only).wait()
+        self.assert_fails(outcome, 4)
+        path = re.escape(str(run.path / "checkpoints"))
+        self.assertRegex(outcome.errors[0],
+                         rf"^step 20: cannot save the checkpoint {path}/step-00000020\.h5: cannot "
+                         rf"write {path}/\S+: File too large; it needs \d+ bytes and \d+ are free\. "
+                         r"Earlier checkpoints are intact\. Free space, raise the quota or file size "
+                         r"limit, lower checkpoint\.keep_last, or set run\.dir to another disk$")
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

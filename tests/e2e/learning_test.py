@@ -1,0 +1,106 @@
+"""A user's first hour: train on text, evaluate, generate, and ask beforehand what it will take."""
+import math
+import re
+from collections import Counter
+
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
+
+#: Of the dry run's estimate of device memory, as a part of what is measured. What prefetching adds
+#: depends on who is faster, the loader or the device.
+MARGIN = 0.03
+UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
+
+
+class Learning(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+        cls.config = small_gpt(cls.text, model__dropout=0.0, model__n_embd=64,
+                               training__max_steps=200, training__gradient_clip_norm=1.0,
+                               scheduler__decay_steps=0, eval__interval=100, eval__batch_size=16)
+        cls.run_1 = Run(cls.folder, "ranks_1", cls.config)
+        cls.run_1.train()
+
+    def test_the_model_learns_to_use_context(self):
+        # No model without context gets below the entropy of the characters; none that looks at the
+        # previous character alone below its conditional entropy. Here: most of the way between.
+        losses = self.run_1.column("eval/loss")
+        self.assertEqual(len(losses), 2)
+        self.assertLess(losses[1], losses[0])
+        text = self.text.read_text()
+        text = text[int(len(text) * 0.9):]
+        without_context = entropy(text)
+        with_previous = entropy(zip(text, text[1:])) - without_context
+        self.assertLess(losses[1], (without_context + 3 * with_previous) / 4 + 0.1)
+
+    def test_evaluation_is_the_same_on_2_ranks_and_afterwards(self):
+        run_2 = Run(self.folder, "ranks_2", self.config)
+        run_2.train(ranks=2)
+        for key in ("eval/loss", "eval/accuracy"):
+            self.assertEqual(run_2.column(key), self.run_1.column(key))
+        last = self.run_1.metrics()[-1]
+        for run, ranks in ((self.run_1, None), (run_2, None), (self.run_1, 2)):
+            outcome = self.lockstep("eval", run.path, ranks=ranks)
+            self.assertEqual(outcome.code, 0, str(outcome))
+            count = re.search(r", count: (\d+)$", outcome.out, re.MULTILINE)[1]
+            self.assertIn(f"step: 200, eval/loss: {last['eval/loss']:.6f}, eval/accuracy: "
+                          f"{last['eval/accuracy']:.6f}, count: {count}\n", outcome.out)
+            # All of the validation text, in whole blocks.
+            self.assertEqual(int(count), (12_000 - 1) // 32 * 32)
+
+    def generate(self, *options):
+        outcome = self.lockstep("generate", self.run_1.path, "--prompt=the ",
+                                "--max-new-tokens=40", *options)
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.assertTrue(outcome.out.startswith("the "))
+        self.assertEqual(len(outcome.out), len("the ") + 40 + len("\n"))
+        return outcome.out
+
+    def test_generation_is_a_function_of_the_seed(self):
+        first = self.generate("--seed=1")
+        self.assertEqual(self.generate("--seed=1"), first)
+        self.assertNotEqual(self.generate("--seed=2"), first)
+
+    def test_generation_at_temperature_0_needs_no_seed(self):
+        likeliest = self.generate("--temperature=0", "--seed=1")
+        self.assertEqual(self.generate("--temperature=0", "--seed=2"), likeliest)
+        self.assertEqual(self.generate("--top-k=1", "--seed=3"), likeliest)
+
+    def test_dry_run_foresees_memory(self):
+        for ranks in (1, 2):
+            with self.subTest(ranks=ranks):
+                run = Run(self.folder, f"foreseen_{ranks}", self.config)
+                run_of = lambda *words: Job(run.words(words), self.folder, ranks).wait()
+                outcome = run_of("--dry-run")
+                self.assertEqual(outcome.code, 0, str(outcome))
+                self.assertFalse(run.path.exists(), "a dry run leaves nothing behind")
+                self.assertIn("model: 106048 parameters in 28 tensors\n", outcome.out)
+                self.assertIn(f"batch 16 = micro 2 x shards 8 (ranks {ranks} x {8 // ranks})\n",
+                              outcome.out)
+                self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
+                total, unit = re.search(r"  total +([\d.]+)([KMG]?B)\n", outcome.out).groups()
+                foreseen = float(total) * UNITS[unit]
+                self.assertEqual(run_of("training.max_steps=20").code, 0)
+                measured = max(run.column("memory/peak_bytes"))
+                print(f"\n    {ranks} ranks: {foreseen:.0f} bytes foreseen, {measured:.0f} measured")
+                self.assertLess(abs(foreseen - measured), MARGIN * measured)
+
+                limit = f"device.memory_gb={1.001 * measured / 2**30}"
+                self.assertEqual(run_of("training.max_steps=20", limit).code, 0)
+                limit = f"device.memory_gb={0.9 * measured / 2**30}"
+                self.assertEqual(run_of("training.max_steps=20", limit).code, 6)
+                self.assertRegex(run_of(limit, "--dry-run").out,
+                                 rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total}{unit} are needed\n")
+
+
+def entropy(items):
+    """Of the empirical distribution, in nats."""
+    counts = Counter(items)
+    total = sum(counts.values())
+    return -sum(n / total * math.log(n / total) for n in counts.values())
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

@@ -179,21 +179,19 @@ class BadData(BadInput):
 
 class BadFortune(BadInput):
     def test_activations_do_not_fit_the_device(self):
-        run = Run(self.folder, "memory", small_gpt(self.text))
+        run = Run(self.folder, "memory", small_gpt(self.text, training__global_batch_size=64,
+                                                   training__micro_batch_size=32))
+        ours = r"( +[\d.]+[KM]B  f32\[[\d,]+\] (gpt2|model)\.cpp:\d+( \(\S+\))?\n?)+"
         for ranks in (None, 2):
             outcome = run.start("device.memory_gb=0.0015", ranks=ranks).wait()
             self.assert_fails(outcome, 6)
             self.assertRegex(
                 outcome.errors[0],
-                r"^(rank 1: )?step 0: device out of memory: [\d.]+KB for activations and "
+                r"^(rank 1: )?step 0: device out of memory: [\d.]+MB for activations and "
                 r"temporaries on top of [\d.]+KB in use passes the limit of 1\.53MB "
                 r"\(device\.memory_gb\); the largest live tensors are:\n"
-                r"( +36\.00KB  f32\[192,48\] exp_avg\.h\.0\.mlp\.c_proj\.weight\n)")
-            self.assertRegex(outcome.errors[0],
-                             r"\nthe largest activations and temporaries are:\n"
-                             r"( +[\d.]+KB  f32\[2,32,192\] gpt2\.cpp:\d+.*\n?){3}")
-            for name in os.listdir(lockstep_runs.SOURCE / "core" / "nn"):
-                self.assertNotIn(f"{name}:", outcome.errors[0])
+                r"( +[\d.]+KB  .+\n){10}  and \d+ more\n"
+                rf"the largest values that the step computes are:\n{ours}$")
 
     def test_parameters_do_not_fit_the_device(self):
         run = Run(self.folder, "memory", small_gpt(self.text))

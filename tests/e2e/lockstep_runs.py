@@ -33,7 +33,8 @@ def main():
     """Runs the tests of the calling script."""
     if len(sys.argv) < 3:
         sys.exit(f"usage: {sys.argv[0]} LOCKSTEP MPIRUN [unittest arguments]")
-    _programs["lockstep"], _programs["mpirun"] = sys.argv[1:3]
+    _programs["lockstep"], _programs["mpirun"] = (str(Path(path).absolute())
+                                                  for path in sys.argv[1:3])
     del sys.argv[1:3]
     unittest.main(verbosity=2)
 

@@ -89,6 +89,7 @@ class OneHashOfGpt(EndToEndTest):
             job = run.start("checkpoint.save_interval=5", ranks=2, resume="auto")
             job.wait_until(lambda: run.checkpoint_steps() > before, "a commit")
             self.kill(run, job, victim)
+            self.assertNotEqual(run.checkpoint_steps(), [], "meant to be after a commit")
         outcome = run.train("checkpoint.save_interval=5", ranks=2, resume="auto")
         self.assertIn(f"finished at step {STEPS}", outcome.out)
         self.assertEqual(run.unfinished(), [])
@@ -114,9 +115,9 @@ class OneHashOfGpt(EndToEndTest):
             expected = 128 + signal.SIGKILL
         self.assertEqual(job.wait().code, expected)
         commits = run.checkpoint_steps()
-        phase = ("during a save" if run.unfinished() else
-                 f"after the commit of step {commits[-1]}" if commits else "before the first commit")
-        print(f"    killed {victim} {phase}; {len(run.metrics())} steps logged")
+        phase = f"after the commit of step {commits[-1]}" if commits else "before the first commit"
+        saving = ", during a save" if run.unfinished() else ""
+        print(f"    killed {victim} {phase}{saving}; {len(run.metrics())} steps logged")
 
 
 class OneHashOfLenet(EndToEndTest):

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "trainer/config/show.h"
 #include "trainer/dry_run.h"
+#include "trainer/run_lock.h"
 #include "trainer/training_loop.h"
 
 namespace lockstep {
@@ -67,9 +68,11 @@ void move_old_run(const RunFolder& folder, Log& log) {
            folder.path, aside);
 }
 
-void prepare_folder(const RunFolder& folder, const Config& config, bool fresh, Log& log) {
+RunLock prepare_folder(const RunFolder& folder, const Config& config, bool fresh, Log& log) {
+  RunLock lock;
   try {
     fs::create_directories(folder.path);
+    lock = RunLock(folder.path);
     if (fresh) move_old_run(folder, log);
     fs::create_directories(folder.checkpoints);
     std::ofstream file(fs::path(folder.path) / "config.yaml");
@@ -81,21 +84,24 @@ void prepare_folder(const RunFolder& folder, const Config& config, bool fresh, L
           folder.path, e.code().message());
   }
   remove_unfinished_checkpoints(folder.checkpoints, log);
+  return lock;
 }
 
-/// Rank 0 makes the folder; the others learn whether it worked.
-void prepare_folder_on_master(const RunFolder& folder, const Config& config, bool fresh,
-                              Communicator& communicator, Log& log) {
+/// Rank 0 makes the folder and holds its lock; the others learn whether it worked.
+RunLock prepare_folder_on_master(const RunFolder& folder, const Config& config, bool fresh,
+                                 Communicator& communicator, Log& log) {
+  RunLock lock;
   std::string problem;
   if (communicator.is_master_ordinal()) {
     try {
-      prepare_folder(folder, config, fresh, log);
+      lock = prepare_folder(folder, config, fresh, log);
     } catch (const Error& e) {
       problem = e.what();
     }
   }
   problem = communicator.exchange("run folder", problem)[0];
   if (!problem.empty()) raise(ErrorKind::kUsage, "{}", problem);
+  return lock;
 }
 
 std::int64_t count_steps(const TrainingConfig& training, const StepSampler& sampler) {
@@ -158,7 +164,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     return 0;
   }
 
-  prepare_folder_on_master(folder, config, !saved, communicator, early_log);
+  const RunLock lock = prepare_folder_on_master(folder, config, !saved, communicator, early_log);
   Session session(config, settings, std::move(owned), folder.path);
   Log& log = session.log();
   log.info("{}", batch.to_string());

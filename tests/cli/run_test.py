@@ -1,5 +1,6 @@
 """A short run from the command line: train, resume, look at it, evaluate it, sample from it."""
 
+import fcntl
 import unittest
 
 from executable import CommandLineTest
@@ -75,6 +76,17 @@ class Run(CommandLineTest):
             done = self.lockstep("train", "tiny.yaml", stdout=full)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.steps(), [2, 4])
+
+    def test_a_second_training_of_the_same_run_is_refused(self):
+        (self.folder / "runs").mkdir()
+        with open(self.folder / "runs" / ".tiny.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            message = (
+                "another training is writing to runs/tiny; "
+                "wait for its end or choose another run.name"
+            )
+            self.refuses(2, message, "train", "tiny.yaml")
+        self.succeeds("train", "tiny.yaml")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+// One training at a time in a run's folder: two would move each other's files aside and mix their
+// checkpoints.
+#pragma once
+
+#include <string>
+
+namespace lockstep {
+
+/// An advisory lock (flock) on the file <run.dir>/.<run.name>.lock, held until destruction or the
+/// end of the process, however it ends. The file lies beside the run's folder, since a folder may
+/// be moved aside, and stays.
+class RunLock {
+ public:
+  RunLock() = default;  ///< holds nothing
+
+  /// Waits a few seconds for the remains of a killed job to die. Error kUsage if the lock is still
+  /// held then or its file cannot be opened. The parent of `run_folder` must exist.
+  explicit RunLock(const std::string& run_folder);
+  ~RunLock();
+
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&& other) noexcept;
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace lockstep

@@ -7,6 +7,15 @@
 namespace lockstep {
 namespace {
 
+/// A fresh run moves an earlier one of its name aside: that must never be a folder of other things.
+void check_run_name(const Config& c, const ReportProblem& report) {
+  const std::string& name = c.run.name;
+  if (name == "." || name == ".." || name.find('/') != std::string::npos) {
+    report({"run.name"},
+           fmt::format("'run.name' must be the name of a folder inside run.dir, not '{}'", name));
+  }
+}
+
 void check_run_length(const Config& c, const ReportProblem& report) {
   if (c.training.max_steps == -1 && (c.training.max_epochs == -1)) {
     report({"training.max_steps", "training.max_epochs"},
@@ -153,6 +162,7 @@ void check_batch(const Config& c, const ReportProblem& report) {
 }  // namespace
 
 void check_config(const Config& config, const ReportProblem& report) {
+  check_run_name(config, report);
   check_run_length(config, report);
   check_model(config, report);
   check_data(config, report);

@@ -27,6 +27,7 @@ LAST_WORDS = ("terminate called", "what():", "Segmentation fault", "core dumped"
               "internal error")
 
 _programs = {}
+_jobs = []  # started by the current test
 
 
 def main():
@@ -77,6 +78,19 @@ class Job:
                                         stderr=self.err, stdin=subprocess.DEVNULL, cwd=cwd,
                                         env=environment, preexec_fn=preexec)
         self.ranks = ranks
+        _jobs.append(self)
+
+    def stop(self):
+        """Ends what a failed test left running."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.out.close()
+        self.err.close()
 
     def rank_pids(self):
         """Process ids by rank; a rank that has not started yet is missing."""
@@ -117,7 +131,6 @@ class Job:
             if self.process.poll() is not None and not condition():
                 raise AssertionError(f"ended before {what}: {self.wait()}")
             if time.monotonic() > deadline:
-                self.process.kill()
                 raise AssertionError(f"{what} did not come within {TIMEOUT_S} s")
             time.sleep(0.0005)
 
@@ -125,11 +138,6 @@ class Job:
         try:
             code = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
             raise AssertionError(f"{' '.join(map(str, self.words))} hangs: {self._read()}") from None
         return Outcome(self.words, code, *self._read())
 
@@ -211,6 +219,10 @@ class EndToEndTest(unittest.TestCase):
     def setUpClass(cls):
         # Short: Unix sockets of mpirun lie below it.
         cls.folder = Path(tempfile.mkdtemp(prefix="ls-"))
+
+    def tearDown(self):
+        while _jobs:
+            _jobs.pop().stop()
 
     @classmethod
     def tearDownClass(cls):

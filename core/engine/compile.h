@@ -30,7 +30,7 @@ struct CompiledStep {
 struct CompileOptions {
   Target target;
   BucketOptions buckets;
-  bool verify = false;  ///< check the graph after every pass
+  bool verify = LOCKSTEP_VERIFY;  ///< check the graph after every pass; on in debug builds
 };
 
 /// Error kUsage for steps that cannot be split.

@@ -46,7 +46,9 @@ TEST(ConfigShow, AnyTextAndNumberSurvivesTheRoundTrip) {
     const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(
         rc::gen::elementOf(std::string("aZ09 :#-'\"[]{},&*!|>%@`~\\.\n\t/"))));
     config.data.path = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(word));
-    config.run.name = *word;
+    // A run's name is that of a folder: no slash, and not "." or "..".
+    config.run.name = "n" + *rc::gen::container<std::string>(rc::gen::elementOf(
+                                std::string("aZ09 :#-'\"[]{},&*!|>%@`~\\.\n\t")));
     config.optimizer.learning_rate = 2.0 + *rc::gen::inRange(0, 1 << 30) / 1e9;
     config.optimizer.eps = 1.0 / *rc::gen::inRange<std::int64_t>(1, 1LL << 50);
     config.run.seed = *rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000'000);

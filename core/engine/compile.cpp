@@ -1,6 +1,5 @@
 #include "core/engine/compile.h"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -75,32 +74,34 @@ Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory) {
   return command;
 }
 
-/// After which command each output is complete.
-void mark_finished_outputs(const MemoryPlan& memory, Plan& plan) {
-  std::vector<std::int32_t> command_of(plan.graph.nodes.size(), -1);
+/// Outputs whose value lies elsewhere are copied when everything else ran.
+void append_copies(const MemoryPlan& memory, Plan& plan) {
+  for (const std::int32_t output : memory.copied_outputs) {
+    Command copy;
+    copy.kind = CommandKind::kCopy;
+    copy.value = plan.graph.outputs[static_cast<std::size_t>(output)];
+    copy.operands.push_back(to_place(memory.values[static_cast<std::size_t>(copy.value)]));
+    copy.results.push_back({Area::kOutput, output, 0, copy.operands[0].bytes});
+    copy.bytes = 2.0 * static_cast<double>(copy.operands[0].bytes);
+    plan.commands.push_back(std::move(copy));
+    plan.kernels.push_back(nullptr);
+  }
+}
+
+/// An output is finished by the last command that writes or reads it: who is told may change it.
+void mark_finished_outputs(Plan& plan) {
+  std::vector<std::int32_t> last(plan.graph.outputs.size(), -1);
   for (std::size_t c = 0; c < plan.commands.size(); ++c)
-    command_of[static_cast<std::size_t>(plan.commands[c].value)] = static_cast<std::int32_t>(c);
-  for (std::size_t i = 0; i < plan.graph.outputs.size(); ++i) {
+    for (const auto* places : {&plan.commands[c].operands, &plan.commands[c].results})
+      for (const Place& place : *places)
+        if (place.area == Area::kOutput)
+          last[static_cast<std::size_t>(place.index)] = static_cast<std::int32_t>(c);
+  for (std::size_t i = 0; i < last.size(); ++i) {
     const auto output = static_cast<std::int32_t>(i);
-    const ValueId value = plan.graph.outputs[i];
-    const auto& copied = memory.copied_outputs;
-    if (std::find(copied.begin(), copied.end(), output) != copied.end()) {
-      Command copy;
-      copy.kind = CommandKind::kCopy;
-      copy.value = value;
-      copy.operands.push_back(to_place(memory.values[static_cast<std::size_t>(value)]));
-      copy.results.push_back({Area::kOutput, output, 0, copy.operands[0].bytes});
-      copy.bytes = 2.0 * static_cast<double>(copy.operands[0].bytes);
-      copy.finishes.push_back(output);
-      plan.commands.push_back(std::move(copy));
-      plan.kernels.push_back(nullptr);
-      continue;
-    }
-    const std::int32_t command = command_of[static_cast<std::size_t>(value)];
-    if (command < 0) {
+    if (last[i] < 0) {
       plan.ready_outputs.push_back(output);
     } else {
-      plan.commands[static_cast<std::size_t>(command)].finishes.push_back(output);
+      plan.commands[static_cast<std::size_t>(last[i])].finishes.push_back(output);
     }
   }
 }
@@ -150,7 +151,8 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   plan.donated_inputs = memory.donated_inputs;
   plan.peak_bytes = memory.peak_bytes;
   plan.largest_values = describe_largest(memory.largest);
-  mark_finished_outputs(memory, plan);
+  append_copies(memory, plan);
+  mark_finished_outputs(plan);
   return plan;
 }
 

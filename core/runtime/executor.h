@@ -25,7 +25,8 @@ struct PlanContext {
 };
 
 /// Runs all commands in order on the calling thread. `finished(i)` is called as soon as output i is
-/// complete; outputs that are inputs unchanged count as complete at the start.
+/// complete and read no more: its memory may be changed from then on. Outputs that no command
+/// touches are finished at the start.
 void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
               const std::function<void(std::int32_t)>& finished = {});
 

@@ -34,7 +34,8 @@ struct Command {
   std::vector<Place> operands;
   std::vector<Place> results;
   Place scratch;
-  std::vector<std::int32_t> finishes;  ///< outputs that are complete after this command
+  /// Outputs that are complete after this command, and that no later one reads.
+  std::vector<std::int32_t> finishes;
   double flops = 0;
   double bytes = 0;  ///< read and written
   friend bool operator==(const Command&, const Command&) = default;

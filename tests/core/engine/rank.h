@@ -19,10 +19,11 @@
 namespace lockstep {
 
 struct Rank {
-  explicit Rank(const DeviceOptions& options = {}, Log& log = Log::null())
+  explicit Rank(const DeviceOptions& options = {}, Log& log = Log::null(),
+                const BucketOptions& buckets = {})
       : own_communicator(make_single_communicator()),
         device(options, spans),
-        engine(compile_options(), context, device, *own_communicator, log) {}
+        engine(compile_options(buckets), context, device, *own_communicator, log) {}
   /// A rank of several.
   explicit Rank(Communicator& communicator, const BucketOptions& buckets = {})
       : device({}, spans),

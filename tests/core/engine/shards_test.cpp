@@ -103,6 +103,27 @@ TEST(Shards, OfThreeAndFivePerRankAgreeBetweenTheRanks) {
   }
 }
 
+TEST(Shards, MayUseAValueThatIsReducedAsWell) {
+  std::vector<std::vector<float>> batch;
+  for (std::int64_t k = 0; k < 3; ++k) batch.push_back(shard_values(k, 0));
+  float expected = 0;
+  for (const auto& shard : batch) {
+    float square = 0;
+    for (const float x : shard) square += x * x;
+    expected += square;
+  }
+  std::vector<float> identity(25, 0.0F);
+  for (std::size_t i = 0; i < 5; ++i) identity[6 * i] = 1;
+  Rank rank({}, Log::null(), {.bucket_bytes = 1, .first_bucket_bytes = 1});
+  const Tensor w = reshape(rank.variable(identity), Shape{5, 5});
+  const Tensor row = matmul(reshape(rank.batch(batch), Shape{1, 5}), w);
+  // The first sum is ready to be formed in place while the second dot still reads the shard's row.
+  const Tensor sums = all_reduce(row);
+  const Tensor squares = all_reduce(matmul(row, reshape(row, Shape{5, 1})));
+  rank.engine.mark_step();
+  EXPECT_NEAR(squares.item(), expected, 1e-5 * expected);
+}
+
 TEST(ShardedValue, CannotBeReadWhileItDiffersBetweenShards) {
   Rank rank;
   const Tensor x = rank.batch({{1, 2}, {3, 4}, {5, 6}});

@@ -53,7 +53,7 @@ struct Rank {
     return gate;
   }
 
-  SteadyClock clock;
+  ManualClock clock;  // stands still: what is measured does not depend on the machine
   Metrics metrics{clock};
   SpanStream spans{clock, metrics};
   std::unique_ptr<Communicator> own_communicator;

@@ -2,10 +2,10 @@
 
 #include <filesystem>
 
-#include "checkpoint/atomic_file.h"
 #include "checkpoint/file_format.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/verify.h"
+#include "core/base/atomic_file.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "checkpoint/posix_file.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "checkpoint/hdf5_file.h"
-#include "checkpoint/posix_file.h"
 #include "checkpoint/state.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "checkpoint/posix_file.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "checkpoint/hdf5_handle.h"
-#include "checkpoint/posix_file.h"
 #include "core/base/buffer.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

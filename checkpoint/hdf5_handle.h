@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/posix_file.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

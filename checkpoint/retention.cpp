@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/posix_file.h"
 #include "checkpoint/verify.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

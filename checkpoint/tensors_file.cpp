@@ -1,7 +1,7 @@
 #include "checkpoint/tensors_file.h"
 
-#include "checkpoint/atomic_file.h"
 #include "checkpoint/hdf5_file.h"
+#include "core/base/atomic_file.h"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "checkpoint/posix_file.h"
+#include "core/base/posix_file.h"
 
 namespace lockstep {
 

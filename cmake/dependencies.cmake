@@ -36,3 +36,10 @@ target_link_libraries(rapidcheck INTERFACE ${RAPIDCHECK_LIBRARY})
 target_include_directories(rapidcheck SYSTEM INTERFACE ${RAPIDCHECK_INCLUDE_DIR})
 
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+
+# LLVM's code generator, as one shared library; other versions may be installed beside it.
+find_library(LLVM_LIBRARY LLVM-19 HINTS /usr/lib/llvm-19/lib REQUIRED)
+find_path(LLVM_INCLUDE_DIR llvm/IR/IRBuilder.h HINTS /usr/lib/llvm-19/include REQUIRED NO_DEFAULT_PATH)
+add_library(llvm_external INTERFACE)
+target_link_libraries(llvm_external INTERFACE ${LLVM_LIBRARY})
+target_include_directories(llvm_external SYSTEM INTERFACE ${LLVM_INCLUDE_DIR})

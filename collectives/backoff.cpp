@@ -9,20 +9,25 @@
 #include <algorithm>
 
 namespace lockstep {
-namespace {
-constexpr std::int64_t kSpins = 2000;
+
+void pause_core() {
+  _mm_pause();
 }
 
-bool may_spin(int ranks_on_node) {
+bool has_cores_for(int threads) {
   cpu_set_t allowed;
   const bool one_core =
       sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) < 2;
-  return ranks_on_node <= get_nprocs() && !one_core;
+  return threads <= get_nprocs() && !one_core;
+}
+
+bool may_spin(int ranks_on_node) {
+  return has_cores_for(ranks_on_node);
 }
 
 void back_off(std::int64_t attempt, bool spin) {
   if (spin && attempt < kSpins) {
-    _mm_pause();
+    pause_core();
     return;
   }
   const std::int64_t sleeps = attempt - (spin ? kSpins : 0);

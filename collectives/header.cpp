@@ -22,7 +22,7 @@ std::string_view text_of(const CollectiveHeader& header) {
 // Which fields are not the same on all ranks.
 struct Differences {
   bool protocol = false, sequence = false, kind = false, count = false, dtype = false, root = false,
-       step = false, bucket = false, signature = false, tag = false;
+       step = false, bucket = false, signature = false, place = false, tag = false;
 
   void add(const CollectiveHeader& a, const CollectiveHeader& b) {
     const bool a_exchange = a.kind == CollectiveKind::kExchange;
@@ -39,6 +39,7 @@ struct Differences {
       count |= a.count != b.count;
       dtype |= a.dtype != b.dtype;
       signature |= a.signature != b.signature;
+      place |= a.place != b.place;
     }
   }
 
@@ -52,6 +53,7 @@ struct Differences {
     if (step) out.emplace_back("the step");
     if (bucket) out.emplace_back("the bucket");
     if (signature) out.emplace_back("the signature");
+    if (place) out.emplace_back("the place in shared memory");
     if (tag) out.emplace_back("the tag");
     return out;
   }
@@ -81,6 +83,7 @@ std::string describe(const CollectiveHeader& header, const Differences& differen
   if (header.step >= 0) details.push_back(fmt::format("step {}", header.step));
   if (header.bucket >= 0) details.push_back(fmt::format("bucket {}", header.bucket));
   if (differences.sequence) details.push_back(fmt::format("number {}", header.sequence));
+  if (differences.place) details.push_back(fmt::format("place {}", header.place));
   if (differences.signature) details.push_back(fmt::format("signature {}", header.signature.hex()));
   if (!details.empty()) out += fmt::format(" ({})", fmt::join(details, ", "));
   return out;

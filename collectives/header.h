@@ -22,8 +22,8 @@ std::string_view name_of(CollectiveKind kind);
 
 /// A message of fixed layout (host byte order: ranks run the same build on like machines).
 struct CollectiveHeader {
-  static constexpr std::uint32_t kProtocol = 0x4C530001;  // "LS", version 1
-  static constexpr std::size_t kTextBytes = 200;
+  static constexpr std::uint32_t kProtocol = 0x4C530002;  // "LS", version 2
+  static constexpr std::size_t kTextBytes = 192;
 
   std::uint32_t protocol = kProtocol;
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -34,6 +34,7 @@ struct CollectiveHeader {
   std::int64_t count = 0;  ///< elements; for an exchange the bytes of this rank's string
   std::int32_t bucket = -1;
   std::int32_t root = 0;       ///< broadcast only, else 0
+  std::int64_t place = -1;     ///< where the data lies in the rank's shared memory; -1: elsewhere
   Hash128 signature;           ///< see CollectiveRequest; for an exchange the hash of its tag
   char text[kTextBytes] = {};  ///< an exchange's tag or the failure; cut off, ends with 0
 };

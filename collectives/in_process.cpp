@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 
 #include "collectives/queued_communicator.h"
@@ -42,6 +43,7 @@ class MailboxTransport final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return hub_->size; }
+  int ranks_on_node() const override { return hub_->size; }
 
   void start_send(int to, std::span<const std::byte> bytes) override {
     if (bytes.empty()) return;
@@ -129,14 +131,21 @@ class MailboxTransport final : public Transport {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(int ranks) {
+std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
+    int ranks, SharedMemoryUse shared_memory) {
   LS_USER_CHECK(ranks >= 1, "{} in-process ranks asked for; at least 1 is needed", ranks);
   auto hub = std::make_shared<Hub>(ranks);
-  std::vector<std::unique_ptr<Communicator>> out;
+  // Ranks meet while they are made, so that all must be under way at once.
+  std::vector<std::future<std::unique_ptr<Communicator>>> made;
   for (int rank = 0; rank < ranks; ++rank) {
-    out.push_back(std::make_unique<QueuedCommunicator>(
-        [hub, rank] { return std::make_unique<MailboxTransport>(hub, rank); }));
+    made.push_back(std::async(std::launch::async, [hub, rank, shared_memory] {
+      return std::unique_ptr<Communicator>(std::make_unique<QueuedCommunicator>(
+          [hub, rank] { return std::make_unique<MailboxTransport>(hub, rank); },
+          QueueOptions{.shared_memory = shared_memory}));
+    }));
   }
+  std::vector<std::unique_ptr<Communicator>> out;
+  for (auto& communicator : made) out.push_back(communicator.get());
   return out;
 }
 

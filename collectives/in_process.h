@@ -6,13 +6,16 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/node_memory.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
 
 /// Communicators of ranks 0 .. ranks - 1, each with its own communication thread. abort() on one
 /// fails the pending and future operations of all; destroying one fails those that still wait for
-/// it. Error kUsage if ranks < 1.
-std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(int ranks);
+/// it. Shared memory is shared between the ranks' threads as it is between processes. Error kUsage
+/// if ranks < 1.
+std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
+    int ranks, SharedMemoryUse shared_memory = SharedMemoryUse::kNever);
 
 }  // namespace lockstep

@@ -42,12 +42,14 @@ class MpiTransport final : public Transport {
     LS_USER_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI cannot be used in threaded programs");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    spin_ = may_spin(ranks_on_node());
+    ranks_on_node_ = count_ranks_on_node();
+    spin_ = may_spin(ranks_on_node_);
     sharpen_sleeps();
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int ranks_on_node() const override { return ranks_on_node_; }
 
   void start_send(int to, std::span<const std::byte> bytes) override {
     for_each_part(bytes, [&](std::span<const std::byte> part) {
@@ -117,7 +119,7 @@ class MpiTransport final : public Transport {
     }
   }
 
-  static int ranks_on_node() {
+  static int count_ranks_on_node() {
     MPI_Comm node = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
           "MPI_Comm_split_type");
@@ -130,6 +132,7 @@ class MpiTransport final : public Transport {
   std::int64_t max_message_bytes_;
   int rank_ = 0;
   int size_ = 1;
+  int ranks_on_node_ = 1;
   bool spin_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<MPI_Status> statuses_;
@@ -143,7 +146,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
                 INT_MAX);
   return std::make_unique<QueuedCommunicator>(
       [bytes = options.max_message_bytes] { return std::make_unique<MpiTransport>(bytes); },
-      options.spans);
+      QueueOptions{options.spans, options.shared_memory, options.busy_threads});
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "collectives/node_memory.h"
 #include "core/base/spans.h"
 #include "core/runtime/communicator.h"
 
@@ -14,6 +15,8 @@ struct MpiOptions {
   SpanStream* spans = nullptr;  ///< gets an all_reduce span per collective; null for none
   /// Longer transfers are split. MPI counts are 32-bit, so at most 2^31 - 1.
   std::int64_t max_message_bytes = std::int64_t{1} << 30;
+  SharedMemoryUse shared_memory = SharedMemoryUse::kIfPossible;
+  int busy_threads = 1;  ///< of each rank; see QueueOptions
 };
 
 /// This process's rank of the job; at most one per process, ever (error kUsage). Destroying it

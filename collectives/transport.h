@@ -20,6 +20,8 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// How many of them, this one included, run on this rank's machine.
+  virtual int ranks_on_node() const = 0;
 
   /// Starts to move bytes to or from another rank. Messages from one rank to another are matched in
   /// the order in which they were started and have the same length on both sides; empty ones are

@@ -56,7 +56,7 @@ FOREIGN = [
     (r"boost/asio.*", ["data"], False),
     (r"boost/program_options.*", ["trainer", "bench"], False),
     (r"gtest/.*|gmock/.*|rapidcheck.*", ["tests"], True),
-    (r"benchmark/.*", ["bench"], False),
+    (r"benchmark/.*", ["bench"], True),
 ]
 
 # C and system headers, which are not foreign: <x.h> of these names, and <sys/x.h> and the like.

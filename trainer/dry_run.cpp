@@ -1,7 +1,10 @@
 #include "trainer/dry_run.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "core/engine/step_memory.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -12,20 +15,19 @@ Tensor phantom(Engine& engine, Type type, InputKind kind, const std::string& nam
   return engine.adopt(std::make_shared<DeviceTensor>(type, name), kind, name);
 }
 
-std::int64_t give_phantoms(TrainingState& state, Engine& engine) {
-  std::int64_t bytes = 0;
-  const auto add = [&](const Shape& shape, InputKind kind, const std::string& name) {
-    const Type type{DType::kF32, shape};
-    bytes += static_cast<std::int64_t>(type.bytes());
+void give_phantoms(TrainingState& state, Engine& engine) {
+  const DType compute_dtype = state.model->compute_dtype();
+  const auto add = [&](const Type& type, InputKind kind, const std::string& name) {
     return phantom(engine, type, kind, name);
   };
   for (Parameter& parameter : state.model->parameters().all()) {
-    parameter.value = add(parameter.shape, InputKind::kParameter, parameter.name);
+    const Type type{DType::kF32, parameter.shape};
+    parameter.value = add(type, InputKind::kParameter, parameter.name);
+    if (parameter.in_dots && compute_dtype != DType::kF32)
+      parameter.copy = add({compute_dtype, parameter.shape}, InputKind::kState, parameter.name);
     for (const std::string& slot : state.optimizer->slots())
-      state.slots[slot].push_back(
-          add(parameter.shape, InputKind::kState, slot + "." + parameter.name));
+      state.slots[slot].push_back(add(type, InputKind::kState, slot + "." + parameter.name));
   }
-  return bytes;
 }
 
 TensorMap phantom_batch(Engine& engine, const DataSource& data, std::int64_t micro_batch,
@@ -35,7 +37,7 @@ TensorMap phantom_batch(Engine& engine, const DataSource& data, std::int64_t mic
     Shape shape{micro_batch};
     for (int i = 0; i < field.shape.rank(); ++i) shape.push_back(field.shape.dim(i));
     const Type type{field.dtype, shape};
-    bytes += static_cast<std::int64_t>(type.bytes());
+    bytes += static_cast<std::int64_t>(Allocator::block_bytes(type.bytes()));
     out[field.name] = phantom(engine, type, InputKind::kBatch, "batch." + field.name);
   }
   return out;
@@ -45,28 +47,46 @@ std::string line(const char* what, std::int64_t bytes) {
   return fmt::format("  {:<28} {:>10}\n", what, format_bytes(static_cast<double>(bytes)));
 }
 
+/// A line for each of the ten largest tensors that live as long as the run.
+std::string describe_largest(const TrainingState& state) {
+  std::vector<StateTensor> tensors = state_tensors(state);
+  std::stable_sort(tensors.begin(), tensors.end(), [](const StateTensor& a, const StateTensor& b) {
+    return a.type.bytes() > b.type.bytes();
+  });
+  constexpr std::size_t kListed = 10;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(tensors.size(), kListed); ++i)
+    out +=
+        fmt::format("  {:>10}  {} {}\n", format_bytes(static_cast<double>(tensors[i].type.bytes())),
+                    tensors[i].type.to_string(), tensors[i].name);
+  return out;
+}
+
 }  // namespace
 
-std::string describe_dry_run(const Config& config, Session& session, TrainingState& state,
-                             const DataSource& data, const BatchPlan& batch) {
-  Engine& engine = session.engine();
-  const std::int64_t state_bytes = give_phantoms(state, engine);
-  std::int64_t batch_bytes = 0;
-  const TensorMap fields = phantom_batch(engine, data, batch.micro_batch, batch_bytes);
+DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
+                    const DataSource& data, std::int64_t micro_batch) {
+  DryStep out;
+  give_phantoms(state, engine);
+  const TensorMap fields = phantom_batch(engine, data, micro_batch, out.batch_bytes);
   const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
   const StepResult result = record_step(state, fields, inputs, update);
-  const auto step = engine.compile_pending();
+  out.step = engine.compile_pending();
+  return out;
+}
 
-  const std::int64_t arena = std::max(step->shard.arena_bytes, step->update.arena_bytes);
-  const std::int64_t gradients = step->reduction.bytes * reduction_buffers(batch.shards_per_rank);
-  // Outputs that are not written over their inputs.
-  const std::int64_t fresh = step->update.peak_bytes - step->update.arena_bytes;
+DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
+                        const DataSource& data, const BatchPlan& batch) {
+  const DryStep dry = compile_dry(config, session.engine(), state, data, batch.micro_batch);
+  const auto& step = dry.step;
+  const StepMemory need = step_memory(*step, batch.shards_per_rank);
+  const std::int64_t tensors = state_bytes(state);
   const std::int64_t prefetched =
-      batch_bytes * batch.shards_per_rank *
+      dry.batch_bytes * batch.shards_per_rank *
       (config.data.device_prefetch_size + config.device.queue_depth + 1);
-  const std::int64_t total = state_bytes + arena + gradients + fresh + prefetched;
+  const std::int64_t total = tensors + need.total() + prefetched;
 
   double flops = 0;
   for (const Command& command : step->shard.commands)
@@ -81,20 +101,23 @@ std::string describe_dry_run(const Config& config, Session& session, TrainingSta
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
                   step->shard.commands.size(), step->update.commands.size(), flops * 1e-9);
   out += "device memory of a rank at its peak:\n";
-  out += line("parameters, optimizer state", state_bytes);
-  out += line("gradient sums", gradients);
-  out += line("activations, temporaries", arena);
-  out += line("new values not in place", fresh);
+  out += line("parameters, optimizer state", tensors);
+  out += line("gradient sums", need.gradient_sums);
+  out += line("activations, temporaries", need.arena);
+  out += line("new values not in place", need.outputs + need.scalars);
   out += line("batches, prefetched", prefetched);
   out += line("total", total);
-  out += "largest values of the shard program:\n" + step->shard.largest_values;
+  out += "largest parameters and optimizer slots:\n" + describe_largest(state);
+  const bool shard = step->shard.arena_bytes >= step->update.arena_bytes;
+  out += fmt::format("largest values of the {} program at its peak:\n", shard ? "shard" : "update");
+  out += (shard ? step->shard : step->update).largest_values;
   const double limit = config.device.memory_gb * 0x1p30;
-  out += static_cast<double>(total) <= limit
-             ? fmt::format("fits device.memory_gb {} ({:.0f} %)\n", config.device.memory_gb,
-                           100.0 * static_cast<double>(total) / limit)
-             : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
-                           config.device.memory_gb, format_bytes(static_cast<double>(total)));
-  return out;
+  const bool fits = static_cast<double>(total) <= limit;
+  out += fits ? fmt::format("fits device.memory_gb {} ({:.0f} %)\n", config.device.memory_gb,
+                            100.0 * static_cast<double>(total) / limit)
+              : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
+                            config.device.memory_gb, format_bytes(static_cast<double>(total)));
+  return {std::move(out), fits};
 }
 
 }  // namespace lockstep

@@ -10,11 +10,12 @@ namespace lockstep {
 int evaluate_run(const std::string& run, const Settings& settings) {
   const CheckpointState saved = load(run);
   const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
-  Session session(config, settings, make_communicator(settings), "");
+  Session session(config, settings, make_communicator(config, settings), "");
   const DataSource data = open_data(config, saved.trainer.tokenizer);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   TrainingState state = make_training_state(config, data.vocab_size);
   restore(state, session.engine(), saved, false);
+  make_copies(state, session.engine());
   EvaluateOptions options;
   options.batch_size =
       config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;

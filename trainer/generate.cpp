@@ -57,7 +57,7 @@ std::vector<float> next_logits(Engine& engine, Model& model, std::span<const std
       engine.context().scalar(static_cast<double>(tokens.size()) - 1, DType::kI64, "last_position");
   const Tensor logits = model.logits(input, {.training = false, .key = {}});  // [1,T,V]
   const Tensor row = gather(logits, last, 1);                                 // [1,V]
-  const HostTensor host = row.to_host();
+  const HostTensor host = convert(row, DType::kF32).to_host();
   const auto values = host.as<const float>();
   return {values.begin(), values.end()};
 }
@@ -87,6 +87,7 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   Session session(config, settings, make_single_communicator(), "");
   TrainingState state = make_training_state(config, tokenizer->vocab_size());
   restore(state, session.engine(), saved, false);
+  make_copies(state, session.engine());
   fmt::print("{}", sample.prompt);
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     std::vector<float> logits =

@@ -5,6 +5,7 @@
 
 #include "collectives/mpi.h"
 #include "collectives/single.h"
+#include "core/kernels/max_isa.h"
 
 namespace lockstep {
 namespace {
@@ -31,13 +32,39 @@ DeviceOptions device_options(const Config& config) {
   return out;
 }
 
-CompileOptions compile_options(const Config& config) {
+/// Where compiled steps are kept; empty for nowhere.
+std::string cache_folder(const std::string& choice, const Settings& settings) {
+  if (choice == "off") return "";
+  if (choice != "auto") return choice;
+  return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
+}
+
+/// What this machine has within device.max_isa; a line says so where that is less than was asked.
+Target choose_target(const Config& config, Log& log) {
+  const MaxIsa max = config.device.max_isa;
+  const Target out = limited_target(max);
+  const bool falls_back = out.isa == Isa::kAvx2 && max != MaxIsa::kAvx2;
+  const bool rounds_operands =
+      out.isa == Isa::kAvx2 && config.training.precision == Precision::kBf16Mixed;
+  if (falls_back || rounds_operands)
+    log.info("{}kernels use AVX2{}",
+             falls_back
+                 ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
+                 : "",
+             rounds_operands ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
+  return out;
+}
+
+CompileOptions compile_options(const Config& config, const Settings& settings, Log& log) {
   CompileOptions out;
-  out.target = host_target();
+  out.target = choose_target(config, log);
   out.target.memory_bytes = device_options(config).memory_bytes;
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
   out.buckets.overlap = config.distributed.overlap;
+  out.artifacts.folder = cache_folder(config.device.compile_cache, settings);
+  out.artifacts.max_bytes =
+      static_cast<std::uint64_t>(std::llround(config.device.compile_cache_gb * 0x1p30));
   return out;
 }
 
@@ -48,11 +75,19 @@ Session::Session(const Config& config, const Settings& settings,
     : log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
       communicator_(std::move(communicator)),
       device_(std::make_unique<Device>(device_options(config), spans_)),
-      engine_(std::make_unique<Engine>(compile_options(config), context_, *device_, *communicator_,
-                                       *log_)) {}
+      engine_(std::make_unique<Engine>(compile_options(config, settings, *log_), context_, *device_,
+                                       *communicator_, *log_)) {}
 
-std::unique_ptr<Communicator> make_communicator(const Settings& settings) {
-  return settings.under_launcher ? make_mpi_communicator() : make_single_communicator();
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings) {
+  if (!settings.under_launcher) return make_single_communicator();
+  MpiOptions options;
+  options.busy_threads = static_cast<int>(config.device.threads);
+  switch (config.distributed.allreduce) {
+    case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;
+    case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
+    case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
+  }
+  return make_mpi_communicator(options);
 }
 
 }  // namespace lockstep

@@ -43,7 +43,7 @@ class Session {
   std::unique_ptr<Engine> engine_;
 };
 
-/// MPI under a launcher, else a job of one rank.
-std::unique_ptr<Communicator> make_communicator(const Settings& settings);
+/// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings);
 
 }  // namespace lockstep

@@ -11,12 +11,15 @@
 #include "trainer/config/show.h"
 #include "trainer/dry_run.h"
 #include "trainer/run_lock.h"
+#include "trainer/telemetry/ledger_file.h"
 #include "trainer/training_loop.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kLedgerCommands = 20;  ///< lines of longest commands that are printed
 
 /// Where the files of a run lie.
 struct RunFolder {
@@ -125,17 +128,34 @@ void log_config_changes(const CheckpointState& saved, const Config& config, Log&
   }
 }
 
+/// Error kOutOfMemory, before a value is drawn or read, for a model that cannot fit whatever the
+/// batch.
+void check_state_fits(const TrainingState& state, const Config& config) {
+  const auto needed = static_cast<double>(state_bytes(state));
+  if (needed <= config.device.memory_gb * 0x1p30) return;
+  raise(ErrorKind::kOutOfMemory,
+        "the model does not fit the device: {} for {} parameters and {} optimizer slots of each "
+        "pass the limit of {} (device.memory_gb); lockstep train --dry-run shows what a step needs",
+        format_bytes(needed), state.model->parameters().elements(), state.optimizer->slots().size(),
+        format_bytes(config.device.memory_gb * 0x1p30));
+}
+
 void start_state(TrainingState& state, Session& session, const Config& config,
                  const CheckpointState* saved, const std::string& digest) {
+  Engine& engine = session.engine();
   if (saved == nullptr) {
-    initialize(state, session.engine(), static_cast<std::uint64_t>(config.run.seed));
+    draw_parameters(state, engine, static_cast<std::uint64_t>(config.run.seed));
   } else {
-    restore(state, session.engine(), *saved, true);
+    restore(state, engine, *saved, true);
     if (saved->trainer.dataset_digest != digest)
       session.log().warn("the training data differs from what the checkpoint was trained on");
   }
   state.progress.dataset_digest = digest;
-  broadcast_values(state, session.engine(), session.communicator());
+  broadcast_values(state, engine, session.communicator());
+  // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
+  // ranks, and so steps one structure.
+  if (saved == nullptr) zero_slots(state, engine);
+  make_copies(state, engine);
 }
 
 int run_training(const LoadedConfig& loaded, const TrainOptions& options, const Settings& settings,
@@ -159,11 +179,12 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 
   if (options.dry_run) {
     Session session(config, settings, std::move(owned), "");
-    const std::string text = describe_dry_run(config, session, state, data, batch);
-    if (session.is_master()) fmt::print("{}", text);
-    return 0;
+    const DryRun dry = describe_dry_run(config, session, state, data, batch);
+    if (session.is_master()) fmt::print("{}", dry.text);
+    return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
   }
 
+  check_state_fits(state, config);
   const RunLock lock = prepare_folder_on_master(folder, config, !saved, communicator, early_log);
   Session session(config, settings, std::move(owned), folder.path);
   Log& log = session.log();
@@ -186,6 +207,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                                        .total_steps = total_steps,
                                        .wall_time = unix_time()},
                       config.logging, session.clock(), log);
+  if (config.profile.ledger) session.engine().start_ledger();
   const bool resumed = saved.has_value();
   saved.reset();
   TrainingLoop loop({.config = config,
@@ -199,6 +221,11 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                      .telemetry = telemetry ? &*telemetry : nullptr,
                      .resumed = resumed});
   const LoopEnd end = loop.run();
+  session.engine().wait();
+  if (const Ledger* ledger = session.engine().ledger()) {
+    log.info("{}", ledger->table(kLedgerCommands));
+    if (session.is_master()) write_ledger(folder.path + "/ledger.json", *ledger, log);
+  }
   if (config.profile.metrics_report) log.info("metrics\n{}", session.metrics().report());
   switch (end) {
     case LoopEnd::kFinished: log.info("finished at step {}", state.progress.step); return 0;
@@ -213,7 +240,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 }  // namespace
 
 int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings) {
-  return run_training(config, options, settings, make_communicator(settings));
+  return run_training(config, options, settings, make_communicator(config.config, settings));
 }
 
 }  // namespace lockstep

@@ -13,10 +13,9 @@ std::string slot_label(const std::string& slot, const Parameter& parameter) {
   return slot + "." + parameter.name;
 }
 
-HostTensor zeros(const Shape& shape) {
-  HostTensor out(DType::kF32, shape);
-  std::fill(out.bytes().begin(), out.bytes().end(), std::byte{0});
-  return out;
+Tensor zeros(Engine& engine, const Shape& shape, const std::string& name) {
+  return engine.adopt(engine.device().make_zeros({DType::kF32, shape}, name), InputKind::kState,
+                      name);
 }
 
 /// The saved tensor for a parameter. `what` is "model" or the slot.
@@ -55,19 +54,41 @@ void check_no_strangers(const CheckpointState& saved, const ParameterSet& parame
 
 TrainingState make_training_state(const Config& config, std::int64_t vocab_size) {
   TrainingState out;
-  out.model = make_model(config.model, vocab_size);
+  out.model = make_model(config.model, vocab_size, config.training.precision);
   out.optimizer = make_optimizer(config.optimizer);
   return out;
 }
 
-void initialize(TrainingState& state, Engine& engine, std::uint64_t seed) {
+std::vector<StateTensor> state_tensors(const TrainingState& state) {
+  const DType compute_dtype = state.model->compute_dtype();
+  std::vector<StateTensor> out;
+  for (const Parameter& parameter : state.model->parameters().all()) {
+    out.push_back({{DType::kF32, parameter.shape}, parameter.name});
+    if (parameter.in_dots && compute_dtype != DType::kF32)
+      out.push_back({{compute_dtype, parameter.shape}, parameter.name});
+    for (const std::string& slot : state.optimizer->slots())
+      out.push_back({{DType::kF32, parameter.shape}, slot_label(slot, parameter)});
+  }
+  return out;
+}
+
+std::int64_t state_bytes(const TrainingState& state) {
+  std::int64_t bytes = 0;
+  for (const StateTensor& tensor : state_tensors(state))
+    bytes += static_cast<std::int64_t>(Allocator::block_bytes(tensor.type.bytes()));
+  return bytes;
+}
+
+void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed) {
   for (Parameter& parameter : state.model->parameters().all())
     parameter.value =
         put(engine, initial_value(parameter, seed), InputKind::kParameter, parameter.name);
+}
+
+void zero_slots(TrainingState& state, Engine& engine) {
   for (const std::string& slot : state.optimizer->slots())
     for (const Parameter& parameter : state.model->parameters().all())
-      state.slots[slot].push_back(
-          put(engine, zeros(parameter.shape), InputKind::kState, slot_label(slot, parameter)));
+      state.slots[slot].push_back(zeros(engine, parameter.shape, slot_label(slot, parameter)));
 }
 
 void restore(TrainingState& state, Engine& engine, const CheckpointState& saved,
@@ -110,6 +131,14 @@ void broadcast_values(TrainingState& state, Engine& engine, Communicator& commun
   for (auto& [slot, tensors] : state.slots)
     for (std::size_t i = 0; i < tensors.size(); ++i)
       broadcast(tensors[i], InputKind::kState, slot_label(slot, parameters[i]));
+}
+
+void make_copies(TrainingState& state, Engine& engine) {
+  const DType dtype = state.model->compute_dtype();
+  if (dtype == DType::kF32) return;
+  for (Parameter& parameter : state.model->parameters().all())
+    if (parameter.in_dots) parameter.copy = convert(parameter.value, dtype);
+  engine.mark_step();
 }
 
 CheckpointState snapshot(const TrainingState& state, const std::string& config_yaml) {

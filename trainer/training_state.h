@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoint/state.h"
 #include "core/engine/engine.h"
@@ -23,8 +24,21 @@ struct TrainingState {
 /// Model and optimizer of the config, with parameters declared but no values.
 TrainingState make_training_state(const Config& config, std::int64_t vocab_size);
 
-/// Fresh values: parameters from (seed, name), slots zero. The same on all ranks without talking.
-void initialize(TrainingState& state, Engine& engine, std::uint64_t seed);
+/// A tensor that lives as long as the run: a parameter, its copy for dots, or an optimizer slot.
+struct StateTensor {
+  Type type;
+  std::string name;
+};
+std::vector<StateTensor> state_tensors(const TrainingState& state);
+
+/// The device memory that they take.
+std::int64_t state_bytes(const TrainingState& state);
+
+/// Fresh parameters, functions of (seed, name): the same on all ranks without talking.
+void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed);
+
+/// Fresh optimizer slots.
+void zero_slots(TrainingState& state, Engine& engine);
 
 /// Values of a checkpoint. Error kCheckpoint naming the tensor if names, dtypes or shapes do not
 /// fit the model; a slot the optimizer has but the checkpoint lacks is an error too.
@@ -32,8 +46,12 @@ void initialize(TrainingState& state, Engine& engine, std::uint64_t seed);
 void restore(TrainingState& state, Engine& engine, const CheckpointState& saved,
              bool with_optimizer);
 
-/// Rank 0's values become everybody's, bit for bit.
+/// Rank 0's values become everybody's, bit for bit: of parameters, and of slots that exist.
 void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator);
+
+/// Gives the factors of dots copies in the model's compute dtype, if that is not f32: the optimizer
+/// writes them along with the values, and shard programs need not convert.
+void make_copies(TrainingState& state, Engine& engine);
 
 /// Copies everything to the host; waits for the device. `config_yaml` and progress go along.
 CheckpointState snapshot(const TrainingState& state, const std::string& config_yaml);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
 
@@ -22,11 +23,31 @@ std::optional<int> read_int(const char* name, int min, int max) {
   return value;
 }
 
+MaxIsa read_max_isa(const char* name) {
+  const char* text = std::getenv(name);
+  const std::string_view value = text == nullptr || *text == '\0' ? "auto" : text;
+  if (value == "auto") return MaxIsa::kAuto;
+  if (value == "avx2") return MaxIsa::kAvx2;
+  LS_USER_CHECK(value == "avx512", "environment variable {}='{}' must be auto, avx2 or avx512",
+                name, value);
+  return MaxIsa::kAvx512;
+}
+
+/// By the XDG base directory specification, which also says that relative paths are ignored.
+std::string cache_home() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return cache;
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache" : std::string();
+}
+
 }  // namespace
 
 Settings settings_from_environment() {
   Settings out;
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
+  out.max_isa = read_max_isa("LOCKSTEP_MAX_ISA");
+  out.cache_home = cache_home();
   constexpr int kMaxRanks = 1 << 20;
   if (const auto size = read_int("OMPI_COMM_WORLD_SIZE", 1, kMaxRanks)) {
     out.world_size = *size;

@@ -2,15 +2,22 @@
 // getenv; a run's own parameters come from its YAML config instead.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace lockstep {
 
+/// The most that kernels may use of the processor's vector units; auto: all that it has. avx512 is
+/// without AMX.
+enum class MaxIsa : std::uint8_t { kAuto, kAvx2, kAvx512 };
+
 struct Settings {
-  int debug = 0;                ///< LOCKSTEP_DEBUG: 0..5, see log.h
-  int world_rank = 0;           ///< OMPI_COMM_WORLD_RANK; known before MPI is up
-  int world_size = 1;           ///< OMPI_COMM_WORLD_SIZE
-  bool under_launcher = false;  ///< started by mpirun
+  int debug = 0;                   ///< LOCKSTEP_DEBUG: 0..5, see log.h
+  int world_rank = 0;              ///< OMPI_COMM_WORLD_RANK; known before MPI is up
+  int world_size = 1;              ///< OMPI_COMM_WORLD_SIZE
+  bool under_launcher = false;     ///< started by mpirun
+  MaxIsa max_isa = MaxIsa::kAuto;  ///< LOCKSTEP_MAX_ISA: auto, avx2 or avx512; for tests
+  std::string cache_home;          ///< $XDG_CACHE_HOME, or ~/.cache; empty if there is neither
 };
 
 /// Error kUsage if a variable does not parse.

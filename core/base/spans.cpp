@@ -9,6 +9,9 @@ const char* metric_name(SpanCategory category) {
   switch (category) {
     case SpanCategory::kTrace: return "TraceTime";
     case SpanCategory::kCompile: return "CompileTime";
+    case SpanCategory::kArtifactLoad: return "ArtifactLoadTime";
+    case SpanCategory::kArtifactWait: return "ArtifactWaitTime";
+    case SpanCategory::kArtifactSave: return "ArtifactSaveTime";
     case SpanCategory::kExecute: return "ExecuteTime";
     case SpanCategory::kTransferToDevice: return "TransferToDeviceTime";
     case SpanCategory::kTransferFromDevice: return "TransferFromDeviceTime";

@@ -16,7 +16,10 @@ namespace lockstep {
 
 enum class SpanCategory : std::uint8_t {
   kTrace,               ///< host: recording a graph
-  kCompile,             ///< host: passes, kernels, plan
+  kCompile,             ///< host: passes, kernels, plan, or what is found on disk instead
+  kArtifactLoad,        ///< host: a compiled step from disk
+  kArtifactWait,        ///< host: another process compiles the same
+  kArtifactSave,        ///< host: a compiled step to disk
   kExecute,             ///< device: one program
   kTransferToDevice,    ///< host -> device copy
   kTransferFromDevice,  ///< device -> host copy

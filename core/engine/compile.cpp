@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/ir/cost.h"
+#include "core/ir/group.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
 
@@ -27,7 +28,8 @@ Place to_place(const Slot& slot) {
 
 bool needs_kernel(const Node& node) {
   return node.op != Op::kInput && node.op != Op::kConstant && node.op != Op::kReplicaId &&
-         node.op != Op::kReshape && node.op != Op::kOptimizationBarrier && !is_collective(node.op);
+         node.op != Op::kReshape && node.op != Op::kOptimizationBarrier &&
+         node.op != Op::kGroupResult && !is_collective(node.op);
 }
 
 std::vector<Type> operand_types(const Graph& graph, const Node& node) {
@@ -66,7 +68,8 @@ Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory) {
                                                                      : CommandKind::kKernel;
   for (const ValueId operand : node.operands)
     command.operands.push_back(to_place(memory.values[static_cast<std::size_t>(operand)]));
-  command.results.push_back(to_place(memory.values[at]));
+  for (std::size_t k = 0; k < result_count(node); ++k)
+    command.results.push_back(to_place(memory.values[at + k]));
   command.scratch = to_place(memory.scratch[at]);
   const Cost cost = cost_of(graph, id);
   command.flops = cost.flops;
@@ -134,14 +137,15 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     return kernel == nullptr ? collective_scratch(g, g[id])
                              : static_cast<std::int64_t>(kernel->scratch_bytes());
   };
-  query.may_alias = [&](ValueId id, std::size_t operand) {
+  query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
     const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
-    return kernel != nullptr && kernel->may_alias(operand);
+    return kernel != nullptr && kernel->may_alias(result, operand);
   };
   const MemoryPlan memory = plan_memory(g, query);
   for (ValueId id = 0; id < g.size(); ++id) {
     const auto at = static_cast<std::size_t>(id);
     if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
+    if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
     plan.commands.push_back(make_command(g, id, memory));
     plan.kernels.push_back(kernel_of[at]);
   }

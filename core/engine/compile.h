@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/engine/artifact_store.h"
 #include "core/ir/target.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/passes/split_step.h"
@@ -30,7 +31,9 @@ struct CompiledStep {
 struct CompileOptions {
   Target target;
   BucketOptions buckets;
-  bool verify = LOCKSTEP_VERIFY;  ///< check the graph after every pass; on in debug builds
+  bool verify = LOCKSTEP_VERIFY;       ///< check the graph after every pass; on in debug builds
+  std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
+  ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
 };
 
 /// Error kUsage for steps that cannot be split.

@@ -1,20 +1,35 @@
 #include "core/engine/compile_cache.h"
 
+#include <utility>
+
 #include "core/ir/structure.h"
 
 namespace lockstep {
 
-std::shared_ptr<const CompiledStep> CompileCache::find(const Hash128& hash,
-                                                       const Graph& step) const {
-  const auto bucket = entries_.find(hash);
-  if (bucket == entries_.end()) return nullptr;
-  for (const auto& compiled : bucket->second)
-    if (structurally_equal(compiled->step, step)) return compiled;
+std::shared_ptr<const CompiledStep> CompileCache::find(const Hash128& hash, const Graph& step) {
+  const auto [first, last] = index_.equal_range(hash);
+  for (auto candidate = first; candidate != last; ++candidate) {
+    const Steps::iterator entry = candidate->second;
+    if (!structurally_equal(entry->compiled->step, step)) continue;
+    steps_.splice(steps_.begin(), steps_, entry);
+    return entry->compiled;
+  }
   return nullptr;
 }
 
-void CompileCache::insert(const Hash128& hash, std::shared_ptr<const CompiledStep> compiled) {
-  entries_[hash].push_back(std::move(compiled));
+std::size_t CompileCache::insert(const Hash128& hash,
+                                 std::shared_ptr<const CompiledStep> compiled) {
+  steps_.push_front({hash, std::move(compiled)});
+  index_.emplace(hash, steps_.begin());
+  std::size_t dropped = 0;
+  for (; steps_.size() > max_steps_ && steps_.size() > 1; ++dropped) {
+    const auto oldest = std::prev(steps_.end());
+    auto named = index_.find(oldest->hash);
+    while (named->second != oldest) ++named;
+    index_.erase(named);
+    steps_.erase(oldest);
+  }
+  return dropped;
 }
 
 }  // namespace lockstep

@@ -1,10 +1,12 @@
-// Compiled steps by structure. The hash only finds candidates: a hit is a step whose whole
-// structure equals the asked one.
+// Compiled steps in memory, by structure. The hash only finds candidates: a hit is a step whose
+// whole structure equals the asked one. Beyond a number of steps the least recently used is
+// dropped; executions in flight keep theirs alive.
 #pragma once
 
+#include <cstddef>
+#include <list>
 #include <memory>
 #include <unordered_map>
-#include <vector>
 
 #include "core/base/hash.h"
 #include "core/engine/compile.h"
@@ -13,13 +15,27 @@ namespace lockstep {
 
 class CompileCache {
  public:
-  /// The compiled form of `step`, or null. `hash` is step's structural_hash.
-  std::shared_ptr<const CompiledStep> find(const Hash128& hash, const Graph& step) const;
-  void insert(const Hash128& hash, std::shared_ptr<const CompiledStep> compiled);
+  /// Keeps at least one.
+  explicit CompileCache(std::size_t max_steps) : max_steps_(max_steps) {}
+
+  /// The compiled form of `step`, now the most recently used, or null. `hash` is step's
+  /// structural_hash.
+  std::shared_ptr<const CompiledStep> find(const Hash128& hash, const Graph& step);
+  /// How many steps were dropped for it.
+  std::size_t insert(const Hash128& hash, std::shared_ptr<const CompiledStep> compiled);
+
+  std::size_t size() const { return steps_.size(); }
 
  private:
-  std::unordered_map<Hash128, std::vector<std::shared_ptr<const CompiledStep>>, Hash128Hasher>
-      entries_;
+  struct Entry {
+    Hash128 hash;
+    std::shared_ptr<const CompiledStep> compiled;
+  };
+  using Steps = std::list<Entry>;
+
+  std::size_t max_steps_;
+  Steps steps_;  ///< most recently used first
+  std::unordered_multimap<Hash128, Steps::iterator, Hash128Hasher> index_;
 };
 
 }  // namespace lockstep

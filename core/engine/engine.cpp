@@ -1,7 +1,6 @@
 #include "core/engine/engine.h"
 
 #include "core/base/error.h"
-#include "core/ir/structure.h"
 
 namespace lockstep {
 namespace {
@@ -59,12 +58,12 @@ struct Engine::Failure {
 
 Engine::Engine(const CompileOptions& options, TraceContext& context, Device& device,
                Communicator& communicator, Log& log)
-    : options_(options),
+    : overlap_(options.buckets.overlap),
       context_(context),
       device_(device),
       communicator_(communicator),
       log_(log),
-      kernels_(options.target),
+      compiler_(options, device.spans(), log),
       analysis_(device.spans().metrics(), log),
       failure_(std::make_shared<Failure>()),
       last_execution_end_ns_(std::make_shared<std::int64_t>(0)) {
@@ -90,13 +89,13 @@ void Engine::mark_step(SyncReason reason) {
   device_.spans().metrics().count("MarkStep");
   log_.debug(1, "mark_step at step {}: {}, {} nodes, {} outputs", step_, name_of(reason),
              trace.graph.nodes.size(), trace.outputs.size());
-  std::shared_ptr<StepExecution> execution = start_execution(trace);
+  std::shared_ptr<StepExecution> execution = start_execution(trace, reason);
   analyze(trace);
   if (trace.outputs.empty()) return;
   execution->inputs = std::move(trace.inputs);
   std::exception_ptr error;
   try {
-    execution->program = find_or_compile(std::move(trace.graph), reason);
+    execution->program = compiler_.get(std::move(trace.graph), step_, name_of(reason));
     // What differs between shards stays so in later steps.
     for (const std::int32_t output : execution->program->split.shard_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
@@ -108,7 +107,7 @@ void Engine::mark_step(SyncReason reason) {
 }
 
 /// The outputs are placeholders from now on.
-std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace) {
+std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, SyncReason reason) {
   auto out = std::make_shared<StepExecution>();
   std::vector<TensorValuePtr> placeholders;
   for (std::size_t i = 0; i < trace.outputs.size(); ++i) {
@@ -120,7 +119,9 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace) {
   out->updates = trace.graph.updates;
   out->step = step_;
   out->correlation = next_correlation_++;
-  out->overlap = options_.buckets.overlap;
+  out->overlap = overlap_;
+  const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
+  if (ledger_ && is_step) out->page.emplace();
   return out;
 }
 
@@ -140,7 +141,8 @@ void Engine::analyze(const CutTrace& trace) {
 /// `error`: the step did not compile. It fails in its turn, when earlier ones have made its inputs.
 void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error) {
   device_.enqueue([this, execution = std::move(execution), error = std::move(error),
-                   failure = failure_, last_end = last_execution_end_ns_]() mutable {
+                   failure = failure_, ledger = ledger_,
+                   last_end = last_execution_end_ns_]() mutable {
     SpanStream& stream = device_.spans();
     const std::int64_t begin = stream.clock().now_ns();
     if (*last_end > 0) stream.record(SpanCategory::kExposedGap, *last_end, begin, execution->step);
@@ -148,6 +150,7 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
     if (!error) {
       try {
         wait_for_inputs(*execution);
+        if (execution->page) execution->page->idle_ns = stream.clock().now_ns() - *last_end;
         run_step(*execution, device_, communicator_);
       } catch (...) {
         error = with_step(execution->step);
@@ -155,9 +158,20 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
       }
     }
     if (error) fail_step(*execution, error);
+    std::optional<LedgerPage> page = std::move(execution->page);
+    const std::shared_ptr<const CompiledStep> program = execution->program;
     execution.reset();
-    *last_end = stream.clock().now_ns();
+    const std::int64_t end = stream.clock().now_ns();
+    if (page && !error) {
+      page->wall_ns = end - *last_end;
+      ledger->add(program, *page);
+    }
+    *last_end = end;
   });
+}
+
+void Engine::start_ledger() {
+  ledger_ = std::make_shared<Ledger>();
 }
 
 void Engine::wait() {
@@ -176,23 +190,7 @@ std::shared_ptr<const CompiledStep> Engine::compile_pending() {
     placeholders.push_back(std::make_shared<DeviceValue>(device_, std::move(tensor)));
   }
   trace.bind(placeholders);
-  return find_or_compile(std::move(trace.graph), SyncReason::kMarkStep);
-}
-
-std::shared_ptr<const CompiledStep> Engine::find_or_compile(Graph graph, SyncReason reason) {
-  SpanStream& spans = device_.spans();
-  const Hash128 hash = structural_hash(graph);
-  if (auto found = cache_.find(hash, graph)) {
-    spans.metrics().count("CachedCompile");
-    return found;
-  }
-  spans.metrics().count("UncachedCompile");
-  const ScopedSpan span(spans, SpanCategory::kCompile, step_);
-  auto compiled = compile_step(std::move(graph), options_, kernels_, log_);
-  log_.debug(2, "compiled at step {} ({}): {} shard and {} update commands", step_, name_of(reason),
-             compiled->shard.commands.size(), compiled->update.commands.size());
-  cache_.insert(hash, compiled);
-  return compiled;
+  return compiler_.get(std::move(trace.graph), step_, "dry run");
 }
 
 void Engine::rethrow_failure() {

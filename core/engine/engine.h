@@ -18,8 +18,9 @@
 #include "core/base/log.h"
 #include "core/engine/analysis.h"
 #include "core/engine/compile.h"
-#include "core/engine/compile_cache.h"
 #include "core/engine/execution.h"
+#include "core/engine/ledger.h"
+#include "core/engine/step_compiler.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
 #include "core/trace/context.h"
@@ -55,27 +56,31 @@ class Engine {
   /// The number that messages, spans and collectives give to what is queued from now on.
   void set_step(std::int64_t step) { step_ = step; }
 
+  /// Measures the steps that are queued from now on, see ledger.h.
+  void start_ledger();
+  /// Null if none was started. Read it when the device has run what it is to tell of.
+  const Ledger* ledger() const { return ledger_.get(); }
+
   /// Cuts and compiles without running, for dry runs: the trace's tensors have no values
   /// afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
 
  private:
   struct Failure;
-  std::shared_ptr<StepExecution> start_execution(const CutTrace& trace);
+  std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
-  std::shared_ptr<const CompiledStep> find_or_compile(Graph graph, SyncReason reason);
   void enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error);
   void rethrow_failure();
 
-  CompileOptions options_;
+  bool overlap_;
   TraceContext& context_;
   Device& device_;
   Communicator& communicator_;
   Log& log_;
-  KernelCache kernels_;
-  CompileCache cache_;
+  StepCompiler compiler_;
   Analysis analysis_;
   std::shared_ptr<Failure> failure_;
+  std::shared_ptr<Ledger> ledger_;  ///< shared with queued executions
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
   std::shared_ptr<std::int64_t> last_execution_end_ns_;

@@ -55,6 +55,7 @@ class Run {
   void run() {
     if (program_.has_shard_program()) {
       for (std::int64_t shard = 0; shard < shards_; ++shard) run_shard(shard);
+      const LedgerTimer timer(page(&LedgerPage::all_reduce_ns), clock());
       reduction_->wait();
     }
     run_update();
@@ -97,15 +98,15 @@ class Run {
       shards_ = count;
     }
     shards_ = std::max<std::int64_t>(shards_, 1);
+    if (execution_.page) execution_.page->shards = shards_;
   }
 
   /// Scalars travel with the execution: they share one small device buffer.
   void reserve_scalars() {
-    constexpr std::size_t kSlot = 64;
     std::size_t count = 0;
     for (const TensorValuePtr& value : execution_.inputs)
       if (device_tensor(value) == nullptr) ++count;
-    scalars_ = allocate(count * kSlot, "scalars");
+    scalars_ = allocate(count * kScalarSlotBytes, "scalars");
     std::byte* at = scalars_->data();
     for (const TensorValuePtr& value : execution_.inputs) {
       if (device_tensor(value) != nullptr) {
@@ -115,7 +116,7 @@ class Run {
       const HostTensor host = value->to_host();
       std::memcpy(at, host.bytes().data(), host.bytes().size());
       scalar_places_.push_back(at);
-      at += kSlot;
+      at += kScalarSlotBytes;
     }
   }
 
@@ -161,8 +162,22 @@ class Run {
     }
   }
 
-  PlanContext context() const {
-    return {device_.pool(), communicator_, execution_.step, program_.reduction.signature};
+  const Clock& clock() const { return device_.spans().clock(); }
+
+  /// Where that part of the step's time is added; null if it is not measured.
+  std::int64_t* page(std::int64_t LedgerPage::*part) const {
+    return execution_.page ? &((*execution_.page).*part) : nullptr;
+  }
+
+  PlanContext context(const Plan& plan, std::vector<std::int64_t> LedgerPage::*commands) const {
+    PlanContext out{
+        device_.pool(), communicator_, execution_.step, program_.reduction.signature, nullptr, {}};
+    if (!execution_.page) return out;
+    std::vector<std::int64_t>& times = (*execution_.page).*commands;
+    times.resize(plan.commands.size());
+    out.clock = &clock();
+    out.command_ns = times;
+    return out;
   }
 
   void run_shard(std::int64_t shard) {
@@ -177,16 +192,31 @@ class Run {
     for (const std::int32_t output : split.shard_outputs)
       memory.outputs.push_back(
           results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(shard)]->data());
-    run_plan(program_.shard, memory, context(), [&](std::int32_t output) {
-      if (output < reduced) reduction_->finish_value(output);
-    });
+    const PlanContext plan_context = context(program_.shard, &LedgerPage::shard_ns);
+    PlanCallbacks callbacks;
+    callbacks.before_outputs = [&] {
+      const LedgerTimer timer(page(&LedgerPage::all_reduce_ns), clock());
+      reduction_->begin_writing();
+    };
+    callbacks.finished = [&](std::int32_t output) {
+      if (output >= reduced) return;
+      const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
+      reduction_->finish_value(output);
+    };
+    run_plan(program_.shard, memory, plan_context, callbacks);
+    const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
     reduction_->finish_shard();
+  }
+
+  void copy_held_inputs() {
+    const LedgerTimer timer(page(&LedgerPage::copies_ns), clock());
+    for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
   }
 
   void run_update() {
     const SplitStep& split = program_.split;
     execution_.updating = true;
-    for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+    copy_held_inputs();
     PlanMemory memory;
     memory.arena = arena_->data();
     for (std::size_t i = 0; i < split.update_inputs.size(); ++i) {
@@ -194,14 +224,15 @@ class Run {
       if (donated_[i] != nullptr) {
         memory.inputs.push_back(donated_[i]);
       } else if (input.reduced >= 0) {
-        memory.inputs.push_back(reduction_->result(input.reduced));
+        // A plan writes to donated inputs only.
+        memory.inputs.push_back(const_cast<std::byte*>(reduction_->result(input.reduced)));
       } else {
         memory.inputs.push_back(input_place(input.step_input, 0));
       }
     }
     for (const std::int32_t output : split.update_outputs)
       memory.outputs.push_back(results_[static_cast<std::size_t>(output)][0]->data());
-    run_plan(program_.update, memory, context());
+    run_plan(program_.update, memory, context(program_.update, &LedgerPage::update_ns));
   }
 
   StepExecution& execution_;

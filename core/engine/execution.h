@@ -4,14 +4,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/engine/compile.h"
 #include "core/engine/device_value.h"
+#include "core/engine/ledger.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
 
 namespace lockstep {
+
+/// Host scalars of a step travel in one buffer of such slots.
+inline constexpr std::size_t kScalarSlotBytes = 64;
 
 struct StepExecution {
   std::shared_ptr<const CompiledStep> program;  ///< null if the compilation failed
@@ -21,6 +26,7 @@ struct StepExecution {
   std::int64_t step = -1;
   std::uint64_t correlation = 0;
   bool overlap = true;
+  std::optional<LedgerPage> page;  ///< where its time goes; absent: not measured
   bool updating = false;  ///< the update program has begun: donated memory may be half written
 };
 

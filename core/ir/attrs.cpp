@@ -28,6 +28,7 @@ constexpr std::array<AttrFacts, kAttrCount> kFacts = {{
     {"masked", AttrType::kFlag},       {"scale", AttrType::kFloat},
     {"dropout", AttrType::kFloat},     {"stream", AttrType::kInt},
     {"ranks", AttrType::kInt},         {"root", AttrType::kInt},
+    {"index", AttrType::kInt},
 }};
 
 const AttrFacts& facts(Attr attr) {

@@ -38,8 +38,9 @@ enum class Attr : std::uint8_t {
   kStream,
   kRanks,
   kRoot,
+  kIndex,
 };
-inline constexpr int kAttrCount = static_cast<int>(Attr::kRoot) + 1;
+inline constexpr int kAttrCount = static_cast<int>(Attr::kIndex) + 1;
 
 /// How a value is written: a list [1,2], one integer, one float (stored as the bits of a double), a
 /// flag, or a dtype name.

@@ -1,5 +1,6 @@
 #include "core/ir/cost.h"
 
+#include "core/ir/group.h"
 #include "core/ir/infer.h"
 
 namespace lockstep {
@@ -37,11 +38,13 @@ struct Costing {
 
   double attention(double dots) const {
     const Shape& q = operand(0).shape;
-    const double tk = static_cast<double>(operand(1).shape[1]);
-    const double scores = static_cast<double>(q[0] * q[2] * q[1]) * tk;
+    const bool packed = q.rank() == 5;
+    const std::int64_t keys = packed ? q[1] : operand(1).shape[1];
+    const double scores = static_cast<double>(q[0] * q[packed ? 3 : 2] * q[1] * keys);
     const double softmax = info_of(Op::kExp).flops_per_element + 3;
-    const bool half = node.attrs.flag(Attr::kCausal) && q[1] == operand(1).shape[1];
-    return (half ? 0.5 : 1.0) * scores * (dots * 2.0 * static_cast<double>(q[3]) + softmax);
+    const bool half = node.attrs.flag(Attr::kCausal) && q[1] == keys;
+    return (half ? 0.5 : 1.0) * scores *
+           (dots * 2.0 * static_cast<double>(q[q.rank() - 1]) + softmax);
   }
 
   double flops() const {
@@ -71,6 +74,7 @@ struct Costing {
       case Op::kInput:
       case Op::kConstant:
       case Op::kReshape:
+      case Op::kGroupResult:
       case Op::kOptimizationBarrier: return;
       case Op::kSlice:
       case Op::kDynamicSlice: cost.bytes_read = size(node.type); break;
@@ -79,6 +83,8 @@ struct Costing {
         for (const ValueId id : node.operands) cost.bytes_read += size(graph[id].type);
     }
     cost.bytes_written = size(node.type);
+    for (std::size_t k = 1; k < result_count(node); ++k)
+      cost.bytes_written += size((*node.body)[node.body->outputs[k]].type);
   }
 };
 

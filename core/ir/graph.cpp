@@ -96,6 +96,10 @@ std::vector<bool> find_reachable(const Graph& graph) {
     for (const ValueId operand : graph.nodes[i].operands)
       reachable[static_cast<std::size_t>(operand)] = true;
   }
+  // A group keeps all its results.
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op == Op::kGroupResult)
+      reachable[i] = reachable[static_cast<std::size_t>(graph.nodes[i].operands[0])];
   return reachable;
 }
 

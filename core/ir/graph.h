@@ -105,7 +105,7 @@ struct Graph {
 /// Number of users of each value, outputs counted as users.
 std::vector<int> count_users(const Graph& graph);
 
-/// True for every value that an output depends on.
+/// True for every value that an output depends on, and for all results of its group.
 std::vector<bool> find_reachable(const Graph& graph);
 
 /// A graph of the marked values in their order, renumbered; inputs that are not marked are dropped.

@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// The type of op(operands){attrs}. Error kUsage that names the op, prints all operand types and
 /// says what is expected, e.g. "add(f32[8,64], f32[8,32]): operands must have one shape". Not for
-/// kInput, kConstant, kCall and kFusion, whose type their node states.
+/// kInput, kConstant, kCall, kFusion and kGroupResult, whose type their node states.
 Type infer_type(Op op, std::span<const Type> operands, const Attrs& attrs);
 
 /// A dot_general's sizes: result is [batch..., m..., n...].

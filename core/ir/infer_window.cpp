@@ -112,29 +112,34 @@ Type infer_pool(Op op, Operands in, const Attrs& attrs) {
 }
 
 Type infer_attention(Op op, Operands in, const Attrs& attrs) {
-  const std::size_t base = op == Op::kAttention ? 3 : 5;
+  const bool packed = in[0].shape.rank() == 5;
+  const std::size_t tensors = packed ? 1 : 3;
+  const std::size_t base = tensors + (op == Op::kAttention ? 0 : 2);
   const bool masked = attrs.flag(Attr::kMasked);
   const double dropout = attrs.real(Attr::kDropout);
   check(dropout >= 0 && dropout < 1, op, in, "dropout {} must be in [0, 1)", dropout);
   const std::size_t count = base + (masked ? 1 : 0) + (dropout > 0 ? 3 : 0);
   check(in.size() == count, op, in, "masked={} and dropout={} take {} operands", masked, dropout,
         count);
-  const Shape& q = in[0].shape;
-  const Shape& k = in[1].shape;
+  const Shape& first = in[0].shape;
+  check(!packed || first[2] == 3, op, in, "qkv must have the dimensions [B,T,3,H,D]");
+  const Shape q = packed ? Shape{first[0], first[1], first[3], first[4]} : first;
+  const Shape k = packed ? q : in[1].shape;
   check(q.rank() == 4 && k.rank() == 4, op, in, "q, k and v must have the 4 dimensions [B,T,H,D]");
-  check(in[1].shape == in[2].shape, op, in, "k and v must have one shape");
+  check(packed || in[1].shape == in[2].shape, op, in, "k and v must have one shape");
   check(q[0] == k[0] && q[2] == k[2] && q[3] == k[3], op, in, "q and k must agree in B, H and D");
   for (std::size_t i = 0; i < base; ++i)
     check(in[i].dtype == in[0].dtype && is_float(in[i].dtype), op, in,
           "q, k, v and gradients must be floats of one dtype");
-  for (std::size_t i = 3; i < base; ++i)
+  for (std::size_t i = tensors; i < base; ++i)
     check(in[i].shape == q, op, in, "out and its gradient must have the shape of q");
   if (masked)
     check(in[base] == Type{DType::kBool, Shape{k[0], k[1]}}, op, in, "key_mask must be bool[{},{}]",
           k[0], k[1]);
   for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
     check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
-  if (op == Op::kAttention) return in[0];
+  if (op == Op::kAttention) return {in[0].dtype, q};
+  if (packed) return in[0];
   return {in[0].dtype, Shape{q.elements() + 2 * k.elements()}};
 }
 

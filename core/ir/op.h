@@ -103,18 +103,20 @@ enum class Op : std::uint8_t {
   kMaxPoolGrad,  ///< (x, dy) -> dx: each dy goes to the first maximum of its window
   kAvgPool,      ///< (x): padding counts as zero, the divisor is always the window's size
   kAvgPoolGrad,  ///< (dy) {.., shape of x} -> dx
-  // q is [B,Tq,H,D], k and v are [B,Tk,H,D]; {causal, scale, dropout, masked};
+  // q [B,Tq,H,D], k and v [B,Tk,H,D], or one qkv [B,T,3,H,D]; {causal, scale, dropout, masked};
   // softmax(scale * q k^T) v over the keys that are visible: key_mask bool[B,Tk] if `masked`; with
   // `causal` query i sees keys j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,
   // weight ((b*H+h)*Tq+i)*Tk+j is dropped where uniform(word) < dropout, else scaled 1/(1-dropout).
-  kAttention,      ///< (q, k, v, [key_mask], [seed, step, shard] {stream}) -> [B,Tq,H,D]
-  kAttentionGrad,  ///< (q, k, v, out, dout, [key_mask], [seed, step, shard]) -> dq, dk, dv, each
-                   ///< flattened, in one f[q + k + v elements]
+  kAttention,      ///< (q, k, v | qkv, [key_mask], [seed, step, shard] {stream}) -> [B,Tq,H,D]
+  kAttentionGrad,  ///< (q, k, v | qkv, out, dout, [key_mask], [seed, step, shard]) -> dq, dk, dv,
+                   ///< each flattened, in one f[q + k + v elements]; of qkv: its shape
 
   // Control of the compiler.
   kOptimizationBarrier,  ///< identity that no pass looks through
   kCall,                 ///< (args...) {} with Node::body: a graph of one output
-  kFusion,  ///< (args...) with Node::body: a group that runs as one kernel; made by passes only
+  kFusion,  ///< (args...) {shape, axis} with Node::body: a group that runs as one kernel over the
+            ///< domain `shape`, see group.h; made by passes only. The node is result 0
+  kGroupResult,  ///< (fusion) {index}: a further result, written by the fusion's kernel
 
   // Collectives over all ranks (all_reduce: over all logical shards of a step).
   kAllReduce,            ///< sum

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
+#include "core/ir/group.h"
 #include "core/ir/infer.h"
 #include "core/ir/literal_text.h"
 #include "core/ir/scanner.h"
@@ -47,6 +48,10 @@ class Parser {
     Names names;
     while (scan_.accept('%')) node(out, names, depth);
     const std::size_t start = scan_.position();
+    for (ValueId id = 0; id < out.size(); ++id) {
+      const std::string wrong = find_result_error(out, id);
+      if (!wrong.empty()) scan_.fail(start, "%{}: {}", id, wrong);
+    }
     if (scan_.accept_word("inputs")) {
       std::vector<ValueId> order = values(names);
       std::vector<ValueId> sorted = order;
@@ -90,7 +95,8 @@ class Parser {
       if (!node.operands.empty()) scan_.fail(op_at, "{} takes no operands", name_of(node.op));
       return;
     }
-    if (node.body != nullptr) return;
+    // A group_result states its type: graph() compares it with the group's when all are there.
+    if (node.body != nullptr || node.op == Op::kGroupResult) return;
     std::vector<Type> types;
     for (const ValueId operand : node.operands) types.push_back(graph[operand].type);
     Type inferred;
@@ -112,7 +118,9 @@ class Parser {
     scan_.expect('{', "'{'");
     auto inner = std::make_shared<const Graph>(graph(depth + 1, outer.strings));
     scan_.expect('}', "'}'");
-    if (inner->outputs.size() != 1) scan_.fail(start, "a body returns one value");
+    const bool group = node.op == Op::kFusion;
+    if (group ? inner->outputs.empty() : inner->outputs.size() != 1)
+      scan_.fail(start, "a body returns {}", group ? "at least one value" : "one value");
     if (!inner->updates.empty()) scan_.fail(start, "a body has no updates");
     const Type& result = (*inner)[inner->outputs[0]].type;
     if (result != node.type)
@@ -129,6 +137,9 @@ class Parser {
                    i, given.to_string());
     }
     node.body = std::move(inner);
+    if (!group) return;
+    const std::string wrong = find_group_error(node);
+    if (!wrong.empty()) scan_.fail(start, "{}", wrong);
   }
 
   void update(Graph& graph, const Names& names) {

@@ -42,6 +42,8 @@ AttrSignature make_signature(Op op) {
     case Op::kReduceScatter:
     case Op::kAllGather: return {{kRanks}, {}};
     case Op::kCollectiveBroadcast: return {{kRoot}, {}};
+    case Op::kFusion: return {{kShape, kAxis}, {}};
+    case Op::kGroupResult: return {{kIndex}, {}};
     case Op::kInput:
     case Op::kConstant:
     case Op::kReplicaId:
@@ -84,7 +86,6 @@ AttrSignature make_signature(Op op) {
     case Op::kDynamicUpdateSlice:
     case Op::kOptimizationBarrier:
     case Op::kCall:
-    case Op::kFusion:
     case Op::kAllReduce: return {};
   }
   __builtin_unreachable();

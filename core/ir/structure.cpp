@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -32,6 +33,7 @@ class Writer {
     }
   }
   Hash128 finish() const { return hash128(bytes_.data(), bytes_.size()); }
+  std::string take() { return std::move(bytes_); }
   void clear() { bytes_.clear(); }
 
  private:
@@ -42,7 +44,13 @@ class Writer {
 /// Bodies are shared between nodes (a layer called twelve times): hash each once.
 using BodyHashes = std::unordered_map<const Graph*, Hash128>;
 
-Hash128 hash_graph(const Graph& graph, BodyHashes& bodies);
+void write_graph(const Graph& graph, Writer& out, BodyHashes* bodies);
+
+Hash128 hash_graph(const Graph& graph, BodyHashes& bodies) {
+  Writer out(graph.nodes.size());
+  write_graph(graph, out, &bodies);
+  return out.finish();
+}
 
 Hash128 hash_body(const Graph& body, BodyHashes& bodies) {
   const auto found = bodies.find(&body);
@@ -52,8 +60,17 @@ Hash128 hash_body(const Graph& body, BodyHashes& bodies) {
   return hash;
 }
 
+/// A body's hash, or without `bodies` all of it.
+void write_body(const Graph& body, Writer& out, BodyHashes* bodies) {
+  if (bodies == nullptr) {
+    write_graph(body, out, nullptr);
+  } else {
+    out.hash(hash_body(body, *bodies));
+  }
+}
+
 /// All of a node but its operands.
-void write_node(const Node& node, Writer& out, BodyHashes& bodies) {
+void write_node(const Node& node, Writer& out, BodyHashes* bodies) {
   out.word(static_cast<std::uint64_t>(node.op) | static_cast<std::uint64_t>(node.input_kind) << 8U |
            static_cast<std::uint64_t>(node.operands.size()) << 16U);
   out.type(node.type);
@@ -63,11 +80,11 @@ void write_node(const Node& node, Writer& out, BodyHashes& bodies) {
     out.word(bytes.size());
     out.raw(bytes.data(), bytes.size());
   }
-  if (node.body != nullptr) out.hash(hash_body(*node.body, bodies));
+  out.word(node.body != nullptr ? 1 : 0);
+  if (node.body != nullptr) write_body(*node.body, out, bodies);
 }
 
-Hash128 hash_graph(const Graph& graph, BodyHashes& bodies) {
-  Writer out(graph.nodes.size());
+void write_graph(const Graph& graph, Writer& out, BodyHashes* bodies) {
   out.word(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     write_node(node, out, bodies);
@@ -82,7 +99,6 @@ Hash128 hash_graph(const Graph& graph, BodyHashes& bodies) {
     out.word(static_cast<std::uint64_t>(update.output));
     out.word(static_cast<std::uint64_t>(update.input));
   }
-  return out.finish();
 }
 
 bool same_bytes(const HostTensor& a, const HostTensor& b) {
@@ -109,6 +125,12 @@ Hash128 structural_hash(const Graph& graph) {
   return hash_graph(graph, bodies);
 }
 
+std::string structure_bytes(const Graph& graph) {
+  Writer out(graph.nodes.size());
+  write_graph(graph, out, nullptr);
+  return out.take();
+}
+
 bool structurally_equal(const Graph& a, const Graph& b) {
   if (&a == &b) return true;
   if (a.nodes.size() != b.nodes.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
@@ -130,7 +152,7 @@ std::vector<Hash128> node_hashes(const Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     bytes.clear();
-    write_node(node, bytes, bodies);
+    write_node(node, bytes, &bodies);
     if (node.op == Op::kInput) bytes.word(place[i]);
     for (const ValueId operand : node.operands) bytes.hash(out[static_cast<std::size_t>(operand)]);
     out.push_back(bytes.finish());
@@ -141,7 +163,7 @@ std::vector<Hash128> node_hashes(const Graph& graph) {
 Hash128 computation_hash(const Node& node) {
   Writer out(2);
   BodyHashes bodies;
-  write_node(node, out, bodies);
+  write_node(node, out, &bodies);
   out.raw(node.operands.data(), node.operands.size() * sizeof(ValueId));
   return out.finish();
 }

@@ -3,6 +3,7 @@
 // updates. Labels (names, dimension names, source lines, scopes) take no part.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/hash.h"
@@ -13,6 +14,10 @@ namespace lockstep {
 /// 128 bits over the whole structure; equal for structurally equal graphs, in this process and
 /// in any other of the same build. Microseconds per hundred nodes.
 Hash128 structural_hash(const Graph& graph);
+
+/// The whole structure as bytes: equal for structurally equal graphs and for no others, in this
+/// process and in any other of the same build.
+std::string structure_bytes(const Graph& graph);
 
 /// The full comparison that must confirm a hash hit.
 bool structurally_equal(const Graph& a, const Graph& b);

@@ -15,7 +15,7 @@ struct Target {
   std::size_t memory_bytes = 0;  ///< the device's limit; 0: none. The planner reports against it
 };
 
-/// The best target of this machine, from cpuid.
+/// The best target of this machine, from cpuid, within LOCKSTEP_MAX_ISA (base/settings.h).
 Target host_target();
 
 }  // namespace lockstep

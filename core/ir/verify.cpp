@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/ir/group.h"
 #include "core/ir/infer.h"
 #include "core/ir/signature.h"
 #include "core/ir/text.h"
@@ -34,6 +35,7 @@ struct Verifier {
     check_literal(id);
     check_body(id);
     check_type(id);
+    check_results(id);
   }
 
   void check_literal(ValueId id) const {
@@ -56,7 +58,8 @@ struct Verifier {
     check(node.body != nullptr, id, "body", "the body is missing");
     const Graph& body = *node.body;
     verify(body, fmt::format("{}' in the body of '{}", after, print_node(graph, id)));
-    check(body.outputs.size() == 1, id, "body", "the body must return one value");
+    check(body.outputs.size() == 1 || (node.op == Op::kFusion && !body.outputs.empty()), id, "body",
+          "the body must return one value");
     check(body.updates.empty(), id, "body", "the body must not update");
     check(body[body.outputs[0]].type == node.type, id, "body",
           "the body returns another type than the node's");
@@ -65,15 +68,14 @@ struct Verifier {
     for (std::size_t i = 0; i < body.inputs.size(); ++i)
       check(body[body.inputs[i]].type == graph[node.operands[i]].type, id, "body",
             fmt::format("input {} of the body has another type than the operand", i));
-    if (node.op == Op::kFusion) check_fusion(id);
+    if (node.op != Op::kFusion) return;
+    const std::string wrong = find_group_error(node);
+    check(wrong.empty(), id, "group", wrong);
   }
 
-  void check_fusion(ValueId id) const {
-    for (const Node& inner : graph[id].body->nodes) {
-      const OpClass kind = info_of(inner.op).op_class;
-      check(kind != OpClass::kControl && kind != OpClass::kCollective, id, "fusion",
-            fmt::format("{} cannot stand in a fusion", name_of(inner.op)));
-    }
+  void check_results(ValueId id) const {
+    const std::string wrong = find_result_error(graph, id);
+    check(wrong.empty(), id, "group", wrong);
   }
 
   void check_type(ValueId id) const {
@@ -82,7 +84,7 @@ struct Verifier {
       check(node.operands.empty(), id, "type", "the node takes no operands");
       return;
     }
-    if (node.body != nullptr) return;
+    if (node.body != nullptr || node.op == Op::kGroupResult) return;
     std::vector<Type> types;
     types.reserve(node.operands.size());
     for (const ValueId operand : node.operands) types.push_back(graph[operand].type);

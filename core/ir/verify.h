@@ -13,9 +13,10 @@ namespace lockstep {
 ///   attributes  those and only those that the op takes (signature.h)
 ///   type        what infer_type gives
 ///   literal     constants have one of their type, others have none
-///   body        calls and fusions have one: it returns one value of the node's type, its inputs
-///               have the operands' types, it updates nothing and is itself valid; others have none
-///   fusion      a fusion's body holds no call, fusion, barrier or collective
+///   body        calls and fusions have one: it returns one value of the node's type (a fusion's
+///               perhaps more), its inputs have the operands' types, it updates nothing and is
+///               itself valid; others have none
+///   group       a fusion keeps the contract of group.h; its further results follow it
 /// and for the graph:
 ///   inputs      name every input node exactly once
 ///   outputs     exist

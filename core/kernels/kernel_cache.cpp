@@ -28,8 +28,32 @@ std::shared_ptr<const Kernel> KernelCache::get(const Node& node, std::span<const
     return entry.kernel;
   }
   ++built_;
-  bucket.push_back({std::move(key), make_kernel(node, operands, target_)});
+  const auto offer = offers_.find(hash);
+  const std::string_view code = offer == offers_.end() ? std::string_view() : offer->second;
+  bucket.push_back(
+      {std::move(key), make_kernel(node, operands, target_,
+                                   {.codes = &codes_, .log = &log_, .object_code = code})});
   return bucket.back().kernel;
+}
+
+Hash128 KernelCache::key_of(const Graph& graph, ValueId node) {
+  std::vector<Type> operands;
+  for (const ValueId operand : graph[node].operands) operands.push_back(graph[operand].type);
+  return structural_hash(key_graph(graph[node], operands));
+}
+
+void KernelCache::offer(const Hash128& key, std::string object_code) {
+  const std::lock_guard lock(mutex_);
+  offers_.insert_or_assign(key, std::move(object_code));
+}
+
+void KernelCache::drop_unused() {
+  const std::lock_guard lock(mutex_);
+  offers_.clear();
+  for (auto& [hash, bucket] : entries_)
+    std::erase_if(bucket, [](const Entry& entry) { return entry.kernel.use_count() == 1; });
+  std::erase_if(entries_, [](const auto& bucket) { return bucket.second.empty(); });
+  codes_.drop_unused();
 }
 
 std::int64_t KernelCache::built() const {

@@ -6,19 +6,29 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/kernel.h"
 
 namespace lockstep {
 
 class KernelCache {
  public:
-  explicit KernelCache(const Target& target) : target_(target) {}
+  explicit KernelCache(const Target& target, Log& log = Log::null())
+      : target_(target), log_(log), codes_(target.isa) {}
 
   std::shared_ptr<const Kernel> get(const Node& node, std::span<const Type> operands);
+  /// What a kernel is found by: a hash of the node's structure and of its operands' types.
+  static Hash128 key_of(const Graph& graph, ValueId node);
+  /// Machine code (Kernel::object_code) to use if the kernel with this key has to be made.
+  void offer(const Hash128& key, std::string object_code);
+  /// Forgets kernels that nobody but the cache holds, and offers that were not taken.
+  void drop_unused();
   std::int64_t built() const;   ///< kernels made so far
   std::int64_t shared() const;  ///< requests that an existing kernel served
 
@@ -28,8 +38,11 @@ class KernelCache {
     std::shared_ptr<const Kernel> kernel;
   };
   Target target_;
+  Log& log_;
+  codegen::CodeCache codes_;
   mutable std::mutex mutex_;
   std::unordered_map<Hash128, std::vector<Entry>, Hash128Hasher> entries_;
+  std::unordered_map<Hash128, std::string, Hash128Hasher> offers_;
   std::int64_t built_ = 0;
   std::int64_t shared_ = 0;
 };

@@ -18,8 +18,9 @@ std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const H
 std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
     const Graph& graph, std::span<const std::vector<HostTensor>> inputs);
 
-/// One node on given operand values.
-HostTensor evaluate_reference_node(const Node& node, std::span<const HostTensor> operands);
+/// The results of one node (several of a group) on given operand values.
+std::vector<HostTensor> evaluate_reference_node(const Node& node,
+                                                std::span<const HostTensor> operands);
 
 /// The graph with every f32, bf16 and f16 type, literal and `to` replaced by f64: for oracles.
 Graph to_f64(const Graph& graph);

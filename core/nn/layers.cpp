@@ -28,6 +28,7 @@ Linear::Linear(ParameterSet& parameters, std::string path, std::int64_t in, std:
       weight_(parameters.declare(path_ + ".weight", transposed_ ? Shape{out, in} : Shape{in, out},
                                  ParameterKind::kMatrix,
                                  options.weight_init.value_or(fan_in_uniform(in)))) {
+  weight_.in_dots = true;
   if (options.bias)
     bias_ = &parameters.declare(path_ + ".bias", Shape{out}, ParameterKind::kVector,
                                 options.bias_init.value_or(fan_in_uniform(in)));
@@ -35,18 +36,26 @@ Linear::Linear(ParameterSet& parameters, std::string path, std::int64_t in, std:
 
 Tensor Linear::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  return linear(x, weight_.value, bias_ == nullptr ? nullptr : &bias_->value, transposed_, where);
+  const Tensor weight = weight_.in(x.dtype(), where);
+  return linear(x, weight, bias_ == nullptr ? nullptr : &bias_->value, transposed_, where);
 }
 
 Embedding::Embedding(ParameterSet& parameters, std::string path, std::int64_t count,
-                     std::int64_t width, Initializer init)
+                     std::int64_t width, const Options& options)
     : path_(std::move(path)),
       weight_(parameters.declare(path_ + ".weight", Shape{count, width}, ParameterKind::kMatrix,
-                                 init)) {}
+                                 options.init)) {
+  weight_.in_dots = options.attends;
+}
 
 Tensor Embedding::operator()(const Tensor& indices, Where where) const {
   const ModuleScope scope(indices.context(), path_, where);
   return gather(weight_.value, indices, 0, where);
+}
+
+Tensor Embedding::attend(const Tensor& x, Where where) const {
+  const ModuleScope scope(x.context(), path_, where);
+  return linear(x, weight_.in(x.dtype(), where), nullptr, true, where);
 }
 
 LayerNorm::LayerNorm(ParameterSet& parameters, std::string path, std::int64_t width, double eps)
@@ -74,8 +83,10 @@ Conv2d::Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std:
 
 Tensor Conv2d::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  const Tensor y = convolution(x, weight_.value, spec_, where);
-  return Operand(y, where) + broadcast_in_dim(bias_.value, y.shape(), {1}, where);
+  const Tensor y =
+      convolution(convert(x, weight_.value.dtype(), where), weight_.value, spec_, where);
+  const Tensor biased = Operand(y, where) + broadcast_in_dim(bias_.value, y.shape(), {1}, where);
+  return convert(biased, x.dtype(), where);
 }
 
 Tensor apply_dropout(const Tensor& x, double p, const Forward& forward, std::string_view path,

@@ -1,5 +1,6 @@
 // Layers: parameters and the user function that applies them. Each records its nodes under its
-// module path, with the line of the model that called it.
+// module path, with the line of the model that called it. Parameters are f32; the result has the
+// dtype of x (see functions.h for what that means in bf16).
 #pragma once
 
 #include <optional>
@@ -42,10 +43,17 @@ class Linear {
 /// Rows of a table [count, width].
 class Embedding {
  public:
+  struct Options {
+    Initializer init;
+    bool attends = false;  ///< whether attend() will be called
+  };
   Embedding(ParameterSet& parameters, std::string path, std::int64_t count, std::int64_t width,
-            Initializer init);
-  /// integer [...] -> [..., width]
+            const Options& options);
+  /// integer [...] -> [..., width], f32
   Tensor operator()(const Tensor& indices, Where where = Where::current()) const;
+  /// x [..., width] times every row: [..., count]; the output layer of a model that ties its weight
+  /// to the embedding.
+  Tensor attend(const Tensor& x, Where where = Where::current()) const;
   const Tensor& table() const { return weight_.value; }
 
  private:
@@ -65,7 +73,8 @@ class LayerNorm {
   Parameter& bias_;
 };
 
-/// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW].
+/// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW]. Computed in f32
+/// whatever x is.
 class Conv2d {
  public:
   /// Error kUsage if spec.groups does not divide both numbers of channels.

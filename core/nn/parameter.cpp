@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/trace/gradients.h"
 
 namespace lockstep {
 
@@ -27,6 +28,12 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
     }
   }
   return out;
+}
+
+Tensor Parameter::in(DType dtype, Where where) const {
+  if (dtype != value.dtype() && copy.defined() && copy.dtype() == dtype)
+    return stand_in(copy, value, where);
+  return convert(value, dtype, where);
 }
 
 Parameter& ParameterSet::declare(std::string name, Shape shape, ParameterKind kind,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/buffer.h"
-#include "core/trace/tensor.h"
+#include "core/trace/ops.h"
 
 namespace lockstep {
 
@@ -37,6 +37,14 @@ struct Parameter {
   ParameterKind kind = ParameterKind::kMatrix;
   Initializer initializer;
   Tensor value;  ///< f32, undefined until given
+  /// Whether it is a factor of dots, and so worth a copy in their dtype.
+  bool in_dots = false;
+  /// The value in another float dtype, if whoever updates the value keeps one: a matrix need not be
+  /// converted then each time it is used. Derived, and so no part of checkpoints.
+  Tensor copy = {};
+
+  /// The value in `dtype`: itself, the copy, or a conversion. Gradients flow to the value.
+  Tensor in(DType dtype, Where where = Where::current()) const;
 };
 
 /// The initial value of a parameter: a function of (seed, name) only. f32.

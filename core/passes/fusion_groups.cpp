@@ -6,105 +6,164 @@
 #include "core/passes/fusion_rules.h"
 
 namespace lockstep {
+namespace {
 
-std::string_view describe(Boundary boundary) {
-  switch (boundary) {
-    case Boundary::kNone: return "nothing it could join uses it";
-    case Boundary::kOutput: return "it is an output";
-    case Boundary::kOutsideUse: return "an op outside of groups uses it";
-    case Boundary::kBroadcastSource: return "it is broadcast, or a key";
-    case Boundary::kRecomputeSource: return "another value is computed from it in several groups";
-    case Boundary::kSeveralGroups: return "several groups use it";
-    case Boundary::kFull: return "the group is full";
-    case Boundary::kManyOperands: return "the group has too many operands";
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+bool is_prefix(const Shape& shape, const Shape& of) {
+  if (shape.rank() >= of.rank() || shape.rank() == 0) return false;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (shape[i] != of[i]) return false;
+  return true;
+}
+
+/// Rows of columns: whether an elementwise group can run on the rows of another.
+bool unite_rows(const FusionGroup& rows, const FusionGroup& whole, FusionGroup& out) {
+  if (rows.axis >= 0 || !is_prefix(rows.domain, whole.domain)) return false;
+  if (whole.axis >= 0 && whole.axis != rows.domain.rank()) return false;
+  out.domain = whole.domain;
+  out.axis = rows.domain.rank();
+  return true;
+}
+
+}  // namespace
+
+std::string_view describe(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kNone: return "nothing";
+    case Refusal::kMemory: return "it is read from memory";
+    case Refusal::kDomain: return "their rows or columns differ";
+    case Refusal::kCycle: return "other work stands between them";
+    case Refusal::kTooFar: return "too much work stands between them";
+    case Refusal::kNodes: return "the group would be too large";
+    case Refusal::kOperands: return "the group would have too many operands";
+    case Refusal::kResults: return "the group would have too many results";
   }
   __builtin_unreachable();
 }
 
 FusionGroups::FusionGroups(const Graph& graph, std::vector<bool> cloned)
-    : graph_(graph),
-      cloned_(std::move(cloned)),
-      wishes_(graph.nodes.size()),
-      root_(graph.nodes.size(), kNoValue),
-      size_(graph.nodes.size(), 0) {
-  for (const ValueId output : graph.outputs) in_memory(output, Boundary::kOutput);
-  for (ValueId id = graph.size() - 1; id >= 0; --id) visit(id);
-}
-
-bool FusionGroups::is_member(ValueId id, ValueId root) const {
-  if (root_[static_cast<std::size_t>(id)] == root) return true;
-  return cloned_[static_cast<std::size_t>(id)] && may_join(graph_, id, root);
-}
-
-bool FusionGroups::is_absorbed(ValueId id) const {
-  return is_fusible(graph_[id]) && !is_root(id);
-}
-
-void FusionGroups::in_memory(ValueId id, Boundary why) {
-  Wish& wish = wishes_[static_cast<std::size_t>(id)];
-  // Several groups are the weakest reason: a value may be computed again for them.
-  if (wish.boundary == Boundary::kNone || wish.boundary == Boundary::kSeveralGroups)
-    wish.boundary = why;
-}
-
-void FusionGroups::in_group(ValueId id, ValueId root) {
-  Wish& wish = wishes_[static_cast<std::size_t>(id)];
-  if (wish.group != kNoValue && wish.group != root && wish.boundary == Boundary::kNone)
-    wish.boundary = Boundary::kSeveralGroups;
-  wish.group = root;
-}
-
-void FusionGroups::visit(ValueId id) {
-  const Node& node = graph_[id];
-  if (!is_fusible(node)) {
-    for (const ValueId operand : node.operands) in_memory(operand, Boundary::kOutsideUse);
-    return;
+    : graph_(graph), links_(graph, std::move(cloned)), groups_(graph.nodes.size()) {
+  for (ValueId id = 0; id < graph.size(); ++id) add_value(id);
+  constexpr int kMaxRounds = 4;  // a join can make room for another
+  for (int round = 0; round < kMaxRounds && join_links(false); ++round) {
   }
-  const auto at = static_cast<std::size_t>(id);
-  Wish& wish = wishes_[at];
-  if (cloned_[at]) {
-    if (wish.boundary != Boundary::kNone) root_[at] = id;
-    ask_operands(id, kNoValue);
-    return;
+  for (int round = 0; round < kMaxRounds && join_links(true); ++round) {
   }
-  const ValueId group = wish.group;
-  if (wish.boundary == Boundary::kNone && group != kNoValue) {
-    if (size_[static_cast<std::size_t>(group)] >= kMaxGroupNodes) wish.boundary = Boundary::kFull;
-    if (reads_too_much(group, id)) wish.boundary = Boundary::kManyOperands;
-  }
-  root_[at] = wish.boundary == Boundary::kNone && group != kNoValue ? group : id;
-  ++size_[static_cast<std::size_t>(root_[at])];
-  ask_operands(id, root_[at]);
+  join_siblings();
 }
 
-/// Whether the group would, were `id` a member of it.
-bool FusionGroups::reads_too_much(ValueId root, ValueId id) {
-  std::set<ValueId> all = reads_[root];
-  all.erase(id);
-  for (const ValueId operand : graph_[id].operands)
-    if (!is_scalar_constant(graph_[operand])) all.insert(operand);
-  return all.size() > kMaxGroupOperands;
+void FusionGroups::add_value(ValueId id) {
+  order_.add_node();
+  if (!links_.is_unit(id)) return;
+  for (const FusionRead& read : links_.reads(id))
+    order_.add_edge(read.source, id, read.link == Link::kMemory);
+  if (!links_.is_fusible(id)) return;
+  FusionGroup& group = groups_[at(id)];
+  group.members = {id};
+  const FusionKind kind = links_.kind(id);
+  const Shape& shape = graph_[id].type.shape;
+  group.domain =
+      kind == FusionKind::kElementwise ? shape : graph_[graph_[id].operands[0]].type.shape;
+  if (kind == FusionKind::kRowReduction) group.axis = shape.rank();
+  if (kind == FusionKind::kColumnSum) group.axis = group.domain.rank() - shape.rank();
 }
 
-/// `root` is kNoValue for clones: they may be computed in several groups, and what they read is
-/// cloned too or in memory.
-void FusionGroups::ask_operands(ValueId id, ValueId root) {
-  const Node& node = graph_[id];
-  if (root != kNoValue) reads_[root].erase(id);
-  for (std::size_t i = 0; i < node.operands.size(); ++i) {
-    const ValueId operand = node.operands[i];
-    if (is_scalar_constant(graph_[operand])) continue;
-    if (root != kNoValue) reads_[root].insert(operand);
-    if (needs_memory(graph_, node, i)) {
-      in_memory(operand, Boundary::kBroadcastSource);
-    } else if (cloned_[static_cast<std::size_t>(operand)]) {
-      continue;
-    } else if (root == kNoValue) {
-      in_memory(operand, Boundary::kRecomputeSource);
-    } else if (may_join(graph_, operand, root)) {
-      in_group(operand, root);
+bool FusionGroups::is_result(ValueId unit) {
+  if (links_.is_output(unit)) return true;
+  const ValueId own = group_of(unit);
+  return std::ranges::any_of(links_.readers(unit),
+                             [&](ValueId reader) { return group_of(reader) != own; });
+}
+
+bool FusionGroups::join_links(bool with_sums) {
+  bool any = false;
+  for (ValueId id = graph_.size() - 1; id >= 0; --id) {
+    if (!links_.is_unit(id) || !links_.is_fusible(id)) continue;
+    const FusionKind kind = links_.kind(id);
+    const bool is_sum = kind == FusionKind::kColumnSum || kind == FusionKind::kTotal;
+    if (is_sum && !with_sums) continue;
+    for (const FusionRead& read : links_.reads(id)) {
+      if (read.link == Link::kMemory) continue;
+      const ValueId a = group_of(read.source);
+      const ValueId b = group_of(id);
+      any = (a != b && join(a, b) == Refusal::kNone) || any;
     }
   }
+  return any;
+}
+
+/// Groups over one domain that read the same value of the domain's shape.
+void FusionGroups::join_siblings() {
+  for (ValueId source = 0; source < graph_.size(); ++source) {
+    ValueId last = kNoValue;
+    for (const ValueId reader : links_.readers(source)) {
+      if (!links_.is_unit(reader) || !links_.is_fusible(reader)) continue;
+      const ValueId next = group_of(reader);
+      if (group(next).domain != graph_[source].type.shape) continue;
+      if (last != kNoValue && group_of(last) != next &&
+          group(group_of(last)).domain == group(next).domain)
+        join(group_of(last), next);
+      last = reader;
+    }
+  }
+}
+
+Refusal FusionGroups::join(ValueId a, ValueId b) {
+  FusionGroup joined;
+  FusionGroup& first = groups_[at(a)];
+  FusionGroup& second = groups_[at(b)];
+  if (first.domain == second.domain) {
+    if (first.axis >= 0 && second.axis >= 0 && first.axis != second.axis) return Refusal::kDomain;
+    joined.domain = first.domain;
+    joined.axis = std::max(first.axis, second.axis);
+  } else if (!unite_rows(first, second, joined) && !unite_rows(second, first, joined)) {
+    return Refusal::kDomain;
+  }
+  if (const Refusal refusal = measure(a, b); refusal != Refusal::kNone) return refusal;
+  const FusionOrder::Answer answer = order_.merge(a, b);
+  if (answer == FusionOrder::Answer::kCycle) return Refusal::kCycle;
+  if (answer == FusionOrder::Answer::kTooFar) return Refusal::kTooFar;
+  joined.members = std::move(first.members);
+  joined.members.insert(joined.members.end(), second.members.begin(), second.members.end());
+  first = second = {};
+  groups_[at(order_.find(a))] = std::move(joined);
+  return Refusal::kNone;
+}
+
+/// Whether two groups together stay within bounds.
+Refusal FusionGroups::measure(ValueId a, ValueId b) {
+  const auto is_inside = [&](ValueId id) {
+    const ValueId of = group_of(id);
+    return of == a || of == b;
+  };
+  std::size_t nodes = 0;
+  std::size_t results = 0;
+  std::vector<ValueId> operands;
+  for (const ValueId of : {a, b}) {
+    nodes += group(of).members.size();
+    for (const ValueId member : group(of).members) {
+      if (links_.is_output(member) || !std::ranges::all_of(links_.readers(member), is_inside))
+        ++results;
+      for (const FusionRead& read : links_.reads(member))
+        if (!is_inside(read.source)) operands.push_back(read.source);
+    }
+  }
+  std::ranges::sort(operands);
+  const auto repeated = std::ranges::unique(operands);
+  operands.erase(repeated.begin(), repeated.end());
+  if (nodes > kMaxGroupNodes) return Refusal::kNodes;
+  if (operands.size() > kMaxGroupOperands) return Refusal::kOperands;
+  return results > kMaxGroupResults ? Refusal::kResults : Refusal::kNone;
+}
+
+Refusal FusionGroups::refusal(FusionRead read, ValueId reader) {
+  if (read.link == Link::kMemory || !links_.is_fusible(reader)) return Refusal::kMemory;
+  const ValueId a = group_of(read.source);
+  const ValueId b = group_of(reader);
+  return a == b ? Refusal::kNone : join(a, b);
 }
 
 namespace {
@@ -127,53 +186,88 @@ bool pays(const Graph& graph, const Recomputation& recomputation) {
          (sources.size() <= 1 || (all_inputs && sources.size() <= kMaxRecomputedInputs));
 }
 
-/// The cloned values plus those that are worth computing again; `groups` is the first decision.
-std::vector<bool> add_recomputed(const Graph& graph, const FusionGroups& groups,
-                                 std::vector<bool> cloned) {
-  std::vector<Recomputation> known(graph.nodes.size());
-  std::vector<bool> recomputed(graph.nodes.size(), false);
-  for (ValueId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    const auto at = static_cast<std::size_t>(id);
-    if (!is_fusible(node)) continue;
-    Recomputation& own = known[at];
+/// Decides which values to compute again, given a first grouping.
+class RecomputationFinder {
+ public:
+  RecomputationFinder(const Graph& graph, FusionGroups& groups, std::vector<bool> cloned)
+      : graph_(graph),
+        groups_(groups),
+        cloned_(std::move(cloned)),
+        known_(graph.nodes.size()),
+        recomputed_(graph.nodes.size(), false) {}
+
+  /// The cloned values plus those that are worth computing again.
+  std::vector<bool> run() {
+    for (ValueId id = 0; id < graph_.size(); ++id)
+      if (groups_.links().kind(id) == FusionKind::kElementwise) visit(id);
+    // What only a recomputed value is made of goes with it.
+    for (ValueId id = graph_.size() - 1; id >= 0; --id) {
+      if (!recomputed_[at(id)]) continue;
+      cloned_[at(id)] = true;
+      for (const ValueId operand : graph_[id].operands)
+        if (!cloned_[at(operand)] && is_within_group(operand)) recomputed_[at(operand)] = true;
+    }
+    return std::move(cloned_);
+  }
+
+ private:
+  /// Elementwise and never in memory.
+  bool is_within_group(ValueId id) {
+    return groups_.links().kind(id) == FusionKind::kElementwise && !groups_.is_result(id);
+  }
+
+  void visit(ValueId id) {
+    const Node& node = graph_[id];
+    Recomputation& own = known_[at(id)];
     own.flops = info_of(node.op).flops_per_element;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
-      const auto from = static_cast<std::size_t>(operand);
-      if (is_scalar_constant(graph[operand]) || needs_memory(graph, node, i)) continue;
-      if (cloned[from] || recomputed[from] || groups.is_absorbed(operand)) {
-        own.flops += known[from].flops;
+      if (is_scalar_constant(graph_[operand]) || reads_other_shape(graph_, node, i)) continue;
+      if (cloned_[at(operand)] || recomputed_[at(operand)] || is_within_group(operand)) {
+        own.flops += known_[at(operand)].flops;
         // Long chains are of no interest, and their sources could be many.
         if (own.flops > kMaxRecomputedFlops) break;
-        for (const ValueId source : known[from].sources) own.read(source);
+        for (const ValueId source : known_[at(operand)].sources) own.read(source);
       } else {
         own.read(operand);
       }
     }
-    recomputed[at] =
-        groups.is_root(id) && groups.boundary(id) == Boundary::kSeveralGroups && pays(graph, own);
+    recomputed_[at(id)] = !cloned_[at(id)] && is_shared(id) && pays(graph_, own);
   }
-  // What only a recomputed value is made of goes with it.
-  for (ValueId id = graph.size() - 1; id >= 0; --id) {
-    const auto at = static_cast<std::size_t>(id);
-    if (!recomputed[at]) continue;
-    cloned[at] = true;
-    for (const ValueId operand : graph[id].operands) {
-      const auto from = static_cast<std::size_t>(operand);
-      if (is_fusible(graph[operand]) && groups.is_absorbed(operand) && !cloned[from])
-        recomputed[from] = true;
+
+  /// Whether several groups want the value, and all of them element by element of their domain.
+  bool is_shared(ValueId id) {
+    if (!groups_.is_result(id) || groups_.links().is_output(id)) return false;
+    if (groups_.group(groups_.group_of(id)).domain != graph_[id].type.shape) return false;
+    ValueId first = kNoValue;
+    bool several = false;
+    for (const ValueId reader : groups_.links().readers(id)) {
+      const auto& reads = groups_.links().reads(reader);
+      if (std::ranges::find(reads, FusionRead{id, Link::kDirect}) == reads.end() ||
+          std::ranges::any_of(reads, [&](const FusionRead& read) {
+            return read.source == id && read.link != Link::kDirect;
+          }))
+        return false;
+      const ValueId group = groups_.group_of(reader);
+      several = several || (first != kNoValue && group != first);
+      first = group;
     }
+    return several;
   }
-  return cloned;
-}
+
+  const Graph& graph_;
+  FusionGroups& groups_;
+  std::vector<bool> cloned_;
+  std::vector<Recomputation> known_;
+  std::vector<bool> recomputed_;
+};
 
 }  // namespace
 
 FusionGroups make_fusion_groups(const Graph& graph) {
   std::vector<bool> cheap = find_cheap(graph);
-  const FusionGroups first(graph, cheap);
-  return FusionGroups(graph, add_recomputed(graph, first, std::move(cheap)));
+  FusionGroups first(graph, cheap);
+  return FusionGroups(graph, RecomputationFinder(graph, first, std::move(cheap)).run());
 }
 
 }  // namespace lockstep

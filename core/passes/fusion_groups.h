@@ -1,66 +1,70 @@
-// The decision of the fusion pass: which value is computed in which group.
+// The decision of the fusion pass: which values are computed in one group.
+//
+// Every unit starts as a group of its own. Groups are then joined along links, consumers first,
+// sums of columns and totals after all else; and at last groups that read the same large value. A
+// join must be legal (one domain, all links inside, no way around through other work) and within
+// bounds; what is needed outside becomes a result.
 #pragma once
 
-#include <set>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/ir/graph.h"
+#include "core/passes/fusion_links.h"
+#include "core/passes/fusion_order.h"
 
 namespace lockstep {
 
-/// Why a group ends at a value: the value must be in memory.
-enum class Boundary : std::uint8_t {
+/// Why two groups stay apart.
+enum class Refusal : std::uint8_t {
   kNone,
-  kOutput,
-  kOutsideUse,       ///< an op outside of groups reads it
-  kBroadcastSource,  ///< a broadcast repeats it, or it is a key of random_bits
-  kRecomputeSource,  ///< groups read it to compute another value again
-  kSeveralGroups,    ///< members of several groups use it
-  kFull,             ///< its users' group has kMaxGroupNodes members
-  kManyOperands,     ///< its users' group would read from more than kMaxGroupOperands places
+  kMemory,    ///< the value is read in another shape, is a sum, or belongs to no group
+  kDomain,    ///< they run over different rows or columns
+  kCycle,     ///< other work needs one of them and is needed by the other
+  kTooFar,    ///< too much work lies between them
+  kNodes,     ///< more than kMaxGroupNodes members
+  kOperands,  ///< more than kMaxGroupOperands
+  kResults,   ///< more than kMaxGroupResults
 };
-std::string_view describe(Boundary boundary);
+std::string_view describe(Refusal refusal);
 
-/// Assigns every fusible value to the group of one root. Values are visited after all their users,
-/// and each user says what it wants of its operands: to have them in its group, or in memory.
-/// A group never reaches itself through an outside node: only its root has users outside.
+struct FusionGroup {
+  Shape domain;
+  int axis = -1;                 ///< rows end here; -1: anywhere
+  std::vector<ValueId> members;  ///< units
+};
+
 class FusionGroups {
  public:
   /// `cloned` values are computed in every group that uses them.
   FusionGroups(const Graph& graph, std::vector<bool> cloned);
 
-  /// Whether the value is the result of a group.
-  bool is_root(ValueId id) const { return root_[static_cast<std::size_t>(id)] == id; }
-  /// Whether the value is computed inside of the group of `root`.
-  bool is_member(ValueId id, ValueId root) const;
-  /// Whether the value is computed in groups only, and never in memory.
-  bool is_absorbed(ValueId id) const;
-  Boundary boundary(ValueId id) const { return wishes_[static_cast<std::size_t>(id)].boundary; }
+  const FusionLinks& links() const { return links_; }
+  /// The unit that stands for the group of a unit.
+  ValueId group_of(ValueId unit) { return order_.find(unit); }
+  const FusionGroup& group(ValueId id) const { return groups_[static_cast<std::size_t>(id)]; }
+  /// Whether an output or a reader outside of its group needs the unit.
+  bool is_result(ValueId unit);
+  /// Units that stand for groups, values outside of groups, and clones: each after what it reads.
+  std::vector<ValueId> order() const { return order_.order(); }
+
+  /// Why the groups of two units were not joined along a link.
+  Refusal refusal(FusionRead read, ValueId reader);
 
  private:
-  struct Wish {
-    ValueId group = kNoValue;  ///< the one group whose members use the value
-    Boundary boundary = Boundary::kNone;
-  };
-
-  void in_memory(ValueId id, Boundary why);
-  void in_group(ValueId id, ValueId root);
-  void visit(ValueId id);
-  bool reads_too_much(ValueId root, ValueId id);
-  void ask_operands(ValueId id, ValueId root);
+  void add_value(ValueId id);
+  bool join_links(bool with_sums);
+  void join_siblings();
+  Refusal join(ValueId a, ValueId b);
+  Refusal measure(ValueId a, ValueId b);
 
   const Graph& graph_;
-  std::vector<bool> cloned_;
-  std::vector<Wish> wishes_;
-  std::vector<ValueId> root_;  ///< of fusible values that are not cloned; a clone may be a root
-  std::vector<int> size_;      ///< members of each root's group
-  /// What each root's group reads from outside of it; an operand that joins leaves the set.
-  std::unordered_map<ValueId, std::set<ValueId>> reads_;
+  FusionLinks links_;
+  FusionOrder order_;
+  std::vector<FusionGroup> groups_;  ///< of units that stand for one
 };
 
-/// Groups with cheap values cloned, then again with those cloned that find_recomputed names.
+/// Groups with cheap values cloned, then again with those cloned that are worth computing again.
 FusionGroups make_fusion_groups(const Graph& graph);
 
 }  // namespace lockstep

@@ -3,23 +3,56 @@
 #include <algorithm>
 
 namespace lockstep {
+namespace {
 
-bool is_fusible(const Node& node) {
-  return is_elementwise(node.op) || node.op == Op::kBroadcast || node.op == Op::kIota ||
-         node.op == Op::kRandomBits;
+/// Whether `dims` are begin, begin + 1, ..., end - 1.
+bool is_range(const Attrs::Ints& dims, int begin, int end) {
+  if (static_cast<int>(dims.size()) != end - begin) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] != begin + static_cast<std::int64_t>(i)) return false;
+  return true;
+}
+
+FusionKind kind_of_reduction(const Node& node, int rank) {
+  if (node.op == Op::kArgMax || node.op == Op::kArgMin)
+    return rank > 1 && node.attrs.integer(Attr::kAxis) == rank - 1 ? FusionKind::kRowReduction
+                                                                   : FusionKind::kNone;
+  const Attrs::Ints& dims = node.attrs.ints(Attr::kDims);
+  const int count = static_cast<int>(dims.size());
+  if (count == 0) return FusionKind::kNone;
+  if (count < rank && is_range(dims, rank - count, rank)) return FusionKind::kRowReduction;
+  if (node.op != Op::kReduceSum || !is_range(dims, 0, count)) return FusionKind::kNone;
+  return count < rank ? FusionKind::kColumnSum : FusionKind::kTotal;
+}
+
+}  // namespace
+
+FusionKind fusion_kind(const Graph& graph, const Node& node) {
+  const auto is_wide = [&](ValueId id) { return graph[id].type.dtype == DType::kF64; };
+  if (node.type.dtype == DType::kF64 || std::ranges::any_of(node.operands, is_wide))
+    return FusionKind::kNone;
+  if (info_of(node.op).op_class == OpClass::kReduction)
+    return kind_of_reduction(node, graph[node.operands[0]].type.shape.rank());
+  const bool member = is_elementwise(node.op) || node.op == Op::kBroadcast ||
+                      node.op == Op::kIota || node.op == Op::kRandomBits;
+  return member ? FusionKind::kElementwise : FusionKind::kNone;
 }
 
 bool is_scalar_constant(const Node& node) {
   return node.op == Op::kConstant && node.type.shape.rank() == 0;
 }
 
-bool needs_memory(const Graph& graph, const Node& member, std::size_t i) {
+bool reads_other_shape(const Graph& graph, const Node& member, std::size_t i) {
   if (is_scalar_constant(graph[member.operands[i]])) return false;
   return member.op == Op::kBroadcast || member.op == Op::kRandomBits;
 }
 
-bool may_join(const Graph& graph, ValueId producer, ValueId root) {
-  return is_fusible(graph[producer]) && graph[producer].type.shape == graph[root].type.shape;
+bool is_row_broadcast(const Graph& graph, const Node& broadcast) {
+  const Shape& from = graph[broadcast.operands[0]].type.shape;
+  if (from.rank() == 0 || from.rank() >= broadcast.type.shape.rank()) return false;
+  for (int i = 0; i < from.rank(); ++i)
+    if (from[i] != broadcast.type.shape[i]) return false;
+  return is_range(broadcast.attrs.ints(Attr::kDims), 0, from.rank());
 }
 
 std::vector<bool> find_cheap(const Graph& graph) {
@@ -42,7 +75,7 @@ std::vector<bool> find_cheap(const Graph& graph) {
       }
       if (all_cheap && longest < kMaxDepth) depth[i] = longest + 1;
     }
-    cheap[i] = depth[i] > 0 && is_fusible(node);
+    cheap[i] = depth[i] > 0 && is_fusible(graph, node);
   }
   return cheap;
 }

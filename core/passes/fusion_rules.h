@@ -1,4 +1,4 @@
-// What may be fused (legality: the kernels can run it) and what should be (cost: it pays).
+// What may be fused (legality: the contract of core/ir/group.h) and what should be (cost: it pays).
 #pragma once
 
 #include <cstddef>
@@ -10,35 +10,47 @@ namespace lockstep {
 
 // --- Legality. ---
 
-/// May stand in a group: elementwise ops (convert, compare and select included), broadcast, iota,
-/// random_bits. Everything else is a boundary, optimization_barrier above all.
-bool is_fusible(const Node& node);
+/// What a value is to the group that computes it.
+enum class FusionKind : std::uint8_t {
+  kNone,         ///< no member of groups; optimization_barrier above all
+  kElementwise,  ///< also broadcast, iota, random_bits
+  kRowReduction,
+  kColumnSum,
+  kTotal,
+};
+
+/// Sums over the last dimensions and all arg reductions over the last are reductions of rows, sums
+/// over the first are sums of columns, over all a total. Nothing of f64 is a member.
+FusionKind fusion_kind(const Graph& graph, const Node& node);
+inline bool is_fusible(const Graph& graph, const Node& node) {
+  return fusion_kind(graph, node) != FusionKind::kNone;
+}
 
 /// A scalar constant is written into every group that reads it.
 bool is_scalar_constant(const Node& node);
 
-/// Whether operand `i` of a group's member must be memory: what a broadcast repeats and the keys of
-/// random_bits have another shape than the group. Scalar constants need none.
-bool needs_memory(const Graph& graph, const Node& member, std::size_t i);
+/// Whether operand `i` of the member is read as it lies in memory, in a shape of its own: what a
+/// broadcast repeats and the keys of random_bits.
+bool reads_other_shape(const Graph& graph, const Node& member, std::size_t i);
 
-/// Whether `producer` can be a member of the group whose result is `root`: all members have the
-/// shape of the result.
-bool may_join(const Graph& graph, ValueId producer, ValueId root);
+/// Whether the broadcast repeats each element of its operand along a row: dims are 0, 1, ..., and
+/// the operand has a dimension.
+bool is_row_broadcast(const Graph& graph, const Node& broadcast);
 
 // --- Cost. ---
 
 /// Groups larger than this compile slowly and spill registers.
-inline constexpr int kMaxGroupNodes = 192;
+inline constexpr std::size_t kMaxGroupNodes = 192;
 
-/// Groups that read from more places than this outrun the hardware's prefetching. A cheap member
-/// counts as one.
+/// Groups that read from or write to more places than this outrun the hardware's prefetching.
 inline constexpr std::size_t kMaxGroupOperands = 32;
+inline constexpr std::size_t kMaxGroupResults = 16;
 
-/// A value that several groups use is computed again in each if that takes few flops an element and
-/// reads from one place, or from few of the graph's inputs, which are in memory all the time: then
-/// nothing is written, and nothing is kept that would not be kept anyway. (Rematerialization; the
-/// gradients of layer norms, gelus and optimizers are full of such values.)
-inline constexpr double kMaxRecomputedFlops = 6;
+/// A value that several groups use is computed again in each if that takes few flops an element (a
+/// gelu's) and reads from one place, or from few of the graph's inputs, which are in memory all the
+/// time: then nothing is written, and nothing is kept that would not be kept anyway.
+/// (Rematerialization; the gradients of layer norms, gelus and optimizers are full of such values.)
+inline constexpr double kMaxRecomputedFlops = 24;
 inline constexpr std::size_t kMaxRecomputedInputs = 3;
 
 /// Marks what is cheaper to compute again in every group than to read from memory: iotas,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ir/group.h"
 #include "core/passes/pack_intervals.h"
 #include "core/passes/storage.h"
 
@@ -17,11 +18,12 @@ std::int64_t bytes_of(const Node& node) {
 }
 
 /// A place of its own in the arena, shared by values that are computed in place one after the
-/// other.
+/// other; if the last of them is an output, all are in its memory.
 struct Block {
   Lifetime lifetime;
   std::vector<ValueId> values;  ///< by birth; a scratch area holds that of its one node
   bool scratch = false;
+  std::int32_t output = -1;  ///< not in the arena
 };
 
 class Planner {
@@ -68,8 +70,8 @@ class Planner {
   void find_last_uses() {
     last_use_.resize(graph_.nodes.size());
     for (ValueId id = 0; id < graph_.size(); ++id) {
-      last_use_[at(id)] = id;
-      if (plan_.is_view[at(id)]) continue;
+      last_use_[at(id)] = group_of(graph_, id);
+      if (plan_.is_view[at(id)] || graph_[id].op == Op::kGroupResult) continue;
       for (const ValueId operand : graph_[id].operands) last_use_[at(owner(operand))] = id;
     }
     for (const std::int32_t output : plan_.copied_outputs)
@@ -77,17 +79,19 @@ class Planner {
   }
   ValueId owner(ValueId id) const { return storage_.owner[at(id)]; }
 
-  /// Whether the result of `id` may be written over `value`, whose last reader it is if it reads it
-  /// at all.
+  /// Whether `id` may be written over `value`, whose last reader its command is if it reads it at
+  /// all.
   bool may_overwrite(ValueId id, ValueId value) const {
-    const Node& node = graph_[id];
-    if (last_use_[at(value)] > id || bytes_of(node) != bytes_of(graph_[value])) return false;
+    const ValueId command = group_of(graph_, id);
+    const Node& node = graph_[command];
+    const std::int64_t bytes = bytes_of(graph_[id]);
+    if (last_use_[at(value)] > command || bytes != bytes_of(graph_[value])) return false;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
       if (owner(operand) != value) continue;
       // An operand that is a part of the value is not read in step with the result.
-      const bool whole = bytes_of(graph_[operand]) == bytes_of(node);
-      if (!whole || !query_.may_alias(id, i)) return false;
+      const bool whole = bytes_of(graph_[operand]) == bytes;
+      if (!whole || !query_.may_alias(command, result_index(graph_, id), i)) return false;
     }
     return true;
   }
@@ -129,16 +133,21 @@ class Planner {
 
   void assign_blocks() {
     block_of_.assign(graph_.nodes.size(), -1);
+    overwritten_.assign(graph_.nodes.size(), false);
     for (ValueId id = 0; id < graph_.size(); ++id) {
       if (is_given(graph_[id]) || plan_.is_view[at(id)]) continue;
-      if (const std::int64_t bytes = query_.scratch_bytes(id); bytes > 0)
+      const ValueId command = group_of(graph_, id);
+      if (const std::int64_t bytes = command == id ? query_.scratch_bytes(id) : 0; bytes > 0)
         blocks_.push_back({{id, id, bytes}, {id}, true});
-      if (output_of_[at(id)] >= 0) continue;
+      if (output_of_[at(id)] >= 0) {
+        lend_output(id);
+        continue;
+      }
       std::int32_t& block = block_of_[at(id)];
       block = block_to_reuse(id);
       if (block < 0) {
         block = static_cast<std::int32_t>(blocks_.size());
-        blocks_.push_back({{id, id, bytes_of(graph_[id])}, {}, false});
+        blocks_.push_back({{command, command, bytes_of(graph_[id])}, {}, false});
       }
       Block& own = blocks_[static_cast<std::size_t>(block)];
       own.values.push_back(id);
@@ -146,16 +155,31 @@ class Planner {
     }
   }
 
-  /// The block of an operand that dies here and may be overwritten, or -1.
-  std::int32_t block_to_reuse(ValueId id) const {
-    for (const ValueId operand : graph_[id].operands) {
+  /// What the output is written over lives in the output's memory already.
+  void lend_output(ValueId id) {
+    const std::int32_t output = output_of_[at(id)];
+    if (plan_.donated_inputs[static_cast<std::size_t>(output)] >= 0) return;
+    const std::int32_t block = block_to_reuse(id);
+    if (block >= 0) blocks_[static_cast<std::size_t>(block)].output = output;
+  }
+
+  /// The block of an operand that dies here and that no other result of the command took, or -1.
+  std::int32_t block_to_reuse(ValueId id) {
+    for (const ValueId operand : graph_[group_of(graph_, id)].operands) {
       const ValueId from = owner(operand);
-      if (block_of_[at(from)] >= 0 && may_overwrite(id, from)) return block_of_[at(from)];
+      if (block_of_[at(from)] < 0 || overwritten_[at(from)] || !may_overwrite(id, from)) continue;
+      overwritten_[at(from)] = true;
+      return block_of_[at(from)];
     }
     return -1;
   }
 
   void place_blocks() {
+    for (const Block& block : blocks_)
+      for (const ValueId id : block.values)
+        if (block.output >= 0)
+          plan_.values[at(id)] = {SlotKind::kOutput, block.output, 0, block.lifetime.bytes};
+    std::erase_if(blocks_, [](const Block& block) { return block.output >= 0; });
     std::vector<Lifetime> lifetimes;
     lifetimes.reserve(blocks_.size());
     for (const Block& block : blocks_) lifetimes.push_back(block.lifetime);
@@ -214,6 +238,7 @@ class Planner {
   std::vector<std::int32_t> last_use_;   ///< of owners: the last step that reads it or a view of it
   std::vector<Block> blocks_;
   std::vector<std::int32_t> block_of_;  ///< -1: not in the arena
+  std::vector<bool> overwritten_;       ///< by a result that took the value's block
   std::int32_t peak_step_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // Memory planning: every value of a scheduled graph gets a place. Temporaries share one arena by
-// liveness; outputs have memory of their own or, for updates, take over their input's; reshapes and
-// contiguous slices are views of their operand.
+// liveness; outputs have memory of their own or, for updates, take over their input's; what an
+// output is written over in place lies in its memory from the start; reshapes and contiguous slices
+// are views of their operand.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,9 @@ struct Slot {
 
 /// What the planner must know of the kernels, which it may not include.
 struct MemoryQuery {
-  std::function<std::int64_t(ValueId)> scratch_bytes;   ///< 0 for views and leaves
-  std::function<bool(ValueId, std::size_t)> may_alias;  ///< result over operand i
+  std::function<std::int64_t(ValueId)> scratch_bytes;  ///< 0 for views and leaves
+  /// (node, result, operand): whether that result may be written over that operand.
+  std::function<bool(ValueId, std::size_t, std::size_t)> may_alias;
 };
 
 struct LargeValue {
@@ -36,8 +38,10 @@ struct LargeValue {
 };
 
 struct MemoryPlan {
-  std::vector<Slot> values;   ///< one per node; inputs lie in kInput, constants in kConstant
-  std::vector<bool> is_view;  ///< node runs no command: it shares its operand's bytes
+  std::vector<Slot> values;  ///< one per node; inputs lie in kInput, constants in kConstant
+  /// The node runs no command: it shares its operand's bytes. (A group_result runs none either: the
+  /// command of its group writes it.)
+  std::vector<bool> is_view;
   std::vector<Slot> scratch;  ///< one per node, in the arena; bytes 0 for none
   /// For output i: the input whose memory it is written into, or -1 if it has its own.
   std::vector<std::int32_t> donated_inputs;

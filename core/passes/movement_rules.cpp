@@ -127,6 +127,67 @@ ValueId broadcast_through_reshape(Builder& b, const Node& node) {
   return b.emit(Op::kBroadcast, {x}, attrs, node.origin);
 }
 
+/// op(reshape(x), reshape(y), splat) -> reshape(op(x, y, splat)), if the reshapes only insert
+/// dimensions of size 1: rows keep the shape of rows while they are computed with.
+ValueId move_reshape_down(Builder& b, const Node& node) {
+  if (!is_elementwise(node.op)) return kNoValue;
+  const Node* inner = nullptr;
+  for (const ValueId id : node.operands) {
+    const Node& operand = b[id];
+    if (operand.op == Op::kReshape) {
+      const Shape& from = b.type(operand.operands[0]).shape;
+      Ints places;
+      if (from.rank() >= node.type.shape.rank() ||
+          !find_inserted_ones(from, node.type.shape, places))
+        return kNoValue;
+      if (inner != nullptr && b.type(inner->operands[0]).shape != from) return kNoValue;
+      inner = &operand;
+    } else if (operand.op != Op::kBroadcast || b.type(operand.operands[0]).shape.rank() != 0) {
+      return kNoValue;
+    }
+  }
+  if (inner == nullptr) return kNoValue;
+  const Shape shape = b.type(inner->operands[0]).shape;
+  Node moved = node;
+  moved.type.shape = shape;
+  for (ValueId& operand : moved.operands)
+    operand = b[operand].op == Op::kReshape
+                  ? b[operand].operands[0]
+                  : b.emit_splat(b[operand].operands[0], shape, b[operand].origin);
+  return b.emit(Op::kReshape, {b.emit(std::move(moved))}, {{Attr::kShape, node.type.shape.sizes()}},
+                node.origin);
+}
+
+/// broadcast(convert(x)) -> convert(broadcast(x)), and a broadcast iota is an iota: groups then
+/// read x itself, or nothing.
+ValueId move_broadcast_up(Builder& b, const Node& node) {
+  if (node.op != Op::kBroadcast) return kNoValue;
+  const Node inner = b[node.operands[0]];
+  if (inner.type.shape.rank() == 0) return kNoValue;
+  if (inner.op == Op::kConvert) {
+    const ValueId x = b.emit(Op::kBroadcast, {inner.operands[0]}, node.attrs, node.origin);
+    return b.emit(Op::kConvert, {x}, inner.attrs, inner.origin);
+  }
+  if (inner.op != Op::kIota) return kNoValue;
+  const auto axis = static_cast<std::size_t>(inner.attrs.integer(Attr::kAxis));
+  const std::int64_t now = node.attrs.ints(Attr::kDims)[axis];
+  if (inner.type.shape[static_cast<int>(axis)] != node.type.shape[static_cast<int>(now)])
+    return kNoValue;
+  Attrs attrs = inner.attrs;
+  attrs.set(Attr::kShape, node.type.shape.sizes());
+  attrs.set_int(Attr::kAxis, now);
+  return b.emit(Op::kIota, {}, attrs, node.origin);
+}
+
+ValueId sort_reduced(Builder& b, const Node& node) {
+  if (info_of(node.op).op_class != OpClass::kReduction || !node.attrs.has(Attr::kDims))
+    return kNoValue;
+  Ints dims = node.attrs.ints(Attr::kDims);
+  if (std::is_sorted(dims.begin(), dims.end())) return kNoValue;
+  std::sort(dims.begin(), dims.end());
+  return b.emit(node.op, node.operands, {{Attr::kDims, dims}}, node.origin);
+}
+
 ValueId move_splat(Builder& b, const Node& node) {
   if (node.op != Op::kReshape && node.op != Op::kTranspose && node.op != Op::kSlice)
     return kNoValue;
@@ -153,9 +214,9 @@ ValueId fix_dynamic_slice(Builder& b, const Node& node) {
       node.origin);
 }
 
-constexpr std::array<Rule, 6> kRules = {drop_identity,  merge_pair,
-                                        become_reshape, broadcast_through_reshape,
-                                        move_splat,     fix_dynamic_slice};
+constexpr std::array<Rule, 9> kRules = {
+    drop_identity,     merge_pair,   become_reshape, broadcast_through_reshape, move_reshape_down,
+    move_broadcast_up, sort_reduced, move_splat,     fix_dynamic_slice};
 
 }  // namespace
 

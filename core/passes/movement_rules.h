@@ -15,6 +15,10 @@ namespace lockstep {
 /// - a transpose that moves only dimensions of size 1, and a broadcast that repeats nothing, are
 ///   reshapes (which cost nothing)
 /// - broadcast(reshape(x)) -> broadcast(x), if the reshape only inserts dimensions of size 1
+/// - op(reshape(x), ...) of an elementwise op -> reshape(op(x, ...)), if the reshapes only insert
+///   dimensions of size 1 and all else is a broadcast scalar
+/// - broadcast(convert(x)) -> convert(broadcast(x)); broadcast(iota) -> iota; neither of scalars
+/// - the dimensions of a reduction are sorted
 /// - reshape, transpose and slice of a broadcast scalar -> a broadcast of the scalar
 /// - dynamic_slice at constant places -> slice
 /// An optimization_barrier is never looked through.

@@ -46,18 +46,21 @@ void check_names(const std::vector<std::string>& disabled) {
                   name, did_you_mean(nearest_word(name, names)));
 }
 
+constexpr int kTimeLevel = 2;
+constexpr int kDumpLevel = 5;
+
+/// `hash` is the graph's, and becomes the result's; null if nobody wants to know what changed.
 PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, const Clock& clock,
-                    Log& log) {
-  constexpr int kTimeLevel = 2;
-  constexpr int kDumpLevel = 5;
+                    Log& log, Hash128* hash) {
   PassReport report;
   report.name = pass.name;
-  const Hash128 before = structural_hash(graph);
   const std::int64_t begin = clock.now_ns();
   graph = pass.run(std::move(graph), target, log);
   report.ns = clock.now_ns() - begin;
-  report.changed = structural_hash(graph) != before;
   report.nodes = graph.size();
+  if (hash == nullptr) return report;
+  const Hash128 after = structural_hash(graph);
+  report.changed = after != std::exchange(*hash, after);
   log.debug(kTimeLevel, "pass {}: {:.3f} ms, {} nodes{}", report.name,
             static_cast<double>(report.ns) / 1e6, report.nodes,
             report.changed ? "" : " (unchanged)");
@@ -79,9 +82,11 @@ Graph run_pipeline(Graph graph, const Target& target, const PassOptions& options
   const Clock& clock = options.clock != nullptr ? *options.clock : machine;
   if (options.verify) verify(graph, "tracing");
   const auto& disabled = options.disabled;
+  const bool explain = reports != nullptr || log.debug_level() >= kTimeLevel;
+  Hash128 hash = explain ? structural_hash(graph) : Hash128{};
   for (const Pass& pass : kPipeline) {
     if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
-    const PassReport report = run_pass(pass, graph, target, clock, log);
+    const PassReport report = run_pass(pass, graph, target, clock, log, explain ? &hash : nullptr);
     if (reports != nullptr) reports->push_back(report);
     if (options.verify) verify(graph, pass.name);
   }

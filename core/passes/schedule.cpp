@@ -4,12 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/ir/group.h"
 #include "core/passes/rewrite.h"
 #include "core/passes/storage.h"
 
 namespace lockstep {
 namespace {
 
+/// Of commands: group_results go where their groups go.
 using Order = std::vector<ValueId>;
 
 std::size_t index(ValueId id) {
@@ -25,7 +27,8 @@ class Memory {
         uses_left_(graph.nodes.size(), 0),
         own_(graph.nodes.size(), true) {
     for (const Node& node : graph.nodes)
-      for (const ValueId operand : node.operands) ++uses_left_[index(owner(operand))];
+      if (node.op != Op::kGroupResult)
+        for (const ValueId operand : node.operands) ++uses_left_[index(owner(operand))];
     for (ValueId id = 0; id < graph.size(); ++id)
       if (is_given(graph[id]) || storage_.is_view(id)) own_[index(id)] = false;
     // Outputs have memory of their own.
@@ -34,7 +37,9 @@ class Memory {
 
   /// How much more memory is in use after the node than before it.
   std::int64_t growth(ValueId id) const {
-    std::int64_t out = bytes(id);
+    std::int64_t out = 0;
+    for (std::size_t k = 0; k < result_count(graph_[id]); ++k)
+      out += bytes(id + static_cast<ValueId>(k));
     const auto& operands = graph_[id].operands;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const ValueId from = owner(operands[i]);
@@ -51,9 +56,11 @@ class Memory {
   }
 
   void run(ValueId id) {
-    live_ += bytes(id);
+    const ValueId end = id + static_cast<ValueId>(result_count(graph_[id]));
+    for (ValueId result = id; result < end; ++result) live_ += bytes(result);
     peak_ = std::max(peak_, live_);
-    if (uses_left_[index(id)] == 0) live_ -= bytes(id);
+    for (ValueId result = id; result < end; ++result)
+      if (uses_left_[index(result)] == 0) live_ -= bytes(result);
     for (const ValueId operand : graph_[id].operands) {
       const ValueId from = owner(operand);
       if (--uses_left_[index(from)] == 0) live_ -= bytes(from);
@@ -82,18 +89,23 @@ std::int64_t peak_of(const Graph& graph, const Order& order) {
   return memory.peak();
 }
 
+/// Per command: the commands that read any of its results.
 std::vector<std::vector<ValueId>> find_users(const Graph& graph) {
   std::vector<std::vector<ValueId>> users(graph.nodes.size());
-  for (ValueId id = 0; id < graph.size(); ++id)
-    for (const ValueId operand : graph[id].operands)
-      if (users[index(operand)].empty() || users[index(operand)].back() != id)
-        users[index(operand)].push_back(id);
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    if (graph[id].op == Op::kGroupResult) continue;
+    for (const ValueId operand : graph[id].operands) {
+      std::vector<ValueId>& list = users[index(group_of(graph, operand))];
+      if (list.empty() || list.back() != id) list.push_back(id);
+    }
+  }
   return users;
 }
 
+/// The commands that make outputs.
 std::vector<bool> find_outputs(const Graph& graph) {
   std::vector<bool> out(graph.nodes.size(), false);
-  for (const ValueId output : graph.outputs) out[index(output)] = true;
+  for (const ValueId output : graph.outputs) out[index(group_of(graph, output))] = true;
   return out;
 }
 
@@ -106,7 +118,7 @@ class TracedOrder {
         is_output_(find_outputs(graph)),
         done_(graph.nodes.size(), false) {
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (!is_late(id)) run(id);
+      if (!is_late(group_of(graph, id))) run(id);
     for (ValueId id = 0; id < graph.size(); ++id) run(id);
   }
   Order take() { return std::move(order_); }
@@ -121,6 +133,7 @@ class TracedOrder {
 
   /// Runs the node, and then every output that had only to wait for it.
   void run(ValueId id) {
+    id = group_of(graph_, id);
     if (done_[index(id)]) return;
     // What was left for later reads only inputs and constants: this goes no deeper than that.
     for (const ValueId operand : graph_[id].operands) run(operand);
@@ -141,7 +154,7 @@ class TracedOrder {
 
   bool is_ready(ValueId id) const {
     return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
-                       [&](ValueId operand) { return done_[index(operand)]; });
+                       [&](ValueId operand) { return done_[index(group_of(graph_, operand))]; });
   }
 
   const Graph& graph_;
@@ -160,7 +173,7 @@ Order greedy_order(const Graph& graph) {
     for (const ValueId user : list) ++waits_for[index(user)];
   Order ready;
   for (ValueId id = 0; id < graph.size(); ++id)
-    if (waits_for[index(id)] == 0) ready.push_back(id);
+    if (waits_for[index(id)] == 0 && graph[id].op != Op::kGroupResult) ready.push_back(id);
   Memory memory(graph);
   Order order;
   while (!ready.empty()) {
@@ -189,12 +202,13 @@ void move_given_first(const Graph& graph, Order& order) {
                         [&](ValueId id) { return is_given(graph[id]); });
 }
 
-/// Per value: who reads it, through views too (and the views themselves).
+/// Per command: who reads its results, through views too (and the views themselves).
 std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const Storage& storage) {
   std::vector<std::vector<ValueId>> readers(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id)
-    for (const ValueId operand : graph[id].operands)
-      readers[index(storage.owner[index(operand)])].push_back(id);
+    if (graph[id].op != Op::kGroupResult)
+      for (const ValueId operand : graph[id].operands)
+        readers[index(group_of(graph, storage.owner[index(operand)]))].push_back(id);
   return readers;
 }
 
@@ -204,14 +218,15 @@ void delay_updates(const Graph& graph, Order& order) {
   if (graph.updates.empty()) return;
   const Storage storage(graph);
   const auto readers = find_readers(graph, storage);
-  std::vector<std::size_t> place(order.size());
+  std::vector<std::size_t> place(graph.nodes.size());
   const auto find_places = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) place[index(order[i])] = i;
   };
   find_places(0, order.size());
   for (const Update& update : graph.updates) {
-    const ValueId next = graph.outputs[index(update.output)];
-    if (is_given(graph[next]) || storage.is_view(next)) continue;  // no command writes it
+    const ValueId value = graph.outputs[index(update.output)];
+    if (is_given(graph[value]) || storage.is_view(value)) continue;  // no command writes it
+    const ValueId next = group_of(graph, value);
     const std::size_t from = place[index(next)];
     std::size_t last = from;
     for (const ValueId reader : readers[index(graph.inputs[index(update.input)])])
@@ -228,8 +243,9 @@ void delay_updates(const Graph& graph, Order& order) {
 }  // namespace
 
 std::int64_t peak_of_order(const Graph& graph) {
-  Order order(graph.nodes.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<ValueId>(i);
+  Order order;
+  for (ValueId id = 0; id < graph.size(); ++id)
+    if (graph[id].op != Op::kGroupResult) order.push_back(id);
   return peak_of(graph, order);
 }
 
@@ -244,7 +260,9 @@ Graph schedule(Graph graph, const Target& target) {
   move_given_first(graph, best);
   delay_updates(graph, best);
   Rewriter rewriter(graph);
-  for (const ValueId id : best) rewriter.copy(id);
+  for (const ValueId id : best)
+    for (std::size_t k = 0; k < result_count(graph[id]); ++k)
+      rewriter.copy(id + static_cast<ValueId>(k));
   return rewriter.finish();
 }
 

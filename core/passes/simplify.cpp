@@ -90,8 +90,9 @@ ValueId drop_double_unary(Builder& b, const Node& node) {
   const Node& inner = b[node.operands[0]];
   if (node.op == Op::kAbs) {
     if (inner.op == Op::kAbs) return node.operands[0];
-    if (inner.op == Op::kNegate) return b.emit(Op::kAbs, {inner.operands[0]}, {}, node.origin);
-    return kNoValue;
+    // A negated u8 is another positive number.
+    if (inner.op != Op::kNegate || node.type.dtype == DType::kU8) return kNoValue;
+    return b.emit(Op::kAbs, {inner.operands[0]}, {}, node.origin);
   }
   return inner.op == node.op ? inner.operands[0] : kNoValue;
 }

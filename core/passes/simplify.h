@@ -4,7 +4,7 @@
 //   x * 1, x / 1, x - 0, x + (-0); integers also x + 0, x * 0, x | 0, x ^ 0, x & -1, shifts by 0
 //   x / c -> x * (1/c) for c a power of two with a normal reciprocal
 //   maximum(x, x), minimum(x, x), and(x, x), or(x, x)
-//   negate(negate x), not(not x), abs(abs x), abs(negate x)
+//   negate(negate x), not(not x), abs(abs x), abs(negate x) of signed numbers
 //   select(constant, a, b), select(p, a, a), select(not p, a, b)
 //   bool: x and true, x or false
 //   convert(convert x) where the first conversion keeps every value (bf16 -> f32 -> bf16, ...)

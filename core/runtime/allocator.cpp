@@ -1,6 +1,10 @@
 #include "core/runtime/allocator.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <iterator>
+#include <list>
 #include <new>
 
 #include "core/base/error.h"
@@ -11,10 +15,12 @@ namespace {
 
 constexpr std::size_t kListed = 10;
 
-std::size_t rounded_size(std::size_t bytes) {
-  constexpr std::size_t kLarge = 1 << 20;
-  const std::size_t unit = bytes >= kLarge ? 1 << 16 : Buffer::kAlignment;
-  return std::max<std::size_t>((bytes + unit - 1) / unit, 1) * unit;
+constexpr std::size_t kHugePage = 2 << 20;
+
+/// Large blocks start at huge pages: a step walks through all of them, and 4 KiB pages would miss
+/// the TLB.
+std::align_val_t alignment_of(std::size_t size) {
+  return std::align_val_t{size >= kHugePage ? kHugePage : Buffer::kAlignment};
 }
 
 }  // namespace
@@ -26,15 +32,13 @@ struct Allocator::State {
 
   /// Null if the host has no memory left.
   std::byte* take(std::size_t size) {
-    const auto cached = free_blocks.find(size);
-    if (cached != free_blocks.end()) {
-      std::byte* data = cached->second;
-      free_blocks.erase(cached);
-      cached_bytes -= size;
+    const auto cached = free_by_size.find(size);
+    if (cached != free_by_size.end()) {
+      std::byte* data = cached->second->data;
+      forget(cached);
       return data;
     }
-    // Freed blocks of other sizes count as memory too: give them up before passing the limit.
-    if (limit > 0 && used + cached_bytes + size > limit) drop_cache();
+    make_room(size);
     std::byte* data = take_from_host(size);
     if (data == nullptr) {
       drop_cache();
@@ -43,24 +47,52 @@ struct Allocator::State {
     return data;
   }
 
+  /// Freed blocks of other sizes are memory too. They never make the device take more of the host
+  /// than the most that was live at once, and so neither more than the limit.
+  void make_room(std::size_t size) {
+    const std::size_t bound = std::max(peak, used + size);
+    while (used + cached_bytes + size > bound) release_oldest();
+  }
+
   static std::byte* take_from_host(std::size_t size) {
-    return static_cast<std::byte*>(
-        ::operator new (size, std::align_val_t{Buffer::kAlignment}, std::nothrow));
+    auto* data = static_cast<std::byte*>(::operator new(size, alignment_of(size), std::nothrow));
+    // Advice: where huge pages are switched off nothing changes, and so a refusal is no error.
+    if (data != nullptr && size >= kHugePage)
+      (void)madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+    return data;
   }
 
   void give_back(std::byte* data, std::size_t size) {
     const std::lock_guard lock(mutex);
     live.erase(data);
     used -= size;
-    free_blocks.emplace(size, data);
+    free_by_age.push_back({data, size});
+    free_by_size.emplace(size, std::prev(free_by_age.end()));
     cached_bytes += size;
   }
 
+  void release_oldest() {
+    const FreeBlock oldest = free_by_age.front();
+    auto entry = free_by_size.find(oldest.size);
+    while (entry->second != free_by_age.begin()) ++entry;
+    forget(entry);
+    ::operator delete(oldest.data, alignment_of(oldest.size));
+  }
+
   void drop_cache() {
-    for (const auto& [size, data] : free_blocks)
-      ::operator delete (data, std::align_val_t{Buffer::kAlignment});
-    free_blocks.clear();
-    cached_bytes = 0;
+    while (!free_by_age.empty()) release_oldest();
+  }
+
+  void count(std::byte* data, std::size_t size, AllocationLabel label) {
+    used += size;
+    peak = std::max(peak, used);
+    live.emplace(data, Block{size, std::move(label)});
+  }
+
+  void uncount(const std::byte* data, std::size_t size) {
+    const std::lock_guard lock(mutex);
+    live.erase(data);
+    used -= size;
   }
 
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
@@ -102,32 +134,66 @@ struct Allocator::State {
     std::size_t size;
     AllocationLabel label;
   };
+  struct FreeBlock {
+    std::byte* data;
+    std::size_t size;
+  };
+  using FreeBlocks = std::list<FreeBlock>;
+  using FreeBySize = std::multimap<std::size_t, FreeBlocks::iterator>;
+
+  /// A cached block is in use again, or gone.
+  void forget(FreeBySize::iterator entry) {
+    cached_bytes -= entry->first;
+    free_by_age.erase(entry->second);
+    free_by_size.erase(entry);
+  }
+
   std::mutex mutex;
   std::size_t limit;
   std::size_t used = 0;
   std::size_t peak = 0;
   std::size_t cached_bytes = 0;
   std::map<const std::byte*, Block> live;
-  std::multimap<std::size_t, std::byte*> free_blocks;
+  FreeBlocks free_by_age;  ///< freed first comes first
+  FreeBySize free_by_size;
 };
 
 Allocator::Allocator(std::size_t limit_bytes) : state_(std::make_shared<State>(limit_bytes)) {}
 
 Allocator::~Allocator() = default;
 
+std::size_t Allocator::block_bytes(std::size_t bytes) {
+  constexpr std::size_t kLarge = 1 << 20;
+  const std::size_t unit = bytes >= kLarge ? 1 << 16 : Buffer::kAlignment;
+  return std::max<std::size_t>((bytes + unit - 1) / unit, 1) * unit;
+}
+
 BufferPtr Allocator::allocate(std::size_t bytes, AllocationLabel label) {
-  const std::size_t size = rounded_size(bytes);
+  const std::size_t size = block_bytes(bytes);
   const std::lock_guard lock(state_->mutex);
   State& s = *state_;
   if (s.limit > 0 && s.used + size > s.limit) s.fail_at_limit(size, label);
   std::byte* data = s.take(size);
   if (data == nullptr) s.fail_at_host(size, label);
-  s.used += size;
-  s.peak = std::max(s.peak, s.used);
-  s.live.emplace(data, State::Block{size, std::move(label)});
+  s.count(data, size, std::move(label));
   return std::make_shared<Buffer>(
       data, bytes, MemorySpace::kDevice,
       [state = state_, size](std::byte* p, std::size_t) { state->give_back(p, size); });
+}
+
+BufferPtr Allocator::adopt(std::size_t bytes, AllocationLabel label,
+                           const std::function<std::shared_ptr<std::byte>()>& source) {
+  const std::size_t size = block_bytes(bytes);
+  const std::lock_guard lock(state_->mutex);
+  State& s = *state_;
+  if (s.limit > 0 && s.used + size > s.limit) s.fail_at_limit(size, label);
+  s.make_room(size);
+  const std::shared_ptr<std::byte> memory = source();
+  if (memory == nullptr) return nullptr;
+  s.count(memory.get(), size, std::move(label));
+  return std::make_shared<Buffer>(
+      memory.get(), bytes, MemorySpace::kDevice,
+      [state = state_, size, memory](std::byte* p, std::size_t) { state->uncount(p, size); });
 }
 
 std::size_t Allocator::limit_bytes() const {
@@ -142,6 +208,11 @@ std::size_t Allocator::used_bytes() const {
 std::size_t Allocator::peak_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return state_->peak;
+}
+
+std::size_t Allocator::cached_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->cached_bytes;
 }
 
 }  // namespace lockstep

@@ -1,8 +1,10 @@
 // Device memory: a hard limit, a cache of freed blocks, and the list of what is alive, so that
-// running out can name the largest tensors and the lines that made them. Thread-safe.
+// running out can name the largest tensors and the lines that made them. The cache never makes the
+// device take more of the host than the most that was live at once. Thread-safe.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,9 +31,18 @@ class Allocator {
   /// the allocator.
   BufferPtr allocate(std::size_t bytes, AllocationLabel label);
 
+  /// Counts memory that `source` gets elsewhere, and frees when it is let go, as allocated here:
+  /// the limit is checked before `source` is called. Null if `source` has none.
+  BufferPtr adopt(std::size_t bytes, AllocationLabel label,
+                  const std::function<std::shared_ptr<std::byte>()>& source);
+
+  /// What a buffer of so many bytes takes: sizes are rounded up, so that freed blocks fit again.
+  static std::size_t block_bytes(std::size_t bytes);
+
   std::size_t limit_bytes() const;
-  std::size_t used_bytes() const;  ///< live buffers
-  std::size_t peak_bytes() const;  ///< the most that was live at once
+  std::size_t used_bytes() const;    ///< live buffers
+  std::size_t peak_bytes() const;    ///< the most that was live at once
+  std::size_t cached_bytes() const;  ///< freed blocks that wait for their next use
 
  private:
   struct State;

@@ -2,12 +2,16 @@
 // and no global state. Requests are carried out in the order of submission on one communication
 // thread per rank; `ready` and the returned event chain them to device streams.
 //
+// Within a node there is a shorter way: data in a SharedBuffer is summed where it lies, and the
+// thread that waits for it does the work.
+//
 // Every collective carries a header (CollectiveHeader) that all ranks compare before data moves.
 // On a mismatch every rank's event fails with kPeer and names rank, step, bucket and what differs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +22,8 @@
 namespace lockstep {
 
 enum class CollectiveKind : std::uint8_t {
-  kAllReduce,  ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place
+  kAllReduce,  ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place;
+               ///< of data in a SharedBuffer: into SharedBuffer::sums, and the data is spent
   kReduceScatter,  ///< data[size * count]: slice `rank` becomes its sum; the other slices are spent
   kAllGather,      ///< data[size * count]: slice r is rank r's input; all slices are filled
   kBroadcast,      ///< data[count]: root's bytes everywhere
@@ -38,6 +43,20 @@ struct CollectiveRequest {
   EventPtr ready = {};     ///< the data may be touched once this is set; null: at once
 };
 
+/// Memory of this rank that the other ranks of its node read, so that all_reduce copies nothing:
+/// each rank sums a part of it from all ranks' buffers, and every rank sees all parts in `sums`.
+/// Held for one step, by one thread; destroying it says that the sums are no longer read. What was
+/// submitted from it must be done by then.
+class SharedBuffer {
+ public:
+  virtual ~SharedBuffer() = default;
+  virtual std::byte* data() const = 0;        ///< 64-byte aligned
+  virtual const std::byte* sums() const = 0;  ///< sums()[i] is the sum of all ranks' data()[i]
+  /// Waits until no rank reads the sums that the last holder of this memory left in it. Call it
+  /// before the first write. Error kPeer.
+  virtual void wait_until_writable() = 0;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -52,6 +71,14 @@ class Communicator {
   /// ranks stay in step, and later collectives go on. Error kUsage for a request that is wrong in
   /// itself.
   virtual EventPtr submit(CollectiveRequest request) = 0;
+
+  /// Waits for an event and rethrows its failure. If it depends on data in shared memory, the
+  /// calling thread does this rank's part of the work: no hand-over to another thread.
+  virtual void wait(const EventPtr& event) { event->wait(); }
+
+  /// A shared buffer of at least `bytes`, or null if the ranks do not share memory. All ranks ask
+  /// for the same sizes in the same order. Error kOutOfMemory if the node has no room for it.
+  virtual std::unique_ptr<SharedBuffer> shared_buffer(std::size_t /*bytes*/) { return nullptr; }
 
   /// Gives every rank the strings of all ranks, in rank order. Blocks. `tag` is compared between
   /// ranks like a header: different tags are a kPeer error naming both.

@@ -121,6 +121,22 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
   return out;
 }
 
+DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
+  auto out = std::make_shared<DeviceTensor>(type, std::move(label));
+  transfers_[next_transfer_++ % transfers_.size()]->push([this, out] {
+    try {
+      out->shards.push_back(allocator_.allocate(
+          out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label)));
+      std::memset(out->shards[0]->data(), 0, out->type.bytes());
+      out->ready->set();
+    } catch (...) {
+      out->shards.clear();
+      out->ready->fail(std::current_exception());
+    }
+  });
+  return out;
+}
+
 HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   {
     const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);

@@ -50,6 +50,8 @@ class Device {
   /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
   /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed. Thread-safe.
   DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label);
+  /// A tensor of zeros, made on the device. Failure to allocate marks it failed. Thread-safe.
+  DeviceTensorPtr make_zeros(const Type& type, std::string label);
   /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). A read
   /// after which the stream has nothing to do is counted in DrainingRead as well. Rethrows the
   /// error of what should have made the value. Error kUsage if there is one value per logical

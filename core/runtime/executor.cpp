@@ -1,6 +1,8 @@
 #include "core/runtime/executor.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -85,25 +87,44 @@ void run_kernel(const Plan& plan, std::size_t index, const PlanMemory& memory,
   plan.kernels[index]->run({operands, results, scratch, context.pool});
 }
 
+void run_command(const Plan& plan, std::size_t index, const PlanMemory& memory,
+                 const PlanContext& context) {
+  const Command& command = plan.commands[index];
+  switch (command.kind) {
+    case CommandKind::kKernel: run_kernel(plan, index, memory, context); break;
+    case CommandKind::kCopy:
+      copy_bytes(resolve(plan, memory, command.results[0]),
+                 resolve(plan, memory, command.operands[0]), command.results[0].bytes);
+      break;
+    case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
+  }
+}
+
+bool writes_outputs(const Command& command) {
+  const auto is_output = [](const Place& place) { return place.area == Area::kOutput; };
+  return is_output(command.scratch) || std::ranges::any_of(command.results, is_output);
+}
+
 }  // namespace
 
 void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
-              const std::function<void(std::int32_t)>& finished) {
-  if (finished)
-    for (const std::int32_t output : plan.ready_outputs) finished(output);
+              const PlanCallbacks& callbacks) {
+  bool before_outputs = callbacks.before_outputs != nullptr;
+  const auto begin_outputs = [&] {
+    if (std::exchange(before_outputs, false)) callbacks.before_outputs();
+  };
+  if (!plan.ready_outputs.empty()) begin_outputs();
+  if (callbacks.finished)
+    for (const std::int32_t output : plan.ready_outputs) callbacks.finished(output);
   for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    const Command& command = plan.commands[i];
-    switch (command.kind) {
-      case CommandKind::kKernel: run_kernel(plan, i, memory, context); break;
-      case CommandKind::kCopy:
-        copy_bytes(resolve(plan, memory, command.results[0]),
-                   resolve(plan, memory, command.operands[0]), command.results[0].bytes);
-        break;
-      case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
-    }
-    if (finished)
-      for (const std::int32_t output : command.finishes) finished(output);
+    if (before_outputs && writes_outputs(plan.commands[i])) begin_outputs();
+    const std::int64_t begin = context.clock == nullptr ? 0 : context.clock->now_ns();
+    run_command(plan, i, memory, context);
+    if (context.clock != nullptr) context.command_ns[i] += context.clock->now_ns() - begin;
+    if (callbacks.finished)
+      for (const std::int32_t output : plan.commands[i].finishes) callbacks.finished(output);
   }
+  begin_outputs();
 }
 
 }  // namespace lockstep

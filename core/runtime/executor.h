@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/plan.h"
 
@@ -21,13 +22,24 @@ struct PlanContext {
   ThreadPool& pool;
   Communicator& communicator;
   std::int64_t step = -1;
-  Hash128 signature;  ///< of the ordered collectives of the step, for their headers
+  Hash128 signature;             ///< of the ordered collectives of the step, for their headers
+  const Clock* clock = nullptr;  ///< measures commands; null: nothing is measured
+  /// One per command if there is a clock: the command's nanoseconds are added to it. The time of
+  /// callbacks is not in it.
+  std::span<std::int64_t> command_ns = {};
 };
 
-/// Runs all commands in order on the calling thread. `finished(i)` is called as soon as output i is
-/// complete and read no more: its memory may be changed from then on. Outputs that no command
-/// touches are finished at the start.
+/// What an execution tells its caller. Either may be null.
+struct PlanCallbacks {
+  /// Called once, before anything is written to an output.
+  std::function<void()> before_outputs = {};
+  /// Output i is complete and read no more: its memory may be changed from now on. Outputs that no
+  /// command touches are finished at the start.
+  std::function<void(std::int32_t)> finished = {};
+};
+
+/// Runs all commands in order on the calling thread.
 void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
-              const std::function<void(std::int32_t)>& finished = {});
+              const PlanCallbacks& callbacks = {});
 
 }  // namespace lockstep

@@ -30,7 +30,7 @@ enum class CommandKind : std::uint8_t {
 
 struct Command {
   CommandKind kind = CommandKind::kKernel;
-  ValueId value = kNoValue;  ///< the node that this computes
+  ValueId value = kNoValue;  ///< the node that this computes; a fusion: all its results
   std::vector<Place> operands;
   std::vector<Place> results;
   Place scratch;

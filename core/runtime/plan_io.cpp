@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/ir/group.h"
 #include "core/ir/text.h"
 #include "core/runtime/plan.pb.h"
 
@@ -153,8 +154,12 @@ class Reader {
     const auto holds = [](const Place& place, const Type& type) {
       return place.bytes == static_cast<std::int64_t>(type.bytes());
     };
-    bool fits = command.results.size() == 1 && holds(command.results[0], node.type) &&
-                command.results[0].area != Area::kConstant;
+    const std::size_t results = command.kind == CommandKind::kKernel ? result_count(node) : 1;
+    bool fits = node.op != Op::kGroupResult || command.kind == CommandKind::kCopy;
+    fits = fits && command.results.size() == results;
+    for (std::size_t k = 0; fits && k < results; ++k)
+      fits = holds(command.results[k], graph()[command.value + static_cast<ValueId>(k)].type) &&
+             command.results[k].area != Area::kConstant;
     if (command.kind == CommandKind::kCopy) {
       fits = fits && command.operands.size() == 1 && holds(command.operands[0], node.type);
     } else {

@@ -92,15 +92,45 @@ int reduction_buffers(std::int64_t shards) {
 
 Reduction::Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards)
     : layout_(layout), context_(context), shards_(shards) {
-  for (int i = 0; i < reduction_buffers(shards); ++i) {
-    free_.push_back(context_.allocator.allocate(static_cast<std::size_t>(layout.bytes),
-                                                fmt::format("gradient sums, buffer {}", i)));
-    clear_padding(free_.back()->data());
+  reserve();
+  take_buffer();
+  for (const Bucket& bucket : layout.buckets)
+    open_values_.push_back(static_cast<int>(bucket.values.size()));
+}
+
+void Reduction::reserve() {
+  const auto bytes = static_cast<std::size_t>(layout_.bytes);
+  for (int i = 1; i < reduction_buffers(shards_); ++i)
+    free_.push_back(context_.allocator.allocate(bytes, fmt::format("gradient sums, buffer {}", i)));
+  const AllocationLabel label = "gradient sums, buffer 0";
+  if (context_.communicator.size() > 1) {
+    last_ = context_.allocator.adopt(bytes, label, [&]() -> std::shared_ptr<std::byte> {
+      shared_ = context_.communicator.shared_buffer(bytes);
+      if (shared_ == nullptr) return nullptr;
+      return {shared_, shared_->data()};
+    });
+  }
+  if (last_ == nullptr) last_ = context_.allocator.allocate(bytes, label);
+}
+
+// Before the last shard there is always another buffer free, or one that will be: what the last
+// shard's buffer then holds is added to a subtree and not kept.
+void Reduction::take_buffer() {
+  if (is_last_shard() || free_.empty()) {
+    current_ = last_;
+    return;
   }
   current_ = std::move(free_.back());
   free_.pop_back();
-  for (const Bucket& bucket : layout.buckets)
-    open_values_.push_back(static_cast<int>(bucket.values.size()));
+}
+
+void Reduction::free_buffer(BufferPtr buffer) {
+  if (buffer != last_) free_.push_back(std::move(buffer));
+}
+
+void Reduction::begin_writing() {
+  if (shared_ != nullptr && current_ == last_) shared_->wait_until_writable();
+  clear_padding(current_->data());
 }
 
 // The padding between values is summed and sent too.
@@ -118,6 +148,11 @@ std::byte* Reduction::slot(std::int32_t value) const {
   return current_->data() + layout_.offsets[static_cast<std::size_t>(value)];
 }
 
+const std::byte* Reduction::result(std::int32_t value) const {
+  if (shared_ == nullptr) return slot(value);
+  return shared_->sums() + layout_.offsets[static_cast<std::size_t>(value)];
+}
+
 void Reduction::finish_value(std::int32_t value) {
   if (!is_last_shard() || !context_.overlap) return;
   const auto bucket = static_cast<std::size_t>(layout_.bucket_of[static_cast<std::size_t>(value)]);
@@ -131,6 +166,7 @@ void Reduction::finish_shard() {
   if (!is_last_shard()) {
     push_partial_sum();
     ++shard_;
+    take_buffer();
     return;
   }
   while (events_.size() < layout_.buckets.size()) finish_bucket(events_.size());
@@ -138,7 +174,7 @@ void Reduction::finish_shard() {
 
 void Reduction::wait() {
   const ScopedSpan span(context_.spans, SpanCategory::kExposedComm, context_.step);
-  for (const EventPtr& event : events_) event->wait();
+  for (const EventPtr& event : events_) context_.communicator.wait(event);
 }
 
 void Reduction::push_partial_sum() {
@@ -148,12 +184,10 @@ void Reduction::push_partial_sum() {
     partials_.pop_back();
     for (const Bucket& bucket : layout_.buckets)
       add_bucket(bucket, left.sum->data(), left.sum->data(), sum.sum->data(), context_.pool);
-    free_.push_back(std::move(sum.sum));
+    free_buffer(std::move(sum.sum));
     sum = {std::move(left.sum), left.shards * 2};
   }
   partials_.push_back(std::move(sum));
-  current_ = std::move(free_.back());
-  free_.pop_back();
 }
 
 void Reduction::finish_bucket(std::size_t index) {

@@ -5,6 +5,9 @@
 // All reduced values of a shard lie in one flat buffer, bucket after bucket. A rank's shards are
 // added like a binary counter, so that at most log2(shards) + 1 such buffers exist. During the last
 // shard's call each bucket is finished and handed to the communicator as early as its last value.
+// Where ranks share memory the last shard's buffer is a SharedBuffer: the shard program writes its
+// gradients where the other ranks read them, and the update program reads the sums where they were
+// written.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +74,9 @@ class Reduction {
 
   /// Where the current shard's value i is to be written.
   std::byte* slot(std::int32_t value) const;
+  /// To be called before the first write to a slot of the current shard: waits until no other rank
+  /// reads what the last step left there. Error kPeer.
+  void begin_writing();
   /// The current shard's value i is complete.
   void finish_value(std::int32_t value);
   /// The current shard's call has returned; the next one follows if there is one.
@@ -78,10 +84,13 @@ class Reduction {
   /// Waits until all buckets are summed over all ranks. Rethrows a lost or diverging rank's error.
   void wait();
   /// Where value i's sum lies, after wait().
-  std::byte* result(std::int32_t value) const { return slot(value); }
+  const std::byte* result(std::int32_t value) const;
 
  private:
   bool is_last_shard() const { return shard_ + 1 == shards_; }
+  void reserve();
+  void take_buffer();
+  void free_buffer(BufferPtr buffer);
   void clear_padding(std::byte* buffer) const;
   void finish_bucket(std::size_t bucket);
   void push_partial_sum();
@@ -90,7 +99,9 @@ class Reduction {
   Context context_;
   std::int64_t shards_;
   std::int64_t shard_ = 0;
-  std::vector<BufferPtr> free_;
+  std::shared_ptr<SharedBuffer> shared_;  ///< null if ranks share no memory
+  BufferPtr last_;                        ///< for the last shard, for others only if need be
+  std::vector<BufferPtr> free_;           ///< further buffers
   BufferPtr current_;
   struct Partial {
     BufferPtr sum;

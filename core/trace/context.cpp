@@ -119,6 +119,7 @@ CutTrace TraceContext::cut() {
   input_values_.clear();
   input_nodes_.clear();
   draws_.clear();
+  redirected_.clear();
   ++epoch_;
   for (TensorState* state : out.outputs) state->assigned_from = kNoValue;
   return out;

@@ -91,6 +91,10 @@ class TraceContext {
   Tensor tensor_of(ValueId id);           ///< a handle to a pending node
   /// New nodes take this origin instead of their call's; null ends it. Returns the previous one.
   const Origin* set_origin(const Origin* origin);
+  /// Until the next cut, the gradient of pending node `from` goes to the earlier node `to` instead
+  /// of its operands; to none with kNoValue.
+  void redirect_gradient(ValueId from, ValueId to) { redirected_.emplace(from, to); }
+  const std::map<ValueId, ValueId>& redirected_gradients() const { return redirected_; }
 
  private:
   friend struct TensorState;
@@ -111,6 +115,7 @@ class TraceContext {
   std::source_location location_;
   const Origin* origin_ = nullptr;
   std::map<std::string_view, std::uint64_t> draws_;
+  std::map<ValueId, ValueId> redirected_;
 };
 
 /// While alive, new nodes belong to module path `outer.name`. With `where`, the nodes' source line

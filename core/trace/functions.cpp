@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/trace/gradients.h"
 
 namespace lockstep {
 namespace {
@@ -20,6 +21,18 @@ bool is_16_bit(DType dtype) {
 
 Tensor widen(const Tensor& x, Where where) {
   return is_16_bit(x.dtype()) ? convert(x, DType::kF32, where) : x;
+}
+
+/// f(x) computed in f32 and rounded once, if x is of 16 bits.
+template <class F>
+Tensor computed_wide(const Tensor& x, Where where, F&& f) {
+  return convert(f(widen(x, where)), x.dtype(), where);
+}
+
+/// x minus its maximum along `dim`. The maximum is no part of the gradient: what follows here does
+/// not change if all of x is shifted.
+Tensor shift_to_zero(const Tensor& x, int dim, Where where) {
+  return Operand(x, where) - stop_gradient(reduce_max(x, {dim}, true, where), where);
 }
 
 /// bool [N,V]: whether column j is the row's target.
@@ -42,64 +55,77 @@ Tensor relu(const Tensor& x, Where where) {
 
 Tensor sigmoid(const Tensor& x, Where where) {
   const At at{where};
-  return at(x.context().constant(1.0, x.dtype(), where)) /
-         (at(exp(unary(Op::kNegate, x, where), where)) + 1.0);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    return Operand(1.0, where) / (at(exp(unary(Op::kNegate, wide, where), where)) + 1.0);
+  });
 }
 
 Tensor gelu_tanh(const Tensor& x, Where where) {
   const At at{where};
   const double c = std::sqrt(2.0 / std::numbers::pi);
-  const Tensor cube = at(at(x) * x) * x;
-  const Tensor inner = at(at(x) + at(cube) * 0.044715) * c;
-  return at(at(x) * 0.5) * (at(tanh(inner, where)) + 1.0);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    const Tensor cube = at(at(wide) * wide) * wide;
+    const Tensor inner = at(at(wide) + at(cube) * 0.044715) * c;
+    return at(at(wide) * 0.5) * (at(tanh(inner, where)) + 1.0);
+  });
 }
 
 Tensor gelu(const Tensor& x, Where where) {
   const At at{where};
-  return at(at(x) * 0.5) * (at(erf(at(x) * (std::numbers::sqrt2 / 2.0), where)) + 1.0);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    return at(at(wide) * 0.5) * (at(erf(at(wide) * (std::numbers::sqrt2 / 2.0), where)) + 1.0);
+  });
 }
 
 Tensor mean(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
   double count = 1;
   for (const std::int64_t d : dims) count *= static_cast<double>(x.size(static_cast<int>(d)));
-  return Operand(reduce_sum(x, dims, keep_dims, where), where) * (1.0 / count);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    return Operand(reduce_sum(wide, dims, keep_dims, where), where) * (1.0 / count);
+  });
 }
 
 Tensor softmax(const Tensor& x, int dim, Where where) {
   const At at{where};
-  const Tensor wide = widen(x, where);
-  const Tensor shifted = at(wide) - reduce_max(wide, {dim}, true, where);
-  const Tensor e = exp(shifted, where);
-  return convert(at(e) / reduce_sum(e, {dim}, true, where), x.dtype(), where);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    const Tensor e = exp(shift_to_zero(wide, dim, where), where);
+    return at(e) / reduce_sum(e, {dim}, true, where);
+  });
 }
 
 Tensor log_softmax(const Tensor& x, int dim, Where where) {
   const At at{where};
-  const Tensor wide = widen(x, where);
-  const Tensor shifted = at(wide) - reduce_max(wide, {dim}, true, where);
-  const Tensor total = reduce_sum(exp(shifted, where), {dim}, true, where);
-  return convert(at(shifted) - log(total, where), x.dtype(), where);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    const Tensor shifted = shift_to_zero(wide, dim, where);
+    const Tensor total = reduce_sum(exp(shifted, where), {dim}, true, where);
+    return at(shifted) - log(total, where);
+  });
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
                   Where where) {
   const At at{where};
-  const Tensor wide = widen(x, where);
-  const Tensor centered = at(wide) - mean(wide, {-1}, true, where);
-  const Tensor variance = mean(at(centered) * centered, {-1}, true, where);
-  const Tensor normal = at(centered) * rsqrt(at(variance) + eps, where);
-  const Tensor w = widen(weight, where);
-  return convert(at(at(normal) * w) + widen(bias, where), x.dtype(), where);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    const Tensor centered = at(wide) - mean(wide, {-1}, true, where);
+    const Tensor variance = mean(at(centered) * centered, {-1}, true, where);
+    const Tensor normal = at(centered) * rsqrt(at(variance) + eps, where);
+    return at(at(normal) * widen(weight, where)) + widen(bias, where);
+  });
 }
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Where where) {
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Where where) {
   const At at{where};
-  const Tensor wide = widen(logits, where);
-  const Tensor mask = target_mask(wide, targets, where);
-  const Tensor log_p = log_softmax(wide, 1, where);
-  return unary(Op::kNegate,
-               reduce_sum(select(mask, at(log_p), Operand(0.0, where), where), {1}, false, where),
-               where);
+  // Bytes may not hold the number of classes.
+  const Tensor targets =
+      labels.dtype() == DType::kU8 ? convert(labels, DType::kI32, where) : labels;
+  const Tensor mask = target_mask(logits, targets, where);
+  const Tensor shifted = shift_to_zero(widen(logits, where), 1, where);
+  const Tensor total = reduce_sum(exp(shifted, where), {1}, false, where);
+  const Operand zero(0.0, where);
+  const Tensor picked = reduce_sum(select(mask, at(shifted), zero, where), {1}, false, where);
+  const Tensor has_target = logical_and(at(greater_equal(at(targets), 0.0)),
+                                        at(less(at(targets), static_cast<double>(logits.size(1)))));
+  return select(has_target, at(at(log(total, where)) - picked), zero, where);
 }
 
 Tensor correct_predictions(const Tensor& logits, const Tensor& targets, Where where) {
@@ -113,7 +139,9 @@ Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
   if (p == 0) return x;
   const At at{where};
   const Tensor keep = greater_equal(at(random_uniform(key, x.shape(), where)), p);
-  return select(keep, at(at(x) * (1.0 / (1.0 - p))), Operand(0.0, where), where);
+  return computed_wide(x, where, [&](const Tensor& wide) {
+    return select(keep, at(at(wide) * (1.0 / (1.0 - p))), Operand(0.0, where), where);
+  });
 }
 
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
@@ -126,8 +154,12 @@ Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
               Where where) {
   const int last = x.shape().rank() - 1;
-  const Tensor y = dot_general(x, weight, {{}, {}, {last}, {transposed ? 1 : 0}}, where);
-  return bias == nullptr ? y : Operand(y, where) + *bias;
+  const Tensor w = convert(weight, x.dtype(), where);
+  const Tensor y = dot_general(x, w, {{}, {}, {last}, {transposed ? 1 : 0}}, where);
+  if (bias == nullptr) return y;
+  return computed_wide(y, where, [&](const Tensor& wide) {
+    return Operand(wide, where) + convert(*bias, wide.dtype(), where);
+  });
 }
 
 }  // namespace lockstep

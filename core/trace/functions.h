@@ -1,5 +1,10 @@
 // User functions: composites over the ops. Nothing here knows the engine; users write their own the
-// same way. Reductions and softmax of 16-bit tensors are computed in f32.
+// same way.
+//
+// A function computes in the dtype of its input x, to which f32 parameters are converted; so a
+// model that rounds its first activation to bf16 and keeps f32 parameters trains in mixed
+// precision. Only the products of linear() are of 16 bits throughout: everything else widens a
+// 16-bit x to f32 and rounds its result once.
 #pragma once
 
 #include "core/trace/ops.h"
@@ -39,7 +44,8 @@ Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Wh
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Where::current());
 
 /// x [..., in] times weight, with an optional bias [out]. `transposed`: weight is [out, in] as
-/// PyTorch's Linear keeps it; else [in, out] as GPT-2's Conv1D does.
+/// PyTorch's Linear keeps it; else [in, out] as GPT-2's Conv1D does. A 16-bit product is rounded,
+/// and once more after the bias was added in f32.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
               Where where = Where::current());
 

@@ -8,7 +8,7 @@
 namespace lockstep {
 
 /// One node on the way back: its operands, its result, and the gradient of the loss with respect to
-/// the result (same type).
+/// the result (same type; a convert's may be of a wider dtype).
 struct GradientCall {
   const Node& node;
   const std::vector<Tensor>& in;
@@ -16,9 +16,13 @@ struct GradientCall {
   const Tensor& grad;
   /// Whether operand i needs a gradient at all.
   const std::vector<bool>& needed;
+  /// The dtype that operand i's gradient is best computed in: its own, but that of the target where
+  /// the operand is a converted target (a bf16 copy of an f32 parameter).
+  const std::vector<DType>& dtypes;
 };
 
-/// One gradient per operand; undefined where there is none.
+/// One gradient per operand; undefined where there is none. Its dtype is the operand's or a wider
+/// one: gradients of a 16-bit value are added as they come and rounded once.
 using Gradients = std::vector<Tensor>;
 using GradientRule = Gradients (*)(const GradientCall&);
 

@@ -15,12 +15,6 @@ Ints range(std::int64_t first, std::size_t count) {
   return out;
 }
 
-/// Result dimensions of `dot` are listed in `places`: dimension i of the wanted tensor is where
-/// places[i] names it. Skips the transpose if nothing moves.
-Tensor place(const Tensor& dot, const Ints& places) {
-  return std::is_sorted(places.begin(), places.end()) ? dot : transpose(dot, places);
-}
-
 Attrs with_shape(const Attrs& attrs, const Shape& shape) {
   Attrs out = attrs;
   out.set(Attr::kShape, shape.sizes());
@@ -31,8 +25,9 @@ Tensor record(const GradientCall& c, Op op, std::initializer_list<Tensor> operan
   return c.grad.context().record(op, operands, std::move(attrs), Where::current());
 }
 
-/// dot_general's gradient for one side: `x` is the side wanted, `other` the other operand. The
-/// result of `dot(grad, other)` is [batch, own free, own contract] and is put in x's order.
+/// dot_general's gradient for one side, contracting the other operand's free dimensions with those
+/// of the result. What is left are the batch, own free and own contracted dimensions; which of the
+/// latter two comes first is the order of the factors, and one that needs no transpose is taken.
 Tensor gradient_dot_side(const GradientCall& c, bool left) {
   const Attrs& attrs = c.node.attrs;
   const auto& batch = attrs.ints(left ? Attr::kLhsBatch : Attr::kRhsBatch);
@@ -42,41 +37,42 @@ Tensor gradient_dot_side(const GradientCall& c, bool left) {
   const DotDims dims = dot_dims(c.in[0].type(), c.in[1].type(), attrs);
   const auto& own_free = left ? dims.lhs_free : dims.rhs_free;
   const auto& other_free = left ? dims.rhs_free : dims.lhs_free;
-  const Tensor& x = c.in[left ? 0 : 1];
   const Tensor& other = c.in[left ? 1 : 0];
+  const DType dtype = c.dtypes[left ? 0 : 1];
   const Tensor grad = convert(c.grad, other.dtype());
 
   const std::size_t nb = batch.size();
-  const auto other_at = static_cast<std::int64_t>(left ? nb + own_free.size() : nb);
   // The other operand's contracted dimensions come out in its own order.
   Ints sorted_contract = other_contract;
   std::sort(sorted_contract.begin(), sorted_contract.end());
-  const Ints grad_contract = range(other_at, other_free.size());
+  // Dimension i of the operand is dimension places[i] of the product.
+  const auto find_places = [&](bool free_first) {
+    const std::size_t free_at = free_first ? nb : nb + contract.size();
+    const std::size_t contract_at = free_first ? nb + own_free.size() : nb;
+    Ints places(batch.size() + own_free.size() + contract.size());
+    const auto put = [&](std::int64_t dim, std::size_t at) {
+      places[static_cast<std::size_t>(dim)] = static_cast<std::int64_t>(at);
+    };
+    for (std::size_t i = 0; i < nb; ++i) put(batch[i], i);
+    for (std::size_t i = 0; i < own_free.size(); ++i) put(own_free[i], free_at + i);
+    for (std::size_t i = 0; i < contract.size(); ++i) {
+      const auto found =
+          std::find(sorted_contract.begin(), sorted_contract.end(), other_contract[i]);
+      put(contract[i], contract_at + static_cast<std::size_t>(found - sorted_contract.begin()));
+    }
+    return places;
+  };
+  Ints places = find_places(true);
+  const bool free_first = std::is_sorted(places.begin(), places.end());
+  if (!free_first) places = find_places(false);
+  const auto grad_free = static_cast<std::int64_t>(left ? nb + own_free.size() : nb);
+  const Ints grad_contract = range(grad_free, other_free.size());
   const Ints free(other_free.begin(), other_free.end());
-  Tensor dot;
-  Ints places(static_cast<std::size_t>(x.shape().rank()));
-  std::size_t free_at = 0;
-  std::size_t contract_at = 0;
-  if (left) {
-    dot = dot_general(grad, other, {range(0, nb), other_batch, grad_contract, free});
-    free_at = nb;
-    contract_at = nb + own_free.size();
-  } else {
-    // Weight gradients: contracting other's free dimensions from its side keeps x's usual order.
-    dot = dot_general(other, grad, {other_batch, range(0, nb), free, grad_contract});
-    contract_at = nb;
-    free_at = nb + contract.size();
-  }
-  for (std::size_t i = 0; i < nb; ++i)
-    places[static_cast<std::size_t>(batch[i])] = static_cast<std::int64_t>(i);
-  for (std::size_t i = 0; i < own_free.size(); ++i)
-    places[static_cast<std::size_t>(own_free[i])] = static_cast<std::int64_t>(free_at + i);
-  for (std::size_t i = 0; i < contract.size(); ++i) {
-    const auto rank = std::find(sorted_contract.begin(), sorted_contract.end(), other_contract[i]) -
-                      sorted_contract.begin();
-    places[static_cast<std::size_t>(contract[i])] = static_cast<std::int64_t>(contract_at) + rank;
-  }
-  return convert(place(dot, places), x.dtype());
+  const Tensor dot =
+      free_first
+          ? dot_general(grad, other, {range(0, nb), other_batch, grad_contract, free, dtype})
+          : dot_general(other, grad, {other_batch, range(0, nb), free, grad_contract, dtype});
+  return std::is_sorted(places.begin(), places.end()) ? dot : transpose(dot, places);
 }
 
 }  // namespace
@@ -132,11 +128,16 @@ Gradients gradient_avg_pool_grad(const GradientCall& c) {
 }
 
 Gradients gradient_attention(const GradientCall& c) {
-  std::vector<Tensor> operands{c.in[0], c.in[1], c.in[2], c.out, c.grad};
-  operands.insert(operands.end(), c.in.begin() + 3, c.in.end());
+  const bool packed = c.in[0].shape().rank() == 5;
+  std::vector<Tensor> operands = c.in;
+  operands.insert(operands.begin() + (packed ? 1 : 3), {c.out, c.grad});
   const Tensor all =
       c.grad.context().record(Op::kAttentionGrad, operands, c.node.attrs, Where::current());
   Gradients out(c.in.size());
+  if (packed) {
+    out[0] = all;
+    return out;
+  }
   std::int64_t at = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t count = c.in[i].shape().elements();

@@ -70,8 +70,11 @@ Gradients gradient_select(const GradientCall& c) {
 }
 
 Gradients gradient_convert(const GradientCall& c) {
-  if (!is_float(c.in[0].dtype())) return {Tensor()};
-  return {convert(c.grad, c.in[0].dtype())};
+  const DType dtype = c.in[0].dtype();
+  if (!is_float(dtype)) return {Tensor()};
+  // What was widened on the way forth is not rounded on the way back: its gradients are first
+  // added.
+  return {size_of(c.grad.dtype()) > size_of(dtype) ? c.grad : convert(c.grad, dtype)};
 }
 
 }  // namespace lockstep

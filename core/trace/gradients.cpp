@@ -1,19 +1,36 @@
 #include "core/trace/gradients.h"
 
+#include <optional>
+
 #include "core/base/error.h"
+#include "core/trace/adjoint.h"
 #include "core/trace/context.h"
 #include "core/trace/gradient_rule.h"
+#include "core/trace/ops.h"
 
 namespace lockstep {
 namespace {
 
+/// The node that takes the gradient of `id` in place of its operands: kNoValue for none; nothing if
+/// it goes the usual way.
+std::optional<ValueId> find_redirection(const TraceContext& context, ValueId id) {
+  const auto found = context.redirected_gradients().find(id);
+  if (found == context.redirected_gradients().end()) return std::nullopt;
+  return found->second;
+}
+
 /// Which pending values depend on a target through float-valued nodes.
-std::vector<bool> find_dependents(const Graph& graph, std::span<const ValueId> targets) {
+std::vector<bool> find_dependents(const TraceContext& context, std::span<const ValueId> targets) {
+  const Graph& graph = context.pending();
   std::vector<bool> out(graph.nodes.size(), false);
   for (const ValueId target : targets) out[static_cast<std::size_t>(target)] = true;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (out[i] || !is_float(graph.nodes[i].type.dtype)) continue;
     if (gradient_rule(graph.nodes[i].op) == nullptr) continue;
+    if (const auto to = find_redirection(context, static_cast<ValueId>(i))) {
+      out[i] = *to != kNoValue && out[static_cast<std::size_t>(*to)];
+      continue;
+    }
     for (const ValueId operand : graph.nodes[i].operands)
       if (out[static_cast<std::size_t>(operand)]) out[i] = true;
   }
@@ -34,25 +51,41 @@ class OriginScope {
   const Origin* previous_;
 };
 
+/// The dtype of a target that `id` is a conversion of, or stands in for; else its own.
+DType gradient_dtype(const TraceContext& context, ValueId id, const std::vector<bool>& is_target) {
+  const Graph& graph = context.pending();
+  ValueId source = graph[id].op == Op::kConvert ? graph[id].operands[0] : kNoValue;
+  if (const auto to = find_redirection(context, id)) source = *to;
+  const bool of_target = source != kNoValue && is_target[static_cast<std::size_t>(source)];
+  return graph[of_target ? source : id].type.dtype;
+}
+
 /// Adds the share that value `id` has in the gradients of its operands to theirs.
 void pull_back(TraceContext& context, ValueId id, const std::vector<bool>& dependents,
-               std::vector<Tensor>& adjoint) {
+               const std::vector<bool>& is_target, std::vector<Adjoint>& adjoint) {
   const Node node = context.pending()[id];  // a copy: recording moves the pending nodes
+  if (const auto to = find_redirection(context, id)) {
+    const OriginScope scope(context, &node.origin);
+    adjoint[static_cast<std::size_t>(*to)].add(adjoint[static_cast<std::size_t>(id)].sum());
+    return;
+  }
   const GradientRule rule = gradient_rule(node.op);
   if (rule == nullptr) return;
   std::vector<Tensor> operands;
   std::vector<bool> needed;
+  std::vector<DType> dtypes;
   for (const ValueId operand : node.operands) {
     operands.push_back(context.tensor_of(operand));
     needed.push_back(dependents[static_cast<std::size_t>(operand)]);
+    dtypes.push_back(gradient_dtype(context, operand, is_target));
   }
   const OriginScope scope(context, &node.origin);
-  const Gradients result =
-      rule({node, operands, context.tensor_of(id), adjoint[static_cast<std::size_t>(id)], needed});
+  Tensor grad = adjoint[static_cast<std::size_t>(id)].sum();
+  if (node.op != Op::kConvert) grad = convert(grad, node.type.dtype);
+  const Gradients result = rule({node, operands, context.tensor_of(id), grad, needed, dtypes});
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (!needed[i] || !result[i].defined()) continue;
-    Tensor& sum = adjoint[static_cast<std::size_t>(node.operands[i])];
-    sum = sum.defined() ? sum + result[i] : result[i];
+    adjoint[static_cast<std::size_t>(node.operands[i])].add(result[i]);
   }
 }
 
@@ -107,6 +140,7 @@ GradientRule gradient_rule(Op op) {
     case Op::kMaxPoolGrad:
     case Op::kAttentionGrad:
     case Op::kFusion:
+    case Op::kGroupResult:
     case Op::kAllReduce:
     case Op::kReduceScatter:
     case Op::kAllGather:
@@ -147,28 +181,56 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
   const ValueId root = context.node_of(loss);
   std::vector<ValueId> target_ids;
   for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
-  const std::vector<bool> dependents = find_dependents(context.pending(), target_ids);
+  const std::vector<bool> dependents = find_dependents(context, target_ids);
   std::vector<bool> is_target(dependents.size(), false);
   for (const ValueId id : target_ids) is_target[static_cast<std::size_t>(id)] = true;
 
   // One adjoint per value; contributions are added in the order the users are met, last first.
-  std::vector<Tensor> adjoint(dependents.size());
-  adjoint[static_cast<std::size_t>(root)] = context.constant(1.0, loss.dtype(), where);
+  // Those of 16-bit values may be of f32 until they are complete.
+  std::vector<Adjoint> adjoint(dependents.size());
+  adjoint[static_cast<std::size_t>(root)].add(context.constant(1.0, loss.dtype(), where));
   for (ValueId id = root; id >= 0; --id) {
     const auto at = static_cast<std::size_t>(id);
     if (!dependents[at] || !adjoint[at].defined()) continue;
-    pull_back(context, id, dependents, adjoint);
-    if (!is_target[at]) adjoint[at] = Tensor();
+    pull_back(context, id, dependents, is_target, adjoint);
+    if (!is_target[at]) adjoint[at].clear();
   }
 
   std::vector<Tensor> out;
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Tensor& found = adjoint[static_cast<std::size_t>(target_ids[i])];
-    out.push_back(found.defined() ? found
+    const Tensor found = adjoint[static_cast<std::size_t>(target_ids[i])].sum();
+    out.push_back(found.defined() ? convert(found, targets[i].dtype(), where)
                                   : broadcast_to(context.constant(0.0, targets[i].dtype(), where),
                                                  targets[i].shape(), where));
   }
   return out;
+}
+
+namespace {
+
+/// A node of its own with x's value, on which a redirection can be put. Passes drop it.
+ValueId fence(const Tensor& x, Where where) {
+  return x.context().node_of(
+      x.context().record(Op::kReshape, {x}, {{Attr::kShape, x.shape().sizes()}}, where));
+}
+
+}  // namespace
+
+Tensor stop_gradient(const Tensor& x, Where where) {
+  const ValueId node = fence(x, where);
+  x.context().redirect_gradient(node, kNoValue);
+  return x.context().tensor_of(node);
+}
+
+Tensor stand_in(const Tensor& copy, const Tensor& original, Where where) {
+  TraceContext& context = copy.context();
+  LS_USER_CHECK(copy.shape() == original.shape(), "{}: {} cannot stand in for {}",
+                context.origin_at(where).to_string(), copy.type().to_string(),
+                original.type().to_string());
+  const ValueId to = context.node_of(original);
+  const ValueId node = fence(copy, where);
+  context.redirect_gradient(node, to);
+  return context.tensor_of(node);
 }
 
 }  // namespace lockstep

@@ -21,4 +21,12 @@ namespace lockstep {
 std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets,
                               std::source_location where = std::source_location::current());
 
+/// x, a constant in the eyes of gradients().
+Tensor stop_gradient(const Tensor& x, std::source_location where = std::source_location::current());
+
+/// `copy`, whose gradient is that of `original`: for a value that is kept in two float dtypes, as a
+/// parameter and its bf16 copy. Error kUsage if the shapes differ.
+Tensor stand_in(const Tensor& copy, const Tensor& original,
+                std::source_location where = std::source_location::current());
+
 }  // namespace lockstep

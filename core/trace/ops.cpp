@@ -285,12 +285,12 @@ Tensor arg_max(const Tensor& x, int axis, Where where) {
 }
 
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where where) {
-  return a.context().record(Op::kDotGeneral, {a, b},
-                            {{Attr::kLhsBatch, spec.lhs_batch},
-                             {Attr::kRhsBatch, spec.rhs_batch},
-                             {Attr::kLhsContract, spec.lhs_contract},
-                             {Attr::kRhsContract, spec.rhs_contract}},
-                            where);
+  Attrs attrs{{Attr::kLhsBatch, spec.lhs_batch},
+              {Attr::kRhsBatch, spec.rhs_batch},
+              {Attr::kLhsContract, spec.lhs_contract},
+              {Attr::kRhsContract, spec.rhs_contract}};
+  if (spec.to && *spec.to != a.dtype()) attrs.set_dtype(*spec.to);
+  return a.context().record(Op::kDotGeneral, {a, b}, std::move(attrs), where);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
@@ -322,20 +322,33 @@ Tensor random_bits(const RandomKey& key, const Shape& shape, Where where) {
                         where);
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
-                 Where where) {
+namespace {
+
+/// `operands`: q, k, v or qkv.
+Tensor record_attention(std::vector<Tensor> operands, const AttentionSpec& spec, Where where) {
+  TraceContext& context = operands[0].context();
   Attrs attrs{{Attr::kCausal, {spec.causal ? 1 : 0}}, {Attr::kMasked, {spec.key_mask ? 1 : 0}}};
   attrs.set_float(Attr::kScale, spec.scale);
   attrs.set_float(Attr::kDropout, spec.dropout);
-  std::vector<Tensor> operands{q, k, v};
   if (spec.key_mask) operands.push_back(*spec.key_mask);
   if (spec.dropout > 0) {
     LS_USER_CHECK(spec.key.has_value(), "{}: attention with dropout {} needs a random key",
-                  place_of(q, where), spec.dropout);
+                  place_of(operands[0], where), spec.dropout);
     operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->shard});
-    attrs.set_int(Attr::kStream, q.context().next_stream());
+    attrs.set_int(Attr::kStream, context.next_stream());
   }
-  return q.context().record(Op::kAttention, operands, std::move(attrs), where);
+  return context.record(Op::kAttention, operands, std::move(attrs), where);
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
+                 Where where) {
+  return record_attention({q, k, v}, spec, where);
+}
+
+Tensor attention(const Tensor& qkv, const AttentionSpec& spec, Where where) {
+  return record_attention({qkv}, spec, where);
 }
 
 Tensor optimization_barrier(const Tensor& x, Where where) {

@@ -125,6 +125,7 @@ Tensor arg_max(const Tensor& x, int axis, Where where = Where::current());
 
 struct DotSpec {
   Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+  std::optional<DType> to = {};  ///< dtype of the result; the operands' if absent
 };
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec,
                    Where where = Where::current());
@@ -167,6 +168,8 @@ struct AttentionSpec {
 /// q [B,Tq,H,D], k and v [B,Tk,H,D] -> [B,Tq,H,D].
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
                  Where where = Where::current());
+/// qkv [B,T,3,H,D] -> [B,T,H,D]: without copies of the parts.
+Tensor attention(const Tensor& qkv, const AttentionSpec& spec, Where where = Where::current());
 
 Tensor optimization_barrier(const Tensor& x, Where where = Where::current());
 /// Records a call of a graph with one output.

@@ -5,6 +5,21 @@
 #include "data/digest.h"
 
 namespace lockstep {
+namespace {
+
+/// Places in the noise at which an image's own may start.
+constexpr std::int64_t kNoiseStarts = 1 << 16;
+
+/// Numbers in [0, 0.5).
+std::vector<float> draw(std::uint64_t seed, std::string_view stream, std::int64_t count) {
+  std::vector<std::uint32_t> bits(static_cast<std::size_t>(count));
+  random_bits({seed, rng_stream(stream), 0, 0}, 0, bits);
+  std::vector<float> out(bits.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) out[i] = 0.5F * uniform_from_bits(bits[i]);
+  return out;
+}
+
+}  // namespace
 
 SyntheticImages::SyntheticImages(std::int64_t size, const Shape& shape, std::int64_t classes,
                                  std::uint64_t seed)
@@ -13,6 +28,9 @@ SyntheticImages::SyntheticImages(std::int64_t size, const Shape& shape, std::int
   LS_USER_CHECK(shape.rank() == 3, "synthetic images: a shape of [channels,height,width], not {}",
                 shape.to_string());
   LS_USER_CHECK(classes >= 1, "synthetic images: at least one class, not {}", classes);
+  const std::int64_t elements = shape.elements();
+  patterns_ = draw(seed, "synthetic_patterns", classes * elements);
+  noise_ = draw(seed, "synthetic_noise", elements + kNoiseStarts);
 }
 
 std::vector<FieldSpec> SyntheticImages::fields() const {
@@ -25,15 +43,15 @@ Sample SyntheticImages::get(std::int64_t index) const {
   const std::uint32_t word = random_word({seed_, rng_stream("synthetic_labels"), 0, 0}, number);
   const std::uint64_t label = word * static_cast<std::uint64_t>(classes_) >> 32;
 
+  const std::uint32_t start =
+      random_word({seed_, rng_stream("synthetic_noise_starts"), 0, 0}, number) %
+      static_cast<std::uint32_t>(kNoiseStarts);
+
   HostTensor image(DType::kF32, shape_);
   const auto out = image.as<float>();
-  std::vector<std::uint32_t> pattern(out.size());
-  std::vector<std::uint32_t> noise(out.size());
-  random_bits({seed_, rng_stream("synthetic_patterns"), label, 0}, 0, pattern);
-  random_bits({seed_, rng_stream("synthetic_noise"), number, 0}, 0, noise);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = 0.5F * (uniform_from_bits(pattern[i]) + uniform_from_bits(noise[i]));
-  }
+  const float* pattern = patterns_.data() + label * out.size();
+  const float* noise = noise_.data() + start;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = pattern[i] + noise[i];
   return {{"image", image}, {"label", HostTensor::scalar(static_cast<std::int32_t>(label))}};
 }
 

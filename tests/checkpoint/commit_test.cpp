@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "checkpoint/atomic_file.h"
 #include "checkpoint/restore.h"
+#include "core/base/atomic_file.h"
 #include "tests/checkpoint/sample_state.h"
 
 namespace lockstep {

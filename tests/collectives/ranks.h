@@ -42,6 +42,11 @@ inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body) 
   on_ranks(make_in_process_communicators(ranks), body);
 }
 
+/// The same for ranks that share memory.
+inline void on_sharing_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  on_ranks(make_in_process_communicators(ranks, SharedMemoryUse::kRequired), body);
+}
+
 template <class T>
 CollectiveRequest request_of(CollectiveKind kind, std::vector<T>& data, std::int64_t count) {
   CollectiveRequest out;

@@ -1,20 +1,27 @@
 """A steady run compiles once: after the first steps every step is a hit of the compile cache, and a
-learning rate that changes every step compiles nothing."""
+learning rate that changes every step compiles nothing. A second run compiles nothing at all."""
 import re
 
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Run, corpus, small_gpt
 
 
-class CompileCache(EndToEndTest):
+class CacheTest(EndToEndTest):
     def counters(self, name, steps, *overrides, ranks=None):
         config = small_gpt(corpus(self.folder), profile__metrics_report=True,
                            scheduler__decay_steps=0)
         run = Run(self.folder, name, config)
         outcome = run.train(f"training.max_steps={steps}", *overrides, ranks=ranks)
         self.rates = set(run.column("lr"))
+        self.hash = run.hash()
+        self.warnings = re.findall("compile cache: .*", outcome.text)
         found = re.findall(r"^Counter: (\w+)\n  Value: (\d+)$", outcome.out, re.MULTILINE)
         return {name: int(value) for name, value in found}
+
+
+class CompileCache(CacheTest):
+    def counters(self, name, steps, *overrides, ranks=None):
+        return super().counters(name, steps, "device.compile_cache=off", *overrides, ranks=ranks)
 
     def assert_steady(self, *overrides, ranks=None):
         short = self.counters("short", 20, *overrides, ranks=ranks)
@@ -39,6 +46,71 @@ class CompileCache(EndToEndTest):
         evaluating = self.counters("evaluating", 20, *overrides)
         self.assertEqual(evaluating["UncachedCompile"], without["UncachedCompile"] + 1)
         self.assertEqual(evaluating["CachedCompile"], without["CachedCompile"] + 4 * 3 - 1)
+
+
+class DiskCache(CacheTest):
+    def setUp(self):
+        self.cache = self.folder / self._testMethodName
+
+    def run_with_cache(self, name, *overrides, ranks=None):
+        counters = self.counters(name, 5, f"device.compile_cache={self.cache}", *overrides,
+                                 ranks=ranks)
+        return tuple(counters.get(key, 0) for key in
+                     ("PersistentCacheHit", "PersistentCacheMiss", "UncachedCompile"))
+
+    def entries(self):
+        return sorted(self.cache.glob("lockstep-*.artifact"))
+
+    def test_a_second_run_compiles_nothing_and_learns_the_same(self):
+        self.counters("without", 5, "device.compile_cache=off")
+        without = self.hash
+        self.assertEqual(self.run_with_cache("first"), (0, 1, 1))
+        self.assertEqual(self.hash, without)
+        self.assertEqual(self.run_with_cache("second"), (1, 0, 0))
+        self.assertEqual(self.hash, without)
+        self.assertEqual(self.warnings, [])
+
+    def test_another_number_of_ranks_or_threads_compiles_nothing(self):
+        self.run_with_cache("first")
+        once = self.hash
+        self.assertEqual(self.run_with_cache("ranks", ranks=2), (1, 0, 0))
+        self.assertEqual(self.run_with_cache("threads", "device.threads=2"), (1, 0, 0))
+        self.assertEqual(self.hash, once)
+
+    def test_one_of_several_ranks_compiles(self):
+        hit, miss, compiled = self.run_with_cache("ranks", ranks=4)  # of rank 0
+        self.assertEqual(hit + miss, 1)
+        self.assertEqual(miss, compiled)
+        self.assertEqual(len(self.entries()), 1)
+        self.assertEqual(self.run_with_cache("again", ranks=4), (1, 0, 0))
+
+    def test_a_changed_shape_compiles(self):
+        self.run_with_cache("first")
+        self.assertEqual(self.run_with_cache("micro", "training.micro_batch_size=4"), (0, 1, 1))
+        self.assertEqual(self.run_with_cache("narrow", "model.n_embd=32"), (0, 1, 1))
+        self.assertEqual(len(self.entries()), 3)
+
+    def test_a_damaged_entry_is_replaced(self):
+        self.run_with_cache("first")
+        once, (entry,) = self.hash, self.entries()
+        damaged = bytearray(entry.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        entry.write_bytes(damaged)
+        self.assertEqual(self.run_with_cache("damaged"), (0, 1, 1))
+        self.assertEqual(len(self.warnings), 1, self.warnings)
+        self.assertEqual(self.run_with_cache("again"), (1, 0, 0))
+        self.assertEqual(self.hash, once)
+
+    def test_a_cache_without_room_costs_only_the_caching(self):
+        tiny = "device.compile_cache_gb=1e-6"
+        self.assertEqual(self.run_with_cache("first", tiny), (0, 1, 1))
+        self.assertEqual(self.run_with_cache("second", tiny), (0, 1, 1))
+        self.assertEqual(self.entries(), [])
+
+    def test_a_folder_that_cannot_be_is_one_warning(self):
+        self.cache.write_text("a file")
+        self.assertEqual(self.run_with_cache("first", "eval.interval=2"), (0, 2, 2))
+        self.assertEqual(len(self.warnings), 1, self.warnings)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,22 @@ class Learning(EndToEndTest):
             # All of the validation text, in whole blocks.
             self.assertEqual(int(count), (12_000 - 1) // 32 * 32)
 
-    def generate(self, *options):
-        outcome = self.lockstep("generate", self.run_1.path, "--prompt=the ",
+    def test_bf16_learns_as_much(self):
+        run = Run(self.folder, "bf16", self.config)
+        run.train("training.precision=bf16-mixed", ranks=2)
+        ours, theirs = run.column("eval/loss"), self.run_1.column("eval/loss")
+        print(f"\n    eval/loss in bf16-mixed {ours}, in fp32 {theirs}")
+        for loss, in_fp32 in zip(ours, theirs, strict=True):
+            self.assertNotEqual(loss, in_fp32)
+            self.assertLess(abs(loss - in_fp32), 0.01 * in_fp32)
+        # What is made of it afterwards is in bf16 too: the same number.
+        outcome = self.lockstep("eval", run.path)
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.assertIn(f"step: 200, eval/loss: {ours[-1]:.6f}, ", outcome.out)
+        self.generate("--seed=1", run=run)
+
+    def generate(self, *options, run=None):
+        outcome = self.lockstep("generate", (run or self.run_1).path, "--prompt=the ",
                                 "--max-new-tokens=40", *options)
         self.assertEqual(outcome.code, 0, str(outcome))
         self.assertTrue(outcome.out.startswith("the "))
@@ -69,9 +83,10 @@ class Learning(EndToEndTest):
         self.assertEqual(self.generate("--top-k=1", "--seed=3"), likeliest)
 
     def test_dry_run_foresees_memory(self):
-        for ranks in (1, 2):
-            with self.subTest(ranks=ranks):
-                run = Run(self.folder, f"foreseen_{ranks}", self.config)
+        for ranks, precision in ((1, "fp32"), (2, "fp32"), (2, "bf16-mixed")):
+            with self.subTest(ranks=ranks, precision=precision):
+                config = self.config | {"training.precision": precision}
+                run = Run(self.folder, f"foreseen_{ranks}_{precision}", config)
                 run_of = lambda *words: Job(run.words(words), self.folder, ranks).wait()
                 outcome = run_of("--dry-run")
                 self.assertEqual(outcome.code, 0, str(outcome))
@@ -80,18 +95,25 @@ class Learning(EndToEndTest):
                 self.assertIn(f"batch 16 = micro 2 x shards 8 (ranks {ranks} x {8 // ranks})\n",
                               outcome.out)
                 self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
+                self.assertRegex(
+                    outcome.out, r"\nlargest parameters and optimizer slots:\n"
+                    r"( +[\d.]+KB  \w+\[[\d,]+\] \S+\n){10}"
+                    r"largest values of the (shard|update) program at its peak:\n"
+                    r"( +[\d.]+KB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
                 total, unit = re.search(r"  total +([\d.]+)([KMG]?B)\n", outcome.out).groups()
                 foreseen = float(total) * UNITS[unit]
                 self.assertEqual(run_of("training.max_steps=20").code, 0)
                 measured = max(run.column("memory/peak_bytes"))
-                print(f"\n    {ranks} ranks: {foreseen:.0f} bytes foreseen, {measured:.0f} measured")
+                print(f"\n    {ranks} ranks, {precision}: {foreseen:.0f} bytes foreseen, {measured:.0f} measured")
                 self.assertLess(abs(foreseen - measured), MARGIN * measured)
 
                 limit = f"device.memory_gb={1.001 * measured / 2**30}"
                 self.assertEqual(run_of("training.max_steps=20", limit).code, 0)
                 limit = f"device.memory_gb={0.9 * measured / 2**30}"
                 self.assertEqual(run_of("training.max_steps=20", limit).code, 6)
-                self.assertRegex(run_of(limit, "--dry-run").out,
+                outcome = run_of(limit, "--dry-run")
+                self.assertEqual(outcome.code, 6)
+                self.assertRegex(outcome.out,
                                  rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total}{unit} are needed\n")
 
 

@@ -70,7 +70,8 @@ class Job:
                           # In the test's own folder: mpirun cannot clean up if it is killed.
                           "--mca", "btl_vader_backing_directory", str(folder),
                           "-np", str(ranks), *self.words]
-        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+        # A compile cache of the test's own: what earlier runs left in the user's must not matter.
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
         self.out = tempfile.TemporaryFile("w+", dir=folder)
         self.err = tempfile.TemporaryFile("w+", dir=folder)

@@ -7,7 +7,7 @@ import time
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Run, corpus, image_data, small_gpt
 
-STEPS = 60
+STEPS = 150  # long enough that a run is still under way when it is to be killed
 
 
 class OneHashOfGpt(EndToEndTest):
@@ -69,6 +69,10 @@ class OneHashOfGpt(EndToEndTest):
         self.assert_same("overlap", *tiny, ranks=2)
         self.assert_same("no_overlap", *tiny, "distributed.overlap=false", ranks=2)
 
+    def test_messages_and_shared_memory(self):
+        self.assert_same("messages", "distributed.allreduce=mpi", ranks=2)
+        self.assert_same("memory", "distributed.allreduce=shm", ranks=4)
+
     def test_resumed_on_another_number_of_ranks(self):
         run = self.run_of("moved")
         for ranks, steps in ((2, 20), (4, 40), (1, STEPS)):
@@ -118,6 +122,30 @@ class OneHashOfGpt(EndToEndTest):
         phase = f"after the commit of step {commits[-1]}" if commits else "before the first commit"
         saving = ", during a save" if run.unfinished() else ""
         print(f"    killed {victim} {phase}{saving}; {len(run.metrics())} steps logged")
+
+
+class OneHashInBf16(EndToEndTest):
+    """The same in mixed precision; what is saved is f32."""
+
+    def test_ranks_threads_resume_and_precision(self):
+        config = small_gpt(corpus(self.folder), training__max_steps=STEPS)
+        reference = Run(self.folder, "reference", config)
+        reference.train("training.precision=bf16-mixed")
+        in_fp32 = Run(self.folder, "fp32", config)
+        in_fp32.train()
+        self.assertNotEqual(reference.hash(), in_fp32.hash())
+        names = itertools.count()
+        for ranks, overrides in ((2, ["device.threads=2"]), (4, ["distributed.bucket_mb=0.01"])):
+            with self.subTest(ranks=ranks, overrides=overrides):
+                run = Run(self.folder, f"other_{next(names)}", config)
+                run.train("training.precision=bf16-mixed", *overrides, ranks=ranks)
+                self.assertEqual(run.hash(), reference.hash())
+                self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
+        moved = Run(self.folder, "moved", config)
+        for ranks, steps in ((4, 20), (2, 40), (None, STEPS)):
+            moved.train("training.precision=bf16-mixed", f"training.max_steps={steps}", ranks=ranks,
+                        resume="auto")
+        self.assertEqual(moved.hash(), reference.hash())
 
 
 class OneHashOfLenet(EndToEndTest):

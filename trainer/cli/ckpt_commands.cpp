@@ -22,7 +22,7 @@ int prune(const CommandCall& call) {
   return result.status;
 }
 
-Command on_path(std::string name, std::string help, int (*run)(const CommandCall&)) {
+CliCommand on_path(std::string name, std::string help, int (*run)(const CommandCall&)) {
   return {.name = "ckpt " + name,
           .positionals = {"PATH"},
           .help = std::move(help),
@@ -32,8 +32,8 @@ Command on_path(std::string name, std::string help, int (*run)(const CommandCall
 
 }  // namespace
 
-std::vector<Command> ckpt_commands() {
-  std::vector<Command> out{
+std::vector<CliCommand> ckpt_commands() {
+  std::vector<CliCommand> out{
       on_path("ls", "list a run's checkpoints and whether they are sound", run<checkpoint_ls>),
       on_path("inspect", "print what a checkpoint holds", run<checkpoint_inspect>),
       on_path("verify", "check every bit; exit code 4 if one is wrong", run<checkpoint_verify>),

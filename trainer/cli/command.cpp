@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-std::string Command::usage() const {
+std::string CliCommand::usage() const {
   std::string out = "usage: lockstep " + name;
   for (const std::string& positional : positionals) out += " " + positional;
   if (!rest.empty()) out += " " + rest;

@@ -18,7 +18,7 @@ struct CommandCall {
   std::ostream& out;
 };
 
-struct Command {
+struct CliCommand {
   std::string name;                      ///< "train", "ckpt ls"
   std::vector<std::string> positionals;  ///< that must be given: {"CONFIG"}
   std::string rest = "";                 ///< what may follow, as the usage writes it

@@ -15,18 +15,18 @@ constexpr std::string_view kUsage =
     "usage: lockstep COMMAND ...; `lockstep --help` lists the commands";
 
 /// "ckpt ls" -> {"ckpt", "ls"}; "train" -> {"train", ""}
-std::pair<std::string_view, std::string_view> split_name(const Command& command) {
+std::pair<std::string_view, std::string_view> split_name(const CliCommand& command) {
   const std::string_view name = command.name;
   const std::size_t space = name.find(' ');
   if (space == std::string_view::npos) return {name, {}};
   return {name.substr(0, space), name.substr(space + 1)};
 }
 
-std::string overview(std::span<const Command> commands) {
+std::string overview(std::span<const CliCommand> commands) {
   std::string out =
       "lockstep: distributed data-parallel training on lazy, compiled graphs\n\n"
       "usage: lockstep COMMAND ...\n\n";
-  for (const Command& command : commands)
+  for (const CliCommand& command : commands)
     out += fmt::format("  {:<15} {}\n", command.name, command.help);
   out +=
       "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n"
@@ -36,31 +36,32 @@ std::string overview(std::span<const Command> commands) {
   return out;
 }
 
-std::string help_of(const Command& command) {
+std::string help_of(const CliCommand& command) {
   return fmt::format("{}\n\n{}.\n{}{}\n{}", command.usage(), command.help,
                      command.details.empty() ? "" : "\n", command.details,
                      options_help(command.options));
 }
 
 /// The commands whose first word is `word`.
-std::vector<const Command*> commands_of(std::span<const Command> commands, std::string_view word) {
-  std::vector<const Command*> out;
-  for (const Command& command : commands)
+std::vector<const CliCommand*> commands_of(std::span<const CliCommand> commands,
+                                           std::string_view word) {
+  std::vector<const CliCommand*> out;
+  for (const CliCommand& command : commands)
     if (split_name(command).first == word) out.push_back(&command);
   return out;
 }
 
-std::string group_usage(std::span<const Command* const> group) {
+std::string group_usage(std::span<const CliCommand* const> group) {
   std::string out;
-  for (const Command* command : group)
+  for (const CliCommand* command : group)
     out += fmt::format("{}{}", out.empty() ? "" : "\n", command->usage());
   return out;
 }
 
-const Command& find_in_group(std::span<const Command* const> group,
-                             std::span<const std::string> words) {
+const CliCommand& find_in_group(std::span<const CliCommand* const> group,
+                                std::span<const std::string> words) {
   std::vector<std::string_view> names;
-  for (const Command* command : group) names.push_back(split_name(*command).second);
+  for (const CliCommand* command : group) names.push_back(split_name(*command).second);
   LS_USER_CHECK(words.size() > 1, "'{}' needs a second word\n{}", words[0], group_usage(group));
   const auto found = std::find(names.begin(), names.end(), words[1]);
   LS_USER_CHECK(found != names.end(), "unknown command '{} {}'{}\n{}", words[0], words[1],
@@ -69,14 +70,14 @@ const Command& find_in_group(std::span<const Command* const> group,
 }
 
 [[noreturn]] void refuse_unknown_command(const std::string& word,
-                                         std::span<const Command> commands) {
+                                         std::span<const CliCommand> commands) {
   std::vector<std::string_view> names{"--help", "--version"};
-  for (const Command& command : commands) names.push_back(split_name(command).first);
+  for (const CliCommand& command : commands) names.push_back(split_name(command).first);
   raise(ErrorKind::kUsage, "unknown {} '{}'{}\n{}", word.starts_with("-") ? "option" : "command",
         word, did_you_mean(nearest_word(word, names)), kUsage);
 }
 
-void check_positionals(const Command& command, const std::vector<std::string>& given) {
+void check_positionals(const CliCommand& command, const std::vector<std::string>& given) {
   if (given.size() < command.positionals.size()) {
     raise(ErrorKind::kUsage, "{} is missing", command.positionals[given.size()]);
   }
@@ -87,7 +88,7 @@ void check_positionals(const Command& command, const std::vector<std::string>& g
 }
 
 /// The arguments of a command, or the error with the command's usage below it.
-Arguments parse_arguments(const Command& command, std::span<const std::string> words) {
+Arguments parse_arguments(const CliCommand& command, std::span<const std::string> words) {
   try {
     Arguments arguments(words, command.options);
     if (!arguments.wants_help()) check_positionals(command, arguments.positionals());
@@ -98,7 +99,7 @@ Arguments parse_arguments(const Command& command, std::span<const std::string> w
 }
 
 int dispatch(std::span<const std::string> words, const Settings& settings, std::ostream& out) {
-  const std::vector<Command> commands = all_commands();
+  const std::vector<CliCommand> commands = all_commands();
   LS_USER_CHECK(!words.empty(), "no command is given\n{}", kUsage);
   if (words[0] == "--help" || words[0] == "-h") {
     out << overview(commands);
@@ -108,10 +109,10 @@ int dispatch(std::span<const std::string> words, const Settings& settings, std::
     out << "lockstep " LOCKSTEP_VERSION "\n";
     return 0;
   }
-  const std::vector<const Command*> group = commands_of(commands, words[0]);
+  const std::vector<const CliCommand*> group = commands_of(commands, words[0]);
   if (group.empty()) refuse_unknown_command(words[0], commands);
   if (split_name(*group[0]).second.empty()) {
-    const Command& command = *group[0];
+    const CliCommand& command = *group[0];
     const Arguments arguments = parse_arguments(command, words.subspan(1));
     if (!arguments.wants_help()) return command.run({arguments, settings, out});
     out << help_of(command);
@@ -121,7 +122,7 @@ int dispatch(std::span<const std::string> words, const Settings& settings, std::
     out << group_usage(group) << "\n";
     return 0;
   }
-  const Command& command = find_in_group(group, words);
+  const CliCommand& command = find_in_group(group, words);
   const Arguments arguments = parse_arguments(command, words.subspan(2));
   if (!arguments.wants_help()) return command.run({arguments, settings, out});
   out << help_of(command);

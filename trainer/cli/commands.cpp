@@ -2,8 +2,8 @@
 
 namespace lockstep {
 
-std::vector<Command> all_commands() {
-  std::vector<Command> out;
+std::vector<CliCommand> all_commands() {
+  std::vector<CliCommand> out;
   for (const auto& group :
        {std::vector{train_command(), eval_command(), generate_command()}, config_commands(),
         ckpt_commands(), std::vector{ir_run_command(), ir_print_command()}, prepare_commands(),

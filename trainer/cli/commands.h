@@ -8,17 +8,17 @@
 namespace lockstep {
 
 /// In the order of `lockstep --help`.
-std::vector<Command> all_commands();
+std::vector<CliCommand> all_commands();
 
-Command train_command();
-Command eval_command();
-Command generate_command();
-std::vector<Command> config_commands();
-std::vector<Command> ckpt_commands();
-Command ir_run_command();
-Command ir_print_command();
-std::vector<Command> prepare_commands();
-Command doctor_command();
-Command models_command();
+CliCommand train_command();
+CliCommand eval_command();
+CliCommand generate_command();
+std::vector<CliCommand> config_commands();
+std::vector<CliCommand> ckpt_commands();
+CliCommand ir_run_command();
+CliCommand ir_print_command();
+std::vector<CliCommand> prepare_commands();
+CliCommand doctor_command();
+CliCommand models_command();
 
 }  // namespace lockstep

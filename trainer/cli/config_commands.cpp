@@ -34,19 +34,19 @@ int schema(const CommandCall& call) {
 
 }  // namespace
 
-std::vector<Command> config_commands() {
+std::vector<CliCommand> config_commands() {
   const std::string rest = "[key.path=value ...]";
   return {{.name = "config check",
            .positionals = {"CONFIG"},
            .rest = rest,
-           .max_rest = Command::kAnyNumber,
+           .max_rest = CliCommand::kAnyNumber,
            .help = "say what is wrong with a config, all at once",
            .options = {{"ranks", "N", "ranks that the batch must divide over"}},
            .run = check},
           {.name = "config show",
            .positionals = {"CONFIG"},
            .rest = rest,
-           .max_rest = Command::kAnyNumber,
+           .max_rest = CliCommand::kAnyNumber,
            .help = "print a config with all defaults filled in",
            .run = show},
           {.name = "config schema",

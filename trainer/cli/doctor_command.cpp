@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "core/base/metrics.h"
+#include "core/ir/target.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/machine.h"
 
@@ -34,8 +35,11 @@ Finding examine_processor() {
     return {Verdict::kFail, "cpu", text + "; AVX2 and FMA are needed"};
   const bool wide =
       cpu.has("avx512f") && cpu.has("avx512bw") && cpu.has("avx512dq") && cpu.has("avx512vl");
-  if (!wide) return {Verdict::kWarn, "cpu", text + "; without AVX-512 training is slower"};
-  return {Verdict::kOk, "cpu", text};
+  if (!wide)
+    return {Verdict::kWarn, "cpu", text + "; kernels use AVX2: without AVX-512 training is slower"};
+  if (host_target().isa == Isa::kAvx2)
+    return {Verdict::kWarn, "cpu", text + "; kernels use AVX2, as LOCKSTEP_MAX_ISA says"};
+  return {Verdict::kOk, "cpu", text + "; kernels use AVX-512 (device.max_isa may say less)"};
 }
 
 Finding examine_cores(const Settings& settings) {
@@ -112,7 +116,7 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command doctor_command() {
+CliCommand doctor_command() {
   return {.name = "doctor",
           .positionals = {},
           .help = "say whether this machine can train; exit code 1 if it cannot",

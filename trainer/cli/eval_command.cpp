@@ -13,7 +13,7 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command eval_command() {
+CliCommand eval_command() {
   return {
       .name = "eval",
       .positionals = {"RUN"},

@@ -20,7 +20,7 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command generate_command() {
+CliCommand generate_command() {
   return {.name = "generate",
           .positionals = {"RUN"},
           .help = "print a prompt and how a run's model continues it",

@@ -20,7 +20,7 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command ir_print_command() {
+CliCommand ir_print_command() {
   return {.name = "ir print",
           .positionals = {"FILE.ir"},
           .help = "check a graph and print it in its canonical text form",

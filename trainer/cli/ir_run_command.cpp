@@ -107,7 +107,7 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command ir_run_command() {
+CliCommand ir_run_command() {
   return {
       .name = "ir run",
       .positionals = {"FILE.ir"},

@@ -103,12 +103,12 @@ int prepare_idx(const CommandCall& call) {
 
 }  // namespace
 
-std::vector<Command> prepare_commands() {
+std::vector<CliCommand> prepare_commands() {
   return {
       {.name = "prepare text",
        .positionals = {"IN"},
        .rest = "[IN ...]",
-       .max_rest = Command::kAnyNumber,
+       .max_rest = CliCommand::kAnyNumber,
        .help = "turn text files into token shards",
        .details = "Writes DIR/train.bin and DIR/val.bin (llm.c's header and u16 tokens, for\n"
                   "data.type: tokens), and DIR/tokenizer.json. The texts are joined in the order\n"

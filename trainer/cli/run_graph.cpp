@@ -30,8 +30,7 @@ HostTensor copy_of(const HostTensor& tensor) {
   return out;
 }
 
-std::vector<HostTensor> execute(const Plan& plan, const Graph& graph,
-                                std::span<const HostTensor> inputs, int threads) {
+std::vector<HostTensor> execute(const Plan& plan, std::span<const HostTensor> inputs, int threads) {
   flush_denormals();  // as on a device's stream; this thread exists for this call only
   std::vector<HostTensor> own_inputs;  // donated ones are written to
   PlanMemory memory;
@@ -40,9 +39,9 @@ std::vector<HostTensor> execute(const Plan& plan, const Graph& graph,
     memory.inputs.push_back(own_inputs.back().bytes().data());
   }
   std::vector<HostTensor> outputs;
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < plan.graph.outputs.size(); ++i) {
     const std::int32_t donor = plan.donated_inputs[i];
-    const Type& type = graph[graph.outputs[i]].type;
+    const Type& type = plan.graph[plan.graph.outputs[i]].type;
     outputs.push_back(donor >= 0 ? own_inputs[static_cast<std::size_t>(donor)]
                                  : HostTensor(type.dtype, type.shape));
     memory.outputs.push_back(outputs.back().bytes().data());
@@ -73,20 +72,26 @@ Graph without_all_reduces(const Graph& graph) {
   return keep_only(out, keep);
 }
 
-std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
-                                     int threads, Log& log) {
-  const Graph local = without_all_reduces(graph);
-  if (local.outputs.empty()) return {};
+Plan compile_graph(const Graph& graph, const Target& target, Log& log) {
   CompileOptions options;
-  options.target = host_target();
+  options.target = target;
   options.verify = true;
-  KernelCache kernels(options.target);
-  const Plan plan = compile_program(local, options, kernels, log);
+  KernelCache kernels(target, log);
+  return compile_program(without_all_reduces(graph), options, kernels, log);
+}
+
+std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostTensor> inputs,
+                                         int threads) {
+  if (plan.graph.outputs.empty()) return {};
   double bytes = static_cast<double>(plan.peak_bytes);
   for (const HostTensor& input : inputs) bytes += static_cast<double>(input.bytes().size());
   require_memory(bytes);
-  return std::async(std::launch::async, execute, std::cref(plan), std::cref(local), inputs, threads)
-      .get();
+  return std::async(std::launch::async, execute, std::cref(plan), inputs, threads).get();
+}
+
+std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
+                                     int threads, Log& log) {
+  return run_plan_on_host(compile_graph(graph, host_target(), log), inputs, threads);
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs) {

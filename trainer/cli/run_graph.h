@@ -8,6 +8,8 @@
 
 #include "core/base/log.h"
 #include "core/ir/graph.h"
+#include "core/ir/target.h"
+#include "core/runtime/plan.h"
 
 namespace lockstep {
 
@@ -17,6 +19,11 @@ namespace lockstep {
 /// graph that one rank cannot run. The inputs are left as they are.
 std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
                                      int threads, Log& log);
+
+/// The two halves of run_compiled: what a graph compiles to, and running that.
+Plan compile_graph(const Graph& graph, const Target& target, Log& log);
+std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostTensor> inputs,
+                                         int threads);
 
 /// The same by evaluate_reference().
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs);

@@ -14,11 +14,11 @@ int run(const CommandCall& call) {
 
 }  // namespace
 
-Command train_command() {
+CliCommand train_command() {
   return {.name = "train",
           .positionals = {"CONFIG"},
           .rest = "[key.path=value ...]",
-          .max_rest = Command::kAnyNumber,
+          .max_rest = CliCommand::kAnyNumber,
           .help = "train a model; under mpirun, by all ranks together",
           .details =
               "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"

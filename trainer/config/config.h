@@ -113,6 +113,7 @@ struct CheckpointConfig {
 };
 
 struct DistributedConfig {
+  AllReducePath allreduce = AllReducePath::kAuto;
   double bucket_mb = 25.0;
   double first_bucket_mb = 1.0;
   bool overlap = true;
@@ -124,6 +125,9 @@ struct DeviceConfig {
   double memory_gb = 4.0;
   std::int64_t threads = 1;
   std::int64_t queue_depth = 2;
+  MaxIsa max_isa = MaxIsa::kAuto;
+  std::string compile_cache = "auto";  ///< a folder, "auto" for the user's, or "off"
+  double compile_cache_gb = 1.0;
 };
 
 struct LoggingConfig {
@@ -132,6 +136,7 @@ struct LoggingConfig {
 };
 
 struct ProfileConfig {
+  bool ledger = false;          ///< measure every command; print and save where the time went
   bool metrics_report = false;  ///< print Metrics::report() when the run ends
 };
 

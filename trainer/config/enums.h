@@ -5,15 +5,18 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/base/settings.h"
+
 namespace lockstep {
 
 enum class ModelName : std::uint8_t { kMlp, kLenet, kGpt2 };
 enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2 };
 enum class DataType : std::uint8_t { kText, kTokens, kIdx, kSynthetic };
-enum class Precision : std::uint8_t { kFp32 };
+enum class Precision : std::uint8_t { kFp32, kBf16Mixed };
 enum class OnNonfinite : std::uint8_t { kStop, kSkip };
 enum class OptimizerName : std::uint8_t { kAdamW, kSgd };
 enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
+enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
 enum class EvalMetric : std::uint8_t { kLoss, kAccuracy };
 
 /// How the values of an enum are spelled in YAML; entry i names value i.
@@ -33,7 +36,7 @@ struct EnumNames<DataType> {
 };
 template <>
 struct EnumNames<Precision> {
-  static constexpr std::array<std::string_view, 1> kNames{"fp32"};
+  static constexpr std::array<std::string_view, 2> kNames{"fp32", "bf16-mixed"};
 };
 template <>
 struct EnumNames<OnNonfinite> {
@@ -46,6 +49,14 @@ struct EnumNames<OptimizerName> {
 template <>
 struct EnumNames<SchedulerName> {
   static constexpr std::array<std::string_view, 3> kNames{"constant", "linear", "cosine"};
+};
+template <>
+struct EnumNames<AllReducePath> {
+  static constexpr std::array<std::string_view, 3> kNames{"auto", "shm", "mpi"};
+};
+template <>
+struct EnumNames<MaxIsa> {
+  static constexpr std::array<std::string_view, 3> kNames{"auto", "avx2", "avx512"};
 };
 template <>
 struct EnumNames<EvalMetric> {

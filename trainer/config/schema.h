@@ -1,6 +1,6 @@
 // The one list of config keys. Parsing, validation, overrides, `config show`, `config schema` and
 // the diff of two configs all walk this table; there is no second list. Adding a key is a member in
-// config.h (with its default) and a row in schema.cpp.
+// config.h (with its default) and a row in schema_keys*.cpp.
 #pragma once
 
 #include <array>

@@ -46,11 +46,8 @@ Tensor Gpt2::Block::operator()(const Tensor& x, const Forward& mode) const {  //
 
 Tensor Gpt2::Block::attend(const Tensor& x, const Forward& mode) const {
   const std::int64_t width = x.size(2);
-  const Shape heads{x.size(0), x.size(1), n_head, width / n_head};  // [B,T,H,D]
-  const Tensor qkv = c_attn(x);                                     // [B,T,3C]
-  const auto part = [&](std::int64_t i) {
-    return reshape(slice_dim(qkv, 2, i * width, (i + 1) * width), heads);
-  };
+  const Tensor qkv =
+      reshape(c_attn(x), Shape{x.size(0), x.size(1), 3, n_head, width / n_head});  // [B,T,3,H,D]
   AttentionSpec spec;
   spec.causal = true;
   spec.scale = 1.0 / std::sqrt(static_cast<double>(width / n_head));
@@ -58,16 +55,19 @@ Tensor Gpt2::Block::attend(const Tensor& x, const Forward& mode) const {
   spec.key = mode.key;
   const auto mix = [&] {
     const ModuleScope scope(x.context(), path + ".attn");
-    return reshape(attention(part(0), part(1), part(2), spec), x.shape());
+    return reshape(attention(qkv, spec), x.shape());
   };
   return apply_dropout(attn_proj(mix()), dropout, mode, path + ".attn.dropout");
 }
 
-Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size)
-    : block_size_(config.block_size),
+Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size, Precision precision)
+    : Model(precision),
+      block_size_(config.block_size),
       dropout_(config.dropout),
-      wte_(parameters_, "wte", vocab_size, config.n_embd, Initializer::normal(kInitStddev)),
-      wpe_(parameters_, "wpe", config.block_size, config.n_embd, Initializer::normal(kInitStddev)),
+      wte_(parameters_, "wte", vocab_size, config.n_embd,
+           {.init = Initializer::normal(kInitStddev), .attends = true}),
+      wpe_(parameters_, "wpe", config.block_size, config.n_embd,
+           {.init = Initializer::normal(kInitStddev)}),
       blocks_([&] {
         LS_USER_CHECK(config.n_embd % config.n_head == 0,
                       "model.n_embd {} does not divide by model.n_head {}", config.n_embd,
@@ -92,10 +92,11 @@ Tensor Gpt2::logits(const Tensor& tokens, const Forward& mode) {
   const std::int64_t time = tokens.size(1);
   LS_USER_CHECK(time <= block_size_, "a sequence of {} tokens is longer than model.block_size {}",
                 time, block_size_);
-  const Tensor positions = slice_dim(wpe_.table(), 0, 0, time);  // [T,C]
-  Tensor x = apply_dropout(wte_(tokens) + positions, dropout_, mode, "drop");
+  const Tensor positions = slice_dim(wpe_.table(), 0, 0, time);                // [T,C]
+  const Tensor embedded = convert(wte_(tokens) + positions, compute_dtype());  // [B,T,C]
+  Tensor x = apply_dropout(embedded, dropout_, mode, "drop");
   for (const Block& block : blocks_) x = block(x, mode);
-  return dot_general(ln_f_(x), wte_.table(), {{}, {}, {2}, {1}});  // [B,T,V]
+  return wte_.attend(ln_f_(x));  // [B,T,V]
 }
 
 }  // namespace lockstep

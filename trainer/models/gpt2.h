@@ -11,7 +11,7 @@ namespace lockstep {
 
 class Gpt2 final : public Model {
  public:
-  Gpt2(const ModelConfig& config, std::int64_t vocab_size);
+  Gpt2(const ModelConfig& config, std::int64_t vocab_size, Precision precision);
   ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
   Tensor logits(const Tensor& tokens, const Forward& mode) override;
 

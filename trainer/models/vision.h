@@ -11,7 +11,7 @@ namespace lockstep {
 /// input_size -> hidden_sizes... -> n_classes with ReLU between. Images are flattened.
 class Mlp final : public Model {
  public:
-  explicit Mlp(const ModelConfig& config);
+  Mlp(const ModelConfig& config, Precision precision);
   ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
 
  private:
@@ -22,7 +22,7 @@ class Mlp final : public Model {
 /// For images [B,1,28,28].
 class Lenet final : public Model {
  public:
-  explicit Lenet(const ModelConfig& config);
+  Lenet(const ModelConfig& config, Precision precision);
   ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
 
  private:

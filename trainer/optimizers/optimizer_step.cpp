@@ -96,6 +96,8 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
     const std::vector<Tensor> next = optimizer.update(parameter, sums[i] * scale, slots, scalars);
     // A step that is not finite changes nothing.
     parameter.value.assign(select(finite, next[0], parameter.value));
+    if (parameter.copy.defined())
+      parameter.copy.assign(convert(parameter.value, parameter.copy.dtype()));
     for (std::size_t s = 0; s < slots.size(); ++s)
       slots[s].assign(select(finite, next[s + 1], slots[s]));
   }

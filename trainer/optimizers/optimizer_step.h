@@ -32,7 +32,7 @@ struct UpdateOptions {
 };
 
 /// `output` and `gradients` (of output.loss_sum, one per parameter in order) are sums of one
-/// logical shard. Assigns the new values to parameters and state.
+/// logical shard. Assigns the new values to parameters, their copies and state.
 StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
                           OptimizerState& state, const ModelOutput& output,
                           std::span<const Tensor> gradients, const UpdateOptions& options);

@@ -1,355 +1,233 @@
 // Attention and its gradient without a T x T tensor: for every head, tiles of kTile queries against
-// all keys they can see, whose scores live in scratch. Products run on the [B,T,H,D] layout as it
-// is. The gradient recomputes the weights of a tile and adds to dk and dv in the order of the
-// tiles, so it is divided over heads only; the forward pass is divided over heads and tiles.
+// all keys they can see, whose scores live in scratch. Keys that a block of queries cannot see are
+// skipped. Operands are packed per head, so that products run on dense panels whatever the strides
+// of q, k and v; q, k and v may be slices of one array. The gradient recomputes the weights of a
+// tile and adds to dk and dv in the order of the tiles, so it is divided over heads only; the
+// forward pass is divided over heads and chunks of queries.
 //
 // Method: T. Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness" (2022), with whole rows of scores, since a row fits the cache.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
+#include <atomic>
+#include <bit>
 
-#include "core/base/error.h"
-#include "core/base/rng.h"
+#include "core/kernels/cpu/attention_loops.h"
+#include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/philox.h"
 #include "core/kernels/cpu/reference_kernel.h"
-#include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kTile = 64;  ///< queries
-constexpr std::int64_t kPad = 32;   ///< rows of scores are whole multiples, see VectorLoops
+using attention::Extras;
+using attention::Factors;
+using attention::kPanel;
+using attention::kTile;
+using attention::Problem;
+using attention::round_up;
+using attention::Rows;
+using attention::Tile;
+using attention::Unit;
+using attention::Workspace;
+
+constexpr std::int64_t kChunk = 256;  ///< queries of a forward unit
 /// Multiply-adds that make a task worth handing to a thread.
 constexpr std::int64_t kTaskWork = std::int64_t{1} << 21;
 
-std::int64_t padded(std::int64_t count) {
-  return (count + kPad - 1) / kPad * kPad;
-}
-
-struct Problem {
-  std::int64_t batch, queries, keys, heads, depth;
-  float scale;
-  double dropout;
-  bool causal;
-  bool masked;
-  std::uint64_t stream;
-
-  Problem(const Node& node, const Shape& q, const Shape& k)
-      : batch(q[0]),
-        queries(q[1]),
-        keys(k[1]),
-        heads(q[2]),
-        depth(q[3]),
-        scale(static_cast<float>(node.attrs.real(Attr::kScale))),
-        dropout(node.attrs.real(Attr::kDropout)),
-        causal(node.attrs.flag(Attr::kCausal)),
-        masked(node.attrs.flag(Attr::kMasked)),
-        stream(dropout > 0 ? static_cast<std::uint64_t>(node.attrs.integer(Attr::kStream)) : 0) {}
-
-  std::int64_t row() const { return heads * depth; }  ///< elements from one position to the next
-  std::int64_t query_elements() const { return batch * queries * row(); }
-  std::int64_t key_elements() const { return batch * keys * row(); }
-  std::int64_t tiles() const { return (queries + kTile - 1) / kTile; }
-  /// Keys that query i sees: [0, result).
-  std::int64_t visible(std::int64_t i) const {
-    return causal ? std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys) : keys;
-  }
-  /// Row stride of a tile's scores; a row of random words also needs room for whole blocks.
-  std::int64_t score_row() const { return padded(keys); }
-  std::int64_t word_row() const { return padded(keys) + kPad; }
-  std::size_t score_bytes() const {
-    return static_cast<std::size_t>(kTile * score_row()) * sizeof(float);
-  }
-  std::size_t word_bytes() const {
-    return dropout > 0 ? static_cast<std::size_t>(kTile * word_row()) * sizeof(std::uint32_t) : 0;
-  }
-};
-
-/// The operands that follow the tensors: [key_mask], [seed, step, shard].
-struct Extras {
-  const std::byte* mask = nullptr;
-  RngKey key;
-
-  Extras(const Problem& p, std::span<const std::byte* const> operands) {
-    std::size_t next = 0;
-    if (p.masked) mask = operands[next++];
-    if (p.dropout == 0) return;
-    std::int64_t values[3];
-    for (std::int64_t& value : values) std::memcpy(&value, operands[next++], sizeof value);
-    key = {static_cast<std::uint64_t>(values[0]), p.stream, static_cast<std::uint64_t>(values[1]),
-           static_cast<std::uint32_t>(values[2])};
-  }
-};
-
-/// A tile of queries of one head, with its working memory.
-class Tile {
- public:
-  Tile(const Problem& p, Isa isa, const Extras& extras, std::int64_t batch, std::int64_t head,
-       std::int64_t first, float* scores, std::uint32_t* words)
-      : p_(p),
-        isa_(isa),
-        loops_(loops_for(isa)),
-        extras_(extras),
-        batch_(batch),
-        head_(head),
-        first_(first),
-        rows_(std::min(kTile, p.queries - first)),
-        keys_(p.visible(first + rows_ - 1)),
-        scores_(scores),
-        words_(words) {}
-
-  std::int64_t rows() const { return rows_; }
-  std::int64_t keys() const { return keys_; }  ///< that any query of the tile sees
-  float* weights() const { return scores_; }
-  std::int64_t query_at() const {
-    return ((batch_ * p_.queries + first_) * p_.heads + head_) * p_.depth;
-  }
-  std::int64_t key_at() const { return (batch_ * p_.keys * p_.heads + head_) * p_.depth; }
-
-  /// to[rows, keys] = alpha * x[rows, depth] y[keys, depth]^T.
-  void products(float alpha, const float* x, const float* y, float* to) const {
-    gemm_f32(rows_, keys_, p_.depth, alpha, x + query_at(), {p_.row(), 1}, y + key_at(),
-             {1, p_.row()}, 0.0F, to, p_.score_row());
-  }
-  /// to[rows, depth] = w[rows, keys] y[keys, depth].
-  void sum_keys(const float* w, const float* y, float* to) const {
-    gemm_f32(rows_, p_.depth, keys_, 1.0F, w, {p_.score_row(), 1}, y + key_at(), {p_.row(), 1},
-             0.0F, to + query_at(), p_.row());
-  }
-  /// to[keys, depth] += w[rows, keys]^T x[rows, depth].
-  void add_queries(const float* w, const float* x, float* to) const {
-    gemm_f32(keys_, p_.depth, rows_, 1.0F, w, {1, p_.score_row()}, x + query_at(), {p_.row(), 1},
-             1.0F, to + key_at(), p_.row());
-  }
-
-  /// The softmax of the scores of every query over the keys it sees, zero elsewhere.
-  void compute_weights(const float* q, const float* k) {
-    products(p_.scale, q, k, scores_);
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      constexpr float kHidden = -std::numeric_limits<float>::infinity();
-      float* row = scores_ + r * p_.score_row();
-      const std::int64_t visible = p_.visible(first_ + r);
-      const std::int64_t width = padded(visible);
-      std::fill(row + visible, row + width, kHidden);
-      std::fill(row + width, row + padded(keys_), 0.0F);
-      if (extras_.mask != nullptr) {
-        const std::byte* mask = extras_.mask + batch_ * p_.keys;
-        for (std::int64_t j = 0; j < visible; ++j)
-          if (mask[j] == std::byte{0}) row[j] = kHidden;
-      }
-      loops_.softmax(row, width);
-    }
-  }
-  /// Draws the words of the tile's dropout.
-  void draw() {
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      const std::int64_t position =
-          ((batch_ * p_.heads + head_) * p_.queries + first_ + r) * p_.keys;
-      philox_blocks(isa_, extras_.key, static_cast<std::uint64_t>(position / 4),
-                    padded(keys_ + position % 4) / 4, words_ + r * p_.word_row());
-    }
-  }
-  /// Drops and rescales elements of values[rows, keys].
-  void apply_dropout(float* values) const {
-    const auto threshold = static_cast<std::uint32_t>(std::ceil(p_.dropout * 0x1p24));
-    const auto scale = static_cast<float>(1.0 / (1.0 - p_.dropout));
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      const std::int64_t position =
-          ((batch_ * p_.heads + head_) * p_.queries + first_ + r) * p_.keys;
-      loops_.dropout(words_ + r * p_.word_row() + position % 4, threshold, scale, keys_,
-                     values + r * p_.score_row());
-    }
-  }
-  /// gradients: of the weights -> of the scores.
-  void softmax_grad(float* gradients) const {
-    for (std::int64_t r = 0; r < rows_; ++r) {
-      float* row = gradients + r * p_.score_row();
-      const std::int64_t visible = p_.visible(first_ + r);
-      std::fill(row + visible, row + padded(keys_), 0.0F);
-      loops_.softmax_grad(scores_ + r * p_.score_row(), padded(visible), p_.scale, row);
-    }
-  }
-
- private:
-  const Problem& p_;
-  Isa isa_;
-  const VectorLoops& loops_;
-  const Extras& extras_;
-  std::int64_t batch_;
-  std::int64_t head_;
-  std::int64_t first_;  ///< query
-  std::int64_t rows_;
-  std::int64_t keys_;
-  float* scores_;
-  std::uint32_t* words_;
-};
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
-/// Runs on f32; other floats are converted on the way in and out.
 class AttentionKernel : public Kernel {
  public:
-  AttentionKernel(const Node& node, Types operands, std::size_t tensors, const Target& target)
-      : p_(node, operands[0].shape, operands[1].shape),
+  AttentionKernel(const Node& node, Types operands, const Target& target, bool backward)
+      : p_(node, operands),
         isa_(target.isa),
-        dtype_(node.type.dtype),
-        result_elements_(node.type.elements()) {
-    for (std::size_t i = 0; i < tensors; ++i) tensor_elements_.push_back(operands[i].elements());
-  }
+        loops_(attention_loops(target, node.type.dtype)),
+        backward_(backward),
+        task_bytes_(Workspace(p_, loops_.pair, backward, nullptr).bytes) {}
 
   std::string name() const override { return "attention"; }
 
   std::size_t scratch_bytes() const override {
-    return converted_bytes() + task_bytes() * static_cast<std::size_t>(grid().tasks());
+    return task_bytes_ * static_cast<std::size_t>(grid().tasks());
   }
 
   void run(const KernelCall& call) const override {
-    if (result_elements_ == 0) return;
-    std::vector<const float*> tensors;
-    std::byte* next = call.scratch;
-    const auto take = [&](std::int64_t elements) {
-      auto* out = reinterpret_cast<float*>(next);
-      next += aligned(static_cast<std::size_t>(elements) * sizeof(float));
-      return out;
-    };
-    const bool converts = dtype_ != DType::kF32;
-    for (std::size_t i = 0; i < tensor_elements_.size(); ++i) {
-      if (converts) {
-        float* wide = take(tensor_elements_[i]);
-        loops_for(isa_).to_f32(dtype_, call.operands[i], tensor_elements_[i], wide);
-        tensors.push_back(wide);
-      } else {
-        tensors.push_back(reinterpret_cast<const float*>(call.operands[i]));
-      }
-    }
-    float* result = converts ? take(result_elements_) : reinterpret_cast<float*>(call.results[0]);
-    const Extras extras(p_, call.operands.subspan(tensor_elements_.size()));
+    const auto tensors = static_cast<std::size_t>(p_.tensors() + (backward_ ? 2 : 0));
+    const Extras extras(p_, call.operands.subspan(tensors));
     const Grid grid = this->grid();
+    // A task takes the first free place, so that few threads reuse few places: they stay cached.
+    std::atomic<std::uint32_t> taken{0};
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-      std::byte* scratch = next + task_bytes() * static_cast<std::size_t>(task);
+      const int place = take_place(taken);
+      const Workspace w(p_, loops_.pair, backward_,
+                        call.scratch + task_bytes_ * static_cast<std::size_t>(place));
       for (std::int64_t unit = grid.begin(task); unit < grid.end(task); ++unit)
-        run_unit(unit, tensors, extras, scratch, result);
+        run_unit(unit, call, extras, w);
+      taken.fetch_and(~(std::uint32_t{1} << place), std::memory_order_release);
     });
-    if (converts) loops_for(isa_).from_f32(dtype_, result, result_elements_, call.results[0]);
   }
 
  protected:
   virtual Grid grid() const = 0;
-  virtual std::size_t task_bytes() const = 0;
-  virtual void run_unit(std::int64_t unit, const std::vector<const float*>& tensors,
-                        const Extras& extras, std::byte* scratch, float* result) const = 0;
+  virtual void run_unit(std::int64_t unit, const KernelCall& call, const Extras& extras,
+                        const Workspace& w) const = 0;
 
-  Grid divide(std::int64_t units, std::int64_t work_per_unit) const {
+  static Grid divide(std::int64_t units, std::int64_t work_per_unit) {
     return make_grid(units, kTaskWork / std::max<std::int64_t>(work_per_unit, 1), 1,
                      kMaxScratchTasks);
+  }
+  /// q, k or v: part 0, 1 or 2.
+  Rows<const std::byte> operand(const KernelCall& call, std::int64_t unit,
+                                std::int64_t part) const {
+    const std::byte* array = call.operands[p_.packed ? 0 : static_cast<std::size_t>(part)];
+    return rows_of(p_, array, unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
+  }
+  /// Packs rows of all keys up to `keys` into w.rows.
+  void load_keys(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
+    loops_.load_rows(p_.dtype, x.data, x.stride, keys, round_up(keys, kPanel), p_.depth, w.rows);
+  }
+  void transpose_keys(std::int64_t keys, const Workspace& w, Unit* to) const {
+    loops_.transpose(w.rows, round_up(keys, kPanel), p_.padded_depth() / loops_.pair, to);
+  }
+  void interleave_keys(std::int64_t keys, const Workspace& w, Unit* to) const {
+    loops_.interleave(w.rows, round_up(keys, kPanel), p_.padded_depth(), to);
   }
 
   Problem p_;
   Isa isa_;
+  const AttentionLoops& loops_;
+  bool backward_;
 
  private:
-  std::size_t converted_bytes() const {
-    if (dtype_ == DType::kF32) return 0;
-    std::size_t bytes = aligned(static_cast<std::size_t>(result_elements_) * sizeof(float));
-    for (const std::int64_t elements : tensor_elements_)
-      bytes += aligned(static_cast<std::size_t>(elements) * sizeof(float));
-    return bytes;
+  static_assert(kMaxScratchTasks <= 32);
+  static int take_place(std::atomic<std::uint32_t>& taken) {
+    std::uint32_t now = taken.load(std::memory_order_relaxed);
+    while (!taken.compare_exchange_weak(now, now | (now + 1), std::memory_order_acquire)) {
+    }
+    return std::countr_one(now);
   }
 
-  DType dtype_;
-  std::int64_t result_elements_;
-  std::vector<std::int64_t> tensor_elements_;
+  std::size_t task_bytes_;
 };
 
-/// A unit is one tile of one head. Task scratch: scores, words.
+/// A unit is a chunk of queries of one head.
 class ForwardKernel final : public AttentionKernel {
  public:
   ForwardKernel(const Node& node, Types operands, const Target& target)
-      : AttentionKernel(node, operands, 3, target) {}
+      : AttentionKernel(node, operands, target, false) {}
 
  protected:
   Grid grid() const override {
-    return divide(p_.batch * p_.heads * p_.tiles(), 2 * kTile * p_.keys * p_.depth);
+    return divide(p_.batch * p_.heads * chunks(),
+                  2 * std::min(kChunk, p_.queries) * p_.keys * p_.depth);
   }
-  std::size_t task_bytes() const override { return p_.score_bytes() + p_.word_bytes(); }
 
-  void run_unit(std::int64_t unit, const std::vector<const float*>& tensors, const Extras& extras,
-                std::byte* scratch, float* result) const override {
-    const std::int64_t head = unit / p_.tiles();
-    Tile tile(p_, isa_, extras, head / p_.heads, head % p_.heads, unit % p_.tiles() * kTile,
-              reinterpret_cast<float*>(scratch),
-              reinterpret_cast<std::uint32_t*>(scratch + p_.score_bytes()));
-    tile.compute_weights(tensors[0], tensors[1]);
-    if (p_.dropout > 0) {
-      tile.draw();
-      tile.apply_dropout(tile.weights());
+  void run_unit(std::int64_t index, const KernelCall& call, const Extras& extras,
+                const Workspace& w) const override {
+    const std::int64_t unit = index / chunks();
+    const std::int64_t begin = index % chunks() * kChunk;
+    const std::int64_t end = std::min(begin + kChunk, p_.queries);
+    const std::int64_t keys = p_.visible(end - 1);
+    load_keys(operand(call, unit, 1), keys, w);
+    transpose_keys(keys, w, w.keys_by_depth);
+    load_keys(operand(call, unit, 2), keys, w);
+    interleave_keys(keys, w, w.values);
+    const Rows<const std::byte> q = operand(call, unit, 0);
+    const auto out = rows_of(p_, call.results[0], unit, p_.queries, false, 0);
+    for (std::int64_t first = begin; first < end; first += kTile) {
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w);
+      Factors inverses;
+      tile.load(q, w.queries);
+      tile.compute_weights(inverses);
+      if (p_.dropout > 0) {
+        tile.draw();
+        tile.apply_dropout(w.scores);
+      }
+      tile.multiply_keys(w.scores, w.values, round_up(keys, kPanel));
+      tile.store(&inverses, out);
     }
-    tile.sum_keys(tile.weights(), tensors[2], result);
   }
+
+ private:
+  std::int64_t chunks() const { return (p_.queries + kChunk - 1) / kChunk; }
 };
 
-/// A unit is one head. Task scratch: scores, their gradients, words.
+/// A unit is one head.
 class BackwardKernel final : public AttentionKernel {
  public:
   BackwardKernel(const Node& node, Types operands, const Target& target)
-      : AttentionKernel(node, operands, 5, target) {}
+      : AttentionKernel(node, operands, target, true) {}
 
  protected:
   Grid grid() const override {
     return divide(p_.batch * p_.heads, 5 * p_.queries * p_.keys * p_.depth);
   }
-  std::size_t task_bytes() const override { return 2 * p_.score_bytes() + p_.word_bytes(); }
 
-  void run_unit(std::int64_t unit, const std::vector<const float*>& tensors, const Extras& extras,
-                std::byte* scratch, float* result) const override {
-    const float* q = tensors[0];
-    const float* k = tensors[1];
-    const float* v = tensors[2];
-    const float* dout = tensors[4];
-    float* dq = result;
-    float* dk = dq + p_.query_elements();
-    float* dv = dk + p_.key_elements();
-    clear(unit, dk);
-    clear(unit, dv);
-    auto* scores = reinterpret_cast<float*>(scratch);
-    auto* gradients = reinterpret_cast<float*>(scratch + p_.score_bytes());
-    auto* words = reinterpret_cast<std::uint32_t*>(scratch + 2 * p_.score_bytes());
+  void run_unit(std::int64_t unit, const KernelCall& call, const Extras& extras,
+                const Workspace& w) const override {
+    load_keys(operand(call, unit, 1), p_.keys, w);
+    transpose_keys(p_.keys, w, w.keys_by_depth);
+    interleave_keys(p_.keys, w, w.keys);
+    load_keys(operand(call, unit, 2), p_.keys, w);
+    transpose_keys(p_.keys, w, w.values);
+    std::fill_n(w.dkeys, p_.padded_keys() * p_.padded_depth(), 0.0F);
+    std::fill_n(w.dvalues, p_.padded_keys() * p_.padded_depth(), 0.0F);
+    const auto after = static_cast<std::size_t>(p_.tensors());
+    const auto q = operand(call, unit, 0);
+    const auto out = rows_of(p_, call.operands[after], unit, p_.queries, false, 0);
+    const auto dout = rows_of(p_, call.operands[after + 1], unit, p_.queries, false, 0);
     for (std::int64_t first = 0; first < p_.queries; first += kTile) {
-      Tile tile(p_, isa_, extras, unit / p_.heads, unit % p_.heads, first, scores, words);
-      tile.compute_weights(q, k);
-      if (p_.dropout > 0) {
-        tile.draw();
-        std::copy_n(scores, tile.rows() * p_.score_row(), gradients);
-        tile.apply_dropout(gradients);
-        tile.add_queries(gradients, dout, dv);
-      } else {
-        tile.add_queries(scores, dout, dv);
-      }
-      tile.products(1.0F, dout, v, gradients);
-      if (p_.dropout > 0) tile.apply_dropout(gradients);
-      tile.softmax_grad(gradients);
-      tile.sum_keys(gradients, k, dq);
-      tile.add_queries(gradients, q, dk);
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w);
+      run_tile(tile, q, out, dout, w);
+      tile.store(nullptr, result(call, unit, 0));
     }
+    store_keys(w.dkeys, result(call, unit, 1));
+    store_keys(w.dvalues, result(call, unit, 2));
   }
 
  private:
-  /// Zeroes the keys of one head.
-  void clear(std::int64_t unit, float* to) const {
-    to += (unit / p_.heads * p_.keys * p_.heads + unit % p_.heads) * p_.depth;
-    for (std::int64_t j = 0; j < p_.keys; ++j) std::fill_n(to + j * p_.row(), p_.depth, 0.0F);
+  /// Adds to w.dkeys and w.dvalues and computes the tile of dq.
+  void run_tile(const Tile& tile, const Rows<const std::byte>& q, const Rows<const std::byte>& out,
+                const Rows<const std::byte>& dout, const Workspace& w) const {
+    Factors inverses;
+    tile.load(q, w.queries);
+    loops_.interleave(w.queries, tile.padded_rows(), p_.padded_depth(), w.query_panels);
+    tile.load(dout, w.rows);
+    loops_.interleave(w.rows, tile.padded_rows(), p_.padded_depth(), w.dout_panels);
+    tile.compute_weights(inverses);
+    tile.normalize(inverses);
+    tile.multiply_depth(w.rows, w.values, w.gradients);
+    if (p_.dropout > 0) {
+      tile.draw();
+      tile.apply_dropout(w.gradients);
+    }
+    auto* out_rows = reinterpret_cast<Unit*>(w.tile);
+    tile.load(out, out_rows);
+    tile.softmax_grad(out_rows, w.rows);
+    if (p_.dropout > 0) tile.apply_dropout(w.scores);
+    tile.add_rows(w.scores, w.dout_panels, w.dvalues);
+    tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
+    tile.add_rows(w.gradients, w.query_panels, w.dkeys);
+  }
+  /// dq, dk or dv: one after the other, or slices of one array.
+  Rows<std::byte> result(const KernelCall& call, std::int64_t unit, std::int64_t part) const {
+    const std::int64_t sizes[2] = {p_.batch * p_.queries * p_.row(), p_.batch * p_.keys * p_.row()};
+    const std::int64_t before = p_.packed || part == 0 ? 0 : sizes[0] + (part - 1) * sizes[1];
+    return rows_of(p_, call.results[0] + before * static_cast<std::int64_t>(size_of(p_.dtype)),
+                   unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
+  }
+  void store_keys(const float* from, const Rows<std::byte>& to) const {
+    for (std::int64_t j = 0; j < p_.keys; ++j)
+      loops_.store(p_.dtype, from + j * p_.padded_depth(), p_.depth, 1.0F, to.at(j));
   }
 };
 
 }  // namespace
+
+const AttentionLoops& attention_loops(const Target& target, DType dtype) {
+  if (target.isa != Isa::kAvx512) return kAttentionAvx2;
+  const bool native = dtype == DType::kBF16 && __builtin_cpu_supports("avx512bf16");
+  return native ? kAttentionBf16 : kAttentionAvx512;
+}
 
 KernelPtr make_attention(const Node& node, Types operands, const Target& target) {
   if (node.type.dtype == DType::kF64) return make_reference_kernel(node, operands, "attention");

@@ -3,10 +3,20 @@
 // canonical order first. Work is divided into blocks of rows, columns or batches by the shape
 // alone, and never along the contracted dimension.
 //
-// Measured on Zen 5 (AVX-512), GFLOP/s of one thread, sgemm against a matmul primitive:
-// 768x128x512 238:243, b transposed 227:237, 48x128x512 b transposed 180:215,
-// 48 batches of 64x64x32 173:228, 32x512x768 250:194, 1x512x512 61:18. Hence dnnl_sgemm for single
-// products, matmul primitives for batched ones, for a transposed b, and for bf16 (about 470).
+// Measured on Zen 5, GFLOP/s of one thread (peaks 256 in f32, 512 in bf16), m x n x k:
+//                        f32: sgemm  matmul  packed (reorder)   bf16: matmul  packed (reorder)
+//   x w     64x512x784         244     229     255 (34 us)             449     504 (115 us)
+//           768x384x128        249     245     250 (3 us)              488     495 (13 us)
+//           768x65x128 (w^T)   193     201     207 (3 us)              395     404 (3 us)
+//           2048x1152x384      245     249     249 (33 us)             491     510 (107 us)
+//           256x2304x768       226     220     214 (299 us)            405     453 (476 us)
+//   dy w^T  2048x384x1152      222     237     245 (113 us)            476     505 (110 us)
+//           256x768x2304       104     206     215 (572 us)            441     457 (473 us)
+//   x^T dy  384x1152x2048      245     224     210 (277 us)            414     455 (600 us)
+//           768x2304x256       218     212     217 (48 us)             450     458 (159 us)
+// Hence dnnl_sgemm for single f32 products, matmul primitives for batched ones, for a transposed b
+// and for bf16. Packing an operand costs more than it gains for one use, and a weight that changes
+// every step has only two.
 #include <cstring>
 #include <vector>
 
@@ -22,8 +32,14 @@
 namespace lockstep {
 namespace {
 
-/// Multiply-adds that make a task worth handing to a thread: about 40 us.
-constexpr std::int64_t kTaskWork = std::int64_t{1} << 22;
+/// Multiply-adds that make some batches worth handing to a thread: about 40 us.
+constexpr std::int64_t kBatchWork = std::int64_t{1} << 22;
+/// The same for a part of one product, about 1 ms: every part packs the other operand again, which
+/// costs 10 % where 768x128x512 is divided at 40 us.
+constexpr std::int64_t kPartWork = std::int64_t{1} << 27;
+/// Most tasks of a product that packs its b for each: with 16 the shapes above are 9 % slower in
+/// the mean, 30 % at worst.
+constexpr std::int64_t kPackedTasks = 4;
 /// Below this many rows or columns a matmul primitive loses to dnnl_sgemm.
 constexpr std::int64_t kSmallSide = 8;
 
@@ -192,8 +208,11 @@ void DotKernel::choose_blocks() {
   row_step_ = std::max<std::int64_t>(m_, 1);
   column_step_ = std::max<std::int64_t>(n_, 1);
   const std::int64_t per_batch = std::max<std::int64_t>(m_ * n_ * k_, 1);
-  const std::int64_t tasks =
-      std::clamp<std::int64_t>(batch_ * per_batch / kTaskWork, 1, kMaxScratchTasks);
+  // Products of bf16 and of a transposed b pack b again for every block of rows.
+  const bool packs_b = a_.stored == DType::kBF16 || b_.strides.column != 1;
+  const std::int64_t most = batch_ == 1 && packs_b ? kPackedTasks : kMaxScratchTasks;
+  const std::int64_t work = batch_ == 1 ? kPartWork : kBatchWork;
+  const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
   if (batch_ > 1) {
     batch_step_ = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
   } else if (m_ >= n_) {

@@ -86,7 +86,9 @@ class ScatterAddKernel final : public Kernel {
   }
 
   std::string name() const override { return "scatter_add"; }
-  bool may_alias(std::size_t operand) const override { return operand == 0; }
+  bool may_alias(std::size_t /*result*/, std::size_t operand) const override {
+    return operand == 0;
+  }
   std::size_t scratch_bytes() const override {
     return summed_ == dtype_ ? 0 : static_cast<std::size_t>(elements_) * size_of(summed_);
   }

@@ -1,5 +1,5 @@
-// The kernel classes behind make_kernel, one maker per idea. Each takes a node whose op it is for
-// and the types of its operands.
+// The kernel classes behind make_kernel but for groups (codegen/), one maker per idea. Each takes a
+// node whose op it is for and the types of its operands.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,7 @@ namespace lockstep {
 using KernelPtr = std::shared_ptr<const Kernel>;
 using Types = std::span<const Type>;
 
-/// kFusion, and any elementwise op, broadcast, iota or random_bits as a group of its own.
-KernelPtr make_fused(const Node& node, Types operands, const Target& target);
-/// Reductions and arg reductions.
+/// Reductions and arg reductions that are no groups: over middle dimensions.
 KernelPtr make_reduce(const Node& node, Types operands, const Target& target);
 /// Data movement but for broadcast, reshape, gather and scatter_add.
 KernelPtr make_movement(const Node& node, Types operands);

@@ -236,7 +236,9 @@ class UpdateSliceKernel final : public Kernel {
   explicit UpdateSliceKernel(Types operands)
       : x_(operands[0]), update_(operands[1]), view_(update_.shape.sizes(), x_.shape.strides()) {}
   std::string name() const override { return "movement"; }
-  bool may_alias(std::size_t operand) const override { return operand == 0; }
+  bool may_alias(std::size_t /*result*/, std::size_t operand) const override {
+    return operand == 0;
+  }
 
   void run(const KernelCall& call) const override {
     const std::size_t bytes = size_of(x_.dtype);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <dnnl.hpp>
 #include <initializer_list>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -13,9 +14,21 @@
 namespace lockstep {
 namespace {
 
+void set_max_isa(MaxIsa max) {
+  using dnnl::cpu_isa;
+  const MaxIsa other = settings_from_environment().max_isa;
+  if (max == MaxIsa::kAuto && other == MaxIsa::kAuto) return;
+  const bool avx2 = max == MaxIsa::kAvx2 || other == MaxIsa::kAvx2;
+  const dnnl::status status =
+      dnnl::set_max_cpu_isa(avx2 ? cpu_isa::avx2 : cpu_isa::avx512_core_bf16);
+  LS_CHECK(status == dnnl::status::success, "oneDNN refused its instruction set, status {}",
+           static_cast<int>(status));
+}
+
 /// oneDNN is built with OpenMP, whose thread count is a property of the calling thread: every
 /// thread says "one" before it calls. Costs a few nanoseconds.
 void use_one_thread() {
+  limit_onednn(MaxIsa::kAuto);
   omp_set_num_threads(1);
 }
 
@@ -89,6 +102,11 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 }  // namespace
+
+void limit_onednn(MaxIsa max) {
+  static std::once_flag done;  // as oneDNN's own limit
+  std::call_once(done, set_max_isa, max);
+}
 
 void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
               MatrixStrides a_strides, const float* b, MatrixStrides b_strides, float beta,

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/kernels/cpu/element_binary.h"
+#include "core/kernels/cpu/element.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep::vector_loops {

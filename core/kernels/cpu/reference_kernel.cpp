@@ -22,8 +22,9 @@ class ReferenceKernel final : public Kernel {
       std::memcpy(value.bytes().data(), call.operands[i], value.bytes().size());
       values.push_back(std::move(value));
     }
-    const HostTensor result = evaluate_reference_node(node_, values);
-    std::memcpy(call.results[0], result.bytes().data(), result.bytes().size());
+    const std::vector<HostTensor> results = evaluate_reference_node(node_, values);
+    for (std::size_t k = 0; k < results.size(); ++k)
+      std::memcpy(call.results[k], results[k].bytes().data(), results[k].bytes().size());
   }
 
  private:

@@ -1,6 +1,6 @@
 // How an element is stored and how it is computed with: bf16 and f16 compute in f32 and round to
 // nearest even when stored, bool is a byte 0 or 1, the others are themselves. Always inlined, see
-// vector_math.h.
+// element.h.
 #pragma once
 
 #include <bit>

@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/base/shape.h"
 #include "core/kernels/cpu/element_bytes.h"
-#include "core/kernels/cpu/storage.h"
 
 namespace lockstep {
 namespace {
@@ -112,24 +111,6 @@ void store_view(const StridedView& view, const std::byte* in, std::size_t bytes,
                    }
                    from += run;
                  });
-  });
-}
-
-void fill_iota(DType dtype, std::int64_t size, std::int64_t inner, std::int64_t start,
-               std::int64_t count, std::byte* out) {
-  visit_dtype(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    auto* to = reinterpret_cast<Stored<T>*>(out);
-    std::int64_t index = start / inner % size;
-    std::int64_t left = inner - start % inner;
-    while (count > 0) {
-      const std::int64_t run = std::min(count, left);
-      std::fill_n(to, run, narrow<T>(static_cast<Computed<T>>(index)));
-      to += run;
-      count -= run;
-      left = inner;
-      index = index + 1 == size ? 0 : index + 1;
-    }
   });
 }
 

@@ -34,11 +34,6 @@ void load_view(const StridedView& view, const std::byte* base, std::size_t bytes
 void store_view(const StridedView& view, const std::byte* in, std::size_t bytes, std::int64_t start,
                 std::int64_t count, std::byte* base);
 
-/// out[i] = index of result element start + i along a dimension of `size` with `inner` elements
-/// per step, as `dtype`.
-void fill_iota(DType dtype, std::int64_t size, std::int64_t inner, std::int64_t start,
-               std::int64_t count, std::byte* out);
-
 /// out[i] = the element of `bytes` bytes at `value`.
 void fill_value(const std::byte* value, std::size_t bytes, std::int64_t count, std::byte* out);
 

@@ -1,5 +1,5 @@
-// The hot loops of kernels other than elementwise ones, as a table per instruction set. Like
-// TileOps, both tables come from the same templates (vector_loops_impl.h) and give the same bits.
+// The hot loops of kernels other than elementwise ones, as a table per instruction set.
+// Both tables come from the same templates (vector_loops_impl.h) and give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -51,11 +51,6 @@ struct VectorLoops {
   /// row[i] = bits[i] >> 8 < threshold ? 0 : row[i] * scale.
   void (*dropout)(const std::uint32_t* bits, std::uint32_t threshold, float scale,
                   std::int64_t count, float* row);
-  /// row[i] = exp(row[i] - largest) / sum over i < count, 0 if nothing is above -infinity; `count`
-  /// is a multiple of 32 here and below.
-  void (*softmax)(float* row, std::int64_t count);
-  /// row[i] = p[i] * (row[i] - sum_j p[j] row[j]) * scale.
-  void (*softmax_grad)(const float* p, std::int64_t count, float scale, float* row);
 };
 
 extern const VectorLoops kLoopsAvx2;

@@ -1,10 +1,10 @@
 // VectorLoops for one instruction set; included only by the sources compiled for one. Everything is
-// a template over the instruction set, see tile_loops.h.
+// a template over the instruction set.
 #pragma once
 
 #include <limits>
 
-#include "core/kernels/cpu/element_unary.h"
+#include "core/kernels/cpu/element.h"
 #include "core/kernels/cpu/philox_loops.h"
 #include "core/kernels/cpu/reduce_loops.h"
 #include "core/kernels/cpu/vector_loops.h"
@@ -80,42 +80,6 @@ void dropout(const std::uint32_t* bits, std::uint32_t threshold, float scale, st
 }
 
 template <Isa kIsa>
-void softmax(float* row, std::int64_t count) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  float lane[kLanes];
-  for (auto& l : lane) l = -kInf;
-  for (std::int64_t i = 0; i < count; i += kLanes)
-    for (std::int64_t j = 0; j < kLanes; ++j)
-      lane[j] = element::Maximum::apply(lane[j], row[i + j]);
-  const float largest = combine_lanes<element::Maximum>(lane);
-  const bool nothing = largest == -kInf;
-  const float shift = nothing ? 0.0F : largest;  // exp(-infinity - 0) is the wanted 0
-  for (auto& l : lane) l = 0.0F;
-  for (std::int64_t i = 0; i < count; i += kLanes) {
-#pragma GCC ivdep
-    for (std::int64_t j = 0; j < kLanes; ++j) {
-      const float e = vector_math::exp(row[i + j] - shift);
-      row[i + j] = e;
-      lane[j] += e;
-    }
-  }
-  const float sum = combine_lanes<element::Add>(lane);
-  const float scale = nothing ? 0.0F : 1.0F / sum;
-  for (std::int64_t i = 0; i < count; ++i) row[i] *= scale;
-}
-
-template <Isa kIsa>
-void softmax_grad(const float* p, std::int64_t count, float scale, float* row) {
-  float lane[kLanes] = {};
-  for (std::int64_t i = 0; i < count; i += kLanes)
-    for (std::int64_t j = 0; j < kLanes; ++j)
-      lane[j] = vector_math::fma(p[i + j], row[i + j], lane[j]);
-  const float mean = combine_lanes<element::Add>(lane);
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) row[i] = p[i] * (row[i] - mean) * scale;
-}
-
-template <Isa kIsa>
 inline constexpr VectorLoops kTable = {
     .philox = philox<kIsa>,
     .reduce = find_reduce<kIsa>,
@@ -124,8 +88,6 @@ inline constexpr VectorLoops kTable = {
     .from_f32 = from_f32<kIsa>,
     .max_pool = max_pool<kIsa>,
     .dropout = dropout<kIsa>,
-    .softmax = softmax<kIsa>,
-    .softmax_grad = softmax_grad<kIsa>,
 };
 
 }  // namespace lockstep::vector_loops

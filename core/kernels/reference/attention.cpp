@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/base/rng.h"
 #include "core/kernels/reference/operations.h"
@@ -106,9 +108,43 @@ class Problem {
   RngKey key_;
 };
 
+/// qkv [B,T,3,H,D] as q, k and v, each [B,T,H,D].
+std::array<Value, 3> unpack(const Value& qkv) {
+  const Shape& s = qkv.type.shape;
+  const Type part{qkv.type.dtype, Shape{s[0], s[1], s[3], s[4]}};
+  std::array<Value, 3> out{make_value(part), make_value(part), make_value(part)};
+  const auto row = static_cast<std::size_t>(s[3] * s[4]);
+  for (std::size_t i = 0; i < qkv.reals().size(); ++i)
+    out[i / row % 3].reals()[i / row / 3 * row + i % row] = qkv.reals()[i];
+  return out;
+}
+
+/// The inverse, of q, k and v one after the other.
+Value pack(const Value& parts, const Type& type) {
+  Value out = make_value(type);
+  const Shape& s = type.shape;
+  const auto row = static_cast<std::size_t>(s[3] * s[4]);
+  const std::size_t part = out.reals().size() / 3;
+  for (std::size_t i = 0; i < out.reals().size(); ++i)
+    out.reals()[i] = parts.reals()[i / row % 3 * part + i / row / 3 * row + i % row];
+  return out;
+}
+
+/// The operands with q, k and v in place of qkv.
+std::vector<const Value*> with_parts(const std::array<Value, 3>& parts, Operands in) {
+  std::vector<const Value*> out{&parts[0], &parts[1], &parts[2]};
+  out.insert(out.end(), in.begin() + 1, in.end());
+  return out;
+}
+
+bool is_packed(Operands in) {
+  return in[0]->type.shape.rank() == 5;
+}
+
 }  // namespace
 
 Value evaluate_attention(const Node& node, Operands in) {
+  if (is_packed(in)) return evaluate_attention(node, with_parts(unpack(*in[0]), in));
   const Problem p(node.attrs, *in[0], *in[1], in.subspan(3));
   const Reals& v = in[2]->reals();
   Value out = make_value(node.type);
@@ -124,6 +160,11 @@ Value evaluate_attention(const Node& node, Operands in) {
 }
 
 Value evaluate_attention_grad(const Node& node, Operands in) {
+  if (is_packed(in)) {
+    Node flat = node;
+    flat.type.shape = Shape{node.type.elements()};
+    return pack(evaluate_attention_grad(flat, with_parts(unpack(*in[0]), in)), node.type);
+  }
   // out (operand 3) would only save work: everything is recomputed from q, k and v.
   const Problem p(node.attrs, *in[0], *in[1], in.subspan(5));
   const Reals& q = in[0]->reals();

@@ -89,6 +89,7 @@ Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
     case Op::kInput:
     case Op::kCall:
     case Op::kFusion:
+    case Op::kGroupResult:
     case Op::kAllReduce:
     case Op::kReduceScatter:
     case Op::kAllGather:
@@ -117,22 +118,23 @@ ValuePtr rounded(Value value) {
   return std::make_shared<const Value>(std::move(value));
 }
 
-/// Every rank's result of one node that is no input.
-std::vector<ValuePtr> evaluate_node(const Node& node, const PerRank& operands) {
-  std::vector<ValuePtr> out;
+/// Every rank's results of one node that is neither an input nor a group_result: one, or those of a
+/// group.
+PerRank evaluate_node(const Node& node, const PerRank& operands) {
   if (node.op == Op::kCall || node.op == Op::kFusion) {
-    LS_CHECK(node.body != nullptr && node.body->outputs.size() == 1,
-             "the body of {} must have one output", name_of(node.op));
-    for (const std::vector<ValuePtr>& outputs : evaluate_graph(*node.body, operands))
-      out.push_back(outputs[0]);
-  } else if (is_collective(node.op)) {
+    LS_CHECK(node.body != nullptr && !node.body->outputs.empty(), "{} has no body that returns",
+             name_of(node.op));
+    return evaluate_graph(*node.body, operands);
+  }
+  PerRank out;
+  if (is_collective(node.op)) {
     std::vector<const Value*> x;
     for (const std::vector<ValuePtr>& rank : operands) x.push_back(rank[0].get());
-    for (Value& value : evaluate_collective(node, x)) out.push_back(rounded(std::move(value)));
+    for (Value& value : evaluate_collective(node, x)) out.push_back({rounded(std::move(value))});
   } else {
     for (std::size_t rank = 0; rank < operands.size(); ++rank)
-      out.push_back(
-          rounded(evaluate_local(node, pointers(operands[rank]), static_cast<std::int64_t>(rank))));
+      out.push_back({rounded(
+          evaluate_local(node, pointers(operands[rank]), static_cast<std::int64_t>(rank)))});
   }
   return out;
 }
@@ -160,11 +162,14 @@ PerRank evaluate_graph(const Graph& graph, const PerRank& inputs) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (node.op == Op::kInput || users[n] == 0) continue;
+    if (node.op == Op::kGroupResult) continue;  // evaluated with its group
     PerRank operands(ranks);
     for (const ValueId operand : node.operands)
       for (std::size_t rank = 0; rank < ranks; ++rank)
         operands[rank].push_back(values[static_cast<std::size_t>(operand)][rank]);
-    values[n] = evaluate_node(node, operands);
+    for (std::vector<ValuePtr>& results : evaluate_node(node, operands))
+      for (std::size_t k = 0; k < results.size(); ++k)
+        values[n + k].push_back(std::move(results[k]));
     for (const ValueId operand : node.operands) {
       const auto o = static_cast<std::size_t>(operand);
       if (--users[o] == 0) values[o].clear();
@@ -206,9 +211,13 @@ std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const H
   return evaluate_reference_ranks(graph, {&one_rank, 1})[0];
 }
 
-HostTensor evaluate_reference_node(const Node& node, std::span<const HostTensor> operands) {
+std::vector<HostTensor> evaluate_reference_node(const Node& node,
+                                                std::span<const HostTensor> operands) {
   const reference::PerRank one_rank = {reference::values_of(operands)};
-  return reference::to_host(*reference::evaluate_node(node, one_rank)[0]);
+  const reference::PerRank results = reference::evaluate_node(node, one_rank);
+  std::vector<HostTensor> out;
+  for (const reference::ValuePtr& result : results[0]) out.push_back(reference::to_host(*result));
+  return out;
 }
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
-// One scenario of tests/collectives/mpi, run by mpirun: mpi_scenario NAME [options].
+// One scenario of tests/collectives/mpi, run by mpirun: mpi_scenario NAME [shm]. With shm the ranks
+// share memory.
 // Exits 0 if all went as it should, 7 (as the command line would) on an Error kPeer, 1 if a result
 // is wrong.
 #include <fmt/format.h>
@@ -22,6 +23,12 @@
 
 namespace lockstep {
 namespace {
+
+SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
+
+std::unique_ptr<Communicator> make_communicator() {
+  return make_mpi_communicator({.shared_memory = shared_memory});
+}
 
 template <class T>
 CollectiveRequest request_of(CollectiveKind kind, std::vector<T>& data, std::int64_t count) {
@@ -55,13 +62,30 @@ void check_sums(Communicator& comm, std::int64_t count) {
               fmt::format("reduce_scatter and all_gather of {}", count));
 }
 
+// The same where the ranks share memory.
+void check_shared_sums(Communicator& comm, std::int64_t count) {
+  const auto buffer = comm.shared_buffer(static_cast<std::size_t>(count) * sizeof(float));
+  buffer->wait_until_writable();
+  const auto seed = static_cast<std::uint64_t>(count);
+  auto data = operands<float>(seed, comm.rank(), count);
+  std::memcpy(buffer->data(), data.data(), data.size() * sizeof(float));
+  CollectiveRequest request = request_of(CollectiveKind::kAllReduce, data, count);
+  request.data = buffer->data();
+  comm.wait(comm.submit(request));
+  std::memcpy(data.data(), buffer->sums(), data.size() * sizeof(float));
+  expect_same(data, serial_sums<float>(seed, comm.size(), count), "a sum in shared memory");
+}
+
 // Everything against the serial oracle. Messages are split at 10,000 bytes here, as they are at
 // 1 GiB in earnest.
 void oracle() {
-  const auto comm = make_mpi_communicator({.max_message_bytes = 10'000});
+  const auto comm =
+      make_mpi_communicator({.max_message_bytes = 10'000, .shared_memory = shared_memory});
   for (const std::int64_t count : {0, 1, 2, 15, 97, 4'099, 600'011}) {
     check_sums<float>(*comm, count);
     check_sums<std::int64_t>(*comm, count);
+    if (shared_memory == SharedMemoryUse::kRequired && comm->size() > 1)
+      for (int step = 0; step < 3; ++step) check_shared_sums(*comm, count);
   }
   for (int root = 0; root < comm->size(); ++root) {
     auto data = operands<double>(7, comm->rank(), 9'973);
@@ -83,7 +107,7 @@ void queue() {
   const SteadyClock clock;
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
-  const auto comm = make_mpi_communicator({.spans = &spans});
+  const auto comm = make_mpi_communicator({.spans = &spans, .shared_memory = shared_memory});
   constexpr int kBuckets = 50;
   std::vector<std::vector<float>> buckets;
   std::vector<EventPtr> ready;
@@ -112,7 +136,7 @@ void queue() {
 
 // The last rank has another count than the others.
 void mismatch() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   const bool odd_one = comm->rank() == comm->size() - 1;
   std::vector<float> data(2048);
   auto request = request_of(CollectiveKind::kAllReduce, data, odd_one ? 2048 : 1024);
@@ -123,7 +147,7 @@ void mismatch() {
 
 // A `ready` that fails on one rank ends all ranks with its kind.
 void failed_ready() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   std::vector<float> data(8);
   auto request = request_of(CollectiveKind::kAllReduce, data, 8);
   if (comm->rank() == 0) {
@@ -135,7 +159,7 @@ void failed_ready() {
 
 // One rank aborts from another thread than the one that waits.
 void abort_job() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   std::thread watchdog([&] {
     if (comm->rank() == 1) comm->abort(7, "the watchdog of rank 1 barked");
   });
@@ -149,7 +173,7 @@ void abort_job() {
 
 // An exception unwinds through rank 0's communicator while the others wait for it.
 void unwind() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   std::vector<float> data(8);
   auto request = request_of(CollectiveKind::kAllReduce, data, 8);
   if (comm->rank() == 0) {
@@ -162,7 +186,7 @@ void unwind() {
 
 // Rank 1 is killed while the others wait for it.
 void lost_rank() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   comm->rendezvous("all are here");
   if (comm->rank() == 1) std::raise(SIGKILL);
   comm->rendezvous("never");
@@ -170,35 +194,37 @@ void lost_rank() {
 
 // Rank 0 ends while the others go on.
 void early_end() {
-  const auto comm = make_mpi_communicator();
+  const auto comm = make_communicator();
   if (comm->rank() == 0) return;
   comm->rendezvous("one more step");
 }
 
-// Seconds and GB/s (bytes of the buffer / time) of all_reduce, checked first.
+// Time of all_reduce from the last rank's readiness until the result may be read, checked first.
 void speed() {
-  const auto comm = make_mpi_communicator();
-  for (const std::int64_t mib : {0, 1, 4, 25}) {
-    const std::int64_t count = mib == 0 ? 256 : mib * 1024 * 1024 / 4;
+  const auto comm = make_communicator();
+  for (const std::int64_t kib : {1, 64, 3 * 1024, 25 * 1024}) {
+    const std::int64_t count = kib * 1024 / 4;
     check_sums<float>(*comm, std::min<std::int64_t>(count, 100'000));
-    std::vector<float> data(static_cast<std::size_t>(count), 0.0F);
-    const auto request = request_of(CollectiveKind::kAllReduce, data, count);
-    const int repeats = mib == 0 ? 200 : static_cast<int>(100 / mib) + 2;
+    const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+    auto buffer = comm->shared_buffer(bytes);
+    std::vector<float> data(buffer == nullptr ? static_cast<std::size_t>(count) : 0, 0.0F);
+    auto request = request_of(CollectiveKind::kAllReduce, data, count);
+    if (buffer != nullptr) request.data = buffer->data();
     double best = 1e9;
     double total = 0;
+    const int repeats = static_cast<int>(100 * 1024 / kib) < 200 ? 12 : 200;
     for (int i = 0; i < repeats; ++i) {
       comm->rendezvous("start");
       const auto begin = std::chrono::steady_clock::now();
-      comm->submit(request)->wait();
+      comm->wait(comm->submit(request));
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
       best = std::min(best, took.count());
       total += took.count();
     }
-    if (comm->is_master_ordinal()) {
-      const double bytes = static_cast<double>(count) * 4;
-      fmt::print("all_reduce of {:>8} bytes: best {:.3f} ms, mean {:.3f} ms, best {:.2f} GB/s\n",
-                 bytes, best * 1e3, total / repeats * 1e3, bytes / best * 1e-9);
-    }
+    if (comm->is_master_ordinal())
+      fmt::print("all_reduce of {:>8} bytes: best {:.1f} us, mean {:.1f} us, best {:.2f} GB/s\n",
+                 bytes, best * 1e6, total / repeats * 1e6,
+                 static_cast<double>(bytes) / best * 1e-9);
   }
 }
 
@@ -222,5 +248,7 @@ int run(const std::string& name) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  return argc == 2 ? lockstep::run(argv[1]) : 2;
+  if (argc == 3 && std::string(argv[2]) == "shm")
+    lockstep::shared_memory = lockstep::SharedMemoryUse::kRequired;
+  return argc == 2 || argc == 3 ? lockstep::run(argv[1]) : 2;
 }

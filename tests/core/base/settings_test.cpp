@@ -16,7 +16,8 @@ struct Environment : testing::Test {
   Environment() { clear(); }
   ~Environment() override { clear(); }
   static void clear() {
-    for (const char* name : {"LOCKSTEP_DEBUG", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) {
+    for (const char* name : {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "OMPI_COMM_WORLD_RANK",
+                             "OMPI_COMM_WORLD_SIZE", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
   }
@@ -49,6 +50,29 @@ TEST_F(Environment, OneRankUnderMpirunIsStillUnderMpirun) {
   set("OMPI_COMM_WORLD_RANK", "0");
   set("OMPI_COMM_WORLD_SIZE", "1");
   EXPECT_TRUE(settings_from_environment().under_launcher);
+}
+
+TEST_F(Environment, FindsTheUsersCache) {
+  EXPECT_EQ(settings_from_environment().cache_home, "");
+  set("HOME", "/home/ada");
+  EXPECT_EQ(settings_from_environment().cache_home, "/home/ada/.cache");
+  set("XDG_CACHE_HOME", "relative");
+  EXPECT_EQ(settings_from_environment().cache_home, "/home/ada/.cache");
+  set("XDG_CACHE_HOME", "/var/cache/ada");
+  EXPECT_EQ(settings_from_environment().cache_home, "/var/cache/ada");
+}
+
+TEST_F(Environment, LimitsTheInstructionSet) {
+  EXPECT_EQ(settings_from_environment().max_isa, MaxIsa::kAuto);
+  set("LOCKSTEP_MAX_ISA", "avx512");
+  EXPECT_EQ(settings_from_environment().max_isa, MaxIsa::kAvx512);
+  set("LOCKSTEP_MAX_ISA", "avx2");
+  EXPECT_EQ(settings_from_environment().max_isa, MaxIsa::kAvx2);
+  set("LOCKSTEP_MAX_ISA", "sse4");
+  EXPECT_THAT(
+      [] { return settings_from_environment(); },
+      ThrowsMessage<Error>("environment variable LOCKSTEP_MAX_ISA='sse4' must be auto, avx2 or "
+                           "avx512"));
 }
 
 TEST_F(Environment, RefusesWhatIsNoDebugLevel) {

@@ -103,7 +103,7 @@ TEST(CompileCache, ComparesTheWholeStructureWhenHashesCollide) {
   const Graph zero =
       graph_of("%x = f32[2] input() {kind=state}\n%y = f32[2] subtract(%x, %x)\nreturn %y");
   const Hash128 same{1, 2};
-  CompileCache cache;
+  CompileCache cache(8);
   const auto compiled_twice = compiled(twice);
   const auto compiled_square = compiled(square);
   cache.insert(same, compiled_twice);
@@ -116,9 +116,50 @@ TEST(CompileCache, ComparesTheWholeStructureWhenHashesCollide) {
 
 TEST(CompileCache, LooksOnlyUnderTheHash) {
   const Graph graph = graph_of("%x = f32[2] input() {kind=state}\nreturn %x");
-  CompileCache cache;
+  CompileCache cache(8);
   cache.insert(Hash128{1, 2}, compiled(graph));
   EXPECT_EQ(cache.find(Hash128{1, 3}, graph), nullptr);
+}
+
+Graph graph_of_size(int size) {
+  return graph_of(fmt::format("%x = f32[{}] input() {{kind=state}}\nreturn %x", size));
+}
+
+TEST(CompileCache, DropsTheLeastRecentlyUsed) {
+  CompileCache cache(2);
+  const Hash128 same{1, 2};  // dropping must find the right one of equal hashes
+  for (const int size : {1, 2}) EXPECT_EQ(cache.insert(same, compiled(graph_of_size(size))), 0);
+  EXPECT_NE(cache.find(same, graph_of_size(1)), nullptr);
+  EXPECT_EQ(cache.insert(same, compiled(graph_of_size(3))), 1);
+  EXPECT_EQ(cache.size(), 2);
+  EXPECT_NE(cache.find(same, graph_of_size(1)), nullptr);
+  EXPECT_EQ(cache.find(same, graph_of_size(2)), nullptr);
+  EXPECT_NE(cache.find(same, graph_of_size(3)), nullptr);
+}
+
+TEST(CompileCache, KeepsTheOneThatIsNeeded) {
+  CompileCache cache(0);
+  cache.insert({1, 2}, compiled(graph_of_size(1)));
+  EXPECT_NE(cache.find({1, 2}, graph_of_size(1)), nullptr);
+}
+
+TEST(CompileCache, DoesNotTakeAPlanFromARunningExecution) {
+  CompileOptions options = Rank::compile_options();
+  options.max_cached_steps = 1;
+  Rank rank(options);
+  const EventPtr gate = rank.block_device();
+  const Tensor first = rank.variable({1, 2}) * 2.0;
+  rank.engine.mark_step();
+  const Tensor second = rank.variable({1, 2, 3}) * 3.0;
+  rank.engine.mark_step();  // drops the first step, which has not run yet
+  EXPECT_EQ(rank.metrics.counter("CompileCacheEviction"), 1);
+  gate->set();
+  EXPECT_THAT(values_of(first), testing::ElementsAre(2, 4));
+  EXPECT_THAT(values_of(second), testing::ElementsAre(3, 6, 9));
+  const Tensor third = rank.variable({5, 6}) * 2.0;
+  rank.engine.mark_step();
+  EXPECT_THAT(values_of(third), testing::ElementsAre(10, 12));
+  EXPECT_EQ(counts_of(rank), (Counts{0, 3}));
 }
 
 }  // namespace

@@ -21,9 +21,12 @@ namespace lockstep {
 struct Rank {
   explicit Rank(const DeviceOptions& options = {}, Log& log = Log::null(),
                 const BucketOptions& buckets = {})
+      : Rank(compile_options(buckets), options, log) {}
+  explicit Rank(const CompileOptions& compile, const DeviceOptions& options = {},
+                Log& log = Log::null())
       : own_communicator(make_single_communicator()),
         device(options, spans),
-        engine(compile_options(buckets), context, device, *own_communicator, log) {}
+        engine(compile, context, device, *own_communicator, log) {}
   /// A rank of several.
   explicit Rank(Communicator& communicator, const BucketOptions& buckets = {})
       : device({}, spans),

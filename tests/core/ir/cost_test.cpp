@@ -53,7 +53,7 @@ TEST(CostOf, CausalAttentionDoesHalf) {
 }
 
 TEST(CostOf, FusionSumsItsBodyButMovesOnlyOperandsAndResult) {
-  const Cost c = cost(R"(%0 = f32[10] input() %1 = f32[10] fusion(%0) body {
+  const Cost c = cost(R"(%0 = f32[10] input() %1 = f32[10] fusion(%0) {shape=[10], axis=1} body {
       %0 = f32[10] input() %1 = f32[10] exp(%0) %2 = f32[10] add(%1, %0) return %2 }
     return)");
   EXPECT_EQ(c.flops, 110);

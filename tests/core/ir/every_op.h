@@ -49,10 +49,15 @@ inline constexpr std::string_view kEveryOp = R"(
 %avg_x = f32[1,2,4,4] avg_pool_grad(%avg) {shape=[1,2,4,4], stride=[2,2], padding=[0,0,0,0], window=[2,2]}
 %q = f32[1,3,2,4] input() %mask = bool[1,3] input()
 %att = f32[1,3,2,4] attention(%q, %q, %q, %mask, %k, %k, %k) {causal=true, masked=true, scale=0.5, dropout=0.1, stream=3}
+%qkv = f32[1,3,3,2,4] input()
+%att_p = f32[1,3,2,4] attention(%qkv) {causal=true, scale=0.5, dropout=0}
+%att_dp = f32[1,3,3,2,4] attention_grad(%qkv, %att_p, %att_p) {causal=true, scale=0.5, dropout=0}
 %att_x = f32[72] attention_grad(%q, %q, %q, %att, %att) {causal=false, scale=0.5, dropout=0}
 %barrier = f32[2,3] optimization_barrier(%x)
 %call = f32[2,3] call(%x) body { %a = f32[2,3] input() %b = f32[2,3] exp(%a) return %b }
-%fusion = f32[2,3] fusion(%x) body { %a = f32[2,3] input() %b = f32[2,3] exp(%a) return %b }
+%fusion = f32[2,3] fusion(%x) {shape=[2,3], axis=1} body {
+  %a = f32[2,3] input() %b = f32[2,3] exp(%a) %c = f32[2] reduce_sum(%b) {dims=[1]} return %b, %c }
+%group_result = f32[2] group_result(%fusion) {index=1}
 %all = f32[2,3] all_reduce(%x) %scatter_sum = f32[1,3] reduce_scatter(%x) {ranks=2}
 %gathered = f32[4,3] all_gather(%x) {ranks=2} %root = f32[2,3] collective_broadcast(%x) {root=1}
 return %all, %barrier

@@ -6,13 +6,14 @@
 
 #include <bit>
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/ir/structure.h"
 #include "core/ir/verify.h"
 #include "tests/core/ir/every_op.h"
-#include "tests/core/ir/random_graph.h"
+#include "tests/graphs/random_graph.h"
 
 namespace lockstep {
 namespace {
@@ -39,7 +40,7 @@ TEST(Text, PrintsWhatItParses) {
 %6 = bool[] constant() {value=true}
 %7 = bf16[] constant() {value=0.1}
 %8 = i64[0] constant() {value=[]}
-%9 = f32[2] fusion(%4, %5) {scope="opt"} body {
+%9 = f32[2] fusion(%4, %5) {shape=[2], axis=1, scope="opt"} body {
   %0 = f32[2] input() {kind=state}
   %1 = f32[2] input() {kind=state}
   %2 = f32[2] add(%0, %1)
@@ -95,7 +96,7 @@ TEST(Text, WritesSpecialNumbersAsWords) {
 
 TEST(Text, RoundTripsRandomGraphs) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-    const Graph graph = testing::random_graph(seed, *rc::gen::inRange(1, 60));
+    const Graph graph = testing::random_graph(seed, *rc::gen::inRange(1, 60)).graph;
     verify(graph, "random_graph");
     const std::string text = print(graph);
     const Graph back = parse(text, "t.ir");
@@ -163,8 +164,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "file.ir:4:8: output 0 is f32[], but the input it updates is f32[1]"},
         BadText{"%0 = f32[] input()\nreturn %0\nupdate 1 -> %0",
                 "file.ir:3:8: there is no output 1"},
-        BadText{"%0 = f32[] input()\n%1 = f32[] fusion(%0) body { return }\nreturn",
-                "file.ir:2:23: a body returns one value"},
+        BadText{"%0 = f32[] input()\n%1 = f32[] call(%0) body { return }\nreturn",
+                "file.ir:2:21: a body returns one value"},
         BadText{"%0 = f32[] input() \x01",
                 "file.ir:1:20: expected a node '%...' or 'return', "
                 "found the byte 0x01"}));
@@ -182,7 +183,7 @@ TEST(Text, SurvivesLongRunsOfOneCharacter) {
 
 TEST(Text, NeverCrashesOnMutatedText) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-    std::string text = seed % 2 == 0 ? print(testing::random_graph(seed, 20))
+    std::string text = seed % 2 == 0 ? print(testing::random_graph(seed, 20).graph)
                                      : print(parse(testing::kEveryOp, "every_op.ir"));
     std::mt19937_64 random(seed);
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };

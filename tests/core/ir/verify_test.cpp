@@ -18,7 +18,7 @@ constexpr std::string_view kValid = R"(
 %1 = f32[] constant() {value=2}
 %2 = f32[2] broadcast(%1) {shape=[2], dims=[]}
 %3 = f32[2] multiply(%0, %2)
-%4 = f32[2] fusion(%3, %2) body {
+%4 = f32[2] fusion(%3, %2) {shape=[2], axis=1} body {
   %0 = f32[2] input()
   %1 = f32[2] input()
   %2 = f32[2] add(%0, %1)
@@ -83,12 +83,13 @@ TEST(Verify, FindsEveryPlantedViolation) {
       {"body", [](Graph& g) { g.nodes[4].operands[1] = 1; }},
       {"body", [](Graph& g) { g.nodes[4].operands.pop_back(); }},
       {"body", [](Graph& g) { g.nodes[4].type.shape = Shape{3}; }},
-      {"body", [](Graph& g) { edit_body(g, [](Graph& b) { b.outputs.push_back(0); }); }},
+      {"group", [](Graph& g) { edit_body(g, [](Graph& b) { b.outputs.push_back(0); }); }},
+      {"group", [](Graph& g) { g.nodes[4].attrs.set_int(Attr::kAxis, 2); }},
       {"body", [](Graph& g) { edit_body(g, [](Graph& b) {
                                 b.updates.push_back({0, 0});
                               }); }},
       {"type", [](Graph& g) { edit_body(g, [](Graph& b) { b.nodes[2].operands.pop_back(); }); }},
-      {"fusion",
+      {"group",
        [](Graph& g) { edit_body(g, [](Graph& b) { b.add(Op::kOptimizationBarrier, {0}); }); }},
       {"inputs", [](Graph& g) { g.inputs.clear(); }},
       {"inputs",

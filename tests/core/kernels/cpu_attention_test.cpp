@@ -35,7 +35,7 @@ void expect_attention(const Attention& a, double relative = 1e-4, double absolut
   expect_correct(forward, relative, absolute);
 
   operands = tensors;
-  operands.push_back(evaluate_reference_node(forward.node, forward.operands));
+  operands.push_back(evaluate_reference_node(forward.node, forward.operands)[0]);
   operands.push_back(random_tensor(a.dtype, q, 8));
   operands.insert(operands.end(), extras.begin(), extras.end());
   expect_correct(make_case(Op::kAttentionGrad, operands, attrs), relative, 4 * absolute);
@@ -58,6 +58,44 @@ TEST(CpuAttention, MasksAndCrossLengthsMatch) {
   expect_attention({.queries = 7, .keys = 45, .causal = true, .masked = true, .dropout = 0.3});
   // More queries than keys: the first ones see nothing and give zero.
   expect_attention({.queries = 90, .keys = 20, .causal = true});
+}
+
+/// [B,T,3,H,D] of three [B,T,H,D], or of three of them flattened one after the other.
+HostTensor pack(const std::vector<double>& parts, DType dtype, const Shape& packed) {
+  const auto row = static_cast<std::size_t>(packed[3] * packed[4]);
+  std::vector<double> out(parts.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = parts[i / row % 3 * (out.size() / 3) + i / row / 3 * row + i % row];
+  return from_doubles(dtype, packed, out);
+}
+
+TEST(CpuAttention, SlicesOfOneOperandGiveTheSameBits) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+    const Shape shape{2, 70, 3, 5};
+    const Shape packed{2, 70, 3, 3, 5};
+    Attrs attrs{{Attr::kCausal, {1}}};
+    attrs.set_float(Attr::kScale, 0.4);
+    attrs.set_float(Attr::kDropout, 0.0);
+    std::vector<HostTensor> parts;
+    std::vector<double> all;
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      parts.push_back(random_tensor(dtype, shape, seed));
+      const auto values = to_doubles(parts.back());
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    const HostTensor qkv = pack(all, dtype, packed);
+    const Case forward = make_case(Op::kAttention, {qkv}, attrs);
+    expect_correct(forward, 0x1p-5, 0x1p-7);
+    const HostTensor out = run_kernel(make_case(Op::kAttention, parts, attrs));
+    EXPECT_TRUE(same_bits(run_kernel(forward), out));
+
+    const HostTensor dout = random_tensor(dtype, shape, 4);
+    parts.insert(parts.end(), {out, dout});
+    const HostTensor gradients = run_kernel(make_case(Op::kAttentionGrad, parts, attrs));
+    const Case backward = make_case(Op::kAttentionGrad, {qkv, out, dout}, attrs);
+    expect_correct(backward, 0x1p-5, 0x1p-5);
+    EXPECT_TRUE(same_bits(run_kernel(backward), pack(to_doubles(gradients), dtype, packed)));
+  }
 }
 
 TEST(CpuAttention, SizesZeroAndOne) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/kernel_cache.h"
 #include "core/kernels/reference.h"
 
 namespace lockstep::cpu_test {
@@ -48,13 +48,30 @@ inline Case make_case(Op op, std::vector<HostTensor> operands, Attrs attrs = {})
   return {graph[id], std::move(operands)};
 }
 
-/// A group from a body whose inputs are the operands.
-inline Case make_group(std::shared_ptr<Graph> body, std::vector<HostTensor> operands) {
+/// A group over a domain, from a body whose inputs are the operands.
+inline Case make_group(std::shared_ptr<const Graph> body, const Shape& domain, int axis,
+                       std::vector<HostTensor> operands) {
   Node node;
   node.op = Op::kFusion;
   node.type = (*body)[body->outputs[0]].type;
+  node.attrs = {{Attr::kShape, domain.sizes()}, {Attr::kAxis, {axis}}};
+  node.operands.resize(operands.size());
   node.body = std::move(body);
   return {std::move(node), std::move(operands)};
+}
+
+/// One without rows and columns, over the shape of its result.
+inline Case make_group(std::shared_ptr<const Graph> body, std::vector<HostTensor> operands) {
+  const Shape domain = (*body)[body->outputs[0]].type.shape;
+  return make_group(std::move(body), domain, domain.rank(), std::move(operands));
+}
+
+/// The types of a node's results.
+inline std::vector<Type> result_types(const Node& node) {
+  if (node.op != Op::kFusion) return {node.type};
+  std::vector<Type> out;
+  for (const ValueId id : node.body->outputs) out.push_back((*node.body)[id].type);
+  return out;
 }
 
 struct RunOptions {
@@ -86,10 +103,17 @@ class Guarded {
   std::size_t misalign_;
 };
 
-inline HostTensor run_kernel(const Case& c, RunOptions options = {}) {
+/// The kernels of all tests, so that code that several cases share is generated once.
+inline std::shared_ptr<const Kernel> kernel_of(const Case& c, Isa isa) {
+  static KernelCache avx2({.isa = Isa::kAvx2});
+  static KernelCache avx512({.isa = Isa::kAvx512});
+  return (isa == Isa::kAvx2 ? avx2 : avx512).get(c.node, c.types());
+}
+
+inline std::vector<HostTensor> run_results(const Case& c, RunOptions options = {}) {
   flush_denormals();
   ThreadPool pool(options.threads);
-  const auto kernel = make_kernel(c.node, c.types(), {.isa = options.isa});
+  const auto kernel = kernel_of(c, options.isa);
   std::vector<Guarded> memory;
   std::vector<const std::byte*> operands;
   for (const HostTensor& t : c.operands) {
@@ -97,15 +121,27 @@ inline HostTensor run_kernel(const Case& c, RunOptions options = {}) {
     std::memcpy(memory.back().data(), t.bytes().data(), t.bytes().size());
     operands.push_back(memory.back().data());
   }
-  const Guarded result(c.node.type.bytes(), options.misalign);
+  std::vector<Guarded> results;
+  std::vector<std::byte*> pointers;
+  for (const Type& type : result_types(c.node)) {
+    results.emplace_back(type.bytes(), options.misalign);
+    pointers.push_back(results.back().data());
+  }
   const Guarded scratch(kernel->scratch_bytes(), 0);
-  std::byte* results[] = {result.data()};
-  kernel->run({operands, results, scratch.data(), pool});
-  EXPECT_TRUE(result.is_intact()) << "wrote outside of the result";
+  kernel->run({operands, pointers, scratch.data(), pool});
   EXPECT_TRUE(scratch.is_intact()) << "wrote outside of the scratch memory";
-  HostTensor out(c.node.type.dtype, c.node.type.shape);
-  std::memcpy(out.bytes().data(), result.data(), out.bytes().size());
+  std::vector<HostTensor> out;
+  for (const Type& type : result_types(c.node)) {
+    const Guarded& result = results[out.size()];
+    EXPECT_TRUE(result.is_intact()) << "wrote outside of result " << out.size();
+    out.emplace_back(type.dtype, type.shape);
+    std::memcpy(out.back().bytes().data(), result.data(), out.back().bytes().size());
+  }
   return out;
+}
+
+inline HostTensor run_kernel(const Case& c, RunOptions options = {}) {
+  return run_results(c, options)[0];
 }
 
 inline bool same_bits(const HostTensor& a, const HostTensor& b) {
@@ -130,17 +166,30 @@ inline void expect_close(const HostTensor& got, const HostTensor& want, double r
   }
 }
 
+inline bool same_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (!same_bits(a[k], b[k])) return false;
+  return a.size() == b.size();
+}
+
 /// The kernel agrees with the reference, for both instruction sets; its bits do not depend on the
-/// number of threads or on alignment.
+/// number of threads or on alignment. Groups also give the same bits with both instruction sets.
 inline void expect_correct(const Case& c, double relative = 1e-6, double absolute = 1e-6) {
-  const HostTensor want = evaluate_reference_node(c.node, c.operands);
+  const std::vector<HostTensor> want = evaluate_reference_node(c.node, c.operands);
   const std::string what = std::string(name_of(c.node.op)) + " -> " + c.node.type.to_string();
+  std::vector<std::vector<HostTensor>> by_isa;
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     if (isa > host_target().isa) continue;
-    const HostTensor one = run_kernel(c, {.isa = isa});
-    expect_close(one, want, relative, absolute, what);
-    EXPECT_TRUE(same_bits(one, run_kernel(c, {.isa = isa, .threads = 2}))) << what << ": 2 threads";
-    EXPECT_TRUE(same_bits(one, run_kernel(c, {.isa = isa, .misalign = 8}))) << what << ": aligned";
+    const std::vector<HostTensor> one = run_results(c, {.isa = isa});
+    for (std::size_t k = 0; k < want.size(); ++k)
+      expect_close(one[k], want[k], relative, absolute, what + " result " + std::to_string(k));
+    EXPECT_TRUE(same_bits(one, run_results(c, {.isa = isa, .threads = 2})))
+        << what << ": 2 threads";
+    EXPECT_TRUE(same_bits(one, run_results(c, {.isa = isa, .misalign = 8}))) << what << ": aligned";
+    by_isa.push_back(one);
+  }
+  if (c.node.op == Op::kFusion) {
+    EXPECT_TRUE(same_bits(by_isa.front(), by_isa.back())) << what << ": instruction sets";
   }
 }
 

@@ -54,7 +54,7 @@ inline HostTensor evaluate(Op op, const std::vector<HostTensor>& operands, Attrs
   node.op = op;
   node.type = infer_type(op, types, attrs);
   node.attrs = std::move(attrs);
-  const HostTensor result = evaluate_reference_node(node, operands);
+  const HostTensor result = evaluate_reference_node(node, operands)[0];
   LS_CHECK(result.dtype() == node.type.dtype && result.shape() == node.type.shape,
            "a reference result has the wrong type");
   return result;

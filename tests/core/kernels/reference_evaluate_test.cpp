@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/reduce_tree.h"
 #include "core/base/rng.h"
+#include "core/ir/text.h"
 
 namespace lockstep {
 namespace {
@@ -53,6 +54,21 @@ TEST(ReferenceGraph, EvaluatesBodies) {
     EXPECT_THAT(to_doubles(evaluate_reference(graph, std::vector{f32({1, 2}), f32({5, 9})})[0]),
                 ElementsAre(4, 7));
   }
+}
+
+TEST(ReferenceGraph, EvaluatesAllResultsOfAGroup) {
+  const Graph graph = parse(R"(
+    %x = f32[2,2] input()
+    %g = f32[2,2] fusion(%x) {shape=[2,2], axis=1} body {
+      %x = f32[2,2] input() %n = f32[2,2] negate(%x) %s = f32[2] reduce_sum(%n) {dims=[1]}
+      %m = f32[2] reduce_max(%x) {dims=[1]} return %n, %s, %m }
+    %s = f32[2] group_result(%g) {index=1} %m = f32[2] group_result(%g) {index=2}
+    %d = f32[2] subtract(%m, %s) return %d, %m)",
+                            "t.ir");
+  const auto out = evaluate_reference(
+      graph, std::vector{HostTensor::of<float>({2, 2}, std::vector<float>{1, 2, 3, 5})});
+  EXPECT_THAT(to_doubles(out[0]), ElementsAre(5, 13));
+  EXPECT_THAT(to_doubles(out[1]), ElementsAre(2, 5));
 }
 
 TEST(ReferenceGraph, RoundsAfterEveryNode) {

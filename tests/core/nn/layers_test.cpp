@@ -80,12 +80,31 @@ TEST_F(Layers, LinearStartsAsPyTorchsDoes) {
 }
 
 TEST_F(Layers, EmbeddingTakesRows) {
-  const Embedding layer(parameters, "wte", 4, 2, Initializer::normal(0.02));
+  const Embedding layer(parameters, "wte", 4, 2, {.init = Initializer::normal(0.02)});
   value_of_parameter("wte.weight") = counting(Shape{4, 2});
   const Tensor indices = value(HostTensor::of(Shape{1, 3}, std::vector<std::int32_t>{3, 0, 3}));
   const Tensor rows = layer(indices);
   EXPECT_EQ(rows.type().to_string(), "f32[1,3,2]");
   EXPECT_THAT(value_of(rows), ElementsAre(7, 8, 1, 2, 7, 8));
+}
+
+TEST_F(Layers, EmbeddingAttendsToItsRows) {
+  const Embedding layer(parameters, "wte", 3, 2,
+                        {.init = Initializer::normal(0.02), .attends = true});
+  EXPECT_TRUE(parameter("wte.weight").in_dots);
+  value_of_parameter("wte.weight") = counting(Shape{3, 2});
+  EXPECT_THAT(value_of(layer.attend(counting(Shape{1, 2}))), ElementsAre(5, 11, 17));
+}
+
+TEST_F(Layers, TakeTheCopyOfAWeightInTheirDtype) {
+  const Linear layer(parameters, "fc", 2, 1, {.bias = false, .weight_init = {}, .bias_init = {}});
+  value_of_parameter("fc.weight") = counting(Shape{1, 2});
+  parameters.all()[0].copy = value(from_doubles(DType::kBF16, Shape{1, 2}, std::vector{8.0, 9.0}));
+  EXPECT_THAT(value_of(layer(counting(Shape{1, 2}))), ElementsAre(5)) << "1*1 + 2*2: f32";
+  const auto in_bf16 = [&] {
+    return convert(layer(convert(counting(Shape{1, 2}), DType::kBF16)), DType::kF32);
+  };
+  EXPECT_THAT(value_of(in_bf16()), ElementsAre(26)) << "1*8 + 2*9: the copy";
 }
 
 TEST_F(Layers, LayerNormNormalizesRows) {
@@ -130,6 +149,22 @@ TEST_F(Layers, Conv2dNeedsGroupsThatDivideItsChannels) {
       [&] { Conv2d(parameters, "conv", 4, 6, 3, spec); },
       testing::ThrowsMessage<Error>("convolution 'conv': 3 groups do not divide 4 input and "
                                     "6 output channels"));
+}
+
+TEST_F(Layers, KeepTheDtypeOfTheirInputAndF32Parameters) {
+  const Linear linear(parameters, "fc", 2, 3, {});
+  const LayerNorm norm(parameters, "ln", 3);
+  const Conv2d convolution(parameters, "conv", 1, 2, 2, {});
+  for (Parameter& p : parameters.all()) p.value = counting(p.shape);
+  EXPECT_EQ(norm(linear(convert(counting(Shape{1, 2}), DType::kBF16))).type().to_string(),
+            "bf16[1,3]");
+  const auto convolve = [&] {
+    const Tensor y = convolution(convert(counting(Shape{1, 1, 2, 2}), DType::kBF16));
+    EXPECT_EQ(y.type().to_string(), "bf16[1,2,1,1]");
+    return convert(y, DType::kF32);
+  };
+  EXPECT_THAT(value_of(convolve()), ElementsAre(31, 72))
+      << "1*1 + 2*2 + 3*3 + 4*4 + 1 and 1*5 + 2*6 + 3*7 + 4*8 + 2";
 }
 
 TEST_F(Layers, RecordUnderTheirPathWithTheModelsLine) {

@@ -188,7 +188,7 @@ OpCase make_attention(Op op, Draw& draw) {
   if (op == Op::kAttention) return c;
   // The gradient also takes the forward's result and the gradient of it.
   const OpCase forward{Op::kAttention, c.attrs, c.operands, nullptr};
-  const HostTensor out = evaluate_reference_node(forward.node(), forward.operands);
+  const HostTensor out = evaluate_reference_node(forward.node(), forward.operands)[0];
   c.operands.insert(c.operands.begin() + 3, {out, draw.tensor(dtype, q, Fill::kUnit)});
   return c;
 }

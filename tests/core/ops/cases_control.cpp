@@ -56,7 +56,8 @@ OpCase make_fusion(Op op, Draw& draw) {
       Op::kAdd,    Op::kSubtract, Op::kMultiply, Op::kMaximum, Op::kMinimum,
       Op::kNegate, Op::kAbs,      Op::kFloor,    Op::kSqrt,    Op::kDivide};
   const Type type{draw.dtype({DType::kF32}), draw.shape()};
-  OpCase c{op, {}, {}, draw_body(draw, type, 3, 6, kExactlyRounded)};
+  const Attrs domain{{Attr::kShape, type.shape.sizes()}, {Attr::kAxis, {type.shape.rank()}}};
+  OpCase c{op, domain, {}, draw_body(draw, type, 3, 6, kExactlyRounded)};
   for (int i = 0; i < 3; ++i)
     c.operands.push_back(draw.tensor(type.dtype, type.shape, Fill::kUnit));
   return c;

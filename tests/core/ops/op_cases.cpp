@@ -14,7 +14,8 @@ using Maker = OpCase (*)(Op, Draw&);
 Maker maker_of(Op op) {
   switch (op) {
     case Op::kInput:
-    case Op::kConstant: return nullptr;
+    case Op::kConstant:
+    case Op::kGroupResult: return nullptr;
     case Op::kIota: return make_iota;
     case Op::kRandomBits: return make_random_bits;
     case Op::kReplicaId: return make_replica_id;

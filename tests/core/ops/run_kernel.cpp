@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/kernels/codegen/code_cache.h"
 
 namespace lockstep {
 namespace {
@@ -39,9 +40,14 @@ class Block {
 
 std::shared_ptr<const Kernel> make_kernel(const OpCase& c, Isa isa) {
   const std::vector<Type> types = c.operand_types();
+  // Code that several cases share is generated once.
+  static codegen::CodeCache avx2(Isa::kAvx2);
+  static codegen::CodeCache avx512(Isa::kAvx512);
   Target target;
   target.isa = isa;
-  return make_kernel(c.node(), types, target);
+  return make_kernel(
+      c.node(), types, target,
+      {.codes = isa == Isa::kAvx2 ? &avx2 : &avx512, .log = nullptr, .object_code = {}});
 }
 
 HostTensor run_kernel(const Kernel& kernel, const OpCase& c, ThreadPool& pool,

@@ -172,5 +172,45 @@ TEST(Canonicalize, RefusesCallsThatExplode) {
   EXPECT_THROW(canonicalize(*body, Target{}), Error);
 }
 
+TEST(Canonicalize, ComputesRowsInTheShapeOfRows) {
+  EXPECT_BECOMES(canonicalize, R"(
+    %x = f32[4,8] input() %c = f32[] constant() {value=0.125}
+    %s = f32[4] reduce_sum(%x) {dims=[1]} %k = f32[4,1] reshape(%s) {shape=[4,1]}
+    %C = f32[4,1] broadcast(%c) {shape=[4,1], dims=[]} %m = f32[4,1] multiply(%k, %C)
+    %M = f32[4,8] broadcast(%m) {shape=[4,8], dims=[0,1]} return %M)",
+                 R"(
+    %x = f32[4,8] input() %c = f32[] constant() {value=0.125}
+    %s = f32[4] reduce_sum(%x) {dims=[1]} %C = f32[4] broadcast(%c) {shape=[4], dims=[]}
+    %m = f32[4] multiply(%s, %C) %M = f32[4,8] broadcast(%m) {shape=[4,8], dims=[0]} return %M)");
+}
+
+TEST(Canonicalize, KeepsAReshapeThatOneOperandLacks) {
+  EXPECT_STAYS(canonicalize, R"(
+    %x = f32[4] input() %y = f32[4,1] input() %k = f32[4,1] reshape(%x) {shape=[4,1]}
+    %m = f32[4,1] multiply(%y, %k) return %m)");
+}
+
+TEST(Canonicalize, ConvertsBehindABroadcast) {
+  EXPECT_BECOMES(canonicalize, R"(
+    %b = f32[8] input() %c = bf16[8] convert(%b) {to=bf16}
+    %B = bf16[4,8] broadcast(%c) {shape=[4,8], dims=[1]} return %B)",
+                 R"(
+    %b = f32[8] input() %B = f32[4,8] broadcast(%b) {shape=[4,8], dims=[1]}
+    %c = bf16[4,8] convert(%B) {to=bf16} return %c)");
+}
+
+TEST(Canonicalize, MakesOneIotaOfABroadcastIota) {
+  EXPECT_BECOMES(canonicalize, R"(
+    %i = i32[8] iota() {shape=[8], axis=0, to=i32}
+    %I = i32[4,8] broadcast(%i) {shape=[4,8], dims=[1]} return %I)",
+                 "%I = i32[4,8] iota() {shape=[4,8], axis=1, to=i32} return %I");
+}
+
+TEST(Canonicalize, SortsTheDimensionsOfAReduction) {
+  EXPECT_BECOMES(canonicalize,
+                 "%x = f32[2,3] input() %s = f32[] reduce_sum(%x) {dims=[1,0]} return %s",
+                 "%x = f32[2,3] input() %s = f32[] reduce_sum(%x) {dims=[0,1]} return %s");
+}
+
 }  // namespace
 }  // namespace lockstep

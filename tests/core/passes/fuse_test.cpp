@@ -30,7 +30,7 @@ TEST(Fuse, JoinsAChain) {
     %a = f32[8] exp(%x) %b = f32[8] multiply(%a, %y) %c = f32[8] negate(%b) return %c)",
                  R"(
     %x = f32[8] input() %y = f32[8] input()
-    %g = f32[8] fusion(%x, %y) body {
+    %g = f32[8] fusion(%x, %y) {shape=[8], axis=1} body {
       %p = f32[8] input() %a = f32[8] exp(%p) %q = f32[8] input() %b = f32[8] multiply(%a, %q)
       %c = f32[8] negate(%b) return %c }
     return %g)");
@@ -39,7 +39,7 @@ TEST(Fuse, JoinsAChain) {
 TEST(Fuse, MakesAGroupOfOne) {
   EXPECT_BECOMES(quiet_fuse, "%x = f32[8] input() %a = bf16[8] convert(%x) {to=bf16} return %a", R"(
     %x = f32[8] input()
-    %g = bf16[8] fusion(%x) body {
+    %g = bf16[8] fusion(%x) {shape=[8], axis=1} body {
       %p = f32[8] input() %a = bf16[8] convert(%p) {to=bf16} return %a }
     return %g)");
 }
@@ -51,7 +51,7 @@ TEST(Fuse, ReadsBroadcastOperandsAndWritesScalarConstantsIntoTheGroup) {
     %T = f32[4,8] broadcast(%two) {shape=[4,8], dims=[]} %b = f32[4,8] multiply(%a, %T) return %b)",
                  R"(
     %x = f32[4,8] input() %bias = f32[8] input()
-    %g = f32[4,8] fusion(%x, %bias) body {
+    %g = f32[4,8] fusion(%x, %bias) {shape=[4,8], axis=2} body {
       %x = f32[4,8] input() %bias = f32[8] input()
       %B = f32[4,8] broadcast(%bias) {shape=[4,8], dims=[1]} %a = f32[4,8] add(%x, %B)
       %two = f32[] constant() {value=2}
@@ -60,13 +60,17 @@ TEST(Fuse, ReadsBroadcastOperandsAndWritesScalarConstantsIntoTheGroup) {
     return %g)");
 }
 
-TEST(Fuse, MaterializesAValueOfSeveralGroups) {
-  const Graph graph = quiet_fuse(parse(R"(
+TEST(Fuse, JoinsReadersOfOneValue) {
+  EXPECT_BECOMES(quiet_fuse, R"(
     %x = f32[8] input() %a = f32[8] exp(%x)
     %b = f32[8] negate(%a) %c = f32[8] abs(%a) return %b, %c)",
-                                       "t.ir"),
-                                 Target{});
-  EXPECT_EQ(groups_of(graph).size(), 3U);
+                 R"(
+    %x = f32[8] input()
+    %g = f32[8] fusion(%x) {shape=[8], axis=1} body {
+      %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%a) %c = f32[8] abs(%a)
+      return %b, %c }
+    %c = f32[8] group_result(%g) {index=1}
+    return %g, %c)");
 }
 
 TEST(Fuse, AbsorbsAValueUsedTwiceInOneGroup) {
@@ -79,22 +83,25 @@ TEST(Fuse, AbsorbsAValueUsedTwiceInOneGroup) {
   EXPECT_EQ(groups_of(graph)[0]->body->size(), 4);
 }
 
-TEST(Fuse, MaterializesOutputsInTheMiddle) {
-  const Graph graph = quiet_fuse(
-      parse("%x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%a) return %a, %b", "t.ir"),
-      Target{});
-  ASSERT_EQ(groups_of(graph).size(), 2U);
-  EXPECT_EQ(graph[graph.outputs[1]].operands[0], graph.outputs[0]);
+TEST(Fuse, ReturnsWhatIsNeededOutsideOfItsGroup) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%a) return %a, %b)",
+                 R"(
+    %x = f32[8] input()
+    %g = f32[8] fusion(%x) {shape=[8], axis=1} body {
+      %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%a) return %a, %b }
+    %b = f32[8] group_result(%g) {index=1}
+    return %g, %b)");
 }
 
 TEST(Fuse, RecomputesWhatIsCheap) {
-  // The mask is used by two groups and computed in both.
+  // The mask is used on both sides of a barrier and computed in both groups.
   const Graph graph = quiet_fuse(parse(R"(
     %x = f32[8] input() %y = f32[8] input() %s = i32[] input()
     %i = i32[8] iota() {shape=[8], axis=0, to=i32} %S = i32[8] broadcast(%s) {shape=[8], dims=[]}
     %m = bool[8] less(%i, %S)
-    %a = f32[8] select(%m, %x, %y) %b = f32[8] select(%m, %y, %x)
-    return %a, %b)",
+    %a = f32[8] select(%m, %x, %y) %A = f32[8] optimization_barrier(%a)
+    %b = f32[8] select(%m, %y, %A) return %b)",
                                        "t.ir"),
                                  Target{});
   const auto groups = groups_of(graph);
@@ -102,46 +109,44 @@ TEST(Fuse, RecomputesWhatIsCheap) {
   EXPECT_TRUE(structurally_equal(*groups[0]->body, *groups[1]->body));
 }
 
+/// A value of `expression`, used by a group and, behind a barrier, by another.
+std::vector<const Node*> groups_around_a_barrier(const std::string& expression, Graph& graph) {
+  graph = quiet_fuse(parse("%x = f32[8] input() %y = f32[8] input() "
+                           "%bx = f32[8] optimization_barrier(%x) "
+                           "%by = f32[8] optimization_barrier(%y) " +
+                               expression +
+                               " %1 = f32[8] exp(%a) %w = f32[8] optimization_barrier(%1) "
+                               "%2 = f32[8] divide(%w, %a) return %2",
+                           "t.ir"),
+                     Target{});
+  return groups_of(graph);
+}
+
 TEST(Fuse, RecomputesShortExpressionsOfOneValue) {
-  // a = x * x + x is read by two groups that read x anyway.
-  const Graph graph = quiet_fuse(parse(R"(
-    %x = f32[8] input() %b = f32[8] optimization_barrier(%x)
-    %s = f32[8] multiply(%b, %b) %a = f32[8] add(%s, %b)
-    %1 = f32[8] exp(%a) %2 = f32[8] tanh(%a) return %1, %2)",
-                                       "t.ir"),
-                                 Target{});
-  const auto groups = groups_of(graph);
+  Graph graph;
+  const auto groups = groups_around_a_barrier(
+      "%t = f32[8] tanh(%bx) %s = f32[8] multiply(%t, %bx) %a = f32[8] add(%s, %bx)", graph);
   ASSERT_EQ(groups.size(), 2U);
-  for (const Node* group : groups) EXPECT_THAT(group->operands, ::testing::ElementsAre(1));
+  EXPECT_EQ(groups[0]->body->outputs.size(), 1U);
+  EXPECT_EQ(groups[1]->operands.size(), 2U);
 }
 
 TEST(Fuse, KeepsWhatIsExpensiveToRecompute) {
-  const Graph graph = quiet_fuse(parse(R"(
-    %x = f32[8] input() %t = f32[8] tanh(%x)
-    %1 = f32[8] exp(%t) %2 = f32[8] abs(%t) return %1, %2)",
-                                       "t.ir"),
-                                 Target{});
-  EXPECT_EQ(groups_of(graph).size(), 3U);
+  Graph graph;
+  const auto groups =
+      groups_around_a_barrier("%t = f32[8] tanh(%bx) %a = f32[8] power(%t, %bx)", graph);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0]->body->outputs.size(), 2U);
 }
 
 TEST(Fuse, RecomputesFromSeveralPlacesOnlyIfTheyAreInputs) {
-  const auto groups = [](const std::string& of) {
-    return groups_of(quiet_fuse(parse("%x = f32[8] input() %y = f32[8] input() "
-                                      "%bx = f32[8] optimization_barrier(%x) "
-                                      "%by = f32[8] optimization_barrier(%y) "
-                                      "%a = f32[8] add(" +
-                                          of +
-                                          ") %1 = f32[8] exp(%a) %2 = f32[8] tanh(%a) "
-                                          "return %1, %2",
-                                      "t.ir"),
-                                Target{}))
-        .size();
-  };
-  EXPECT_EQ(groups("%x, %y"), 2U);
-  EXPECT_EQ(groups("%bx, %by"), 3U);
+  Graph graph;
+  EXPECT_EQ(groups_around_a_barrier("%a = f32[8] add(%x, %y)", graph)[0]->body->outputs.size(), 1U);
+  EXPECT_EQ(groups_around_a_barrier("%a = f32[8] add(%bx, %by)", graph)[0]->body->outputs.size(),
+            2U);
 }
 
-TEST(Fuse, UpdatesAParameterAndItsMomentsWithOneGroupEach) {
+TEST(Fuse, UpdatesAParameterAndItsMomentsInOneGroup) {
   const Graph graph = quiet_fuse(parse(R"(
     %p = f32[8] input() %m = f32[8] input() %v = f32[8] input() %g = f32[8] input()
     %lr = f32[] input() %b = f32[] constant() {value=0.9}
@@ -154,7 +159,10 @@ TEST(Fuse, UpdatesAParameterAndItsMomentsWithOneGroupEach) {
     return %p1, %mo, %vo update 0 -> %p update 1 -> %m update 2 -> %v)",
                                        "t.ir"),
                                  Target{});
-  EXPECT_EQ(groups_of(graph).size(), 3U);
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0]->body->outputs.size(), 3U);
+  EXPECT_EQ(groups[0]->operands.size(), 5U);
 }
 
 TEST(Fuse, MaterializesABroadcastForADot) {
@@ -168,14 +176,98 @@ TEST(Fuse, MaterializesABroadcastForADot) {
   EXPECT_EQ(groups_of(graph)[0]->body->nodes.back().op, Op::kBroadcast);
 }
 
-TEST(Fuse, EndsAtReductionsAndBarriers) {
+TEST(Fuse, EndsAtBarriers) {
   const Graph graph = quiet_fuse(parse(R"(
-    %x = f32[4,8] input() %a = f32[4,8] exp(%x) %s = f32[4] reduce_sum(%a) {dims=[1]}
-    %S = f32[4,8] broadcast(%s) {shape=[4,8], dims=[0]} %d = f32[4,8] divide(%a, %S)
-    %b = f32[4,8] optimization_barrier(%d) %n = f32[4,8] negate(%b) return %n)",
+    %x = f32[4,8] input() %a = f32[4,8] exp(%x)
+    %b = f32[4,8] optimization_barrier(%a) %n = f32[4,8] negate(%b) return %n)",
                                        "t.ir"),
                                  Target{});
-  EXPECT_EQ(groups_of(graph).size(), 3U);
+  EXPECT_EQ(groups_of(graph).size(), 2U);
+}
+
+TEST(Fuse, ComputesASoftmaxInOneGroup) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %x = f32[2,4,8] input() %m = f32[2,4] reduce_max(%x) {dims=[2]}
+    %M = f32[2,4,8] broadcast(%m) {shape=[2,4,8], dims=[0,1]} %c = f32[2,4,8] subtract(%x, %M)
+    %e = f32[2,4,8] exp(%c) %s = f32[2,4] reduce_sum(%e) {dims=[2]}
+    %S = f32[2,4,8] broadcast(%s) {shape=[2,4,8], dims=[0,1]} %y = f32[2,4,8] divide(%e, %S)
+    return %y)",
+                 R"(
+    %x = f32[2,4,8] input()
+    %g = f32[2,4,8] fusion(%x) {shape=[2,4,8], axis=2} body {
+      %x = f32[2,4,8] input() %m = f32[2,4] reduce_max(%x) {dims=[2]}
+      %M = f32[2,4,8] broadcast(%m) {shape=[2,4,8], dims=[0,1]} %c = f32[2,4,8] subtract(%x, %M)
+      %e = f32[2,4,8] exp(%c) %s = f32[2,4] reduce_sum(%e) {dims=[2]}
+      %S = f32[2,4,8] broadcast(%s) {shape=[2,4,8], dims=[0,1]} %y = f32[2,4,8] divide(%e, %S)
+      return %y }
+    return %g)");
+}
+
+TEST(Fuse, LeavesALoneReductionAsItIs) {
+  EXPECT_STAYS(quiet_fuse, "%x = f32[4,8] input() %s = f32[4] reduce_sum(%x) {dims=[1]} return %s");
+}
+
+TEST(Fuse, MakesAGroupOfAReductionOfWhatIsCheap) {
+  const Graph graph = quiet_fuse(
+      parse("%i = i32[4,8] iota() {shape=[4,8], axis=1, to=i32} %m = i32[4] arg_min(%i) {axis=1} "
+            "return %m",
+            "t.ir"),
+      Target{});
+  ASSERT_EQ(groups_of(graph).size(), 1U);
+  EXPECT_TRUE(groups_of(graph)[0]->operands.empty());
+}
+
+TEST(Fuse, SumsColumnsInTheGroupThatMakesThem) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[2,4,8] input() %y = f32[2,4,8] input() %d = f32[2,4,8] multiply(%x, %y)
+    %b = f32[8] reduce_sum(%d) {dims=[0,1]} return %d, %b)",
+                                       "t.ir"),
+                                 Target{});
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0]->attrs.integer(Attr::kAxis), 2);
+  EXPECT_EQ(groups[0]->body->outputs.size(), 2U);
+}
+
+TEST(Fuse, KeepsTheReadersOfASumOverRowsApart) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[4,8] input() %d = f32[4,8] exp(%x) %b = f32[8] reduce_sum(%d) {dims=[0]}
+    %t = f32[] reduce_sum(%d) {dims=[0,1]} %e = f32[8] exp(%b) %u = f32[] exp(%t)
+    return %d, %e, %u)",
+                                       "t.ir"),
+                                 Target{});
+  const auto groups = groups_of(graph);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0]->body->outputs.size(), 3U);
+}
+
+TEST(Fuse, KeepsReductionsOfUnlikeRowsApart) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[2,4,8] input() %e = f32[2,4,8] power(%x, %x) %a = f32[2,4] reduce_sum(%e) {dims=[2]}
+    %b = f32[2] reduce_max(%e) {dims=[1,2]} return %a, %b)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 1U);
+  EXPECT_EQ(graph[graph.outputs[0]].op, Op::kReduceSum);
+}
+
+TEST(Fuse, DoesNotJoinWhatOtherWorkStandsBetween) {
+  // The negated value reads the reduction in the middle, and so the exponential through it.
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[4,4] input() %e = f32[4,4] exp(%x)
+    %d = f32[4,4] dot_general(%e, %e) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}
+    %s = f32[4,4] add(%e, %d) return %s)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 2U);
+}
+
+TEST(Fuse, JoinsReadersOfOneInput) {
+  const Graph graph = quiet_fuse(parse(R"(
+    %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] abs(%x) return %a, %b)",
+                                       "t.ir"),
+                                 Target{});
+  EXPECT_EQ(groups_of(graph).size(), 1U);
 }
 
 TEST(Fuse, KeepsGroupsOfUnlikeShapesApart) {
@@ -195,9 +287,9 @@ TEST(Fuse, DrawsRandomBitsInTheGroupFromKeysInMemory) {
     return %f)",
                  R"(
     %k = i64[] input()
-    %k1 = i64[] fusion(%k) body {
+    %k1 = i64[] fusion(%k) {shape=[], axis=0} body {
       %k = i64[] input() %one = i64[] constant() {value=1} %s = i64[] add(%k, %one) return %s }
-    %g = f32[8] fusion(%k, %k1) body {
+    %g = f32[8] fusion(%k, %k1) {shape=[8], axis=1} body {
       %k = i64[] input() %k1 = i64[] input() %one = i64[] constant() {value=1}
       %r = i32[8] random_bits(%k, %k1, %one) {shape=[8], stream=3} %f = f32[8] convert(%r) {to=f32}
       return %f }
@@ -241,19 +333,21 @@ TEST(Fuse, BoundsTheOperandsOfGroups) {
   for (const Node* group : groups) EXPECT_LE(group->operands.size(), 32U);
 }
 
-TEST(Fuse, TellsWhyAGroupEnds) {
+TEST(Fuse, TellsWhyAValueIsNotJoinedToItsReader) {
   const std::string file = ::testing::TempDir() + "fuse_test.log";
   std::remove(file.c_str());
   {
     Log log({.console = false, .file = file, .debug = 3});
     fuse(parse("%x = f32[8] input() %a = f32[8] exp(%x) {line=\"m.cpp:4\"} "
-               "%b = f32[8] negate(%a) %c = f32[8] abs(%a) return %b, %c",
+               "%b = f32[4,8] broadcast(%a) {shape=[4,8], dims=[1]} return %b",
                "t.ir"),
          Target{}, log);
   }
   std::ifstream in(file);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  EXPECT_THAT(text, ::testing::HasSubstr("several groups use it; m.cpp:4"));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr(
+                  "exp is not joined to its reader %2 broadcast: it is read from memory; m.cpp:4"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ir/group.h"
 #include "core/passes/memory_plan.h"
 
 namespace lockstep::testing {
@@ -106,21 +107,32 @@ class MemoryOracle {
   void run_node(ValueId id) {
     const Node& node = graph_[id];
     check_slot(slot(id), bytes(id));
-    if (is_given(id) || plan_.is_view[at(id)]) return;
+    if (is_given(id) || plan_.is_view[at(id)] || node.op == Op::kGroupResult) return;
     const Slot& scratch = plan_.scratch[at(id)];
     check_slot(scratch, query_.scratch_bytes(id));
-    require(!overlap(slot(id), scratch), "result and scratch overlap");
+    const ValueId end = id + static_cast<ValueId>(result_count(node));
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
-      const Slot& operand = slot(node.operands[i]);
-      require(!overlap(operand, scratch), "operand and scratch overlap");
-      const bool same = operand.offset == slot(id).offset && operand.bytes == slot(id).bytes;
-      require(!overlap(operand, slot(id)) || (same && query_.may_alias(id, i)),
-              "a result lies on an operand that it may not overwrite");
-      expect(node.operands[i], operand);
+      require(!overlap(slot(node.operands[i]), scratch), "operand and scratch overlap");
+      expect(node.operands[i], slot(node.operands[i]));
+    }
+    for (ValueId result = id; result < end; ++result) {
+      require(!overlap(slot(result), scratch), "result and scratch overlap");
+      for (ValueId other = id; other < result; ++other)
+        require(!overlap(slot(result), slot(other)), "two results overlap");
+      for (std::size_t i = 0; i < node.operands.size(); ++i) check_in_place(id, result, i);
     }
     for (std::int64_t i = 0; i < scratch.bytes; ++i)
       memory_[area(scratch)][scratch.offset + i] = Byte{};
-    write(id, slot(id));
+    for (ValueId result = id; result < end; ++result) write(result, slot(result));
+  }
+
+  void check_in_place(ValueId command, ValueId result, std::size_t i) const {
+    const Slot& operand = slot(graph_[command].operands[i]);
+    const Slot& to = slot(result);
+    const bool same = operand.offset == to.offset && operand.bytes == to.bytes;
+    const auto k = static_cast<std::size_t>(result - command);
+    require(!overlap(operand, to) || (same && query_.may_alias(command, k, i)),
+            "a result lies on an operand that it may not overwrite");
   }
 
   const Graph& graph_;

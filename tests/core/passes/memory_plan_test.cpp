@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <string>
 
+#include "core/ir/text.h"
 #include "core/passes/pack_intervals.h"
 #include "core/passes/pipeline.h"
-#include "tests/core/ir/random_graph.h"
 #include "tests/core/passes/memory_oracle.h"
+#include "tests/graphs/random_graph.h"
 
 namespace lockstep {
 namespace {
@@ -44,11 +45,11 @@ struct Builder {
 };
 
 MemoryQuery never_in_place() {
-  return {[](ValueId) { return 0; }, [](ValueId, std::size_t) { return false; }};
+  return {[](ValueId) { return 0; }, [](ValueId, std::size_t, std::size_t) { return false; }};
 }
 MemoryQuery elementwise_in_place(const Graph& graph) {
   return {[](ValueId) { return 0; },
-          [&graph](ValueId id, std::size_t) { return is_elementwise(graph[id].op); }};
+          [&graph](ValueId id, std::size_t, std::size_t) { return is_elementwise(graph[id].op); }};
 }
 
 MemoryPlan checked_plan(const Graph& graph, const MemoryQuery& query) {
@@ -79,6 +80,7 @@ TEST(MemoryPlan, ReusesTheMemoryOfDeadTemporaries) {
   for (int i = 0; i < 10; ++i) x = b.negate(x);
   b.graph.outputs = {x};
   EXPECT_EQ(checked_plan(b.graph, never_in_place()).arena_bytes, 2 * 256);
+  b.graph.outputs = {b.barrier(x)};
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).arena_bytes, 256);
 }
 
@@ -191,8 +193,79 @@ TEST(MemoryPlan, DoesNotOverwriteAnInputThatItsCommandReadsInParts) {
   b.graph.outputs = {
       b.graph.add(Op::kConcatenate, {b.rows(x, 1, 2), b.rows(x, 0, 1)}, {{Attr::kAxis, {0}}})};
   b.graph.updates = {{0, 0}};
-  const MemoryQuery eager{[](ValueId) { return 0; }, [](ValueId, std::size_t) { return true; }};
+  const MemoryQuery eager{[](ValueId) { return 0; },
+                          [](ValueId, std::size_t, std::size_t) { return true; }};
   EXPECT_THAT(checked_plan(b.graph, eager).donated_inputs, ElementsAre(-1));
+}
+
+/// Two operands that die in a group of two results, both made of both.
+constexpr std::string_view kTwoResults = R"(
+  %x = f32[16] input() %a = f32[16] negate(%x) %b = f32[16] abs(%x)
+  %g = f32[16] fusion(%a, %b) {shape=[16], axis=1} body {
+    %a = f32[16] input() %b = f32[16] input() %s = f32[16] add(%a, %b)
+    %d = f32[16] subtract(%a, %b) return %s, %d }
+  %h = f32[16] group_result(%g) {index=1}
+  %1 = f32[16] exp(%g) %2 = f32[16] exp(%h) %3 = f32[16] add(%1, %2) return %3)";
+
+TEST(MemoryPlan, GivesEveryResultOfAGroupMemoryOfItsOwn) {
+  const Graph graph = parse(kTwoResults, "t.ir");
+  const MemoryPlan plan = checked_plan(graph, never_in_place());
+  EXPECT_EQ(plan.arena_bytes, 4 * 64);
+  EXPECT_NE(plan.values[3], plan.values[4]);
+}
+
+TEST(MemoryPlan, WritesEveryResultOfAGroupOverAnotherOperand) {
+  const Graph graph = parse(kTwoResults, "t.ir");
+  const MemoryQuery in_place{[](ValueId) { return 0; },
+                             [](ValueId, std::size_t, std::size_t) { return true; }};
+  const MemoryPlan plan = checked_plan(graph, in_place);
+  EXPECT_EQ(plan.arena_bytes, 64);  // the other is in the output's memory
+  EXPECT_EQ(plan.values[3], plan.values[1]);
+  EXPECT_EQ(plan.values[4], plan.values[2]);
+}
+
+TEST(MemoryPlan, AsksForEachPairOfResultAndOperand) {
+  const Graph graph = parse(kTwoResults, "t.ir");
+  const MemoryQuery only_crosswise{[](ValueId) { return 0; },
+                                   [&](ValueId id, std::size_t result, std::size_t operand) {
+                                     return graph[id].op == Op::kFusion && result != operand;
+                                   }};
+  const MemoryPlan plan = checked_plan(graph, only_crosswise);
+  EXPECT_EQ(plan.values[3], plan.values[2]);
+  EXPECT_EQ(plan.values[4], plan.values[1]);
+}
+
+TEST(MemoryPlan, DonatesToSeveralResultsOfAGroup) {
+  const Graph graph = parse(R"(
+    %p = f32[16] input() %m = f32[16] input() %g = f32[16] input()
+    %next = f32[16] fusion(%p, %m, %g) {shape=[16], axis=1} body {
+      %p = f32[16] input() %m = f32[16] input() %g = f32[16] input()
+      %m1 = f32[16] add(%m, %g) %p1 = f32[16] subtract(%p, %m1) return %p1, %m1 }
+    %m1 = f32[16] group_result(%next) {index=1}
+    return %next, %m1 update 0 -> %p update 1 -> %m)",
+                            "t.ir");
+  const MemoryQuery in_place{[](ValueId) { return 0; },
+                             [](ValueId, std::size_t, std::size_t) { return true; }};
+  const MemoryPlan plan = checked_plan(graph, in_place);
+  EXPECT_THAT(plan.donated_inputs, ElementsAre(0, 1));
+  EXPECT_EQ(plan.arena_bytes, 0);
+  EXPECT_EQ(checked_plan(graph, never_in_place()).donated_inputs[0], -1);
+}
+
+TEST(MemoryPlan, ComputesWhatAnOutputOverwritesInTheOutputsMemory) {
+  Builder b;
+  const ValueId x = b.input(4);
+  b.graph.outputs = {b.negate(b.negate(b.barrier(x)))};
+  const MemoryPlan plan = checked_plan(b.graph, elementwise_in_place(b.graph));
+  EXPECT_EQ(plan.arena_bytes, 0);
+  EXPECT_EQ(plan.values[1].kind, SlotKind::kOutput);
+}
+
+TEST(MemoryPlan, KeepsWhatIsReadLaterOutOfTheOutputsMemory) {
+  Builder b;
+  const ValueId y = b.barrier(b.input(4));
+  b.graph.outputs = {b.negate(y), b.barrier(y)};
+  EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).values[1].kind, SlotKind::kArena);
 }
 
 TEST(MemoryPlan, GivesScratchOnlyWhileItsCommandRuns) {
@@ -200,7 +273,8 @@ TEST(MemoryPlan, GivesScratchOnlyWhileItsCommandRuns) {
   ValueId x = b.input(1);
   for (int i = 0; i < 3; ++i) x = b.negate(x);
   b.graph.outputs = {x};
-  const MemoryQuery query{[](ValueId) { return 1000; }, [](ValueId, std::size_t) { return false; }};
+  const MemoryQuery query{[](ValueId) { return 1000; },
+                          [](ValueId, std::size_t, std::size_t) { return false; }};
   const MemoryPlan plan = checked_plan(b.graph, query);
   EXPECT_EQ(plan.scratch[1].bytes, 1000);
   EXPECT_EQ(plan.scratch[0].bytes, 0);
@@ -295,7 +369,7 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
       [&](ValueId id) {
         return (static_cast<std::size_t>(id) * 7 + seed) % 5 == 0 ? std::int64_t{id} * 4 : 0;
       },
-      [&](ValueId id, std::size_t i) {
+      [&](ValueId id, std::size_t, std::size_t i) {
         return is_elementwise(graph[id].op) &&
                (static_cast<std::size_t>(id) * 3 + i + seed) % 4 > 0;
       }};
@@ -309,11 +383,13 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
 }
 
 RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t seed)) {
-  const Graph graph =
-      run_pipeline(testing::random_graph(seed, pick(5, 60)), Target{}, PassOptions{}, Log::null());
-  const MemoryQuery query{
-      [](ValueId id) { return id % 7 == 0 ? 100 : 0; },
-      [&](ValueId id, std::size_t) { return graph[id].op == Op::kFusion && id % 4 > 0; }};
+  const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
+                                   PassOptions{}, Log::null());
+  const MemoryQuery query{[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
+                          [&](ValueId id, std::size_t result, std::size_t) {
+                            return graph[id].op == Op::kFusion &&
+                                   (id + static_cast<ValueId>(result)) % 4 > 0;
+                          }};
   testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
 }
 

@@ -86,6 +86,10 @@ INSTANTIATE_TEST_SUITE_P(
         Identity{"double_not", "%a = bool[4] not(%p) %r = bool[4] not(%a) return %r", "return %p"},
         Identity{"abs_of_negation", "%a = f32[4] negate(%x) %r = f32[4] abs(%a) return %r",
                  "%r = f32[4] abs(%x) return %r"},
+        Identity{
+            "abs_of_unsigned_negation",
+            "%u = u8[4] convert(%i) {to=u8} %a = u8[4] negate(%u) %r = u8[4] abs(%a) return %r",
+            nullptr},
         Identity{"select_true", "%r = f32[4] select(%true, %x, %y) return %r", "return %x"},
         Identity{"select_false", "%r = f32[4] select(%false, %x, %y) return %r", "return %y"},
         Identity{"select_equal", "%r = f32[4] select(%p, %x, %x) return %r", "return %x"},

@@ -80,6 +80,32 @@ TEST(Allocator, ReportsAHostWithoutMemory) {
             "are:\n      64.00B  a");
 }
 
+TEST(Allocator, CachesNoMoreThanWasEverLive) {
+  Allocator allocator(0);
+  const auto use = [&](std::size_t bytes) { (void)allocator.allocate(bytes, "x"); };
+  use(64 * 10);
+  EXPECT_EQ(allocator.cached_bytes(), 640);
+  for (std::size_t size = 1; size <= 4; ++size) use(64 * size);
+  EXPECT_LE(allocator.cached_bytes(), allocator.peak_bytes());
+  EXPECT_EQ(allocator.cached_bytes(), 640);  // 64 to 256: the oldest had to go
+  use(64 * 20);
+  EXPECT_EQ(allocator.peak_bytes(), 1280);
+  EXPECT_EQ(allocator.cached_bytes(), 1280);
+}
+
+TEST(Allocator, ReusesABlockOfTheSameSize) {
+  Allocator allocator(0);
+  const std::byte* first = nullptr;
+  {
+    const BufferPtr a = allocator.allocate(1000, "a");
+    first = a->data();
+  }
+  const BufferPtr b = allocator.allocate(1001, "b");
+  EXPECT_EQ(b->data(), first);
+  EXPECT_EQ(allocator.cached_bytes(), 0);
+  EXPECT_EQ(allocator.used_bytes(), Allocator::block_bytes(1000));
+}
+
 TEST(Allocator, MayDieBeforeItsBuffers) {
   BufferPtr buffer;
   {

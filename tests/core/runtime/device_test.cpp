@@ -139,5 +139,19 @@ TEST_F(DeviceTest, NeedsAtLeastOneOfEverything) {
       "0 and 1");
 }
 
+TEST(Device, MakesZerosWithoutACopy) {
+  SteadyClock clock;
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
+  Device device({.memory_bytes = 1024}, spans);
+  const auto zeros = device.make_zeros({DType::kF32, Shape{3}}, "m.w");
+  zeros->ready->wait();
+  const HostTensor host = device.copy_to_host(*zeros);
+  EXPECT_THAT(host.as<float>(), testing::Each(0));
+  EXPECT_EQ(metrics.metric("TransferToDevice").samples, 0);
+  const auto too_large = device.make_zeros({DType::kF32, Shape{1000}}, "m.v");
+  EXPECT_THAT(error_of([&] { too_large->ready->wait(); }), testing::HasSubstr("f32[1000] m.v"));
+}
+
 }  // namespace
 }  // namespace lockstep

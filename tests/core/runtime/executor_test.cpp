@@ -56,10 +56,62 @@ TEST_F(Executor, SignalsEachOutputAsItIsComplete) {
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   std::vector<std::string> events;
-  run_plan(plan, memory, {pool, *communicator, 0, {}}, [&](std::int32_t output) {
-    events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
-  });
+  run_plan(plan, memory, {pool, *communicator, 0, {}},
+           {{}, [&](std::int32_t output) {
+              events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
+            }});
   EXPECT_THAT(events, ElementsAre("2: false false", "0: true false", "1: true true"));
+}
+
+TEST_F(Executor, AsksOnceBeforeItWritesAnOutput) {
+  Plan plan = plan_of(R"(
+    %x = f32[1] input() {kind=batch}
+    %y = f32[1] negate(%x)
+    %z = f32[1] exp(%y)
+    return %y, %z)",
+                      kernels);
+  float x = 1;
+  std::array<float, 2> outputs{};
+  std::array<float, 64> arena{};
+  PlanMemory memory;
+  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
+  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
+                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
+  memory.arena = reinterpret_cast<std::byte*>(arena.data());
+  const auto communicator = make_single_communicator();
+  ThreadPool pool(1);
+  std::vector<bool> written;
+  run_plan(plan, memory, {pool, *communicator, 0, {}},
+           {[&] { written.push_back(outputs[0] != 0 || outputs[1] != 0); }, {}});
+  EXPECT_THAT(written, ElementsAre(false));
+  EXPECT_EQ(outputs[0], -1);
+}
+
+TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
+  const Plan plan = plan_of(R"(
+    %x = f32[1] input() {kind=batch}
+    %y = f32[1] negate(%x)
+    return %y)",
+                            kernels);
+  float x = 1;
+  float y = 0;
+  std::array<float, 16> arena{};
+  PlanMemory memory;
+  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
+  memory.outputs = {reinterpret_cast<std::byte*>(&y)};
+  memory.arena = reinterpret_cast<std::byte*>(arena.data());
+  const auto communicator = make_single_communicator();
+  ThreadPool pool(1);
+  ManualClock clock;
+  std::vector<std::int64_t> times = {5, 0};
+  const PlanContext context{.pool = pool,
+                            .communicator = *communicator,
+                            .signature = {},
+                            .clock = &clock,
+                            .command_ns = times};
+  run_plan(plan, memory, context, {{}, [&](std::int32_t) { clock.advance_ns(1000); }});
+  EXPECT_THAT(times, ElementsAre(5, 0));
+  EXPECT_EQ(y, -1);
 }
 
 class Collectives : public testing::TestWithParam<int> {

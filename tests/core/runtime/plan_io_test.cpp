@@ -21,7 +21,7 @@ constexpr const char* kProgram = R"(
   %w = f32[3,2] input() {kind=parameter, name="fc.weight"}
   %c = f32[2] constant() {value=[nan(0xffc00001), -0]}
   %h = f32[4,2] dot_general(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0], line="model.cpp:41", scope="fc"}
-  %g = f32[4,2] fusion(%h) body {
+  %g = f32[4,2] fusion(%h) {shape=[4,2], axis=2} body {
     %a = f32[4,2] input() {kind=state}
     %b = f32[4,2] exp(%a)
     %s = f32[] constant() {value=0.1}

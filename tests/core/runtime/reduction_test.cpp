@@ -83,6 +83,7 @@ void reduce_on(Communicator& communicator, std::int64_t shards, const BucketOpti
         layout, {device.allocator, device.pool, communicator, device.spans, 3, options.overlap},
         shards);
     for (std::int64_t k = 0; k < shards; ++k) {
+      reduction.begin_writing();
       for (const std::size_t v : kFinishOrder) {
         const HostTensor value = shard_value(communicator.rank() * shards + k, v);
         const auto index = static_cast<std::int32_t>(v);
@@ -104,10 +105,10 @@ void reduce_on(Communicator& communicator, std::int64_t shards, const BucketOpti
             static_cast<std::size_t>(reduction_buffers(shards)) * buffer);
 }
 
-class ReductionOverRanks : public testing::TestWithParam<int> {};
+class ReductionOverRanks : public testing::TestWithParam<std::tuple<int, SharedMemoryUse>> {};
 
 TEST_P(ReductionOverRanks, EqualsTheTreeBitForBit) {
-  const int ranks = GetParam();
+  const auto [ranks, shared_memory] = GetParam();
   for (std::int64_t shards = 1; shards <= 9; ++shards) {
     std::vector<std::string> expected;
     for (std::size_t v = 0; v < kValues.size(); ++v) {
@@ -116,17 +117,24 @@ TEST_P(ReductionOverRanks, EqualsTheTreeBitForBit) {
     }
     for (const std::int64_t bucket_bytes : {1, 300, 1 << 20})
       for (const bool overlap : {true, false})
-        on_ranks(ranks, [&](Communicator& communicator) {
-          reduce_on(communicator, shards,
-                    {.bucket_bytes = bucket_bytes,
-                     .first_bucket_bytes = bucket_bytes / 2,
-                     .overlap = overlap},
-                    expected);
-        });
+        on_ranks(
+            ranks,
+            [&](Communicator& communicator) {
+              for (int step = 0; step < 2; ++step)
+                reduce_on(communicator, shards,
+                          {.bucket_bytes = bucket_bytes,
+                           .first_bucket_bytes = bucket_bytes / 2,
+                           .overlap = overlap},
+                          expected);
+            },
+            shared_memory);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reduction, ReductionOverRanks, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Reduction, ReductionOverRanks,
+                         testing::Combine(testing::Values(1, 2, 3, 4),
+                                          testing::Values(SharedMemoryUse::kNever,
+                                                          SharedMemoryUse::kRequired)));
 
 TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfShards) {
   const std::vector<int> expected = {1, 2, 2, 3, 3, 3, 3, 4, 4};

@@ -91,6 +91,59 @@ TEST(Mean, DividesByTheNumberOfReducedElements) {
               ElementsAre(4));
 }
 
+/// f of bf16 arguments is f of the same numbers in f32, rounded once.
+void expect_rounded_once(const std::function<Tensor(const Tensor&)>& f) {
+  TraceContext context;
+  const Tensor x =
+      convert(input_of(context, {-3, -1, -0.3F, 0, 0.7F, 2}, Shape{2, 3}), DType::kBF16);
+  const Tensor y = f(x);
+  const Tensor expected = convert(f(convert(x, DType::kF32)), DType::kBF16);
+  const Tensor wide = convert(y, DType::kF32);
+  const Tensor wide_expected = convert(expected, DType::kF32);
+  EXPECT_EQ(y.dtype(), DType::kBF16);
+  evaluate(context);
+  EXPECT_EQ(values_of(wide.to_host()), values_of(wide_expected.to_host()));
+}
+
+TEST(Functions, OfBf16AreComputedInF32AndRoundedOnce) {
+  expect_rounded_once([](const Tensor& x) { return relu(x); });
+  expect_rounded_once([](const Tensor& x) { return sigmoid(x); });
+  expect_rounded_once([](const Tensor& x) { return gelu(x); });
+  expect_rounded_once([](const Tensor& x) { return gelu_tanh(x); });
+  expect_rounded_once([](const Tensor& x) { return softmax(x, 1); });
+  expect_rounded_once([](const Tensor& x) { return log_softmax(x, 0); });
+  expect_rounded_once([](const Tensor& x) { return mean(x, {1}); });
+  expect_rounded_once([](const Tensor& x) {
+    const Tensor weight = input_of(x.context(), {1.1F, 2.2F, 3.3F}, Shape{3});
+    return layer_norm(x, weight, weight);
+  });
+}
+
+TEST(CrossEntropy, OfBf16LogitsIsInF32) {
+  TraceContext context;
+  const Tensor logits =
+      convert(input_of(context, {0, 1.1F, 2.3F, 0.7F}, Shape{2, 2}), DType::kBF16);
+  const Tensor targets =
+      context.constant(HostTensor::of(Shape{2}, std::vector<std::int32_t>{0, 1}));
+  const Tensor loss = cross_entropy(logits, targets);
+  const Tensor expected = cross_entropy(convert(logits, DType::kF32), targets);
+  EXPECT_EQ(loss.type().to_string(), "f32[2]");
+  evaluate(context);
+  EXPECT_EQ(values_of(loss.to_host()), values_of(expected.to_host()));
+}
+
+TEST(Linear, OfBf16TakesF32Parameters) {
+  TraceContext context;
+  const Tensor x = convert(input_of(context, {1, 2}, Shape{1, 2}), DType::kBF16);
+  const Tensor w = input_of(context, {1, 100}, Shape{1, 2});
+  const Tensor b = input_of(context, {0.4F}, Shape{1});
+  const Tensor y = linear(x, w, &b, true);
+  EXPECT_EQ(y.type().to_string(), "bf16[1,1]");
+  const Tensor wide = convert(y, DType::kF32);
+  evaluate(context);
+  EXPECT_THAT(values_of(wide.to_host()), ElementsAre(201)) << "201.4, rounded to 8 bits";
+}
+
 TEST(Linear, TakesEitherLayoutOfTheWeight) {
   TraceContext context;
   const Tensor x = input_of(context, {1, 2}, Shape{1, 2});

@@ -80,6 +80,63 @@ TEST(Gradients, HaveTheTypesOfTheirTargets) {
   EXPECT_EQ(both[1].type(), w.type());
 }
 
+TEST(Gradients, OfAParameterThroughItsBf16CopyAreNotRounded) {
+  TraceContext context;
+  const Tensor x = convert(input_of(context, {1, 0x1p-10F}, Shape{2, 1}), DType::kBF16);
+  const Tensor w = input_of(context, {1}, Shape{1, 1});
+  const Tensor y = linear(x, w, nullptr, false) + linear(x, w, nullptr, true);
+  const Tensor grad = gradient(sum(convert(y, DType::kF32)), w);
+  const ValueId root = context.node_of(grad);
+  EXPECT_EQ(context.pending()[root].op, Op::kAdd) << "of two f32 dots, not of their bf16 roundings";
+  EXPECT_THAT(value_of(grad), ElementsAre(2 + 0x1p-9F));
+}
+
+TEST(Gradients, OfABf16ValueAreAddedInF32AndRoundedOnce) {
+  TraceContext context;
+  const Tensor x = convert(input_of(context, {1}, Shape{1}), DType::kBF16);
+  const Tensor wide = convert(x, DType::kF32);
+  // Added one after the other in bf16, whose step is 2^-7 here, the small ones would be lost.
+  const Tensor loss =
+      sum(convert(x, DType::kF32) * 0x1p-9 + convert(x, DType::kF32) * 0x1p-8 + wide);
+  const Tensor grad = gradient(loss, x);
+  EXPECT_EQ(grad.dtype(), DType::kBF16);
+  EXPECT_THAT(value_of(convert(grad, DType::kF32)), ElementsAre(1 + 0x1p-7F));
+}
+
+TEST(Gradients, OfAWeightNeedNoTransposeInEitherLayout) {
+  for (const bool transposed : {false, true}) {
+    TraceContext context;
+    const Tensor x = input(context, Shape{5, 7, 2});
+    const Tensor w = input(context, transposed ? Shape{3, 2} : Shape{2, 3});
+    const Tensor grad = gradient(sum(linear(x, w, nullptr, transposed)), w);
+    EXPECT_EQ(node_of(grad).op, Op::kDotGeneral);
+  }
+}
+
+TEST(Gradients, StopAtAConstantInTheirEyes) {
+  TraceContext context;
+  const Tensor x = input_of(context, {1, 2}, Shape{2});
+  EXPECT_THAT(value_of(gradient(sum(x * stop_gradient(x * 3.0)), x)), ElementsAre(3, 6));
+}
+
+TEST(Gradients, OfACopyAreThoseOfItsOriginal) {
+  TraceContext context;
+  const Tensor original = input_of(context, {1, 2}, Shape{1, 2});
+  const Tensor copy = input(context, DType::kBF16, Shape{1, 2});
+  const Tensor x = input_of(context, {1, 0x1p-10F}, Shape{2, 1});
+  const Tensor y = matmul(convert(x, DType::kBF16), stand_in(copy, original));
+  const Tensor grad = gradient(sum(convert(y, DType::kF32)) + sum(original), original);
+  EXPECT_THAT(value_of(grad), ElementsAre(2 + 0x1p-10F, 2 + 0x1p-10F)) << "not rounded to bf16";
+}
+
+TEST(StandIn, NeedsTheShapeOfItsOriginal) {
+  TraceContext context;
+  const Tensor original = input(context, Shape{2});
+  const Tensor copy = input(context, DType::kBF16, Shape{3});
+  EXPECT_THAT(error_of([&] { (void)stand_in(copy, original); }),
+              testing::EndsWith("bf16[3] cannot stand in for f32[2]"));
+}
+
 TEST(Gradients, OfACallAreThoseOfItsBody) {
   TraceContext context;
   const auto body = std::make_shared<const Graph>(parse(R"(

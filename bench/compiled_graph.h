@@ -1,0 +1,49 @@
+// A graph in text form, compiled as production does and given memory, so that a benchmark can run
+// it: what is timed is what a training step runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "collectives/single.h"
+#include "core/base/thread_pool.h"
+#include "core/engine/compile.h"
+#include "core/runtime/executor.h"
+#include "core/trace/context.h"
+
+namespace lockstep {
+
+class CompiledGraph {
+ public:
+  /// Inputs hold numbers in (0, 1], integers small ones, flags true. A donated output is written
+  /// over its input.
+  explicit CompiledGraph(const Graph& graph, int threads = 1);
+  /// A program that was compiled before.
+  explicit CompiledGraph(Plan plan, int threads = 1);
+  /// The text form, see core/ir/text.h.
+  explicit CompiledGraph(std::string_view text, int threads = 1);
+
+  void run();
+
+  const Plan& plan() const { return plan_; }
+  double flops() const;  ///< of one run
+  /// What one run must read and write, whatever the compiler does: inputs and outputs, each once.
+  double compulsory_bytes() const;
+
+ private:
+  Plan plan_;
+  ThreadPool pool_;
+  std::unique_ptr<Communicator> communicator_ = make_single_communicator();
+  std::vector<BufferPtr> buffers_;
+  PlanMemory memory_;
+};
+
+/// The graph that `record` records; what it returns are the outputs. Inputs are made with input_of.
+Graph trace_graph(const std::function<std::vector<Tensor>(TraceContext&)>& record);
+
+/// An input without a value, of a graph that is only compiled.
+Tensor input_of(TraceContext& context, const Type& type, InputKind kind, std::string_view name);
+
+}  // namespace lockstep

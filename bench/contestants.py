@@ -1,0 +1,185 @@
+"""The two that compare.py runs: how each is started, and what a run of it gives back."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import memory_use
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEER = ROOT / "bench" / "peers" / "torch_ddp.py"
+
+
+class Failed(Exception):
+    """A run that gave no result; the text says why."""
+
+
+@dataclasses.dataclass
+class Run:
+    """One run: wall times of its steps without warm-up, and memory of its largest rank."""
+
+    step_ms: list
+    pss: int  # bytes, the most of all samples
+    rss: int  # bytes, peak
+    ledger: dict = None  # lockstep's ledger.json
+
+
+@dataclasses.dataclass
+class Job:
+    """What both are to do."""
+
+    workload: str
+    precision: str  # "fp32" or "bf16-mixed"
+    ranks: int
+    warmup: int
+    steps: int
+    timeout: float  # seconds
+
+
+def wait_for(processes, timeout, name):
+    """The output of each; Failed with the last lines of the first that failed."""
+    outputs = []
+    try:
+        for process in processes:
+            outputs.append(process.communicate(timeout=timeout)[0])
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{name}: no result after {timeout:.0f} s") from None
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                end(process)
+    for process, output in zip(processes, outputs):
+        if process.returncode != 0:
+            raise Failed(f"{name}: exit code {process.returncode}: {last_words(output)}")
+    return outputs
+
+
+def end(process):
+    """Ends a process and all it started: it leads a session of its own."""
+    os.killpg(process.pid, signal.SIGTERM)  # mpirun ends its ranks
+    try:
+        process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def last_words(output):
+    """The last lines of a failed run, without what mpirun adds to them."""
+    own = output.split("\n-----")[0].strip().splitlines()
+    return "\n    ".join(own[-5:])
+
+
+def start(command):
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, start_new_session=True)
+
+
+def last_steps(step_ms, steps, name):
+    """What is left of a run's step times without its warm-up."""
+    if len(step_ms) < steps:
+        raise Failed(f"{name}: only {len(step_ms)} of {steps} steps were timed")
+    return step_ms[-steps:]
+
+
+class Lockstep:
+    name = "lockstep"
+
+    def __init__(self, build):
+        self.binary = pathlib.Path(build).resolve() / "lockstep"
+        self.limits = self.binary.parent / "bench" / "limits"
+        if not self.binary.exists():
+            raise Failed(f"{self.binary} does not exist; build it with scripts/build.sh")
+
+    @staticmethod
+    def config(job):
+        return str(ROOT / "configs" / "bench" / f"{job.workload}.yaml")
+
+    @staticmethod
+    def overrides(job):
+        return [] if job.precision == "fp32" else [f"training.precision={job.precision}"]
+
+    def command(self, job, folder):
+        # The ledger leaves out the first step.
+        mpirun = ["mpirun", "--bind-to", "none", "-np", str(job.ranks)]
+        if os.geteuid() == 0:
+            mpirun.append("--allow-run-as-root")
+        if job.ranks > os.cpu_count():
+            mpirun.append("--oversubscribe")
+        return [*mpirun, str(self.binary), "train", self.config(job), f"run.dir={folder}",
+                "run.name=run", "profile.ledger=true", "device.threads=1",
+                "logging.interval=1000000", "logging.tensorboard=false",
+                f"training.max_steps={1 + job.warmup + job.steps}", *self.overrides(job)]
+
+    def run(self, job):
+        with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
+            process = start(self.command(job, folder))
+            with memory_use.Sampler(
+                    lambda: memory_use.descendants_called("lockstep", process.pid),
+                    job.ranks) as memory:
+                wait_for([process], job.timeout, self.name)
+            ledger = json.loads((pathlib.Path(folder) / "run" / "ledger.json").read_text("utf-8"))
+        return Run(last_steps(ledger["step_ms"], job.steps, self.name), memory.peak_pss,
+                   memory.peak_rss, ledger)
+
+    def limit(self, job):
+        """What bench/limits prints for the workload, as a dictionary."""
+        if not self.limits.exists():
+            raise Failed(f"{self.limits} does not exist; build the target bench_limits")
+        command = [str(self.limits), self.config(job), *self.overrides(job)]
+        return json.loads(wait_for([start(command)], job.timeout, "limits")[0])
+
+
+class Torch:
+    name = "torch"
+
+    def __init__(self, python=None):
+        self.python = python or find_python()
+        self.adamw = {}  # per workload: the faster loop
+
+    def call(self, arguments):
+        return [self.python, str(PEER), *arguments]
+
+    def calibrate(self, job):
+        """Chooses AdamW's faster loop for the workload; returns the milliseconds of both."""
+        with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
+            out = pathlib.Path(folder) / "result.json"
+            command = self.call([job.workload, "--calibrate", "--json", str(out)])
+            wait_for([start(command)], job.timeout, self.name)
+            result = json.loads(out.read_text("utf-8"))
+        times = {kind: result[kind] for kind in ("plain", "foreach")}
+        self.adamw[job.workload] = min(times, key=times.get)
+        return times
+
+    def run(self, job):
+        with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
+            out = pathlib.Path(folder) / "result.json"
+            arguments = [job.workload, "--ranks", str(job.ranks), "--rendezvous", f"{folder}/rendezvous",
+                         "--warmup", str(job.warmup), "--steps", str(job.steps), "--adamw",
+                         self.adamw.get(job.workload, "plain"), "--json", str(out)]
+            if job.precision != "fp32":
+                arguments.append("--bf16")
+            processes = [start(self.call([*arguments, "--rank", str(rank)]))
+                         for rank in range(job.ranks)]
+            with memory_use.Sampler(lambda: [process.pid for process in processes],
+                                    job.ranks) as memory:
+                wait_for(processes, job.timeout, self.name)
+            result = json.loads(out.read_text("utf-8"))
+        return Run(last_steps(result["step_ms"], job.steps, self.name), memory.peak_pss,
+                   max(memory.peak_rss, result["peak_rss_bytes"]))
+
+
+def find_python():
+    """An interpreter that has PyTorch: this one, or Debian's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        found = subprocess.run([python, "-c", "import importlib.util as u, sys;"
+                                "sys.exit(u.find_spec('torch') is None)"], check=False)
+        if found.returncode == 0:
+            return python
+    raise Failed("PyTorch was not found; on Debian: apt-get install python3-torch, or name an "
+                 "interpreter that has it with --python")

@@ -1,0 +1,110 @@
+#include "bench/limits/best_rate.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "bench/compiled_graph.h"
+#include "bench/limits/busy_cores.h"
+#include "core/base/error.h"
+#include "core/kernels/cpu/onednn.h"
+
+namespace lockstep {
+namespace {
+
+/// Memory of one product whose elements are ones, or as good as that in 16 bits.
+struct Operands {
+  explicit Operands(const DotShape& shape)
+      : a(ones(shape.batch * shape.m * shape.k, shape.operands)),
+        b(ones(shape.batch * shape.k * shape.n, shape.operands)),
+        c(ones(shape.batch * shape.m * shape.n, shape.result)) {}
+
+  static BufferPtr ones(std::int64_t count, DType dtype) {
+    const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+    BufferPtr out = allocate_host(bytes);
+    // 1.0 is 0x3F80 in bf16 and 0x3F800000 in f32; 0x3F3F is about 0.75 in both.
+    std::fill(out->data(), out->data() + bytes, std::byte{0x3F});
+    return out;
+  }
+
+  BufferPtr a, b, c;
+};
+
+/// How operands lie: transposed ones are column-major.
+struct Layout {
+  bool a_transposed = false;
+  bool b_transposed = false;
+};
+
+MatmulShape matmul_shape(const DotShape& s, Layout layout) {
+  MatmulShape out{};
+  out.batch = s.batch;
+  out.m = s.m;
+  out.n = s.n;
+  out.k = s.k;
+  out.operands = s.operands;
+  out.result = s.result;
+  out.a_batch = s.m * s.k;
+  out.b_batch = s.k * s.n;
+  out.c_batch = s.m * s.n;
+  out.a = layout.a_transposed ? MatrixStrides{1, s.m} : MatrixStrides{s.k, 1};
+  out.b = layout.b_transposed ? MatrixStrides{1, s.k} : MatrixStrides{s.n, 1};
+  out.ldc = s.n;
+  return out;
+}
+
+/// Null if oneDNN cannot.
+MakeWork primitive_work(const DotShape& shape, Layout layout) {
+  const MatmulShape sizes = matmul_shape(shape, layout);
+  const std::shared_ptr<const Matmul> matmul = Matmul::create(sizes);
+  if (matmul == nullptr) return nullptr;
+  return [shape, matmul] {
+    const BufferPtr scratch = allocate_host(matmul->scratch_bytes());
+    return [operands = Operands(shape), matmul, scratch] {
+      matmul->run(operands.a->data(), operands.b->data(), operands.c->data(), scratch->data());
+    };
+  };
+}
+
+MakeWork gemm_work(const DotShape& shape, Layout layout) {
+  if (shape.operands != DType::kF32 || shape.result != DType::kF32 || shape.batch != 1)
+    return nullptr;
+  const MatmulShape s = matmul_shape(shape, layout);
+  return [shape, s] {
+    return [operands = Operands(shape), s] {
+      const auto at = [](const BufferPtr& b) { return reinterpret_cast<float*>(b->data()); };
+      gemm_f32(s.m, s.n, s.k, 1, at(operands.a), s.a, at(operands.b), s.b, 0, at(operands.c),
+               s.ldc);
+    };
+  };
+}
+
+}  // namespace
+
+Timing best_onednn(const DotShape& shape, int threads, double seconds_each) {
+  Timing best{1e30, ""};
+  DotShape turned = shape;
+  std::swap(turned.m, turned.n);
+  for (const DotShape& sizes : {shape, turned})
+    for (const Layout layout : {Layout{false, false}, {false, true}, {true, false}, {true, true}})
+      for (const auto& [name, work] : {std::pair{"matmul", primitive_work(sizes, layout)},
+                                       {"sgemm", gemm_work(sizes, layout)}}) {
+        if (work == nullptr) continue;
+        const double seconds = least_seconds(work, threads, seconds_each, Time::kThread);
+        if (seconds >= best.seconds) continue;
+        best = {seconds,
+                fmt::format("oneDNN {} m={} n={} {}{}", name, sizes.m, sizes.n,
+                            layout.a_transposed ? 't' : 'n', layout.b_transposed ? 't' : 'n')};
+      }
+  return best;
+}
+
+Timing own_kernel(const DotNode& node, int threads, double seconds) {
+  const MakeWork make = [&node] {
+    return [graph = std::make_shared<CompiledGraph>(node.graph)] { graph->run(); };
+  };
+  return {least_seconds(make, threads, seconds, Time::kThread), "lockstep"};
+}
+
+}  // namespace lockstep

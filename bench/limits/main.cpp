@@ -1,0 +1,150 @@
+// limits CONFIG [key.path=value ...]: the least time that a training step of the config can take on
+// this machine with two busy ranks of one thread, as JSON:
+//
+//   limit = sum over the step's dots of FLOPs / best rate measured for that shape
+//         + optimizer bytes / triad + all-reduce bytes / triad
+//
+// Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's (every
+// layout, primitive and sgemm) and lockstep's own kernel, on warm caches; attention counts its dots
+// (half of them where causal), or lockstep's attention kernel where that is faster. The optimizer
+// reads parameter, gradient and slots and writes parameter and slots, f32; the all-reduce moves
+// every gradient once. Triad is STREAM's, per rank while both run, beyond the caches.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/limits/best_rate.h"
+#include "bench/limits/busy_cores.h"
+#include "collectives/single.h"
+#include "trainer/dry_run.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr double kSecondsEach = 0.02;  ///< a dot on one implementation and layout
+
+struct Step {
+  std::vector<DotNode> dots;
+  double parameters = 0;
+  double slots = 0;
+};
+
+Step compile(const LoadedConfig& loaded) {
+  const Config& config = loaded.config;
+  const DataSource data = open_data(config, "");
+  TrainingState state = make_training_state(config, data.vocab_size);
+  Session session(config, Settings{}, make_single_communicator(), "");
+  const DryStep dry =
+      compile_dry(config, session.engine(), state, data, config.training.micro_batch_size);
+  return {find_dots(dry.step->shard.graph),
+          static_cast<double>(state.model->parameters().elements()),
+          static_cast<double>(state.optimizer->slots().size())};
+}
+
+/// One line of the result: what the program has of a shape, or of an attention.
+struct DotLimit {
+  std::string implementation;
+  int count = 0;
+  double flops = 0;    ///< of all of them
+  double seconds = 0;  ///< of all of them
+};
+using DotLimits = std::map<std::string, DotLimit>;  ///< by shape
+
+const Timing& measured(std::map<DotShape, Timing>& timings, const DotShape& shape) {
+  const auto it = timings.find(shape);
+  if (it != timings.end()) return it->second;
+  return timings.emplace(shape, best_onednn(shape, kRanks, kSecondsEach)).first->second;
+}
+
+/// Adds the node at the best time: its dots one by one, or lockstep's kernel for all of it.
+void add_node(const DotNode& node, const Timing& own, std::map<DotShape, Timing>& timings,
+              DotLimits& limits) {
+  std::string shapes;
+  std::string implementations;
+  double seconds = 0;
+  double flops = 0;
+  for (const DotShape& shape : node.dots) {
+    const Timing& timing = measured(timings, shape);
+    seconds += node.share * timing.seconds;
+    flops += node.share * shape.flops();
+    shapes += (shapes.empty() ? "" : ", ") + shape.to_string();
+    implementations += (implementations.empty() ? "" : ", ") + timing.implementation;
+  }
+  DotLimit& limit = limits[shapes];
+  limit.implementation = own.seconds < seconds ? own.implementation : implementations;
+  limit.count += node.count;
+  limit.flops += flops * node.count;
+  limit.seconds += std::min(own.seconds, seconds) * node.count;
+}
+
+DotLimits measure(const std::vector<DotNode>& nodes) {
+  std::map<DotShape, Timing> timings;
+  std::vector<Timing> own;
+  for (const DotNode& node : nodes) {
+    own.push_back(own_kernel(node, kRanks, kSecondsEach));
+    if (node.dots.size() > 1) continue;
+    // How operands lie is the compiler's choice: what is fast for one node is for all its shape.
+    const Timing known = measured(timings, node.dots[0]);
+    if (own.back().seconds < known.seconds) timings[node.dots[0]] = own.back();
+  }
+  DotLimits limits;
+  for (std::size_t i = 0; i < nodes.size(); ++i) add_node(nodes[i], own[i], timings, limits);
+  return limits;
+}
+
+std::string to_json(const std::string& shape, const DotLimit& dot) {
+  return fmt::format(
+      R"(  {{"shape": "{}", "count": {}, "gflop": {:.6f}, "ms": {:.6f}, "gflops": {:.2f}, )"
+      R"("implementation": "{}"}})",
+      shape, dot.count, dot.flops * 1e-9, dot.seconds * 1e3, dot.flops / dot.seconds * 1e-9,
+      dot.implementation);
+}
+
+void run(const std::string& path, std::span<const std::string> overrides) {
+  const Step step = compile(load_config(path, overrides));
+  std::string dots;
+  double dots_ms = 0;
+  double gflop = 0;
+  for (const auto& [shape, limit] : measure(step.dots)) {
+    dots += (dots.empty() ? "" : ",\n") + to_json(shape, limit);
+    dots_ms += limit.seconds * 1e3;
+    gflop += limit.flops * 1e-9;
+  }
+  const double triad = triad_bandwidth(kRanks);
+  constexpr double kElement = 4;
+  const double optimizer_bytes = step.parameters * kElement * (3 + 2 * step.slots);
+  const double all_reduce_bytes = step.parameters * kElement;
+  const double optimizer_ms = optimizer_bytes / triad * 1e3;
+  const double all_reduce_ms = all_reduce_bytes / triad * 1e3;
+  fmt::print(
+      "{{\"limit_ms\": {:.6f}, \"dots_ms\": {:.6f}, \"gflop\": {:.6f},\n"
+      " \"optimizer_bytes\": {:.0f}, \"optimizer_ms\": {:.6f},\n"
+      " \"all_reduce_bytes\": {:.0f}, \"all_reduce_ms\": {:.6f}, \"triad_gb_s\": {:.3f},\n"
+      " \"dots\": [\n{}\n ]}}\n",
+      dots_ms + optimizer_ms + all_reduce_ms, dots_ms, gflop, optimizer_bytes, optimizer_ms,
+      all_reduce_bytes, all_reduce_ms, triad * 1e-9, dots);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) {
+    fmt::print(stderr, "usage: limits CONFIG [key.path=value ...]\n");
+    return 2;
+  }
+  try {
+    lockstep::run(words[0], std::span(words).subspan(1));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "limits: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

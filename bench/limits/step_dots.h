@@ -1,0 +1,39 @@
+// The matrix products of a compiled shard program, by shape.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// batch products [m,k] x [k,n]. How the operands lie in memory is the implementation's choice, so
+/// m and n may change places: the smaller one is m.
+struct DotShape {
+  std::int64_t batch = 1;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  DType operands = DType::kF32;
+  DType result = DType::kF32;
+  double flops() const;
+  std::string to_string() const;  ///< "12 x [64,32]x[32,64] f32 -> f32"
+  auto operator<=>(const DotShape&) const = default;
+};
+
+/// One node of the program that multiplies matrices: a dot, or an attention, which is several. The
+/// node stands alone in `graph`, with inputs for operands.
+struct DotNode {
+  Graph graph;
+  std::vector<DotShape> dots;
+  double share = 1;  ///< of the dots' arithmetic that is needed: half for causal attention
+  int count = 0;     ///< how often the program has this node
+};
+
+/// All dots of the graph and of the bodies in it; equal nodes once.
+std::vector<DotNode> find_dots(const Graph& graph);
+
+}  // namespace lockstep

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+"""The workloads of configs/bench on PyTorch DDP: what lockstep is compared with.
+
+    torch_ddp.py WORKLOAD --rank R --ranks N --rendezvous FILE [--bf16] [--adamw foreach] --json OUT
+
+One process is one rank with one thread; gloo sums the gradients. Nothing slows it: batches lie
+ready in memory, the causal mask is made once, denormals are flushed, gradients are set to None.
+Initialization, AdamW (1e-3), tanh-gelu and the tied head are those of lockstep's models. A step's
+time goes from taking the batch to loss.item(). `--calibrate` times AdamW's two loops against each
+other and says which is faster here.
+
+Exit code 3 and one line if PyTorch is missing.
+"""
+
+import argparse
+import json
+import math
+import resource
+import sys
+import time
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError as error:
+    sys.exit(print(f"PyTorch is not available to {sys.executable}: {error}; on Debian: "
+                   "apt-get install python3-torch", file=sys.stderr) or 3)
+
+
+class Attention(nn.Module):
+    """Causal multi-head self-attention; x is [B, T, C]."""
+
+    def __init__(self, width, heads, block_size):
+        super().__init__()
+        self.heads = heads
+        self.c_attn = nn.Linear(width, 3 * width)
+        self.c_proj = nn.Linear(width, width)
+        # Not a buffer: DDP would send it around, and gloo knows no bool.
+        self.future = torch.ones(block_size, block_size, dtype=torch.bool).triu(1)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+                   for part in self.c_attn(x).split(width, dim=2))
+        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(width // self.heads))
+        scores = scores.masked_fill(self.future[:length, :length], float("-inf"))
+        y = F.softmax(scores, dim=-1) @ v
+        return self.c_proj(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, block_size):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = Attention(width, heads, block_size)
+        self.ln_2 = nn.LayerNorm(width)
+        self.c_fc = nn.Linear(width, 4 * width)
+        self.c_proj = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.c_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class GPT(nn.Module):
+    """GPT-2 with the head tied to the token embedding; returns the mean loss."""
+
+    def __init__(self, layers, width, heads, vocabulary, block_size):
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary, width)
+        self.wpe = nn.Embedding(block_size, width)
+        self.h = nn.ModuleList(Block(width, heads, block_size) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.head = nn.Linear(width, vocabulary, bias=False)
+        self.head.weight = self.wte.weight
+        self.positions = torch.arange(block_size)
+
+    def forward(self, tokens, targets):
+        x = self.wte(tokens) + self.wpe(self.positions[: tokens.shape[1]])
+        for block in self.h:
+            x = block(x)
+        logits = self.head(self.ln_f(x))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
+
+
+class MLP(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        layers = []
+        for inputs, outputs in zip(sizes, sizes[1:]):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        self.layers = nn.Sequential(*layers[:-1])
+
+    def forward(self, image, label):
+        return F.cross_entropy(self.layers(image).float(), label)
+
+
+def token_batch(batch, length, vocabulary):
+    return (torch.randint(0, vocabulary, (batch, length)),
+            torch.randint(0, vocabulary, (batch, length)))
+
+
+# Per workload: the model, and a batch of one rank. Sizes are those of configs/bench/*.yaml.
+WORKLOADS = {
+    "mlp": (lambda: MLP([784, 512, 512, 10]),
+            lambda: (torch.randn(64, 784), torch.randint(0, 10, (64,)))),
+    "gpt_micro": (lambda: GPT(4, 128, 4, 65, 64), lambda: token_batch(12, 64, 65)),
+    "gpt_baby": (lambda: GPT(6, 384, 6, 65, 256), lambda: token_batch(8, 256, 65)),
+    "gpt2_124m_t64": (lambda: GPT(12, 768, 12, 50304, 1024), lambda: token_batch(4, 64, 50304)),
+}
+
+
+def make_model(workload):
+    torch.manual_seed(1234)
+    model = WORKLOADS[workload][0]()
+    for module in model.modules():
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+    return model
+
+
+def make_optimizer(model, kind):
+    return torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=kind == "foreach")
+
+
+def calibrate(workload):
+    """Milliseconds of one optimizer step: the least of several, of both loops in turn."""
+    model = make_model(workload)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 1e-3)
+    optimizers = {kind: make_optimizer(model, kind) for kind in ("plain", "foreach")}
+    best = {kind: math.inf for kind in optimizers}
+    for _ in range(5):
+        for kind, optimizer in optimizers.items():
+            begin = time.perf_counter()
+            optimizer.step()
+            best[kind] = min(best[kind], (time.perf_counter() - begin) * 1e3)
+    return best
+
+
+def train(options):
+    """The seconds of every step, warm-up included, and the last loss."""
+    if options.ranks > 1:
+        dist.init_process_group("gloo", init_method=f"file://{options.rendezvous}",
+                                rank=options.rank, world_size=options.ranks)
+    model = make_model(options.workload)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    torch.manual_seed(1234 + options.rank)
+    batches = [WORKLOADS[options.workload][1]() for _ in range(4)]
+    if options.ranks > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = make_optimizer(model, options.adamw)
+    seconds = []
+    for step in range(options.warmup + options.steps):
+        begin = time.perf_counter()
+        batch = batches[step % len(batches)]
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+            loss = model(*batch)
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+        seconds.append(time.perf_counter() - begin)
+    if options.ranks > 1:
+        dist.destroy_process_group()
+    return {"parameters": parameters, "loss": value,
+            "step_ms": [1e3 * s for s in seconds[options.warmup:]],
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("workload", choices=sorted(WORKLOADS))
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--rendezvous", help="a file that does not exist yet, for several ranks")
+    parser.add_argument("--bf16", action="store_true", help="bf16 autocast")
+    parser.add_argument("--adamw", choices=("plain", "foreach"), default="plain")
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--warmup", type=int, default=2)
+    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--json", required=True, help="where the result goes; written by rank 0")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    result = calibrate(options.workload) if options.calibrate else train(options)
+    if options.rank == 0:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"torch": torch.__version__, **result}, file)
+
+
+if __name__ == "__main__":
+    main()

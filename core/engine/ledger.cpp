@@ -1,0 +1,191 @@
+#include "core/engine/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+/// The class of work of a command, as the ledger names it.
+std::string work_of(const Plan& plan, std::size_t command, bool is_update) {
+  switch (plan.commands[command].kind) {
+    case CommandKind::kKernel: {
+      std::string name = plan.kernels[command]->name();
+      return is_update && name.starts_with("fused") ? "optimizer" : name;
+    }
+    case CommandKind::kCopy: return "copies";
+    case CommandKind::kCollective: return "collective";
+  }
+  __builtin_unreachable();
+}
+
+/// What makes commands of different layers the same: op and types.
+std::string signature_of(const Plan& plan, const Command& command) {
+  const Node& node = plan.graph[command.value];
+  std::string out = fmt::format("{} {} (", name_of(node.op), node.type.to_string());
+  for (std::size_t i = 0; i < node.operands.size(); ++i)
+    out += (i == 0 ? "" : ", ") + plan.graph[node.operands[i]].type.to_string();
+  return out + ")";
+}
+
+void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& page) {
+  sum.resize(page.size());
+  for (std::size_t i = 0; i < page.size(); ++i) sum[i] += page[i];
+}
+
+double to_ms(double ns) {
+  return ns * 1e-6;
+}
+
+std::vector<LedgerRow> longest_first(const std::map<std::string, LedgerRow>& rows) {
+  std::vector<LedgerRow> out;
+  for (const auto& [key, row] : rows) out.push_back(row);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const LedgerRow& a, const LedgerRow& b) { return a.ms > b.ms; });
+  return out;
+}
+
+/// "12.3" per second of the row's time, in units of 1e9; a dash where nothing is counted.
+std::string rate(double amount, double ms) {
+  return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : "-";
+}
+
+std::string line(const LedgerRow& row, double step_ms) {
+  std::string out = fmt::format(
+      "  {:<7} {:<14} {:>8.3f} ms {:>5.1f} % {:>6} x {:>8} GFLOP/s {:>7} GB/s", row.program,
+      row.work, row.ms, 100 * row.ms / step_ms, fmt::format("{:.0f}", row.commands),
+      rate(row.flops, row.ms), rate(row.bytes, row.ms));
+  if (!row.detail.empty()) out += "  " + row.detail;
+  return out + "\n";
+}
+
+}  // namespace
+
+void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page) {
+  const std::lock_guard lock(mutex_);
+  auto it = std::find_if(totals_.begin(), totals_.end(),
+                         [&](const Totals& totals) { return totals.program == program; });
+  if (it == totals_.end()) {
+    totals_.push_back({program, 0, 0, {}});
+    return;
+  }
+  it->steps += 1;
+  it->shard_calls += page.shards;
+  add_to(it->sum.shard_ns, page.shard_ns);
+  add_to(it->sum.update_ns, page.update_ns);
+  for (auto part : {&LedgerPage::gradient_sums_ns, &LedgerPage::all_reduce_ns,
+                    &LedgerPage::copies_ns, &LedgerPage::idle_ns, &LedgerPage::wall_ns})
+    it->sum.*part += page.*part;
+  wall_ns_.push_back(page.wall_ns);
+}
+
+/// visit(plan, command index, is update program, total ns, calls)
+template <class Visit>
+void Ledger::visit_commands(const Visit& visit) const {
+  for (const Totals& totals : totals_) {
+    const auto visit_plan = [&](const Plan& plan, const std::vector<std::int64_t>& ns,
+                                bool is_update, std::int64_t calls) {
+      for (std::size_t i = 0; i < ns.size(); ++i)
+        visit(plan, i, is_update, static_cast<double>(ns[i]), static_cast<double>(calls));
+    };
+    visit_plan(totals.program->shard, totals.sum.shard_ns, false, totals.shard_calls);
+    visit_plan(totals.program->update, totals.sum.update_ns, true, totals.steps);
+  }
+}
+
+std::vector<LedgerRow> Ledger::rows() const {
+  const std::lock_guard lock(mutex_);
+  if (wall_ns_.empty()) return {};
+  const auto steps = static_cast<double>(wall_ns_.size());
+  std::map<std::string, LedgerRow> rows;
+  double dispatch = 0;
+  double idle = 0;
+  const auto add = [&](const char* program, const std::string& work, double ns) -> LedgerRow& {
+    LedgerRow& row = rows[program + work];
+    row.program = program;
+    row.work = work;
+    row.ms += to_ms(ns) / steps;
+    dispatch -= ns;
+    return row;
+  };
+  visit_commands([&](const Plan& plan, std::size_t i, bool is_update, double ns, double calls) {
+    LedgerRow& row = add(is_update ? "update" : "shard", work_of(plan, i, is_update), ns);
+    row.commands += calls / steps;
+    row.flops += plan.commands[i].flops * calls / steps;
+    row.bytes += plan.commands[i].bytes * calls / steps;
+  });
+  for (const Totals& totals : totals_) {
+    add("step", "gradient sums", static_cast<double>(totals.sum.gradient_sums_ns));
+    add("step", "all-reduce", static_cast<double>(totals.sum.all_reduce_ns));
+    add("step", "copies", static_cast<double>(totals.sum.copies_ns));
+    idle += static_cast<double>(totals.sum.idle_ns);
+    dispatch += static_cast<double>(totals.sum.wall_ns);
+  }
+  dispatch -= idle;
+  std::vector<LedgerRow> out = longest_first(rows);
+  std::erase_if(out, [](const LedgerRow& row) { return row.ms == 0; });
+  out.push_back(
+      {.program = "step", .work = "dispatch", .detail = "", .ms = to_ms(dispatch) / steps});
+  out.push_back({.program = "step", .work = "idle", .detail = "", .ms = to_ms(idle) / steps});
+  return out;
+}
+
+std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
+  const std::lock_guard lock(mutex_);
+  const auto steps = static_cast<double>(wall_ns_.size());
+  std::map<std::string, LedgerRow> rows;
+  visit_commands([&](const Plan& plan, std::size_t i, bool is_update, double ns, double calls) {
+    const Command& command = plan.commands[i];
+    const std::string work = work_of(plan, i, is_update);
+    const std::string signature = signature_of(plan, command);
+    LedgerRow& row = rows[fmt::format("{} {} {}", is_update, work, signature)];
+    row.program = is_update ? "update" : "shard";
+    row.work = work;
+    if (row.detail.empty())
+      row.detail = signature + " " + plan.graph[command.value].origin.to_string();
+    row.ms += to_ms(ns) / steps;
+    row.commands += calls / steps;
+    row.flops += command.flops * calls / steps;
+    row.bytes += command.bytes * calls / steps;
+  });
+  std::vector<LedgerRow> out = longest_first(rows);
+  if (out.size() > limit) out.resize(limit);
+  return out;
+}
+
+std::vector<double> Ledger::step_ms() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> out;
+  for (const std::int64_t ns : wall_ns_) out.push_back(to_ms(static_cast<double>(ns)));
+  return out;
+}
+
+double Ledger::mean_step_ms() const {
+  const std::vector<double> steps = step_ms();
+  if (steps.empty()) return 0;
+  return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+}
+
+std::string Ledger::table(std::size_t top_limit) const {
+  const std::size_t steps = step_ms().size();
+  if (steps == 0) return "time ledger: no step ran twice\n";
+  const double mean = mean_step_ms();
+  std::string out = fmt::format(
+      "time ledger: {} steps of {:.3f} ms on average (first step of a program left out)\n", steps,
+      mean);
+  double sum = 0;
+  constexpr double kShownMs = 0.0005;  // what does not print as zero
+  for (const LedgerRow& row : rows()) {
+    if (row.ms >= kShownMs) out += line(row, mean);
+    sum += row.ms;
+  }
+  out += fmt::format(
+      "  sum {:.3f} ms = 100 % of the wall time\nlongest commands, like ones together:\n", sum);
+  for (const LedgerRow& row : top_commands(top_limit)) out += line(row, mean);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,98 @@
+// The time ledger: where the wall time of steps goes, as the device's thread sees it.
+//
+// A step lasts from the end of the execution before it to its own end. Of that,
+//   idle        is until its first command could start: waiting for the host or for inputs;
+//   commands    are the time of each command, by program and kernel class. The update program's
+//               fused kernels are called "optimizer";
+//   gradient sums  add the shards of this rank and hand buckets to the communicator;
+//   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
+//   copies      save donated memory that somebody still reads;
+//   dispatch    is the rest: reserving memory, publishing results.
+// The rows sum to the wall time by construction. What a value read, an evaluation or a checkpoint
+// executes is not a step. The first step of each program is left out: it waits for the compiler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/engine/compile.h"
+
+namespace lockstep {
+
+/// The times of one step.
+struct LedgerPage {
+  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards
+  std::vector<std::int64_t> update_ns;  ///< per command
+  std::int64_t shards = 1;              ///< calls of the shard program
+  std::int64_t gradient_sums_ns = 0;
+  std::int64_t all_reduce_ns = 0;
+  std::int64_t copies_ns = 0;
+  std::int64_t idle_ns = 0;
+  std::int64_t wall_ns = 0;
+};
+
+/// Adds the time from construction to destruction; does nothing if `to` is null.
+class LedgerTimer {
+ public:
+  LedgerTimer(std::int64_t* to, const Clock& clock)
+      : to_(to), clock_(clock), begin_ns_(to == nullptr ? 0 : clock.now_ns()) {}
+  ~LedgerTimer() {
+    if (to_ != nullptr) *to_ += clock_.now_ns() - begin_ns_;
+  }
+  LedgerTimer(const LedgerTimer&) = delete;
+  LedgerTimer& operator=(const LedgerTimer&) = delete;
+
+ private:
+  std::int64_t* to_;
+  const Clock& clock_;
+  std::int64_t begin_ns_;
+};
+
+/// A line of the ledger: means over the steps.
+struct LedgerRow {
+  std::string program;  ///< "shard", "update" or "step"
+  std::string work;     ///< the kernel class, or what else took the time
+  std::string detail;   ///< of a row of top_commands(): op, types, where
+  double ms = 0;        ///< a step
+  double commands = 0;  ///< a step
+  double flops = 0;     ///< a step
+  double bytes = 0;     ///< a step, read and written
+};
+
+/// Sums of pages. Thread-safe.
+class Ledger {
+ public:
+  void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
+
+  /// By class of work, the longest first; "dispatch" and "idle" last. They sum to mean_step_ms().
+  std::vector<LedgerRow> rows() const;
+  /// By kernel class, op and types: what a model computes once per layer is one row. The longest
+  /// first, at most `limit`.
+  std::vector<LedgerRow> top_commands(std::size_t limit) const;
+  /// The wall time of each measured step, in order.
+  std::vector<double> step_ms() const;
+  double mean_step_ms() const;  ///< 0 without steps
+
+  /// rows() and top_commands() with percents, GFLOP/s and GB/s, for people.
+  std::string table(std::size_t top_limit) const;
+
+ private:
+  struct Totals {
+    std::shared_ptr<const CompiledStep> program;
+    std::int64_t steps = 0;
+    std::int64_t shard_calls = 0;
+    LedgerPage sum;  ///< of all but the first page
+  };
+  template <class Visit>
+  void visit_commands(const Visit& visit) const;
+
+  mutable std::mutex mutex_;
+  std::vector<Totals> totals_;
+  std::vector<std::int64_t> wall_ns_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,89 @@
+#include "core/engine/step_compiler.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/engine/step_io.h"
+#include "core/ir/structure.h"
+
+namespace lockstep {
+
+StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log& log)
+    : options_(options),
+      spans_(spans),
+      log_(log),
+      kernels_(options.target, log),
+      cache_(options.max_cached_steps),
+      artifacts_(options.artifacts, log) {}
+
+std::shared_ptr<const CompiledStep> StepCompiler::get(Graph step, std::int64_t number,
+                                                      std::string_view reason) {
+  const Hash128 hash = structural_hash(step);
+  if (auto found = cache_.find(hash, step)) {
+    spans_.metrics().count("CachedCompile");
+    return found;
+  }
+  const ScopedSpan span(spans_, SpanCategory::kCompile, number);
+  auto compiled = artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
+                                       : compile(std::move(step), number, reason);
+  if (const std::size_t dropped = cache_.insert(hash, compiled); dropped > 0) {
+    spans_.metrics().count("CompileCacheEviction", static_cast<std::int64_t>(dropped));
+    kernels_.drop_unused();
+  }
+  return compiled;
+}
+
+std::shared_ptr<const CompiledStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
+                                                                  std::string_view reason) {
+  const std::string identity = compile_identity(step, options_);
+  const Hash128 key = hash128(identity.data(), identity.size());
+  if (auto loaded = load(key, identity, step, number)) return loaded;
+  const std::int64_t begin = spans_.clock().now_ns();
+  const auto claim = artifacts_.claim(key);
+  spans_.record(SpanCategory::kArtifactWait, begin, spans_.clock().now_ns(), number);
+  // Another rank may have compiled it in the meantime.
+  if (auto loaded = load(key, identity, step, number)) return loaded;
+  spans_.metrics().count("PersistentCacheMiss");
+  auto compiled = compile(std::move(step), number, reason);
+  const ScopedSpan span(spans_, SpanCategory::kArtifactSave, number);
+  try {
+    artifacts_.save(key, serialize(*compiled, identity));
+  } catch (const Error& e) {
+    log_.warn("compile cache: {}", e.what());
+  }
+  return compiled;
+}
+
+std::shared_ptr<const CompiledStep> StepCompiler::load(const Hash128& key,
+                                                       std::string_view identity, const Graph& step,
+                                                       std::int64_t number) {
+  const std::int64_t begin = spans_.clock().now_ns();
+  const std::optional<std::string> artifact = artifacts_.load(key);
+  if (!artifact) return nullptr;
+  try {
+    auto loaded = deserialize(*artifact, identity, step, options_, kernels_);
+    const std::int64_t end = spans_.clock().now_ns();
+    spans_.record(SpanCategory::kArtifactLoad, begin, end, number);
+    spans_.metrics().count("PersistentCacheHit");
+    log_.debug(2, "loaded at step {} from the compile cache in {:.3f} ms: {} ({} bytes)", number,
+               static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
+    return loaded;
+  } catch (const Error& e) {
+    log_.warn("compile cache: the entry {} cannot be used and is replaced: {}", key.hex(),
+              e.what());
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const CompiledStep> StepCompiler::compile(Graph step, std::int64_t number,
+                                                          std::string_view reason) {
+  spans_.metrics().count("UncachedCompile");
+  const std::int64_t begin = spans_.clock().now_ns();
+  auto compiled = compile_step(std::move(step), options_, kernels_, log_);
+  log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands", number,
+             reason, static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
+             compiled->shard.commands.size(), compiled->update.commands.size());
+  return compiled;
+}
+
+}  // namespace lockstep

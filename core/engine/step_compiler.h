@@ -1,0 +1,46 @@
+// Finds the compiled form of a step, or makes it: in memory, on disk, by compiling. Ranks that
+// share a folder share the work: one compiles, the others wait for what it keeps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/base/log.h"
+#include "core/base/spans.h"
+#include "core/engine/artifact_store.h"
+#include "core/engine/compile.h"
+#include "core/engine/compile_cache.h"
+
+namespace lockstep {
+
+/// Counters: CachedCompile (found in memory), PersistentCacheHit (on disk), UncachedCompile
+/// (compiled), PersistentCacheMiss (compiled although there is a folder), CompileCacheEviction.
+/// Metrics: CompileTime, everything but what was found in memory; ArtifactLoadTime,
+/// ArtifactWaitTime, ArtifactSaveTime, parts of it.
+class StepCompiler {
+ public:
+  /// The references must outlive the compiler.
+  StepCompiler(const CompileOptions& options, SpanStream& spans, Log& log);
+
+  /// `number` is the training step, for spans; `reason` says in the log why it was cut. Error
+  /// kUsage for steps that cannot be split.
+  std::shared_ptr<const CompiledStep> get(Graph step, std::int64_t number, std::string_view reason);
+
+ private:
+  std::shared_ptr<const CompiledStep> load_or_compile(Graph step, std::int64_t number,
+                                                      std::string_view reason);
+  std::shared_ptr<const CompiledStep> load(const Hash128& key, std::string_view identity,
+                                           const Graph& step, std::int64_t number);
+  std::shared_ptr<const CompiledStep> compile(Graph step, std::int64_t number,
+                                              std::string_view reason);
+
+  CompileOptions options_;
+  SpanStream& spans_;
+  Log& log_;
+  KernelCache kernels_;
+  CompileCache cache_;
+  ArtifactStore artifacts_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,141 @@
+#include "core/engine/step_io.h"
+
+#include <array>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/base/build_id.h"
+#include "core/base/cpu_model.h"
+#include "core/base/error.h"
+#include "core/engine/compiled_step.pb.h"
+#include "core/ir/structure.h"
+#include "core/runtime/plan_io.h"
+
+namespace lockstep {
+namespace {
+
+template <class... Args>
+void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
+  if (!ok)
+    raise(ErrorKind::kData, "the compiled step is damaged: {}",
+          fmt::format(what, std::forward<Args>(args)...));
+}
+
+std::string serialize_program(const Plan& plan) {
+  return plan.graph.outputs.empty() ? std::string() : serialize(plan);
+}
+
+void write_object_code(const Plan& plan, std::set<Hash128>& known, proto::CompiledStep& out) {
+  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
+    if (plan.kernels[i] == nullptr) continue;
+    const std::string_view code = plan.kernels[i]->object_code();
+    if (code.empty()) continue;
+    const Hash128 key = KernelCache::key_of(plan.graph, plan.commands[i].value);
+    if (!known.insert(key).second) continue;
+    proto::KernelCode& kernel = *out.add_kernels();
+    kernel.set_key_low(key.low);
+    kernel.set_key_high(key.high);
+    kernel.set_object(code.data(), code.size());
+  }
+}
+
+/// Numbers of things of which there are `count`, as many as `expected`.
+std::vector<std::int32_t> read_numbers(const auto& from, std::size_t count, std::size_t expected) {
+  check(static_cast<std::size_t>(from.size()) == expected, "{} numbers instead of {}", from.size(),
+        expected);
+  std::vector<std::int32_t> out(from.begin(), from.end());
+  for (const std::int32_t number : out)
+    check(number >= 0 && static_cast<std::size_t>(number) < count, "there is no number {}", number);
+  return out;
+}
+
+void read_split(const proto::CompiledStep& from, CompiledStep& to) {
+  const std::size_t inputs = to.step.inputs.size();
+  const std::size_t outputs = to.step.outputs.size();
+  const Graph& shard = to.shard.graph;
+  const Graph& update = to.update.graph;
+  SplitStep& split = to.split;
+  check(from.reduced() >= 0 && static_cast<std::size_t>(from.reduced()) <= shard.outputs.size(),
+        "{} reduced values", from.reduced());
+  const auto reduced = static_cast<std::size_t>(from.reduced());
+  for (std::size_t i = 0; i < reduced; ++i) split.reduced.push_back(shard[shard.outputs[i]].type);
+  split.shard_inputs = read_numbers(from.shard_inputs(), inputs, shard.inputs.size());
+  split.shard_outputs = read_numbers(from.shard_outputs(), outputs, shard.outputs.size() - reduced);
+  split.update_outputs = read_numbers(from.update_outputs(), outputs, update.outputs.size());
+  check(static_cast<std::size_t>(from.update_inputs_size()) == update.inputs.size(),
+        "{} inputs of the update program", from.update_inputs_size());
+  for (const proto::UpdateInput& input : from.update_inputs()) {
+    const bool from_step = input.step_input() >= 0;
+    check(from_step != (input.reduced() >= 0) &&
+              (from_step ? static_cast<std::size_t>(input.step_input()) < inputs
+                         : static_cast<std::size_t>(input.reduced()) < reduced),
+          "an input of the update program comes from {} and {}", input.step_input(),
+          input.reduced());
+    split.update_inputs.push_back({input.step_input(), input.reduced()});
+  }
+}
+
+}  // namespace
+
+std::string compile_identity(const Graph& step, const CompileOptions& options) {
+  struct {
+    Hash128 build = build_id();
+    Hash128 cpu = cpu_model();
+    std::uint64_t isa;
+    std::uint64_t memory_bytes;
+    std::int64_t bucket_bytes;
+    std::int64_t first_bucket_bytes;
+  } head;
+  head.isa = static_cast<std::uint64_t>(options.target.isa);
+  head.memory_bytes = options.target.memory_bytes;
+  head.bucket_bytes = options.buckets.bucket_bytes;
+  head.first_bucket_bytes = options.buckets.first_bucket_bytes;
+  std::string out(reinterpret_cast<const char*>(&head), sizeof head);
+  return out + structure_bytes(step);
+}
+
+std::string serialize(const CompiledStep& compiled, std::string_view identity) {
+  proto::CompiledStep out;
+  out.set_identity(identity.data(), identity.size());
+  out.set_shard(serialize_program(compiled.shard));
+  out.set_update(serialize_program(compiled.update));
+  const SplitStep& split = compiled.split;
+  out.set_reduced(static_cast<std::int32_t>(split.reduced.size()));
+  for (const std::int32_t i : split.shard_inputs) out.add_shard_inputs(i);
+  for (const std::int32_t i : split.shard_outputs) out.add_shard_outputs(i);
+  for (const std::int32_t i : split.update_outputs) out.add_update_outputs(i);
+  for (const UpdateInput& input : split.update_inputs) {
+    proto::UpdateInput& to = *out.add_update_inputs();
+    to.set_step_input(input.step_input);
+    to.set_reduced(input.reduced);
+  }
+  std::set<Hash128> known;
+  for (const Plan* plan : {&compiled.shard, &compiled.update}) write_object_code(*plan, known, out);
+  if (out.ByteSizeLong() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    raise(ErrorKind::kData, "the compiled step is too large to be kept: {} bytes",
+          out.ByteSizeLong());
+  return out.SerializeAsString();
+}
+
+std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::string_view identity,
+                                                Graph step, const CompileOptions& options,
+                                                KernelCache& kernels) {
+  proto::CompiledStep from;
+  check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
+            from.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
+        "it does not parse");
+  check(from.identity() == identity, "it is of another step, build or machine");
+  for (proto::KernelCode& kernel : *from.mutable_kernels())
+    kernels.offer({kernel.key_low(), kernel.key_high()}, std::move(*kernel.mutable_object()));
+  auto out = std::make_shared<CompiledStep>();
+  out->step = std::move(step);
+  if (!from.shard().empty()) out->shard = deserialize(from.shard(), kernels);
+  if (!from.update().empty()) out->update = deserialize(from.update(), kernels);
+  read_split(from, *out);
+  out->reduction = plan_reduction(out->split.reduced, options.buckets);
+  return out;
+}
+
+}  // namespace lockstep

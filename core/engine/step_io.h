@@ -1,0 +1,26 @@
+// Compiled steps as bytes, for the disk: both plans, how they fit the step, and the machine code of
+// the kernels that were generated for them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/engine/compile.h"
+
+namespace lockstep {
+
+/// All that decides what `step` compiles to: its structure, the options, this build and this CPU.
+/// What is stored under a key holds the whole of it.
+std::string compile_identity(const Graph& step, const CompileOptions& options);
+
+/// `identity` is that of compiled.step. Error kData if it is beyond protobuf's 2 GB.
+std::string serialize(const CompiledStep& compiled, std::string_view identity);
+
+/// The compiled form of `step`, whose identity this is. Error kData that says what is wrong if the
+/// bytes are damaged, belong to another identity, or hold plans that could not be run.
+std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::string_view identity,
+                                                Graph step, const CompileOptions& options,
+                                                KernelCache& kernels);
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// What executing a compiled step takes of the device's memory, to the byte and before it runs.
+#pragma once
+
+#include <cstdint>
+
+#include "core/engine/compile.h"
+
+namespace lockstep {
+
+/// Blocks as the allocator counts them, on top of the step's inputs; all are reserved before the
+/// first kernel.
+struct StepMemory {
+  std::int64_t scalars = 0;
+  std::int64_t arena = 0;          ///< activations and temporaries, of the larger program
+  std::int64_t gradient_sums = 0;  ///< see reduction.h
+  std::int64_t outputs = 0;        ///< that are not written over their inputs
+
+  std::int64_t total() const { return scalars + arena + gradient_sums + outputs; }
+};
+
+/// With this many logical shards on the rank, if all inputs that outputs take over are held by
+/// nobody else.
+StepMemory step_memory(const CompiledStep& step, std::int64_t shards);
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// The IR of elements: sixteen of a dtype in registers, in memory, and what ops do to them.
+//
+// In registers f32, bf16 and f16 are f32 lanes, the 16-bit ones holding values that their dtype
+// has; bool is truth values; integers are themselves. A whole vector may hold one value sixteen
+// times.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/dtype.h"
+#include "core/ir/op.h"
+#include "core/ir/target.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace lockstep::codegen {
+
+/// Where instructions go, and what the processor has.
+struct Emitter {
+  llvm::IRBuilderBase& b;
+  bool wide_masks = false;    ///< AVX-512: loads and stores of any element under a mask
+  bool bf16_convert = false;  ///< avx512_bf16
+};
+
+llvm::Type* register_type(Emitter& e, DType dtype);
+llvm::Value* emit_constant(Emitter& e, DType dtype, std::uint64_t bits);
+
+/// The value with lane 0's element in all lanes.
+llvm::Value* emit_first_everywhere(Emitter& e, llvm::Value* lanes);
+
+/// An elementwise op on registers of `from` (the dtype of in[0], or of in[1] for select).
+llvm::Value* emit_op(Emitter& e, Op op, DType from, DType to, std::span<llvm::Value* const> in);
+
+/// Lanes as numbers of another dtype, as Op::kConvert says.
+llvm::Value* emit_convert(Emitter& e, DType from, DType to, llvm::Value* x);
+
+/// f32 lanes rounded to what a float dtype has; denormals become zeros.
+llvm::Value* emit_round(Emitter& e, DType to, llvm::Value* x);
+/// The same for results of arithmetic on values of the dtype: never denormal, and NaN only with
+/// mantissas that the dtype has.
+llvm::Value* emit_round_arithmetic(Emitter& e, DType to, llvm::Value* x);
+
+}  // namespace lockstep::codegen

@@ -1,0 +1,34 @@
+// A loop nest as a function in LLVM IR.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/kernels/codegen/loop_nest.h"
+
+namespace llvm {
+class Function;
+class Module;
+}  // namespace llvm
+
+namespace lockstep::codegen {
+
+/// What a group compiles to. It runs rows [begin, end), or elements [begin, end) of a flat nest,
+/// `begin` being a multiple of kLanes there. results[k] of column sums and totals are partial
+/// results, see Output::Role; `stages` is LoopNest::stage_bytes() of the task's own memory.
+using GroupFunction = void(const std::byte* const* operands, std::byte* const* results,
+                           std::byte* stages, std::int64_t begin, std::int64_t end,
+                           std::int64_t task);
+
+inline constexpr std::string_view kGroupSymbol = "lockstep_group";
+
+struct EmitOptions {
+  bool wide_masks = false;    ///< AVX-512
+  bool bf16_convert = false;  ///< avx512_bf16
+};
+
+/// Adds the function of a nest, named kGroupSymbol, to a module.
+llvm::Function* emit_group(const LoopNest& nest, const EmitOptions& options, llvm::Module& module);
+
+}  // namespace lockstep::codegen

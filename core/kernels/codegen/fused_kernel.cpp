@@ -1,0 +1,224 @@
+#include "core/kernels/codegen/fused_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/kernels/codegen/partial_sums.h"
+#include "core/kernels/cpu/grid.h"
+
+namespace lockstep::codegen {
+namespace {
+
+using Role = Output::Role;
+
+/// Elements that are summed into one partial result of a flat nest's total.
+constexpr std::int64_t kTotalBlock = 16384;
+/// Rows that are added in order before their sum is added to the task's.
+constexpr std::int64_t kColumnBlock = 64;
+/// Staging rows up to this size live on the stack, where consecutive kernels find them in the
+/// cache.
+constexpr std::size_t kStackStages = std::size_t{48} << 10;
+
+DType partial_dtype(DType dtype) {
+  return is_float(dtype) ? DType::kF32 : dtype;
+}
+
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+/// Scratch memory: of every task its staging rows and, for each column sum, the task's sum and that
+/// of the block at hand; then the partial results of each total.
+class GroupKernel final : public Kernel {
+ public:
+  GroupKernel(LoopNest nest, std::shared_ptr<const GroupCode> code)
+      : nest_(std::move(nest)), code_(std::move(code)) {
+    bool has_totals = false;
+    for (const Output& output : nest_.outputs) {
+      has_columns_ = has_columns_ || output.role == Role::kColumn;
+      has_totals = has_totals || output.role == Role::kTotal;
+    }
+    const bool bounded = has_columns_ || nest_.stage_bytes() > kStackStages;
+    if (nest_.flat) {
+      grid_ = make_grid(nest_.column_count(), has_totals ? kTotalBlock : kTaskElements, kLanes);
+    } else {
+      const std::int64_t columns = std::max<std::int64_t>(nest_.column_count(), 1);
+      grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1,
+                        bounded ? kMaxScratchTasks : INT64_MAX);
+    }
+    if (nest_.stage_bytes() > kStackStages) task_bytes_ = nest_.stage_bytes();
+    places_.resize(nest_.outputs.size());
+    for (std::size_t k = 0; k < places_.size(); ++k) {
+      if (nest_.outputs[k].role != Role::kColumn) continue;
+      places_[k] = task_bytes_;
+      task_bytes_ += 2 * column_bytes(k);
+    }
+    bytes_ = task_bytes_ * static_cast<std::size_t>(grid_.tasks());
+    for (std::size_t k = 0; k < places_.size(); ++k) {
+      if (nest_.outputs[k].role != Role::kTotal) continue;
+      places_[k] = bytes_;
+      bytes_ += round_up(static_cast<std::size_t>(total_parts()) * partial_bytes(k));
+    }
+  }
+
+  std::size_t scratch_bytes() const override { return bytes_; }
+  std::string name() const override { return nest_.has_reductions() ? "fused-reduce" : "fused"; }
+  bool may_alias(std::size_t result, std::size_t operand) const override {
+    return nest_.may_alias(result, operand);
+  }
+  std::string_view object_code() const override { return code_->bytes(); }
+
+  void run(const KernelCall& call) const override {
+    std::vector<const std::byte*> operands(call.operands.begin(), call.operands.end());
+    for (const std::uint64_t& stream : nest_.streams)
+      operands.push_back(reinterpret_cast<const std::byte*>(&stream));
+    call.pool.parallel_for(grid_.tasks(),
+                           [&](std::int64_t task) { run_task(call, operands.data(), task); });
+    for (std::size_t k = 0; k < nest_.outputs.size(); ++k) {
+      const Output& output = nest_.outputs[k];
+      if (output.role == Role::kColumn) finish_columns(call, k);
+      if (output.role == Role::kTotal)
+        sum_total(output.dtype, call.scratch + places_[k], total_parts(), call.results[k]);
+    }
+  }
+
+ private:
+  std::size_t partial_bytes(std::size_t k) const {
+    return size_of(partial_dtype(nest_.outputs[k].dtype));
+  }
+  /// One row of sums, padded to whole vectors.
+  std::size_t column_bytes(std::size_t k) const {
+    const std::int64_t padded = (nest_.column_count() + kLanes - 1) / kLanes * kLanes;
+    return round_up(static_cast<std::size_t>(padded) * partial_bytes(k));
+  }
+  std::int64_t total_parts() const { return nest_.flat ? grid_.tasks() : nest_.row_count(); }
+
+  /// `operands` are the call's and the streams.
+  void run_task(const KernelCall& call, const std::byte* const* operands, std::int64_t task) const;
+  void finish_columns(const KernelCall& call, std::size_t k) const;
+
+  LoopNest nest_;
+  std::shared_ptr<const GroupCode> code_;
+  Grid grid_{0, 1};
+  bool has_columns_ = false;
+  std::size_t task_bytes_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<std::size_t> places_;  ///< by output: in a task's memory (columns), in all (totals)
+};
+
+void GroupKernel::run_task(const KernelCall& call, const std::byte* const* operands,
+                           std::int64_t task) const {
+  alignas(64) std::byte on_stack[kStackStages];
+  std::byte* const own = call.scratch + task_bytes_ * static_cast<std::size_t>(task);
+  std::byte* const stages = nest_.stage_bytes() > kStackStages ? own : on_stack;
+  std::vector<std::byte*> results(call.results.begin(), call.results.end());
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const Output& output = nest_.outputs[k];
+    if (output.role == Role::kTotal) results[k] = call.scratch + places_[k];
+    if (output.role != Role::kColumn) continue;
+    std::memset(own + places_[k], 0, column_bytes(k));
+    results[k] = own + places_[k] + column_bytes(k);
+  }
+  const std::int64_t end = grid_.end(task);
+  const std::int64_t step = has_columns_ ? kColumnBlock : end;
+  for (std::int64_t begin = grid_.begin(task); begin < end; begin += step) {
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (nest_.outputs[k].role == Role::kColumn) std::memset(results[k], 0, column_bytes(k));
+    code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task);
+    for (std::size_t k = 0; k < results.size(); ++k)
+      if (nest_.outputs[k].role == Role::kColumn)
+        add_partials(nest_.outputs[k].dtype, results[k], nest_.column_count(), own + places_[k]);
+  }
+}
+
+void GroupKernel::finish_columns(const KernelCall& call, std::size_t k) const {
+  const DType dtype = nest_.outputs[k].dtype;
+  const Grid columns = make_grid(nest_.column_count(), kTaskElements / kMaxScratchTasks);
+  call.pool.parallel_for(columns.tasks(), [&](std::int64_t range) {
+    const std::int64_t first = columns.begin(range);
+    const std::int64_t count = columns.end(range) - first;
+    const auto part = [&](std::int64_t task) {
+      return call.scratch + task_bytes_ * static_cast<std::size_t>(task) + places_[k] +
+             static_cast<std::size_t>(first) * partial_bytes(k);
+    };
+    std::byte* out = call.results[k] + static_cast<std::size_t>(first) * size_of(dtype);
+    const std::int64_t tasks = grid_.tasks();
+    if (tasks == 0) {
+      std::memset(out, 0, static_cast<std::size_t>(count) * size_of(dtype));
+      return;
+    }
+    for (std::int64_t distance = 1; distance < tasks; distance *= 2)
+      for (std::int64_t task = 0; task + distance < tasks; task += 2 * distance)
+        add_partials(dtype, part(task + distance), count, part(task));
+    store_partials(dtype, part(0), count, out);
+  });
+}
+
+/// A node as a group of one, with its domain and axis.
+struct Single {
+  std::shared_ptr<Graph> body = std::make_shared<Graph>();
+  Shape domain;
+  int axis = 0;
+};
+
+/// The axis of a reduction as a group of one; nothing if its dimensions lie in the middle.
+std::optional<int> reduction_axis(const Node& node, const Shape& operand) {
+  const int rank = operand.rank();
+  Attrs::Ints dims = node.attrs.has(Attr::kDims) ? node.attrs.ints(Attr::kDims)
+                                                 : Attrs::Ints{node.attrs.integer(Attr::kAxis)};
+  std::sort(dims.begin(), dims.end());
+  const auto count = static_cast<int>(dims.size());
+  for (int d = 1; d < count; ++d)
+    if (dims[static_cast<std::size_t>(d)] != dims[static_cast<std::size_t>(d - 1)] + 1)
+      return std::nullopt;
+  if (count == 0) return rank;
+  if (dims.back() == rank - 1) return static_cast<int>(dims.front());
+  if (dims.front() == 0 && node.op == Op::kReduceSum) return count;
+  return std::nullopt;
+}
+
+Single single_group(const Node& node, std::span<const Type> operands) {
+  Single out;
+  Node copy = node;
+  copy.operands.clear();
+  for (const Type& type : operands)
+    copy.operands.push_back(out.body->add_input(type, InputKind::kState, ""));
+  out.body->outputs.push_back(out.body->append(std::move(copy)));
+  const bool reduces = info_of(node.op).op_class == OpClass::kReduction;
+  out.domain = reduces ? operands[0].shape : node.type.shape;
+  out.axis = reduces ? reduction_axis(node, out.domain).value_or(0) : out.domain.rank();
+  return out;
+}
+
+LoopNest nest_of(const Node& node, std::span<const Type> operands) {
+  if (node.op != Op::kFusion) {
+    const Single single = single_group(node, operands);
+    return make_loop_nest(*single.body, single.domain, single.axis);
+  }
+  return make_loop_nest(*node.body, Shape(node.attrs.ints(Attr::kShape)),
+                        static_cast<int>(node.attrs.integer(Attr::kAxis)));
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel> make_group_kernel(const Node& node, std::span<const Type> operands,
+                                                CodeCache& codes, std::string_view object_code,
+                                                Log& log) {
+  LoopNest nest = nest_of(node, operands);
+  auto code = codes.get(nest, object_code, log);
+  return std::make_shared<GroupKernel>(std::move(nest), std::move(code));
+}
+
+bool is_group(const Node& node, std::span<const Type> operands) {
+  if (node.type.dtype == DType::kF64) return false;
+  for (const Type& type : operands)
+    if (type.dtype == DType::kF64) return false;
+  if (info_of(node.op).op_class == OpClass::kReduction)
+    return reduction_axis(node, operands[0].shape).has_value();
+  return is_elementwise(node.op) || node.op == Op::kFusion || node.op == Op::kBroadcast ||
+         node.op == Op::kIota || node.op == Op::kRandomBits;
+}
+
+}  // namespace lockstep::codegen

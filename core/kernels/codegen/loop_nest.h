@@ -1,0 +1,117 @@
+// A fused group lowered to loops, before any instruction set is chosen: what code generation emits.
+//
+// The group's domain becomes rows and columns, each a list of dimensions that were merged wherever
+// all operands allow it. A row is worked through in phases: each phase is one loop over the
+// columns, and ends with the row reductions that later phases use. What a phase needs of an earlier
+// one is computed again if that is cheap, else kept in a row of staging memory. Broadcasts cost
+// nothing: they are views, pushed down to the leaves.
+//
+// A nest without rows is *flat*: one loop over all elements, which tasks divide. The count of a
+// flat nest whose leaves are all contiguous is not part of it, so that one function serves all
+// sizes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace lockstep::codegen {
+
+/// Elements that one vector of code handles, whatever the instruction set.
+inline constexpr std::int64_t kLanes = 16;
+
+/// What a value varies with.
+enum class Level : std::uint8_t { kScalar, kRow, kFull };
+
+/// An index as a linear function of the place in the loops: the sum of coordinate times stride.
+struct View {
+  std::vector<std::int64_t> rows;     ///< one stride per row dimension
+  std::vector<std::int64_t> columns;  ///< one stride per column dimension
+  friend bool operator==(const View&, const View&) = default;
+};
+
+struct Value {
+  enum class Kind : std::uint8_t {
+    kLoad,      ///< element `view` of operand `operand`
+    kConstant,  ///< `constant`, an element of dtype
+    kIota,      ///< the index `view` itself, as dtype
+    kRandom,    ///< Philox word `view`; operands are seed, stream, step and shard
+    kOp,        ///< `op` on operands
+    kReduce,    ///< `op`, a reduction, of operands[0] over the columns
+  };
+  Kind kind = Kind::kOp;
+  Op op = Op::kInput;
+  DType dtype = DType::kF32;
+  Level level = Level::kScalar;
+  int phase = 0;  ///< the first loop that can compute it, or the first before which it is known
+  std::vector<int> operands;
+  int operand = -1;
+  View view;
+  std::uint64_t constant = 0;
+  int stage = -1;  ///< the staging row that keeps it for later phases
+};
+
+/// A result of the group.
+struct Output {
+  enum class Role : std::uint8_t {
+    kFull,    ///< stored by the loop of its phase
+    kRow,     ///< stored at the end of the row
+    kColumn,  ///< `value` is summed over the rows into results[k], f32 or integers, zeroed before
+    kTotal,   ///< `value` is summed into element `row` (flat: `task`) of results[k], likewise
+  };
+  Role role = Role::kFull;
+  int value = -1;
+  DType dtype = DType::kF32;
+  View view;  ///< kFull, kRow: where an element goes
+  /// kTotal: whether the columns are summed too, or the value is one number per row.
+  bool over_columns = false;
+};
+
+/// One loop over the columns of a row, or the only one of a flat nest.
+struct Loop {
+  std::vector<int> values;      ///< full values to compute, or to load from staging, in this order
+  std::vector<int> reductions;  ///< values of kind kReduce
+  std::vector<int> stores;      ///< outputs: full ones to store, columns and totals to sum
+  std::vector<int> stages;      ///< values to keep in staging
+  double weight = 0;            ///< flops and memory operations of an element
+};
+
+struct LoopNest {
+  bool flat = true;
+  std::vector<std::int64_t> rows;     ///< sizes; empty if flat
+  std::vector<std::int64_t> columns;  ///< sizes, outermost first
+  std::vector<Value> values;          ///< operands before users
+  std::vector<Output> outputs;
+  std::vector<Loop> loops;
+  std::vector<DType> stages;  ///< staging rows
+  /// Scalars that code reads as operands after the group's own: groups that differ only in the
+  /// streams of their random numbers, as the layers of a model do, have equal code.
+  std::vector<std::uint64_t> streams;
+
+  std::int64_t row_count() const;
+  std::int64_t column_count() const;
+  /// Whether the function serves every count of elements.
+  bool is_any_size() const;
+  bool has_reductions() const;
+  /// Whether result k may be the memory of operand i: each element of it is read, if at all, only
+  /// before or while the result's element at the same place is written.
+  bool may_alias(std::size_t result, std::size_t operand) const;
+  /// Bytes of staging memory of one task.
+  std::size_t stage_bytes() const;
+  /// Whether loop p finds the value in its staging row.
+  bool is_staged_before(int value, int p) const;
+  /// Where a staging row starts.
+  std::size_t stage_offset(int stage) const;
+  /// All that the generated code depends on: equal texts have equal code.
+  std::string to_string() const;
+};
+
+/// The loops of a group's body over the domain `shape`, rows being its first `axis` dimensions.
+/// Sums over everything at axis 0 become totals of a nest that tasks can divide.
+LoopNest make_loop_nest(const Graph& body, const Shape& shape, int axis);
+
+}  // namespace lockstep::codegen

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/kernels/codegen/loop_nest.h"
+
+namespace lockstep::codegen {
+namespace {
+
+std::string text_of(const View& view) {
+  return fmt::format("[{};{}]", fmt::join(view.rows, ","), fmt::join(view.columns, ","));
+}
+
+std::string text_of(const Value& value) {
+  const std::string_view dtype = name_of(value.dtype);
+  const std::string stage = value.stage >= 0 ? fmt::format(" stage {}", value.stage) : "";
+  switch (value.kind) {
+    case Value::Kind::kLoad:
+      return fmt::format("{} load {}{}{}", dtype, value.operand, text_of(value.view), stage);
+    case Value::Kind::kConstant: return fmt::format("{} constant {:x}", dtype, value.constant);
+    case Value::Kind::kIota: return fmt::format("{} iota{}{}", dtype, text_of(value.view), stage);
+    case Value::Kind::kRandom:
+      return fmt::format("random {}({}){}", text_of(value.view), fmt::join(value.operands, ","),
+                         stage);
+    case Value::Kind::kOp:
+    case Value::Kind::kReduce:
+      return fmt::format("{} {}({}){}", dtype, name_of(value.op), fmt::join(value.operands, ","),
+                         stage);
+  }
+  __builtin_unreachable();
+}
+
+std::string_view name_of(Output::Role role) {
+  switch (role) {
+    case Output::Role::kFull: return "full";
+    case Output::Role::kRow: return "row";
+    case Output::Role::kColumn: return "column";
+    case Output::Role::kTotal: return "total";
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+std::string LoopNest::to_string() const {
+  std::string out = flat ? "flat" : fmt::format("rows {}", fmt::join(rows, "x"));
+  out += is_any_size() ? "\n" : fmt::format(" columns {}\n", fmt::join(columns, "x"));
+  for (std::size_t v = 0; v < values.size(); ++v)
+    out += fmt::format("%{} = {}\n", v, text_of(values[v]));
+  for (const Output& o : outputs)
+    out += fmt::format("{} {} %{} {}{}\n", name_of(o.role), lockstep::name_of(o.dtype), o.value,
+                       text_of(o.view), o.over_columns ? " whole" : "");
+  return out;
+}
+
+}  // namespace lockstep::codegen

@@ -1,0 +1,69 @@
+// The inner loops of attention, as a table per instruction set and format of the multiplied
+// operands. attention.cpp holds the method, these the arithmetic.
+//
+// Products multiply *units* of 32 bits: one f32, or two bf16 that follow each other along the
+// contracted dimension and are multiplied and summed at once. Operands are packed before:
+//   rows    [rows][depth]: a row's units in order; the left operand of a product over the depth
+//   panels  [columns / kPanel][contracted units][kPanel]: the right operand of a product
+// All sizes are padded with zeros, so that no loop has a tail: depths and right operands to kPanel,
+// rows to kBlock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/ir/target.h"
+
+namespace lockstep {
+
+struct AttentionLoops {
+  using Unit = std::uint32_t;
+  static constexpr std::int64_t kPanel = 32;  ///< columns that a product computes
+  static constexpr std::int64_t kBlock = 8;   ///< rows are whole multiples of it
+
+  std::int64_t pair;  ///< elements in a unit
+
+  /// Rows of `depth` elements, `stride` apart, to rows of units of the padded depth; rows from
+  /// `rows` to `padded_rows` are zero.
+  void (*load_rows)(DType dtype, const std::byte* from, std::int64_t stride, std::int64_t rows,
+                    std::int64_t padded_rows, std::int64_t depth, Unit* to);
+  /// Panels over the rows, contracted over the depth. `rows` and `units` (of a row) are padded.
+  void (*transpose)(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to);
+  /// Panels over the depth, contracted over the rows.
+  void (*interleave)(const Unit* from, std::int64_t rows, std::int64_t padded_depth, Unit* to);
+
+  /// c[i][0..kPanel) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
+  /// rows of c are `c_row` apart.
+  void (*product)(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
+                  std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add);
+
+  /// Scores to exp(score * scale - largest) over the first `visible` of `width` elements whose
+  /// byte in `mask` (if there is one) is not 0, to 0 for others; returns 1 / sum, 0 for nothing.
+  /// `width` is a multiple of kPanel here and below.
+  float (*softmax)(float* row, std::int64_t visible, std::int64_t width, float scale,
+                   const std::byte* mask);
+  /// row[i] *= factor.
+  void (*multiply)(float* row, std::int64_t width, float factor);
+  /// Gradients of weights to gradients of scores: row[i] = weights[i] * (row[i] - mean) * scale.
+  void (*softmax_grad)(const float* weights, std::int64_t width, float mean, float scale,
+                       float* row);
+  /// Rounds to units along the row, or with `other` to units of both rows; where `pair` is 1 there
+  /// is nothing to do, and these are null.
+  void (*round_row)(const float* row, std::int64_t width, Unit* to);
+  void (*round_rows)(const float* row, const float* other, std::int64_t width, Unit* to);
+
+  /// The product of two rows of units.
+  float (*dot)(const Unit* x, const Unit* y, std::int64_t units);
+  /// to[i] = from[i] * factor.
+  void (*store)(DType dtype, const float* from, std::int64_t count, float factor, std::byte* to);
+};
+
+extern const AttentionLoops kAttentionAvx2;
+extern const AttentionLoops kAttentionAvx512;
+extern const AttentionLoops kAttentionBf16;
+
+/// bf16 is multiplied as such where the processor can, else as f32, as are other floats.
+const AttentionLoops& attention_loops(const Target& target, DType dtype);
+
+}  // namespace lockstep

@@ -1,0 +1,155 @@
+// Packing and products of AttentionLoops, see attention_loops_impl.h.
+#pragma once
+
+#include <type_traits>
+
+#include "core/kernels/cpu/attention_loops.h"
+#include "core/kernels/cpu/storage.h"
+
+namespace lockstep::attention_loops_impl {
+
+using Unit = AttentionLoops::Unit;
+inline constexpr std::int64_t kPanel = AttentionLoops::kPanel;
+inline constexpr std::int64_t kBlock = AttentionLoops::kBlock;
+
+template <class S>
+typename S::Vector load(const void* from) {
+  typename S::Vector out;
+  __builtin_memcpy(&out, from, sizeof out);
+  return out;
+}
+template <class S>
+void store_vector(typename S::Vector x, void* to) {
+  __builtin_memcpy(to, &x, sizeof x);
+}
+
+template <class S, class T>
+void load_typed_rows(const T* from, std::int64_t stride, std::int64_t rows,
+                     std::int64_t padded_rows, std::int64_t depth, Unit* to) {
+  using Element = std::conditional_t<S::kPair == 2, std::uint16_t, float>;
+  const std::int64_t padded = (depth + kPanel - 1) / kPanel * kPanel;
+  auto* out = reinterpret_cast<Element*>(to);
+  for (std::int64_t r = 0; r < rows; ++r, out += padded) {
+    const T* row = from + r * stride;
+    if constexpr (sizeof(T) == sizeof(Element)) {
+      __builtin_memcpy(out, row, static_cast<std::size_t>(depth) * sizeof(T));
+    } else {
+#pragma GCC ivdep
+      for (std::int64_t d = 0; d < depth; ++d) out[d] = widen(row[d]);
+    }
+    for (std::int64_t d = depth; d < padded; ++d) out[d] = Element{0};
+  }
+  const std::int64_t rest = (padded_rows - rows) * padded;
+  for (std::int64_t i = 0; i < rest; ++i) out[i] = Element{0};
+}
+
+template <class S>
+void load_rows(DType dtype, const std::byte* from, std::int64_t stride, std::int64_t rows,
+               std::int64_t padded_rows, std::int64_t depth, Unit* to) {
+  const auto typed = [&](auto zero) {
+    using T = decltype(zero);
+    load_typed_rows<S>(reinterpret_cast<const T*>(from), stride, rows, padded_rows, depth, to);
+  };
+  if constexpr (S::kPair == 2) {
+    typed(BF16{});
+  } else {
+    if (dtype == DType::kF32) typed(0.0F);
+    if (dtype == DType::kBF16) typed(BF16{});
+    if (dtype == DType::kF16) typed(F16{});
+  }
+}
+
+/// Squares of kWidth x kWidth units: interleaving the first half of the rows with the second
+/// log2(kWidth) times exchanges rows and columns.
+template <class S>
+void transpose(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to) {
+  using Vector = typename S::Vector;
+  constexpr int kW = S::kWidth;
+  for (std::int64_t r = 0; r < rows; r += kW) {
+    Unit* panel = to + r / kPanel * units * kPanel + r % kPanel;
+    for (std::int64_t u = 0; u < units; u += kW) {
+      Vector x[kW];
+      Vector y[kW];
+      for (int i = 0; i < kW; ++i) x[i] = load<S>(from + (r + i) * units + u);
+      for (int half = kW; half > 1; half /= 2) {
+        for (int i = 0; i < kW / 2; ++i) {
+          y[2 * i] = S::interleave_low(x[i], x[i + kW / 2]);
+          y[2 * i + 1] = S::interleave_high(x[i], x[i + kW / 2]);
+        }
+        for (int i = 0; i < kW; ++i) x[i] = y[i];
+      }
+      for (int i = 0; i < kW; ++i) store_vector<S>(x[i], panel + (u + i) * kPanel);
+    }
+  }
+}
+
+template <class S>
+void interleave(const Unit* from, std::int64_t rows, std::int64_t padded_depth, Unit* to) {
+  for (std::int64_t d = 0; d < padded_depth; d += kPanel)
+    for (std::int64_t r = 0; r < rows; r += S::kPair, to += kPanel) {
+      if constexpr (S::kPair == 2) {
+        const auto* first = reinterpret_cast<const std::uint16_t*>(from) + r * padded_depth + d;
+        const std::uint16_t* second = first + padded_depth;
+#pragma GCC ivdep
+        for (std::int64_t j = 0; j < kPanel; ++j)
+          to[j] = static_cast<Unit>(first[j]) | static_cast<Unit>(second[j]) << 16;
+      } else {
+        __builtin_memcpy(to, from + r * padded_depth + d, kPanel * sizeof(Unit));
+      }
+    }
+}
+
+/// S::kRows rows and S::kVectors vectors of a product, held in registers.
+template <class S>
+[[gnu::always_inline]] inline void product_block(std::int64_t units, const Unit* a,
+                                                 std::int64_t a_row, std::int64_t a_unit,
+                                                 const Unit* panel, float* c, std::int64_t c_row,
+                                                 bool add) {
+  using Vector = typename S::Vector;
+  constexpr int kR = S::kRows;
+  constexpr int kV = S::kVectors;
+  constexpr int kW = S::kWidth;
+  Vector sum[kR][kV];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) sum[r][v] = add ? load<S>(c + r * c_row + v * kW) : Vector{};
+  for (std::int64_t u = 0; u < units; ++u) {
+    Vector b[kV];
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) b[v] = load<S>(panel + u * kPanel + v * kW);
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const Vector x = S::broadcast(a[r * a_row + u * a_unit]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) sum[r][v] = S::multiply_add(x, b[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) store_vector<S>(sum[r][v], c + r * c_row + v * kW);
+}
+
+template <class S>
+void product(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
+             std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add) {
+  constexpr std::int64_t kColumns = std::int64_t{S::kVectors} * S::kWidth;
+  for (std::int64_t r = 0; r < rows; r += S::kRows)
+    for (std::int64_t j = 0; j < kPanel; j += kColumns) {
+      if (a_unit == 1) {
+        product_block<S>(units, a + r * a_row, a_row, 1, panel + j, c + r * c_row + j, c_row, add);
+      } else {
+        product_block<S>(units, a + r * a_row, a_row, a_unit, panel + j, c + r * c_row + j, c_row,
+                         add);
+      }
+    }
+}
+
+template <class S>
+void multiply(float* row, std::int64_t width, float factor) {
+  for (std::int64_t i = 0; i < width; i += S::kWidth)
+    store_vector<S>(load<S>(row + i) * factor, row + i);
+}
+
+}  // namespace lockstep::attention_loops_impl

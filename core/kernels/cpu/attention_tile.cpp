@@ -1,0 +1,208 @@
+#include "core/kernels/cpu/attention_tile.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/kernels/cpu/philox.h"
+#include "core/kernels/cpu/vector_loops.h"
+
+namespace lockstep::attention {
+namespace {
+
+/// Hands out memory in order; without memory it only counts.
+class Carver {
+ public:
+  explicit Carver(std::byte* base) : base_(base) {}
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::size_t at = used_;
+    used_ += static_cast<std::size_t>(round_up(count * static_cast<std::int64_t>(sizeof(T)), 64));
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + at);
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+Problem::Problem(const Node& node, std::span<const Type> operands)
+    : dtype(node.type.dtype),
+      scale(static_cast<float>(node.attrs.real(Attr::kScale))),
+      dropout(node.attrs.real(Attr::kDropout)),
+      causal(node.attrs.flag(Attr::kCausal)),
+      masked(node.attrs.flag(Attr::kMasked)),
+      packed(operands[0].shape.rank() == 5),
+      stream(dropout > 0 ? static_cast<std::uint64_t>(node.attrs.integer(Attr::kStream)) : 0) {
+  const Shape& q = operands[0].shape;
+  batch = q[0];
+  queries = q[1];
+  keys = packed ? q[1] : operands[1].shape[1];
+  heads = q[packed ? 3 : 2];
+  depth = q[packed ? 4 : 3];
+}
+
+Extras::Extras(const Problem& p, std::span<const std::byte* const> operands) {
+  std::size_t next = 0;
+  if (p.masked) mask = operands[next++];
+  if (p.dropout == 0) return;
+  std::int64_t values[3];
+  for (std::int64_t& value : values) std::memcpy(&value, operands[next++], sizeof value);
+  key = {static_cast<std::uint64_t>(values[0]), p.stream, static_cast<std::uint64_t>(values[1]),
+         static_cast<std::uint32_t>(values[2])};
+}
+
+Workspace::Workspace(const Problem& p, std::int64_t pair, bool backward, std::byte* base) {
+  Carver carver(base);
+  const std::int64_t all = p.padded_keys() * p.padded_depth();
+  const std::int64_t tile_elements = p.tile_rows() * p.padded_depth();
+  const std::int64_t square = p.tile_rows() * p.score_row();
+  const auto only = [](bool wanted, std::int64_t count) { return wanted ? count : 0; };
+  keys_by_depth = carver.take<Unit>(all / pair);
+  values = carver.take<Unit>(all / pair);
+  keys = carver.take<Unit>(only(backward, all / pair));
+  rows = carver.take<Unit>(std::max(all, tile_elements) / pair);
+  queries = carver.take<Unit>(tile_elements / pair);
+  query_panels = carver.take<Unit>(only(backward, tile_elements / pair));
+  dout_panels = carver.take<Unit>(only(backward, tile_elements / pair));
+  rounded = carver.take<Unit>(only(pair > 1, square / pair));
+  rounded_pairs = carver.take<Unit>(only(pair > 1 && backward, square / pair));
+  scores = carver.take<float>(square);
+  gradients = carver.take<float>(only(backward, square));
+  tile = carver.take<float>(tile_elements);
+  dkeys = carver.take<float>(only(backward, all));
+  dvalues = carver.take<float>(only(backward, all));
+  words = carver.take<std::uint32_t>(only(p.dropout > 0, p.tile_rows() * p.word_row()));
+  bytes = carver.used();
+}
+
+Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
+           std::int64_t unit, std::int64_t first, const Workspace& w)
+    : p_(p),
+      loops_(loops),
+      isa_(isa),
+      extras_(extras),
+      unit_(unit),
+      first_(first),
+      rows_(std::min(kTile, p.queries - first)),
+      padded_rows_(round_up(rows_, kBlock)),
+      depth_units_(p.padded_depth() / loops.pair),
+      w_(w) {}
+
+void Tile::load(const Rows<const std::byte>& x, Unit* to) const {
+  loops_.load_rows(p_.dtype, x.at(first_), x.stride, rows_, padded_rows_, p_.depth, to);
+}
+
+/// Padded number of keys that any query of row r's block sees.
+std::int64_t Tile::width(std::int64_t r) const {
+  const std::int64_t last = std::min(r / kBlock * kBlock + kBlock, rows_) - 1;
+  return round_up(p_.visible(first_ + last), kPanel);
+}
+
+/// The first row whose block sees key j.
+std::int64_t Tile::first_row(std::int64_t j) const {
+  std::int64_t r = 0;
+  while (width(r) <= j) r += kBlock;
+  return r;
+}
+
+void Tile::clear_padding(float* scores) const {
+  for (std::int64_t r = rows_; r < padded_rows_; ++r) std::fill_n(score(scores, r), width(r), 0.0F);
+}
+
+void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
+  const std::int64_t ld = p_.score_row();
+  const std::int64_t used = (p_.depth + loops_.pair - 1) / loops_.pair;
+  for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
+    const std::int64_t r = first_row(j);
+    loops_.product(padded_rows_ - r, used, x + r * depth_units_, depth_units_, 1,
+                   y + j * depth_units_, to + r * ld + j, ld, false);
+  }
+}
+
+void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const {
+  const std::int64_t ld = p_.score_row() / loops_.pair;
+  const Unit* x = reinterpret_cast<const Unit*>(s);
+  if (loops_.pair > 1) {
+    for (std::int64_t r = 0; r < padded_rows_; ++r)
+      loops_.round_row(s + r * p_.score_row(), width(r), w_.rounded + r * ld);
+    x = w_.rounded;
+  }
+  for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
+    for (std::int64_t r = 0; r < padded_rows_; r += kBlock)
+      loops_.product(kBlock, width(r) / loops_.pair, x + r * ld, ld, 1, y + d * keys / loops_.pair,
+                     w_.tile + r * p_.padded_depth() + d, p_.padded_depth(), false);
+}
+
+void Tile::add_rows(const float* s, const Unit* y, float* to) const {
+  const std::int64_t ld = p_.score_row();
+  const Unit* x = reinterpret_cast<const Unit*>(s);
+  if (loops_.pair > 1) {
+    for (std::int64_t r = 0; r < padded_rows_; r += 2)
+      loops_.round_rows(s + r * ld, s + (r + 1) * ld, width(r), w_.rounded_pairs + r / 2 * ld);
+    x = w_.rounded_pairs;
+  }
+  const std::int64_t units = padded_rows_ / loops_.pair;
+  for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
+    for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
+      const std::int64_t u = first_row(j) / loops_.pair;
+      loops_.product(kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
+                     to + j * p_.padded_depth() + d, p_.padded_depth(), true);
+    }
+}
+
+void Tile::compute_weights(Factors& inverses) const {
+  multiply_depth(w_.queries, w_.keys_by_depth, w_.scores);
+  const std::byte* mask =
+      extras_.mask == nullptr ? nullptr : extras_.mask + unit_ / p_.heads * p_.keys;
+  for (std::int64_t r = 0; r < rows_; ++r)
+    inverses[static_cast<std::size_t>(r)] =
+        loops_.softmax(score(w_.scores, r), p_.visible(first_ + r), width(r), p_.scale, mask);
+  clear_padding(w_.scores);
+}
+
+void Tile::normalize(const Factors& inverses) const {
+  for (std::int64_t r = 0; r < rows_; ++r)
+    loops_.multiply(score(w_.scores, r), width(r), inverses[static_cast<std::size_t>(r)]);
+}
+
+void Tile::softmax_grad(const Unit* out, const Unit* dout) const {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    // sum_j weight_j dweight_j = dout . out, dropout included.
+    const float mean = loops_.dot(out + r * depth_units_, dout + r * depth_units_, depth_units_);
+    loops_.softmax_grad(score(w_.scores, r), width(r), mean, p_.scale, score(w_.gradients, r));
+  }
+  clear_padding(w_.gradients);
+}
+
+/// The dropout word of row r's first key.
+std::int64_t Tile::word(std::int64_t r) const {
+  return (unit_ * p_.queries + first_ + r) * p_.keys;
+}
+
+void Tile::draw() const {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const std::int64_t at = word(r);
+    philox_blocks(isa_, extras_.key, static_cast<std::uint64_t>(at / 4),
+                  round_up(width(r) + at % 4, kPanel) / 4, w_.words + r * p_.word_row());
+  }
+}
+
+void Tile::apply_dropout(float* values) const {
+  const auto threshold = static_cast<std::uint32_t>(std::ceil(p_.dropout * 0x1p24));
+  const auto scale = static_cast<float>(1.0 / (1.0 - p_.dropout));
+  for (std::int64_t r = 0; r < rows_; ++r)
+    loops_for(isa_).dropout(w_.words + r * p_.word_row() + word(r) % 4, threshold, scale, width(r),
+                            score(values, r));
+}
+
+void Tile::store(const Factors* factors, const Rows<std::byte>& to) const {
+  for (std::int64_t r = 0; r < rows_; ++r)
+    loops_.store(p_.dtype, w_.tile + r * p_.padded_depth(), p_.depth,
+                 factors == nullptr ? 1.0F : (*factors)[static_cast<std::size_t>(r)],
+                 to.at(first_ + r));
+}
+
+}  // namespace lockstep::attention

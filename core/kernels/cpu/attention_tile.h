@@ -1,0 +1,161 @@
+// A tile of attention's queries: its working memory and the steps that forward and backward share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/rng.h"
+#include "core/ir/graph.h"
+#include "core/kernels/cpu/attention_loops.h"
+
+namespace lockstep::attention {
+
+using Unit = AttentionLoops::Unit;
+inline constexpr std::int64_t kPanel = AttentionLoops::kPanel;
+inline constexpr std::int64_t kBlock = AttentionLoops::kBlock;
+inline constexpr std::int64_t kTile = 64;  ///< queries whose scores are held at once
+
+inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+struct Problem {
+  std::int64_t batch, queries, keys, heads, depth;
+  DType dtype;
+  float scale;
+  double dropout;
+  bool causal;
+  bool masked;
+  bool packed;  ///< q, k and v are slices of one [B,T,3,H,D]
+  std::uint64_t stream;
+
+  Problem(const Node& node, std::span<const Type> operands);
+
+  std::int64_t tensors() const { return packed ? 1 : 3; }  ///< operands that hold q, k and v
+  std::int64_t row() const { return heads * depth; }       ///< elements of one position
+  /// Keys that query i sees: [0, result).
+  std::int64_t visible(std::int64_t i) const {
+    return causal ? std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys) : keys;
+  }
+  std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kBlock)); }
+  std::int64_t padded_depth() const { return round_up(depth, kPanel); }
+  std::int64_t padded_keys() const { return round_up(keys, kPanel); }
+  /// From one row of scores to the next: neighbours lie in different sets of the cache.
+  std::int64_t score_row() const { return padded_keys() + kPanel / 2; }
+  /// A row of random words has room for whole Philox blocks.
+  std::int64_t word_row() const { return padded_keys() + 2 * kPanel; }
+};
+
+/// One head's rows in a [B,T,H,D] array or in a slice of a [B,T,3,H,D].
+template <class Byte>
+struct Rows {
+  Byte* data;
+  std::int64_t stride;  ///< elements from one position to the next
+  std::int64_t bytes;   ///< of an element
+
+  Byte* at(std::int64_t position) const { return data + position * stride * bytes; }
+};
+
+/// Head `unit` (batch * heads + head) of an array of `length` positions; part 0, 1 or 2 of it if it
+/// is packed.
+template <class Byte>
+Rows<Byte> rows_of(const Problem& p, Byte* array, std::int64_t unit, std::int64_t length,
+                   bool packed, std::int64_t part) {
+  const auto bytes = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t stride = packed ? 3 * p.row() : p.row();
+  const std::int64_t first =
+      unit / p.heads * length * stride + (packed ? part * p.row() : 0) + unit % p.heads * p.depth;
+  return {array + first * bytes, stride, bytes};
+}
+
+/// The operands that follow the tensors: [key_mask], [seed, step, shard].
+struct Extras {
+  const std::byte* mask = nullptr;
+  RngKey key;
+
+  Extras(const Problem& p, std::span<const std::byte* const> operands);
+};
+
+/// Working memory of one task.
+struct Workspace {
+  Unit* keys_by_depth;  ///< panels for scores
+  Unit* values;         ///< forward: panels for weights; backward: panels over the depth
+  Unit* keys;           ///< backward: panels for score gradients
+  Unit* rows;           ///< a tile's or all keys' rows, before they become panels
+  Unit* queries;        ///< a tile's rows
+  Unit* query_panels;   ///< backward
+  Unit* dout_panels;    ///< backward
+  Unit* rounded;        ///< scores as units along the row, if they are not used as they are
+  Unit* rounded_pairs;  ///< backward: as units of two rows
+  float* scores;
+  float* gradients;  ///< backward: of the scores
+  float* tile;       ///< a tile of the result
+  float* dkeys;      ///< backward
+  float* dvalues;    ///< backward
+  std::uint32_t* words;
+  std::size_t bytes;
+
+  /// `pair` as in AttentionLoops. Without memory (`base` null) it only says how many bytes it
+  /// takes.
+  Workspace(const Problem& p, std::int64_t pair, bool backward, std::byte* base);
+};
+
+/// A factor for every row of a tile.
+using Factors = std::array<float, kTile>;
+
+/// The queries [first, first + rows) of one head, in blocks of kBlock rows; keys that no query of
+/// a block sees are skipped.
+class Tile {
+ public:
+  Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
+       std::int64_t unit, std::int64_t first, const Workspace& w);
+
+  std::int64_t padded_rows() const { return padded_rows_; }
+
+  void load(const Rows<const std::byte>& x, Unit* to) const;
+
+  /// to[rows, keys] = x[rows, depth] y[keys, depth]^T; y in panels.
+  void multiply_depth(const Unit* x, const Unit* y, float* to) const;
+  /// w.tile[rows, depth] = s[rows, keys] y[keys, depth]; y in panels of `keys` padded keys.
+  void multiply_keys(const float* s, const Unit* y, std::int64_t keys) const;
+  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels.
+  void add_rows(const float* s, const Unit* y, float* to) const;
+
+  /// w.scores: the weights of w.queries over the keys they see, but for the rows' factors; zero
+  /// elsewhere.
+  void compute_weights(Factors& inverses) const;
+  void normalize(const Factors& inverses) const;
+  /// w.gradients: of the weights -> of the scores.
+  void softmax_grad(const Unit* out, const Unit* dout) const;
+
+  /// Draws the words of the tile's dropout.
+  void draw() const;
+  /// Drops and rescales elements of values[rows, keys].
+  void apply_dropout(float* values) const;
+
+  /// The rows of w.tile, times their factors if there are any.
+  void store(const Factors* factors, const Rows<std::byte>& to) const;
+
+ private:
+  std::int64_t width(std::int64_t r) const;
+  std::int64_t first_row(std::int64_t j) const;
+  float* score(float* scores, std::int64_t r) const { return scores + r * p_.score_row(); }
+  void clear_padding(float* scores) const;
+  std::int64_t word(std::int64_t r) const;
+
+  const Problem& p_;
+  const AttentionLoops& loops_;
+  Isa isa_;
+  const Extras& extras_;
+  std::int64_t unit_;
+  std::int64_t first_;
+  std::int64_t rows_;
+  std::int64_t padded_rows_;
+  std::int64_t depth_units_;
+  const Workspace& w_;
+};
+
+}  // namespace lockstep::attention

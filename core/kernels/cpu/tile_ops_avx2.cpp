@@ -1,4 +1,0 @@
-// Compiled for AVX2 and FMA, see CMakeLists.txt.
-#include "core/kernels/cpu/tile_ops_definitions.h"
-
-template struct lockstep::TileOps<lockstep::Isa::kAvx2>;

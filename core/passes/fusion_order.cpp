@@ -1,0 +1,88 @@
+#include "core/passes/fusion_order.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+std::size_t at(std::int32_t node) {
+  return static_cast<std::size_t>(node);
+}
+
+}  // namespace
+
+std::int32_t FusionOrder::add_node() {
+  const auto node = static_cast<std::int32_t>(parent_.size());
+  parent_.push_back(node);
+  next_.emplace_back();
+  place_.push_back(order_.size());
+  order_.push_back(node);
+  seen_.push_back(0);
+  return node;
+}
+
+void FusionOrder::add_edge(std::int32_t from, std::int32_t to, bool apart) {
+  next_[at(from)].push_back({to, apart});
+}
+
+std::int32_t FusionOrder::find(std::int32_t node) {
+  while (parent_[at(node)] != node) {
+    parent_[at(node)] = parent_[at(parent_[at(node)])];
+    node = parent_[at(node)];
+  }
+  return node;
+}
+
+FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
+  if (place_[at(a)] > place_[at(b)]) std::swap(a, b);
+  const std::size_t begin = place_[at(a)];
+  const std::size_t end = place_[at(b)];
+  // All that a path from `a` reaches before `b`.
+  ++search_;
+  std::vector<std::int32_t> reached = {a};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const Edge& edge : next_[at(reached[i])]) {
+      const std::int32_t to = find(edge.to);
+      if (to == b && (i > 0 || edge.apart)) return Answer::kCycle;
+      if (place_[at(to)] >= end || seen_[at(to)] == search_ || to == a) continue;
+      seen_[at(to)] = search_;
+      reached.push_back(to);
+      if (reached.size() > kMaxVisits) return Answer::kTooFar;
+    }
+  }
+  // Behind the merged node goes what was reached, before it what was not.
+  std::vector<std::int32_t> behind;
+  std::size_t place = begin;
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    const std::int32_t node = order_[i];
+    if (node == kNone) continue;
+    if (seen_[at(node)] == search_) {
+      behind.push_back(node);
+      continue;
+    }
+    order_[place] = node;
+    place_[at(node)] = place++;
+  }
+  parent_[at(a)] = b;
+  next_[at(b)].insert(next_[at(b)].end(), next_[at(a)].begin(), next_[at(a)].end());
+  next_[at(a)] = {};
+  order_[place] = b;
+  place_[at(b)] = place++;
+  for (const std::int32_t node : behind) {
+    order_[place] = node;
+    place_[at(node)] = place++;
+  }
+  for (; place <= end; ++place) order_[place] = kNone;
+  return Answer::kYes;
+}
+
+std::vector<std::int32_t> FusionOrder::order() const {
+  std::vector<std::int32_t> out;
+  std::ranges::copy_if(order_, std::back_inserter(out),
+                       [](std::int32_t node) { return node != kNone; });
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,216 @@
+"""What bench/compare.py makes of runs: statistics, ratios, limits, text; and a short real run."""
+
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+import compare  # noqa: E402
+import contestants  # noqa: E402
+import memory_use  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else None
+
+LEDGER = {"mean_step_ms": 4.0, "step_ms": [9.0, 4.0, 4.0], "rows": [
+    {"program": "shard", "work": "dot", "ms": 3.0, "percent": 75.0, "commands": 8,
+     "flops": 6e8, "bytes": 3e6},
+    {"program": "step", "work": "idle", "ms": 1.0, "percent": 25.0, "commands": 0, "flops": 0,
+     "bytes": 0}]}
+LIMIT = {"limit_ms": 2.0, "dots_ms": 1.5, "gflop": 0.3, "optimizer_bytes": 6e6,
+         "optimizer_ms": 0.4, "all_reduce_bytes": 1.5e6, "all_reduce_ms": 0.1,
+         "triad_gb_s": 15.0, "dots": []}
+JOB = contestants.Job("mlp", "fp32", 2, 0, 2, 60)
+
+
+class Player:
+    """A contestant whose runs are written down."""
+
+    def __init__(self, name, runs, order):
+        self.name, self.runs, self.order, self.adamw = name, list(runs), order, {}
+
+    def run(self, _):
+        self.order.append(self.name)
+        return self.runs.pop(0)
+
+    def calibrate(self, job):
+        self.adamw[job.workload] = "foreach"
+        return {"plain": 2.0, "foreach": 1.0}
+
+
+def play():
+    order = []
+    ours = Player("lockstep", [contestants.Run([5.0, 4.0], 100 << 20, 120 << 20, LEDGER),
+                               contestants.Run([4.0, 3.0], 90 << 20, 110 << 20, LEDGER)], order)
+    theirs = Player("torch", [contestants.Run([8.0, 9.0], 200 << 20, 250 << 20),
+                              contestants.Run([10.0, 6.0], 180 << 20, 260 << 20)], order)
+    said = []
+    row = compare.compare(JOB, 2, ours, theirs, said.append)
+    compare.add_limit(row, LIMIT)
+    return row, order, said
+
+
+class Comparing(unittest.TestCase):
+    def test_runs_alternate(self):
+        _, order, said = play()
+        self.assertEqual(order, ["lockstep", "torch", "lockstep", "torch"])
+        self.assertEqual(len(said), 4)
+
+    def test_medians_and_minima_are_over_all_rounds(self):
+        row, _, _ = play()
+        self.assertEqual(row["lockstep"]["median_ms"], 4.0)
+        self.assertEqual(row["lockstep"]["min_ms"], 3.0)
+        self.assertEqual(row["torch"]["median_ms"], 8.5)
+        self.assertEqual(row["ratio_median"], 8.5 / 4.0)
+        self.assertEqual(row["ratio_min"], 2.0)
+
+    def test_memory_is_the_most_of_any_round(self):
+        row, _, _ = play()
+        self.assertEqual(row["lockstep"]["pss_bytes"], 100 << 20)
+        self.assertEqual(row["torch"]["rss_bytes"], 260 << 20)
+        self.assertEqual(row["pss_ratio"], 0.5)
+
+    def test_fraction_of_the_limit(self):
+        row, _, _ = play()
+        self.assertEqual(row["reached_median"], 0.5)
+        self.assertEqual(row["reached_min"], 2.0 / 3.0)
+
+    def test_report_says_it_all(self):
+        row, _, _ = play()
+        text = compare.report(row)
+        for part in ("mlp fp32, 2 ranks x 1 thread", "AdamW foreach", "median     4.000 ms",
+                     "ratio     median 2.12   min 2.00   target 2.5   PSS 0.50",
+                     "2.000 ms = dots 1.500 + optimizer 0.400 + all-reduce 0.100",
+                     "reached 50% by the median", "dot                3.000 ms  75.0 %",
+                     "200.0 GFLOP/s"):
+            self.assertIn(part, text)
+        self.assertIn("2.12/2.00", compare.summary([row]))
+
+    def test_lockstep_alone_needs_no_peer(self):
+        ours = Player("lockstep", [contestants.Run([5.0], 1, 1, LEDGER)], [])
+        row = compare.compare(JOB, 1, ours, None, lambda _: None)
+        self.assertNotIn("ratio_median", row)
+        self.assertIn("lockstep", compare.report(row))
+        self.assertIn("mlp", compare.summary([row]))
+
+    def test_every_workload_and_precision_has_a_target_and_a_config(self):
+        for workload in compare.STEPS:
+            self.assertTrue((BENCH.parent / "configs" / "bench" / f"{workload}.yaml").exists())
+            for precision in ("fp32", "bf16-mixed"):
+                self.assertIn((workload, precision), compare.TARGETS)
+
+    def test_unknown_names_are_refused(self):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit) as caught:
+            compare.parse_arguments(["--workloads", "mlp,gpt3"])
+        self.assertEqual(caught.exception.code, 2)
+        self.assertIn("no workload 'gpt3'", errors.getvalue())
+
+
+class Running(unittest.TestCase):
+    def test_warm_up_steps_do_not_count(self):
+        self.assertEqual(contestants.last_steps([9, 9, 1, 2], 2, "x"), [1, 2])
+        with self.assertRaisesRegex(contestants.Failed, "only 1 of 2 steps"):
+            contestants.last_steps([1], 2, "x")
+
+    def test_a_failed_run_gives_its_own_last_words(self):
+        process = contestants.start(
+            ["sh", "-c", "echo broken; printf -- '-----------\\nmpirun says\\n'; exit 3"])
+        with self.assertRaisesRegex(contestants.Failed, "^x: exit code 3: broken$"):
+            contestants.wait_for([process], 10, "x")
+
+    def test_a_run_without_end_is_ended(self):
+        process = contestants.start(["sleep", "60"])
+        with self.assertRaisesRegex(contestants.Failed, "no result after 0 s"):
+            contestants.wait_for([process], 0.2, "x")
+        self.assertIsNotNone(process.poll())
+
+    def test_missing_torch_is_said_in_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "torch.py").write_text("raise ImportError('none here')\n")
+            done = subprocess.run([sys.executable, str(contestants.PEER), "mlp", "--json", "x"],
+                                  env={**os.environ, "PYTHONPATH": folder}, text=True,
+                                  capture_output=True, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("apt-get install python3-torch", done.stderr)
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1)
+
+    @unittest.skipIf(BUILD is None, "no build folder was given")
+    def test_a_real_ledger_sums_to_the_mean_step(self):
+        job = contestants.Job("mlp", "fp32", 2, 2, 8, 60)
+        run = contestants.Lockstep(BUILD).run(job)
+        self.assertEqual(len(run.step_ms), 8)
+        self.assertAlmostEqual(sum(row["ms"] for row in run.ledger["rows"]),
+                               run.ledger["mean_step_ms"], places=6)
+        self.assertAlmostEqual(sum(run.ledger["step_ms"]) / len(run.ledger["step_ms"]),
+                               run.ledger["mean_step_ms"], places=6)
+        self.assertIn("dot", [row["work"] for row in run.ledger["rows"]])
+
+
+@unittest.skipIf(BUILD is None, "no build folder was given")
+class Programs(unittest.TestCase):
+    def test_the_limit_is_the_sum_of_its_parts(self):
+        limit = contestants.Lockstep(BUILD).limit(JOB)
+        parameters = 784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10
+        self.assertEqual(limit["optimizer_bytes"], 28 * parameters)
+        self.assertEqual(limit["all_reduce_bytes"], 4 * parameters)
+        self.assertAlmostEqual(
+            limit["limit_ms"], limit["dots_ms"] + limit["optimizer_ms"] + limit["all_reduce_ms"], 4)
+        self.assertAlmostEqual(sum(dot["ms"] for dot in limit["dots"]), limit["dots_ms"], 4)
+        # Forward and weight gradient of three layers, input gradient of all but the first.
+        gflop = 2e-9 * 64 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 10)
+        self.assertAlmostEqual(limit["gflop"], gflop, 6)
+
+    def test_attention_counts_its_dots_half_where_causal(self):
+        job = contestants.Job("gpt_micro", "fp32", 2, 0, 2, 60)
+        limit = contestants.Lockstep(BUILD).limit(job)
+        linear = 4 * (128 * 384 + 128 * 128 + 2 * 128 * 512) + 128 * 65
+        attention = 4 * 48 * 64 * 64 * 32 * 7 / 2
+        self.assertAlmostEqual(limit["gflop"], 2e-9 * (3 * 768 * linear + attention), 6)
+
+    def test_benchmarks_of_groups_and_of_the_update_run(self):
+        for program, first in (("kernels", "residual/f32/rows:768"),
+                               ("optimizer", "adamw/tensors:1/elements:16384"),
+                               ("optimizer", "update_program/mlp")):
+            done = subprocess.run([BUILD / "bench" / program, f"--benchmark_filter={first}",
+                                   "--benchmark_min_time=0.001"], cwd=contestants.ROOT, text=True,
+                                  capture_output=True, check=True)
+            self.assertRegex(done.stdout, f"{first}.*GB/s=")
+
+
+class Memory(unittest.TestCase):
+    def test_reads_kilobytes(self):
+        text = "Rss:   2000 kB\nPss:    1024 kB\nPss_Dirty:   3 kB\n"
+        self.assertEqual(memory_use.parse_kb(text, "Pss"), 1 << 20)
+        self.assertEqual(memory_use.parse_kb(text, "Swap"), 0)
+
+    def test_finds_what_a_process_started(self):
+        process = subprocess.Popen(["sh", "-c", "sleep 30 & echo $!; wait"], text=True,
+                                   stdout=subprocess.PIPE)
+        child = int(process.stdout.readline())
+        try:
+            self.assertIn(child, memory_use.descendants(process.pid))
+            self.assertEqual(memory_use.descendants_called("sleep", process.pid), [child])
+        finally:
+            os.kill(child, 9)
+            process.communicate()
+
+    def test_sees_the_peak_of_this_process(self):
+        with memory_use.Sampler(lambda: [os.getpid()], 1, interval=0.01, share=1) as memory:
+            block = b"x" * (64 << 20)
+            deadline = 200
+            while memory.peak_pss < len(block) and deadline > 0:
+                deadline -= 1
+                memory_use.time.sleep(0.01)
+        self.assertGreater(memory.peak_pss, len(block))
+        self.assertGreaterEqual(memory.peak_rss, memory.peak_pss)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,134 @@
+#include "core/engine/ledger.h"
+
+#include <numeric>
+
+#include "core/trace/ops.h"
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::DoubleNear;
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// One microsecond passes with every look at it.
+class TickingClock final : public Clock {
+ public:
+  std::int64_t now_ns() const override { return now_ += 1000; }
+
+ private:
+  mutable std::atomic<std::int64_t> now_{0};
+};
+
+struct MeasuredRank {
+  MeasuredRank() { engine.start_ledger(); }
+
+  /// p - the sum over two shards of p * x.
+  void step() {
+    const Tensor x = engine.to_device({Rank::vector_of({1, 2}), Rank::vector_of({3, 4})},
+                                      InputKind::kBatch, "batch.x");
+    p.assign(p - all_reduce(p * x));
+    engine.mark_step(SyncReason::kStepEnd);
+  }
+
+  TickingClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+  std::unique_ptr<Communicator> communicator = make_single_communicator();
+  Device device{{}, spans};
+  TraceContext context;
+  Engine engine{Rank::compile_options(), context, device, *communicator, Log::null()};
+  Tensor p = engine.to_device({Rank::vector_of({1, 1})}, InputKind::kParameter, "p");
+};
+
+double sum_of(const std::vector<LedgerRow>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), 0.0,
+                         [](double sum, const LedgerRow& row) { return sum + row.ms; });
+}
+
+const LedgerRow* find(const std::vector<LedgerRow>& rows, std::string_view program,
+                      std::string_view work) {
+  for (const LedgerRow& row : rows)
+    if (row.program == program && row.work == work) return &row;
+  return nullptr;
+}
+
+TEST(Ledger, SumsToTheWallTimeOfTheSteps) {
+  MeasuredRank rank;
+  for (int i = 0; i < 6; ++i) rank.step();
+  rank.engine.wait();
+  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  const std::vector<double> steps = rank.engine.ledger()->step_ms();
+  EXPECT_THAT(steps, SizeIs(5));
+  EXPECT_THAT(rows, Each(Field(&LedgerRow::ms, testing::Ge(0))));
+  const double mean = std::accumulate(steps.begin(), steps.end(), 0.0) / 5;
+  EXPECT_THAT(rank.engine.ledger()->mean_step_ms(), DoubleNear(mean, 1e-9));
+  EXPECT_THAT(sum_of(rows), DoubleNear(mean, 1e-9));
+}
+
+TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
+  MeasuredRank rank;
+  for (int i = 0; i < 3; ++i) rank.step();
+  rank.engine.wait();
+  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  const LedgerRow* shard = find(rows, "shard", "fused");
+  const LedgerRow* update = find(rows, "update", "optimizer");
+  ASSERT_NE(shard, nullptr);
+  ASSERT_NE(update, nullptr);
+  EXPECT_EQ(shard->commands, 2);
+  EXPECT_EQ(update->commands, 1);
+  // Two looks at the clock around each command, one tick apart.
+  EXPECT_GE(shard->ms, 2 * 0.001);
+  EXPECT_EQ(shard->flops, 2 * 2);          // two shards, two products each
+  EXPECT_EQ(shard->bytes, 2 * 3 * 2 * 4);  // two shards, three vectors of two floats each
+  EXPECT_NE(find(rows, "step", "all-reduce"), nullptr);
+  EXPECT_NE(find(rows, "step", "gradient sums"), nullptr);
+  EXPECT_NE(find(rows, "step", "idle"), nullptr);
+}
+
+TEST(Ledger, LeavesOutEvaluationsAndReads) {
+  MeasuredRank rank;
+  for (int i = 0; i < 4; ++i) rank.step();
+  const double before = (rank.engine.wait(), rank.engine.ledger()->mean_step_ms());
+  for (int i = 0; i < 4; ++i) {
+    const Tensor y = rank.p * rank.p;
+    rank.engine.mark_step(SyncReason::kEvaluation);
+  }
+  const Tensor z = rank.p + rank.p;
+  EXPECT_THAT(values_of(z), SizeIs(2));
+  EXPECT_THAT(rank.engine.ledger()->step_ms(), SizeIs(3));
+  EXPECT_EQ(rank.engine.ledger()->mean_step_ms(), before);
+}
+
+TEST(Ledger, NamesTheLongestCommandsWithTypesAndPlace) {
+  MeasuredRank rank;
+  for (int i = 0; i < 3; ++i) rank.step();
+  rank.engine.wait();
+  const std::vector<LedgerRow> top = rank.engine.ledger()->top_commands(100);
+  EXPECT_THAT(top, Contains(Field(&LedgerRow::detail, AllOf(HasSubstr("f32[2] (f32[2], f32[2])"),
+                                                            HasSubstr("ledger_test.cpp")))));
+  EXPECT_THAT(rank.engine.ledger()->top_commands(1), SizeIs(1));
+  EXPECT_THAT(rank.engine.ledger()->table(1), HasSubstr("100 % of the wall time"));
+}
+
+TEST(Ledger, IsEmptyBeforeAStepRanTwice) {
+  MeasuredRank rank;
+  rank.step();
+  rank.engine.wait();
+  EXPECT_THAT(rank.engine.ledger()->rows(), IsEmpty());
+  EXPECT_THAT(rank.engine.ledger()->table(5), HasSubstr("no step ran twice"));
+}
+
+TEST(Ledger, IsAbsentUnlessStarted) {
+  Rank rank;
+  EXPECT_EQ(rank.engine.ledger(), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep

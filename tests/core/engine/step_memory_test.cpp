@@ -1,0 +1,87 @@
+// What is planned is what is allocated, to the byte.
+#include "core/engine/step_memory.h"
+
+#include <functional>
+
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+/// Records a step; what it returns stays alive until the step has run.
+using Record = std::function<std::vector<Tensor>(Rank&)>;
+
+/// Records and runs a step with this many shards, after it was compiled once without running.
+void expect_as_planned(const Record& record, std::int64_t shards) {
+  Rank rank;
+  std::shared_ptr<const CompiledStep> step;
+  {
+    const std::vector<Tensor> never_run = record(rank);
+    step = rank.engine.compile_pending();
+  }
+  const std::vector<Tensor> tensors = record(rank);
+  rank.engine.wait();
+  const Allocator& allocator = rank.device.allocator();
+  const std::size_t before = allocator.used_bytes();
+  rank.engine.mark_step();
+  rank.engine.wait();
+  const StepMemory planned = step_memory(*step, shards);
+  EXPECT_EQ(static_cast<std::int64_t>(allocator.peak_bytes() - before), planned.total());
+  // Afterwards only the outputs stay.
+  EXPECT_EQ(static_cast<std::int64_t>(allocator.used_bytes() - before), planned.outputs);
+}
+
+/// The tensor, once it has its memory: transfers take it on threads of their own.
+Tensor on_device(const Tensor& tensor) {
+  device_tensor_of(tensor)->ready->wait();
+  return tensor;
+}
+
+std::vector<float> ramp(std::int64_t count) {
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(0.01F * static_cast<float>(i % 100));
+  return out;
+}
+
+TEST(StepMemory, OfAChainOfTemporaries) {
+  expect_as_planned(
+      [](Rank& rank) {
+        const Tensor x = on_device(rank.variable(ramp(1000)));
+        const Tensor matrix = reshape(x, Shape{10, 100});
+        const Tensor squares = matmul(matrix, transpose(matrix, {1, 0}));
+        return std::vector<Tensor>{x, sum(exp(matmul(squares, matrix))), squares + 1.0};
+      },
+      1);
+}
+
+TEST(StepMemory, OfAnUpdateInPlaceWithScalars) {
+  expect_as_planned(
+      [](Rank& rank) {
+        Tensor p = on_device(rank.variable(ramp(500)));
+        Tensor q = on_device(rank.variable(ramp(70)));
+        std::vector<Tensor> keep = {p, q};
+        p.assign(p - exp(p) * rank.context.scalar(0.1, DType::kF32, "lr"));
+        q.assign(q * rank.context.scalar(0.2, DType::kF32, "decay"));
+        return std::vector<Tensor>{p, q, sum(p)};
+      },
+      1);
+}
+
+TEST(StepMemory, OfGradientSumsOverShards) {
+  for (const std::int64_t shards : {1, 2, 3, 5}) {
+    SCOPED_TRACE(shards);
+    expect_as_planned(
+        [&](Rank& rank) {
+          Tensor p = on_device(rank.variable(ramp(300)));
+          std::vector<std::vector<float>> batch(static_cast<std::size_t>(shards), ramp(300));
+          const Tensor x = on_device(rank.batch(batch));
+          const Tensor y = exp(x * p);
+          p.assign(p - all_reduce(y * x));
+          return std::vector<Tensor>{x, p, all_reduce(sum(y)), y};
+        },
+        shards);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+// The programs of a training step of every model, compiled and by the reference: from their text,
+// as `lockstep ir run` would read it.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "collectives/single.h"
+#include "core/ir/text.h"
+#include "core/passes/split_step.h"
+#include "tests/differential/both_ways.h"
+#include "trainer/config/load.h"
+#include "trainer/dry_run.h"
+
+namespace lockstep::testing {
+namespace {
+
+struct ModelCase {
+  const char* name;
+  const char* model;
+  const char* training;
+};
+
+void PrintTo(const ModelCase& c, std::ostream* out) {
+  *out << c.name;
+}
+
+constexpr const char* kMlp = "{name: mlp, input_size: 12, hidden_sizes: [9, 7], n_classes: 5}";
+constexpr const char* kLenet = "{name: lenet}";
+constexpr const char* kGpt =
+    "{name: gpt2, n_layer: 2, n_head: 2, n_embd: 16, block_size: 8, vocab_size: 11}";
+
+const ModelCase kCases[] = {{"mlp", kMlp, ""},
+                            {"mlp_bf16", kMlp, ", precision: bf16-mixed"},
+                            {"lenet", kLenet, ""},
+                            {"lenet_bf16", kLenet, ", precision: bf16-mixed"},
+                            {"gpt2", kGpt, ", gradient_clip_norm: 1.0"},
+                            {"gpt2_bf16", kGpt, ", precision: bf16-mixed"}};
+
+/// The step that a config records.
+Graph record(const ModelCase& c) {
+  const std::string text = std::string("model: ") + c.model +
+                           "\ndata: {type: synthetic}\ntraining: {max_steps: 1, "
+                           "global_batch_size: 3, micro_batch_size: 3" +
+                           c.training +
+                           "}\noptimizer: {name: adamw, learning_rate: 0.01}\n"
+                           "device: {compile_cache: off}\n";
+  const Config config = parse_config(text, "test.yaml").config;
+  const DataSource data = open_data(config, "");
+  TrainingState state = make_training_state(config, data.vocab_size);
+  Session session(config, Settings{}, make_single_communicator(), "");
+  return compile_dry(config, session.engine(), state, data, 3).step->step;
+}
+
+class ModelGraphs : public ::testing::TestWithParam<ModelCase> {};
+
+TEST_P(ModelGraphs, GiveTheSameCompiledAndByTheReference) {
+  const SplitStep split = split_step(record(GetParam()));
+  for (const Graph* program : {&split.shard, &split.update}) {
+    const Graph graph = parse(print(*program), "model.ir");
+    EXPECT_GT(graph.size(), 40);
+    for (const std::uint64_t seed : {1, 2})
+      EXPECT_EQ(compare_both_ways(graph, plain_inputs(graph, seed)), "")
+          << (program == &split.shard ? "shard" : "update") << " program, seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ModelGraphs, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace lockstep::testing

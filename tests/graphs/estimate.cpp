@@ -1,0 +1,360 @@
+#include "tests/graphs/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/ir/infer.h"
+#include "tests/graphs/rounding.h"
+
+namespace lockstep::testing {
+namespace {
+
+using Operands = std::span<const Estimate* const>;
+using Maybe = std::optional<Estimate>;
+
+std::vector<HostTensor> values_of(Operands in) {
+  std::vector<HostTensor> out;
+  for (const Estimate* x : in) out.push_back(x->value);
+  return out;
+}
+
+/// The operand values with float operand `i` replaced by |value| (plus error, if `widened`).
+HostTensor magnitude(const Estimate& x, bool widened) {
+  std::vector<double> out = to_doubles(x.value);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = std::abs(out[i]) + (widened ? x.error[i] : 0);
+  return from_doubles(DType::kF64, x.type.shape, out);
+}
+
+HostTensor errors(const Estimate& x) {
+  return from_doubles(DType::kF64, x.type.shape, x.error);
+}
+
+bool all_exact(Operands in) {
+  return std::all_of(in.begin(), in.end(), [](const Estimate* x) { return x->is_exact(); });
+}
+
+/// Integers and bools, whose operands decide them.
+Estimate decided(const Node& node, HostTensor value) {
+  const auto count = static_cast<std::size_t>(node.type.elements());
+  return {node.type, std::move(value), std::vector<double>(count, 0.0)};
+}
+
+/// A float result from its unrounded value and the error before it is rounded to its dtype; where
+/// `exact` it is rounded here.
+Maybe rounded(const Node& node, const HostTensor& unrounded, const std::vector<double>& error,
+              const std::vector<bool>& exact) {
+  const DType dtype = node.type.dtype;
+  std::vector<double> value = to_doubles(unrounded);
+  std::vector<double> out(value.size(), 0.0);
+  const double smallest = smallest_of(dtype);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const double r = value[i];
+    if (exact[i]) {
+      value[i] = round_real(dtype, r);
+      if (r != 0 && std::abs(r) < smallest) out[i] = smallest;
+      continue;
+    }
+    if (!std::isfinite(r)) return std::nullopt;
+    out[i] = error[i] + roundoff_of(dtype) * (std::abs(r) + error[i]) + smallest;
+  }
+  if (!says_something(dtype, value, out)) return std::nullopt;
+  return Estimate{node.type, from_doubles(DType::kF64, node.type.shape, value), out};
+}
+
+// --- Elementwise. ---
+
+Maybe estimate_float_elementwise(const Node& node, Operands in) {
+  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  const std::vector<double> r = to_doubles(unrounded);
+  std::vector<std::vector<double>> x;
+  for (const Estimate* operand : in) x.push_back(to_doubles(operand->value));
+  std::vector<double> error(r.size(), 0.0);
+  std::vector<bool> exact(r.size());
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    std::vector<Inexact> elements;
+    bool operands_exact = true;
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      elements.push_back({x[k][i], in[k]->error[i]});
+      operands_exact = operands_exact && in[k]->error[i] == 0;
+    }
+    exact[i] = operands_exact && is_correctly_rounded(node.op);
+    if (exact[i]) continue;
+    const std::optional<double> propagated = propagate(node.op, elements, r[i]);
+    if (!propagated) return std::nullopt;
+    error[i] = *propagated;
+    if (!is_correctly_rounded(node.op))
+      error[i] += kElementaryUlps * 2 * arithmetic_roundoff(node.type.dtype) * std::abs(r[i]);
+    if (node.op == Op::kSelect) exact[i] = error[i] == 0;  // the other choice may be inexact
+  }
+  return rounded(node, unrounded, error, exact);
+}
+
+/// Compares, is_finite and conversions of floats: the errors must not matter.
+Maybe estimate_decision(const Node& node, Operands in) {
+  HostTensor value = evaluate_wide(node, values_of(in));
+  if (all_exact(in)) return decided(node, std::move(value));
+  std::vector<HostTensor> low = values_of(in);
+  std::vector<HostTensor> high = values_of(in);
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    std::vector<double> l = to_doubles(low[k]);
+    std::vector<double> h = l;
+    // Compares: the left operand as small and the right one as large as may be, and vice versa.
+    for (std::size_t i = 0; i < l.size(); ++i) {
+      const double e = in[k]->error[i] * (k == 0 ? 1 : -1);
+      l[i] -= e;
+      h[i] += e;
+    }
+    low[k] = from_doubles(DType::kF64, in[k]->type.shape, l);
+    high[k] = from_doubles(DType::kF64, in[k]->type.shape, h);
+  }
+  if (node.op == Op::kEqual || node.op == Op::kNotEqual ||
+      (node.op == Op::kConvert && node.type.dtype == DType::kBool)) {
+    return std::nullopt;  // two different outcomes may both be reached
+  }
+  const HostTensor at_low = evaluate_wide(node, low);
+  const HostTensor at_high = evaluate_wide(node, high);
+  if (!std::ranges::equal(at_low.bytes(), at_high.bytes())) return std::nullopt;
+  return decided(node, std::move(value));
+}
+
+// --- Sums of products. ---
+
+/// The most terms that one element of the result adds up.
+double terms_of(const Node& node, Operands in) {
+  const auto product = [](const Shape& shape, int first) {
+    double out = 1;
+    for (int d = first; d < shape.rank(); ++d) out *= static_cast<double>(shape[d]);
+    return out;
+  };
+  const auto shape = [&](std::size_t i) -> const Shape& { return in[i]->type.shape; };
+  switch (node.op) {
+    case Op::kReduceSum:
+    case Op::kReduceProduct: {
+      double out = 1;
+      for (const std::int64_t d : node.attrs.ints(Attr::kDims))
+        out *= static_cast<double>(shape(0)[static_cast<int>(d)]);
+      return out;
+    }
+    case Op::kDotGeneral:
+      return static_cast<double>(dot_dims(in[0]->type, in[1]->type, node.attrs).k) + 1;
+    case Op::kConvolution: return product(shape(1), 1) + 1;
+    case Op::kConvolutionGradInput:
+      return static_cast<double>(shape(0)[1]) * product(shape(1), 2) + 1;
+    case Op::kConvolutionGradWeight:
+      return static_cast<double>(shape(1)[0]) * product(shape(1), 2) + 1;
+    case Op::kScatterAdd: return product(shape(1), 0) + 1;
+    default: {  // pooling
+      const auto& window = node.attrs.ints(Attr::kWindow);
+      return static_cast<double>(window[0] * window[1]) + 2;
+    }
+  }
+}
+
+/// What all terms of the sum are multiples of.
+double granularity_of_terms(const Node& node, Operands in) {
+  double out = 0;
+  if (node.op == Op::kScatterAdd) {
+    out = std::min(granularity(in[0]->value), granularity(in[2]->value));
+  } else if (node.op == Op::kMaxPoolGrad) {
+    out = granularity(in[1]->value);
+  } else {
+    out = 1;
+    for (const Estimate* x : in) out *= granularity(x->value);
+  }
+  if (node.op != Op::kAvgPool && node.op != Op::kAvgPoolGrad) return out;
+  const double window = terms_of(node, in) - 2;
+  return std::exp2(std::floor(std::log2(window))) == window ? out / window : 0;
+}
+
+/// Ops that are linear in each of their float operands, and never negative where those are not.
+Maybe estimate_sum(const Node& node, Operands in) {
+  std::vector<HostTensor> widened = values_of(in);
+  std::vector<HostTensor> plain = values_of(in);
+  bool exact_operands = true;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!is_float(in[i]->type.dtype)) continue;
+    exact_operands = exact_operands && in[i]->is_exact();
+    if (node.op == Op::kMaxPoolGrad && i == 0) {
+      if (!in[0]->is_exact()) return std::nullopt;  // which element is the maximum?
+      continue;
+    }
+    widened[i] = magnitude(*in[i], true);
+    plain[i] = magnitude(*in[i], false);
+  }
+  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  const std::vector<double> most = to_doubles(evaluate_wide(node, widened));
+  const std::vector<double> usual = exact_operands ? most : to_doubles(evaluate_wide(node, plain));
+  const DType dtype = in[0]->type.dtype;
+  const double limit = (dtype == DType::kF64 ? 0x1p53 : 0x1p24) * granularity_of_terms(node, in);
+  const double terms = terms_of(node, in);
+  const double own = gamma(terms, arithmetic_roundoff(dtype)) + 0x1p-45;
+  std::vector<double> error;
+  std::vector<bool> exact;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    exact.push_back(exact_operands && most[i] <= limit);
+    error.push_back(most[i] - usual[i] + own * most[i] + terms * smallest_of(DType::kF32));
+  }
+  return rounded(node, unrounded, error, exact);
+}
+
+Maybe estimate_product(const Node& node, Operands in) {
+  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  const std::vector<double> most = to_doubles(evaluate_wide(node, {magnitude(*in[0], true)}));
+  const std::vector<double> usual = to_doubles(evaluate_wide(node, {magnitude(*in[0], false)}));
+  // The significands of the factors, as integers, multiply to that of the result.
+  std::vector<double> significands = to_doubles(in[0]->value);
+  for (double& x : significands) x = std::abs(x) / (x == 0 ? 1 : lowest_bit(x));
+  const std::vector<double> significand =
+      to_doubles(evaluate_wide(node, {from_doubles(DType::kF64, in[0]->type.shape, significands)}));
+  const DType dtype = node.type.dtype;
+  std::vector<double> error;
+  std::vector<bool> exact;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    exact.push_back(in[0]->is_exact() && significand[i] < 0x1p24);
+    error.push_back(most[i] - usual[i] +
+                    (gamma(terms_of(node, in), arithmetic_roundoff(dtype)) + 0x1p-45) * most[i]);
+  }
+  return rounded(node, unrounded, error, exact);
+}
+
+// --- The rest. ---
+
+/// Moves values and errors alike. Maxima of values are off by at most the maximum of the errors.
+Maybe estimate_movement(const Node& node, Operands in) {
+  HostTensor value = evaluate_wide(node, values_of(in));
+  if (!is_float(node.type.dtype)) return decided(node, std::move(value));
+  Node of_errors = node;
+  if (node.op == Op::kReduceMin) of_errors.op = Op::kReduceMax;
+  std::vector<HostTensor> moved = values_of(in);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (is_float(in[i]->type.dtype)) moved[i] = errors(*in[i]);
+  std::vector<double> error = to_doubles(evaluate_wide(of_errors, moved));
+  for (double& e : error) e = std::max(e, 0.0);  // the maximum of nothing is -inf
+  const std::vector<double> elements = to_doubles(value);
+  if (!says_something(node.type.dtype, elements, error)) return std::nullopt;
+  return Estimate{node.type, std::move(value), std::move(error)};
+}
+
+/// The values of all nodes of a graph on these inputs.
+std::optional<std::vector<Estimate>> estimate_nodes(const Graph& graph,
+                                                    const std::vector<Estimate>& inputs) {
+  std::vector<Estimate> out(graph.nodes.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    out[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.op == Op::kInput) continue;
+    std::vector<const Estimate*> operands;
+    for (const ValueId id : node.operands) operands.push_back(&out[static_cast<std::size_t>(id)]);
+    Maybe value = estimate_node(node, operands);
+    if (!value) return std::nullopt;
+    out[n] = std::move(*value);
+  }
+  return out;
+}
+
+Maybe estimate_call(const Node& node, Operands in) {
+  std::vector<Estimate> operands;
+  for (const Estimate* x : in) operands.push_back(*x);
+  const auto values = estimate_nodes(*node.body, operands);
+  if (!values) return std::nullopt;
+  return (*values)[static_cast<std::size_t>(node.body->outputs[0])];
+}
+
+Maybe estimate_elementwise(const Node& node, Operands in) {
+  const bool from_float =
+      std::any_of(in.begin(), in.end(), [](const Estimate* x) { return is_float(x->type.dtype); });
+  if (is_float(node.type.dtype)) {
+    // Beyond 2^53 an integer is no double.
+    if (!from_float && !fits_double(in[0]->value)) return std::nullopt;
+    return estimate_float_elementwise(node, in);
+  }
+  if (from_float) return estimate_decision(node, in);
+  return decided(node, evaluate_wide(node, values_of(in)));
+}
+
+}  // namespace
+
+bool Estimate::is_exact() const {
+  return std::all_of(error.begin(), error.end(), [](double e) { return e == 0; });
+}
+
+Estimate exactly(const HostTensor& value) {
+  const Type type{value.dtype(), value.shape()};
+  return {type,
+          is_float(type.dtype) ? from_doubles(DType::kF64, type.shape, to_doubles(value)) : value,
+          std::vector<double>(static_cast<std::size_t>(type.elements()), 0.0)};
+}
+
+std::optional<Estimate> estimate_node(const Node& node, std::span<const Estimate* const> in) {
+  switch (info_of(node.op).op_class) {
+    case OpClass::kLeaf:
+      return exactly(node.op == Op::kConstant ? node.literal
+                                              : evaluate_narrow(node, values_of(in)));
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kCompare:
+    case OpClass::kSelect:
+    case OpClass::kConvert: return estimate_elementwise(node, in);
+    case OpClass::kMovement:
+      if (node.op == Op::kScatterAdd && is_float(node.type.dtype)) return estimate_sum(node, in);
+      return estimate_movement(node, in);
+    case OpClass::kReduction:
+      if (!is_float(in[0]->type.dtype) || node.op == Op::kArgMax || node.op == Op::kArgMin) {
+        if (!all_exact(in)) return std::nullopt;
+        return decided(node, evaluate_wide(node, values_of(in)));
+      }
+      if (node.op == Op::kReduceSum) return estimate_sum(node, in);
+      if (node.op == Op::kReduceProduct) return estimate_product(node, in);
+      return estimate_movement(node, in);
+    case OpClass::kContraction:
+      if (node.op == Op::kAttention) return estimate_attention(node, in);
+      if (node.op == Op::kAttentionGrad) return estimate_attention_grad(node, in);
+      if (!is_float(in[0]->type.dtype) && !is_float(node.type.dtype))
+        return decided(node, evaluate_wide(node, values_of(in)));
+      if (!is_float(in[0]->type.dtype)) return std::nullopt;  // who rounds what is not said
+      return estimate_sum(node, in);
+    case OpClass::kWindow:
+      return node.op == Op::kMaxPool ? estimate_movement(node, in) : estimate_sum(node, in);
+    case OpClass::kControl:
+      if (node.body != nullptr) return estimate_call(node, in);
+      return estimate_movement(node, in);
+    case OpClass::kCollective: {
+      Estimate same = *in[0];  // of one rank
+      same.type = node.type;
+      return same;
+    }
+  }
+  __builtin_unreachable();
+}
+
+std::optional<std::vector<Estimate>> estimate_graph(const Graph& graph,
+                                                    std::span<const HostTensor> inputs) {
+  std::vector<Estimate> estimates;
+  for (const HostTensor& input : inputs) estimates.push_back(exactly(input));
+  return estimate_nodes(graph, estimates);
+}
+
+std::string find_error(const Estimate& estimate, const HostTensor& result) {
+  if (Type{result.dtype(), result.shape()} != estimate.type)
+    return fmt::format("the result is {}", Type{result.dtype(), result.shape()}.to_string());
+  if (!is_float(estimate.type.dtype) &&
+      !std::ranges::equal(result.bytes(), estimate.value.bytes()) && !fits_double(result))
+    return "large integers differ";
+  const std::vector<double> got = to_doubles(result);
+  const std::vector<double> want = to_doubles(estimate.value);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = estimate.error[i];
+    const bool right = std::isnan(want[i])   ? std::isnan(got[i])
+                       : std::isinf(want[i]) ? got[i] == want[i]
+                                             : std::abs(got[i] - want[i]) <= error;
+    if (!right)
+      return fmt::format("element {} of {} is {:.9g}, but {:.9g} +- {:.3g} is right", i,
+                         estimate.type.to_string(), got[i], want[i], error);
+  }
+  return "";
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,194 @@
+#include "tests/graphs/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/kernels/reference.h"
+
+namespace lockstep::testing {
+namespace {
+
+using Function = double (*)(double);
+
+/// The largest change of a monotone function on [x - e, x + e].
+double change(Function f, Inexact x, double result) {
+  return std::max(std::abs(f(x.value + x.error) - result), std::abs(f(x.value - x.error) - result));
+}
+
+std::optional<double> change_above(double bound, Function f, Inexact x, double result) {
+  if (x.value - x.error <= bound) return std::nullopt;
+  return change(f, x, result);
+}
+
+std::optional<double> step(Function f, Inexact x) {
+  if (f(x.value - x.error) != f(x.value + x.error)) return std::nullopt;
+  return 0.0;
+}
+
+double rsqrt(double x) {
+  return 1 / std::sqrt(x);
+}
+
+std::optional<double> quotient(Inexact a, Inexact b, double result) {
+  const double divisor = std::abs(b.value) - b.error;
+  if (divisor <= 0) return std::nullopt;
+  return (a.error + std::abs(result) * b.error) / divisor;
+}
+
+std::optional<double> power(Inexact x, Inexact y, double result) {
+  if (x.value - x.error <= 0) return std::nullopt;
+  double out = 0;
+  for (const double a : {x.value - x.error, x.value + x.error})
+    for (const double b : {y.value - y.error, y.value + y.error})
+      out = std::max(out, std::abs(std::pow(a, b) - result));
+  return out;
+}
+
+}  // namespace
+
+double round_real(DType dtype, double value) {
+  const auto narrow = static_cast<float>(value);
+  switch (dtype) {
+    case DType::kF32: return narrow;
+    case DType::kBF16: return float_from_bf16(bf16_from_float(narrow));
+    case DType::kF16: return float_from_f16(f16_from_float(narrow));
+    case DType::kF64:
+    case DType::kI32:
+    case DType::kI64:
+    case DType::kU8:
+    case DType::kBool: return value;
+  }
+  __builtin_unreachable();
+}
+
+double roundoff_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return 0x1p-24;
+    case DType::kBF16: return 0x1p-8;
+    case DType::kF16: return 0x1p-11;
+    case DType::kF64: return 0x1p-53;
+    case DType::kI32:
+    case DType::kI64:
+    case DType::kU8:
+    case DType::kBool: return 0;
+  }
+  __builtin_unreachable();
+}
+
+double arithmetic_roundoff(DType dtype) {
+  return roundoff_of(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+}
+
+double smallest_of(DType dtype) {
+  return dtype == DType::kF16 ? 0x1p-14 : dtype == DType::kF64 ? 0x1p-1022 : 0x1p-126;
+}
+
+double gamma(double n, double roundoff) {
+  return n * roundoff / (1 - n * roundoff);
+}
+
+double lowest_bit(double x) {
+  int exponent = 0;
+  const auto significand = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
+  return std::ldexp(static_cast<double>(significand & -significand), exponent - 53);
+}
+
+double granularity(const HostTensor& value) {
+  double out = 0x1p100;
+  for (const double x : to_doubles(value)) {
+    if (!std::isfinite(x)) return 0;
+    if (x != 0) out = std::min(out, lowest_bit(x));
+  }
+  return out;
+}
+
+bool fits_double(const HostTensor& integers) {
+  return std::ranges::all_of(to_doubles(integers), [](double x) { return std::abs(x) < 0x1p53; });
+}
+
+bool says_something(DType dtype, std::span<const double> values, std::span<const double> errors) {
+  const double largest_allowed = dtype == DType::kF16 ? 3e4 : 0x1p60;
+  const double relative = dtype == DType::kF32    ? 1e-3
+                          : dtype == DType::kBF16 ? 0x1p-4
+                          : dtype == DType::kF16  ? 0x1p-6
+                                                  : 1e-3;
+  double largest = 0;
+  for (const double x : values)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  if (largest > largest_allowed) return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i]) && errors[i] != 0) return false;
+    if (!(errors[i] <= relative * largest || errors[i] <= 2 * smallest_of(dtype))) return false;
+  }
+  return true;
+}
+
+HostTensor evaluate_wide(const Node& node, const std::vector<HostTensor>& operands) {
+  const auto widened = [](DType dtype) { return is_float(dtype) ? DType::kF64 : dtype; };
+  Node wide = node;
+  wide.type.dtype = widened(node.type.dtype);
+  if (node.attrs.has(Attr::kTo)) wide.attrs.set_dtype(widened(node.attrs.dtype()));
+  return evaluate_reference_node(wide, operands)[0];
+}
+
+HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& operands) {
+  return evaluate_reference_node(node, operands)[0];
+}
+
+bool is_correctly_rounded(Op op) {
+  switch (op) {
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kPower: return false;
+    default: return is_elementwise(op);
+  }
+}
+
+std::optional<double> propagate(Op op, std::span<const Inexact> in, double result) {
+  const Inexact x = in[0];
+  const double both = in.size() > 1 ? x.error + in[1].error : x.error;
+  if (!std::isfinite(result) && both != 0) return std::nullopt;
+  if (both == 0 && op != Op::kSelect) return 0.0;
+  switch (op) {
+    case Op::kExp: return change([](double v) { return std::exp(v); }, x, result);
+    case Op::kLog:
+      return change_above(
+          0, [](double v) { return std::log(v); }, x, result);
+    case Op::kTanh: return change([](double v) { return std::tanh(v); }, x, result);
+    case Op::kErf: return change([](double v) { return std::erf(v); }, x, result);
+    case Op::kSqrt:
+      return change_above(
+          0, [](double v) { return std::sqrt(v); }, x, result);
+    case Op::kRsqrt: return change_above(0, rsqrt, x, result);
+    case Op::kSign:
+      if (std::abs(x.value) <= x.error) return std::nullopt;
+      return 0.0;
+    case Op::kFloor: return step([](double v) { return std::floor(v); }, x);
+    case Op::kCeil: return step([](double v) { return std::ceil(v); }, x);
+    case Op::kRoundEven: return step([](double v) { return std::nearbyint(v); }, x);
+    case Op::kNegate:
+    case Op::kAbs:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kConvert:
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMaximum:
+    case Op::kMinimum: return both;
+    case Op::kMultiply:
+      return std::abs(x.value) * in[1].error + std::abs(in[1].value) * x.error +
+             x.error * in[1].error;
+    case Op::kDivide: return quotient(x, in[1], result);
+    case Op::kPower: return power(x, in[1], result);
+    case Op::kSelect: return x.value != 0 ? in[1].error : in[2].error;
+    default: return std::nullopt;  // remainder
+  }
+}
+
+}  // namespace lockstep::testing

@@ -27,6 +27,14 @@ TEST_P(OpCasesOf, AcceptTheRoundedOracle) {
   });
 }
 
+/// What the bound of a right element may hide beside 1 + |r| / 2. A key's gradient sums over all
+/// queries, and the bound adds up the roundings of their terms as if all went one way: with elements
+/// in [-2, 2] and up to 20 dimensions that is less than 0.5 for each, in bf16.
+double hidden_by_roundings(const OpCase& c) {
+  if (c.op != Op::kAttentionGrad || c.operands[0].dtype() != DType::kBF16) return 0;
+  return 0.5 * static_cast<double>(c.operands[0].shape()[1]);
+}
+
 TEST_P(OpCasesOf, RefuseAWrongElement) {
   int refused = 0;
   rc::detail::checkGTest([&] {
@@ -40,7 +48,7 @@ TEST_P(OpCasesOf, RefuseAWrongElement) {
     } else if (!std::isfinite(wrong)) {
       wrong = 3;
     } else {
-      wrong -= 1 + std::abs(wrong) / 2;
+      wrong -= 1 + std::abs(wrong) / 2 + hidden_by_roundings(c);
       if (is_integer(right.dtype())) wrong = std::floor(wrong) < 0 ? 1 - wrong : std::floor(wrong);
     }
     RC_ASSERT(find_error(c, from_doubles(right.dtype(), right.shape(), elements)) != "");

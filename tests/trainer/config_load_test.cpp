@@ -79,6 +79,14 @@ TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
       "command line: data.path=x: 'data.path' has no effect with 'data.type: synthetic'");
 }
 
+TEST(ConfigLoad, AWordForOnOrOffIsNoFolderOfCompiledSteps) {
+  EXPECT_EQ(refusal(kMlp, {"device.compile_cache=none"}),
+            "command line: device.compile_cache=none: 'device.compile_cache' must be a folder, "
+            "auto or off, not 'none'; did you mean 'off'? A folder of that name is ./none");
+  for (const std::string choice : {"off", "auto", "./none", "/tmp/no", "nonesuch"})
+    EXPECT_EQ(parse(kMlp, {"device.compile_cache=" + choice}).device.compile_cache, choice);
+}
+
 TEST(ConfigLoad, AnOverrideCanMendARefusedValue) {
   const std::string broken = std::string(kMlp) + "  eps: none\n";
   EXPECT_THAT(refusal(broken), HasSubstr("run.yaml:11:3: 'optimizer.eps' must be"));

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+
 #include "trainer/config/batch_plan.h"
 
 namespace lockstep {
@@ -151,6 +155,27 @@ void check_stall_times(const Config& c, const ReportProblem& report) {
   }
 }
 
+/// A word that other programs take for on or off would be a folder of that name.
+void check_compile_cache(const Config& c, const ReportProblem& report) {
+  const std::string& choice = c.device.compile_cache;
+  if (choice == "off" || choice == "auto") return;
+  std::string word = choice;
+  std::ranges::transform(word, word.begin(), [](unsigned char x) { return std::tolower(x); });
+  const auto is_one_of = [&](const auto& words) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  constexpr std::array<std::string_view, 9> kOff = {"off", "none",     "no",      "false", "null",
+                                                    "0",   "disabled", "disable", "never"};
+  constexpr std::array<std::string_view, 8> kOn = {"auto", "on",      "yes",    "true",
+                                                   "1",    "enabled", "enable", "default"};
+  const bool off = is_one_of(kOff);
+  if (!off && !is_one_of(kOn)) return;
+  report({"device.compile_cache"},
+         fmt::format("'device.compile_cache' must be a folder, auto or off, not '{0}'; did you "
+                     "mean '{1}'? A folder of that name is ./{0}",
+                     choice, off ? "off" : "auto"));
+}
+
 void check_batch(const Config& c, const ReportProblem& report) {
   if (c.training.global_batch_size < 1 || c.training.micro_batch_size < 1) return;  // not given
   constexpr std::int64_t kAnyRanks = 1;  // a number of ranks is known only when the job starts
@@ -170,6 +195,7 @@ void check_config(const Config& config, const ReportProblem& report) {
   check_schedule(config, report);
   check_best_metric(config, report);
   check_stall_times(config, report);
+  check_compile_cache(config, report);
   check_batch(config, report);
 }
 

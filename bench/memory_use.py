@@ -1,4 +1,4 @@
-"""How much memory running processes hold: PSS (shared pages divided among their users) and peak RSS."""
+"""The most memory that processes held: RSS, and PSS, where shared pages are divided among their users."""
 
 import pathlib
 import threading
@@ -11,6 +11,19 @@ def parse_kb(text, key):
         if line.startswith(key + ":"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def read(pid, file, *keys):
+    """Those numbers of a file of /proc/<pid>, in bytes; zeros if the process ended."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/{file}").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    return [parse_kb(text, key) for key in keys]
+
+
+def keep_most(most, key, value):
+    most[key] = max(most.get(key, 0), value)
 
 
 def descendants(pid):
@@ -49,18 +62,36 @@ def descendants_called(command, pid):
 class Sampler:
     """Watches processes from a thread while a `with` block runs.
 
-    `find` gives the processes' ids; it is asked until there are `count` of them. Reading
-    smaps_rollup makes the kernel walk a process's pages, which the process may notice: samples are
-    `interval` seconds apart, and further if they would else take more than `share` of the time.
+    The kernel keeps a process's peak of RSS, but none of PSS, and samples of PSS miss what a step
+    holds for some milliseconds. What is shared, in contrast, stays as it is while a job runs: the
+    peak of PSS is that of RSS less the most that sharing ever took off (RSS - PSS), or the largest
+    sample if that is more. It does not depend on when samples are taken, as long as one falls into
+    the job's steady state. Other processes that map the same libraries take their part of them.
+
+    `find` gives the processes' ids; it is asked until there are `count` of them. The peak of RSS is
+    read every `interval` seconds. Reading smaps_rollup makes the kernel walk a process's pages,
+    which the process may notice: that takes `share` of the time at most.
     """
 
-    def __init__(self, find, count, interval=0.1, share=0.02):
-        self.peak_pss = 0  # bytes, of the largest process
-        self.peak_rss = 0
+    def __init__(self, find, count, interval=0.05, share=0.02):
         self._find, self._count = find, count
         self._interval, self._share = interval, share
+        self._peak_rss = {}  # bytes, by process
+        self._peak_shared = {}
+        self._largest_pss = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def peak_rss(self):
+        """Bytes of the largest process."""
+        return max(self._peak_rss.values(), default=0)
+
+    @property
+    def peak_pss(self):
+        """Bytes of the largest process."""
+        return max([rss - self._peak_shared.get(pid, 0) for pid, rss in self._peak_rss.items()] +
+                   [self._largest_pss])
 
     def __enter__(self):
         self._thread.start()
@@ -71,20 +102,17 @@ class Sampler:
         self._thread.join()
 
     def _run(self):
-        pids, pause = [], self._interval
-        while not self._stop.wait(pause):
+        pids, next_walk = [], time.monotonic()
+        while not self._stop.wait(self._interval):
             if len(pids) < self._count:
                 pids = self._find()
-            begin = time.monotonic()
             for pid in pids:
-                self._sample(pathlib.Path(f"/proc/{pid}"))
-            pause = max(self._interval, (time.monotonic() - begin) / self._share)
-
-    def _sample(self, folder):
-        try:
-            pss = parse_kb((folder / "smaps_rollup").read_text(encoding="utf-8"), "Pss")
-            rss = parse_kb((folder / "status").read_text(encoding="utf-8"), "VmHWM")
-        except OSError:
-            return  # it ended
-        self.peak_pss = max(self.peak_pss, pss)
-        self.peak_rss = max(self.peak_rss, rss)
+                keep_most(self._peak_rss, pid, read(pid, "status", "VmHWM")[0])
+            if time.monotonic() < next_walk:
+                continue
+            begin = time.thread_time()  # while others run, nobody walks
+            for pid in pids:
+                rss, pss = read(pid, "smaps_rollup", "Rss", "Pss")
+                keep_most(self._peak_shared, pid, rss - pss)
+                self._largest_pss = max(self._largest_pss, pss)
+            next_walk = time.monotonic() + (time.thread_time() - begin) / self._share

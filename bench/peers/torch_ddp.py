@@ -15,7 +15,6 @@ Exit code 3 and one line if PyTorch is missing.
 import argparse
 import json
 import math
-import resource
 import sys
 import time
 
@@ -166,8 +165,7 @@ def train(options):
     if options.ranks > 1:
         dist.destroy_process_group()
     return {"parameters": parameters, "loss": value,
-            "step_ms": [1e3 * s for s in seconds[options.warmup:]],
-            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+            "step_ms": [1e3 * s for s in seconds[options.warmup:]]}
 
 
 def main():

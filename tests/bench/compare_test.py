@@ -201,15 +201,29 @@ class Memory(unittest.TestCase):
             os.kill(child, 9)
             process.communicate()
 
-    def test_sees_the_peak_of_this_process(self):
-        with memory_use.Sampler(lambda: [os.getpid()], 1, interval=0.01, share=1) as memory:
-            block = b"x" * (64 << 20)
-            deadline = 200
-            while memory.peak_pss < len(block) and deadline > 0:
-                deadline -= 1
-                memory_use.time.sleep(0.01)
-        self.assertGreater(memory.peak_pss, len(block))
-        self.assertGreaterEqual(memory.peak_rss, memory.peak_pss)
+    def test_a_peak_between_samples_is_not_missed(self):
+        # 64 MiB come and go before the first sample; the copies share what they inherited.
+        code = ("import os, sys; block = bytes(range(256)) * (16 << 12); "
+                "pid = os.fork(); peak = bytes(range(256)) * (1 << 18) if pid else 0; del peak; "
+                "print(os.getpid(), flush=True); sys.stdin.read()")
+        process = subprocess.Popen([sys.executable, "-c", code], text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        try:
+            parent = process.pid
+            lines = [int(process.stdout.readline()) for _ in range(2)]
+            self.assertIn(parent, lines)
+            with memory_use.Sampler(lambda: [parent], 1, interval=0.01, share=1) as memory:
+                deadline = 500
+                while memory.peak_rss == 0 and deadline > 0:
+                    deadline -= 1
+                    memory_use.time.sleep(0.01)
+                memory_use.time.sleep(0.1)
+        finally:
+            process.communicate()
+        self.assertGreater(memory.peak_rss, 80 << 20)
+        self.assertGreater(memory.peak_pss, 64 << 20)
+        # Half of the 16 MiB that both have is the child's.
+        self.assertLess(memory.peak_pss, memory.peak_rss - (7 << 20))
 
 
 if __name__ == "__main__":

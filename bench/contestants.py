@@ -105,8 +105,8 @@ class Lockstep:
         return [] if job.precision == "fp32" else [f"training.precision={job.precision}"]
 
     def command(self, job, folder):
-        # The ledger leaves out the first step. Every run compiles, so that what that takes is in the
-        # peak of memory whatever ran before.
+        # The ledger leaves out the first step. Every run compiles, so that what that takes is in
+        # the peak of memory whatever ran before.
         mpirun = ["mpirun", "--bind-to", "none", "-np", str(job.ranks)]
         if os.geteuid() == 0:
             mpirun.append("--allow-run-as-root")

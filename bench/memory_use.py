@@ -1,4 +1,4 @@
-"""The most memory that processes held: RSS, and PSS, where shared pages are divided among their users."""
+"""The most memory that processes held: RSS, and PSS (shared pages divided among their users)."""
 
 import pathlib
 import threading

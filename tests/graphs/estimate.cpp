@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"
+#include "core/kernels/reference/values.h"
 #include "tests/graphs/rounding.h"
 
 namespace lockstep::testing {
@@ -52,7 +53,7 @@ Maybe rounded(const Node& node, const HostTensor& unrounded, const std::vector<d
   for (std::size_t i = 0; i < value.size(); ++i) {
     const double r = value[i];
     if (exact[i]) {
-      value[i] = round_real(dtype, r);
+      value[i] = reference::round_real(dtype, r);
       if (r != 0 && std::abs(r) < smallest) out[i] = smallest;
       continue;
     }

@@ -47,45 +47,12 @@ std::optional<double> power(Inexact x, Inexact y, double result) {
 
 }  // namespace
 
-double round_real(DType dtype, double value) {
-  const auto narrow = static_cast<float>(value);
-  switch (dtype) {
-    case DType::kF32: return narrow;
-    case DType::kBF16: return float_from_bf16(bf16_from_float(narrow));
-    case DType::kF16: return float_from_f16(f16_from_float(narrow));
-    case DType::kF64:
-    case DType::kI32:
-    case DType::kI64:
-    case DType::kU8:
-    case DType::kBool: return value;
-  }
-  __builtin_unreachable();
-}
-
-double roundoff_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF32: return 0x1p-24;
-    case DType::kBF16: return 0x1p-8;
-    case DType::kF16: return 0x1p-11;
-    case DType::kF64: return 0x1p-53;
-    case DType::kI32:
-    case DType::kI64:
-    case DType::kU8:
-    case DType::kBool: return 0;
-  }
-  __builtin_unreachable();
-}
-
 double arithmetic_roundoff(DType dtype) {
   return roundoff_of(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
 }
 
 double smallest_of(DType dtype) {
   return dtype == DType::kF16 ? 0x1p-14 : dtype == DType::kF64 ? 0x1p-1022 : 0x1p-126;
-}
-
-double gamma(double n, double roundoff) {
-  return n * roundoff / (1 - n * roundoff);
 }
 
 double lowest_bit(double x) {

@@ -6,16 +6,12 @@
 #include <vector>
 
 #include "tests/graphs/estimate.h"
+#include "tests/roundoff/roundoff.h"
 
 namespace lockstep::testing {
 
-double round_real(DType dtype, double value);
-double roundoff_of(DType dtype);          ///< unit roundoff of a float dtype
 double arithmetic_roundoff(DType dtype);  ///< of what it is computed in: f32 for 16-bit floats
 double smallest_of(DType dtype);          ///< below this, numbers may be flushed or lose bits
-
-/// The relative error of n roundings.
-double gamma(double n, double roundoff);
 
 /// The largest power of two that divides x; x is finite and not 0.
 double lowest_bit(double x);

@@ -182,20 +182,6 @@ std::string find_difference(const OpCase& c, const HostTensor& result) {
 
 }  // namespace
 
-double roundoff_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF32: return kRoundoff;
-    case DType::kBF16: return 0x1p-8;
-    case DType::kF16: return 0x1p-11;
-    case DType::kF64: return 0x1p-53;
-    case DType::kI32:
-    case DType::kI64:
-    case DType::kU8:
-    case DType::kBool: return 0;
-  }
-  __builtin_unreachable();
-}
-
 std::vector<double> exact_result(const OpCase& c, const std::vector<std::size_t>& absolute) {
   std::vector<HostTensor> wide;
   for (std::size_t i = 0; i < c.operands.size(); ++i) {

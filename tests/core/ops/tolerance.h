@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/core/ops/op_cases.h"
+#include "tests/roundoff/roundoff.h"
 
 namespace lockstep {
 
@@ -33,11 +34,8 @@ constexpr double kSmallestNormal = 0x1p-126;  ///< of f32
 
 /// The relative error of n roundings to f32.
 inline double gamma(double n) {
-  return n * kRoundoff / (1 - n * kRoundoff);
+  return gamma(n, kRoundoff);
 }
-
-/// The unit roundoff of a float dtype.
-double roundoff_of(DType dtype);
 
 /// The result in f64, with the operands at `absolute` replaced by their absolute values.
 std::vector<double> exact_result(const OpCase& op_case,

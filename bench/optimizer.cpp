@@ -48,14 +48,9 @@ void adamw(benchmark::State& state) {
 
 /// The update program of configs/bench/<name>.yaml.
 void update_program(benchmark::State& state, const std::string& name) {
-  const LoadedConfig loaded = load_config("configs/bench/" + name + ".yaml");
-  const Config& config = loaded.config;
-  const DataSource data = open_data(config, "");
-  TrainingState training = make_training_state(config, data.vocab_size);
-  Session session(config, Settings{}, make_single_communicator(), "");
-  const DryStep dry =
-      compile_dry(config, session.engine(), training, data, config.training.micro_batch_size);
-  measure(state, CompiledGraph(dry.step->update), training.model->parameters().elements());
+  const CompiledConfig compiled =
+      compile_config(load_config("configs/bench/" + name + ".yaml").config);
+  measure(state, CompiledGraph(compiled.step->update), compiled.parameters);
 }
 
 }  // namespace

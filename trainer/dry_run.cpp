@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/single.h"
 #include "core/engine/step_memory.h"
 #include "trainer/training_step.h"
 
@@ -43,6 +44,25 @@ TensorMap phantom_batch(Engine& engine, const DataSource& data, std::int64_t mic
   return out;
 }
 
+/// A compiled step whose tensors never had memory.
+struct DryStep {
+  std::shared_ptr<const CompiledStep> step;
+  std::int64_t batch_bytes = 0;  ///< one logical shard's
+};
+
+DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
+                    const DataSource& data, std::int64_t micro_batch) {
+  DryStep out;
+  give_phantoms(state, engine);
+  const TensorMap fields = phantom_batch(engine, data, micro_batch, out.batch_bytes);
+  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
+  UpdateOptions update;
+  update.clip_norm = config.training.gradient_clip_norm;
+  const StepResult result = record_step(state, fields, inputs, update);
+  out.step = engine.compile_pending();
+  return out;
+}
+
 std::string line(const char* what, std::int64_t bytes) {
   return fmt::format("  {:<28} {:>10}\n", what, format_bytes(static_cast<double>(bytes)));
 }
@@ -64,17 +84,14 @@ std::string describe_largest(const TrainingState& state) {
 
 }  // namespace
 
-DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
-                    const DataSource& data, std::int64_t micro_batch) {
-  DryStep out;
-  give_phantoms(state, engine);
-  const TensorMap fields = phantom_batch(engine, data, micro_batch, out.batch_bytes);
-  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
-  UpdateOptions update;
-  update.clip_norm = config.training.gradient_clip_norm;
-  const StepResult result = record_step(state, fields, inputs, update);
-  out.step = engine.compile_pending();
-  return out;
+CompiledConfig compile_config(const Config& config) {
+  const DataSource data = open_data(config, "");
+  TrainingState state = make_training_state(config, data.vocab_size);
+  Session session(config, Settings{}, make_single_communicator(), "");
+  const DryStep dry =
+      compile_dry(config, session.engine(), state, data, config.training.micro_batch_size);
+  return {dry.step, state.model->parameters().elements(),
+          static_cast<std::int64_t>(state.optimizer->slots().size())};
 }
 
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,

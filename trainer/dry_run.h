@@ -11,23 +11,25 @@
 
 namespace lockstep {
 
-/// A compiled step whose tensors never had memory.
-struct DryStep {
+/// What a config's training step compiles to.
+struct CompiledConfig {
   std::shared_ptr<const CompiledStep> step;
-  std::int64_t batch_bytes = 0;  ///< one logical shard's
+  std::int64_t parameters = 0;  ///< elements
+  std::int64_t slots = 0;       ///< of the optimizer, per parameter
 };
 
-/// Records and compiles the training step. `state` is made but not initialized.
-DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
-                    const DataSource& data, std::int64_t micro_batch);
+/// Records and compiles the training step for one rank, in a session of its own. No tensor gets
+/// memory.
+CompiledConfig compile_config(const Config& config);
 
 struct DryRun {
   std::string text;
   bool fits;  ///< device.memory_gb
 };
 
-/// compile_dry, and a description of parameters, batch arithmetic and device memory with the
-/// largest tensors, with a verdict against device.memory_gb. `state` is made but not initialized.
+/// Compiles the training step, and describes parameters, batch arithmetic and device memory with
+/// the largest tensors, with a verdict against device.memory_gb. `state` is made but not
+/// initialized.
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
                         const DataSource& data, const BatchPlan& batch);
 

@@ -20,7 +20,6 @@
 
 #include "bench/limits/best_rate.h"
 #include "bench/limits/busy_cores.h"
-#include "collectives/single.h"
 #include "trainer/dry_run.h"
 
 namespace lockstep {
@@ -28,24 +27,6 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr double kSecondsEach = 0.02;  ///< a dot on one implementation and layout
-
-struct Step {
-  std::vector<DotNode> dots;
-  double parameters = 0;
-  double slots = 0;
-};
-
-Step compile(const LoadedConfig& loaded) {
-  const Config& config = loaded.config;
-  const DataSource data = open_data(config, "");
-  TrainingState state = make_training_state(config, data.vocab_size);
-  Session session(config, Settings{}, make_single_communicator(), "");
-  const DryStep dry =
-      compile_dry(config, session.engine(), state, data, config.training.micro_batch_size);
-  return {find_dots(dry.step->shard.graph),
-          static_cast<double>(state.model->parameters().elements()),
-          static_cast<double>(state.optimizer->slots().size())};
-}
 
 /// One line of the result: what the program has of a shape, or of an attention.
 struct DotLimit {
@@ -107,19 +88,19 @@ std::string to_json(const std::string& shape, const DotLimit& dot) {
 }
 
 void run(const std::string& path, std::span<const std::string> overrides) {
-  const Step step = compile(load_config(path, overrides));
+  const CompiledConfig compiled = compile_config(load_config(path, overrides).config);
   std::string dots;
   double dots_ms = 0;
   double gflop = 0;
-  for (const auto& [shape, limit] : measure(step.dots)) {
+  for (const auto& [shape, limit] : measure(find_dots(compiled.step->shard.graph))) {
     dots += (dots.empty() ? "" : ",\n") + to_json(shape, limit);
     dots_ms += limit.seconds * 1e3;
     gflop += limit.flops * 1e-9;
   }
   const double triad = triad_bandwidth(kRanks);
   constexpr double kElement = 4;
-  const double optimizer_bytes = step.parameters * kElement * (3 + 2 * step.slots);
-  const double all_reduce_bytes = step.parameters * kElement;
+  const double all_reduce_bytes = kElement * static_cast<double>(compiled.parameters);
+  const double optimizer_bytes = all_reduce_bytes * static_cast<double>(3 + 2 * compiled.slots);
   const double optimizer_ms = optimizer_bytes / triad * 1e3;
   const double all_reduce_ms = all_reduce_bytes / triad * 1e3;
   fmt::print(

@@ -43,15 +43,17 @@ std::string cache_folder(const std::string& choice, const Settings& settings) {
 Target choose_target(const Config& config, Log& log) {
   const MaxIsa max = config.device.max_isa;
   const Target out = limited_target(max);
-  const bool falls_back = out.isa == Isa::kAvx2 && max != MaxIsa::kAvx2;
-  const bool rounds_operands =
-      out.isa == Isa::kAvx2 && config.training.precision == Precision::kBf16Mixed;
-  if (falls_back || rounds_operands)
-    log.info("{}kernels use AVX2{}",
-             falls_back
-                 ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
-                 : "",
-             rounds_operands ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
+  const bool narrow = out.isa == Isa::kAvx2;
+  const bool falls_back = narrow && max != MaxIsa::kAvx2;
+  const bool widens =
+      out.bf16 == Bf16Units::kNone && config.training.precision == Precision::kBf16Mixed;
+  if (!falls_back && !widens) return out;
+  log.info("{}kernels use {}{}",
+           falls_back
+               ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
+               : "",
+           narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
+           widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
   return out;
 }
 

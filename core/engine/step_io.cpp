@@ -83,12 +83,14 @@ std::string compile_identity(const Graph& step, const CompileOptions& options) {
   struct {
     Hash128 build = build_id();
     Hash128 cpu = cpu_model();
-    std::uint64_t isa;
+    std::uint32_t isa;
+    std::uint32_t bf16;
     std::uint64_t memory_bytes;
     std::int64_t bucket_bytes;
     std::int64_t first_bucket_bytes;
   } head;
-  head.isa = static_cast<std::uint64_t>(options.target.isa);
+  head.isa = static_cast<std::uint32_t>(options.target.isa);
+  head.bf16 = static_cast<std::uint32_t>(options.target.bf16);
   head.memory_bytes = options.target.memory_bytes;
   head.bucket_bytes = options.buckets.bucket_bytes;
   head.first_bucket_bytes = options.buckets.first_bucket_bytes;

@@ -225,7 +225,7 @@ class BackwardKernel final : public AttentionKernel {
 
 const AttentionLoops& attention_loops(const Target& target, DType dtype) {
   if (target.isa != Isa::kAvx512) return kAttentionAvx2;
-  const bool native = dtype == DType::kBF16 && __builtin_cpu_supports("avx512bf16");
+  const bool native = dtype == DType::kBF16 && target.bf16 == Bf16Units::kVectors;
   return native ? kAttentionBf16 : kAttentionAvx512;
 }
 

@@ -63,7 +63,7 @@ extern const AttentionLoops kAttentionAvx2;
 extern const AttentionLoops kAttentionAvx512;
 extern const AttentionLoops kAttentionBf16;
 
-/// bf16 is multiplied as such where the processor can, else as f32, as are other floats.
+/// bf16 is multiplied as such where vectors of it are faster, else as f32, as are other floats.
 const AttentionLoops& attention_loops(const Target& target, DType dtype);
 
 }  // namespace lockstep

@@ -231,7 +231,7 @@ std::unique_ptr<Matmul> DotKernel::create_matmul(std::int64_t batch, std::int64_
 void DotKernel::choose_product(const Target& target) {
   if (batch_ * m_ * n_ * k_ == 0) return;
   const bool small = m_ < kSmallSide || n_ < kSmallSide;
-  const bool native_bf16 = a_.stored == DType::kBF16 && target.isa == Isa::kAvx512 &&
+  const bool native_bf16 = a_.stored == DType::kBF16 && target.bf16 != Bf16Units::kNone &&
                            (result_ == DType::kBF16 || result_ == DType::kF32);
   const bool transposed_b = b_.strides.column != 1;
   const auto create = [&] {

@@ -6,9 +6,7 @@ namespace lockstep {
 
 Target limited_target(MaxIsa max) {
   limit_onednn(max);
-  Target out = host_target();
-  if (max == MaxIsa::kAvx2) out.isa = Isa::kAvx2;
-  return out;
+  return host_target(max);
 }
 
 }  // namespace lockstep

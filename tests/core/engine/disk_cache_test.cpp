@@ -101,6 +101,11 @@ TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
   CompileOptions older = options();
   older.target.isa = older.target.isa == Isa::kAvx2 ? Isa::kAvx512 : Isa::kAvx2;
   EXPECT_NE(compile_identity({}, older), compile_identity({}, options()));
+  CompileOptions tiles = options();
+  tiles.target.bf16 = Bf16Units::kTiles;
+  CompileOptions vectors = options();
+  vectors.target.bf16 = Bf16Units::kVectors;
+  EXPECT_NE(compile_identity({}, tiles), compile_identity({}, vectors));
 }
 
 TEST_F(DiskCache, KeepsStepsWithoutAShardProgram) {

@@ -183,7 +183,7 @@ TEST(CodegenGroup, ReductionsOfEveryDtypeMatch) {
 
 TEST(CodegenGroup, AResultMayTakeTheMemoryOfWhatNoLaterPhaseReads) {
   const Case norm = group_of(kLayerNorm, {4, 32}, 1);
-  const auto forward = kernel_of(norm, host_target().isa);
+  const auto forward = shared_kernel(norm.node, norm.types(), host_target().isa);
   EXPECT_TRUE(forward->may_alias(0, 0));   // y over x, read last where y is written
   EXPECT_FALSE(forward->may_alias(0, 1));  // gamma is read by every row
   EXPECT_FALSE(forward->may_alias(1, 0));
@@ -193,7 +193,7 @@ TEST(CodegenGroup, AResultMayTakeTheMemoryOfWhatNoLaterPhaseReads) {
       "%ss = f32[R,C] broadcast(%s) {shape=[R,C], dims=[0]}\n%z = f32[R,C] subtract(%x, %ss)\n"
       "return %y, %z",
       {4, 32}, 1);
-  const auto kernel = kernel_of(early, host_target().isa);
+  const auto kernel = shared_kernel(early.node, early.types(), host_target().isa);
   EXPECT_FALSE(kernel->may_alias(0, 0));  // y is written before z reads x again
   EXPECT_TRUE(kernel->may_alias(1, 0));
 }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/kernels/kernel_cache.h"
 #include "core/kernels/reference.h"
+#include "tests/core/kernels/shared_kernels.h"
 
 namespace lockstep::cpu_test {
 
@@ -103,17 +103,10 @@ class Guarded {
   std::size_t misalign_;
 };
 
-/// The kernels of all tests, so that code that several cases share is generated once.
-inline std::shared_ptr<const Kernel> kernel_of(const Case& c, Isa isa) {
-  static KernelCache avx2({.isa = Isa::kAvx2});
-  static KernelCache avx512({.isa = Isa::kAvx512});
-  return (isa == Isa::kAvx2 ? avx2 : avx512).get(c.node, c.types());
-}
-
 inline std::vector<HostTensor> run_results(const Case& c, RunOptions options = {}) {
   flush_denormals();
   ThreadPool pool(options.threads);
-  const auto kernel = kernel_of(c, options.isa);
+  const auto kernel = shared_kernel(c.node, c.types(), options.isa);
   std::vector<Guarded> memory;
   std::vector<const std::byte*> operands;
   for (const HostTensor& t : c.operands) {

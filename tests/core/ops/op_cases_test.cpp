@@ -28,8 +28,8 @@ TEST_P(OpCasesOf, AcceptTheRoundedOracle) {
 }
 
 /// What the bound of a right element may hide beside 1 + |r| / 2. A key's gradient sums over all
-/// queries, and the bound adds up the roundings of their terms as if all went one way: with elements
-/// in [-2, 2] and up to 20 dimensions that is less than 0.5 for each, in bf16.
+/// queries, and the bound adds up the roundings of their terms as if all went one way: with
+/// elements in [-2, 2] and up to 20 dimensions that is less than 0.5 for each, in bf16.
 double hidden_by_roundings(const OpCase& c) {
   if (c.op != Op::kAttentionGrad || c.operands[0].dtype() != DType::kBF16) return 0;
   return 0.5 * static_cast<double>(c.operands[0].shape()[1]);

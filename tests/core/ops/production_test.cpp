@@ -46,10 +46,14 @@ std::vector<Op> elementwise_ops() {
   return out;
 }
 
-/// The instruction sets that this machine can run.
-std::vector<Isa> instruction_sets() {
-  if (host_target().isa == Isa::kAvx2) return {Isa::kAvx2};
-  return {Isa::kAvx2, Isa::kAvx512};
+/// What this machine can run, be it fast or slow.
+std::vector<Target> runnable_targets() {
+  std::vector<Target> out = {{.isa = Isa::kAvx2}};
+  if (host_target().isa == Isa::kAvx2) return out;
+  out.push_back({.isa = Isa::kAvx512});
+  if (__builtin_cpu_supports("avx512bf16"))
+    out.push_back({.isa = Isa::kAvx512, .bf16 = Bf16Units::kVectors});
+  return out;
 }
 
 bool same_bits(const HostTensor& a, const HostTensor& b) {
@@ -72,8 +76,8 @@ class ProductionKernel : public testing::TestWithParam<Op> {
 
   /// The kernel's result, found right; in every other way of running it, the same bits.
   static void check(const OpCase& c, ThreadPool& one, ThreadPool& two) {
-    for (const Isa isa : instruction_sets()) {
-      const auto kernel = make_kernel(c, isa);
+    for (const Target& target : runnable_targets()) {
+      const auto kernel = make_kernel(c, target);
       const HostTensor result = run_kernel(*kernel, c, one);
       ASSERT_EQ(find_error(c, result), "") << describe(c);
       EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two), result))
@@ -125,9 +129,9 @@ TEST_P(ElementwiseKernel, ComputesAnElementAlikeAtEveryPosition) {
       whole.operands[i] = flat;
       rest.operands[i] = tail;
     }
-    for (const Isa isa : instruction_sets()) {
-      const HostTensor all = run_kernel(*make_kernel(whole, isa), whole, pool);
-      const HostTensor shifted = run_kernel(*make_kernel(rest, isa), rest, pool);
+    for (const Target& target : runnable_targets()) {
+      const HostTensor all = run_kernel(*make_kernel(whole, target), whole, pool);
+      const HostTensor shifted = run_kernel(*make_kernel(rest, target), rest, pool);
       EXPECT_TRUE(std::ranges::equal(all.bytes().subspan(size_of(all.dtype())), shifted.bytes()))
           << describe(whole);
     }
@@ -146,7 +150,7 @@ TEST(ProductionKernels, AreMissingForWhatIsNoKernel) {
     if (is_kernel(op) || !cases_of(op, CaseKind::kSmall)) continue;
     const OpCase c = (*cases_of(op, CaseKind::kSmall))(rc::Random(1)).value();
     try {
-      make_kernel(c, Isa::kAvx2);
+      make_kernel(c, {.isa = Isa::kAvx2});
       FAIL() << name_of(op) << " has a kernel";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kInternal);

@@ -38,16 +38,14 @@ class Block {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> make_kernel(const OpCase& c, Isa isa) {
+std::shared_ptr<const Kernel> make_kernel(const OpCase& c, const Target& target) {
   const std::vector<Type> types = c.operand_types();
   // Code that several cases share is generated once.
   static codegen::CodeCache avx2(Isa::kAvx2);
   static codegen::CodeCache avx512(Isa::kAvx512);
-  Target target;
-  target.isa = isa;
   return make_kernel(
       c.node(), types, target,
-      {.codes = isa == Isa::kAvx2 ? &avx2 : &avx512, .log = nullptr, .object_code = {}});
+      {.codes = target.isa == Isa::kAvx2 ? &avx2 : &avx512, .log = nullptr, .object_code = {}});
 }
 
 HostTensor run_kernel(const Kernel& kernel, const OpCase& c, ThreadPool& pool,

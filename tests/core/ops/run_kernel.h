@@ -18,7 +18,7 @@ struct RunOptions {
   std::optional<std::size_t> in_place = {};
 };
 
-std::shared_ptr<const Kernel> make_kernel(const OpCase& op_case, Isa isa);
+std::shared_ptr<const Kernel> make_kernel(const OpCase& op_case, const Target& target);
 
 /// The result. Memory that the kernel must not read before it writes it is full of NaNs; writing
 /// outside the result is an error kInternal.

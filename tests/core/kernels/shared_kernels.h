@@ -1,0 +1,24 @@
+// The kernels that all tests of this folder run, for both instruction sets.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/kernels/kernel_cache.h"
+
+namespace lockstep::cpu_test {
+
+/// vdpbf16ps where there is one, be it fast or slow: it must be right.
+inline Bf16Units bf16_units() {
+  return __builtin_cpu_supports("avx512bf16") ? Bf16Units::kVectors : Bf16Units::kNone;
+}
+
+/// The kernels of all tests, so that code that several cases share is generated once.
+inline std::shared_ptr<const Kernel> shared_kernel(const Node& node, std::span<const Type> operands,
+                                                   Isa isa) {
+  static KernelCache avx2({.isa = Isa::kAvx2});
+  static KernelCache avx512({.isa = Isa::kAvx512, .bf16 = bf16_units()});
+  return (isa == Isa::kAvx2 ? avx2 : avx512).get(node, operands);
+}
+
+}  // namespace lockstep::cpu_test

@@ -23,6 +23,17 @@ void store_vector(typename S::Vector x, void* to) {
   __builtin_memcpy(to, &x, sizeof x);
 }
 
+/// each(i) for all i < count, in runs of a vector's length that the compiler makes straight code
+/// of: rows are as short as 32 elements, and calls and loop ends cost more than their elements.
+template <class S, class F>
+[[gnu::always_inline]] inline void for_each_element(std::int64_t count, const F& each) {
+  std::int64_t i = 0;
+  for (; i + S::kWidth <= count; i += S::kWidth)
+#pragma GCC ivdep
+    for (int j = 0; j < S::kWidth; ++j) each(i + j);
+  for (; i < count; ++i) each(i);
+}
+
 template <class S, class T>
 void load_typed_rows(const T* from, std::int64_t stride, std::int64_t rows,
                      std::int64_t padded_rows, std::int64_t depth, Unit* to) {
@@ -31,12 +42,13 @@ void load_typed_rows(const T* from, std::int64_t stride, std::int64_t rows,
   auto* out = reinterpret_cast<Element*>(to);
   for (std::int64_t r = 0; r < rows; ++r, out += padded) {
     const T* row = from + r * stride;
-    if constexpr (sizeof(T) == sizeof(Element)) {
-      __builtin_memcpy(out, row, static_cast<std::size_t>(depth) * sizeof(T));
-    } else {
-#pragma GCC ivdep
-      for (std::int64_t d = 0; d < depth; ++d) out[d] = widen(row[d]);
-    }
+    for_each_element<S>(depth, [&](std::int64_t d) {
+      if constexpr (sizeof(T) == sizeof(Element)) {
+        __builtin_memcpy(out + d, row + d, sizeof(T));
+      } else {
+        out[d] = widen(row[d]);
+      }
+    });
     for (std::int64_t d = depth; d < padded; ++d) out[d] = Element{0};
   }
   const std::int64_t rest = (padded_rows - rows) * padded;

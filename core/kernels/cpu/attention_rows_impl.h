@@ -59,14 +59,18 @@ float softmax(float* row, std::int64_t visible, std::int64_t width, float scale,
   using Vector = typename S::Vector;
   constexpr std::int64_t kW = S::kWidth;
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  for (std::int64_t i = visible; i < width; ++i) row[i] = scale > 0 ? kHidden : -kHidden;
   if (mask != nullptr)
     for (std::int64_t i = 0; i < visible; ++i)
       if (mask[i] == std::byte{0}) row[i] = scale > 0 ? kHidden : -kHidden;
+  typename S::Integers lanes{};
+#pragma GCC unroll 16
+  for (int i = 0; i < kW; ++i) lanes[i] = i;
   Vector most[2] = {Vector{} + kHidden, Vector{} + kHidden};
   for (std::int64_t i = 0; i < width; i += 2 * kW)
     for (int v = 0; v < 2; ++v) {
-      const Vector x = load<S>(row + i + v * kW) * scale;
+      const auto left = static_cast<std::int32_t>(visible - i - v * kW);
+      const Vector scaled = load<S>(row + i + v * kW) * scale;
+      const Vector x = lanes < left ? scaled : Vector{} + kHidden;
       store_vector<S>(x, row + i + v * kW);
       most[v] = x > most[v] ? x : most[v];
     }
@@ -121,8 +125,7 @@ void store(DType dtype, const float* from, std::int64_t count, float factor, std
   const auto typed = [&](auto zero) {
     using T = decltype(zero);
     auto* out = reinterpret_cast<T*>(to);
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) out[i] = narrow<T>(from[i] * factor);
+    for_each_element<S>(count, [&](std::int64_t i) { out[i] = narrow<T>(from[i] * factor); });
   };
   if (dtype == DType::kF32) typed(0.0F);
   if (dtype == DType::kBF16) typed(BF16{});

@@ -39,27 +39,9 @@ std::string cache_folder(const std::string& choice, const Settings& settings) {
   return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
 }
 
-/// What this machine has within device.max_isa; a line says so where that is less than was asked.
-Target choose_target(const Config& config, Log& log) {
-  const MaxIsa max = config.device.max_isa;
-  const Target out = limited_target(max);
-  const bool narrow = out.isa == Isa::kAvx2;
-  const bool falls_back = narrow && max != MaxIsa::kAvx2;
-  const bool widens =
-      out.bf16 == Bf16Units::kNone && config.training.precision == Precision::kBf16Mixed;
-  if (!falls_back && !widens) return out;
-  log.info("{}kernels use {}{}",
-           falls_back
-               ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
-               : "",
-           narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
-           widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
-  return out;
-}
-
-CompileOptions compile_options(const Config& config, const Settings& settings, Log& log) {
+CompileOptions compile_options(const Config& config, const Settings& settings) {
   CompileOptions out;
-  out.target = choose_target(config, log);
+  out.target = limited_target(config.device.max_isa);
   out.target.memory_bytes = device_options(config).memory_bytes;
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
@@ -77,8 +59,24 @@ Session::Session(const Config& config, const Settings& settings,
     : log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
       communicator_(std::move(communicator)),
       device_(std::make_unique<Device>(device_options(config), spans_)),
-      engine_(std::make_unique<Engine>(compile_options(config, settings, *log_), context_, *device_,
+      engine_(std::make_unique<Engine>(compile_options(config, settings), context_, *device_,
                                        *communicator_, *log_)) {}
+
+std::string describe_fallback(const Config& config) {
+  const MaxIsa max = config.device.max_isa;
+  const Target target = limited_target(max);
+  const bool narrow = target.isa == Isa::kAvx2;
+  const bool falls_back = narrow && max != MaxIsa::kAvx2;
+  const bool widens =
+      target.bf16 == Bf16Units::kNone && config.training.precision == Precision::kBf16Mixed;
+  if (!falls_back && !widens) return "";
+  return fmt::format(
+      "{}kernels use {}{}",
+      falls_back ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
+                 : "",
+      narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
+      widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
+}
 
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings) {
   if (!settings.under_launcher) return make_single_communicator();

@@ -43,6 +43,9 @@ class Session {
   std::unique_ptr<Engine> engine_;
 };
 
+/// One line that says where this machine has less than the config asks for; empty if nowhere.
+std::string describe_fallback(const Config& config);
+
 /// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings);
 

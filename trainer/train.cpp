@@ -188,6 +188,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   const RunLock lock = prepare_folder_on_master(folder, config, !saved, communicator, early_log);
   Session session(config, settings, std::move(owned), folder.path);
   Log& log = session.log();
+  if (const std::string fallback = describe_fallback(config); !fallback.empty())
+    log.info("{}", fallback);
   log.info("{}", batch.to_string());
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), sampler.steps_per_epoch());

@@ -100,7 +100,8 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
                   label, type.to_string(), name_of(shard.dtype()), shard.shape().to_string());
   auto out = std::make_shared<DeviceTensor>(type, std::move(label));
   Worker& worker = *transfers_[next_transfer_++ % transfers_.size()];
-  worker.push([this, out, shards = std::move(shards)] {
+  worker.push([this, out, shards = std::move(shards)]() mutable {
+    const auto ready = out->ready;
     try {
       const ScopedSpan span(spans_, SpanCategory::kTransferToDevice);
       for (const HostTensor& shard : shards) {
@@ -112,10 +113,11 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
         spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
                                 Unit::kBytes);
       }
-      out->ready->set();
+      out.reset();  // whoever waits for the tensor may find itself alone with it, and donate it
+      ready->set();
     } catch (...) {
       out->shards.clear();
-      out->ready->fail(std::current_exception());
+      ready->fail(std::current_exception());
     }
   });
   return out;
@@ -123,15 +125,17 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
 
 DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
   auto out = std::make_shared<DeviceTensor>(type, std::move(label));
-  transfers_[next_transfer_++ % transfers_.size()]->push([this, out] {
+  transfers_[next_transfer_++ % transfers_.size()]->push([this, out]() mutable {
+    const auto ready = out->ready;
     try {
       out->shards.push_back(allocator_.allocate(
           out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label)));
       std::memset(out->shards[0]->data(), 0, out->type.bytes());
-      out->ready->set();
+      out.reset();
+      ready->set();
     } catch (...) {
       out->shards.clear();
-      out->ready->fail(std::current_exception());
+      ready->fail(std::current_exception());
     }
   });
   return out;

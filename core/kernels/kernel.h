@@ -29,6 +29,8 @@ struct KernelCall {
   ThreadPool& pool;                            ///< the device's cores
 };
 
+class TaskKernel;
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -48,6 +50,8 @@ class Kernel {
   /// The machine code that was generated for this kernel, if any: kept on disk, and handed to
   /// make_kernel in another process of the same build on the same kind of CPU.
   virtual std::string_view object_code() const { return {}; }
+  /// This kernel if its calls can run at once with others, see task_kernel.h; else null.
+  virtual const TaskKernel* as_tasks() const { return nullptr; }
 };
 
 /// What kernels share while they are made, and what is known of the one to be made.

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/kernels/codegen/partial_sums.h"
 #include "core/kernels/cpu/grid.h"
+#include "core/kernels/task_kernel.h"
 
 namespace lockstep::codegen {
 namespace {
@@ -31,18 +32,17 @@ std::size_t round_up(std::size_t bytes) {
 
 /// Scratch memory: of every task its staging rows and, for each column sum, the task's sum and that
 /// of the block at hand; then the partial results of each total.
-class GroupKernel final : public Kernel {
+class GroupKernel final : public TaskKernel {
  public:
   GroupKernel(LoopNest nest, std::shared_ptr<const GroupCode> code)
       : nest_(std::move(nest)), code_(std::move(code)) {
-    bool has_totals = false;
     for (const Output& output : nest_.outputs) {
       has_columns_ = has_columns_ || output.role == Role::kColumn;
-      has_totals = has_totals || output.role == Role::kTotal;
+      has_totals_ = has_totals_ || output.role == Role::kTotal;
     }
     const bool bounded = has_columns_ || nest_.stage_bytes() > kStackStages;
     if (nest_.flat) {
-      grid_ = make_grid(nest_.column_count(), has_totals ? kTotalBlock : kTaskElements, kLanes);
+      grid_ = make_grid(nest_.column_count(), has_totals_ ? kTotalBlock : kTaskElements, kLanes);
     } else {
       const std::int64_t columns = std::max<std::int64_t>(nest_.column_count(), 1);
       grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1,
@@ -70,12 +70,9 @@ class GroupKernel final : public Kernel {
   }
   std::string_view object_code() const override { return code_->bytes(); }
 
-  void run(const KernelCall& call) const override {
-    std::vector<const std::byte*> operands(call.operands.begin(), call.operands.end());
-    for (const std::uint64_t& stream : nest_.streams)
-      operands.push_back(reinterpret_cast<const std::byte*>(&stream));
-    call.pool.parallel_for(grid_.tasks(),
-                           [&](std::int64_t task) { run_task(call, operands.data(), task); });
+  std::int64_t tasks() const override { return grid_.tasks(); }
+  void run_task(const KernelCall& call, std::int64_t task) const override;
+  void finish(const KernelCall& call) const override {
     for (std::size_t k = 0; k < nest_.outputs.size(); ++k) {
       const Output& output = nest_.outputs[k];
       if (output.role == Role::kColumn) finish_columns(call, k);
@@ -95,24 +92,47 @@ class GroupKernel final : public Kernel {
   }
   std::int64_t total_parts() const { return nest_.flat ? grid_.tasks() : nest_.row_count(); }
 
-  /// `operands` are the call's and the streams.
-  void run_task(const KernelCall& call, const std::byte* const* operands, std::int64_t task) const;
+  /// The call's operands and the streams.
+  std::vector<const std::byte*> with_streams(const KernelCall& call) const;
+  /// A task of a nest with column sums or totals; `own` is the task's part of the scratch memory.
+  void sum_task(const KernelCall& call, const std::byte* const* operands, std::byte* own,
+                std::byte* stages, std::int64_t task) const;
   void finish_columns(const KernelCall& call, std::size_t k) const;
 
   LoopNest nest_;
   std::shared_ptr<const GroupCode> code_;
   Grid grid_{0, 1};
   bool has_columns_ = false;
+  bool has_totals_ = false;
   std::size_t task_bytes_ = 0;
   std::size_t bytes_ = 0;
   std::vector<std::size_t> places_;  ///< by output: in a task's memory (columns), in all (totals)
 };
 
-void GroupKernel::run_task(const KernelCall& call, const std::byte* const* operands,
-                           std::int64_t task) const {
+std::vector<const std::byte*> GroupKernel::with_streams(const KernelCall& call) const {
+  std::vector<const std::byte*> out(call.operands.begin(), call.operands.end());
+  for (const std::uint64_t& stream : nest_.streams)
+    out.push_back(reinterpret_cast<const std::byte*>(&stream));
+  return out;
+}
+
+void GroupKernel::run_task(const KernelCall& call, std::int64_t task) const {
+  std::vector<const std::byte*> streamed;
+  if (!nest_.streams.empty()) streamed = with_streams(call);
+  const std::byte* const* operands = streamed.empty() ? call.operands.data() : streamed.data();
   alignas(64) std::byte on_stack[kStackStages];
   std::byte* const own = call.scratch + task_bytes_ * static_cast<std::size_t>(task);
   std::byte* const stages = nest_.stage_bytes() > kStackStages ? own : on_stack;
+  if (has_columns_ || has_totals_) {
+    sum_task(call, operands, own, stages, task);
+  } else {
+    code_->function()(operands, call.results.data(), stages, grid_.begin(task), grid_.end(task),
+                      task);
+  }
+}
+
+void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* operands, std::byte* own,
+                           std::byte* stages, std::int64_t task) const {
   std::vector<std::byte*> results(call.results.begin(), call.results.end());
   for (std::size_t k = 0; k < results.size(); ++k) {
     const Output& output = nest_.outputs[k];

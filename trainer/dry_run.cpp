@@ -116,7 +116,7 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
   out += batch.to_string() + "\n";
   out +=
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
-                  step->shard.commands.size(), step->update.commands.size(), flops * 1e-9);
+                  count_launches(step->shard), count_launches(step->update), flops * 1e-9);
   out += "device memory of a rank at its peak:\n";
   out += line("parameters, optimizer state", tensors);
   out += line("gradient sums", need.gradient_sums);

@@ -7,6 +7,7 @@
 #include "core/base/metrics.h"
 #include "core/ir/cost.h"
 #include "core/ir/group.h"
+#include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
 
@@ -109,6 +110,19 @@ void mark_finished_outputs(Plan& plan) {
   }
 }
 
+/// One per node; null for those without.
+using KernelPtrs = std::vector<std::shared_ptr<const Kernel>>;
+
+KernelPtrs choose_kernels(const Graph& graph, KernelCache& kernels) {
+  KernelPtrs out(graph.nodes.size());
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (needs_kernel(node))
+      out[static_cast<std::size_t>(id)] = kernels.get(node, operand_types(graph, node));
+  }
+  return out;
+}
+
 std::string describe_largest(const std::vector<LargeValue>& largest) {
   std::string out;
   for (const LargeValue& value : largest)
@@ -125,18 +139,20 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   if (graph.outputs.empty()) return plan;
   plan.graph = run_pipeline(graph, options.target, {.verify = options.verify, .disabled = {}}, log);
   const Graph& g = plan.graph;
-  std::vector<std::shared_ptr<const Kernel>> kernel_of(g.nodes.size());
-  for (ValueId id = 0; id < g.size(); ++id) {
-    const Node& node = g[id];
-    if (needs_kernel(node))
-      kernel_of[static_cast<std::size_t>(id)] = kernels.get(node, operand_types(g, node));
-  }
-  MemoryQuery query;
-  query.scratch_bytes = [&](ValueId id) {
+  const KernelPtrs kernel_of = choose_kernels(g, kernels);
+  const auto scratch_bytes = [&](ValueId id) {
     const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
     return kernel == nullptr ? collective_scratch(g, g[id])
                              : static_cast<std::int64_t>(kernel->scratch_bytes());
   };
+  const auto kind_of_work = [&](ValueId id) {
+    const Kernel* kernel = kernel_of[static_cast<std::size_t>(id)].get();
+    return kernel != nullptr && kernel->as_tasks() != nullptr ? kernel->name() : "";
+  };
+  const Launches launches = find_launches(g, {kind_of_work, scratch_bytes});
+  MemoryQuery query;
+  query.launches = &launches;
+  query.scratch_bytes = scratch_bytes;
   query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
     const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
     return kernel != nullptr && kernel->may_alias(result, operand);
@@ -147,6 +163,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
     if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
     plan.commands.push_back(make_command(g, id, memory));
+    plan.commands.back().with_previous = launches.first[at] != id;
     plan.kernels.push_back(kernel_of[at]);
   }
   plan.arena_bytes = memory.arena_bytes;

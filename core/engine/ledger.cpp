@@ -9,12 +9,27 @@
 namespace lockstep {
 namespace {
 
-/// The class of work of a command, as the ledger names it.
-std::string work_of(const Plan& plan, std::size_t command, bool is_update) {
-  switch (plan.commands[command].kind) {
+/// Commands [begin, end) of a plan, which run at once and are measured together.
+struct Launch {
+  const Plan& plan;
+  std::size_t begin;
+  std::size_t end;
+  bool is_update;
+
+  const Command& first() const { return plan.commands[begin]; }
+  double sum(double Command::*what) const {
+    double out = 0;
+    for (std::size_t c = begin; c < end; ++c) out += plan.commands[c].*what;
+    return out;
+  }
+};
+
+/// The class of work, as the ledger names it; all commands of a launch are of one.
+std::string work_of(const Launch& launch) {
+  switch (launch.first().kind) {
     case CommandKind::kKernel: {
-      std::string name = plan.kernels[command]->name();
-      return is_update && name.starts_with("fused") ? "optimizer" : name;
+      std::string name = launch.plan.kernels[launch.begin]->name();
+      return launch.is_update && name.starts_with("fused") ? "optimizer" : name;
     }
     case CommandKind::kCopy: return "copies";
     case CommandKind::kCollective: return "collective";
@@ -23,9 +38,12 @@ std::string work_of(const Plan& plan, std::size_t command, bool is_update) {
 }
 
 /// What makes commands of different layers the same: op and types.
-std::string signature_of(const Plan& plan, const Command& command) {
-  const Node& node = plan.graph[command.value];
-  std::string out = fmt::format("{} {} (", name_of(node.op), node.type.to_string());
+std::string signature_of(const Launch& launch) {
+  const Plan& plan = launch.plan;
+  const Node& node = plan.graph[launch.first().value];
+  const std::size_t count = launch.end - launch.begin;
+  std::string out = count > 1 ? fmt::format("{} at once, the first: ", count) : "";
+  out += fmt::format("{} {} (", name_of(node.op), node.type.to_string());
   for (std::size_t i = 0; i < node.operands.size(); ++i)
     out += (i == 0 ? "" : ", ") + plan.graph[node.operands[i]].type.to_string();
   return out + ")";
@@ -82,14 +100,18 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   wall_ns_.push_back(page.wall_ns);
 }
 
-/// visit(plan, command index, is update program, total ns, calls)
+/// visit(launch, total ns, calls)
 template <class Visit>
-void Ledger::visit_commands(const Visit& visit) const {
+void Ledger::visit_launches(const Visit& visit) const {
   for (const Totals& totals : totals_) {
     const auto visit_plan = [&](const Plan& plan, const std::vector<std::int64_t>& ns,
                                 bool is_update, std::int64_t calls) {
-      for (std::size_t i = 0; i < ns.size(); ++i)
-        visit(plan, i, is_update, static_cast<double>(ns[i]), static_cast<double>(calls));
+      for (std::size_t begin = 0; begin < ns.size();) {
+        const std::size_t end = next_launch(plan, begin);
+        visit(Launch{plan, begin, end, is_update}, static_cast<double>(ns[begin]),
+              static_cast<double>(calls));
+        begin = end;
+      }
     };
     visit_plan(totals.program->shard, totals.sum.shard_ns, false, totals.shard_calls);
     visit_plan(totals.program->update, totals.sum.update_ns, true, totals.steps);
@@ -111,11 +133,11 @@ std::vector<LedgerRow> Ledger::rows() const {
     dispatch -= ns;
     return row;
   };
-  visit_commands([&](const Plan& plan, std::size_t i, bool is_update, double ns, double calls) {
-    LedgerRow& row = add(is_update ? "update" : "shard", work_of(plan, i, is_update), ns);
+  visit_launches([&](const Launch& launch, double ns, double calls) {
+    LedgerRow& row = add(launch.is_update ? "update" : "shard", work_of(launch), ns);
     row.commands += calls / steps;
-    row.flops += plan.commands[i].flops * calls / steps;
-    row.bytes += plan.commands[i].bytes * calls / steps;
+    row.flops += launch.sum(&Command::flops) * calls / steps;
+    row.bytes += launch.sum(&Command::bytes) * calls / steps;
   });
   for (const Totals& totals : totals_) {
     add("step", "gradient sums", static_cast<double>(totals.sum.gradient_sums_ns));
@@ -137,19 +159,18 @@ std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
   const std::lock_guard lock(mutex_);
   const auto steps = static_cast<double>(wall_ns_.size());
   std::map<std::string, LedgerRow> rows;
-  visit_commands([&](const Plan& plan, std::size_t i, bool is_update, double ns, double calls) {
-    const Command& command = plan.commands[i];
-    const std::string work = work_of(plan, i, is_update);
-    const std::string signature = signature_of(plan, command);
-    LedgerRow& row = rows[fmt::format("{} {} {}", is_update, work, signature)];
-    row.program = is_update ? "update" : "shard";
+  visit_launches([&](const Launch& launch, double ns, double calls) {
+    const std::string work = work_of(launch);
+    const std::string signature = signature_of(launch);
+    LedgerRow& row = rows[fmt::format("{} {} {}", launch.is_update, work, signature)];
+    row.program = launch.is_update ? "update" : "shard";
     row.work = work;
     if (row.detail.empty())
-      row.detail = signature + " " + plan.graph[command.value].origin.to_string();
+      row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
     row.ms += to_ms(ns) / steps;
     row.commands += calls / steps;
-    row.flops += command.flops * calls / steps;
-    row.bytes += command.bytes * calls / steps;
+    row.flops += launch.sum(&Command::flops) * calls / steps;
+    row.bytes += launch.sum(&Command::bytes) * calls / steps;
   });
   std::vector<LedgerRow> out = longest_first(rows);
   if (out.size() > limit) out.resize(limit);

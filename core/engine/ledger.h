@@ -2,12 +2,14 @@
 //
 // A step lasts from the end of the execution before it to its own end. Of that,
 //   idle        is until its first command could start: waiting for the host or for inputs;
-//   commands    are the time of each command, by program and kernel class. The update program's
-//               fused kernels are called "optimizer";
+//   commands    are the time of each command, by program and kernel class; commands that run at
+//   once
+//               count as one. The update program's fused kernels are called "optimizer";
 //   gradient sums  add the shards of this rank and hand buckets to the communicator;
 //   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
 //   copies      save donated memory that somebody still reads;
-//   dispatch    is the rest: reserving memory, publishing results.
+//   dispatch    is the rest: reserving memory, publishing results; and, where the host has no core
+//               of its own, the trace of the next step, for which publishing wakes it.
 // The rows sum to the wall time by construction. What a value read, an evaluation or a checkpoint
 // executes is not a step. The first step of each program is left out: it waits for the compiler.
 #pragma once
@@ -25,7 +27,7 @@ namespace lockstep {
 
 /// The times of one step.
 struct LedgerPage {
-  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards
+  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards; see PlanContext
   std::vector<std::int64_t> update_ns;  ///< per command
   std::int64_t shards = 1;              ///< calls of the shard program
   std::int64_t gradient_sums_ns = 0;
@@ -88,7 +90,7 @@ class Ledger {
     LedgerPage sum;  ///< of all but the first page
   };
   template <class Visit>
-  void visit_commands(const Visit& visit) const;
+  void visit_launches(const Visit& visit) const;
 
   mutable std::mutex mutex_;
   std::vector<Totals> totals_;

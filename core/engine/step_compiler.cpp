@@ -82,7 +82,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::compile(Graph step, std::int64
   auto compiled = compile_step(std::move(step), options_, kernels_, log_);
   log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands", number,
              reason, static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
-             compiled->shard.commands.size(), compiled->update.commands.size());
+             count_launches(compiled->shard), count_launches(compiled->update));
   return compiled;
 }
 

@@ -1,6 +1,7 @@
 #include "core/passes/memory_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/ir/group.h"
 #include "core/passes/pack_intervals.h"
@@ -29,7 +30,10 @@ struct Block {
 class Planner {
  public:
   Planner(const Graph& graph, const MemoryQuery& query)
-      : graph_(graph), query_(query), storage_(graph) {}
+      : graph_(graph),
+        query_(query),
+        launches_(query.launches == nullptr ? Launches(graph) : *query.launches),
+        storage_(graph) {}
 
   MemoryPlan run() {
     const std::size_t n = graph_.nodes.size();
@@ -69,15 +73,34 @@ class Planner {
   /// Step i runs node i; the copies of outputs come last.
   void find_last_uses() {
     last_use_.resize(graph_.nodes.size());
+    use_before_.resize(graph_.nodes.size());
     for (ValueId id = 0; id < graph_.size(); ++id) {
       last_use_[at(id)] = group_of(graph_, id);
+      use_before_[at(id)] = last_use_[at(id)];
       if (plan_.is_view[at(id)] || graph_[id].op == Op::kGroupResult) continue;
-      for (const ValueId operand : graph_[id].operands) last_use_[at(owner(operand))] = id;
+      for (const ValueId operand : graph_[id].operands) {
+        std::int32_t& last = last_use_[at(owner(operand))];
+        if (last != id) use_before_[at(owner(operand))] = std::exchange(last, id);
+      }
     }
     for (const std::int32_t output : plan_.copied_outputs)
       last_use_[at(owner(graph_.outputs[static_cast<std::size_t>(output)]))] = graph_.size();
   }
   ValueId owner(ValueId id) const { return storage_.owner[at(id)]; }
+
+  /// Memory is in use from the beginning to the end of launches, whose commands run at once.
+  std::int32_t launch_begin(ValueId command) const { return launches_.first[at(command)]; }
+  std::int32_t launch_end(std::int32_t step) const {
+    return step == graph_.size() ? step : launches_.last[at(step)];
+  }
+
+  /// Whether another command reads the value while this one runs, or later.
+  bool is_read_beside(ValueId value, ValueId command) const {
+    const std::int32_t last = last_use_[at(value)];
+    if (last > command) return true;
+    const std::int32_t other = last == command ? use_before_[at(value)] : last;
+    return other != command && launch_begin(other) == launch_begin(command);
+  }
 
   /// Whether `id` may be written over `value`, whose last reader its command is if it reads it at
   /// all.
@@ -85,7 +108,7 @@ class Planner {
     const ValueId command = group_of(graph_, id);
     const Node& node = graph_[command];
     const std::int64_t bytes = bytes_of(graph_[id]);
-    if (last_use_[at(value)] > command || bytes != bytes_of(graph_[value])) return false;
+    if (is_read_beside(value, command) || bytes != bytes_of(graph_[value])) return false;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
       if (owner(operand) != value) continue;
@@ -138,7 +161,7 @@ class Planner {
       if (is_given(graph_[id]) || plan_.is_view[at(id)]) continue;
       const ValueId command = group_of(graph_, id);
       if (const std::int64_t bytes = command == id ? query_.scratch_bytes(id) : 0; bytes > 0)
-        blocks_.push_back({{id, id, bytes}, {id}, true});
+        blocks_.push_back({{launch_begin(id), launch_end(id), bytes}, {id}, true});
       if (output_of_[at(id)] >= 0) {
         lend_output(id);
         continue;
@@ -147,11 +170,12 @@ class Planner {
       block = block_to_reuse(id);
       if (block < 0) {
         block = static_cast<std::int32_t>(blocks_.size());
-        blocks_.push_back({{command, command, bytes_of(graph_[id])}, {}, false});
+        blocks_.push_back(
+            {{launch_begin(command), launch_end(command), bytes_of(graph_[id])}, {}, false});
       }
       Block& own = blocks_[static_cast<std::size_t>(block)];
       own.values.push_back(id);
-      own.lifetime.end = last_use_[at(id)];
+      own.lifetime.end = launch_end(last_use_[at(id)]);
     }
   }
 
@@ -232,10 +256,12 @@ class Planner {
 
   const Graph& graph_;
   const MemoryQuery& query_;
+  Launches launches_;
   Storage storage_;
   MemoryPlan plan_;
   std::vector<std::int32_t> output_of_;  ///< the output whose slot a value has, or -1
   std::vector<std::int32_t> last_use_;   ///< of owners: the last step that reads it or a view of it
+  std::vector<std::int32_t> use_before_;  ///< of owners: the last step before that, or the same
   std::vector<Block> blocks_;
   std::vector<std::int32_t> block_of_;  ///< -1: not in the arena
   std::vector<bool> overwritten_;       ///< by a result that took the value's block

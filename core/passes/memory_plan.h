@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
+#include "core/passes/launches.h"
 
 namespace lockstep {
 
@@ -29,6 +30,7 @@ struct MemoryQuery {
   std::function<std::int64_t(ValueId)> scratch_bytes;  ///< 0 for views and leaves
   /// (node, result, operand): whether that result may be written over that operand.
   std::function<bool(ValueId, std::size_t, std::size_t)> may_alias;
+  const Launches* launches = nullptr;  ///< which commands run at once; null: none do
 };
 
 struct LargeValue {

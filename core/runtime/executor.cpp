@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/kernels/task_kernel.h"
 
 namespace lockstep {
 namespace {
@@ -74,30 +75,72 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
   comm.submit(request)->wait();
 }
 
-void run_kernel(const Plan& plan, std::size_t index, const PlanMemory& memory,
-                const PlanContext& context) {
-  const Command& command = plan.commands[index];
-  std::vector<const std::byte*> operands;
-  operands.reserve(command.operands.size());
-  for (const Place& place : command.operands) operands.push_back(resolve(plan, memory, place));
-  std::vector<std::byte*> results;
-  results.reserve(command.results.size());
-  for (const Place& place : command.results) results.push_back(resolve(plan, memory, place));
-  std::byte* scratch = command.scratch.bytes > 0 ? resolve(plan, memory, command.scratch) : nullptr;
-  plan.kernels[index]->run({operands, results, scratch, context.pool});
-}
+/// Where operands and results of the kernels of some commands lie.
+class Addresses {
+ public:
+  Addresses(const Plan& plan, const PlanMemory& memory, std::span<const Command> commands)
+      : plan_(plan), memory_(memory) {
+    std::size_t operands = 0;
+    std::size_t results = 0;
+    for (const Command& command : commands) {
+      operands += command.operands.size();
+      results += command.results.size();
+    }
+    operands_.reserve(operands);
+    results_.reserve(results);
+  }
+
+  /// For each of the commands once; valid as long as this object.
+  KernelCall call(const Command& command, ThreadPool& pool) {
+    const std::size_t operand = operands_.size();
+    const std::size_t result = results_.size();
+    for (const Place& place : command.operands) operands_.push_back(resolve(plan_, memory_, place));
+    for (const Place& place : command.results) results_.push_back(resolve(plan_, memory_, place));
+    std::byte* scratch =
+        command.scratch.bytes > 0 ? resolve(plan_, memory_, command.scratch) : nullptr;
+    return {std::span(operands_).subspan(operand), std::span(results_).subspan(result), scratch,
+            pool};
+  }
+
+ private:
+  const Plan& plan_;
+  const PlanMemory& memory_;
+  std::vector<const std::byte*> operands_;
+  std::vector<std::byte*> results_;
+};
 
 void run_command(const Plan& plan, std::size_t index, const PlanMemory& memory,
                  const PlanContext& context) {
   const Command& command = plan.commands[index];
   switch (command.kind) {
-    case CommandKind::kKernel: run_kernel(plan, index, memory, context); break;
+    case CommandKind::kKernel:
+      plan.kernels[index]->run(Addresses(plan, memory, {&command, 1}).call(command, context.pool));
+      break;
     case CommandKind::kCopy:
       copy_bytes(resolve(plan, memory, command.results[0]),
                  resolve(plan, memory, command.operands[0]), command.results[0].bytes);
       break;
     case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
   }
+}
+
+/// Commands [begin, end) at once.
+void run_launch(const Plan& plan, std::size_t begin, std::size_t end, const PlanMemory& memory,
+                const PlanContext& context) {
+  if (end - begin == 1) {
+    run_command(plan, begin, memory, context);
+    return;
+  }
+  const auto commands = std::span(plan.commands).subspan(begin, end - begin);
+  Addresses addresses(plan, memory, commands);
+  std::vector<TaskCall> calls;
+  calls.reserve(commands.size());
+  for (std::size_t c = begin; c < end; ++c) {
+    const TaskKernel* kernel = plan.kernels[c]->as_tasks();
+    LS_CHECK(kernel != nullptr, "command {} cannot run at once with others", c);
+    calls.push_back({*kernel, addresses.call(plan.commands[c], context.pool)});
+  }
+  run_together(calls, context.pool);
 }
 
 bool writes_outputs(const Command& command) {
@@ -116,13 +159,17 @@ void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& con
   if (!plan.ready_outputs.empty()) begin_outputs();
   if (callbacks.finished)
     for (const std::int32_t output : plan.ready_outputs) callbacks.finished(output);
-  for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    if (before_outputs && writes_outputs(plan.commands[i])) begin_outputs();
-    const std::int64_t begin = context.clock == nullptr ? 0 : context.clock->now_ns();
-    run_command(plan, i, memory, context);
-    if (context.clock != nullptr) context.command_ns[i] += context.clock->now_ns() - begin;
+  for (std::size_t begin = 0; begin < plan.commands.size();) {
+    const std::size_t end = next_launch(plan, begin);
+    const auto launch = std::span(plan.commands).subspan(begin, end - begin);
+    if (before_outputs && std::ranges::any_of(launch, writes_outputs)) begin_outputs();
+    const std::int64_t start = context.clock == nullptr ? 0 : context.clock->now_ns();
+    run_launch(plan, begin, end, memory, context);
+    if (context.clock != nullptr) context.command_ns[begin] += context.clock->now_ns() - start;
     if (callbacks.finished)
-      for (const std::int32_t output : plan.commands[i].finishes) callbacks.finished(output);
+      for (const Command& command : launch)
+        for (const std::int32_t output : command.finishes) callbacks.finished(output);
+    begin = end;
   }
   begin_outputs();
 }

@@ -24,8 +24,8 @@ struct PlanContext {
   std::int64_t step = -1;
   Hash128 signature;             ///< of the ordered collectives of the step, for their headers
   const Clock* clock = nullptr;  ///< measures commands; null: nothing is measured
-  /// One per command if there is a clock: the command's nanoseconds are added to it. The time of
-  /// callbacks is not in it.
+  /// One per command if there is a clock: the nanoseconds of a launch are added to that of its
+  /// first command. The time of callbacks is not in it.
   std::span<std::int64_t> command_ns = {};
 };
 

@@ -34,6 +34,9 @@ struct Command {
   std::vector<Place> operands;
   std::vector<Place> results;
   Place scratch;
+  /// Runs at once with the command before it: both have task kernels, neither depends on the other
+  /// or writes what the other reads or writes. See next_launch().
+  bool with_previous = false;
   /// Outputs that are complete after this command, and that no later one reads.
   std::vector<std::int32_t> finishes;
   double flops = 0;
@@ -55,5 +58,17 @@ struct Plan {
   std::int64_t peak_bytes = 0;              ///< arena + outputs that are not donated
   std::string largest_values;  ///< the ten largest values alive at the peak, a line each
 };
+
+/// Commands [begin, next_launch(plan, begin)) run at once: a launch, most often of one command.
+inline std::size_t next_launch(const Plan& plan, std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (end < plan.commands.size() && plan.commands[end].with_previous) ++end;
+  return end;
+}
+inline std::size_t count_launches(const Plan& plan) {
+  std::size_t count = 0;
+  for (std::size_t c = 0; c < plan.commands.size(); c = next_launch(plan, c)) ++count;
+  return count;
+}
 
 }  // namespace lockstep

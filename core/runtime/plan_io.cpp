@@ -38,6 +38,7 @@ void write(const Command& command, proto::Command& out) {
   for (const std::int32_t output : command.finishes) out.add_finishes(output);
   out.set_flops(command.flops);
   out.set_bytes(command.bytes);
+  out.set_with_previous(command.with_previous);
 }
 
 /// Reads a plan and checks every number against the graph on the way.
@@ -57,6 +58,7 @@ class Reader {
     for (const proto::Command& command : from_.commands()) {
       plan_.commands.push_back(read(command));
       plan_.kernels.push_back(find_kernel(plan_.commands.back()));
+      if (command.with_previous()) check_launch();
     }
     return std::move(plan_);
   }
@@ -144,6 +146,7 @@ class Reader {
     }
     out.flops = from.flops();
     out.bytes = from.bytes();
+    out.with_previous = from.with_previous();
     check_places(out);
     return out;
   }
@@ -172,6 +175,16 @@ class Reader {
              node.op != Op::kAllReduce &&
              (node.op != Op::kReduceScatter || command.scratch.bytes >= command.operands[0].bytes);
     check(fits, "a command does not fit its node {}", print_node(graph(), command.value));
+  }
+
+  /// The last two commands can run at once as far as their kernels go.
+  void check_launch() const {
+    const auto has_tasks = [](const std::shared_ptr<const Kernel>& kernel) {
+      return kernel != nullptr && kernel->as_tasks() != nullptr;
+    };
+    const auto last = plan_.kernels.rbegin();
+    check(plan_.kernels.size() > 1 && has_tasks(last[0]) && has_tasks(last[1]),
+          "command {} cannot run at once with the one before it", plan_.kernels.size() - 1);
   }
 
   std::shared_ptr<const Kernel> find_kernel(const Command& command) {

@@ -26,6 +26,11 @@ class DamagingKernel : public Kernel {
   Damage damage_;
 };
 
+/// One command after the other, which is always right too.
+void run_one_by_one(Plan& plan) {
+  for (Command& command : plan.commands) command.with_previous = false;
+}
+
 /// Wraps the first kernel whose node is `wanted`.
 template <class Wanted>
 bool damage_kernel(Plan& plan, const Wanted& wanted, DamagingKernel::Damage damage) {
@@ -33,6 +38,7 @@ bool damage_kernel(Plan& plan, const Wanted& wanted, DamagingKernel::Damage dama
     if (plan.kernels[c] == nullptr) continue;
     const Node& node = plan.graph[plan.commands[c].value];
     if (!wanted(node)) continue;
+    run_one_by_one(plan);  // the damaging kernel knows no tasks
     plan.kernels[c] = std::make_shared<DamagingKernel>(plan.kernels[c], node.type, damage);
     return true;
   }
@@ -126,6 +132,7 @@ bool reads(const Command& command, const Place& place) {
 
 /// A result written over an operand that a later command still reads.
 bool overwritten_too_early(Plan& plan) {
+  run_one_by_one(plan);
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
     const Place result = plan.commands[c].results[0];
@@ -150,6 +157,7 @@ bool overwritten_too_early(Plan& plan) {
 
 /// Two commands that depend on each other, in the wrong order.
 bool stale_operand(Plan& plan) {
+  run_one_by_one(plan);
   for (std::size_t c = 1; c < plan.commands.size(); ++c) {
     const Command& before = plan.commands[c - 1];
     if (before.results[0].bytes == 0 || !reads(plan.commands[c], before.results[0])) continue;
@@ -162,6 +170,7 @@ bool stale_operand(Plan& plan) {
 
 /// A donated input is updated before its last reader ran.
 bool updated_too_early(Plan& plan) {
+  run_one_by_one(plan);
   for (std::size_t c = 1; c < plan.commands.size(); ++c) {
     const Place result = plan.commands[c].results[0];
     if (result.area != Area::kOutput || result.bytes == 0) continue;

@@ -39,7 +39,7 @@ Graph training_step(TraceContext& context) {
 }
 
 /// The outputs of a program for inputs that depend on their number only.
-std::vector<std::string> run(const Plan& plan) {
+std::vector<std::string> run(const Plan& plan, int threads = 1) {
   std::vector<HostTensor> inputs;
   PlanMemory memory;
   for (const ValueId id : plan.graph.inputs) {
@@ -61,7 +61,7 @@ std::vector<std::string> run(const Plan& plan) {
   }
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
   memory.arena = arena->data();
-  ThreadPool pool(1);
+  ThreadPool pool(threads);
   const auto communicator = make_single_communicator();
   run_plan(plan, memory, {pool, *communicator, 0, {}});
   std::vector<std::string> out;
@@ -104,8 +104,19 @@ TEST_F(Compile, SignalsEveryOutputExactlyOnce) {
   }
 }
 
+TEST_F(Compile, UpdatesAllParametersAtOnceWithTheSameBits) {
+  EXPECT_EQ(step->update.commands.size(), 7U) << "three updates; four sums are copied";
+  EXPECT_EQ(count_launches(step->update), 5U);
+  Plan one_by_one = step->update;
+  for (Command& command : one_by_one.commands) command.with_previous = false;
+  const std::vector<std::string> expected = run(one_by_one);
+  EXPECT_EQ(run(step->update), expected);
+  EXPECT_EQ(run(step->update, 2), expected);
+}
+
 TEST_F(Compile, GivesPlansThatSurviveTheDiskBitForBit) {
   EXPECT_TRUE(has_fusion(step->shard));
+  EXPECT_LT(count_launches(step->update), step->update.commands.size());
   for (const Plan* plan : {&step->shard, &step->update}) {
     KernelCache fresh(host_target());
     const Plan read = deserialize(serialize(*plan), fresh);

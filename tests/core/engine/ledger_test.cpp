@@ -92,6 +92,28 @@ TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
   EXPECT_NE(find(rows, "step", "idle"), nullptr);
 }
 
+TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
+  MeasuredRank rank;
+  Tensor q = rank.engine.to_device({Rank::vector_of({1, 1, 1})}, InputKind::kParameter, "q");
+  for (int i = 0; i < 3; ++i) {
+    rank.p.assign(rank.p + rank.p);
+    q.assign(q + q);
+    rank.engine.mark_step(SyncReason::kStepEnd);
+  }
+  rank.engine.wait();
+  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  const LedgerRow* update = find(rows, "update", "optimizer");
+  ASSERT_NE(update, nullptr);
+  EXPECT_EQ(update->commands, 1);
+  EXPECT_DOUBLE_EQ(update->ms, 0.001) << "one look at the clock before it, one after";
+  EXPECT_EQ(update->flops, 2 + 3);
+  EXPECT_EQ(update->bytes, 2 * (2 + 3) * 4);
+  const std::vector<LedgerRow> top = rank.engine.ledger()->top_commands(100);
+  ASSERT_THAT(top, SizeIs(1));
+  EXPECT_THAT(top[0].detail, HasSubstr("2 at once, the first: "));
+  EXPECT_EQ(top[0].flops, 2 + 3);
+}
+
 TEST(Ledger, LeavesOutEvaluationsAndReads) {
   MeasuredRank rank;
   for (int i = 0; i < 4; ++i) rank.step();

@@ -24,6 +24,7 @@ class MemoryOracle {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (is_given(id)) write(id, slot(id));
     for (ValueId id = 0; id < graph_.size(); ++id) run_node(id);
+    if (query_.launches != nullptr) check_launches(*query_.launches);
     for (const std::int32_t o : plan_.copied_outputs) {
       expect(output(o), slot(output(o)));
       write(output(o), own_memory(o));
@@ -124,6 +125,26 @@ class MemoryOracle {
     for (std::int64_t i = 0; i < scratch.bytes; ++i)
       memory_[area(scratch)][scratch.offset + i] = Byte{};
     for (ValueId result = id; result < end; ++result) write(result, slot(result));
+  }
+
+  /// What a command of a launch writes, no other of it may read or write.
+  void check_launches(const Launches& launches) const {
+    for (ValueId id = 0; id < graph_.size(); ++id)
+      for (ValueId other = launches.first[at(id)]; other <= launches.last[at(id)]; ++other) {
+        const bool beside = other != id && launches.first[at(other)] == launches.first[at(id)];
+        if (!beside || graph_[other].op == Op::kGroupResult) continue;
+        for (const Slot& to : written(id)) {
+          for (const Slot& also : written(other)) require(!overlap(to, also), "written at once");
+          for (const ValueId operand : graph_[other].operands)
+            require(!overlap(to, slot(operand)), "written while it is read");
+        }
+      }
+  }
+  std::vector<Slot> written(ValueId command) const {
+    std::vector<Slot> out{plan_.scratch[at(command)]};
+    for (std::size_t k = 0; k < result_count(graph_[command]); ++k)
+      out.push_back(slot(command + static_cast<ValueId>(k)));
+    return out;
   }
 
   void check_in_place(ValueId command, ValueId result, std::size_t i) const {

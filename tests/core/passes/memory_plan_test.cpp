@@ -9,7 +9,6 @@
 #include <string>
 
 #include "core/ir/text.h"
-#include "core/passes/pack_intervals.h"
 #include "core/passes/pipeline.h"
 #include "tests/core/passes/memory_oracle.h"
 #include "tests/graphs/random_graph.h"
@@ -56,6 +55,49 @@ MemoryPlan checked_plan(const Graph& graph, const MemoryQuery& query) {
   MemoryPlan plan = plan_memory(graph, query);
   testing::MemoryOracle(graph, plan, query).run();
   return plan;
+}
+
+/// Nodes `first` to `last` run at once.
+Launches launch(const Graph& graph, ValueId first, ValueId last) {
+  Launches out(graph);
+  for (ValueId id = first; id <= last; ++id) {
+    out.first[static_cast<std::size_t>(id)] = first;
+    out.last[static_cast<std::size_t>(id)] = last;
+  }
+  return out;
+}
+
+TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
+  Builder b;
+  const ValueId x = b.input(2);
+  const ValueId p = b.barrier(x);
+  const ValueId q = b.barrier(x);
+  const ValueId r = b.negate(p);  // alone it would leave its operand's memory to the next
+  const ValueId s = b.negate(q);
+  b.graph.outputs = {b.barrier(b.add(r, s))};
+  MemoryQuery query = never_in_place();
+  EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 3 * 128);
+  const Launches launches = launch(b.graph, r, s);
+  query.launches = &launches;
+  EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 4 * 128);
+  query = elementwise_in_place(b.graph);
+  query.launches = &launches;
+  EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 2 * 128) << "each in place";
+}
+
+TEST(MemoryPlan, DoesNotOverwriteWhatIsReadAtTheSameTime) {
+  Builder b;
+  const ValueId x = b.input(2);
+  const ValueId p = b.barrier(x);
+  const ValueId r = b.negate(p);
+  const ValueId s = b.negate(p);
+  b.graph.outputs = {b.barrier(b.add(r, s))};
+  MemoryQuery query = elementwise_in_place(b.graph);
+  EXPECT_EQ(checked_plan(b.graph, query).values[static_cast<std::size_t>(s)].offset,
+            checked_plan(b.graph, query).values[static_cast<std::size_t>(p)].offset);
+  const Launches launches = launch(b.graph, r, s);
+  query.launches = &launches;
+  EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 3 * 128);
 }
 
 TEST(MemoryPlan, GivesAnOutputItsOwnMemoryAndATemporaryTheArena) {
@@ -382,6 +424,44 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
   testing::MemoryOracle(graph, plan, query).run();
 }
 
+/// `query` with launches of elementwise ops and groups.
+std::pair<Launches, MemoryQuery> with_launches(const Graph& graph, MemoryQuery query) {
+  const auto kind = [&](ValueId id) -> std::string {
+    return is_elementwise(graph[id].op) || graph[id].op == Op::kFusion ? "elementwise" : "";
+  };
+  return {find_launches(graph, {kind, query.scratch_bytes}), std::move(query)};
+}
+
+bool has_launches(const Launches& launches) {
+  return launches.first != launches.last;
+}
+
+RC_GTEST_PROP(MemoryPlanProperty, CommandsThatRunAtOnceAreKeptApart, ()) {
+  Graph graph = random_graph();
+  add_random_updates(graph);
+  auto [launches, query] = with_launches(
+      graph, {[](ValueId id) { return id % 5 == 0 ? std::int64_t{id} * 4 : 0; },
+              [&](ValueId id, std::size_t, std::size_t) { return is_elementwise(graph[id].op); }});
+  query.launches = &launches;
+  const MemoryPlan plan = plan_memory(graph, query);
+  RC_CLASSIFY(has_launches(launches), "has launches");
+  testing::MemoryOracle(graph, plan, query).run();
+  query.launches = nullptr;
+  RC_ASSERT(plan.donated_inputs == plan_memory(graph, query).donated_inputs);
+}
+
+RC_GTEST_PROP(MemoryPlanProperty, CommandsOfCompiledGraphsThatRunAtOnceAreKeptApart,
+              (std::uint64_t seed)) {
+  const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
+                                   PassOptions{}, Log::null());
+  auto [launches, query] = with_launches(
+      graph, {[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
+              [&](ValueId id, std::size_t, std::size_t) { return graph[id].op == Op::kFusion; }});
+  query.launches = &launches;
+  RC_CLASSIFY(has_launches(launches), "has launches");
+  testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
+}
+
 RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t seed)) {
   const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
                                    PassOptions{}, Log::null());
@@ -391,34 +471,6 @@ RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t s
                                    (id + static_cast<ValueId>(result)) % 4 > 0;
                           }};
   testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
-}
-
-TEST(PackIntervals, ReachesTheLowerBoundWhereOrderOfTimeDoesNot) {
-  // In order of time the third block finds two holes that are too small.
-  const std::vector<Lifetime> blocks = {{0, 1, 64}, {0, 3, 64}, {0, 1, 64}, {2, 3, 128}};
-  const Packing packing = pack_intervals(blocks);
-  EXPECT_EQ(packing.bytes, 192);
-  EXPECT_EQ(peak_live_bytes(blocks), 192);
-}
-
-RC_GTEST_PROP(PackIntervalsProperty, BlocksThatLiveTogetherDoNotOverlap, ()) {
-  std::vector<Lifetime> blocks;
-  for (int i = pick(0, 40); i-- > 0;) {
-    const int begin = pick(0, 20);
-    blocks.push_back({begin, begin + pick(0, 8), pick(0, 500)});
-  }
-  const Packing packing = pack_intervals(blocks);
-  RC_ASSERT(packing.bytes >= peak_live_bytes(blocks));
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    RC_ASSERT(packing.offsets[i] % kArenaAlignment == 0);
-    RC_ASSERT(packing.offsets[i] + blocks[i].bytes <= packing.bytes);
-    for (std::size_t j = 0; j < i; ++j) {
-      const bool together = blocks[i].begin <= blocks[j].end && blocks[j].begin <= blocks[i].end;
-      const bool apart = packing.offsets[i] + blocks[i].bytes <= packing.offsets[j] ||
-                         packing.offsets[j] + blocks[j].bytes <= packing.offsets[i];
-      RC_ASSERT(!together || apart || blocks[i].bytes == 0 || blocks[j].bytes == 0);
-    }
-  }
 }
 
 }  // namespace

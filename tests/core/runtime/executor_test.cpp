@@ -63,6 +63,37 @@ TEST_F(Executor, SignalsEachOutputAsItIsComplete) {
   EXPECT_THAT(events, ElementsAre("2: false false", "0: true false", "1: true true"));
 }
 
+TEST_F(Executor, RunsCommandsAtOnceAndThenSignalsTheirOutputs) {
+  Plan plan = plan_of(R"(
+    %x = f32[1] input() {kind=batch}
+    %y = f32[1] negate(%x)
+    %z = f32[1] exp(%x)
+    return %y, %z)",
+                      kernels);
+  plan.commands.resize(2);
+  plan.kernels.resize(2);
+  plan.commands[0].results = {{Area::kOutput, 0, 0, 4}};
+  plan.commands[1].results = {{Area::kOutput, 1, 0, 4}};
+  plan.commands[0].finishes = {0};
+  plan.commands[1].finishes = {1};
+  plan.commands[1].with_previous = true;
+  EXPECT_EQ(count_launches(plan), 1U);
+  float x = 1;
+  std::array<float, 2> outputs{};
+  PlanMemory memory;
+  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
+  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
+                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
+  const auto communicator = make_single_communicator();
+  ThreadPool pool(2);
+  std::vector<std::string> events;
+  const auto event = [&](std::int32_t output) {
+    events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
+  };
+  run_plan(plan, memory, {pool, *communicator, 0, {}}, {[&] { event(-1); }, event});
+  EXPECT_THAT(events, ElementsAre("-1: false false", "0: true true", "1: true true"));
+}
+
 TEST_F(Executor, AsksOnceBeforeItWritesAnOutput) {
   Plan plan = plan_of(R"(
     %x = f32[1] input() {kind=batch}

@@ -190,6 +190,15 @@ TEST_F(WrongPlan, IsRefusedForEveryNumberOutOfRange) {
               testing::AnyOf(HasSubstr("bytes of scratch memory"), "no error"));
 }
 
+TEST_F(WrongPlan, IsRefusedForCommandsThatCannotRunAtOnce) {
+  EXPECT_THAT(error_after([](Plan& p) { p.commands[0].with_previous = true; }),
+              HasSubstr("command 0 cannot run at once with the one before it"));
+  EXPECT_THAT(error_after([](Plan& p) { p.commands[1].with_previous = true; }),
+              HasSubstr("command 1 cannot run at once with the one before it"))
+      << "a dot has no tasks of its own";
+  EXPECT_THAT(error_after([](Plan& p) { p.commands[2].with_previous = true; }), "no error");
+}
+
 TEST_F(WrongPlan, IsRefusedForAGraphThatDoesNotParse) {
   EXPECT_THAT(error_after([](Plan& p) { p.graph.nodes[6].type.shape = Shape{3}; }),
               HasSubstr("the plan is damaged: plan:"));

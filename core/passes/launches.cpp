@@ -1,0 +1,108 @@
+#include "core/passes/launches.h"
+
+#include <numeric>
+
+#include "core/ir/group.h"
+#include "core/passes/storage.h"
+
+namespace lockstep {
+namespace {
+
+std::size_t index(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Walks over the commands and keeps the launch that the next one may join.
+class Finder {
+ public:
+  Finder(const Graph& graph, const LaunchQuery& query)
+      : graph_(graph),
+        query_(query),
+        storage_(graph),
+        in_arena_(graph.nodes.size(), true),
+        last_reader_(graph.nodes.size(), kNoValue),
+        replaced_(graph.nodes.size()),
+        launches_(graph) {
+    for (ValueId id = 0; id < graph.size(); ++id)
+      if (is_given(graph[id])) in_arena_[index(id)] = false;
+    for (const ValueId output : graph.outputs) in_arena_[index(owner(output))] = false;
+    for (const Update& update : graph.updates)
+      replaced_[index(group_of(graph, owner(graph.outputs[index(update.output)])))].push_back(
+          graph.inputs[index(update.input)]);
+  }
+
+  Launches run() {
+    for (ValueId id = 0; id < graph_.size(); ++id) {
+      const Node& node = graph_[id];
+      if (is_given(node) || storage_.is_view(id) || node.op == Op::kGroupResult) continue;
+      const std::string kind = query_.kind(id);
+      const std::int64_t bytes = arena_bytes(id);
+      const bool joins = !kind.empty() && kind == kind_ && bytes_ + bytes <= kMaxLaunchBytes &&
+                         !depends(id) && !replaces_what_is_read(id);
+      if (!joins) {
+        first_ = id;
+        kind_ = kind;
+        bytes_ = 0;
+      }
+      bytes_ += bytes;
+      launches_.first[index(id)] = first_;
+      // Known in full when the launch ends: until then its first command keeps the last one.
+      launches_.last[index(first_)] = id;
+      for (const ValueId operand : node.operands) last_reader_[index(owner(operand))] = id;
+    }
+    for (ValueId id = 0; id < graph_.size(); ++id)
+      launches_.last[index(id)] = launches_.last[index(launches_.first[index(id)])];
+    return std::move(launches_);
+  }
+
+ private:
+  ValueId owner(ValueId id) const { return storage_.owner[index(id)]; }
+
+  std::int64_t arena_bytes(ValueId id) const {
+    std::int64_t out = query_.scratch_bytes(id);
+    const auto add = [&](ValueId value) {
+      if (in_arena_[index(value)]) out += static_cast<std::int64_t>(graph_[value].type.bytes());
+    };
+    for (const ValueId operand : graph_[id].operands) add(owner(operand));
+    for (std::size_t k = 0; k < result_count(graph_[id]); ++k) add(id + static_cast<ValueId>(k));
+    return out;
+  }
+
+  /// All that is computed since the launch began is computed by it.
+  bool depends(ValueId id) const {
+    for (const ValueId operand : graph_[id].operands)
+      if (!is_given(graph_[owner(operand)]) && group_of(graph_, owner(operand)) >= first_)
+        return true;
+    return false;
+  }
+
+  bool replaces_what_is_read(ValueId id) const {
+    for (const ValueId input : replaced_[index(id)])
+      if (last_reader_[index(input)] >= first_) return true;
+    return false;
+  }
+
+  const Graph& graph_;
+  const LaunchQuery& query_;
+  Storage storage_;
+  std::vector<bool> in_arena_;                  ///< by owner
+  std::vector<ValueId> last_reader_;            ///< by owner
+  std::vector<std::vector<ValueId>> replaced_;  ///< by command: inputs whose next values it makes
+  Launches launches_;
+  ValueId first_ = kNoValue;  ///< of the launch at hand
+  std::string kind_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Launches::Launches(const Graph& graph) : first(graph.nodes.size()), last(graph.nodes.size()) {
+  std::iota(first.begin(), first.end(), 0);
+  std::iota(last.begin(), last.end(), 0);
+}
+
+Launches find_launches(const Graph& scheduled, const LaunchQuery& query) {
+  return Finder(scheduled, query).run();
+}
+
+}  // namespace lockstep

@@ -52,6 +52,7 @@ std::optional<Attr> parse_attr(std::string_view name) {
 }
 
 Attrs::Attrs(std::initializer_list<Entry> entries) {
+  entries_.reserve(entries.size());
   for (const Entry& entry : entries) set(entry.first, entry.second);
 }
 

@@ -48,36 +48,40 @@ ValueId Graph::append(Node node) {
   return id;
 }
 
+// The functions below build their node where it stays: it is large, and a step has many.
+
 ValueId Graph::add(Op op, std::vector<ValueId> operands, Attrs attrs, Origin origin) {
   std::vector<Type> types;
   types.reserve(operands.size());
   for (const ValueId operand : operands) types.push_back((*this)[operand].type);
-  Node node;
+  const Type type = infer_type(op, types, attrs);
+  Node& node = nodes.emplace_back();
   node.op = op;
-  node.type = infer_type(op, types, attrs);
+  node.type = type;
   node.operands = std::move(operands);
   node.attrs = std::move(attrs);
   node.origin = origin;
-  return append(std::move(node));
+  return size() - 1;
 }
 
 ValueId Graph::add_input(Type type, InputKind kind, std::string_view name, Origin origin) {
-  Node node;
+  Node& node = nodes.emplace_back();
   node.op = Op::kInput;
   node.type = type;
   node.input_kind = kind;
   node.name = strings->intern(name);
   node.origin = origin;
-  return append(std::move(node));
+  inputs.push_back(size() - 1);
+  return size() - 1;
 }
 
 ValueId Graph::add_constant(HostTensor literal, Origin origin) {
-  Node node;
+  Node& node = nodes.emplace_back();
   node.op = Op::kConstant;
   node.type = {literal.dtype(), literal.shape()};
   node.literal = std::move(literal);
   node.origin = origin;
-  return append(std::move(node));
+  return size() - 1;
 }
 
 std::vector<int> count_users(const Graph& graph) {

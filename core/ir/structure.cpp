@@ -1,6 +1,7 @@
 #include "core/ir/structure.h"
 
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -8,13 +9,21 @@ namespace lockstep {
 namespace {
 
 /// Appends fixed-size words and length-prefixed lists, so that no two structures share their bytes.
+/// Every step is written once: most of it is words, which are a comparison and a store each.
 class Writer {
  public:
-  explicit Writer(std::size_t nodes) { bytes_.reserve(nodes * kBytesPerNode); }
+  explicit Writer(std::size_t nodes) { grow(nodes * kBytesPerNode); }
 
-  void word(std::uint64_t value) { raw(&value, sizeof value); }
+  void word(std::uint64_t value) {
+    if (size_ - used_ < sizeof value) grow(sizeof value);
+    std::memcpy(bytes_.get() + used_, &value, sizeof value);
+    used_ += sizeof value;
+  }
   void raw(const void* data, std::size_t size) {
-    bytes_.append(static_cast<const char*>(data), size);
+    if (size == 0) return;
+    if (size_ - used_ < size) grow(size);
+    std::memcpy(bytes_.get() + used_, data, size);
+    used_ += size;
   }
   void hash(const Hash128& h) {
     word(h.low);
@@ -32,13 +41,23 @@ class Writer {
       raw(entry.second.data(), entry.second.size() * sizeof(std::int64_t));
     }
   }
-  Hash128 finish() const { return hash128(bytes_.data(), bytes_.size()); }
-  std::string take() { return std::move(bytes_); }
-  void clear() { bytes_.clear(); }
+  Hash128 finish() const { return hash128(bytes_.get(), used_); }
+  std::string text() const { return {bytes_.get(), used_}; }
+  void clear() { used_ = 0; }
 
  private:
   static constexpr std::size_t kBytesPerNode = 128;
-  std::string bytes_;
+
+  void grow(std::size_t by) {
+    size_ = 2 * size_ + by;
+    auto larger = std::make_unique_for_overwrite<char[]>(size_);
+    if (used_ > 0) std::memcpy(larger.get(), bytes_.get(), used_);
+    bytes_ = std::move(larger);
+  }
+
+  std::unique_ptr<char[]> bytes_;
+  std::size_t size_ = 0;
+  std::size_t used_ = 0;
 };
 
 /// Bodies are shared between nodes (a layer called twelve times): hash each once.
@@ -128,7 +147,7 @@ Hash128 structural_hash(const Graph& graph) {
 std::string structure_bytes(const Graph& graph) {
   Writer out(graph.nodes.size());
   write_graph(graph, out, nullptr);
-  return out.take();
+  return out.text();
 }
 
 bool structurally_equal(const Graph& a, const Graph& b) {

@@ -107,33 +107,32 @@ std::vector<bool> find_reachable(const Graph& graph) {
   return reachable;
 }
 
-Graph keep_only(const Graph& graph, const std::vector<bool>& keep, std::vector<ValueId>* remap) {
-  Graph out;
-  out.strings = graph.strings;
+Graph keep_only(Graph graph, const std::vector<bool>& keep) {
   std::vector<ValueId> new_id(graph.nodes.size(), kNoValue);
-  std::vector<std::int32_t> new_input(graph.inputs.size(), -1);
+  std::size_t kept = 0;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!keep[i]) continue;
-    Node node = graph.nodes[i];
-    for (ValueId& operand : node.operands) operand = new_id[static_cast<std::size_t>(operand)];
-    // Inputs keep their parameter order below, whatever their place among the nodes.
-    new_id[i] = out.size();
-    out.nodes.push_back(std::move(node));
+    for (ValueId& operand : graph.nodes[i].operands)
+      operand = new_id[static_cast<std::size_t>(operand)];
+    if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
+    new_id[i] = static_cast<ValueId>(kept++);
   }
+  graph.nodes.resize(kept);
+  // Inputs keep their parameter order, whatever their place among the nodes.
+  std::vector<std::int32_t> new_input(graph.inputs.size(), -1);
+  std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const ValueId id = new_id[static_cast<std::size_t>(graph.inputs[i])];
     if (id == kNoValue) continue;
-    new_input[i] = static_cast<std::int32_t>(out.inputs.size());
-    out.inputs.push_back(id);
+    new_input[i] = static_cast<std::int32_t>(inputs.size());
+    inputs.push_back(id);
   }
-  for (const ValueId output : graph.outputs)
-    out.outputs.push_back(new_id[static_cast<std::size_t>(output)]);
-  for (const Update& update : graph.updates) {
-    const std::int32_t input = new_input[static_cast<std::size_t>(update.input)];
-    if (input >= 0) out.updates.push_back({update.output, input});
-  }
-  if (remap != nullptr) *remap = std::move(new_id);
-  return out;
+  graph.inputs = std::move(inputs);
+  for (ValueId& output : graph.outputs) output = new_id[static_cast<std::size_t>(output)];
+  for (Update& update : graph.updates)
+    update.input = new_input[static_cast<std::size_t>(update.input)];
+  std::erase_if(graph.updates, [](const Update& update) { return update.input < 0; });
+  return graph;
 }
 
 }  // namespace lockstep

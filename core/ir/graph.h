@@ -108,10 +108,8 @@ std::vector<int> count_users(const Graph& graph);
 /// True for every value that an output depends on, and for all results of its group.
 std::vector<bool> find_reachable(const Graph& graph);
 
-/// A graph of the marked values in their order, renumbered; inputs that are not marked are dropped.
-/// All operands and outputs of marked values must be marked. `remap`, if given, receives the new
-/// number of every old value (kNoValue for dropped ones).
-Graph keep_only(const Graph& graph, const std::vector<bool>& keep,
-                std::vector<ValueId>* remap = nullptr);
+/// The marked values in their order, renumbered; inputs that are not marked are dropped. All
+/// operands and outputs of marked values must be marked. Takes the graph's nodes: move it in.
+Graph keep_only(Graph graph, const std::vector<bool>& keep);
 
 }  // namespace lockstep

@@ -60,13 +60,13 @@ std::vector<ValueId> find_reductions(const Graph& step, std::vector<ValueId>& sa
   return out;
 }
 
-/// Copies the ancestors of `graph.outputs`, and tells which step input each remaining input is.
+/// The ancestors of `graph.outputs`, and tells which step input each remaining input is.
 Graph extract(Graph graph, const Graph& step, std::vector<std::int32_t>& inputs) {
   const std::vector<bool> keep = find_reachable(graph);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     if (keep[static_cast<std::size_t>(step.inputs[i])])
       inputs.push_back(static_cast<std::int32_t>(i));
-  return keep_only(graph, keep);
+  return keep_only(std::move(graph), keep);
 }
 
 /// The step with its reductions replaced by inputs, which follow the step's own; no outputs yet.
@@ -142,7 +142,7 @@ SplitStep split_step(const Graph& step) {
     }
     out.update_inputs.push_back(from);
   }
-  out.update = keep_only(update, keep);
+  out.update = keep_only(std::move(update), keep);
   return out;
 }
 

@@ -111,11 +111,11 @@ CutTrace TraceContext::cut() {
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
     if (reachable[static_cast<std::size_t>(graph_.inputs[i])])
       out.inputs.push_back(std::move(input_values_[i]));
-  out.graph = keep_only(graph_, reachable);
+  const std::size_t recorded = graph_.nodes.size();
+  out.graph = keep_only(std::exchange(graph_, {}), reachable);
 
-  graph_ = Graph{};
   graph_.strings = strings_;
-  graph_.nodes.reserve(out.graph.nodes.size());
+  graph_.nodes.reserve(recorded);  // the next step is usually as long
   input_values_.clear();
   input_nodes_.clear();
   draws_.clear();

@@ -98,7 +98,7 @@ TEST(TextGraphs, EveryOpGivesTheSameCompiledAndByTheReference) {
   }
   std::vector<bool> keep = find_reachable(graph);
   for (const ValueId input : graph.inputs) keep[static_cast<std::size_t>(input)] = true;
-  graph = keep_only(graph, keep);
+  graph = keep_only(std::move(graph), keep);
   for (const std::uint64_t seed : {1, 2, 3})
     EXPECT_EQ(compare_both_ways(graph, plain_inputs(graph, seed)), "");
 }

@@ -41,7 +41,7 @@ RandomGraph only_needed(const RandomGraph& from) {
   }
   Graph plain = from.graph;
   plain.updates.clear();
-  out.graph = keep_only(plain, keep);
+  out.graph = keep_only(std::move(plain), keep);
   for (const Update& update : from.graph.updates)
     out.graph.updates.push_back({update.output, place[static_cast<std::size_t>(update.input)]});
   return out;

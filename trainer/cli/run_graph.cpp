@@ -69,7 +69,7 @@ Graph without_all_reduces(const Graph& graph) {
   for (ValueId& output : out.outputs) output = now[static_cast<std::size_t>(output)];
   std::vector<bool> keep = find_reachable(out);
   for (const ValueId input : out.inputs) keep[static_cast<std::size_t>(input)] = true;
-  return keep_only(out, keep);
+  return keep_only(std::move(out), keep);
 }
 
 Plan compile_graph(const Graph& graph, const Target& target, Log& log) {

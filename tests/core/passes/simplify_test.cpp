@@ -36,7 +36,7 @@ TEST_P(SimplifyIdentity, IsAppliedOnlyIfExact) {
       [](Graph graph, const Target&) {
         std::vector<bool> keep = find_reachable(graph);
         for (const ValueId input : graph.inputs) keep[static_cast<std::size_t>(input)] = true;
-        return keep_only(graph, keep);
+        return keep_only(std::move(graph), keep);
       },
       before);
   const std::string result = ::lockstep::testing::after(simplify, before);

@@ -93,7 +93,9 @@ class MpiTransport final : public Transport {
   [[noreturn]] void abort(int exit_code, const std::string& reason) override {
     fmt::print(stderr, "rank {} ends the job with code {}: {}\n", rank_, exit_code, reason);
     std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);  // if it returns at all, there is no one to tell
+    // mpirun ends the job when a rank exits like this, and returns the code. MPI_Abort asks mpirun
+    // to print a notice as well, over which OpenMPI 4.1's mpirun can crash if another rank is just
+    // ending, too: then the code is lost, and with it the ranks' reasons.
     std::_Exit(exit_code);
   }
 

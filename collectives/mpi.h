@@ -25,7 +25,7 @@ struct MpiOptions {
 /// it, it does not finalize: the process then ends with its own non-zero code, mpirun sees that,
 /// ends the other ranks and returns the code.
 ///
-/// abort() prints the reason to standard error and calls MPI_Abort; mpirun returns the code.
+/// abort() prints the reason to standard error and exits; mpirun ends the job with that code.
 /// Any failed MPI call is an error kPeer that names the call and MPI's reason.
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
 

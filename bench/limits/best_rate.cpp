@@ -94,7 +94,8 @@ Timing best_onednn(const DotShape& shape, int threads, double seconds_each) {
   for (const DotShape& sizes : {shape, turned})
     for (const Layout layout : {Layout{false, false}, {false, true}, {true, false}, {true, true}})
       for (const auto& [name, work] : {std::pair{"matmul", primitive_work(sizes, layout)},
-                                       {"sgemm", gemm_work(widened(sizes), layout)}}) {
+                                       {"f32 matmul", primitive_work(widened(sizes), layout)},
+                                       {"f32 sgemm", gemm_work(widened(sizes), layout)}}) {
         if (work == nullptr) continue;
         const double seconds = least_seconds(work, threads, seconds_each, Time::kThread);
         if (seconds >= best.seconds) continue;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -49,9 +51,18 @@ std::string signature_of(const Launch& launch) {
   return out + ")";
 }
 
-void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& page) {
-  sum.resize(page.size());
-  for (std::size_t i = 0; i < page.size(); ++i) sum[i] += page[i];
+constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
+constexpr std::array kStepParts = {&LedgerPage::gradient_sums_ns, &LedgerPage::all_reduce_ns,
+                                   &LedgerPage::copies_ns, &LedgerPage::idle_ns,
+                                   &LedgerPage::wall_ns};
+
+/// Each part of `to` becomes combine(it, the page's).
+template <class Combine>
+void combine_parts(LedgerPage& to, const LedgerPage& page, const Combine& combine) {
+  for (const auto part : kCommandParts)
+    for (std::size_t i = 0; i < (page.*part).size(); ++i)
+      (to.*part)[i] = combine((to.*part)[i], (page.*part)[i]);
+  for (const auto part : kStepParts) to.*part = combine(to.*part, page.*part);
 }
 
 double to_ms(double ns) {
@@ -73,9 +84,10 @@ std::string rate(double amount, double ms) {
 
 std::string line(const LedgerRow& row, double step_ms) {
   std::string out = fmt::format(
-      "  {:<7} {:<14} {:>8.3f} ms {:>5.1f} % {:>6} x {:>8} GFLOP/s {:>7} GB/s", row.program,
-      row.work, row.ms, 100 * row.ms / step_ms, fmt::format("{:.0f}", row.commands),
-      rate(row.flops, row.ms), rate(row.bytes, row.ms));
+      "  {:<7} {:<14} {:>8.3f} ms {:>5.1f} % {:>8} ms {:>6} x {:>8} GFLOP/s {:>7} GB/s",
+      row.program, row.work, row.ms, 100 * row.ms / step_ms,
+      row.least_ms > 0 ? fmt::format("{:.3f}", row.least_ms) : "-",
+      fmt::format("{:.0f}", row.commands), rate(row.flops, row.ms), rate(row.bytes, row.ms));
   if (!row.detail.empty()) out += "  " + row.detail;
   return out + "\n";
 }
@@ -87,34 +99,37 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   auto it = std::find_if(totals_.begin(), totals_.end(),
                          [&](const Totals& totals) { return totals.program == program; });
   if (it == totals_.end()) {
-    totals_.push_back({program, 0, 0, {}});
+    totals_.push_back({program, 0, 0, {}, {}});
     return;
   }
   it->steps += 1;
   it->shard_calls += page.shards;
-  add_to(it->sum.shard_ns, page.shard_ns);
-  add_to(it->sum.update_ns, page.update_ns);
-  for (auto part : {&LedgerPage::gradient_sums_ns, &LedgerPage::all_reduce_ns,
-                    &LedgerPage::copies_ns, &LedgerPage::idle_ns, &LedgerPage::wall_ns})
-    it->sum.*part += page.*part;
+  if (it->steps == 1) {
+    it->sum = it->least = page;
+  } else {
+    combine_parts(it->sum, page, std::plus<>());
+    combine_parts(it->least, page, [](auto a, auto b) { return std::min(a, b); });
+  }
   wall_ns_.push_back(page.wall_ns);
 }
 
-/// visit(launch, total ns, calls)
+/// visit(launch, total ns, ns if each step had taken the least time, calls)
 template <class Visit>
 void Ledger::visit_launches(const Visit& visit) const {
   for (const Totals& totals : totals_) {
-    const auto visit_plan = [&](const Plan& plan, const std::vector<std::int64_t>& ns,
+    const auto visit_plan = [&](const Plan& plan, std::vector<std::int64_t> LedgerPage::*part,
                                 bool is_update, std::int64_t calls) {
+      const std::vector<std::int64_t>& ns = totals.sum.*part;
       for (std::size_t begin = 0; begin < ns.size();) {
         const std::size_t end = next_launch(plan, begin);
+        const std::int64_t least = (totals.least.*part)[begin] * totals.steps;
         visit(Launch{plan, begin, end, is_update}, static_cast<double>(ns[begin]),
-              static_cast<double>(calls));
+              static_cast<double>(least), static_cast<double>(calls));
         begin = end;
       }
     };
-    visit_plan(totals.program->shard, totals.sum.shard_ns, false, totals.shard_calls);
-    visit_plan(totals.program->update, totals.sum.update_ns, true, totals.steps);
+    visit_plan(totals.program->shard, &LedgerPage::shard_ns, false, totals.shard_calls);
+    visit_plan(totals.program->update, &LedgerPage::update_ns, true, totals.steps);
   }
 }
 
@@ -125,24 +140,30 @@ std::vector<LedgerRow> Ledger::rows() const {
   std::map<std::string, LedgerRow> rows;
   double dispatch = 0;
   double idle = 0;
-  const auto add = [&](const char* program, const std::string& work, double ns) -> LedgerRow& {
+  const auto add = [&](const char* program, const std::string& work, double ns,
+                       double least) -> LedgerRow& {
     LedgerRow& row = rows[program + work];
     row.program = program;
     row.work = work;
     row.ms += to_ms(ns) / steps;
+    row.least_ms += to_ms(least) / steps;
     dispatch -= ns;
     return row;
   };
-  visit_launches([&](const Launch& launch, double ns, double calls) {
-    LedgerRow& row = add(launch.is_update ? "update" : "shard", work_of(launch), ns);
+  visit_launches([&](const Launch& launch, double ns, double least, double calls) {
+    LedgerRow& row = add(launch.is_update ? "update" : "shard", work_of(launch), ns, least);
     row.commands += calls / steps;
     row.flops += launch.sum(&Command::flops) * calls / steps;
     row.bytes += launch.sum(&Command::bytes) * calls / steps;
   });
   for (const Totals& totals : totals_) {
-    add("step", "gradient sums", static_cast<double>(totals.sum.gradient_sums_ns));
-    add("step", "all-reduce", static_cast<double>(totals.sum.all_reduce_ns));
-    add("step", "copies", static_cast<double>(totals.sum.copies_ns));
+    const auto add_part = [&](const char* work, std::int64_t LedgerPage::*part) {
+      add("step", work, static_cast<double>(totals.sum.*part),
+          static_cast<double>(totals.least.*part * totals.steps));
+    };
+    add_part("gradient sums", &LedgerPage::gradient_sums_ns);
+    add_part("all-reduce", &LedgerPage::all_reduce_ns);
+    add_part("copies", &LedgerPage::copies_ns);
     idle += static_cast<double>(totals.sum.idle_ns);
     dispatch += static_cast<double>(totals.sum.wall_ns);
   }
@@ -159,7 +180,7 @@ std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
   const std::lock_guard lock(mutex_);
   const auto steps = static_cast<double>(wall_ns_.size());
   std::map<std::string, LedgerRow> rows;
-  visit_launches([&](const Launch& launch, double ns, double calls) {
+  visit_launches([&](const Launch& launch, double ns, double least, double calls) {
     const std::string work = work_of(launch);
     const std::string signature = signature_of(launch);
     LedgerRow& row = rows[fmt::format("{} {} {}", launch.is_update, work, signature)];
@@ -168,6 +189,7 @@ std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
     if (row.detail.empty())
       row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
     row.ms += to_ms(ns) / steps;
+    row.least_ms += to_ms(least) / steps;
     row.commands += calls / steps;
     row.flops += launch.sum(&Command::flops) * calls / steps;
     row.bytes += launch.sum(&Command::bytes) * calls / steps;
@@ -191,12 +213,15 @@ double Ledger::mean_step_ms() const {
 }
 
 std::string Ledger::table(std::size_t top_limit) const {
-  const std::size_t steps = step_ms().size();
+  const std::vector<double> wall = step_ms();
+  const std::size_t steps = wall.size();
   if (steps == 0) return "time ledger: no step ran twice\n";
   const double mean = mean_step_ms();
   std::string out = fmt::format(
-      "time ledger: {} steps of {:.3f} ms on average (first step of a program left out)\n", steps,
-      mean);
+      "time ledger: {} steps of {:.3f} ms on average, {:.3f} at least (first step of a program "
+      "left "
+      "out);\n  rows: mean, share, least, commands\n",
+      steps, mean, *std::min_element(wall.begin(), wall.end()));
   double sum = 0;
   constexpr double kShownMs = 0.0005;  // what does not print as zero
   for (const LedgerRow& row : rows()) {

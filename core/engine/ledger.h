@@ -3,8 +3,7 @@
 // A step lasts from the end of the execution before it to its own end. Of that,
 //   idle        is until its first command could start: waiting for the host or for inputs;
 //   commands    are the time of each command, by program and kernel class; commands that run at
-//   once
-//               count as one. The update program's fused kernels are called "optimizer";
+//               once count as one. The update program's fused kernels are called "optimizer";
 //   gradient sums  add the shards of this rank and hand buckets to the communicator;
 //   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
 //   copies      save donated memory that somebody still reads;
@@ -12,6 +11,8 @@
 //               of its own, the trace of the next step, for which publishing wakes it.
 // The rows sum to the wall time by construction. What a value read, an evaluation or a checkpoint
 // executes is not a step. The first step of each program is left out: it waits for the compiler.
+// Beside the mean stands the least time of each part over the steps: what is much above it was
+// disturbed (by another process, the other rank's use of memory, a virtual machine's host).
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,7 @@ struct LedgerRow {
   std::string work;     ///< the kernel class, or what else took the time
   std::string detail;   ///< of a row of top_commands(): op, types, where
   double ms = 0;        ///< a step
+  double least_ms = 0;  ///< the same with the least time of each command; not for dispatch and idle
   double commands = 0;  ///< a step
   double flops = 0;     ///< a step
   double bytes = 0;     ///< a step, read and written
@@ -87,7 +89,8 @@ class Ledger {
     std::shared_ptr<const CompiledStep> program;
     std::int64_t steps = 0;
     std::int64_t shard_calls = 0;
-    LedgerPage sum;  ///< of all but the first page
+    LedgerPage sum;    ///< of all but the first page
+    LedgerPage least;  ///< of each part of all but the first page
   };
   template <class Visit>
   void visit_launches(const Visit& visit) const;

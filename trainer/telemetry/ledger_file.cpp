@@ -17,6 +17,7 @@ Json rows_json(const std::vector<LedgerRow>& rows, double step_ms) {
     Json json{{"program", row.program},
               {"work", row.work},
               {"ms", row.ms},
+              {"least_ms", row.least_ms},
               {"percent", step_ms > 0 ? 100 * row.ms / step_ms : 0},
               {"commands", row.commands},
               {"flops", row.flops},

@@ -92,6 +92,33 @@ TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
   EXPECT_NE(find(rows, "step", "idle"), nullptr);
 }
 
+TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
+  const auto program = std::make_shared<CompiledStep>();
+  Ledger ledger;
+  LedgerPage page;
+  ledger.add(program, page);  // left out
+  page.gradient_sums_ns = 5'000'000;
+  page.all_reduce_ns = 2'000'000;
+  ledger.add(program, page);
+  page.gradient_sums_ns = 3'000'000;
+  page.all_reduce_ns = 4'000'000;
+  ledger.add(program, page);
+  const std::vector<LedgerRow> rows = ledger.rows();
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->least_ms, 3);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->least_ms, 2);
+}
+
+TEST(Ledger, SumsTheLeastTimesOfCommands) {
+  MeasuredRank rank;
+  for (int i = 0; i < 4; ++i) rank.step();
+  rank.engine.wait();
+  for (const LedgerRow& row : rank.engine.ledger()->top_commands(100)) {
+    EXPECT_GT(row.least_ms, 0);
+    EXPECT_DOUBLE_EQ(row.least_ms, row.ms) << "the clock ticks alike in every step: " << row.detail;
+  }
+}
+
 TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
   MeasuredRank rank;
   Tensor q = rank.engine.to_device({Rank::vector_of({1, 1, 1})}, InputKind::kParameter, "q");

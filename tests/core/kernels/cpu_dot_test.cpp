@@ -77,6 +77,28 @@ TEST(CpuDot, HalfPrecisionAccumulatesInSinglePrecision) {
                  1e-3);
 }
 
+TEST(CpuDot, HalfPrecisionOfSeveralBlocksAndTasks) {
+  // Sides that no block divides, in every layout.
+  const std::int64_t m = 387, n = 400, k = 391;
+  for (const DType result : {DType::kBF16, DType::kF32}) {
+    const double relative = result == DType::kBF16 ? 0x1p-7 : 1e-4;
+    const auto check = [&](const Shape& a, const Shape& b, std::int64_t ca, std::int64_t cb) {
+      expect_correct(dot(DType::kBF16, a, b, {{}, {}, {ca}, {cb}}, result), relative, 1e-3);
+    };
+    check({m, k}, {k, n}, 1, 0);
+    check({m, k}, {n, k}, 1, 1);
+    check({k, m}, {k, n}, 0, 0);
+    check({k, m}, {n, k}, 0, 1);
+  }
+  expect_correct(dot(DType::kBF16, {513, 777}, {777, 800}, {{}, {}, {1}, {0}}), 0x1p-7, 1e-3);
+  expect_correct(dot(DType::kF16, {2, 400, 70}, {2, 390, 70}, {{0}, {0}, {2}, {2}}), 0x1p-10, 1e-3);
+}
+
+TEST(CpuDot, WideTransposedLeftOperandsAreMultipliedInBlocks) {
+  expect_correct(dot(DType::kF32, {1030, 1100}, {1030, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);
+  expect_correct(dot(DType::kF32, {1030, 1100}, {17, 1030}, {{}, {}, {0}, {1}}), 1e-4, 1e-3);
+}
+
 TEST(CpuDot, OtherDtypesHaveAKernelToo) {
   for (const DType dtype : {DType::kF64, DType::kI32, DType::kI64})
     expect_correct(dot(dtype, {9, 12}, {12, 7}, {{}, {}, {1}, {0}}), 1e-12);

@@ -94,9 +94,11 @@ TEST(CpuDot, HalfPrecisionOfSeveralBlocksAndTasks) {
   expect_correct(dot(DType::kF16, {2, 400, 70}, {2, 390, 70}, {{0}, {0}, {2}, {2}}), 0x1p-10, 1e-3);
 }
 
-TEST(CpuDot, WideTransposedLeftOperandsAreMultipliedInBlocks) {
-  expect_correct(dot(DType::kF32, {1030, 1100}, {1030, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);
-  expect_correct(dot(DType::kF32, {1030, 1100}, {17, 1030}, {{}, {}, {0}, {1}}), 1e-4, 1e-3);
+TEST(CpuDot, OperandsWhoseLinesShareACacheSetAreMultipliedInBlocks) {
+  const std::int64_t k = 1030;
+  expect_correct(dot(DType::kF32, {k, 512}, {k, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);
+  expect_correct(dot(DType::kF32, {33, k}, {k, 512}, {{}, {}, {1}, {0}}), 1e-4, 1e-3);
+  expect_correct(dot(DType::kF32, {k, 512}, {k, 512}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);
 }
 
 TEST(CpuDot, OtherDtypesHaveAKernelToo) {

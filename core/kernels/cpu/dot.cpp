@@ -27,6 +27,7 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/places.h"
 #include "core/kernels/cpu/reference_kernel.h"
 #include "core/kernels/cpu/strided.h"
 #include "core/kernels/cpu/vector_loops.h"
@@ -115,8 +116,8 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-/// One block of a product: batches, rows and columns from..to.
-struct Block {
+/// Where a task's part of a product begins.
+struct Part {
   std::int64_t batch = 0;
   std::int64_t row = 0;
   std::int64_t column = 0;
@@ -132,7 +133,7 @@ class DotKernel final : public Kernel {
     n_ = dims.n;
     k_ = dims.k;
     plan_operands(node, operands, dims);
-    choose_blocks();
+    choose_parts();
     choose_product(target);
     place_scratch();
   }
@@ -152,26 +153,27 @@ class DotKernel final : public Kernel {
     const Grid batches{batch_, batch_step_};
     const Grid rows{m_, row_step_};
     const Grid columns{n_, column_step_};
-    call.pool.parallel_for(
-        batches.tasks() * rows.tasks() * columns.tasks(), [&](std::int64_t task) {
-          const Block at{batches.begin(task / rows.tasks() / columns.tasks()),
-                         rows.begin(task / columns.tasks() % rows.tasks()),
-                         columns.begin(task % columns.tasks())};
-          run_block(at, a, b, call.results[0],
-                    call.scratch + task_offset_ + static_cast<std::size_t>(task) * task_bytes_);
-        });
+    Places places(call.scratch + task_offset_, task_bytes_);
+    call.pool.parallel_for(batches.tasks() * rows.tasks() * columns.tasks(),
+                           [&](std::int64_t task) {
+                             const Part at{batches.begin(task / rows.tasks() / columns.tasks()),
+                                           rows.begin(task / columns.tasks() % rows.tasks()),
+                                           columns.begin(task % columns.tasks())};
+                             const Places::Place place(places);
+                             run_part(at, a, b, call.results[0], place.memory());
+                           });
   }
 
  private:
   void plan_operands(const Node& node, Types operands, const DotDims& dims);
-  void choose_blocks();
+  void choose_parts();
   void choose_product(const Target& target);
   void place_scratch();
   std::unique_ptr<Matmul> create_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
   const std::byte* in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
                             ThreadPool& pool) const;
-  void run_block(const Block& at, const std::byte* a, const std::byte* b, std::byte* c,
-                 std::byte* scratch) const;
+  void run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
+                std::byte* scratch) const;
 
   const VectorLoops& loops_;
   DType result_;
@@ -210,7 +212,7 @@ void DotKernel::plan_operands(const Node& node, Types operands, const DotDims& d
 }
 
 /// Divides batches if there are enough of them, else the longer side of the result.
-void DotKernel::choose_blocks() {
+void DotKernel::choose_parts() {
   batch_step_ = std::max<std::int64_t>(batch_, 1);
   row_step_ = std::max<std::int64_t>(m_, 1);
   column_step_ = std::max<std::int64_t>(n_, 1);
@@ -306,8 +308,8 @@ const std::byte* DotKernel::in_order(const Operand& operand, const std::byte* da
   return scratch;
 }
 
-void DotKernel::run_block(const Block& at, const std::byte* a, const std::byte* b, std::byte* c,
-                          std::byte* scratch) const {
+void DotKernel::run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
+                         std::byte* scratch) const {
   const std::int64_t batches = std::min(batch_step_, batch_ - at.batch);
   const std::int64_t rows = std::min(row_step_, m_ - at.row);
   const std::int64_t columns = std::min(column_step_, n_ - at.column);

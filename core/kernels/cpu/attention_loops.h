@@ -40,7 +40,7 @@ struct AttentionLoops {
 
   /// Scores to exp(score * scale - largest) over the first `visible` of `width` elements whose
   /// byte in `mask` (if there is one) is not 0, to 0 for others; returns 1 / sum, 0 for nothing.
-  /// `width` is a multiple of kPanel here and below.
+  /// `width` is a multiple of kBlock here and below; rows have room for whole panels.
   float (*softmax)(float* row, std::int64_t visible, std::int64_t width, float scale,
                    const std::byte* mask);
   /// row[i] *= factor.

@@ -95,17 +95,10 @@ void Tile::load(const Rows<const std::byte>& x, Unit* to) const {
   loops_.load_rows(p_.dtype, x.at(first_), x.stride, rows_, padded_rows_, p_.depth, to);
 }
 
-/// Padded number of keys that any query of row r's block sees.
+/// Keys that any query of row r's block sees, in whole blocks: products contract no more of them.
 std::int64_t Tile::width(std::int64_t r) const {
   const std::int64_t last = std::min(r / kBlock * kBlock + kBlock, rows_) - 1;
-  return round_up(p_.visible(first_ + last), kPanel);
-}
-
-/// The first row whose block sees key j.
-std::int64_t Tile::first_row(std::int64_t j) const {
-  std::int64_t r = 0;
-  while (width(r) <= j) r += kBlock;
-  return r;
+  return round_up(p_.visible(first_ + last), kBlock);
 }
 
 void Tile::clear_padding(float* scores) const {
@@ -115,8 +108,9 @@ void Tile::clear_padding(float* scores) const {
 void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   const std::int64_t ld = p_.score_row();
   const std::int64_t used = (p_.depth + loops_.pair - 1) / loops_.pair;
+  std::int64_t r = 0;  // the first row that sees key j
   for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
-    const std::int64_t r = first_row(j);
+    while (width(r) <= j) r += kBlock;
     loops_.product(padded_rows_ - r, used, x + r * depth_units_, depth_units_, 1,
                    y + j * depth_units_, to + r * ld + j, ld, false);
   }
@@ -145,12 +139,15 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
     x = w_.rounded_pairs;
   }
   const std::int64_t units = padded_rows_ / loops_.pair;
-  for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
-    for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
-      const std::int64_t u = first_row(j) / loops_.pair;
-      loops_.product(kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
+  for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel) {
+    std::int64_t r = 0;  // the first row that sees key j
+    for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kBlock) {
+      while (width(r) <= j) r += kBlock;
+      const std::int64_t u = r / loops_.pair;
+      loops_.product(kBlock, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
                      to + j * p_.padded_depth() + d, p_.padded_depth(), true);
     }
+  }
 }
 
 void Tile::compute_weights(Factors& inverses) const {

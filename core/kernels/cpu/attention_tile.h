@@ -141,7 +141,6 @@ class Tile {
 
  private:
   std::int64_t width(std::int64_t r) const;
-  std::int64_t first_row(std::int64_t j) const;
   float* score(float* scores, std::int64_t r) const { return scores + r * p_.score_row(); }
   void clear_padding(float* scores) const;
   std::int64_t word(std::int64_t r) const;

@@ -81,6 +81,29 @@ class AttentionKernel : public Kernel {
     const std::byte* array = call.operands[p_.packed ? 0 : static_cast<std::size_t>(part)];
     return rows_of(p_, array, unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
   }
+  /// Fetches the part of x's rows, of which there are `length`, that belongs to the tile at
+  /// `first`.
+  template <class Byte>
+  void fetch(const Rows<Byte>& x, std::int64_t first, std::int64_t length, Ahead& ahead) const {
+    if (first < length)
+      ahead.add(x.at(first), x.stride * x.bytes, std::min(kTile, length - first),
+                p_.depth * x.bytes);
+  }
+  /// Fetches what is read after the tile at `first`: by_tile(unit, first) for the next one, and a
+  /// share of the next head's keys and values.
+  template <class F>
+  void fetch_next(const KernelCall& call, std::int64_t unit, std::int64_t first, Ahead& ahead,
+                  const F& by_tile) const {
+    const bool last_head = unit + 1 == p_.batch * p_.heads;
+    if (first + kTile < p_.queries) {
+      by_tile(unit, first + kTile);
+    } else if (!last_head) {
+      by_tile(unit + 1, 0);
+    }
+    for (std::int64_t part = 1; part < 3 && !last_head; ++part)
+      fetch(operand(call, unit + 1, part), first, p_.keys, ahead);
+  }
+
   /// Packs rows of all keys up to `keys` into w.rows.
   void load_keys(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
     loops_.load_rows(p_.dtype, x.data, x.stride, keys, round_up(keys, kPanel), p_.depth, w.rows);
@@ -133,8 +156,14 @@ class ForwardKernel final : public AttentionKernel {
     interleave_keys(keys, w, w.values);
     const Rows<const std::byte> q = operand(call, unit, 0);
     const auto out = rows_of(p_, call.results[0], unit, p_.queries, false, 0);
+    Ahead ahead;
     for (std::int64_t first = begin; first < end; first += kTile) {
-      const Tile tile(p_, loops_, isa_, extras, unit, first, w);
+      ahead.clear();
+      fetch_next(call, unit, first, ahead, [&](std::int64_t u, std::int64_t i) {
+        fetch(operand(call, u, 0), i, p_.queries, ahead);
+      });
+      fetch(out, first, p_.queries, ahead);
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w, ahead);
       Factors inverses;
       tile.load(q, w.queries);
       tile.compute_weights(inverses);
@@ -171,13 +200,12 @@ class BackwardKernel final : public AttentionKernel {
     transpose_keys(p_.keys, w, w.values);
     std::fill_n(w.dkeys, p_.padded_keys() * p_.padded_depth(), 0.0F);
     std::fill_n(w.dvalues, p_.padded_keys() * p_.padded_depth(), 0.0F);
-    const auto after = static_cast<std::size_t>(p_.tensors());
-    const auto q = operand(call, unit, 0);
-    const auto out = rows_of(p_, call.operands[after], unit, p_.queries, false, 0);
-    const auto dout = rows_of(p_, call.operands[after + 1], unit, p_.queries, false, 0);
+    Ahead ahead;
     for (std::int64_t first = 0; first < p_.queries; first += kTile) {
-      const Tile tile(p_, loops_, isa_, extras, unit, first, w);
-      run_tile(tile, q, out, dout, w);
+      ahead.clear();
+      fetch_tile(call, unit, first, ahead);
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w, ahead);
+      run_tile(tile, operand(call, unit, 0), forward(call, unit, 0), forward(call, unit, 1), w);
       tile.store(nullptr, result(call, unit, 0));
     }
     store_keys(w.dkeys, result(call, unit, 1));
@@ -207,6 +235,22 @@ class BackwardKernel final : public AttentionKernel {
     tile.add_rows(w.scores, w.dout_panels, w.dvalues);
     tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
     tile.add_rows(w.gradients, w.query_panels, w.dkeys);
+  }
+  /// The result of the forward pass or its gradient: which 0 or 1.
+  Rows<const std::byte> forward(const KernelCall& call, std::int64_t unit,
+                                std::size_t which) const {
+    const std::byte* array = call.operands[static_cast<std::size_t>(p_.tensors()) + which];
+    return rows_of(p_, array, unit, p_.queries, false, 0);
+  }
+  void fetch_tile(const KernelCall& call, std::int64_t unit, std::int64_t first,
+                  Ahead& ahead) const {
+    fetch_next(call, unit, first, ahead, [&](std::int64_t u, std::int64_t i) {
+      fetch(operand(call, u, 0), i, p_.queries, ahead);
+      fetch(forward(call, u, 0), i, p_.queries, ahead);
+      fetch(forward(call, u, 1), i, p_.queries, ahead);
+    });
+    for (std::int64_t part = 0; part < 3; ++part)
+      fetch(result(call, unit, part), first, part == 0 ? p_.queries : p_.keys, ahead);
   }
   /// dq, dk or dv: one after the other, or slices of one array.
   Rows<std::byte> result(const KernelCall& call, std::int64_t unit, std::int64_t part) const {

@@ -14,6 +14,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/target.h"
+#include "core/kernels/cpu/attention_ahead.h"
 
 namespace lockstep {
 
@@ -34,9 +35,10 @@ struct AttentionLoops {
   void (*interleave)(const Unit* from, std::int64_t rows, std::int64_t padded_depth, Unit* to);
 
   /// c[i][0..kPanel) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
-  /// rows of c are `c_row` apart.
+  /// rows of c are `c_row` apart. Meanwhile fetches rows of `ahead`.
   void (*product)(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
-                  std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add);
+                  std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add,
+                  Ahead& ahead);
 
   /// Scores to exp(score * scale - largest) over the first `visible` of `width` elements whose
   /// byte in `mask` (if there is one) is not 0, to 0 for others; returns 1 / sum, 0 for nothing.

@@ -111,12 +111,15 @@ void interleave(const Unit* from, std::int64_t rows, std::int64_t padded_depth, 
     }
 }
 
+/// Units of a block of products per row fetched ahead: as fast as the memory can, or products wait.
+inline constexpr std::int64_t kUnitsPerRow = 8;
+
 /// S::kRows rows and S::kVectors vectors of a product, held in registers.
 template <class S>
 [[gnu::always_inline]] inline void product_block(std::int64_t units, const Unit* a,
                                                  std::int64_t a_row, std::int64_t a_unit,
                                                  const Unit* panel, float* c, std::int64_t c_row,
-                                                 bool add) {
+                                                 bool add, Ahead& ahead) {
   using Vector = typename S::Vector;
   constexpr int kR = S::kRows;
   constexpr int kV = S::kVectors;
@@ -126,15 +129,20 @@ template <class S>
   for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) sum[r][v] = add ? load<S>(c + r * c_row + v * kW) : Vector{};
-  for (std::int64_t u = 0; u < units; ++u) {
-    Vector b[kV];
+  while (units > 0) {
+    ahead.fetch();
+    std::int64_t some = units < kUnitsPerRow ? units : kUnitsPerRow;
+    units -= some;
+    for (; some > 0; --some, a += a_unit, panel += kPanel) {
+      Vector b[kV];
 #pragma GCC unroll 8
-    for (int v = 0; v < kV; ++v) b[v] = load<S>(panel + u * kPanel + v * kW);
+      for (int v = 0; v < kV; ++v) b[v] = load<S>(panel + v * kW);
 #pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const Vector x = S::broadcast(a[r * a_row + u * a_unit]);
+      for (int r = 0; r < kR; ++r) {
+        const Vector x = S::broadcast(a[r * a_row]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) sum[r][v] = S::multiply_add(x, b[v], sum[r][v]);
+        for (int v = 0; v < kV; ++v) sum[r][v] = S::multiply_add(x, b[v], sum[r][v]);
+      }
     }
   }
 #pragma GCC unroll 8
@@ -145,15 +153,17 @@ template <class S>
 
 template <class S>
 void product(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
-             std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add) {
+             std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add,
+             Ahead& ahead) {
   constexpr std::int64_t kColumns = std::int64_t{S::kVectors} * S::kWidth;
   for (std::int64_t r = 0; r < rows; r += S::kRows)
     for (std::int64_t j = 0; j < kPanel; j += kColumns) {
       if (a_unit == 1) {
-        product_block<S>(units, a + r * a_row, a_row, 1, panel + j, c + r * c_row + j, c_row, add);
+        product_block<S>(units, a + r * a_row, a_row, 1, panel + j, c + r * c_row + j, c_row, add,
+                         ahead);
       } else {
         product_block<S>(units, a + r * a_row, a_row, a_unit, panel + j, c + r * c_row + j, c_row,
-                         add);
+                         add, ahead);
       }
     }
 }

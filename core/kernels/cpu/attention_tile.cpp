@@ -79,7 +79,7 @@ Workspace::Workspace(const Problem& p, std::int64_t pair, bool backward, std::by
 }
 
 Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
-           std::int64_t unit, std::int64_t first, const Workspace& w)
+           std::int64_t unit, std::int64_t first, const Workspace& w, Ahead& ahead)
     : p_(p),
       loops_(loops),
       isa_(isa),
@@ -89,7 +89,8 @@ Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras&
       rows_(std::min(kTile, p.queries - first)),
       padded_rows_(round_up(rows_, kBlock)),
       depth_units_(p.padded_depth() / loops.pair),
-      w_(w) {}
+      w_(w),
+      ahead_(ahead) {}
 
 void Tile::load(const Rows<const std::byte>& x, Unit* to) const {
   loops_.load_rows(p_.dtype, x.at(first_), x.stride, rows_, padded_rows_, p_.depth, to);
@@ -112,7 +113,7 @@ void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
     while (width(r) <= j) r += kBlock;
     loops_.product(padded_rows_ - r, used, x + r * depth_units_, depth_units_, 1,
-                   y + j * depth_units_, to + r * ld + j, ld, false);
+                   y + j * depth_units_, to + r * ld + j, ld, false, ahead_);
   }
 }
 
@@ -127,7 +128,7 @@ void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
     for (std::int64_t r = 0; r < padded_rows_; r += kBlock)
       loops_.product(kBlock, width(r) / loops_.pair, x + r * ld, ld, 1, y + d * keys / loops_.pair,
-                     w_.tile + r * p_.padded_depth() + d, p_.padded_depth(), false);
+                     w_.tile + r * p_.padded_depth() + d, p_.padded_depth(), false, ahead_);
 }
 
 void Tile::add_rows(const float* s, const Unit* y, float* to) const {
@@ -145,7 +146,7 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
       while (width(r) <= j) r += kBlock;
       const std::int64_t u = r / loops_.pair;
       loops_.product(kBlock, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
-                     to + j * p_.padded_depth() + d, p_.padded_depth(), true);
+                     to + j * p_.padded_depth() + d, p_.padded_depth(), true, ahead_);
     }
   }
 }

@@ -111,7 +111,7 @@ using Factors = std::array<float, kTile>;
 class Tile {
  public:
   Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
-       std::int64_t unit, std::int64_t first, const Workspace& w);
+       std::int64_t unit, std::int64_t first, const Workspace& w, Ahead& ahead);
 
   std::int64_t padded_rows() const { return padded_rows_; }
 
@@ -155,6 +155,7 @@ class Tile {
   std::int64_t padded_rows_;
   std::int64_t depth_units_;
   const Workspace& w_;
+  Ahead& ahead_;
 };
 
 }  // namespace lockstep::attention

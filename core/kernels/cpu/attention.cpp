@@ -222,7 +222,6 @@ class BackwardKernel final : public AttentionKernel {
     tile.load(dout, w.rows);
     loops_.interleave(w.rows, tile.padded_rows(), p_.padded_depth(), w.dout_panels);
     tile.compute_weights(inverses);
-    tile.normalize(inverses);
     tile.multiply_depth(w.rows, w.values, w.gradients);
     if (p_.dropout > 0) {
       tile.draw();
@@ -230,7 +229,7 @@ class BackwardKernel final : public AttentionKernel {
     }
     auto* out_rows = reinterpret_cast<Unit*>(w.tile);
     tile.load(out, out_rows);
-    tile.softmax_grad(out_rows, w.rows);
+    tile.softmax_grad(out_rows, w.rows, inverses);
     if (p_.dropout > 0) tile.apply_dropout(w.scores);
     tile.add_rows(w.scores, w.dout_panels, w.dvalues);
     tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
@@ -260,8 +259,8 @@ class BackwardKernel final : public AttentionKernel {
                    unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
   }
   void store_keys(const float* from, const Rows<std::byte>& to) const {
-    for (std::int64_t j = 0; j < p_.keys; ++j)
-      loops_.store(p_.dtype, from + j * p_.padded_depth(), p_.depth, 1.0F, to.at(j));
+    loops_.store_rows(p_.dtype, from, p_.padded_depth(), p_.keys, p_.depth, nullptr, to.data,
+                      to.stride);
   }
 };
 

@@ -40,25 +40,28 @@ struct AttentionLoops {
                   std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add,
                   Ahead& ahead);
 
-  /// Scores to exp(score * scale - largest) over the first `visible` of `width` elements whose
-  /// byte in `mask` (if there is one) is not 0, to 0 for others; returns 1 / sum, 0 for nothing.
-  /// `width` is a multiple of kBlock here and below; rows have room for whole panels.
-  float (*softmax)(float* row, std::int64_t visible, std::int64_t width, float scale,
-                   const std::byte* mask);
-  /// row[i] *= factor.
-  void (*multiply)(float* row, std::int64_t width, float factor);
-  /// Gradients of weights to gradients of scores: row[i] = weights[i] * (row[i] - mean) * scale.
-  void (*softmax_grad)(const float* weights, std::int64_t width, float mean, float scale,
-                       float* row);
+  /// Rows of scores, `stride` apart, to exp(score * scale - largest) over the first visible[row] of
+  /// `width` elements whose byte in `mask` (if there is one) is not 0, to 0 for others. Of each row
+  /// 1 / sum, 0 for nothing. visible[row] does not decrease; `width` is a multiple of kBlock here
+  /// and below, and rows have room for whole panels.
+  void (*softmax)(float* scores, std::int64_t stride, std::int64_t rows,
+                  const std::int64_t* visible, std::int64_t width, float scale,
+                  const std::byte* mask, float* inverses);
+  /// Weights, of softmax(), are multiplied with their row's inverse; then gradients of weights to
+  /// gradients of scores: weight * (gradient - mean) * scale.
+  void (*softmax_grad)(float* weights, float* gradients, std::int64_t stride, std::int64_t rows,
+                       std::int64_t width, const float* inverses, const float* means, float scale);
   /// Rounds to units along the row, or with `other` to units of both rows; where `pair` is 1 there
   /// is nothing to do, and these are null.
   void (*round_row)(const float* row, std::int64_t width, Unit* to);
   void (*round_rows)(const float* row, const float* other, std::int64_t width, Unit* to);
 
-  /// The product of two rows of units.
-  float (*dot)(const Unit* x, const Unit* y, std::int64_t units);
-  /// to[i] = from[i] * factor.
-  void (*store)(DType dtype, const float* from, std::int64_t count, float factor, std::byte* to);
+  /// Products of rows of units: to[r] = x[r] . y[r].
+  void (*dots)(const Unit* x, const Unit* y, std::int64_t rows, std::int64_t units, float* to);
+  /// Rows of `padded_depth` to rows of `depth` elements, `stride` apart, times factors[row] (if
+  /// there are any).
+  void (*store_rows)(DType dtype, const float* from, std::int64_t padded_depth, std::int64_t rows,
+                     std::int64_t depth, const float* factors, std::byte* to, std::int64_t stride);
 };
 
 extern const AttentionLoops kAttentionAvx2;

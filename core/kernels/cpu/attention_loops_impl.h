@@ -27,12 +27,11 @@ constexpr AttentionLoops make_table() {
       .interleave = interleave<S>,
       .product = product<S>,
       .softmax = softmax<S>,
-      .multiply = multiply<S>,
       .softmax_grad = softmax_grad<S>,
       .round_row = nullptr,
       .round_rows = nullptr,
-      .dot = dot<S>,
-      .store = store<S>,
+      .dots = dots<S>,
+      .store_rows = store_rows<S>,
   };
   if constexpr (S::kPair == 2) {
     out.round_row = round_row<S>;

@@ -168,10 +168,4 @@ void product(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t 
     }
 }
 
-template <class S>
-void multiply(float* row, std::int64_t width, float factor) {
-  for (std::int64_t i = 0; i < width; i += S::kWidth)
-    store_vector<S>(load<S>(row + i) * factor, row + i);
-}
-
 }  // namespace lockstep::attention_loops_impl

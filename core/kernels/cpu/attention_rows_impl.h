@@ -31,7 +31,7 @@ template <class S>
   return fold_lanes<S>(x, [](const Vector& a, const Vector& b) { return a > b ? a : b; });
 }
 
-/// e^x for x <= 0 with the reduction and the coefficients of vector_math::exp; 0 where that is
+/// e^x for x below 1 with the reduction and the coefficients of vector_math::exp; 0 where that is
 /// below the normal numbers.
 template <class S>
 [[gnu::always_inline]] inline typename S::Vector exp(typename S::Vector x) {
@@ -48,51 +48,92 @@ template <class S>
   p = S::fma(p, r, Vector{} + 0x1.555490p-3F);
   p = S::fma(p, r, Vector{} + 0x1.fffffcp-2F);
   const Vector tail = S::fma(r * r, p, r);
-  const Integers scale = (std::bit_cast<Integers>(shifted) + (127 - 0x4b400000)) << 23;
-  const Vector e = (tail + 1.0F) * std::bit_cast<Vector>(scale);
+  // n in the exponent's place; the shift leaves nothing of kMagic.
+  const Integers power = std::bit_cast<Integers>(shifted) << 23;
+  const auto e = std::bit_cast<Vector>(std::bit_cast<Integers>(tail + 1.0F) + power);
   return x < kLowest ? Vector{} : e;
 }
 
-template <class S>
-float softmax(float* row, std::int64_t visible, std::int64_t width, float scale,
-              const std::byte* mask) {
+/// kR rows of softmax() at once: what one waits for, another uses.
+template <class S, int kR>
+[[gnu::always_inline]] inline void softmax_rows(float* scores, std::int64_t stride,
+                                                const std::int64_t* visible, std::int64_t width,
+                                                float scale, float* inverses) {
   using Vector = typename S::Vector;
-  constexpr std::int64_t kW = S::kWidth;
   constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  if (mask != nullptr)
-    for (std::int64_t i = 0; i < visible; ++i)
-      if (mask[i] == std::byte{0}) row[i] = scale > 0 ? kHidden : -kHidden;
   typename S::Integers lanes{};
 #pragma GCC unroll 16
-  for (int i = 0; i < kW; ++i) lanes[i] = i;
-  Vector most[2] = {Vector{} + kHidden, Vector{} + kHidden};
-  for (std::int64_t i = 0; i < width; i += 2 * kW)
-    for (int v = 0; v < 2; ++v) {
-      const auto left = static_cast<std::int32_t>(visible - i - v * kW);
-      const Vector scaled = load<S>(row + i + v * kW) * scale;
-      const Vector x = lanes < left ? scaled : Vector{} + kHidden;
-      store_vector<S>(x, row + i + v * kW);
-      most[v] = x > most[v] ? x : most[v];
-    }
-  const float largest = largest_lane<S>(most[0] > most[1] ? most[0] : most[1]);
-  if (largest == kHidden) {
-    for (std::int64_t i = 0; i < width; ++i) row[i] = 0.0F;
-    return 0.0F;
+  for (int i = 0; i < S::kWidth; ++i) lanes[i] = i;
+  // Later rows see no less: up to `all` nothing is hidden from any.
+  const std::int64_t all = visible[0] / S::kWidth * S::kWidth;
+  const auto show = [&](int r, std::int64_t i, Vector x) __attribute__((always_inline)) {
+    return lanes < static_cast<std::int32_t>(visible[r] - i) ? x : Vector{} + kHidden;
+  };
+  Vector most[kR];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) most[r] = Vector{} + kHidden;
+  const auto compare = [&](int r, Vector x) __attribute__((always_inline)) {
+    most[r] = x > most[r] ? x : most[r];
+  };
+  for (std::int64_t i = 0; i < all; i += S::kWidth)
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) compare(r, load<S>(scores + r * stride + i) * scale);
+  for (std::int64_t i = all; i < width; i += S::kWidth)
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) compare(r, show(r, i, load<S>(scores + r * stride + i) * scale));
+  Vector offset[kR];
+  Vector sum[kR];
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+    const float largest = largest_lane<S>(most[r]);
+    offset[r] = Vector{} - (largest == kHidden ? 0.0F : largest);
+    sum[r] = Vector{};
   }
-  Vector sum[2] = {};
-  for (std::int64_t i = 0; i < width; i += 2 * kW)
-    for (int v = 0; v < 2; ++v) {
-      const Vector e = exp<S>(load<S>(row + i + v * kW) - largest);
-      store_vector<S>(e, row + i + v * kW);
-      sum[v] += e;
-    }
-  return 1.0F / add_lanes<S>(sum[0] + sum[1]);
+  const auto scaled = [&](int r, std::int64_t i) __attribute__((always_inline)) {
+    return S::fma(load<S>(scores + r * stride + i), Vector{} + scale, offset[r]);
+  };
+  const auto put = [&](int r, std::int64_t i, Vector e) __attribute__((always_inline)) {
+    store_vector<S>(e, scores + r * stride + i);
+    sum[r] += e;
+  };
+  for (std::int64_t i = 0; i < all; i += S::kWidth)
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) put(r, i, exp<S>(scaled(r, i)));
+  for (std::int64_t i = all; i < width; i += S::kWidth)
+#pragma GCC unroll 4
+    for (int r = 0; r < kR; ++r) put(r, i, exp<S>(show(r, i, scaled(r, i))));
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r) {
+    const float total = add_lanes<S>(sum[r]);
+    inverses[r] = total == 0 ? 0.0F : 1.0F / total;
+  }
 }
 
 template <class S>
-void softmax_grad(const float* weights, std::int64_t width, float mean, float scale, float* row) {
-  for (std::int64_t i = 0; i < width; i += S::kWidth)
-    store_vector<S>(load<S>(weights + i) * (load<S>(row + i) - mean) * scale, row + i);
+void softmax(float* scores, std::int64_t stride, std::int64_t rows, const std::int64_t* visible,
+             std::int64_t width, float scale, const std::byte* mask, float* inverses) {
+  constexpr int kR = S::kRows / 2;
+  constexpr float kLargest = std::numeric_limits<float>::infinity();
+  if (mask != nullptr)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t i = 0; i < visible[r]; ++i)
+        if (mask[i] == std::byte{0}) scores[r * stride + i] = scale > 0 ? -kLargest : kLargest;
+  std::int64_t r = 0;
+  for (; r + kR <= rows; r += kR)
+    softmax_rows<S, kR>(scores + r * stride, stride, visible + r, width, scale, inverses + r);
+  for (; r < rows; ++r)
+    softmax_rows<S, 1>(scores + r * stride, stride, visible + r, width, scale, inverses + r);
+}
+
+template <class S>
+void softmax_grad(float* weights, float* gradients, std::int64_t stride, std::int64_t rows,
+                  std::int64_t width, const float* inverses, const float* means, float scale) {
+  for (std::int64_t r = 0; r < rows; ++r, weights += stride, gradients += stride)
+    for (std::int64_t i = 0; i < width; i += S::kWidth) {
+      const auto weight = load<S>(weights + i) * inverses[r];
+      store_vector<S>(weight, weights + i);
+      store_vector<S>(weight * (load<S>(gradients + i) - means[r]) * scale, gradients + i);
+    }
 }
 
 /// Only instantiated where units are pairs.
@@ -113,19 +154,25 @@ void round_rows(const float* row, const float* other, std::int64_t width, Unit* 
 }
 
 template <class S>
-float dot(const Unit* x, const Unit* y, std::int64_t units) {
-  typename S::Vector sum{};
-  for (std::int64_t u = 0; u < units; u += S::kWidth)
-    sum = S::multiply_add(load<S>(x + u), load<S>(y + u), sum);
-  return add_lanes<S>(sum);
+void dots(const Unit* x, const Unit* y, std::int64_t rows, std::int64_t units, float* to) {
+  for (std::int64_t r = 0; r < rows; ++r, x += units, y += units) {
+    typename S::Vector sum{};
+    for (std::int64_t u = 0; u < units; u += S::kWidth)
+      sum = S::multiply_add(load<S>(x + u), load<S>(y + u), sum);
+    to[r] = add_lanes<S>(sum);
+  }
 }
 
 template <class S>
-void store(DType dtype, const float* from, std::int64_t count, float factor, std::byte* to) {
+void store_rows(DType dtype, const float* from, std::int64_t padded_depth, std::int64_t rows,
+                std::int64_t depth, const float* factors, std::byte* to, std::int64_t stride) {
   const auto typed = [&](auto zero) {
     using T = decltype(zero);
     auto* out = reinterpret_cast<T*>(to);
-    for_each_element<S>(count, [&](std::int64_t i) { out[i] = narrow<T>(from[i] * factor); });
+    for (std::int64_t r = 0; r < rows; ++r, from += padded_depth, out += stride) {
+      const float factor = factors == nullptr ? 1.0F : factors[r];
+      for_each_element<S>(depth, [&](std::int64_t i) { out[i] = narrow<T>(from[i] * factor); });
+    }
   };
   if (dtype == DType::kF32) typed(0.0F);
   if (dtype == DType::kBF16) typed(BF16{});

@@ -155,22 +155,23 @@ void Tile::compute_weights(Factors& inverses) const {
   multiply_depth(w_.queries, w_.keys_by_depth, w_.scores);
   const std::byte* mask =
       extras_.mask == nullptr ? nullptr : extras_.mask + unit_ / p_.heads * p_.keys;
-  for (std::int64_t r = 0; r < rows_; ++r)
-    inverses[static_cast<std::size_t>(r)] =
-        loops_.softmax(score(w_.scores, r), p_.visible(first_ + r), width(r), p_.scale, mask);
+  for (std::int64_t r = 0; r < rows_; r += kBlock) {
+    std::int64_t visible[kBlock];
+    for (std::int64_t i = 0; i < kBlock; ++i) visible[i] = p_.visible(first_ + r + i);
+    loops_.softmax(score(w_.scores, r), p_.score_row(), std::min(kBlock, rows_ - r), visible,
+                   width(r), p_.scale, mask, &inverses[static_cast<std::size_t>(r)]);
+  }
   clear_padding(w_.scores);
 }
 
-void Tile::normalize(const Factors& inverses) const {
-  for (std::int64_t r = 0; r < rows_; ++r)
-    loops_.multiply(score(w_.scores, r), width(r), inverses[static_cast<std::size_t>(r)]);
-}
-
-void Tile::softmax_grad(const Unit* out, const Unit* dout) const {
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    // sum_j weight_j dweight_j = dout . out, dropout included.
-    const float mean = loops_.dot(out + r * depth_units_, dout + r * depth_units_, depth_units_);
-    loops_.softmax_grad(score(w_.scores, r), width(r), mean, p_.scale, score(w_.gradients, r));
+void Tile::softmax_grad(const Unit* out, const Unit* dout, const Factors& inverses) const {
+  // sum_j weight_j dweight_j = dout . out, dropout included.
+  Factors means;
+  loops_.dots(out, dout, rows_, depth_units_, means.data());
+  for (std::int64_t r = 0; r < rows_; r += kBlock) {
+    const auto i = static_cast<std::size_t>(r);
+    loops_.softmax_grad(score(w_.scores, r), score(w_.gradients, r), p_.score_row(),
+                        std::min(kBlock, rows_ - r), width(r), &inverses[i], &means[i], p_.scale);
   }
   clear_padding(w_.gradients);
 }
@@ -197,10 +198,8 @@ void Tile::apply_dropout(float* values) const {
 }
 
 void Tile::store(const Factors* factors, const Rows<std::byte>& to) const {
-  for (std::int64_t r = 0; r < rows_; ++r)
-    loops_.store(p_.dtype, w_.tile + r * p_.padded_depth(), p_.depth,
-                 factors == nullptr ? 1.0F : (*factors)[static_cast<std::size_t>(r)],
-                 to.at(first_ + r));
+  loops_.store_rows(p_.dtype, w_.tile, p_.padded_depth(), rows_, p_.depth,
+                    factors == nullptr ? nullptr : factors->data(), to.at(first_), to.stride);
 }
 
 }  // namespace lockstep::attention

@@ -127,9 +127,8 @@ class Tile {
   /// w.scores: the weights of w.queries over the keys they see, but for the rows' factors; zero
   /// elsewhere.
   void compute_weights(Factors& inverses) const;
-  void normalize(const Factors& inverses) const;
-  /// w.gradients: of the weights -> of the scores.
-  void softmax_grad(const Unit* out, const Unit* dout) const;
+  /// w.gradients: of the weights -> of the scores; w.scores: times the rows' factors.
+  void softmax_grad(const Unit* out, const Unit* dout, const Factors& inverses) const;
 
   /// Draws the words of the tile's dropout.
   void draw() const;

@@ -104,15 +104,26 @@ class AttentionKernel : public Kernel {
       fetch(operand(call, unit + 1, part), first, p_.keys, ahead);
   }
 
-  /// Packs rows of all keys up to `keys` into w.rows.
-  void load_keys(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
-    loops_.load_rows(p_.dtype, x.data, x.stride, keys, round_up(keys, kPanel), p_.depth, w.rows);
+  /// Units of all keys up to `keys`, filled up to whole panels.
+  struct KeyRows {
+    const Unit* rows;
+    std::int64_t stride;
+    std::int64_t count;
+  };
+  /// In place where products can use them as they are, else in w.rows.
+  KeyRows key_rows(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
+    const std::int64_t count = round_up(keys, kPanel);
+    const bool units = x.bytes * loops_.pair == sizeof(Unit);
+    if (units && count == keys && p_.depth == p_.padded_depth())
+      return {reinterpret_cast<const Unit*>(x.data), x.stride / loops_.pair, count};
+    loops_.load_rows(p_.dtype, x.data, x.stride, keys, count, p_.depth, w.rows);
+    return {w.rows, p_.depth_units(loops_.pair), count};
   }
-  void transpose_keys(std::int64_t keys, const Workspace& w, Unit* to) const {
-    loops_.transpose(w.rows, round_up(keys, kPanel), p_.padded_depth() / loops_.pair, to);
+  void transpose(const KeyRows& x, Unit* to) const {
+    loops_.transpose(x.rows, x.stride, x.count, p_.depth_units(loops_.pair), to);
   }
-  void interleave_keys(std::int64_t keys, const Workspace& w, Unit* to) const {
-    loops_.interleave(w.rows, round_up(keys, kPanel), p_.padded_depth(), to);
+  void interleave(const KeyRows& x, Unit* to) const {
+    loops_.interleave(x.rows, x.stride, x.count, p_.depth_units(loops_.pair), to);
   }
 
   Problem p_;
@@ -150,10 +161,8 @@ class ForwardKernel final : public AttentionKernel {
     const std::int64_t begin = index % chunks() * kChunk;
     const std::int64_t end = std::min(begin + kChunk, p_.queries);
     const std::int64_t keys = p_.visible(end - 1);
-    load_keys(operand(call, unit, 1), keys, w);
-    transpose_keys(keys, w, w.keys_by_depth);
-    load_keys(operand(call, unit, 2), keys, w);
-    interleave_keys(keys, w, w.values);
+    transpose(key_rows(operand(call, unit, 1), keys, w), w.keys_by_depth);
+    interleave(key_rows(operand(call, unit, 2), keys, w), w.values);
     const Rows<const std::byte> q = operand(call, unit, 0);
     const auto out = rows_of(p_, call.results[0], unit, p_.queries, false, 0);
     Ahead ahead;
@@ -193,11 +202,10 @@ class BackwardKernel final : public AttentionKernel {
 
   void run_unit(std::int64_t unit, const KernelCall& call, const Extras& extras,
                 const Workspace& w) const override {
-    load_keys(operand(call, unit, 1), p_.keys, w);
-    transpose_keys(p_.keys, w, w.keys_by_depth);
-    interleave_keys(p_.keys, w, w.keys);
-    load_keys(operand(call, unit, 2), p_.keys, w);
-    transpose_keys(p_.keys, w, w.values);
+    const KeyRows keys = key_rows(operand(call, unit, 1), p_.keys, w);
+    transpose(keys, w.keys_by_depth);
+    interleave(keys, w.keys);
+    transpose(key_rows(operand(call, unit, 2), p_.keys, w), w.values);
     std::fill_n(w.dkeys, p_.padded_keys() * p_.padded_depth(), 0.0F);
     std::fill_n(w.dvalues, p_.padded_keys() * p_.padded_depth(), 0.0F);
     Ahead ahead;
@@ -218,9 +226,9 @@ class BackwardKernel final : public AttentionKernel {
                 const Rows<const std::byte>& dout, const Workspace& w) const {
     Factors inverses;
     tile.load(q, w.queries);
-    loops_.interleave(w.queries, tile.padded_rows(), p_.padded_depth(), w.query_panels);
+    const Unit* query_panels = tile.panels(w.queries, w.query_panels);
     tile.load(dout, w.rows);
-    loops_.interleave(w.rows, tile.padded_rows(), p_.padded_depth(), w.dout_panels);
+    const Unit* dout_panels = tile.panels(w.rows, w.dout_panels);
     tile.compute_weights(inverses);
     tile.multiply_depth(w.rows, w.values, w.gradients);
     if (p_.dropout > 0) {
@@ -231,9 +239,9 @@ class BackwardKernel final : public AttentionKernel {
     tile.load(out, out_rows);
     tile.softmax_grad(out_rows, w.rows, inverses);
     if (p_.dropout > 0) tile.apply_dropout(w.scores);
-    tile.add_rows(w.scores, w.dout_panels, w.dvalues);
+    tile.add_rows(w.scores, dout_panels, w.dvalues);
     tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
-    tile.add_rows(w.gradients, w.query_panels, w.dkeys);
+    tile.add_rows(w.gradients, query_panels, w.dkeys);
   }
   /// The result of the forward pass or its gradient: which 0 or 1.
   Rows<const std::byte> forward(const KernelCall& call, std::int64_t unit,

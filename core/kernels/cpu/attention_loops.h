@@ -29,10 +29,13 @@ struct AttentionLoops {
   /// `rows` to `padded_rows` are zero.
   void (*load_rows)(DType dtype, const std::byte* from, std::int64_t stride, std::int64_t rows,
                     std::int64_t padded_rows, std::int64_t depth, Unit* to);
-  /// Panels over the rows, contracted over the depth. `rows` and `units` (of a row) are padded.
-  void (*transpose)(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to);
+  /// Panels over the rows, contracted over the depth. `rows`, which lie `stride` units apart, and
+  /// `units` of a row are padded.
+  void (*transpose)(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
+                    Unit* to);
   /// Panels over the depth, contracted over the rows.
-  void (*interleave)(const Unit* from, std::int64_t rows, std::int64_t padded_depth, Unit* to);
+  void (*interleave)(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
+                     Unit* to);
 
   /// c[i][0..kPanel) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
   /// rows of c are `c_row` apart. Meanwhile fetches rows of `ahead`.

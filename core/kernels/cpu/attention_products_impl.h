@@ -74,7 +74,8 @@ void load_rows(DType dtype, const std::byte* from, std::int64_t stride, std::int
 /// Squares of kWidth x kWidth units: interleaving the first half of the rows with the second
 /// log2(kWidth) times exchanges rows and columns.
 template <class S>
-void transpose(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to) {
+void transpose(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
+               Unit* to) {
   using Vector = typename S::Vector;
   constexpr int kW = S::kWidth;
   for (std::int64_t r = 0; r < rows; r += kW) {
@@ -82,7 +83,7 @@ void transpose(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to
     for (std::int64_t u = 0; u < units; u += kW) {
       Vector x[kW];
       Vector y[kW];
-      for (int i = 0; i < kW; ++i) x[i] = load<S>(from + (r + i) * units + u);
+      for (int i = 0; i < kW; ++i) x[i] = load<S>(from + (r + i) * stride + u);
       for (int half = kW; half > 1; half /= 2) {
         for (int i = 0; i < kW / 2; ++i) {
           y[2 * i] = S::interleave_low(x[i], x[i + kW / 2]);
@@ -96,17 +97,22 @@ void transpose(const Unit* from, std::int64_t rows, std::int64_t units, Unit* to
 }
 
 template <class S>
-void interleave(const Unit* from, std::int64_t rows, std::int64_t padded_depth, Unit* to) {
-  for (std::int64_t d = 0; d < padded_depth; d += kPanel)
+void interleave(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
+                Unit* to) {
+  constexpr std::int64_t kPanelUnits = kPanel / S::kPair;
+  for (std::int64_t u = 0; u < units; u += kPanelUnits)
     for (std::int64_t r = 0; r < rows; r += S::kPair, to += kPanel) {
+      const Unit* row = from + r * stride + u;
       if constexpr (S::kPair == 2) {
-        const auto* first = reinterpret_cast<const std::uint16_t*>(from) + r * padded_depth + d;
-        const std::uint16_t* second = first + padded_depth;
+        std::uint16_t first[kPanel];
+        std::uint16_t second[kPanel];
+        __builtin_memcpy(first, row, sizeof first);
+        __builtin_memcpy(second, row + stride, sizeof second);
 #pragma GCC ivdep
         for (std::int64_t j = 0; j < kPanel; ++j)
           to[j] = static_cast<Unit>(first[j]) | static_cast<Unit>(second[j]) << 16;
       } else {
-        __builtin_memcpy(to, from + r * padded_depth + d, kPanel * sizeof(Unit));
+        __builtin_memcpy(to, row, kPanel * sizeof(Unit));
       }
     }
 }

@@ -88,12 +88,18 @@ Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras&
       first_(first),
       rows_(std::min(kTile, p.queries - first)),
       padded_rows_(round_up(rows_, kBlock)),
-      depth_units_(p.padded_depth() / loops.pair),
+      depth_units_(p.depth_units(loops.pair)),
       w_(w),
       ahead_(ahead) {}
 
 void Tile::load(const Rows<const std::byte>& x, Unit* to) const {
   loops_.load_rows(p_.dtype, x.at(first_), x.stride, rows_, padded_rows_, p_.depth, to);
+}
+
+const Unit* Tile::panels(const Unit* rows, Unit* to) const {
+  if (loops_.pair == 1 && p_.padded_depth() == kPanel) return rows;
+  loops_.interleave(rows, depth_units_, padded_rows_, depth_units_, to);
+  return to;
 }
 
 /// Keys that any query of row r's block sees, in whole blocks: products contract no more of them.

@@ -42,6 +42,7 @@ struct Problem {
   }
   std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kBlock)); }
   std::int64_t padded_depth() const { return round_up(depth, kPanel); }
+  std::int64_t depth_units(std::int64_t pair) const { return padded_depth() / pair; }
   std::int64_t padded_keys() const { return round_up(keys, kPanel); }
   /// From one row of scores to the next: neighbours lie in different sets of the cache.
   std::int64_t score_row() const { return padded_keys() + kPanel / 2; }
@@ -113,9 +114,9 @@ class Tile {
   Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
        std::int64_t unit, std::int64_t first, const Workspace& w, Ahead& ahead);
 
-  std::int64_t padded_rows() const { return padded_rows_; }
-
   void load(const Rows<const std::byte>& x, Unit* to) const;
+  /// Loaded rows as panels contracted over them: written to `to`, or the rows where they are that.
+  const Unit* panels(const Unit* rows, Unit* to) const;
 
   /// to[rows, keys] = x[rows, depth] y[keys, depth]^T; y in panels.
   void multiply_depth(const Unit* x, const Unit* y, float* to) const;

@@ -113,8 +113,7 @@ class AttentionKernel : public Kernel {
   /// In place where products can use them as they are, else in w.rows.
   KeyRows key_rows(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
     const std::int64_t count = round_up(keys, kPanel);
-    const bool units = x.bytes * loops_.pair == sizeof(Unit);
-    if (units && count == keys && p_.depth == p_.padded_depth())
+    if (p_.has_unit_rows(loops_.pair) && count == keys)
       return {reinterpret_cast<const Unit*>(x.data), x.stride / loops_.pair, count};
     loops_.load_rows(p_.dtype, x.data, x.stride, keys, count, p_.depth, w.rows);
     return {w.rows, p_.depth_units(loops_.pair), count};
@@ -206,14 +205,15 @@ class BackwardKernel final : public AttentionKernel {
     transpose(keys, w.keys_by_depth);
     interleave(keys, w.keys);
     transpose(key_rows(operand(call, unit, 2), p_.keys, w), w.values);
-    std::fill_n(w.dkeys, p_.padded_keys() * p_.padded_depth(), 0.0F);
-    std::fill_n(w.dvalues, p_.padded_keys() * p_.padded_depth(), 0.0F);
+    if (p_.queries == 0)  // no tile sets them
+      for (float* sums : {w.dkeys, w.dvalues})
+        std::fill_n(sums, p_.padded_keys() * p_.padded_depth(), 0.0F);
     Ahead ahead;
     for (std::int64_t first = 0; first < p_.queries; first += kTile) {
       ahead.clear();
       fetch_tile(call, unit, first, ahead);
       const Tile tile(p_, loops_, isa_, extras, unit, first, w, ahead);
-      run_tile(tile, operand(call, unit, 0), forward(call, unit, 0), forward(call, unit, 1), w);
+      run_tile(tile, operand(call, unit, 0), outcome(call, unit, 0), outcome(call, unit, 1), w);
       tile.store(nullptr, result(call, unit, 0));
     }
     store_keys(w.dkeys, result(call, unit, 1));
@@ -235,26 +235,25 @@ class BackwardKernel final : public AttentionKernel {
       tile.draw();
       tile.apply_dropout(w.gradients);
     }
-    auto* out_rows = reinterpret_cast<Unit*>(w.tile);
-    tile.load(out, out_rows);
-    tile.softmax_grad(out_rows, w.rows, inverses);
+    tile.softmax_grad(out, w.rows, inverses);
     if (p_.dropout > 0) tile.apply_dropout(w.scores);
     tile.add_rows(w.scores, dout_panels, w.dvalues);
     tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
     tile.add_rows(w.gradients, query_panels, w.dkeys);
   }
-  /// The result of the forward pass or its gradient: which 0 or 1.
-  Rows<const std::byte> forward(const KernelCall& call, std::int64_t unit,
+  /// The forward pass's result or its gradient: which 0 or 1.
+  Rows<const std::byte> outcome(const KernelCall& call, std::int64_t unit,
                                 std::size_t which) const {
     const std::byte* array = call.operands[static_cast<std::size_t>(p_.tensors()) + which];
     return rows_of(p_, array, unit, p_.queries, false, 0);
   }
+  /// Fetches what the tile at `first` writes and what follows it reads.
   void fetch_tile(const KernelCall& call, std::int64_t unit, std::int64_t first,
                   Ahead& ahead) const {
     fetch_next(call, unit, first, ahead, [&](std::int64_t u, std::int64_t i) {
       fetch(operand(call, u, 0), i, p_.queries, ahead);
-      fetch(forward(call, u, 0), i, p_.queries, ahead);
-      fetch(forward(call, u, 1), i, p_.queries, ahead);
+      fetch(outcome(call, u, 0), i, p_.queries, ahead);
+      fetch(outcome(call, u, 1), i, p_.queries, ahead);
     });
     for (std::int64_t part = 0; part < 3; ++part)
       fetch(result(call, unit, part), first, part == 0 ? p_.queries : p_.keys, ahead);

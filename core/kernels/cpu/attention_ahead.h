@@ -8,11 +8,12 @@
 
 namespace lockstep {
 
+/// A list of rows; what is not fetched when a product needs it is only slower.
 class Ahead {
  public:
   void clear() { size_ = next_ = 0; }
 
-  /// `rows` of `bytes`, `stride` bytes apart.
+  /// `rows` of `bytes`, `stride` bytes apart. Room for 8 calls.
   void add(const std::byte* first, std::int64_t stride, std::int64_t rows, std::int64_t bytes) {
     if (rows > 0) runs_[size_++] = {first, stride, rows, bytes};
   }

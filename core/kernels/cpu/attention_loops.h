@@ -37,11 +37,12 @@ struct AttentionLoops {
   void (*interleave)(const Unit* from, std::int64_t stride, std::int64_t rows, std::int64_t units,
                      Unit* to);
 
-  /// c[i][0..kPanel) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
-  /// rows of c are `c_row` apart. Meanwhile fetches rows of `ahead`.
-  void (*product)(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
-                  std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add,
-                  Ahead& ahead);
+  /// c[i][0..columns) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
+  /// `columns` are kPanel or half of it; rows of c are `c_row` apart. Meanwhile fetches rows of
+  /// `ahead`.
+  void (*product)(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
+                  std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
+                  std::int64_t c_row, bool add, Ahead& ahead);
 
   /// Rows of scores, `stride` apart, to exp(score * scale - largest) over the first visible[row] of
   /// `width` elements whose byte in `mask` (if there is one) is not 0, to 0 for others. Of each row
@@ -60,7 +61,8 @@ struct AttentionLoops {
   void (*round_rows)(const float* row, const float* other, std::int64_t width, Unit* to);
 
   /// Products of rows of units: to[r] = x[r] . y[r].
-  void (*dots)(const Unit* x, const Unit* y, std::int64_t rows, std::int64_t units, float* to);
+  void (*dots)(const Unit* x, std::int64_t x_row, const Unit* y, std::int64_t y_row,
+               std::int64_t rows, std::int64_t units, float* to);
   /// Rows of `padded_depth` to rows of `depth` elements, `stride` apart, times factors[row] (if
   /// there are any).
   void (*store_rows)(DType dtype, const float* from, std::int64_t padded_depth, std::int64_t rows,

@@ -117,18 +117,17 @@ void interleave(const Unit* from, std::int64_t stride, std::int64_t rows, std::i
     }
 }
 
-/// Units of a block of products per row fetched ahead: as fast as the memory can, or products wait.
-inline constexpr std::int64_t kUnitsPerRow = 8;
+/// A block of a product fetches a row ahead for every so many of its units.
+inline constexpr std::int64_t kUnitsPerRow = 4;
 
-/// S::kRows rows and S::kVectors vectors of a product, held in registers.
-template <class S>
+/// S::kRows rows and kV vectors of a product, held in registers.
+template <class S, int kV>
 [[gnu::always_inline]] inline void product_block(std::int64_t units, const Unit* a,
                                                  std::int64_t a_row, std::int64_t a_unit,
                                                  const Unit* panel, float* c, std::int64_t c_row,
                                                  bool add, Ahead& ahead) {
   using Vector = typename S::Vector;
   constexpr int kR = S::kRows;
-  constexpr int kV = S::kVectors;
   constexpr int kW = S::kWidth;
   Vector sum[kR][kV];
 #pragma GCC unroll 8
@@ -157,21 +156,31 @@ template <class S>
     for (int v = 0; v < kV; ++v) store_vector<S>(sum[r][v], c + r * c_row + v * kW);
 }
 
-template <class S>
-void product(std::int64_t rows, std::int64_t units, const Unit* a, std::int64_t a_row,
-             std::int64_t a_unit, const Unit* panel, float* c, std::int64_t c_row, bool add,
-             Ahead& ahead) {
-  constexpr std::int64_t kColumns = std::int64_t{S::kVectors} * S::kWidth;
-  for (std::int64_t r = 0; r < rows; r += S::kRows)
-    for (std::int64_t j = 0; j < kPanel; j += kColumns) {
+template <class S, int kV>
+void product_blocks(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
+                    std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
+                    std::int64_t c_row, bool add, Ahead& ahead) {
+  for (std::int64_t r = 0; r < rows; r += S::kRows, a += S::kRows * a_row, c += S::kRows * c_row)
+    for (std::int64_t j = 0; j < columns; j += kV * S::kWidth) {
       if (a_unit == 1) {
-        product_block<S>(units, a + r * a_row, a_row, 1, panel + j, c + r * c_row + j, c_row, add,
-                         ahead);
+        product_block<S, kV>(units, a, a_row, 1, panel + j, c + j, c_row, add, ahead);
       } else {
-        product_block<S>(units, a + r * a_row, a_row, a_unit, panel + j, c + r * c_row + j, c_row,
-                         add, ahead);
+        product_block<S, kV>(units, a, a_row, a_unit, panel + j, c + j, c_row, add, ahead);
       }
     }
+}
+
+template <class S>
+void product(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
+             std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
+             std::int64_t c_row, bool add, Ahead& ahead) {
+  constexpr int kHalf = kPanel / 2 / S::kWidth;
+  if (columns == kPanel) {
+    product_blocks<S, S::kVectors>(rows, columns, units, a, a_row, a_unit, panel, c, c_row, add,
+                                   ahead);
+  } else {
+    product_blocks<S, kHalf>(rows, columns, units, a, a_row, a_unit, panel, c, c_row, add, ahead);
+  }
 }
 
 }  // namespace lockstep::attention_loops_impl

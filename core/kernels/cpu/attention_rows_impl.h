@@ -154,8 +154,9 @@ void round_rows(const float* row, const float* other, std::int64_t width, Unit* 
 }
 
 template <class S>
-void dots(const Unit* x, const Unit* y, std::int64_t rows, std::int64_t units, float* to) {
-  for (std::int64_t r = 0; r < rows; ++r, x += units, y += units) {
+void dots(const Unit* x, std::int64_t x_row, const Unit* y, std::int64_t y_row, std::int64_t rows,
+          std::int64_t units, float* to) {
+  for (std::int64_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
     typename S::Vector sum{};
     for (std::int64_t u = 0; u < units; u += S::kWidth)
       sum = S::multiply_add(load<S>(x + u), load<S>(y + u), sum);

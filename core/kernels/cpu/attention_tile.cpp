@@ -115,11 +115,18 @@ void Tile::clear_padding(float* scores) const {
 void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   const std::int64_t ld = p_.score_row();
   const std::int64_t used = (p_.depth + loops_.pair - 1) / loops_.pair;
-  std::int64_t r = 0;  // the first row that sees key j
+  const auto multiply = [&](std::int64_t begin, std::int64_t end, std::int64_t j,
+                            std::int64_t columns) {
+    loops_.product(end - begin, columns, used, x + begin * depth_units_, depth_units_, 1,
+                   y + j * depth_units_, to + begin * ld + j, ld, false, ahead_);
+  };
+  std::int64_t half = 0;   // the first row that sees the panel
+  std::int64_t whole = 0;  // and the first that sees more than half of it
   for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
-    while (width(r) <= j) r += kBlock;
-    loops_.product(padded_rows_ - r, used, x + r * depth_units_, depth_units_, 1,
-                   y + j * depth_units_, to + r * ld + j, ld, false, ahead_);
+    while (width(half) <= j) half += kBlock;
+    while (whole < padded_rows_ && width(whole) <= j + kPanel / 2) whole += kBlock;
+    multiply(half, whole, j, kPanel / 2);
+    multiply(whole, padded_rows_, j, kPanel);
   }
 }
 
@@ -133,8 +140,9 @@ void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const
   }
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
     for (std::int64_t r = 0; r < padded_rows_; r += kBlock)
-      loops_.product(kBlock, width(r) / loops_.pair, x + r * ld, ld, 1, y + d * keys / loops_.pair,
-                     w_.tile + r * p_.padded_depth() + d, p_.padded_depth(), false, ahead_);
+      loops_.product(kBlock, kPanel, width(r) / loops_.pair, x + r * ld, ld, 1,
+                     y + d * keys / loops_.pair, w_.tile + r * p_.padded_depth() + d,
+                     p_.padded_depth(), false, ahead_);
 }
 
 void Tile::add_rows(const float* s, const Unit* y, float* to) const {
@@ -146,13 +154,15 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
     x = w_.rounded_pairs;
   }
   const std::int64_t units = padded_rows_ / loops_.pair;
+  // Keys that earlier tiles saw have sums already.
+  const std::int64_t seen = first_ == 0 ? 0 : round_up(p_.visible(first_ - 1), kBlock);
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel) {
     std::int64_t r = 0;  // the first row that sees key j
     for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kBlock) {
       while (width(r) <= j) r += kBlock;
       const std::int64_t u = r / loops_.pair;
-      loops_.product(kBlock, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
-                     to + j * p_.padded_depth() + d, p_.padded_depth(), true, ahead_);
+      loops_.product(kBlock, kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
+                     to + j * p_.padded_depth() + d, p_.padded_depth(), j < seen, ahead_);
     }
   }
 }
@@ -170,10 +180,19 @@ void Tile::compute_weights(Factors& inverses) const {
   clear_padding(w_.scores);
 }
 
-void Tile::softmax_grad(const Unit* out, const Unit* dout, const Factors& inverses) const {
+void Tile::softmax_grad(const Rows<const std::byte>& out, const Unit* dout,
+                        const Factors& inverses) const {
+  const auto* rows = reinterpret_cast<const Unit*>(out.at(first_));
+  std::int64_t stride = out.stride / loops_.pair;
+  if (!p_.has_unit_rows(loops_.pair)) {
+    auto* loaded = reinterpret_cast<Unit*>(w_.tile);
+    load(out, loaded);
+    rows = loaded;
+    stride = depth_units_;
+  }
   // sum_j weight_j dweight_j = dout . out, dropout included.
   Factors means;
-  loops_.dots(out, dout, rows_, depth_units_, means.data());
+  loops_.dots(rows, stride, dout, depth_units_, rows_, depth_units_, means.data());
   for (std::int64_t r = 0; r < rows_; r += kBlock) {
     const auto i = static_cast<std::size_t>(r);
     loops_.softmax_grad(score(w_.scores, r), score(w_.gradients, r), p_.score_row(),

@@ -43,6 +43,11 @@ struct Problem {
   std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kBlock)); }
   std::int64_t padded_depth() const { return round_up(depth, kPanel); }
   std::int64_t depth_units(std::int64_t pair) const { return padded_depth() / pair; }
+  /// Whether rows in memory are rows of units as they are.
+  bool has_unit_rows(std::int64_t pair) const {
+    return static_cast<std::int64_t>(size_of(dtype)) * pair == sizeof(Unit) &&
+           depth == padded_depth();
+  }
   std::int64_t padded_keys() const { return round_up(keys, kPanel); }
   /// From one row of scores to the next: neighbours lie in different sets of the cache.
   std::int64_t score_row() const { return padded_keys() + kPanel / 2; }
@@ -122,14 +127,17 @@ class Tile {
   void multiply_depth(const Unit* x, const Unit* y, float* to) const;
   /// w.tile[rows, depth] = s[rows, keys] y[keys, depth]; y in panels of `keys` padded keys.
   void multiply_keys(const float* s, const Unit* y, std::int64_t keys) const;
-  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels.
+  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels. The first tile that sees a key
+  /// sets its row; tiles come in order.
   void add_rows(const float* s, const Unit* y, float* to) const;
 
   /// w.scores: the weights of w.queries over the keys they see, but for the rows' factors; zero
   /// elsewhere.
   void compute_weights(Factors& inverses) const;
-  /// w.gradients: of the weights -> of the scores; w.scores: times the rows' factors.
-  void softmax_grad(const Unit* out, const Unit* dout, const Factors& inverses) const;
+  /// w.gradients: of the weights -> of the scores; w.scores: times the rows' factors. `dout` is
+  /// loaded; overwrites w.tile.
+  void softmax_grad(const Rows<const std::byte>& out, const Unit* dout,
+                    const Factors& inverses) const;
 
   /// Draws the words of the tile's dropout.
   void draw() const;

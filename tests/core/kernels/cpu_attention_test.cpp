@@ -53,6 +53,11 @@ TEST(CpuAttention, GptMicroShapeIsTheSameOnTwoThreads) {
       5e-5);
 }
 
+TEST(CpuAttention, WholePanelsOfKeysMatch) {
+  for (const std::int64_t depth : {32, 64})
+    expect_attention({.queries = 96, .keys = 96, .depth = depth, .causal = true}, 1e-4, 5e-5);
+}
+
 TEST(CpuAttention, MasksAndCrossLengthsMatch) {
   expect_attention({.queries = 7, .keys = 45, .masked = true});
   expect_attention({.queries = 7, .keys = 45, .causal = true, .masked = true, .dropout = 0.3});
@@ -69,32 +74,37 @@ HostTensor pack(const std::vector<double>& parts, DType dtype, const Shape& pack
   return from_doubles(dtype, packed, out);
 }
 
+/// Slices of a [B,T,3,H,D] array give the bits of three arrays, and both the reference's results.
+void expect_slices_agree(DType dtype, const Shape& shape) {
+  const Shape packed{shape[0], shape[1], 3, shape[2], shape[3]};
+  Attrs attrs{{Attr::kCausal, {1}}};
+  attrs.set_float(Attr::kScale, 0.4);
+  attrs.set_float(Attr::kDropout, 0.0);
+  std::vector<HostTensor> parts;
+  std::vector<double> all;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    parts.push_back(random_tensor(dtype, shape, seed));
+    const auto values = to_doubles(parts.back());
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  const HostTensor qkv = pack(all, dtype, packed);
+  const Case forward = make_case(Op::kAttention, {qkv}, attrs);
+  expect_correct(forward, 0x1p-5, 0x1p-7);
+  const HostTensor out = run_kernel(make_case(Op::kAttention, parts, attrs));
+  EXPECT_TRUE(same_bits(run_kernel(forward), out));
+
+  const HostTensor dout = random_tensor(dtype, shape, 4);
+  parts.insert(parts.end(), {out, dout});
+  const HostTensor gradients = run_kernel(make_case(Op::kAttentionGrad, parts, attrs));
+  const Case backward = make_case(Op::kAttentionGrad, {qkv, out, dout}, attrs);
+  expect_correct(backward, 0x1p-5, 0x1p-5);
+  EXPECT_TRUE(same_bits(run_kernel(backward), pack(to_doubles(gradients), dtype, packed)));
+}
+
 TEST(CpuAttention, SlicesOfOneOperandGiveTheSameBits) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
-    const Shape shape{2, 70, 3, 5};
-    const Shape packed{2, 70, 3, 3, 5};
-    Attrs attrs{{Attr::kCausal, {1}}};
-    attrs.set_float(Attr::kScale, 0.4);
-    attrs.set_float(Attr::kDropout, 0.0);
-    std::vector<HostTensor> parts;
-    std::vector<double> all;
-    for (const std::uint64_t seed : {1, 2, 3}) {
-      parts.push_back(random_tensor(dtype, shape, seed));
-      const auto values = to_doubles(parts.back());
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    const HostTensor qkv = pack(all, dtype, packed);
-    const Case forward = make_case(Op::kAttention, {qkv}, attrs);
-    expect_correct(forward, 0x1p-5, 0x1p-7);
-    const HostTensor out = run_kernel(make_case(Op::kAttention, parts, attrs));
-    EXPECT_TRUE(same_bits(run_kernel(forward), out));
-
-    const HostTensor dout = random_tensor(dtype, shape, 4);
-    parts.insert(parts.end(), {out, dout});
-    const HostTensor gradients = run_kernel(make_case(Op::kAttentionGrad, parts, attrs));
-    const Case backward = make_case(Op::kAttentionGrad, {qkv, out, dout}, attrs);
-    expect_correct(backward, 0x1p-5, 0x1p-5);
-    EXPECT_TRUE(same_bits(run_kernel(backward), pack(to_doubles(gradients), dtype, packed)));
+    expect_slices_agree(dtype, {2, 70, 3, 5});
+    expect_slices_agree(dtype, {1, 96, 2, 32});
   }
 }
 

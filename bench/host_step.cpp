@@ -1,0 +1,86 @@
+// What the host's thread pays for a training step whose program is there already: record it with
+// its gradients, cut, hash, look it up and bind placeholders. No kernel runs and no tensor has
+// memory. Under callgrind, `--toggle-collect=*HostStep::run*` counts the same.
+
+#include <benchmark/benchmark.h>
+
+#include "collectives/single.h"
+#include "trainer/session.h"
+#include "trainer/training_step.h"
+
+namespace lockstep {
+namespace {
+
+Tensor phantom(Engine& engine, const Type& type, InputKind kind, const std::string& name) {
+  return engine.adopt(std::make_shared<DeviceTensor>(type, name), kind, name);
+}
+
+Config mlp() {
+  Config out;
+  out.model.name = ModelName::kMlp;
+  return out;
+}
+
+/// configs/bench/gpt_micro.yaml.
+Config gpt_micro() {
+  Config out;
+  out.model.n_layer = 4;
+  out.model.n_head = 4;
+  out.model.n_embd = 128;
+  out.model.block_size = 64;
+  out.model.vocab_size = 65;
+  return out;
+}
+
+class HostStep {
+ public:
+  explicit HostStep(const Config& config)
+      : session_(config, Settings{}, make_single_communicator(), ""),
+        state_(make_training_state(config, 0)),
+        inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
+    Engine& engine = session_.engine();
+    const auto add = [&](const char* name, const Type& type) {
+      batch_[name] = phantom(engine, type, InputKind::kBatch, std::string("batch.") + name);
+    };
+    if (config.model.name == ModelName::kMlp) {
+      add("image", {DType::kF32, Shape{64, 1, 28, 28}});
+      add("label", {DType::kI32, Shape{64}});
+    } else {
+      add("tokens", {DType::kI32, Shape{12, 64}});
+      add("targets", {DType::kI32, Shape{12, 64}});
+    }
+    for (Parameter& parameter : state_.model->parameters().all()) {
+      const Type type{DType::kF32, parameter.shape};
+      parameter.value = phantom(engine, type, InputKind::kParameter, parameter.name);
+      for (const std::string& slot : state_.optimizer->slots())
+        state_.slots[slot].push_back(
+            phantom(engine, type, InputKind::kState, slot + "." + parameter.name));
+    }
+  }
+
+  void compile() {
+    const StepResult result = record_step(state_, batch_, inputs_, update_);
+    session_.engine().compile_pending();
+  }
+  [[gnu::noinline]] void run() { compile(); }
+
+ private:
+  Session session_;
+  TrainingState state_;
+  StepInputs inputs_;
+  TensorMap batch_;
+  UpdateOptions update_;
+};
+
+void host_step(benchmark::State& state, const Config& config) {
+  HostStep step(config);
+  step.compile();
+  for (auto _ : state) step.run();
+}
+
+}  // namespace
+
+BENCHMARK_CAPTURE(host_step, mlp, mlp())->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(host_step, gpt_micro, gpt_micro())->Unit(benchmark::kMicrosecond);
+
+}  // namespace lockstep

@@ -32,7 +32,7 @@ double longest_new(const MetricData& data, std::int64_t& seen) {
 void Analysis::watch_output(DeviceValue& value, std::int64_t step) {
   Output output;
   output.needed = std::make_shared<bool>(false);
-  output.text = fmt::format("{} {}", value.type().to_string(), value.tensor()->label);
+  output.text = fmt::format("{} {}", value.type().to_string(), value.tensor()->label.to_string());
   output.step = step;
   if (named_.contains(output.text)) return;
   value.watch(output.needed);

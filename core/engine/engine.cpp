@@ -25,16 +25,6 @@ std::exception_ptr with_step(std::int64_t step) {
   }
 }
 
-std::string output_label(const Graph& graph, std::size_t output) {
-  const Node& node = graph[graph.outputs[output]];
-  for (const Update& update : graph.updates) {
-    if (static_cast<std::size_t>(update.output) != output) continue;
-    const Node& input = graph[graph.inputs[static_cast<std::size_t>(update.input)]];
-    return fmt::format("{} {}", input.name, node.origin.to_string());
-  }
-  return node.origin.to_string();
-}
-
 }  // namespace
 
 // The first error since the host last looked. Shared with queued executions.
@@ -108,15 +98,24 @@ void Engine::mark_step(SyncReason reason) {
 
 /// The outputs are placeholders from now on.
 std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, SyncReason reason) {
+  const Graph& graph = trace.graph;
+  const std::size_t count = trace.outputs.size();
+  std::vector<std::string_view> variables(count);  // whose next values the outputs are
+  for (const Update& update : graph.updates)
+    variables[static_cast<std::size_t>(update.output)] =
+        graph[graph.inputs[static_cast<std::size_t>(update.input)]].name;
   auto out = std::make_shared<StepExecution>();
   std::vector<TensorValuePtr> placeholders;
-  for (std::size_t i = 0; i < trace.outputs.size(); ++i) {
-    const Type& type = trace.graph[trace.graph.outputs[i]].type;
-    out->outputs.push_back(std::make_shared<DeviceTensor>(type, output_label(trace.graph, i)));
+  out->outputs.reserve(count);
+  placeholders.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& node = graph[graph.outputs[i]];
+    out->outputs.push_back(std::make_shared<DeviceTensor>(
+        node.type, ValueLabel(variables[i], node.origin, graph.strings)));
     placeholders.push_back(std::make_shared<DeviceValue>(device_, out->outputs.back()));
   }
   trace.bind(placeholders);
-  out->updates = trace.graph.updates;
+  out->updates = graph.updates;
   out->step = step_;
   out->correlation = next_correlation_++;
   out->overlap = overlap_;
@@ -181,15 +180,10 @@ void Engine::wait() {
 
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = context_.cut();
+  const std::shared_ptr<StepExecution> execution = start_execution(trace, SyncReason::kMarkStep);
   const auto error = std::make_exception_ptr(
       Error(ErrorKind::kUsage, "the value was only compiled for, never computed"));
-  std::vector<TensorValuePtr> placeholders;
-  for (const ValueId output : trace.graph.outputs) {
-    auto tensor = std::make_shared<DeviceTensor>(trace.graph[output].type);
-    tensor->ready->fail(error);
-    placeholders.push_back(std::make_shared<DeviceValue>(device_, std::move(tensor)));
-  }
-  trace.bind(placeholders);
+  for (const DeviceTensorPtr& output : execution->outputs) output->ready->fail(error);
   return compiler_.get(std::move(trace.graph), step_, "dry run");
 }
 

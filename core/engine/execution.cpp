@@ -83,7 +83,8 @@ class Run {
 
   BufferPtr allocate_output(std::size_t step_output) {
     const DeviceTensor& out = *execution_.outputs[step_output];
-    return allocate(out.type.bytes(), fmt::format("{} {}", out.type.to_string(), out.label));
+    return allocate(out.type.bytes(),
+                    fmt::format("{} {}", out.type.to_string(), out.label.to_string()));
   }
 
   void count_shards() {

@@ -107,7 +107,7 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
       for (const HostTensor& shard : shards) {
         const auto bytes = shard.bytes();
         BufferPtr buffer = allocator_.allocate(
-            bytes.size(), fmt::format("{} {}", out->type.to_string(), out->label));
+            bytes.size(), fmt::format("{} {}", out->type.to_string(), out->label.to_string()));
         if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
         out->shards.push_back(std::move(buffer));
         spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
@@ -129,7 +129,7 @@ DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
     const auto ready = out->ready;
     try {
       out->shards.push_back(allocator_.allocate(
-          out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label)));
+          out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label.to_string())));
       std::memset(out->shards[0]->data(), 0, out->type.bytes());
       out.reset();
       ready->set();
@@ -149,7 +149,7 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   if (!stream_->has_waiting()) spans_.metrics().count("DrainingRead");
   LS_USER_CHECK(tensor.shards.size() == 1,
                 "{} {} has one value for each of {} logical shards: all_reduce it before reading",
-                tensor.type.to_string(), tensor.label, tensor.shards.size());
+                tensor.type.to_string(), tensor.label.to_string(), tensor.shards.size());
   const ScopedSpan span(spans_, SpanCategory::kTransferFromDevice);
   HostTensor out(tensor.type.dtype, tensor.type.shape);
   const auto bytes = out.bytes();

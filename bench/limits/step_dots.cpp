@@ -48,13 +48,13 @@ std::vector<DotShape> attention_dots(const AttentionSizes& sizes, bool gradient)
 DotNode describe(const Graph& from, const Node& node) {
   DotNode out;
   std::vector<Type> types;
-  std::vector<ValueId> operands;
+  Operands operands;
   for (const ValueId operand : node.operands) {
     types.push_back(from[operand].type);
     operands.push_back(out.graph.add_input(types.back(), InputKind::kBatch, "x"));
   }
   Node alone = node;
-  alone.operands = operands;
+  alone.operands = std::move(operands);
   alone.origin = {};
   out.graph.outputs = {out.graph.append(std::move(alone))};
   if (node.op == Op::kDotGeneral) {

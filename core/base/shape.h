@@ -3,12 +3,17 @@
 // hash.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "core/base/list_view.h"
 
 namespace lockstep {
 
@@ -30,30 +35,58 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<Dim> dims);
-  explicit Shape(std::span<const std::int64_t> sizes);
-  explicit Shape(const std::vector<std::int64_t>& sizes)
-      : Shape(std::span<const std::int64_t>(sizes)) {}
+  explicit Shape(ListView<std::int64_t> sizes);
 
   int rank() const { return rank_; }
   /// Size of dimension i; negative i counts from the end. Error kUsage if out of range.
-  std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(index(i))].size; }
-  const Dim& dim(int i) const { return dims_[static_cast<std::size_t>(index(i))]; }
-  void set_dim(int i, Dim dim);
-  void push_back(Dim dim);
+  std::int64_t operator[](int i) const { return sizes_[index(i)]; }
+  Dim dim(int i) const {
+    const std::size_t at = index(i);
+    return {sizes_[at], names_[at]};
+  }
+  void set_dim(int i, Dim dim) { put(index(i), dim); }
+  void push_back(Dim dim) {
+    if (rank_ == kMaxRank) raise_rank();
+    put(static_cast<std::size_t>(rank_), dim);
+    ++rank_;
+  }
 
-  std::int64_t elements() const;  ///< product of the sizes; 1 for a scalar
-  std::vector<std::int64_t> sizes() const;
+  /// Product of the sizes; 1 for a scalar.
+  std::int64_t elements() const {
+    std::int64_t count = 1;
+    for (const std::int64_t size : sizes()) count *= size;
+    return count;
+  }
+  /// Lives as long as this shape.
+  std::span<const std::int64_t> sizes() const {
+    return {sizes_.data(), static_cast<std::size_t>(rank_)};
+  }
   std::vector<std::int64_t> strides() const;  ///< row-major, in elements
 
   /// "[8,64]", with names "[batch=8,time=64]" if `with_names`.
   std::string to_string(bool with_names = false) const;
 
-  friend bool operator==(const Shape& a, const Shape& b);
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return std::ranges::equal(a.sizes(), b.sizes());
+  }
 
  private:
-  int index(int i) const;
+  std::size_t index(int i) const {
+    const int out = i < 0 ? i + rank_ : i;
+    if (out < 0 || out >= rank_) raise_index(i);
+    return static_cast<std::size_t>(out);
+  }
+  void put(std::size_t at, const Dim& dim) {
+    if (dim.size < 0) raise_size(at, dim.size);
+    sizes_[at] = dim.size;
+    names_[at] = dim.name;
+  }
+  [[noreturn]] void raise_index(int i) const;
+  [[noreturn]] static void raise_rank();
+  [[noreturn]] static void raise_size(std::size_t at, std::int64_t size);
 
-  std::array<Dim, kMaxRank> dims_{};
+  std::array<std::int64_t, kMaxRank> sizes_{};
+  std::array<const char*, kMaxRank> names_{};
   int rank_ = 0;
 };
 
@@ -61,3 +94,11 @@ class Shape {
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 }  // namespace lockstep
+
+/// Shapes in messages: the text is made only if the message is.
+template <>
+struct fmt::formatter<lockstep::Shape> : fmt::formatter<std::string> {
+  auto format(const lockstep::Shape& shape, fmt::format_context& out) const {
+    return fmt::formatter<std::string>::format(shape.to_string(), out);
+  }
+};

@@ -1,8 +1,8 @@
 #include "core/ir/attrs.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -51,39 +51,53 @@ std::optional<Attr> parse_attr(std::string_view name) {
   return std::nullopt;
 }
 
-Attrs::Attrs(std::initializer_list<Entry> entries) {
-  entries_.reserve(entries.size());
-  for (const Entry& entry : entries) set(entry.first, entry.second);
+Attrs::Attrs(const Attrs&) = default;
+Attrs& Attrs::operator=(const Attrs&) = default;
+
+// Most nodes have no attributes, and a step moves those of thousands.
+Attrs::Attrs(Attrs&& other) noexcept {
+  if (!other.words_.empty()) words_ = std::move(other.words_);
+}
+Attrs& Attrs::operator=(Attrs&& other) noexcept {
+  if (!words_.empty() || !other.words_.empty()) words_ = std::move(other.words_);
+  return *this;
 }
 
-void Attrs::set(Attr attr, Ints values) {
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), attr,
-                                   [](const Entry& e, Attr key) { return e.first < key; });
-  if (at != entries_.end() && at->first == attr) {
-    at->second = std::move(values);
-  } else {
-    entries_.emplace(at, attr, std::move(values));
+Attrs::Attrs(std::initializer_list<Entry> entries) {
+  for (const Entry& entry : entries) set(entry.attr, entry.values);
+}
+
+void Attrs::set(Attr attr, IntView values) {
+  auto at = words_.begin();
+  while (at != words_.end() && attr_of(*at) < attr) at += 1 + count_of(*at);
+  if (at == words_.end()) {  // nearly always: the keys come in order
+    words_.push_back(head(attr, values.size()));
+    for (const std::int64_t value : values) words_.push_back(value);
+    return;
   }
+  if (attr_of(*at) == attr) at = words_.erase(at, at + 1 + count_of(*at));
+  at = words_.insert(at, head(attr, values.size()));
+  words_.insert(at + 1, values.begin(), values.end());
 }
 
 void Attrs::set_float(Attr attr, double value) {
   set(attr, {std::bit_cast<std::int64_t>(value)});
 }
 
-const Attrs::Ints& Attrs::ints(Attr attr) const {
-  const Ints* values = find(attr);
-  LS_CHECK(values != nullptr, "attribute '{}' is missing", name_of(attr));
-  return *values;
+IntView Attrs::ints(Attr attr) const {
+  const auto at = find(attr);
+  LS_CHECK(at != words_.end(), "attribute '{}' is missing", name_of(attr));
+  return IntView(&*at + 1, count_of(*at));
 }
 
 double Attrs::real(Attr attr) const {
   return std::bit_cast<double>(integer(attr));
 }
 
-const Attrs::Ints* Attrs::find(Attr attr) const {
-  for (const Entry& entry : entries_)
-    if (entry.first == attr) return &entry.second;
-  return nullptr;
+Attrs::Words::const_iterator Attrs::find(Attr attr) const {
+  auto at = words_.begin();
+  while (at != words_.end() && attr_of(*at) != attr) at += 1 + count_of(*at);
+  return at;
 }
 
 }  // namespace lockstep

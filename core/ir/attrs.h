@@ -2,14 +2,16 @@
 // representation for all ops means one printer, one parser, one hash and one comparison.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/list_view.h"
 
 namespace lockstep {
 
@@ -50,33 +52,86 @@ std::string_view name_of(Attr attr);
 AttrType type_of(Attr attr);
 std::optional<Attr> parse_attr(std::string_view name);
 
+using IntView = ListView<std::int64_t>;
+
 class Attrs {
  public:
   using Ints = std::vector<std::int64_t>;
-  using Entry = std::pair<Attr, Ints>;
+
+  struct Entry {
+    Attr attr;
+    IntView values;
+  };
+
+  /// The entries, sorted by key.
+  class Entries {
+   public:
+    class Iterator {
+     public:
+      explicit Iterator(const std::int64_t* at) : at_(at) {}
+      Entry operator*() const { return {attr_of(*at_), IntView(at_ + 1, count_of(*at_))}; }
+      Iterator& operator++() {
+        at_ += 1 + count_of(*at_);
+        return *this;
+      }
+      friend bool operator==(const Iterator&, const Iterator&) = default;
+
+     private:
+      const std::int64_t* at_;
+    };
+    explicit Entries(std::span<const std::int64_t> words) : words_(words) {}
+    Iterator begin() const { return Iterator(words_.data()); }
+    Iterator end() const { return Iterator(words_.data() + words_.size()); }
+
+   private:
+    std::span<const std::int64_t> words_;
+  };
 
   Attrs() = default;
   Attrs(std::initializer_list<Entry> entries);
+  ~Attrs() = default;
+  // Out of line: inlined, what they copy looks to GCC as if it might overrun.
+  Attrs(const Attrs&);
+  Attrs(Attrs&&) noexcept;
+  Attrs& operator=(const Attrs&);
+  Attrs& operator=(Attrs&&) noexcept;
 
-  void set(Attr attr, Ints values);
+  /// `values` must not be of this object.
+  void set(Attr attr, IntView values);
   void set_int(Attr attr, std::int64_t value) { set(attr, {value}); }
   void set_float(Attr attr, double value);
   void set_dtype(DType value) { set(Attr::kTo, {static_cast<std::int64_t>(value)}); }
 
-  bool has(Attr attr) const { return find(attr) != nullptr; }
-  /// The list; internal error if absent.
-  const Ints& ints(Attr attr) const;
+  bool has(Attr attr) const { return find(attr) != words_.end(); }
+  /// The list, until the next set(); internal error if absent.
+  IntView ints(Attr attr) const;
+  Ints copy_ints(Attr attr) const {
+    const IntView values = ints(attr);
+    return {values.begin(), values.end()};
+  }
   std::int64_t integer(Attr attr) const { return ints(attr)[0]; }
   double real(Attr attr) const;
   bool flag(Attr attr) const { return has(attr) && integer(attr) != 0; }
   DType dtype() const { return static_cast<DType>(integer(Attr::kTo)); }  ///< kTo
 
-  const std::vector<Entry>& entries() const { return entries_; }  ///< sorted by key
+  Entries entries() const { return Entries(words()); }
+  /// All of it: equal words, equal attributes.
+  std::span<const std::int64_t> words() const { return {words_.data(), words_.size()}; }
   friend bool operator==(const Attrs&, const Attrs&) = default;
 
  private:
-  const Ints* find(Attr attr) const;
-  std::vector<Entry> entries_;
+  // Of an entry there are a word with key and length, then the values. The attributes of nearly all
+  // nodes fit without an allocation: recording makes thousands of nodes a step.
+  using Words = boost::container::small_vector<std::int64_t, 8>;
+
+  static std::int64_t head(Attr attr, std::size_t count) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(attr) << 32U | count);
+  }
+  static Attr attr_of(std::int64_t head) { return static_cast<Attr>(head >> 32); }
+  static std::size_t count_of(std::int64_t head) { return static_cast<std::uint32_t>(head); }
+  Words::const_iterator find(Attr attr) const;
+
+  Words words_;
 };
 
 }  // namespace lockstep

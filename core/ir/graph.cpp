@@ -50,15 +50,14 @@ ValueId Graph::append(Node node) {
 
 // The functions below build their node where it stays: it is large, and a step has many.
 
-ValueId Graph::add(Op op, std::vector<ValueId> operands, Attrs attrs, Origin origin) {
-  std::vector<Type> types;
-  types.reserve(operands.size());
+ValueId Graph::add(Op op, ListView<ValueId> operands, Attrs attrs, Origin origin) {
+  boost::container::small_vector<Type, 4> types;
   for (const ValueId operand : operands) types.push_back((*this)[operand].type);
-  const Type type = infer_type(op, types, attrs);
+  const Type type = infer_type(op, {types.data(), types.size()}, attrs);
   Node& node = nodes.emplace_back();
   node.op = op;
   node.type = type;
-  node.operands = std::move(operands);
+  node.operands.assign(operands.begin(), operands.end());
   node.attrs = std::move(attrs);
   node.origin = origin;
   return size() - 1;

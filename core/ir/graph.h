@@ -5,9 +5,11 @@
 // updates. Names and origins are labels: they explain, and take no part in hash or equality.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -15,6 +17,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/dtype.h"
+#include "core/base/list_view.h"
 #include "core/base/shape.h"
 #include "core/ir/attrs.h"
 #include "core/ir/op.h"
@@ -24,6 +27,8 @@ namespace lockstep {
 struct Graph;
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
+/// Most nodes have at most four: no allocation.
+using Operands = boost::container::small_vector<ValueId, 4>;
 
 /// dtype and shape; prints as "f32[8,64]".
 struct Type {
@@ -57,7 +62,7 @@ std::optional<InputKind> parse_input_kind(std::string_view name);
 struct Node {
   Op op = Op::kInput;
   Type type;
-  std::vector<ValueId> operands;
+  Operands operands;
   Attrs attrs;
   HostTensor literal;                        ///< kConstant only
   std::shared_ptr<const Graph> body;         ///< kCall, kFusion only
@@ -97,7 +102,7 @@ struct Graph {
   /// Appends a node as it is, type included; an input is appended to `inputs` too.
   ValueId append(Node node);
   /// Appends an op whose type is inferred (infer.h). Error kUsage if the operands do not fit.
-  ValueId add(Op op, std::vector<ValueId> operands, Attrs attrs = {}, Origin origin = {});
+  ValueId add(Op op, ListView<ValueId> operands, Attrs attrs = {}, Origin origin = {});
   ValueId add_input(Type type, InputKind kind, std::string_view name, Origin origin = {});
   ValueId add_constant(HostTensor literal, Origin origin = {});
 };

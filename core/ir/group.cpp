@@ -21,7 +21,7 @@ Shape part(const Shape& shape, int begin, int end) {
 }
 
 /// Whether `dims` are begin, begin + 1, ..., end - 1.
-bool is_range(const Attrs::Ints& dims, int begin, int end) {
+bool is_range(IntView dims, int begin, int end) {
   if (static_cast<int>(dims.size()) != end - begin) return false;
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (dims[i] != begin + static_cast<std::int64_t>(i)) return false;
@@ -147,8 +147,7 @@ class Analyzer {
     const Node& node = body_[id];
     const GroupRole from = role_read(node.operands[0]);
     const bool arg = node.op == Op::kArgMax || node.op == Op::kArgMin;
-    const Attrs::Ints dims =
-        arg ? Attrs::Ints{node.attrs.integer(Attr::kAxis)} : node.attrs.ints(Attr::kDims);
+    const auto dims = node.attrs.ints(arg ? Attr::kAxis : Attr::kDims);
     const bool full = from == GroupRole::kFull;
     if (dims.empty()) fail(id, "a reduction over nothing");
     if (full && is_range(dims, group_.axis, rank())) return GroupRole::kRow;
@@ -214,8 +213,7 @@ std::string find_result_error(const Graph& graph, ValueId id) {
     for (std::size_t k = 1; k < node.body->outputs.size(); ++k) {
       const ValueId at = id + static_cast<ValueId>(k);
       const bool follows = at < graph.size() && graph[at].op == Op::kGroupResult &&
-                           graph[at].operands == std::vector<ValueId>{id} &&
-                           result_index(graph, at) == k;
+                           graph[at].operands == Operands{id} && result_index(graph, at) == k;
       if (!follows) return fmt::format("result {} does not follow its group", k);
     }
     return "";

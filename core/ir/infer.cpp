@@ -1,6 +1,7 @@
 #include "core/ir/infer.h"
 
 #include <algorithm>
+#include <bitset>
 #include <string>
 
 #include "core/base/error.h"
@@ -32,12 +33,12 @@ struct Inference {
     }
   }
   /// A list attribute of unique dimensions of `rank`.
-  void check_dims(const Attrs::Ints& dims, int rank) const {
-    std::vector<bool> seen(static_cast<std::size_t>(rank), false);
+  void check_dims(IntView dims, int rank) const {
+    std::bitset<Shape::kMaxRank> seen;
     for (const std::int64_t d : dims) {
       check(d >= 0 && d < rank, "dimension {} is out of range", d);
       check(!seen[static_cast<std::size_t>(d)], "dimension {} is named twice", d);
-      seen[static_cast<std::size_t>(d)] = true;
+      seen.set(static_cast<std::size_t>(d));
     }
   }
   int axis(int rank) const {
@@ -97,12 +98,11 @@ Type infer_broadcast(const Inference& f) {
           "dims must name a place for each of the {} dimensions", from.rank());
   for (int i = 0; i < from.rank(); ++i) {
     const std::int64_t to = dims[static_cast<std::size_t>(i)];
-    f.check(to >= 0 && to < result.rank(), "dimension {} is out of range of {}", to,
-            result.to_string());
+    f.check(to >= 0 && to < result.rank(), "dimension {} is out of range of {}", to, result);
     f.check(i == 0 || to > dims[static_cast<std::size_t>(i) - 1], "dims must increase");
     f.check(from[i] == 1 || from[i] == result[static_cast<int>(to)],
             "dimension {} has size {} and cannot become {} of {}", i, from[i],
-            result[static_cast<int>(to)], result.to_string());
+            result[static_cast<int>(to)], result);
   }
   return {f.in[0].dtype, result};
 }
@@ -110,7 +110,7 @@ Type infer_broadcast(const Inference& f) {
 Type infer_reshape(const Inference& f) {
   const Shape result = f.shape();
   f.check(result.elements() == f.in[0].elements(), "{} elements do not fit the shape {}",
-          f.in[0].elements(), result.to_string());
+          f.in[0].elements(), result);
   return {f.in[0].dtype, result};
 }
 
@@ -158,10 +158,9 @@ Type infer_dynamic_slice(const Inference& f) {
   check_starts(f, 1);
   const Shape result = f.shape();
   f.check(result.rank() == f.in[0].shape.rank(), "the slice {} must have the operand's rank",
-          result.to_string());
+          result);
   for (int i = 0; i < result.rank(); ++i)
-    f.check(result[i] <= f.in[0].shape[i], "the slice {} is larger than the operand",
-            result.to_string());
+    f.check(result[i] <= f.in[0].shape[i], "the slice {} is larger than the operand", result);
   return {f.in[0].dtype, result};
 }
 
@@ -224,7 +223,7 @@ Type infer_scatter_add(const Inference& f) {
   const Shape updates = gathered_shape(f);
   f.check(f.in[0].dtype == f.in[2].dtype, "updates must have the operand's dtype");
   f.check_dtype(f.in[0].dtype != DType::kBool, "numbers");
-  f.check(f.in[2].shape == updates, "updates must have the shape {}", updates.to_string());
+  f.check(f.in[2].shape == updates, "updates must have the shape {}", updates);
   return f.in[0];
 }
 
@@ -310,12 +309,13 @@ Type infer_collective(const Inference& f) {
 void check_operand_count(const Inference& f) {
   const OpInfo& info = info_of(f.op);
   const auto count = static_cast<int>(f.in.size());
-  f.check(count >= info.min_operands && (info.max_operands < 0 || count <= info.max_operands),
-          "takes {} operands, but {} are given",
-          info.max_operands == info.min_operands ? std::to_string(info.min_operands)
-          : info.max_operands < 0                ? fmt::format("at least {}", info.min_operands)
-                                  : fmt::format("{} to {}", info.min_operands, info.max_operands),
-          count);
+  if (count >= info.min_operands && (info.max_operands < 0 || count <= info.max_operands)) return;
+  f.fail(fmt::format("takes {} operands, but {} are given",
+                     info.max_operands == info.min_operands ? std::to_string(info.min_operands)
+                     : info.max_operands < 0
+                         ? fmt::format("at least {}", info.min_operands)
+                         : fmt::format("{} to {}", info.min_operands, info.max_operands),
+                     count));
 }
 
 }  // namespace

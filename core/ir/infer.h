@@ -1,6 +1,7 @@
 // Result types. The one place that knows which operands an op accepts.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <span>
 
 #include "core/ir/attrs.h"
@@ -16,9 +17,9 @@ Type infer_type(Op op, std::span<const Type> operands, const Attrs& attrs);
 
 /// A dot_general's sizes: result is [batch..., m..., n...].
 struct DotDims {
-  std::vector<int>
-      lhs_free;  ///< dimensions of the left operand that are neither batch nor contract
-  std::vector<int> rhs_free;
+  using Dims = boost::container::static_vector<int, Shape::kMaxRank>;
+  Dims lhs_free;  ///< dimensions of the left operand that are neither batch nor contract
+  Dims rhs_free;
   std::int64_t batch = 1;
   std::int64_t m = 1;
   std::int64_t n = 1;

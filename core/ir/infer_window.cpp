@@ -1,6 +1,8 @@
 #include "core/ir/infer_window.h"
 
 #include <algorithm>
+#include <array>
+#include <bitset>
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"
@@ -17,30 +19,33 @@ void check(bool ok, Op op, Operands in, fmt::format_string<Args...> expected, Ar
         fmt::format(expected, std::forward<Args>(args)...));
 }
 
-bool contains(const Attrs::Ints& list, int value) {
+bool contains(IntView list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-void check_dot_dims(Operands in, const Attrs::Ints& batch, const Attrs::Ints& contract,
-                    const Shape& shape, std::string_view side) {
-  Attrs::Ints all = batch;
-  all.insert(all.end(), contract.begin(), contract.end());
-  std::sort(all.begin(), all.end());
-  check(std::adjacent_find(all.begin(), all.end()) == all.end(), Op::kDotGeneral, in,
-        "a {} dimension is named twice", side);
-  for (const std::int64_t d : all)
-    check(d >= 0 && d < shape.rank(), Op::kDotGeneral, in, "{} dimension {} is out of range", side,
-          d);
+void check_dot_dims(Operands in, IntView batch, IntView contract, const Shape& shape,
+                    std::string_view side) {
+  std::bitset<Shape::kMaxRank> seen;
+  for (const IntView& list : {batch, contract}) {
+    for (const std::int64_t d : list) {
+      check(d >= 0 && d < shape.rank(), Op::kDotGeneral, in, "{} dimension {} is out of range",
+            side, d);
+      check(!seen[static_cast<std::size_t>(d)], Op::kDotGeneral, in,
+            "a {} dimension is named twice", side);
+      seen.set(static_cast<std::size_t>(d));
+    }
+  }
 }
 
 /// Spatial attributes shared by convolutions and pooling; lengths and signs checked.
 struct Window {
-  Attrs::Ints window, stride, padding, dilation;
+  IntView window, stride, padding, dilation;
 };
 
-Window window_attrs(Op op, Operands in, const Attrs& attrs, Attrs::Ints window, bool dilated) {
-  Window w{std::move(window), attrs.ints(Attr::kStride), attrs.ints(Attr::kPadding),
-           dilated ? attrs.ints(Attr::kDilation) : Attrs::Ints{1, 1}};
+Window window_attrs(Op op, Operands in, const Attrs& attrs, IntView window, bool dilated) {
+  static constexpr std::array<std::int64_t, 2> kDense{1, 1};
+  Window w{window, attrs.ints(Attr::kStride), attrs.ints(Attr::kPadding),
+           dilated ? attrs.ints(Attr::kDilation) : IntView(kDense)};
   check(w.window.size() == 2 && w.stride.size() == 2 && w.padding.size() == 4 &&
             w.dilation.size() == 2,
         op, in, "window, stride and dilation need 2 entries, padding 4");
@@ -74,8 +79,9 @@ Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& x, 
   check(w.rank() == 4, op, in, "the weight must have the 4 dimensions [O,C/groups,KH,KW]");
   const std::int64_t groups = attrs.integer(Attr::kGroups);
   check(groups >= 1 && x[1] == w[1] * groups && w[0] % groups == 0, op, in,
-        "{} channels, weight {} and {} groups do not fit", x[1], w.to_string(), groups);
-  return spatial_output(op, in, window_attrs(op, in, attrs, {w[2], w[3]}, true), x, w.dim(0));
+        "{} channels, weight {} and {} groups do not fit", x[1], w, groups);
+  return spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x,
+                        w.dim(0));
 }
 
 Type infer_convolution(Op op, Operands in, const Attrs& attrs) {
@@ -88,7 +94,7 @@ Type infer_convolution(Op op, Operands in, const Attrs& attrs) {
   const Shape& dy = grad_input ? in[0].shape : in[1].shape;
   const Shape y = grad_input ? convolution_shape(op, in, attrs, wanted, in[1].shape)
                              : convolution_shape(op, in, attrs, in[0].shape, wanted);
-  check(y == dy, op, in, "the output gradient must have the shape {}", y.to_string());
+  check(y == dy, op, in, "the output gradient must have the shape {}", y);
   return {in[0].dtype, wanted};
 }
 
@@ -107,7 +113,7 @@ Type infer_pool(Op op, Operands in, const Attrs& attrs) {
   const Shape x = op == Op::kMaxPoolGrad ? in[0].shape : Shape(attrs.ints(Attr::kShape));
   const Shape y = pool_shape(op, in, attrs, x);
   check(in.back().shape == y && in.back().dtype == in[0].dtype, op, in,
-        "the output gradient must be {}{}", name_of(in[0].dtype), y.to_string());
+        "the output gradient must be {}{}", name_of(in[0].dtype), y);
   return {in[0].dtype, x};
 }
 

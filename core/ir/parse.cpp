@@ -75,7 +75,8 @@ class Parser {
     const std::size_t op_at = scan_.position();
     node.op = op();
     scan_.expect('(', "'('");
-    node.operands = values(names);
+    const std::vector<ValueId> operands = values(names);
+    node.operands.assign(operands.begin(), operands.end());
     scan_.expect(')', "',' or ')'");
     literal_at_ = std::string_view::npos;
     if (scan_.accept('{')) settings(node, *graph.strings);

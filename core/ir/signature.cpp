@@ -113,13 +113,13 @@ std::string check_attrs(Op op, const Attrs& attrs) {
     if (!attrs.has(attr))
       return fmt::format("{} needs the attribute '{}'", name_of(op), name_of(attr));
   for (const Attrs::Entry& entry : attrs.entries()) {
-    if (!contains(signature.required, entry.first) && !contains(signature.optional, entry.first))
-      return fmt::format("{} takes no attribute '{}'", name_of(op), name_of(entry.first));
-    if (type_of(entry.first) != AttrType::kInts && entry.second.size() != 1)
-      return fmt::format("the attribute '{}' must have one value", name_of(entry.first));
-    if (type_of(entry.first) == AttrType::kDType &&
-        !(entry.second[0] >= 0 && entry.second[0] <= static_cast<std::int64_t>(DType::kBool)))
-      return fmt::format("the attribute '{}' is not a dtype", name_of(entry.first));
+    if (!contains(signature.required, entry.attr) && !contains(signature.optional, entry.attr))
+      return fmt::format("{} takes no attribute '{}'", name_of(op), name_of(entry.attr));
+    if (type_of(entry.attr) != AttrType::kInts && entry.values.size() != 1)
+      return fmt::format("the attribute '{}' must have one value", name_of(entry.attr));
+    if (type_of(entry.attr) == AttrType::kDType &&
+        !(entry.values[0] >= 0 && entry.values[0] <= static_cast<std::int64_t>(DType::kBool)))
+      return fmt::format("the attribute '{}' is not a dtype", name_of(entry.attr));
   }
   if (attrs.has(Attr::kDropout) && attrs.real(Attr::kDropout) > 0 && !attrs.has(Attr::kStream))
     return fmt::format("{} with dropout needs the attribute 'stream'", name_of(op));

@@ -19,6 +19,10 @@ class Writer {
     std::memcpy(bytes_.get() + used_, &value, sizeof value);
     used_ += sizeof value;
   }
+  /// Few: as many stores, no call.
+  void words(std::span<const std::int64_t> values) {
+    for (const std::int64_t value : values) word(static_cast<std::uint64_t>(value));
+  }
   void raw(const void* data, std::size_t size) {
     if (size == 0) return;
     if (size_ - used_ < size) grow(size);
@@ -32,14 +36,11 @@ class Writer {
   void type(const Type& type) {
     word(static_cast<std::uint64_t>(type.dtype) << 8U |
          static_cast<std::uint64_t>(type.shape.rank()));
-    for (int i = 0; i < type.shape.rank(); ++i) word(static_cast<std::uint64_t>(type.shape[i]));
+    words(type.shape.sizes());
   }
   void attrs(const Attrs& attrs) {
-    word(attrs.entries().size());
-    for (const Attrs::Entry& entry : attrs.entries()) {
-      word(static_cast<std::uint64_t>(entry.first) << 32U | entry.second.size());
-      raw(entry.second.data(), entry.second.size() * sizeof(std::int64_t));
-    }
+    word(attrs.words().size());
+    words(attrs.words());
   }
   Hash128 finish() const { return hash128(bytes_.get(), used_); }
   std::string text() const { return {bytes_.get(), used_}; }

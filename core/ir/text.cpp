@@ -67,7 +67,7 @@ class Printer {
 
   void indent(int depth) { out.append(2 * static_cast<std::size_t>(depth), ' '); }
 
-  void values(const std::vector<ValueId>& list) {
+  void values(ListView<ValueId> list) {
     for (std::size_t i = 0; i < list.size(); ++i) format("{} %{}", i == 0 ? "" : ",", list[i]);
   }
 
@@ -82,20 +82,18 @@ class Printer {
   }
 
   void attribute(const Attrs::Entry& entry) {
-    const Attrs::Ints& values = entry.second;
-    switch (type_of(entry.first)) {
+    const IntView values = entry.values;
+    switch (type_of(entry.attr)) {
       case AttrType::kInts:
-        setting(name_of(entry.first), fmt::format("[{}]", fmt::join(values, ",")));
+        setting(name_of(entry.attr), fmt::format("[{}]", fmt::join(values, ",")));
         return;
-      case AttrType::kInt: setting(name_of(entry.first), fmt::format("{}", values[0])); return;
+      case AttrType::kInt: setting(name_of(entry.attr), fmt::format("{}", values[0])); return;
       case AttrType::kFloat:
-        setting(name_of(entry.first), print_double(std::bit_cast<double>(values[0])));
+        setting(name_of(entry.attr), print_double(std::bit_cast<double>(values[0])));
         return;
-      case AttrType::kFlag:
-        setting(name_of(entry.first), values[0] != 0 ? "true" : "false");
-        return;
+      case AttrType::kFlag: setting(name_of(entry.attr), values[0] != 0 ? "true" : "false"); return;
       case AttrType::kDType:
-        setting(name_of(entry.first), name_of(static_cast<DType>(values[0])));
+        setting(name_of(entry.attr), name_of(static_cast<DType>(values[0])));
         return;
     }
   }

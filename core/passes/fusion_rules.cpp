@@ -6,7 +6,7 @@ namespace lockstep {
 namespace {
 
 /// Whether `dims` are begin, begin + 1, ..., end - 1.
-bool is_range(const Attrs::Ints& dims, int begin, int end) {
+bool is_range(IntView dims, int begin, int end) {
   if (static_cast<int>(dims.size()) != end - begin) return false;
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (dims[i] != begin + static_cast<std::int64_t>(i)) return false;
@@ -17,7 +17,7 @@ FusionKind kind_of_reduction(const Node& node, int rank) {
   if (node.op == Op::kArgMax || node.op == Op::kArgMin)
     return rank > 1 && node.attrs.integer(Attr::kAxis) == rank - 1 ? FusionKind::kRowReduction
                                                                    : FusionKind::kNone;
-  const Attrs::Ints& dims = node.attrs.ints(Attr::kDims);
+  const auto dims = node.attrs.ints(Attr::kDims);
   const int count = static_cast<int>(dims.size());
   if (count == 0) return FusionKind::kNone;
   if (count < rank && is_range(dims, rank - count, rank)) return FusionKind::kRowReduction;

@@ -46,19 +46,19 @@ ValueId merge_pair(Builder& b, const Node& node) {
   const ValueId x = inner.operands[0];
   Attrs attrs = node.attrs;
   if (node.op == Op::kTranspose || node.op == Op::kBroadcast) {
-    const Ints& first = inner.attrs.ints(Attr::kDims);
-    const Ints& then = node.attrs.ints(Attr::kDims);
+    const auto first = inner.attrs.ints(Attr::kDims);
+    const auto then = node.attrs.ints(Attr::kDims);
     // transpose: result dimension i is then[i] of the middle; broadcast: operand dimension i goes
     // to first[i] of the middle.
     const bool transpose = node.op == Op::kTranspose;
-    const Ints& outer = transpose ? then : first;
-    const Ints& table = transpose ? first : then;
+    const auto outer = transpose ? then : first;
+    const auto table = transpose ? first : then;
     Ints dims;
     for (const std::int64_t d : outer) dims.push_back(table[static_cast<std::size_t>(d)]);
     attrs.set(Attr::kDims, dims);
   } else if (node.op == Op::kSlice) {
-    Ints start = inner.attrs.ints(Attr::kStart);
-    Ints stride = inner.attrs.ints(Attr::kStride);
+    Ints start = inner.attrs.copy_ints(Attr::kStart);
+    Ints stride = inner.attrs.copy_ints(Attr::kStride);
     Ints limit = start;
     for (std::size_t i = 0; i < start.size(); ++i) {
       start[i] += node.attrs.ints(Attr::kStart)[i] * stride[i];
@@ -76,7 +76,7 @@ ValueId merge_pair(Builder& b, const Node& node) {
 }
 
 /// Whether the transpose keeps the order of all dimensions but those of size 1.
-bool moves_only_ones(const Shape& from, const Ints& dims) {
+bool moves_only_ones(const Shape& from, IntView dims) {
   std::int64_t last = -1;
   for (const std::int64_t d : dims) {
     if (from[static_cast<int>(d)] == 1) continue;
@@ -182,7 +182,7 @@ ValueId move_broadcast_up(Builder& b, const Node& node) {
 ValueId sort_reduced(Builder& b, const Node& node) {
   if (info_of(node.op).op_class != OpClass::kReduction || !node.attrs.has(Attr::kDims))
     return kNoValue;
-  Ints dims = node.attrs.ints(Attr::kDims);
+  Ints dims = node.attrs.copy_ints(Attr::kDims);
   if (std::is_sorted(dims.begin(), dims.end())) return kNoValue;
   std::sort(dims.begin(), dims.end());
   return b.emit(node.op, node.operands, {{Attr::kDims, dims}}, node.origin);

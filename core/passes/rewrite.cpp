@@ -40,14 +40,14 @@ ValueId Builder::emit(Node node) {
   return graph_.append(std::move(node));
 }
 
-ValueId Builder::emit(Op op, std::vector<ValueId> operands, Attrs attrs, const Origin& origin) {
+ValueId Builder::emit(Op op, ListView<ValueId> operands, Attrs attrs, const Origin& origin) {
   std::vector<Type> types;
   types.reserve(operands.size());
   for (const ValueId operand : operands) types.push_back(type(operand));
   Node node;
   node.op = op;
   node.type = infer_type(op, types, attrs);
-  node.operands = std::move(operands);
+  node.operands.assign(operands.begin(), operands.end());
   node.attrs = std::move(attrs);
   node.origin = origin;
   return emit(std::move(node));

@@ -99,7 +99,7 @@ ValueId drop_double_unary(Builder& b, const Node& node) {
 
 ValueId simplify_select(Builder& b, const Node& node) {
   if (node.op != Op::kSelect) return kNoValue;
-  const std::vector<ValueId> in = node.operands;
+  const Operands in = node.operands;
   if (in[1] == in[2]) return in[1];
   if (const std::optional<double> p = number_of(b, in[0])) return *p != 0 ? in[1] : in[2];
   if (b[in[0]].op == Op::kNot)

@@ -18,7 +18,7 @@ void add_to(Tensor& sum, const Tensor& share) {
   sum = sum.defined() ? add_wide(sum, share) : share;
 }
 
-/// The node that made a tensor.
+/// The node that made a tensor. Recording may move it.
 const Node& recipe(const Tensor& tensor) {
   TraceContext& context = tensor.context();
   return context.pending()[context.node_of(tensor)];
@@ -50,7 +50,7 @@ void Adjoint::add(const Tensor& share) {
 }
 
 bool Adjoint::add_part(const Tensor& share) {
-  const Node node = recipe(share);
+  const Node& node = recipe(share);
   if (node.op != Op::kPad) return false;
   TraceContext& context = share.context();
   const Graph& graph = context.pending();
@@ -64,12 +64,13 @@ bool Adjoint::add_part(const Tensor& share) {
 }
 
 bool Adjoint::scatter(const Tensor& share) {
-  const Node node = recipe(share);
+  const Node& node = recipe(share);
   if (node.op != Op::kScatterAdd || !sum_.defined() || sum_.dtype() != share.dtype()) return false;
   TraceContext& context = share.context();
   if (!is_zero(context.pending(), node.operands[0])) return false;
+  const auto axis = static_cast<int>(node.attrs.integer(Attr::kAxis));
   sum_ = scatter_add(sum_, context.tensor_of(node.operands[1]), context.tensor_of(node.operands[2]),
-                     static_cast<int>(node.attrs.integer(Attr::kAxis)));
+                     axis);
   return true;
 }
 

@@ -1,6 +1,9 @@
 #include "core/trace/context.h"
 
 #include <array>
+#include <bit>
+#include <new>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
@@ -34,14 +37,15 @@ TraceContext::TraceContext() : strings_(std::make_shared<StringPool>()) {
 TraceContext::~TraceContext() {
   // Tensors that outlive their context can no longer be used, but may be destroyed.
   for (TensorState* state = first_; state != nullptr; state = state->next) state->context = nullptr;
+  for (void* memory : free_states_) ::operator delete(memory);
 }
 
 Tensor TraceContext::tensor(TensorValuePtr value, InputKind kind, std::string_view name) {
-  auto state = std::make_shared<TensorState>(*this, value->type());
+  const boost::intrusive_ptr<TensorState> state = new_state(value->type());
   state->value = std::move(value);
   state->input_kind = kind;
   state->name = strings_->intern(name);
-  return Tensor(std::move(state));
+  return Tensor(state);
 }
 
 Tensor TraceContext::scalar(double value, DType dtype, std::string_view name) {
@@ -54,17 +58,39 @@ Tensor TraceContext::constant(HostTensor literal, std::source_location where) {
 }
 
 Tensor TraceContext::constant(double value, DType dtype, std::source_location where) {
-  return constant(from_doubles(dtype, Shape{}, std::span(&value, 1)), where);
+  return filled(value, {dtype, Shape{}}, where);
+}
+
+Tensor TraceContext::filled(double value, const Type& type, std::source_location where) {
+  const auto [found, is_new] =
+      filled_.try_emplace({std::bit_cast<std::uint64_t>(value), type}, kNoValue);
+  ValueId& id = found->second;
+  if (is_new && type.shape.rank() == 0) {
+    const HostTensor literal = from_doubles(type.dtype, type.shape, std::span(&value, 1));
+    id = graph_.add_constant(literal, origin_at(where));
+  } else if (is_new) {
+    const ValueId number = node_of(constant(value, type.dtype, where));
+    id = graph_.add(Op::kBroadcast, {number},
+                    {{Attr::kShape, type.shape.sizes()}, {Attr::kDims, {}}}, origin_at(where));
+  }
+  return handle_for(id);
+}
+
+std::size_t TraceContext::FilledHasher::operator()(const Filled& filled) const {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, of 2^64 / golden ratio
+  std::uint64_t out = filled.bits ^ static_cast<std::uint64_t>(filled.type.dtype);
+  for (const std::int64_t size : filled.type.shape.sizes())
+    out = std::rotl(out * kFactor, 29) ^ static_cast<std::uint64_t>(size);
+  return out * kFactor >> 32U;
 }
 
 Tensor TraceContext::record(Op op, std::span<const Tensor> operands, Attrs attrs,
                             const std::source_location& where) {
-  std::vector<ValueId> ids;
-  ids.reserve(operands.size());
+  Operands ids;
   for (const Tensor& operand : operands) ids.push_back(node_of(operand));
   const Origin origin = origin_at(where);
   try {
-    return handle_for(graph_.add(op, std::move(ids), std::move(attrs), origin));
+    return handle_for(graph_.add(op, ids, std::move(attrs), origin));
   } catch (const Error& e) {
     throw Error(e.kind(), fmt::format("{}: {}", origin.to_string(), e.what()));
   }
@@ -118,6 +144,7 @@ CutTrace TraceContext::cut() {
   graph_.nodes.reserve(recorded);  // the next step is usually as long
   input_values_.clear();
   input_nodes_.clear();
+  filled_.clear();
   draws_.clear();
   redirected_.clear();
   ++epoch_;
@@ -169,13 +196,27 @@ const Origin* TraceContext::set_origin(const Origin* origin) {
 
 Origin TraceContext::origin_at(const std::source_location& where) const {
   if (origin_ != nullptr) return *origin_;
-  Origin out = origin_of(has_location_ ? location_ : where);
-  out.scope = scope_;
-  return out;
+  const std::source_location& place = has_location_ ? location_ : where;
+  if (place.file_name() != path_) {
+    path_ = place.file_name();
+    file_ = origin_of(place).file;
+  }
+  return {file_, place.line(), scope_};
+}
+
+boost::intrusive_ptr<TensorState> TraceContext::new_state(const Type& type) {
+  void* memory = nullptr;
+  if (free_states_.empty()) {
+    memory = ::operator new(sizeof(TensorState));
+  } else {
+    memory = free_states_.back();
+    free_states_.pop_back();
+  }
+  return new (memory) TensorState(*this, type);
 }
 
 Tensor TraceContext::handle_for(ValueId id) {
-  auto state = std::make_shared<TensorState>(*this, graph_[id].type);
+  boost::intrusive_ptr<TensorState> state = new_state(graph_[id].type);
   state->node = id;
   state->epoch = epoch_;
   return Tensor(std::move(state));

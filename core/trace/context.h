@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/ir/graph.h"
@@ -58,6 +59,10 @@ class TraceContext {
   Tensor constant(HostTensor literal, std::source_location where = std::source_location::current());
   Tensor constant(double value, DType dtype,
                   std::source_location where = std::source_location::current());
+  /// A constant in every place of `type`. Recorded once in a trace, where it was first needed:
+  /// optimizers take the same numbers for every parameter.
+  Tensor filled(double value, const Type& type,
+                std::source_location where = std::source_location::current());
 
   /// Records op(operands){attrs}. Error kUsage if the operands do not fit, naming line and scope.
   Tensor record(Op op, std::span<const Tensor> operands, Attrs attrs,
@@ -98,21 +103,37 @@ class TraceContext {
 
  private:
   friend struct TensorState;
+  friend void intrusive_ptr_release(TensorState* state);
   friend class ModuleScope;
+  struct Filled {
+    std::uint64_t bits;  ///< of the number
+    Type type;
+    friend bool operator==(const Filled&, const Filled&) = default;
+  };
+  struct FilledHasher {
+    std::size_t operator()(const Filled& filled) const;
+  };
+  boost::intrusive_ptr<TensorState> new_state(const Type& type);
   Tensor handle_for(ValueId id);
 
   Graph graph_;
   std::vector<TensorValuePtr> input_values_;
   std::map<const TensorValue*, ValueId> input_nodes_;
+  std::unordered_map<Filled, ValueId, FilledHasher> filled_;
   std::uint64_t epoch_ = 1;
   TensorState* first_ = nullptr;
   TensorState* last_ = nullptr;
+  /// Memory for states: a step makes thousands, of which hundreds live at a time.
+  std::vector<void*> free_states_;
   std::function<void(SyncReason)> sync_;
 
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;
   bool has_location_ = false;
   std::source_location location_;
+  // The last path whose folders were cut off: most nodes come from the file of the one before.
+  mutable const char* path_ = nullptr;
+  mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;

@@ -77,7 +77,7 @@ Tensor gelu(const Tensor& x, Where where) {
   });
 }
 
-Tensor mean(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
   double count = 1;
   for (const std::int64_t d : dims) count *= static_cast<double>(x.size(static_cast<int>(d)));
   return computed_wide(x, where, [&](const Tensor& wide) {

@@ -19,8 +19,7 @@ Tensor gelu_tanh(const Tensor& x, Where where = Where::current());
 /// GELU, exact: 0.5 x (1 + erf(x / sqrt(2))).
 Tensor gelu(const Tensor& x, Where where = Where::current());
 
-Tensor mean(const Tensor& x, const Ints& dims, bool keep_dims = false,
-            Where where = Where::current());
+Tensor mean(const Tensor& x, IntView dims, bool keep_dims = false, Where where = Where::current());
 
 Tensor softmax(const Tensor& x, int dim, Where where = Where::current());
 Tensor log_softmax(const Tensor& x, int dim, Where where = Where::current());

@@ -1,7 +1,7 @@
 // What a gradient rule sees and returns. Internal to core/trace.
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "core/trace/ops.h"
 
@@ -11,19 +11,19 @@ namespace lockstep {
 /// the result (same type; a convert's may be of a wider dtype).
 struct GradientCall {
   const Node& node;
-  const std::vector<Tensor>& in;
+  std::span<const Tensor> in;
   const Tensor& out;
   const Tensor& grad;
   /// Whether operand i needs a gradient at all.
-  const std::vector<bool>& needed;
+  std::span<const bool> needed;
   /// The dtype that operand i's gradient is best computed in: its own, but that of the target where
   /// the operand is a converted target (a bf16 copy of an f32 parameter).
-  const std::vector<DType>& dtypes;
+  std::span<const DType> dtypes;
 };
 
 /// One gradient per operand; undefined where there is none. Its dtype is the operand's or a wider
 /// one: gradients of a 16-bit value are added as they come and rounded once.
-using Gradients = std::vector<Tensor>;
+using Gradients = boost::container::small_vector<Tensor, 3>;
 using GradientRule = Gradients (*)(const GradientCall&);
 
 /// The op's rule; null for ops that pass nothing back (leaves, comparisons, arg_max, ...).

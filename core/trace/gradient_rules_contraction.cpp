@@ -15,6 +15,10 @@ Ints range(std::int64_t first, std::size_t count) {
   return out;
 }
 
+Ints copy_of(IntView list) {
+  return {list.begin(), list.end()};
+}
+
 Attrs with_shape(const Attrs& attrs, const Shape& shape) {
   Attrs out = attrs;
   out.set(Attr::kShape, shape.sizes());
@@ -30,10 +34,10 @@ Tensor record(const GradientCall& c, Op op, std::initializer_list<Tensor> operan
 /// latter two comes first is the order of the factors, and one that needs no transpose is taken.
 Tensor gradient_dot_side(const GradientCall& c, bool left) {
   const Attrs& attrs = c.node.attrs;
-  const auto& batch = attrs.ints(left ? Attr::kLhsBatch : Attr::kRhsBatch);
-  const auto& contract = attrs.ints(left ? Attr::kLhsContract : Attr::kRhsContract);
-  const auto& other_batch = attrs.ints(left ? Attr::kRhsBatch : Attr::kLhsBatch);
-  const auto& other_contract = attrs.ints(left ? Attr::kRhsContract : Attr::kLhsContract);
+  const auto batch = attrs.ints(left ? Attr::kLhsBatch : Attr::kRhsBatch);
+  const auto contract = attrs.ints(left ? Attr::kLhsContract : Attr::kRhsContract);
+  const Ints other_batch = copy_of(attrs.ints(left ? Attr::kRhsBatch : Attr::kLhsBatch));
+  const auto other_contract = attrs.ints(left ? Attr::kRhsContract : Attr::kLhsContract);
   const DotDims dims = dot_dims(c.in[0].type(), c.in[1].type(), attrs);
   const auto& own_free = left ? dims.lhs_free : dims.rhs_free;
   const auto& other_free = left ? dims.rhs_free : dims.lhs_free;
@@ -43,7 +47,7 @@ Tensor gradient_dot_side(const GradientCall& c, bool left) {
 
   const std::size_t nb = batch.size();
   // The other operand's contracted dimensions come out in its own order.
-  Ints sorted_contract = other_contract;
+  Ints sorted_contract = copy_of(other_contract);
   std::sort(sorted_contract.begin(), sorted_contract.end());
   // Dimension i of the operand is dimension places[i] of the product.
   const auto find_places = [&](bool free_first) {
@@ -129,7 +133,7 @@ Gradients gradient_avg_pool_grad(const GradientCall& c) {
 
 Gradients gradient_attention(const GradientCall& c) {
   const bool packed = c.in[0].shape().rank() == 5;
-  std::vector<Tensor> operands = c.in;
+  std::vector<Tensor> operands(c.in.begin(), c.in.end());
   operands.insert(operands.begin() + (packed ? 1 : 3), {c.out, c.grad});
   const Tensor all =
       c.grad.context().record(Op::kAttentionGrad, operands, c.node.attrs, Where::current());
@@ -172,7 +176,8 @@ Gradients gradient_call(const GradientCall& c) {
                                          : context.record(node.op, operands, node.attrs, {});
   }
   const Tensor& out = values[static_cast<std::size_t>(body.outputs[0])];
-  return gradients(sum(out * c.grad), fenced);
+  const std::vector<Tensor> grads = gradients(sum(out * c.grad), fenced);
+  return {grads.begin(), grads.end()};
 }
 
 Gradients gradient_missing(const GradientCall& c) {

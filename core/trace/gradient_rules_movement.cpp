@@ -8,11 +8,11 @@ namespace lockstep {
 namespace {
 
 Tensor zeros_like(const Tensor& x) {
-  return broadcast_to(x.context().constant(0.0, x.dtype()), x.shape());
+  return x.context().filled(0.0, x.type());
 }
 
 /// A reduced value (dims removed) repeated over the operand's shape.
-Tensor spread(const Tensor& reduced, const Shape& shape, const Ints& dims) {
+Tensor spread(const Tensor& reduced, const Shape& shape, IntView dims) {
   Ints kept;
   for (int i = 0; i < shape.rank(); ++i)
     if (std::find(dims.begin(), dims.end(), i) == dims.end()) kept.push_back(i);
@@ -21,7 +21,7 @@ Tensor spread(const Tensor& reduced, const Shape& shape, const Ints& dims) {
 
 /// Gradient of the product: all elements but one multiplied, by prefix and suffix products along
 /// the reduced elements, so that zeros are handled exactly.
-Tensor gradient_product(const GradientCall& c, const Ints& dims) {
+Tensor gradient_product(const GradientCall& c, IntView dims) {
   const Tensor& x = c.in[0];
   const Tensor grad = spread(c.grad, x.shape(), dims);
   // Move the reduced dimensions to the end and flatten them.
@@ -51,7 +51,7 @@ Tensor gradient_product(const GradientCall& c, const Ints& dims) {
 }  // namespace
 
 Gradients gradient_broadcast(const GradientCall& c) {
-  const auto& dims = c.node.attrs.ints(Attr::kDims);
+  const auto dims = c.node.attrs.ints(Attr::kDims);
   const Shape& from = c.in[0].shape();
   Ints summed;
   for (int i = 0; i < c.out.shape().rank(); ++i) {
@@ -67,7 +67,7 @@ Gradients gradient_reshape(const GradientCall& c) {
 }
 
 Gradients gradient_transpose(const GradientCall& c) {
-  const auto& dims = c.node.attrs.ints(Attr::kDims);
+  const auto dims = c.node.attrs.ints(Attr::kDims);
   Ints inverse(dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i)
     inverse[static_cast<std::size_t>(dims[i])] = static_cast<std::int64_t>(i);
@@ -75,8 +75,8 @@ Gradients gradient_transpose(const GradientCall& c) {
 }
 
 Gradients gradient_slice(const GradientCall& c) {
-  const auto& start = c.node.attrs.ints(Attr::kStart);
-  const auto& stride = c.node.attrs.ints(Attr::kStride);
+  const auto start = c.node.attrs.ints(Attr::kStart);
+  const auto stride = c.node.attrs.ints(Attr::kStride);
   const Shape& from = c.in[0].shape();
   if (std::all_of(stride.begin(), stride.end(), [](std::int64_t s) { return s == 1; })) {
     Ints high;
@@ -116,7 +116,7 @@ Gradients gradient_dynamic_update_slice(const GradientCall& c) {
 }
 
 Gradients gradient_pad(const GradientCall& c) {
-  const auto& low = c.node.attrs.ints(Attr::kLow);
+  const auto low = c.node.attrs.ints(Attr::kLow);
   Ints limit;
   for (int i = 0; i < c.in[0].shape().rank(); ++i)
     limit.push_back(low[static_cast<std::size_t>(i)] + c.in[0].size(i));
@@ -146,7 +146,7 @@ Gradients gradient_scatter_add(const GradientCall& c) {
 }
 
 Gradients gradient_reduce(const GradientCall& c) {
-  const auto& dims = c.node.attrs.ints(Attr::kDims);
+  const auto dims = c.node.attrs.ints(Attr::kDims);
   const Shape& shape = c.in[0].shape();
   if (c.node.op == Op::kReduceSum) return {spread(c.grad, shape, dims)};
   if (c.node.op == Op::kReduceProduct) return {gradient_product(c, dims)};

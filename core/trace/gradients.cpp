@@ -60,34 +60,78 @@ DType gradient_dtype(const TraceContext& context, ValueId id, const std::vector<
   return graph[of_target ? source : id].type.dtype;
 }
 
-/// Adds the share that value `id` has in the gradients of its operands to theirs.
-void pull_back(TraceContext& context, ValueId id, const std::vector<bool>& dependents,
-               const std::vector<bool>& is_target, std::vector<Adjoint>& adjoint) {
-  const Node node = context.pending()[id];  // a copy: recording moves the pending nodes
-  if (const auto to = find_redirection(context, id)) {
-    const OriginScope scope(context, &node.origin);
-    adjoint[static_cast<std::size_t>(*to)].add(adjoint[static_cast<std::size_t>(id)].sum());
-    return;
+/// One walk back through the trace.
+class BackwardPass {
+ public:
+  BackwardPass(TraceContext& context, std::span<const ValueId> targets)
+      : context_(context),
+        dependents_(find_dependents(context, targets)),
+        is_target_(dependents_.size(), false),
+        handles_(dependents_.size()),
+        adjoint_(dependents_.size()) {
+    for (const ValueId id : targets) is_target_[at(id)] = true;
   }
-  const GradientRule rule = gradient_rule(node.op);
-  if (rule == nullptr) return;
-  std::vector<Tensor> operands;
-  std::vector<bool> needed;
-  std::vector<DType> dtypes;
-  for (const ValueId operand : node.operands) {
-    operands.push_back(context.tensor_of(operand));
-    needed.push_back(dependents[static_cast<std::size_t>(operand)]);
-    dtypes.push_back(gradient_dtype(context, operand, is_target));
+
+  /// `seed` is the root's gradient.
+  void run(ValueId root, const Tensor& seed) {
+    adjoint_[at(root)].add(seed);
+    for (ValueId id = root; id >= 0; --id) {
+      if (!dependents_[at(id)] || !adjoint_[at(id)].defined()) continue;
+      pull_back(id);
+      if (!is_target_[at(id)]) adjoint_[at(id)].clear();
+    }
   }
-  const OriginScope scope(context, &node.origin);
-  Tensor grad = adjoint[static_cast<std::size_t>(id)].sum();
-  if (node.op != Op::kConvert) grad = convert(grad, node.type.dtype);
-  const Gradients result = rule({node, operands, context.tensor_of(id), grad, needed, dtypes});
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    if (!needed[i] || !result[i].defined()) continue;
-    adjoint[static_cast<std::size_t>(node.operands[i])].add(result[i]);
+  /// Undefined for what the root does not depend on.
+  Tensor gradient(ValueId target) { return adjoint_[at(target)].sum(); }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
+
+  const Tensor& handle(ValueId id) {
+    Tensor& out = handles_[at(id)];
+    if (!out.defined()) out = context_.tensor_of(id);
+    return out;
   }
-}
+
+  /// Adds the share that value `id` has in the gradients of its operands to theirs.
+  void pull_back(ValueId id) {
+    const Node node = context_.pending()[id];  // a copy: recording moves the pending nodes
+    if (const auto to = find_redirection(context_, id)) {
+      const OriginScope scope(context_, &node.origin);
+      adjoint_[at(*to)].add(adjoint_[at(id)].sum());
+      return;
+    }
+    const GradientRule rule = gradient_rule(node.op);
+    if (rule == nullptr) return;
+    boost::container::small_vector<Tensor, 4> operands;
+    boost::container::small_vector<bool, 4> needed;
+    boost::container::small_vector<DType, 4> dtypes;
+    for (const ValueId operand : node.operands) {
+      operands.push_back(handle(operand));
+      needed.push_back(dependents_[at(operand)]);
+      dtypes.push_back(gradient_dtype(context_, operand, is_target_));
+    }
+    const OriginScope scope(context_, &node.origin);
+    Tensor grad = adjoint_[at(id)].sum();
+    if (node.op != Op::kConvert) grad = convert(grad, node.type.dtype);
+    const Gradients result = rule({.node = node,
+                                   .in = {operands.data(), operands.size()},
+                                   .out = handle(id),
+                                   .grad = grad,
+                                   .needed = {needed.data(), needed.size()},
+                                   .dtypes = {dtypes.data(), dtypes.size()}});
+    for (std::size_t i = 0; i < result.size(); ++i)
+      if (needed[i] && result[i].defined()) adjoint_[at(node.operands[i])].add(result[i]);
+  }
+
+  TraceContext& context_;
+  std::vector<bool> dependents_;
+  std::vector<bool> is_target_;
+  std::vector<Tensor> handles_;  ///< made when first needed: most values are read several times
+  // One per value; contributions are added in the order the users are met, last first. Those of
+  // 16-bit values may be of f32 until they are complete.
+  std::vector<Adjoint> adjoint_;
+};
 
 }  // namespace
 
@@ -181,27 +225,14 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
   const ValueId root = context.node_of(loss);
   std::vector<ValueId> target_ids;
   for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
-  const std::vector<bool> dependents = find_dependents(context, target_ids);
-  std::vector<bool> is_target(dependents.size(), false);
-  for (const ValueId id : target_ids) is_target[static_cast<std::size_t>(id)] = true;
-
-  // One adjoint per value; contributions are added in the order the users are met, last first.
-  // Those of 16-bit values may be of f32 until they are complete.
-  std::vector<Adjoint> adjoint(dependents.size());
-  adjoint[static_cast<std::size_t>(root)].add(context.constant(1.0, loss.dtype(), where));
-  for (ValueId id = root; id >= 0; --id) {
-    const auto at = static_cast<std::size_t>(id);
-    if (!dependents[at] || !adjoint[at].defined()) continue;
-    pull_back(context, id, dependents, is_target, adjoint);
-    if (!is_target[at]) adjoint[at].clear();
-  }
+  BackwardPass pass(context, target_ids);
+  pass.run(root, context.constant(1.0, loss.dtype(), where));
 
   std::vector<Tensor> out;
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Tensor found = adjoint[static_cast<std::size_t>(target_ids[i])].sum();
+    const Tensor found = pass.gradient(target_ids[i]);
     out.push_back(found.defined() ? convert(found, targets[i].dtype(), where)
-                                  : broadcast_to(context.constant(0.0, targets[i].dtype(), where),
-                                                 targets[i].shape(), where));
+                                  : context.filled(0.0, targets[i].type(), where));
   }
   return out;
 }

@@ -19,16 +19,16 @@ int normal_dim(const Tensor& x, std::int64_t dim, const Where& where) {
   return static_cast<int>(dim < 0 ? dim + rank : dim);
 }
 
-Ints normal_dims(const Tensor& x, const Ints& dims, const Where& where) {
+Ints normal_dims(const Tensor& x, IntView dims, const Where& where) {
   Ints out;
   for (const std::int64_t d : dims) out.push_back(normal_dim(x, d, where));
   return out;
 }
 
-/// A constant for a bare number, or the tensor.
+/// The tensor, or for a bare number one like `other` that is full of it.
 Tensor materialize(const Operand& x, const Tensor& other, const Where& where) {
   if (!x.is_number()) return x.tensor();
-  return other.context().constant(x.number(), other.dtype(), where);
+  return other.context().filled(x.number(), other.type(), where);
 }
 
 /// Broadcasts both operands of an elementwise op to their common shape.
@@ -47,18 +47,18 @@ void broadcast_pair(Op op, Tensor& a, Tensor& b, const Where& where) {
 
 Attrs window_attrs(const ConvSpec& spec) {
   Attrs attrs;
-  attrs.set(Attr::kStride, {spec.stride.begin(), spec.stride.end()});
-  attrs.set(Attr::kPadding, {spec.padding.begin(), spec.padding.end()});
-  attrs.set(Attr::kDilation, {spec.dilation.begin(), spec.dilation.end()});
+  attrs.set(Attr::kStride, spec.stride);
+  attrs.set(Attr::kPadding, spec.padding);
+  attrs.set(Attr::kDilation, spec.dilation);
   attrs.set_int(Attr::kGroups, spec.groups);
   return attrs;
 }
 
 Attrs window_attrs(const PoolSpec& spec) {
   Attrs attrs;
-  attrs.set(Attr::kWindow, {spec.window.begin(), spec.window.end()});
-  attrs.set(Attr::kStride, {spec.stride.begin(), spec.stride.end()});
-  attrs.set(Attr::kPadding, {spec.padding.begin(), spec.padding.end()});
+  attrs.set(Attr::kWindow, spec.window);
+  attrs.set(Attr::kStride, spec.stride);
+  attrs.set(Attr::kPadding, spec.padding);
   return attrs;
 }
 
@@ -162,7 +162,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
   return broadcast_in_dim(x, shape, dims, where);
 }
 
-Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, const Ints& dims, Where where) {
+Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, IntView dims, Where where) {
   return record1(Op::kBroadcast, x, {{Attr::kShape, shape.sizes()}, {Attr::kDims, dims}}, where);
 }
 
@@ -171,8 +171,8 @@ Tensor reshape(const Tensor& x, const Shape& shape, Where where) {
   return record1(Op::kReshape, x, {{Attr::kShape, shape.sizes()}}, where);
 }
 
-Tensor reshape(const Tensor& x, const Ints& sizes, Where where) {
-  Ints resolved = sizes;
+Tensor reshape(const Tensor& x, IntView sizes, Where where) {
+  Ints resolved(sizes.begin(), sizes.end());
   std::int64_t known = 1;
   std::int64_t* open = nullptr;
   for (std::int64_t& size : resolved) {
@@ -193,20 +193,20 @@ Tensor reshape(const Tensor& x, const Ints& sizes, Where where) {
   return reshape(x, Shape(resolved), where);
 }
 
-Tensor transpose(const Tensor& x, const Ints& permutation, Where where) {
+Tensor transpose(const Tensor& x, IntView permutation, Where where) {
   return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation, where)}}, where);
 }
 
-Tensor slice(const Tensor& x, const Ints& start, const Ints& limit, const Ints& stride,
-             Where where) {
+Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride, Where where) {
   return record1(Op::kSlice, x,
                  {{Attr::kStart, start}, {Attr::kLimit, limit}, {Attr::kStride, stride}}, where);
 }
 
 Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit, Where where) {
   const auto at = static_cast<std::size_t>(normal_dim(x, dim, where));
-  Ints starts(static_cast<std::size_t>(x.shape().rank()), 0);
-  Ints limits = x.shape().sizes();
+  const auto sizes = x.shape().sizes();
+  Ints starts(sizes.size(), 0);
+  Ints limits(sizes.begin(), sizes.end());
   const std::int64_t size = limits[at];
   starts[at] = start < 0 ? start + size : start;
   limits[at] = limit < 0 ? limit + size : limit;
@@ -227,7 +227,7 @@ Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<con
   return x.context().record(Op::kDynamicUpdateSlice, operands, {}, where);
 }
 
-Tensor pad(const Tensor& x, double value, const Ints& low, const Ints& high, Where where) {
+Tensor pad(const Tensor& x, double value, IntView low, IntView high, Where where) {
   const Tensor fill = x.context().constant(value, x.dtype(), where);
   return x.context().record(Op::kPad, {x, fill}, {{Attr::kLow, low}, {Attr::kHigh, high}}, where);
 }
@@ -257,7 +257,7 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Wh
   return context.record(Op::kIota, std::span<const Tensor>{}, std::move(attrs), where);
 }
 
-Tensor reduce(Op op, const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+Tensor reduce(Op op, const Tensor& x, IntView dims, bool keep_dims, Where where) {
   const Ints normal = normal_dims(x, dims, where);
   const Tensor out = record1(op, x, {{Attr::kDims, normal}}, where);
   if (!keep_dims) return out;
@@ -266,11 +266,11 @@ Tensor reduce(Op op, const Tensor& x, const Ints& dims, bool keep_dims, Where wh
   return reshape(out, kept, where);
 }
 
-Tensor reduce_sum(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+Tensor reduce_sum(const Tensor& x, IntView dims, bool keep_dims, Where where) {
   return reduce(Op::kReduceSum, x, dims, keep_dims, where);
 }
 
-Tensor reduce_max(const Tensor& x, const Ints& dims, bool keep_dims, Where where) {
+Tensor reduce_max(const Tensor& x, IntView dims, bool keep_dims, Where where) {
   return reduce(Op::kReduceMax, x, dims, keep_dims, where);
 }
 

@@ -17,7 +17,7 @@
 namespace lockstep {
 
 using Where = std::source_location;
-using Ints = std::vector<std::int64_t>;
+using Ints = boost::container::small_vector<std::int64_t, 4>;
 
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
@@ -87,13 +87,13 @@ Tensor convert(const Tensor& x, DType to, Where where = Where::current());
 /// NumPy broadcasting to `shape`.
 Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where = Where::current());
 /// Operand dimension i becomes result dimension dims[i].
-Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, const Ints& dims,
+Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, IntView dims,
                         Where where = Where::current());
 /// One size may be -1 and is then inferred.
 Tensor reshape(const Tensor& x, const Shape& shape, Where where = Where::current());
-Tensor reshape(const Tensor& x, const Ints& sizes, Where where = Where::current());
-Tensor transpose(const Tensor& x, const Ints& permutation, Where where = Where::current());
-Tensor slice(const Tensor& x, const Ints& start, const Ints& limit, const Ints& stride,
+Tensor reshape(const Tensor& x, IntView sizes, Where where = Where::current());
+Tensor transpose(const Tensor& x, IntView permutation, Where where = Where::current());
+Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride,
              Where where = Where::current());
 /// Elements [start, limit) of one dimension (negative: from the end).
 Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit,
@@ -102,7 +102,7 @@ Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Shap
                      Where where = Where::current());
 Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<const Tensor> starts,
                             Where where = Where::current());
-Tensor pad(const Tensor& x, double value, const Ints& low, const Ints& high,
+Tensor pad(const Tensor& x, double value, IntView low, IntView high,
            Where where = Where::current());
 Tensor concatenate(std::span<const Tensor> parts, int axis, Where where = Where::current());
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where = Where::current());
@@ -113,11 +113,11 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype,
             Where where = Where::current());
 
 /// Reductions over dims (negative: from the end); with `keep_dims` reduced sizes become 1.
-Tensor reduce(Op op, const Tensor& x, const Ints& dims, bool keep_dims = false,
+Tensor reduce(Op op, const Tensor& x, IntView dims, bool keep_dims = false,
               Where where = Where::current());
-Tensor reduce_sum(const Tensor& x, const Ints& dims, bool keep_dims = false,
+Tensor reduce_sum(const Tensor& x, IntView dims, bool keep_dims = false,
                   Where where = Where::current());
-Tensor reduce_max(const Tensor& x, const Ints& dims, bool keep_dims = false,
+Tensor reduce_max(const Tensor& x, IntView dims, bool keep_dims = false,
                   Where where = Where::current());
 /// The sum of all elements: a scalar.
 Tensor sum(const Tensor& x, Where where = Where::current());

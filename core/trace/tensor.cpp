@@ -1,5 +1,7 @@
 #include "core/trace/tensor.h"
 
+#include <new>
+
 #include "core/base/error.h"
 #include "core/trace/context.h"
 
@@ -14,6 +16,17 @@ TensorState::~TensorState() {
   if (context == nullptr) return;
   (previous == nullptr ? context->first_ : previous->next) = next;
   (next == nullptr ? context->last_ : next->previous) = previous;
+}
+
+void intrusive_ptr_release(TensorState* state) {
+  if (--state->handles > 0) return;
+  TraceContext* const context = state->context;
+  state->~TensorState();
+  if (context != nullptr) {
+    context->free_states_.push_back(state);
+  } else {
+    ::operator delete(state);
+  }
 }
 
 TraceContext& Tensor::context() const {
@@ -46,9 +59,8 @@ void Tensor::assign(const Tensor& value, std::source_location where) {
   s.value = nullptr;
 }
 
-TensorState& Tensor::state() const {
-  LS_USER_CHECK(state_ != nullptr, "an undefined tensor was used");
-  return *state_;
+void Tensor::raise_undefined() {
+  raise(ErrorKind::kUsage, "an undefined tensor was used");
 }
 
 }  // namespace lockstep

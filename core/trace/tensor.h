@@ -3,6 +3,7 @@
 // cut (mark_step, or reading a value).
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <memory>
 #include <source_location>
@@ -15,7 +16,8 @@ namespace lockstep {
 class TraceContext;
 
 /// The shared state of all copies of one handle. Belongs to its TraceContext, which keeps the live
-/// ones in a list ordered by creation.
+/// ones in a list ordered by creation. Counted without atomics: a context is used by one thread,
+/// and recording an op copies its operands several times.
 struct TensorState {
   TensorState(TraceContext& context, Type type);
   ~TensorState();
@@ -36,12 +38,19 @@ struct TensorState {
 
   TensorState* previous = nullptr;
   TensorState* next = nullptr;
+  std::uint32_t handles = 0;
 };
+
+inline void intrusive_ptr_add_ref(TensorState* state) {
+  ++state->handles;
+}
+/// The last handle gives the state's memory back to the context.
+void intrusive_ptr_release(TensorState* state);
 
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(std::shared_ptr<TensorState> state) : state_(std::move(state)) {}
+  explicit Tensor(boost::intrusive_ptr<TensorState> state) : state_(std::move(state)) {}
 
   bool defined() const { return state_ != nullptr; }
   DType dtype() const { return state().type.dtype; }
@@ -61,11 +70,17 @@ class Tensor {
   /// or shape differ.
   void assign(const Tensor& value, std::source_location where = std::source_location::current());
 
-  TensorState& state() const;  ///< error kUsage for an undefined tensor
-  const std::shared_ptr<TensorState>& handle() const { return state_; }
+  /// Error kUsage for an undefined tensor.
+  TensorState& state() const {
+    if (state_ == nullptr) raise_undefined();
+    return *state_;
+  }
+  const boost::intrusive_ptr<TensorState>& handle() const { return state_; }
 
  private:
-  std::shared_ptr<TensorState> state_;
+  [[noreturn]] static void raise_undefined();
+
+  boost::intrusive_ptr<TensorState> state_;
 };
 
 /// An operand as written in user code: a tensor, or a number that becomes a constant of the other

@@ -56,9 +56,10 @@ Maybe wrong_reduced_axis(const Graph& graph) {
   return change_node(graph, [&](Node& node) {
     if (!is_reduction(node.op) || node.op == Op::kArgMax || node.op == Op::kArgMin) return false;
     const int rank = graph[node.operands[0]].type.shape.rank();
-    Attrs::Ints dims = node.attrs.ints(Attr::kDims);
-    if (dims.empty() || static_cast<int>(dims.size()) == rank) return false;
-    for (std::int64_t& d : dims) d = (d + 1) % rank;
+    const IntView reduced = node.attrs.ints(Attr::kDims);
+    if (reduced.empty() || static_cast<int>(reduced.size()) == rank) return false;
+    Attrs::Ints dims;
+    for (const std::int64_t d : reduced) dims.push_back((d + 1) % rank);
     std::ranges::sort(dims);
     node.attrs.set(Attr::kDims, dims);
     return true;
@@ -118,7 +119,7 @@ Maybe wrong_broadcast_dims(const Graph& graph) {
 Maybe wrong_permutation(const Graph& graph) {
   return change_node(graph, [](Node& node) {
     if (node.op != Op::kTranspose || node.attrs.ints(Attr::kDims).size() < 2) return false;
-    Attrs::Ints dims = node.attrs.ints(Attr::kDims);
+    Attrs::Ints dims = node.attrs.copy_ints(Attr::kDims);
     std::swap(dims[0], dims[1]);
     node.attrs.set(Attr::kDims, dims);
     return true;
@@ -178,8 +179,8 @@ Maybe wrong_reduction_identity(const Graph& graph) {
 Maybe slice_off_by_one(const Graph& graph) {
   return change_node(graph, [&](Node& node) {
     if (node.op != Op::kSlice) return false;
-    Attrs::Ints start = node.attrs.ints(Attr::kStart);
-    Attrs::Ints limit = node.attrs.ints(Attr::kLimit);
+    Attrs::Ints start = node.attrs.copy_ints(Attr::kStart);
+    Attrs::Ints limit = node.attrs.copy_ints(Attr::kLimit);
     for (std::size_t d = 0; d < start.size(); ++d) {
       if (start[d] == 0) continue;
       --start[d];

@@ -147,7 +147,7 @@ ValueId GraphBuilder::append(Node node) {
 ValueId GraphBuilder::add(Op op, std::vector<ValueId> operands, Attrs attrs) {
   Node node;
   node.op = op;
-  node.operands = std::move(operands);
+  node.operands.assign(operands.begin(), operands.end());
   node.attrs = std::move(attrs);
   std::vector<Type> types;
   for (const ValueId id : node.operands) types.push_back(type(id));
@@ -164,7 +164,7 @@ ValueId GraphBuilder::add_call(std::vector<ValueId> operands, std::shared_ptr<co
   Node node;
   node.op = Op::kCall;
   node.type = (*body)[body->outputs[0]].type;
-  node.operands = std::move(operands);
+  node.operands.assign(operands.begin(), operands.end());
   node.body = std::move(body);
   return append(std::move(node));
 }

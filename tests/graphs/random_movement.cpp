@@ -63,7 +63,8 @@ void add_reshape(GraphBuilder& b) {
 void add_slice(GraphBuilder& b) {
   const ValueId x = any_value(b, 1);
   Attrs::Ints start, limit, stride;
-  for (const Int size : b.shape_of(x).sizes()) {
+  const Shape from = b.shape_of(x);
+  for (const Int size : from.sizes()) {
     start.push_back(b.chance(50) ? 0 : b.pick(0, size));
     limit.push_back(b.chance(50) ? size : b.pick(start.back(), size));
     stride.push_back(b.chance(75) ? 1 : b.pick(2, 3));
@@ -151,7 +152,8 @@ void add_scatter_add(GraphBuilder& b) {
   const ValueId at = indices(b, into[axis], b.shape(0, 2));
   Shape updates;
   for (int d = 0; d < axis; ++d) updates.push_back(into[d]);
-  for (const Int size : b.shape_of(at).sizes()) updates.push_back(size);
+  const Shape places = b.shape_of(at);
+  for (const Int size : places.sizes()) updates.push_back(size);
   for (int d = axis + 1; d < into.rank(); ++d) updates.push_back(into[d]);
   const Type wanted{b.type(x).dtype, updates};
   const auto found = b.find([&](ValueId id) { return b.type(id) == wanted; });

@@ -186,7 +186,7 @@ struct Single {
 /// The axis of a reduction as a group of one; nothing if its dimensions lie in the middle.
 std::optional<int> reduction_axis(const Node& node, const Shape& operand) {
   const int rank = operand.rank();
-  Attrs::Ints dims = node.attrs.has(Attr::kDims) ? node.attrs.ints(Attr::kDims)
+  Attrs::Ints dims = node.attrs.has(Attr::kDims) ? node.attrs.copy_ints(Attr::kDims)
                                                  : Attrs::Ints{node.attrs.integer(Attr::kAxis)};
   std::sort(dims.begin(), dims.end());
   const auto count = static_cast<int>(dims.size());

@@ -24,12 +24,12 @@ bool is_reduction(const Node& node) {
 
 /// The dimensions that a reduction removes.
 Attrs::Ints reduced_dims(const Node& node) {
-  if (node.attrs.has(Attr::kDims)) return node.attrs.ints(Attr::kDims);
+  if (node.attrs.has(Attr::kDims)) return node.attrs.copy_ints(Attr::kDims);
   return {node.attrs.integer(Attr::kAxis)};
 }
 
 /// Whether dims are exactly first, ..., last - 1.
-bool is_range(const Attrs::Ints& dims, int first, int last) {
+bool is_range(IntView dims, int first, int last) {
   if (static_cast<int>(dims.size()) != last - first) return false;
   for (const std::int64_t d : dims)
     if (d < first || d >= last) return false;

@@ -209,7 +209,7 @@ void Phases::weigh(Loop& loop) const {
 
 LoopNest make_loop_nest(const Graph& body, const Shape& shape, int axis) {
   GroupValues group = read_group(body, shape, axis);
-  std::vector<std::int64_t> sizes = shape.sizes();
+  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
   const auto fence = group.is_free ? sizes.size() : static_cast<std::size_t>(group.axis);
   std::size_t rows = collapse(group, sizes, fence);
   LoopNest nest;

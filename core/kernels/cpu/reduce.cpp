@@ -49,7 +49,7 @@ struct Group {
   bool reduced;
 };
 
-std::vector<Group> collapse(const Shape& shape, const Attrs::Ints& dims) {
+std::vector<Group> collapse(const Shape& shape, IntView dims) {
   std::vector<Group> out;
   for (int d = 0; d < shape.rank(); ++d) {
     const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();

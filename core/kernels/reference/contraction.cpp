@@ -9,8 +9,8 @@ using Int = std::int64_t;
 
 /// The elements of an operand with its dimensions reordered to [batch..., free..., contract...].
 template <class T>
-std::vector<T> pack(const Shape& shape, const std::vector<T>& elements, const Attrs::Ints& batch,
-                    const std::vector<int>& free, const Attrs::Ints& contract) {
+std::vector<T> pack(const Shape& shape, const std::vector<T>& elements, IntView batch,
+                    ListView<int> free, IntView contract) {
   const std::vector<Int> own = shape.strides();
   Shape order;
   Strided view;

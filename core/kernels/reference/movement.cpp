@@ -26,7 +26,7 @@ Strided dense(const Shape& shape) {
 }
 
 /// The block of a tensor of `shape` that begins at index `start`.
-Strided block_at(const Shape& shape, const Ints& start) {
+Strided block_at(const Shape& shape, IntView start) {
   Strided view = dense(shape);
   for (std::size_t d = 0; d < start.size(); ++d) view.start += start[d] * view.strides[d];
   return view;

@@ -26,7 +26,7 @@ bool beats(T candidate, T best, bool want_largest) {
 }
 
 /// A view of the operand's index space on the result: reduced dimensions do not move.
-Strided result_view(const Shape& operand, const Attrs::Ints& reduced, const Shape& result) {
+Strided result_view(const Shape& operand, IntView reduced, const Shape& result) {
   const std::vector<Int> own = result.strides();
   Strided view;
   std::size_t next = 0;

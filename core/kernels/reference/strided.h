@@ -23,7 +23,7 @@ struct Strided {
 template <std::size_t N, class Visit>
 void for_each_index(const Shape& shape, const std::array<Strided, N>& views, const Visit& visit) {
   if (shape.elements() == 0) return;
-  const std::vector<std::int64_t> sizes = shape.sizes();
+  const std::span<const std::int64_t> sizes = shape.sizes();
   std::vector<std::int64_t> index(sizes.size(), 0);
   std::array<std::int64_t, N> at;
   for (std::size_t v = 0; v < N; ++v) at[v] = views[v].start;

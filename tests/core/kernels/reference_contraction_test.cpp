@@ -75,8 +75,8 @@ Attrs convolution(Attrs::Ints stride, Attrs::Ints padding, Attrs::Ints dilation,
           {Attr::kDilation, std::move(dilation)},
           {Attr::kGroups, {groups}}};
 }
-Attrs with_shape(Attrs attrs, Attrs::Ints shape) {
-  attrs.set(Attr::kShape, std::move(shape));
+Attrs with_shape(Attrs attrs, IntView shape) {
+  attrs.set(Attr::kShape, shape);
   return attrs;
 }
 

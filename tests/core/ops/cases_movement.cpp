@@ -75,7 +75,7 @@ OpCase make_broadcast(Op op, Draw& draw) {
 OpCase make_reshape(Op op, Draw& draw) {
   const Shape from = draw.shape();
   // Two neighbours become one, and a 1 comes in somewhere.
-  Ints to = from.sizes();
+  Ints to(from.sizes().begin(), from.sizes().end());
   if (to.size() >= 2) {
     const auto at = draw.integer(0, static_cast<std::int64_t>(to.size()) - 2);
     to[static_cast<std::size_t>(at)] *= to[static_cast<std::size_t>(at) + 1];

@@ -1,0 +1,27 @@
+// A list as a function takes it: in braces, as any contiguous container or as a view. Refers to the
+// elements, which must outlive the call.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <span>
+
+namespace lockstep {
+
+template <class T>
+class ListView : public std::span<const T> {
+ public:
+  ListView() = default;
+  ListView(const T* first, std::size_t count) : std::span<const T>(first, count) {}
+  ListView(std::initializer_list<T> list)  // NOLINT(google-explicit-constructor)
+      : std::span<const T>(list.begin(), list.size()) {}
+  template <class List>
+  requires requires(const List& list) {
+    { list.data() } -> std::convertible_to<const T*>;
+    list.size();
+  }
+  ListView(const List& list)  // NOLINT(google-explicit-constructor)
+      : std::span<const T>(list.data(), list.size()) {}
+};
+
+}  // namespace lockstep

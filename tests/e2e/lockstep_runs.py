@@ -295,7 +295,7 @@ def small_gpt(text, **changes):
         "tokenizer.type": "char",
         "data.type": "text", "data.path": str(text), "data.stride": 1,
         "training.max_steps": 60, "training.global_batch_size": 16, "training.micro_batch_size": 2,
-        "training.gradient_clip_norm": 0.25,
+        "training.gradient_clip_norm": 0.15,
         "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3, "optimizer.weight_decay": 0.1,
         "scheduler.name": "cosine", "scheduler.warmup_steps": 10, "scheduler.decay_steps": 60,
         "checkpoint.keep_last": 100,

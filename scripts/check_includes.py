@@ -54,7 +54,7 @@ FOREIGN = [
     (r"nlohmann/.*", ["data", "trainer", "tests"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
     (r"boost/asio.*", ["data"], False),
-    (r"boost/container/s\w+_vector\.hpp", ["core"], True),
+    (r"boost/container/(small|static)_vector\.hpp", ["core"], True),
     (r"boost/smart_ptr/intrusive_ptr\.hpp", ["core/trace"], True),
     (r"boost/program_options.*", ["trainer", "bench"], False),
     (r"gtest/.*|gmock/.*|rapidcheck.*", ["tests"], True),

@@ -8,13 +8,12 @@
 // Method: T. Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness" (2022), with whole rows of scores, since a row fits the cache.
 #include <algorithm>
-#include <atomic>
-#include <bit>
 
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
+#include "core/kernels/cpu/places.h"
 #include "core/kernels/cpu/reference_kernel.h"
 
 namespace lockstep {
@@ -54,15 +53,12 @@ class AttentionKernel : public Kernel {
     const auto tensors = static_cast<std::size_t>(p_.tensors() + (backward_ ? 2 : 0));
     const Extras extras(p_, call.operands.subspan(tensors));
     const Grid grid = this->grid();
-    // A task takes the first free place, so that few threads reuse few places: they stay cached.
-    std::atomic<std::uint32_t> taken{0};
+    Places places(call.scratch, task_bytes_);
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-      const int place = take_place(taken);
-      const Workspace w(p_, loops_.pair, backward_,
-                        call.scratch + task_bytes_ * static_cast<std::size_t>(place));
+      const Places::Place place(places);
+      const Workspace w(p_, loops_.pair, backward_, place.memory());
       for (std::int64_t unit = grid.begin(task); unit < grid.end(task); ++unit)
         run_unit(unit, call, extras, w);
-      taken.fetch_and(~(std::uint32_t{1} << place), std::memory_order_release);
     });
   }
 
@@ -131,14 +127,6 @@ class AttentionKernel : public Kernel {
   bool backward_;
 
  private:
-  static_assert(kMaxScratchTasks <= 32);
-  static int take_place(std::atomic<std::uint32_t>& taken) {
-    std::uint32_t now = taken.load(std::memory_order_relaxed);
-    while (!taken.compare_exchange_weak(now, now | (now + 1), std::memory_order_acquire)) {
-    }
-    return std::countr_one(now);
-  }
-
   std::size_t task_bytes_;
 };
 

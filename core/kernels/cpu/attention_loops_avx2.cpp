@@ -9,6 +9,7 @@ namespace {
 struct F32Avx2 {
   typedef float Vector __attribute__((vector_size(32)));
   typedef std::int32_t Integers __attribute__((vector_size(32)));
+  typedef std::uint32_t Words __attribute__((vector_size(32)));
   static constexpr int kWidth = 8;
   static constexpr int kPair = 1;
   static constexpr int kRows = 4;

@@ -11,6 +11,7 @@ namespace {  // compiled into sources of several instruction sets
 struct Avx512 {
   typedef float Vector __attribute__((vector_size(64)));
   typedef std::int32_t Integers __attribute__((vector_size(64)));
+  typedef std::uint32_t Words __attribute__((vector_size(64)));
   static constexpr int kWidth = 16;
   static constexpr int kRows = 8;
   static constexpr int kVectors = 2;

@@ -1,5 +1,5 @@
 // AttentionLoops for one format; included only by the sources compiled for one. `S` is a format:
-//   Vector, Integers        kWidth lanes of 32 bits; GCC vector types
+//   Vector, Integers, Words kWidth lanes of 32 bits; GCC vector types
 //   kPair                   elements in a unit
 //   kRows, kVectors         of a product's block of accumulators
 //   broadcast(unit)         a unit in every lane

@@ -36,7 +36,7 @@ template <class S>
 template <class S>
 [[gnu::always_inline]] inline typename S::Vector exp(typename S::Vector x) {
   using Vector = typename S::Vector;
-  using Integers = typename S::Integers;
+  using Words = typename S::Words;
   constexpr float kLowest = -87.3F;
   constexpr float kMagic = 0x1.8p23F;
   const Vector shifted = S::fma(x, Vector{} + 0x1.715476p0F, Vector{} + kMagic);
@@ -48,9 +48,9 @@ template <class S>
   p = S::fma(p, r, Vector{} + 0x1.555490p-3F);
   p = S::fma(p, r, Vector{} + 0x1.fffffcp-2F);
   const Vector tail = S::fma(r * r, p, r);
-  // n in the exponent's place; the shift leaves nothing of kMagic.
-  const Integers power = std::bit_cast<Integers>(shifted) << 23;
-  const auto e = std::bit_cast<Vector>(std::bit_cast<Integers>(tail + 1.0F) + power);
+  // Words, since the sum wraps where x is far below kLowest.
+  const Words scale = (std::bit_cast<Words>(shifted) + (127U - 0x4b400000U)) << 23;
+  const Vector e = (tail + 1.0F) * std::bit_cast<Vector>(scale);
   return x < kLowest ? Vector{} : e;
 }
 

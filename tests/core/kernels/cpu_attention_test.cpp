@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <bit>
+#include <cmath>
+
 #include "tests/core/kernels/cpu_harness.h"
 
 namespace lockstep::cpu_test {
@@ -51,6 +54,27 @@ TEST(CpuAttention, GptMicroShapeIsTheSameOnTwoThreads) {
   expect_attention(
       {.batch = 12, .queries = 64, .keys = 64, .heads = 4, .depth = 32, .causal = true}, 1e-4,
       5e-5);
+}
+
+TEST(CpuAttention, NotANumberInAQueryReachesItsRowAndNoOther) {
+  // Of any payload: it must not be mistaken for an exponent.
+  for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7fc00001U, 0x7fffffffU}) {
+    const Shape shape{1, 5, 1, 8};
+    HostTensor q = random_tensor(DType::kF32, shape, 1);
+    q.as<float>()[3 * 8 + 2] = std::bit_cast<float>(bits);
+    Attrs attrs{{Attr::kCausal, {0}}, {Attr::kMasked, {0}}};
+    attrs.set_float(Attr::kScale, 0.4);
+    attrs.set_float(Attr::kDropout, 0);
+    const Case attention = make_case(
+        Op::kAttention,
+        {q, random_tensor(DType::kF32, shape, 2), random_tensor(DType::kF32, shape, 3)}, attrs);
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      if (isa > host_target().isa) continue;
+      const HostTensor out = run_kernel(attention, {.isa = isa});
+      for (std::size_t j = 0; j < 5 * 8; ++j)
+        EXPECT_EQ(std::isnan(out.as<const float>()[j]), j / 8 == 3) << bits << " at " << j;
+    }
+  }
 }
 
 TEST(CpuAttention, WholePanelsOfKeysMatch) {

@@ -40,7 +40,7 @@ scripts/install_deps.sh --tests
 if $quick; then
   suite release all --label-regex '^unit$'
 else
-  suite release all
+  suite release all --label-exclude '^campaign$'
   suite asan-ubsan unit_tests --label-regex '^unit$'
 fi
 

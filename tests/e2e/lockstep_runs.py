@@ -2,6 +2,8 @@
 leaves behind. Shared by the end-to-end tests, each of which is started as
 
     python3 -B NAME_test.py LOCKSTEP MPIRUN [unittest arguments]
+
+and by the campaigns (tests/campaigns/campaign.py).
 """
 import json
 import os
@@ -34,10 +36,20 @@ def main():
     """Runs the tests of the calling script."""
     if len(sys.argv) < 3:
         sys.exit(f"usage: {sys.argv[0]} LOCKSTEP MPIRUN [unittest arguments]")
-    _programs["lockstep"], _programs["mpirun"] = (str(Path(path).absolute())
-                                                  for path in sys.argv[1:3])
+    use_programs(*sys.argv[1:3])
     del sys.argv[1:3]
     unittest.main(verbosity=2)
+
+
+def use_programs(lockstep, mpirun):
+    """Which programs jobs start."""
+    _programs["lockstep"], _programs["mpirun"] = (str(Path(path).absolute()) for path in (lockstep, mpirun))
+
+
+def stop_jobs():
+    """Ends every job that is still running."""
+    while _jobs:
+        _jobs.pop().stop()
 
 
 class Outcome:
@@ -222,8 +234,7 @@ class EndToEndTest(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="ls-"))
 
     def tearDown(self):
-        while _jobs:
-            _jobs.pop().stop()
+        stop_jobs()
 
     @classmethod
     def tearDownClass(cls):

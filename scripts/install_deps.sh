@@ -21,6 +21,7 @@ build_packages=(
 test_packages=(
   python3-torch libopenblas0-openmp  # peers for numerical parity
   python3-numpy python3-h5py hdf5-tools  # readers of our files that are not ours
+  iproute2 mount  # hosts of tests that span nodes
   procps git clang-format
 )
 

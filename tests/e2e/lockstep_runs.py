@@ -18,6 +18,8 @@ import time
 import unittest
 from pathlib import Path
 
+from processes import alive, children, environment
+
 SOURCE = Path(__file__).resolve().parents[2]
 SHARED_DATA = SOURCE.parent / "shared" / "data"
 LICENCES = Path("/usr/share/common-licenses")
@@ -75,22 +77,25 @@ class Outcome:
 class Job:
     """A command under way."""
 
-    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None):
+    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None):
+        """`ranks`: how many mpirun starts; of a cluster: on each of its hosts."""
         self.words = [_programs["lockstep"], *words]
-        if ranks is not None:
+        if cluster is not None:
+            self.words = [*cluster.mpirun(_programs["mpirun"], ranks), *self.words]
+        elif ranks is not None:
             self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
                           # In the test's own folder: mpirun cannot clean up if it is killed.
                           "--mca", "btl_vader_backing_directory", str(folder),
                           "-np", str(ranks), *self.words]
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
-        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
+        variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
         self.out = tempfile.TemporaryFile("w+", dir=folder)
         self.err = tempfile.TemporaryFile("w+", dir=folder)
         self.process = subprocess.Popen([str(word) for word in self.words], stdout=self.out,
                                         stderr=self.err, stdin=subprocess.DEVNULL, cwd=cwd,
-                                        env=environment, preexec_fn=preexec)
-        self.ranks = ranks
+                                        env=variables, preexec_fn=preexec)
+        self.ranks, self.cluster = ranks, cluster
         _jobs.append(self)
 
     def stop(self):
@@ -110,8 +115,8 @@ class Job:
         if self.ranks is None:
             return {0: self.process.pid}
         pids = {}
-        for pid in _children(self.process.pid):
-            rank = _environment(pid).get("OMPI_COMM_WORLD_RANK")
+        for pid in self.cluster.pids() if self.cluster else children(self.process.pid):
+            rank = environment(pid).get("OMPI_COMM_WORLD_RANK")
             if rank is not None:
                 pids[int(rank)] = pid
         return pids
@@ -130,7 +135,7 @@ class Job:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
         deadline = time.monotonic() + 30
-        while any(_alive(pid) for pid in pids):
+        while any(alive(pid) for pid in pids):
             if time.monotonic() > deadline:
                 for pid in pids:
                     os.kill(pid, signal.SIGKILL)
@@ -178,8 +183,8 @@ class Run:
             words.append("--resume" if resume == "auto" else f"--resume={resume}")
         return words
 
-    def start(self, *overrides, ranks=None, resume=None):
-        return Job(self.words(overrides, resume), self.folder, ranks)
+    def start(self, *overrides, ranks=None, resume=None, cluster=None):
+        return Job(self.words(overrides, resume), self.folder, ranks, cluster=cluster)
 
     def start_unlike_ranks(self, *overrides):
         """As many ranks as arguments, each of which is a list of overrides of its own."""
@@ -188,8 +193,8 @@ class Run:
             words += [":", "-np", "1", _programs["lockstep"], *self.words(more)]
         return Job(words, self.folder, ranks=1)
 
-    def train(self, *overrides, ranks=None, resume=None, expect=0):
-        outcome = self.start(*overrides, ranks=ranks, resume=resume).wait()
+    def train(self, *overrides, ranks=None, resume=None, cluster=None, expect=0):
+        outcome = self.start(*overrides, ranks=ranks, resume=resume, cluster=cluster).wait()
         if outcome.code != expect:
             raise AssertionError(f"exit code {outcome.code} instead of {expect}: {outcome}")
         return outcome
@@ -314,27 +319,3 @@ def small_gpt(text, **changes):
     }
     config.update({key.replace("__", "."): value for key, value in changes.items()})
     return config
-
-
-def _children(pid):
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def _environment(pid):
-    try:
-        fields = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return {}
-    pairs = (field.decode(errors="replace").partition("=") for field in fields)
-    return {name: value for name, _, value in pairs}
-
-
-def _alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

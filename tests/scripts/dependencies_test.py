@@ -7,21 +7,29 @@ Usage: dependencies_test.py BUILD_FOLDER
 - A foreign header that our own sources name belongs to a listed package itself, to what a listed
   metapackage stands for, or to the compiler: that another library happens to bring it along is not
   enough.
+- A program that tests start by its name belongs to a package that `install_deps.sh --tests` lists.
 """
 
 import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
 SYSTEM = ("/usr/", "/lib", "/opt/")
 
+#: What a file of ours starts, by the names it is started by.
+STARTED = {
+    "tests/e2e/cluster.py": ["ip", "tc", "nsenter", "unshare", "mount"],
+}
 
-def listed_packages():
-    return subprocess.check_output([ROOT / "scripts/install_deps.sh", "--list"], text=True).split()
+
+def listed_packages(*options):
+    script = ROOT / "scripts/install_deps.sh"
+    return subprocess.check_output([script, "--list", *options], text=True).split()
 
 
 def dependencies():
@@ -121,6 +129,23 @@ def named_headers():
     }
 
 
+def check_started(allowed):
+    """Errors of the programs that tests start."""
+    errors = []
+    for file, names in STARTED.items():
+        text = (ROOT / file).read_text()
+        for name in names:
+            path = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
+            if f'"{name}"' not in text:
+                errors.append(f"{file} does not start {name}")
+            elif path is None:
+                errors.append(f"{name} (started by {file}) is not installed")
+            elif not owners([path])[path] & allowed:
+                errors.append(f"{name} (started by {file}) belongs to no package that"
+                              " install_deps.sh --tests installs")
+    return errors
+
+
 def main(build):
     depends = dependencies()
     listed = listed_packages()
@@ -156,6 +181,11 @@ def main(build):
                 f"<{header}> (named by {source}) belongs to {', '.join(sorted(packages))},"
                 " which install_deps.sh does not list"
             )
+    # Essential packages are on every Debian.
+    form = "${Package} ${Essential}\n"
+    packages = subprocess.check_output(["dpkg-query", "-W", "-f", form], text=True).splitlines()
+    essential = [line.split()[0] for line in packages if line.endswith(" yes")]
+    errors += check_started(closure([*listed_packages("--tests"), *essential], depends))
     for error in errors:
         print(error)
     print(

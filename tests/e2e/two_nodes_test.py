@@ -1,0 +1,137 @@
+"""Jobs over several nodes, which are namespaces of this machine: one hash wherever the ranks are; a
+lost node or network ends the job."""
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cluster
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Run
+
+ENDLESS = 10_000_000
+STALL_S = 2
+#: By which all ranks that still run have ended after a stall.
+GRACE_S = 10
+
+
+def small_mlp(**changes):
+    config = {
+        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
+        "data.type": "synthetic", "data.num_samples": 256,
+        "training.max_steps": 12, "training.global_batch_size": 24, "training.micro_batch_size": 3,
+        "training.gradient_clip_norm": 0.5,
+        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
+        "distributed.bucket_mb": 0.005, "distributed.first_bucket_mb": 0.001,
+        "distributed.stall_warn_s": 1, "distributed.stall_abort_s": STALL_S,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
+class Nodes(EndToEndTest):
+    HOSTS = 2
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(lambda: cls.cluster.close())
+        cls.cluster = cluster.Cluster(cls.folder, cls.HOSTS)
+
+    def run_of(self, name, **changes):
+        return Run(self.folder, name, small_mlp(**changes))
+
+
+class Harness(EndToEndTest):
+    def test_nothing_outlives_the_death_of_its_maker(self):
+        program = ("import cluster, subprocess, sys, time\n"
+                   "made = cluster.Cluster(sys.argv[1], 1)\n"
+                   "print(subprocess.Popen(made.hosts[0].enter('sleep', '1000')).pid, flush=True)\n"
+                   "time.sleep(1000)\n")
+        maker = subprocess.Popen([sys.executable, "-Bc", program, self.folder], text=True,
+                                 stdout=subprocess.PIPE, cwd=Path(__file__).parent)
+        with maker:
+            sleeper = int(maker.stdout.readline())
+            self.assertTrue(cluster.alive(sleeper))
+            maker.kill()
+        deadline = time.monotonic() + 10
+        while cluster.alive(sleeper):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+
+class OneHash(Nodes):
+    HOSTS = 4
+
+    def assert_one_hash(self, placements, **changes):
+        reference = self.run_of(f"reference_{len(placements)}", **changes)
+        reference.train()
+        for ranks, order in placements:
+            name = "_".join(map(str, ranks)) + f"_{order}"
+            with self.subTest(ranks=ranks, order=order):
+                self.cluster.options = ["--map-by", order]
+                run = self.run_of(name, **changes)
+                outcome = run.train(ranks=ranks, cluster=self.cluster)
+                self.assertIn(f"ranks {sum(ranks)} x", outcome.out)
+                self.assertEqual(run.hash(), reference.hash())
+                self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
+
+    def test_8_shards_on_4_ranks(self):
+        self.assert_one_hash([([4], "core"), ([2, 2], "core"), ([2, 2], "node"), ([3, 1], "core"),
+                              ([3, 1], "node"), ([1, 3], "core"), ([1, 1, 1, 1], "core")])
+
+    def test_6_shards_on_6_ranks(self):
+        self.assert_one_hash([([3, 3], "core"), ([3, 3], "node")], training__global_batch_size=18)
+
+    def test_the_nodes_are_nodes(self):
+        """What the others rely on: ranks of two hosts cannot share memory, and lockstep knows it."""
+        run = self.run_of("refused")
+        outcome = run.train("distributed.allreduce=shm", ranks=[1, 1], cluster=self.cluster, expect=2)
+        self.assertIn("the ranks cannot share memory (distributed.allreduce: shm): 1 of 2 ranks are on "
+                      "the node of rank 0", outcome.errors)
+        run.train("distributed.allreduce=shm", ranks=[2], cluster=self.cluster)
+
+
+class LostNodes(Nodes):
+    """Each test loses a host or its cable, and with it the class's cluster."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.close()
+        type(self).cluster = cluster.Cluster(self.folder, self.HOSTS)
+        self.cluster.options = []
+
+    def start(self, name):
+        run = self.run_of(name, training__max_steps=ENDLESS)
+        job = run.start(ranks=[2, 2], cluster=self.cluster)
+        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+        return run, job
+
+    def assert_ranks_end(self, pids, since):
+        while any(cluster.alive(pid) for pid in pids):
+            self.assertLess(time.monotonic() - since, STALL_S + GRACE_S, "ranks live on")
+            time.sleep(0.01)
+
+    def test_a_cut_link(self):
+        run, job = self.start("cut")
+        pids = job.rank_pids()
+        self.cluster.hosts[1].cut()
+        cut = time.monotonic()
+        self.assert_ranks_end(pids.values(), cut)
+
+    def test_a_dead_node(self):
+        run, job = self.start("dead")
+        pids = job.rank_pids()
+        self.cluster.hosts[1].kill()
+        killed = time.monotonic()
+        self.assert_ranks_end(pids.values(), killed)
+
+
+if __name__ == "__main__":
+    cluster.require()
+    started = time.monotonic()
+    try:
+        lockstep_runs.main()
+    finally:
+        print(f"two_nodes: {time.monotonic() - started:.0f} s")

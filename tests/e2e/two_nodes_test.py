@@ -47,7 +47,9 @@ class Harness(EndToEndTest):
     def test_nothing_outlives_the_death_of_its_maker(self):
         program = ("import cluster, subprocess, sys, time\n"
                    "made = cluster.Cluster(sys.argv[1], 1)\n"
-                   "print(subprocess.Popen(made.hosts[0].enter('sleep', '1000')).pid, flush=True)\n"
+                   "sleeper = subprocess.Popen(made.hosts[0].enter('sleep', '1000'))\n"
+                   "while sleeper.pid not in made.hosts[0].pids(): time.sleep(0.01)\n"
+                   "print(sleeper.pid, flush=True)\n"
                    "time.sleep(1000)\n")
         maker = subprocess.Popen([sys.executable, "-Bc", program, self.folder], text=True,
                                  stdout=subprocess.PIPE, cwd=Path(__file__).parent)

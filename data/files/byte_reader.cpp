@@ -1,11 +1,14 @@
 #include "data/files/byte_reader.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "core/base/error.h"
+#include "data/files/source_file.h"
 
 namespace lockstep {
 
@@ -23,8 +26,12 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 }  // namespace
 
 ByteReader::ByteReader(const std::string& path) : path_(path), stream_(new Stream) {
-  stream_->file = gzopen(path.c_str(), "rbe");
-  if (stream_->file == nullptr) raise_errno(ErrorKind::kData, path + ": cannot be opened");
+  const int descriptor = open_regular_file(path);
+  stream_->file = gzdopen(descriptor, "rb");
+  if (stream_->file == nullptr) {
+    ::close(descriptor);
+    throw std::bad_alloc();  // all that can be wrong with an open descriptor
+  }
   gzbuffer(stream_->file, 1U << 17);
 }
 

@@ -12,7 +12,7 @@ namespace lockstep {
 
 class ByteReader {
  public:
-  /// Error kData naming the file if it cannot be opened.
+  /// Error kData naming the file if it cannot be opened or is not a regular file.
   explicit ByteReader(const std::string& path);
   ~ByteReader();
 

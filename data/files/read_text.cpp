@@ -1,16 +1,20 @@
 #include "data/files/read_text.h"
 
+#include <span>
+
 #include "core/base/error.h"
-#include "data/files/mapped_file.h"
+#include "data/files/source_file.h"
 
 namespace lockstep {
 
 std::string read_text(const std::string& path) {
-  const MappedFile file(path);
-  if (file.bytes().empty()) {
+  const SourceFile file(path);
+  if (file.size() == 0) {
     raise(ErrorKind::kData, "{}: the file is empty (0 bytes), but text is needed", path);
   }
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  std::string out(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(out)));
+  return out;
 }
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "data/files/mapped_file.h"
+#include "data/files/source_file.h"
 
 namespace lockstep {
 namespace {
@@ -18,21 +18,21 @@ constexpr std::int32_t kLlama3Magic = 20240801;  // u32 tokens, version 7
 constexpr std::int32_t kVersion = 1;
 using Header = std::array<std::int32_t, 256>;
 
-std::int32_t first_word(std::span<const std::byte> bytes) {
-  std::int32_t word = 0;
-  if (bytes.size() >= sizeof word) std::memcpy(&word, bytes.data(), sizeof word);
-  return word;
+/// The file's first words, zeros where it ends before.
+Header read_header(const SourceFile& file) {
+  Header header{};
+  auto bytes = std::as_writable_bytes(std::span(header));
+  file.read(0, bytes.first(std::min<std::uint64_t>(bytes.size(), file.size())));
+  return header;
 }
 
-/// Where the tokens of an llm.c file lie, after every field of the header was checked.
-std::span<const std::byte> llm_c_payload(const std::string& path,
-                                         std::span<const std::byte> bytes) {
-  Header header{};
-  if (bytes.size() < sizeof header) {
+/// Where the tokens of an llm.c file begin, after every field of the header was checked.
+std::uint64_t begin_of_llm_c(const SourceFile& file, const Header& header) {
+  const std::string& path = file.path();
+  if (file.size() < sizeof header) {
     raise(ErrorKind::kData, "{}: truncated: the header alone has {} bytes, the file {}", path,
-          sizeof header, bytes.size());
+          sizeof header, file.size());
   }
-  std::memcpy(header.data(), bytes.data(), sizeof header);
   if (header[0] != kMagic) {
     raise(ErrorKind::kData, "{}: not an llm.c token file: magic {} instead of {}", path, header[0],
           kMagic);
@@ -42,44 +42,43 @@ std::span<const std::byte> llm_c_payload(const std::string& path,
           path, header[1], kVersion);
   }
   if (header[2] < 0) raise(ErrorKind::kData, "{}: the header says {} tokens", path, header[2]);
-  const std::size_t expected =
-      sizeof header + static_cast<std::size_t>(header[2]) * sizeof(std::uint16_t);
-  if (bytes.size() != expected) {
+  const std::uint64_t expected =
+      sizeof header + static_cast<std::uint64_t>(header[2]) * sizeof(std::uint16_t);
+  if (file.size() != expected) {
     raise(ErrorKind::kData, "{}: {}: the header says {} tokens, which need {} bytes, but it has {}",
-          path, bytes.size() < expected ? "truncated" : "oversized", header[2], expected,
-          bytes.size());
+          path, file.size() < expected ? "truncated" : "oversized", header[2], expected,
+          file.size());
   }
-  return bytes.subspan(sizeof header);
+  return sizeof header;
 }
 
-std::span<const std::byte> headerless_payload(const std::string& path,
-                                              std::span<const std::byte> bytes) {
-  if (first_word(bytes) == kLlama3Magic) {
-    raise(ErrorKind::kData, "{}: llm.c files of 32-bit tokens (magic {}) are not supported", path,
-          kLlama3Magic);
+void check_headerless(const SourceFile& file, const Header& header) {
+  if (header[0] == kLlama3Magic) {
+    raise(ErrorKind::kData, "{}: llm.c files of 32-bit tokens (magic {}) are not supported",
+          file.path(), kLlama3Magic);
   }
-  if (bytes.size() % sizeof(std::uint16_t) != 0) {
+  if (file.size() % sizeof(std::uint16_t) != 0) {
     raise(ErrorKind::kData, "{}: headerless 16-bit tokens need an even number of bytes, not {}",
-          path, bytes.size());
+          file.path(), file.size());
   }
-  return bytes;
 }
 
 }  // namespace
 
 TokenShards::Shard TokenShards::open(const std::string& path, TokenFileFormat format,
                                      std::int64_t first) {
-  auto file = std::make_unique<MappedFile>(path);
-  const auto bytes = file->bytes();
-  const bool llm_c = format == TokenFileFormat::kLlmC ||
-                     (format == TokenFileFormat::kAuto && first_word(bytes) == kMagic);
-  const auto payload = llm_c ? llm_c_payload(path, bytes) : headerless_payload(path, bytes);
-  if (payload.empty())
-    raise(ErrorKind::kData, "{}: no tokens in it ({} bytes)", path, bytes.size());
-  return {std::move(file),
-          {reinterpret_cast<const std::uint16_t*>(payload.data()),
-           payload.size() / sizeof(std::uint16_t)},
-          first};
+  auto file = std::make_unique<SourceFile>(path);
+  const Header header = read_header(*file);
+  std::uint64_t begin = 0;
+  if (format == TokenFileFormat::kLlmC ||
+      (format == TokenFileFormat::kAuto && header[0] == kMagic)) {
+    begin = begin_of_llm_c(*file, header);
+  } else {
+    check_headerless(*file, header);
+  }
+  const std::uint64_t count = (file->size() - begin) / sizeof(std::uint16_t);
+  if (count == 0) raise(ErrorKind::kData, "{}: no tokens in it ({} bytes)", path, file->size());
+  return {std::move(file), begin, static_cast<std::int64_t>(count), first};
 }
 
 TokenShards::TokenShards(const std::vector<std::string>& paths, std::int64_t vocab_size,
@@ -89,14 +88,14 @@ TokenShards::TokenShards(const std::vector<std::string>& paths, std::int64_t voc
   std::int64_t first = 0;
   for (const std::string& path : paths) {
     shards_.push_back(open(path, format, first));
-    first += static_cast<std::int64_t>(shards_.back().tokens.size());
+    first += shards_.back().count;
   }
 }
 
 TokenShards::~TokenShards() = default;
 
 std::int64_t TokenShards::size() const {
-  return shards_.back().first + static_cast<std::int64_t>(shards_.back().tokens.size());
+  return shards_.back().first + shards_.back().count;
 }
 
 const TokenShards::Shard& TokenShards::shard_of(std::int64_t position) const {
@@ -108,22 +107,31 @@ const TokenShards::Shard& TokenShards::shard_of(std::int64_t position) const {
 
 void TokenShards::read(std::int64_t first, std::span<std::int32_t> out) const {
   check_range(first, out.size());
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const std::int64_t position = first + static_cast<std::int64_t>(done);
-    const Shard& shard = shard_of(position);
-    shard.file->check_not_truncated();
-    const auto offset = static_cast<std::size_t>(position - shard.first);
-    const std::size_t count = std::min(out.size() - done, shard.tokens.size() - offset);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int32_t token = shard.tokens[offset + i];
-      if (token >= vocab_size_) {
-        raise(ErrorKind::kData, "{}: token {} at position {} is outside the vocabulary of {}",
-              shard.file->path(), token, offset + i, vocab_size_);
-      }
-      out[done + i] = token;
+  while (!out.empty()) {
+    const Shard& shard = shard_of(first);
+    const std::int64_t offset = first - shard.first;
+    const auto count = std::min<std::int64_t>(std::ssize(out), shard.count - offset);
+    read_from(shard, offset, out.first(static_cast<std::size_t>(count)));
+    out = out.subspan(static_cast<std::size_t>(count));
+    first += count;
+  }
+}
+
+void TokenShards::read_from(const Shard& shard, std::int64_t offset,
+                            std::span<std::int32_t> out) const {
+  // The file's tokens are read into the upper half of `out` and widened from its front: what is
+  // written there lies below what is still to be widened.
+  const auto narrow = std::as_writable_bytes(out).last(out.size() * sizeof(std::uint16_t));
+  shard.file->read(shard.begin + static_cast<std::uint64_t>(offset) * sizeof(std::uint16_t),
+                   narrow);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t token = 0;
+    std::memcpy(&token, narrow.data() + i * sizeof token, sizeof token);
+    if (token >= vocab_size_) {
+      raise(ErrorKind::kData, "{}: token {} at position {} is outside the vocabulary of {}",
+            shard.file->path(), token, offset + static_cast<std::int64_t>(i), vocab_size_);
     }
-    done += count;
+    out[i] = token;
   }
 }
 

@@ -4,8 +4,8 @@
 //   llm.c:      256 little-endian i32: magic 20240520, version 1, token count, zeros; then the u16s
 //   headerless: nothing but u16s
 //
-// Several files are joined into one stream in the order given. They are memory-mapped, so that a
-// corpus may be larger than memory.
+// Several files are joined into one stream in the order given. Samples are read from them one by
+// one, so that a corpus may be larger than memory.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ namespace lockstep {
 /// (As headerless tokens the magic would be 55448 and 308; GPT-2 has only 50257 tokens.)
 enum class TokenFileFormat : std::uint8_t { kAuto, kLlmC, kHeaderless };
 
-class MappedFile;
+class SourceFile;
 
 class TokenShards final : public TokenStream {
  public:
   /// Error kData naming the file if one is missing, is empty, has a foreign header, or is not
-  /// exactly as long as its header says.
+  /// exactly as long as its header says. read() errors if a file has changed since.
   TokenShards(const std::vector<std::string>& paths, std::int64_t vocab_size,
               TokenFileFormat format = TokenFileFormat::kAuto);
   ~TokenShards() override;
@@ -40,12 +40,15 @@ class TokenShards final : public TokenStream {
 
  private:
   struct Shard {
-    std::unique_ptr<MappedFile> file;
-    std::span<const std::uint16_t> tokens;
-    std::int64_t first;  ///< position of its first token in the stream
+    std::unique_ptr<SourceFile> file;
+    std::uint64_t begin;  ///< byte of its first token
+    std::int64_t count;   ///< of its tokens
+    std::int64_t first;   ///< position of its first token in the stream
   };
   static Shard open(const std::string& path, TokenFileFormat format, std::int64_t first);
   const Shard& shard_of(std::int64_t position) const;
+  /// Tokens offset ... of one file.
+  void read_from(const Shard& shard, std::int64_t offset, std::span<std::int32_t> out) const;
 
   std::vector<Shard> shards_;
   std::int64_t vocab_size_;

@@ -1,6 +1,7 @@
 #include "data/images/image_dataset.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "data/images/cifar.h"
@@ -97,7 +98,16 @@ TEST_F(Idx, RefusesForeignAndMismatchedFiles) {
   images_ = folder_.path("missing");
   EXPECT_EQ(failure(), images_ + ": cannot be opened: No such file or directory");
   images_ = folder_.path("");
-  EXPECT_EQ(failure(), images_ + ": cannot be read: Is a directory");
+  EXPECT_EQ(failure(), images_ + ": not a regular file");
+}
+
+// A pipe that nobody writes to would be waited for, a device read without end.
+TEST_F(Idx, RefusesPipesAndDevices) {
+  images_ = folder_.path("pipe");
+  ASSERT_EQ(mkfifo(images_.c_str(), 0600), 0);
+  EXPECT_EQ(failure(), images_ + ": not a regular file");
+  images_ = "/dev/zero";
+  EXPECT_EQ(failure(), "/dev/zero: not a regular file");
 }
 
 TEST_F(Idx, RefusesDamagedCompression) {

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <random>
@@ -120,22 +122,25 @@ TEST(ConfigLoad, WhereNamesTheKeyElseTheSectionElseTheFile) {
   EXPECT_EQ(loaded.where("run.seed"), "command line: run.seed=3");
 }
 
-TEST(ConfigLoad, AMissingFileAndAFolderAreNamed) {
+TEST(ConfigLoad, WhatIsNotAFileIsNamed) {
   const auto message = [](const std::string& path) -> std::string {
     try {
       load_config(path);
       return "accepted";
     } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
       return error.what();
     }
   };
   EXPECT_EQ(message("no/such.yaml"),
             "no/such.yaml: no such file; name a YAML config such as configs/gpt_char.yaml");
   EXPECT_EQ(message("/"), "/: a folder; name a YAML config inside it");
-}
-
-TEST(ConfigLoad, AnEndlessFileIsRefusedAfterTheLimit) {
-  EXPECT_THROW(load_config("/dev/zero"), Error);
+  EXPECT_EQ(message("/dev/zero"), "/dev/zero: not a regular file");
+  const std::string pipe =
+      (fs::temp_directory_path() / fmt::format("lockstep_config_{}", getpid())).string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message(pipe), pipe + ": not a regular file") << "nobody writes to it";
+  fs::remove(pipe);
 }
 
 TEST(ConfigLoad, EveryShippedConfigLoadsOnOneAndTwoRanks) {

@@ -4,16 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/posix_file.h"
 #include "core/base/suggest.h"
 #include "trainer/config/checks.h"
 #include "trainer/config/schema.h"
@@ -236,13 +236,10 @@ std::string read_file(const std::string& path) {
   if (status.type() == std::filesystem::file_type::directory) {
     raise(ErrorKind::kUsage, "{}: a folder; name a YAML config inside it", path);
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
-  // One byte more than allowed is enough for parse_yaml to refuse it, also from a device file.
+  // One byte more than allowed is enough for parse_yaml to refuse it.
   std::string text(kMaxYamlBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) raise_errno(ErrorKind::kUsage, path + ": cannot be read");
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  const PosixFile file = PosixFile::open(path, ErrorKind::kUsage);
+  text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "checkpoint/content_digest.h"
+#include "checkpoint/hdf5_file.h"
+#include "checkpoint/hdf5_structure.h"
 #include "checkpoint/header_block.h"
 #include "checkpoint/trainer_attributes.h"
 #include "checkpoint/verify.h"
@@ -38,24 +40,55 @@ void seal(PosixFile& file) {
   file.write(0, encode_header(header));
 }
 
-void append_tensors(const Hdf5File& file, const std::string& group, std::vector<TensorEntry>& out) {
-  for (const Hdf5Link& link : file.list("/" + group)) {
-    const std::string path = group + "/" + link.name;
-    const TensorInfo info = file.tensor_info("/" + path);
-    out.push_back({path, info.dtype, info.shape});
+// The parts of a checkpoint's structure.
+struct Parts {
+  std::vector<TensorEntry> tensors;
+  std::vector<std::string> slots;
+};
+
+// Everything in the file must have its place.
+Parts parts_of(const std::map<std::string, Hdf5Object>& objects, const std::string& path) {
+  using Kind = Hdf5Object::Kind;
+  Parts out;
+  const auto require = [&](const std::string& name, const Hdf5Object& object, Kind kind) {
+    if (object.kind != kind || (!object.attributes.empty() && name != kTrainer)) {
+      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} is of another kind", path,
+            name);
+    }
+  };
+  for (const char* name : {"/config", "/model", "/optimizer", "/trainer", "/trainer/tokenizer"}) {
+    if (!objects.contains(name)) {
+      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} is missing", path, name);
+    }
   }
+  for (const auto& [name, object] : objects) {
+    const auto under = [&name = name](std::string_view prefix) { return name.starts_with(prefix); };
+    if (name == "/" || name == "/model" || name == "/optimizer" || name == kTrainer) {
+      require(name, object, Kind::kGroup);
+    } else if (name == kConfig) {
+      require(name, object, Kind::kText);
+    } else if (name == kTokenizer) {
+      require(name, object, Kind::kTensor);
+    } else if (under("/optimizer/") && std::count(name.begin(), name.end(), '/') == 2) {
+      require(name, object, Kind::kGroup);
+      out.slots.push_back(name.substr(std::string_view("/optimizer/").size()));
+    } else if (under("/model/") || under("/optimizer/")) {
+      require(name, object, Kind::kTensor);
+      out.tensors.push_back({name.substr(1), object.dtype, object.shape, object.offset});
+    } else {
+      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} has no place in it", path,
+            name);
+    }
+  }
+  return out;
 }
 
-std::vector<TensorEntry> tensors_of(const Hdf5File& file) {
-  std::vector<TensorEntry> out;
-  append_tensors(file, "model", out);
-  for (const Hdf5Link& slot : file.list("/optimizer")) {
-    append_tensors(file, std::string(kOptimizerPrefix) + slot.name, out);
+HostTensor read_elements(const PosixFile& file, const TensorEntry& entry) {
+  HostTensor tensor(entry.dtype, entry.shape);
+  if (file.read(entry.offset, tensor.bytes()) < tensor.bytes().size()) {
+    raise(file.error_kind(), "{}: {}: the file became shorter", file.path(), entry.path);
   }
-  // Slots are listed in the order of their names, which '/' after them can change.
-  std::sort(out.begin(), out.end(),
-            [](const TensorEntry& a, const TensorEntry& b) { return a.path < b.path; });
-  return out;
+  return tensor;
 }
 
 }  // namespace
@@ -99,25 +132,29 @@ std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
 }
 
 CheckpointReader::CheckpointReader(const std::string& path)
-    : file_(std::make_unique<PosixFile>(PosixFile::open(path, ErrorKind::kCheckpoint))) {
-  const Verdict verdict = verify(*file_);
+    : file_(PosixFile::open(path, ErrorKind::kCheckpoint)) {
+  const Verdict verdict = verify(file_);
   if (!verdict.ok()) raise(ErrorKind::kCheckpoint, "{}: {}", path, verdict.problem);
-  hdf5_ = std::make_unique<Hdf5File>(Hdf5File::open(*file_));
-  trainer_ = read_trainer(*hdf5_, path);
-  config_yaml_ = hdf5_->read_text(kConfig);
-  tensors_ = tensors_of(*hdf5_);
+  const std::map<std::string, Hdf5Object> objects = read_structure(file_, kHeaderBytes);
+  Parts parts = parts_of(objects, path);
+  const Hdf5Object& tokenizer = objects.at(kTokenizer);
+  trainer_ = read_trainer(
+      objects.at(kTrainer).attributes,
+      read_elements(file_, {kTokenizer, tokenizer.dtype, tokenizer.shape, tokenizer.offset}), path);
+  config_yaml_ = objects.at(kConfig).text;
+  tensors_ = std::move(parts.tensors);
+  slots_ = std::move(parts.slots);
 }
 
 HostTensor CheckpointReader::read(const TensorEntry& entry) const {
-  return hdf5_->read_tensor("/" + entry.path);
+  return read_elements(file_, entry);
 }
 
 CheckpointState CheckpointReader::load() const {
   CheckpointState state;
   state.trainer = trainer_;
   state.config_yaml = config_yaml_;
-  // Slots without tensors are listed too.
-  for (const Hdf5Link& slot : hdf5_->list("/optimizer")) state.optimizer[slot.name];
+  for (const std::string& slot : slots_) state.optimizer[slot];
   for (const TensorEntry& entry : tensors_) {
     if (entry.path.starts_with(kModelPrefix)) {
       state.model[entry.path.substr(kModelPrefix.size())] = read(entry);

@@ -13,11 +13,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "checkpoint/hdf5_file.h"
 #include "checkpoint/state.h"
 #include "core/base/posix_file.h"
 
@@ -39,16 +37,18 @@ struct TensorEntry {
   std::string path;  ///< "model/..." or "optimizer/..."
   DType dtype;
   Shape shape;
+  std::uint64_t offset;  ///< of its elements, from the beginning of the file
 };
 
-/// A verified checkpoint, read piece by piece.
+/// A verified checkpoint, read piece by piece. Accepts exactly what write_checkpoint() makes
+/// (hdf5_structure.h): whatever else a file holds under a valid digest is an error, never a crash.
 class CheckpointReader {
  public:
   /// Opens and verifies, through one descriptor. Error kCheckpoint "PATH: reason".
   explicit CheckpointReader(const std::string& path);
 
-  const std::string& path() const { return file_->path(); }
-  std::uint64_t file_bytes() const { return file_->size(); }
+  const std::string& path() const { return file_.path(); }
+  std::uint64_t file_bytes() const { return file_.size(); }
   const TrainerState& trainer() const { return trainer_; }
   const std::string& config_yaml() const { return config_yaml_; }
   /// In the order of their paths' bytes.
@@ -57,11 +57,11 @@ class CheckpointReader {
   CheckpointState load() const;
 
  private:
-  std::unique_ptr<PosixFile> file_;  // hdf5_ holds its address
-  std::unique_ptr<Hdf5File> hdf5_;
+  PosixFile file_;
   TrainerState trainer_;
   std::string config_yaml_;
   std::vector<TensorEntry> tensors_;
+  std::vector<std::string> slots_;  // of the optimizer, those without tensors too
 };
 
 }  // namespace lockstep

@@ -14,6 +14,8 @@
 namespace lockstep {
 namespace {
 
+constexpr const char* kDTypeAttribute = "dtype";
+
 Hdf5Handle property_list(hid_t list_class, const PosixFile& file) {
   return own_hdf5(H5Pcreate(list_class), H5Pclose, file, "make a property list");
 }
@@ -22,6 +24,9 @@ Hdf5Handle access_properties(PosixFile& file) {
   Hdf5Handle access = property_list(H5P_FILE_ACCESS, file);
   check_hdf5(set_hdf5_driver(access.id(), file), file, "set the file driver");
   check_hdf5(H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG), file, "set the close degree");
+  // The oldest structures, as hdf5_structure.h reads them, whatever a later HDF5 would choose.
+  check_hdf5(H5Pset_libver_bounds(access.id(), H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST), file,
+             "set the format's version");
   return access;
 }
 
@@ -67,20 +72,21 @@ void require_no_nul(const std::string& text, const std::string& name, const Posi
   raise(file.error_kind(), "{}: cannot write {}: the text holds a NUL", file.path(), name);
 }
 
-// A scalar string, of fixed or variable length, through `read(type, out)`.
-template <class Read>
-std::string string_value(hid_t type, const PosixFile& file, const std::string& name, Read read) {
-  const bool is_variable =
-      check_hdf5(H5Tis_variable_str(type), file, "read the type of", name) != 0;
-  if (is_variable) {
+// A scalar string attribute of fixed or variable length.
+std::string string_value(const Hdf5Handle& attribute, hid_t type, const PosixFile& file,
+                         const std::string& object) {
+  const auto read = [&](void* out) {
+    check_hdf5(H5Aread(attribute.id(), type, out), file, "read an attribute of", object);
+  };
+  if (check_hdf5(H5Tis_variable_str(type), file, "read the type of", object) != 0) {
     char* chars = nullptr;
-    check_hdf5(read(type, static_cast<void*>(&chars)), file, "read", name);
+    read(static_cast<void*>(&chars));
     std::string text = chars == nullptr ? "" : chars;
     H5free_memory(chars);
     return text;
   }
   std::string text(H5Tget_size(type), '\0');
-  check_hdf5(read(type, static_cast<void*>(text.data())), file, "read", name);
+  read(static_cast<void*>(text.data()));
   return text.substr(0, text.find('\0'));
 }
 
@@ -120,37 +126,6 @@ Shape shape_of(hid_t dataset, const PosixFile& file, const std::string& path) {
     shape.push_back(static_cast<std::int64_t>(sizes[static_cast<std::size_t>(i)]));
   }
   return shape;
-}
-
-std::string name_of_attribute(const Hdf5Handle& attribute, const PosixFile& file,
-                              const std::string& path) {
-  const auto length =
-      check_hdf5(H5Aget_name(attribute.id(), 0, nullptr), file, "read an attribute of", path);
-  std::string name(static_cast<std::size_t>(length), '\0');
-  check_hdf5(H5Aget_name(attribute.id(), name.size() + 1, name.data()), file,
-             "read an attribute of", path);
-  return name;
-}
-
-// Nothing for arrays and for types that Hdf5Attribute does not know.
-std::optional<Hdf5Attribute> value_of_attribute(const Hdf5Handle& attribute, const PosixFile& file,
-                                                const std::string& name) {
-  const auto read = [&](hid_t type, void* out) { return H5Aread(attribute.id(), type, out); };
-  const auto read_number = [&](hid_t type, auto value) -> Hdf5Attribute {
-    check_hdf5(read(type, &value), file, "read the attribute", name);
-    return value;
-  };
-  const Hdf5Handle space =
-      own_hdf5(H5Aget_space(attribute.id()), H5Sclose, file, "read the attribute", name);
-  const Hdf5Handle type =
-      own_hdf5(H5Aget_type(attribute.id()), H5Tclose, file, "read the attribute", name);
-  if (H5Sget_simple_extent_npoints(space.id()) != 1) return std::nullopt;
-  const H5T_class_t kind = H5Tget_class(type.id());
-  if (kind == H5T_STRING) return string_value(type.id(), file, name, read);
-  if (kind == H5T_FLOAT) return read_number(H5T_NATIVE_DOUBLE, double{});
-  if (kind != H5T_INTEGER) return std::nullopt;
-  return H5Tget_sign(type.id()) == H5T_SGN_NONE ? read_number(H5T_NATIVE_UINT64, std::uint64_t{})
-                                                : read_number(H5T_NATIVE_INT64, std::int64_t{});
 }
 
 // A small file can declare a huge data set, so its size is checked against the machine's memory.
@@ -221,7 +196,7 @@ void Hdf5File::write_tensor(const std::string& path, const HostTensor& tensor) {
         *file_, "write", path);
   }
   const std::string attribute = dtype_attribute_of(tensor.dtype());
-  if (!attribute.empty()) set_attribute(path, "dtype", attribute);
+  if (!attribute.empty()) set_attribute(path, kDTypeAttribute, attribute);
   file_->check_writes();  // HDF5 does not notice failures; stop at the first
 }
 
@@ -283,10 +258,7 @@ TensorInfo Hdf5File::tensor_info(const std::string& path) const {
       own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
   const Hdf5Handle type =
       own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
-  const std::map<std::string, Hdf5Attribute> attributes = this->attributes(path);
-  const auto found = attributes.find("dtype");
-  const auto* text = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-  const DType dtype = dtype_of_hdf5(type.id(), text == nullptr ? "" : *text, *file_, path);
+  const DType dtype = dtype_of_hdf5(type.id(), dtype_attribute(path), *file_, path);
   return {dtype, shape_of(dataset.id(), *file_, path)};
 }
 
@@ -309,32 +281,19 @@ HostTensor Hdf5File::read_tensor(const std::string& path) const {
   return tensor;
 }
 
-std::string Hdf5File::read_text(const std::string& path) const {
-  const QuietHdf5 quiet;
-  const Hdf5Handle dataset =
-      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
-  const Hdf5Handle type =
-      own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
-  return string_value(type.id(), *file_, path, [&](hid_t memory_type, void* out) {
-    return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-  });
-}
-
-std::map<std::string, Hdf5Attribute> Hdf5File::attributes(const std::string& path) const {
-  const QuietHdf5 quiet;
+// "" if there is none, or none that is a text.
+std::string Hdf5File::dtype_attribute(const std::string& path) const {
   const Hdf5Handle object = open_object(path);
-  H5O_info_t info{};
-  check_hdf5(H5Oget_info2(object.id(), &info, H5O_INFO_NUM_ATTRS), *file_, "inspect", path);
-  std::map<std::string, Hdf5Attribute> out;
-  for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    const Hdf5Handle attribute = own_hdf5(
-        H5Aopen_by_idx(object.id(), ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT),
-        H5Aclose, *file_, "open an attribute of", path);
-    const std::string name = name_of_attribute(attribute, *file_, path);
-    const std::optional<Hdf5Attribute> value = value_of_attribute(attribute, *file_, name);
-    if (value.has_value()) out[name] = *value;
-  }
-  return out;
+  if (check_hdf5(H5Aexists(object.id(), kDTypeAttribute), *file_, "inspect", path) == 0) return "";
+  const Hdf5Handle attribute = own_hdf5(H5Aopen(object.id(), kDTypeAttribute, H5P_DEFAULT),
+                                        H5Aclose, *file_, "open an attribute of", path);
+  const Hdf5Handle space =
+      own_hdf5(H5Aget_space(attribute.id()), H5Sclose, *file_, "read an attribute of", path);
+  const Hdf5Handle type =
+      own_hdf5(H5Aget_type(attribute.id()), H5Tclose, *file_, "read an attribute of", path);
+  if (H5Sget_simple_extent_npoints(space.id()) != 1 || H5Tget_class(type.id()) != H5T_STRING)
+    return "";
+  return string_value(attribute, type.id(), *file_, path);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
-// The part of HDF5 that lockstep uses, behind checked calls: groups, tensors, text and attributes
-// of one file. Every failure is an Error of the PosixFile's kind that names the file, the object
-// and HDF5's innermost message; HDF5 itself prints nothing.
+// The part of HDF5 that lockstep uses, behind checked calls: writing groups, tensors, text and
+// attributes, and reading the tensors of a user's file. Every failure is an Error of the
+// PosixFile's kind that names the file, the object and HDF5's innermost message; HDF5 itself prints
+// nothing.
 //
 // How tensors are stored: f32, f64, f16, i32, i64, u8 as the little-endian HDF5 type of that name
 // (f16 is IEEE half, which h5py reads as float16); bf16 as u16 with the attribute dtype = "bf16";
@@ -9,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -43,6 +43,7 @@ class Hdf5File {
   /// (0, or a power of two from 512) are left to the caller.
   static Hdf5File create(PosixFile& file, std::size_t user_block);
   /// Opens for reading. Only for files that are trusted: HDF5 may crash on hostile bytes.
+  /// Checkpoints are read by hdf5_structure.h instead.
   static Hdf5File open(PosixFile& file);
 
   /// Flushes and closes, with errors. Without it the destructor closes and drops errors.
@@ -62,13 +63,11 @@ class Hdf5File {
   TensorInfo tensor_info(const std::string& path) const;
   /// Any byte order and layout; the boolean enumeration that h5py writes is a bool.
   HostTensor read_tensor(const std::string& path) const;
-  std::string read_text(const std::string& path) const;
-  /// The scalar attributes of an object; those of other kinds are left out.
-  std::map<std::string, Hdf5Attribute> attributes(const std::string& path) const;
 
  private:
   Hdf5File(PosixFile& file, Hdf5Handle handle) : file_(&file), handle_(std::move(handle)) {}
   Hdf5Handle open_object(const std::string& path) const;
+  std::string dtype_attribute(const std::string& path) const;
 
   PosixFile* file_;
   Hdf5Handle handle_;

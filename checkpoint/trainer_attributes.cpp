@@ -1,14 +1,13 @@
 #include "checkpoint/trainer_attributes.h"
 
 #include <cstring>
+#include <set>
 
 #include "checkpoint/header_block.h"
 
 namespace lockstep {
 namespace {
 
-constexpr const char* kTrainer = "/trainer";
-constexpr const char* kTokenizer = "/trainer/tokenizer";
 constexpr std::string_view kSchedulePrefix = "schedule.";
 
 // Visits every attribute with its name, for writing and reading alike.
@@ -25,6 +24,19 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("dataset_digest", trainer.dataset_digest);
   visit("format_version", trainer.format_version);
   visit("lockstep_version", trainer.lockstep_version);
+}
+
+void check_ranges(const TrainerState& trainer, const std::string& path) {
+  const auto check = [&](const char* name, std::int64_t value, std::int64_t least) {
+    if (value >= least) return;
+    raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is {}, which is below {}", path, name,
+          kTrainer, value, least);
+  };
+  check("step", trainer.step, 0);
+  check("epoch", trainer.epoch, 0);
+  check("sample_position", trainer.sample_position, 0);
+  check("best_step", trainer.early_stopping.best_step, -1);
+  check("bad_evaluations", trainer.early_stopping.bad_evaluations, 0);
 }
 
 }  // namespace
@@ -47,10 +59,12 @@ void write_trainer(Hdf5File& file, const TrainerState& trainer) {
   file.write_tensor(kTokenizer, tokenizer);
 }
 
-TrainerState read_trainer(const Hdf5File& file, const std::string& path) {
+TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes,
+                          const HostTensor& tokenizer, const std::string& path) {
   TrainerState trainer;
-  const std::map<std::string, Hdf5Attribute> attributes = file.attributes(kTrainer);
+  std::set<std::string> known;
   for_each_attribute(trainer, [&](const char* name, auto& value) {
+    known.insert(name);
     const auto found = attributes.find(name);
     const auto* stored =
         found == attributes.end()
@@ -63,12 +77,19 @@ TrainerState read_trainer(const Hdf5File& file, const std::string& path) {
     value = *stored;
   });
   for (const auto& [name, value] : attributes) {
+    if (known.contains(name)) continue;
     const auto* number = std::get_if<double>(&value);
-    if (name.starts_with(kSchedulePrefix) && number != nullptr) {
-      trainer.schedule.values[name.substr(kSchedulePrefix.size())] = *number;
+    if (!name.starts_with(kSchedulePrefix) || number == nullptr) {
+      raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is unknown to this lockstep", path,
+            name, kTrainer);
     }
+    trainer.schedule.values[name.substr(kSchedulePrefix.size())] = *number;
   }
-  const HostTensor tokenizer = file.read_tensor(kTokenizer);
+  check_ranges(trainer, path);
+  if (tokenizer.dtype() != DType::kU8 || tokenizer.shape().rank() != 1) {
+    raise(ErrorKind::kCheckpoint, "{}: {} is {}{}, not u8 of one dimension", path, kTokenizer,
+          name_of(tokenizer.dtype()), tokenizer.shape().to_string());
+  }
   const auto bytes = tokenizer.as<std::uint8_t>();
   trainer.tokenizer.assign(bytes.begin(), bytes.end());
   return trainer;

@@ -23,19 +23,25 @@ FoundCheckpoint find_newest(const std::string& folder) {
   return found;
 }
 
+std::string describe_skipped(const std::string& folder,
+                             const std::vector<SkippedCheckpoint>& skipped,
+                             const std::string& hint) {
+  std::string out = fmt::format("{}: no checkpoint can be used{}:", folder, hint);
+  for (const SkippedCheckpoint& one : skipped) {
+    out += fmt::format("\n  {}: {}", one.path, one.reason);
+  }
+  return out;
+}
+
 CheckpointReader open_checkpoint(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return CheckpointReader(path);
   const std::string folder = checkpoint_folder_of(path);
   FoundCheckpoint found = find_newest(folder);
   if (found.newest.has_value()) return std::move(*found.newest);
-  std::string reasons;
-  for (const SkippedCheckpoint& skipped : found.skipped) {
-    reasons += fmt::format("\n  {}: {}", skipped.path, skipped.reason);
-  }
-  raise(ErrorKind::kCheckpoint, "{}: {}{}", folder,
-        found.skipped.empty() ? "the folder holds no checkpoints" : "no checkpoint can be used:",
-        reasons);
+  if (!found.skipped.empty())
+    raise(ErrorKind::kCheckpoint, "{}", describe_skipped(folder, found.skipped));
+  raise(ErrorKind::kCheckpoint, "{}: the folder holds no checkpoints", folder);
 }
 
 CheckpointState load(const std::string& path) {

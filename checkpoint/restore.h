@@ -20,9 +20,15 @@ struct FoundCheckpoint {
   std::vector<SkippedCheckpoint> skipped;  ///< newer ones that cannot be used, newest first
 };
 
-/// The newest usable checkpoint of a folder, for `resume: auto`. A folder that does not exist or
+/// The newest usable checkpoint of a folder. A folder that does not exist or
 /// has no checkpoints gives no `newest` and nothing skipped. Reads only; bad files stay.
 FoundCheckpoint find_newest(const std::string& folder);
+
+/// "FOLDER: no checkpoint can be used<hint>:" and each candidate with what is wrong with it, a line
+/// each.
+std::string describe_skipped(const std::string& folder,
+                             const std::vector<SkippedCheckpoint>& skipped,
+                             const std::string& hint = "");
 
 /// Opens what the user names: a checkpoint file, a folder of checkpoints, or a run. Of folders the
 /// newest usable checkpoint. Error kCheckpoint that says what was wrong with each candidate.

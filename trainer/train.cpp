@@ -45,8 +45,13 @@ std::string choose_checkpoint(const std::string& resume, const RunFolder& folder
     try {
       if (resume == "auto") {
         const FoundCheckpoint found = find_newest(folder.checkpoints);
+        // Whoever has checkpoints and asks to resume does not mean to begin again.
+        if (!found.newest && !found.skipped.empty())
+          problem = describe_skipped(folder.checkpoints, found.skipped,
+                                     " (to start anew all the same, leave out --resume or set "
+                                     "checkpoint.resume=none)");
         for (const SkippedCheckpoint& skipped : found.skipped)
-          log.warn("skipped {}: {}", skipped.path, skipped.reason);
+          if (found.newest) log.warn("skipped {}: {}", skipped.path, skipped.reason);
         if (found.newest) chosen = found.newest->path();
       } else {
         chosen = open_checkpoint(resume).path();

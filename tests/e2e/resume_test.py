@@ -89,12 +89,33 @@ class BadCheckpoints(ReferenceRun):
         self.assertIn(f"resuming from {run.checkpoint(40)} at step 40", outcome.out)
         self.assert_ends_like_reference(run)
 
-    def test_auto_starts_anew_where_nothing_is_usable(self):
-        run = self.copy_of_reference("anew")
+    def test_auto_refuses_where_no_checkpoint_is_usable(self):
+        run = self.copy_of_reference("all_damaged")
         for step in (20, 40, 60):
             flip_byte(run.checkpoint(step))
+        before = sorted(os.listdir(run.path))
+        for ranks, words in ((None, {"resume": "auto"}), (2, {"resume": "auto"}), (None, {})):
+            overrides = () if words else ("checkpoint.resume=auto",)
+            outcome = run.start(*overrides, ranks=ranks, **words).wait()
+            self.assert_fails(outcome, 4)
+            lines = outcome.errors[0].splitlines()
+            self.assertIn("no checkpoint can be used (to start anew all the same, leave out --resume "
+                          "or set checkpoint.resume=none):", lines[0])
+            for line, step in zip(lines[1:], (60, 40, 20)):
+                self.assertRegex(line, f"^  {re.escape(str(run.checkpoint(step)))}: {DAMAGED}$")
+            self.assertEqual(len(lines), 4)
+        self.assertEqual(sorted(os.listdir(run.path)), before, "nothing is touched")
+        outcome = run.train()
+        self.assertIn("holds an earlier run, which was moved to", outcome.out)
+        self.assert_ends_like_reference(run)
+
+    def test_auto_starts_anew_where_there_is_none(self):
+        run = Run(self.folder, "none_yet", self.config)
+        (run.path / "checkpoints").mkdir(parents=True)
+        # A suspect state is not one to go on from.
+        shutil.copy(self.reference.checkpoint(60),
+                    run.path / "checkpoints" / "step-00000060.suspect.h5")
         outcome = run.train(resume="auto")
-        self.assertEqual(outcome.out.count("skipped "), 3)
         self.assertIn("starting anew", outcome.out)
         self.assert_ends_like_reference(run)
 

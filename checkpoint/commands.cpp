@@ -63,15 +63,20 @@ std::string indented(const std::string& text) {
 }  // namespace
 
 CommandResult checkpoint_ls(const std::string& path) {
-  const std::vector<CheckpointFile> files = list_checkpoints(folder_argument(path));
+  const std::string folder = folder_argument(path);
+  std::vector<CheckpointFile> files = list_checkpoints(folder);
+  const std::size_t sound = files.size();
+  const std::vector<CheckpointFile> suspects = list_suspects(folder);
+  files.insert(files.end(), suspects.begin(), suspects.end());
   if (files.empty()) return {"no checkpoints\n", 0};
   std::string out = fmt::format("{:>10}  {:>14}  {}\n", "step", "bytes", "status");
-  for (const CheckpointFile& file : files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
     std::error_code error;
-    const std::uintmax_t bytes = std::filesystem::file_size(file.path, error);
-    const Verdict verdict = verify(file.path);
-    fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}\n", file.step, error ? 0 : bytes,
-                   verdict.ok() ? "ok" : verdict.problem);
+    const std::uintmax_t bytes = std::filesystem::file_size(files[i].path, error);
+    const Verdict verdict = verify(files[i].path);
+    fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}{}\n", files[i].step,
+                   error ? 0 : bytes,
+                   i < sound ? "" : "suspect: ", verdict.ok() ? "ok" : verdict.problem);
   }
   return {out, 0};
 }

@@ -11,8 +11,9 @@ struct CommandResult {
   int status;        ///< for exit(): 0, or that of ErrorKind::kCheckpoint
 };
 
-/// A folder's checkpoints, one a line: step, bytes, "ok" or what is wrong. Status 0 whatever their
-/// health. Error kCheckpoint if `path` is no folder.
+/// A folder's checkpoints, one a line: step, bytes, "ok" or what is wrong; then those that are
+/// suspect (folder.h), marked as such. Status 0 whatever their health. Error kCheckpoint if `path`
+/// is no folder.
 CommandResult checkpoint_ls(const std::string& path);
 
 /// Trainer attributes, tensors with dtype and shape, and the config of one checkpoint; of a

@@ -55,21 +55,37 @@ std::uint64_t commit_file(const std::string& path, const CheckpointState& state)
   return file.size();
 }
 
+SavedCheckpoint save_as(const std::string& folder, const std::string& name,
+                        const CheckpointState& state, Log& log) {
+  make_folder(folder);
+  remove_unfinished_checkpoints(folder, log);
+  SavedCheckpoint saved;
+  saved.path = (std::filesystem::path(folder) / name).string();
+  saved.bytes = commit_file(saved.path, state);
+  log.info("saved {} ({} bytes)", saved.path, saved.bytes);
+  return saved;
+}
+
+void require_step(const CheckpointState& state) {
+  LS_USER_CHECK(state.trainer.step >= 0, "a checkpoint cannot be of step {}", state.trainer.step);
+}
+
 }  // namespace
 
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
                                 const Retention& retention, Log& log) {
-  LS_USER_CHECK(state.trainer.step >= 0, "a checkpoint cannot be of step {}", state.trainer.step);
-  make_folder(folder);
-  remove_unfinished_checkpoints(folder, log);
-  SavedCheckpoint saved;
-  saved.path = (std::filesystem::path(folder) / checkpoint_file_name(state.trainer.step)).string();
-  saved.bytes = commit_file(saved.path, state);
+  require_step(state);
+  SavedCheckpoint saved = save_as(folder, checkpoint_file_name(state.trainer.step), state, log);
   saved.pruned =
       prune_checkpoints(folder, retention, state.trainer.early_stopping.best_step, saved.path, log);
-  log.info("saved {} ({} bytes)", saved.path, saved.bytes);
   for (const std::string& path : saved.pruned) log.debug(1, "pruned {}", path);
   return saved;
+}
+
+SavedCheckpoint save_suspect_checkpoint(const std::string& folder, const CheckpointState& state,
+                                        Log& log) {
+  require_step(state);
+  return save_as(folder, suspect_file_name(state.trainer.step), state, log);
 }
 
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log) {

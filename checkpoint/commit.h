@@ -30,6 +30,11 @@ SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState
 /// save_checkpoint() that keeps all older checkpoints.
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log);
 
+/// Writes `state` in the same way to <folder>/step-<step>.suspect.h5: a state that is whole but
+/// absurd, which must not take a good one's place. Prunes nothing.
+SavedCheckpoint save_suspect_checkpoint(const std::string& folder, const CheckpointState& state,
+                                        Log& log);
+
 /// Removes the temporaries that killed writers left in `folder`, and logs them. For the start of a
 /// run; saving does it as well.
 void remove_unfinished_checkpoints(const std::string& folder, Log& log);

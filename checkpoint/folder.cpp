@@ -13,32 +13,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSuffix = ".h5";
+using FileName = std::string (*)(std::int64_t step);
 
-std::optional<std::int64_t> step_of(const std::string& name) {
-  std::string_view digits = name;
-  if (!digits.starts_with(kCheckpointPrefix) || !digits.ends_with(kSuffix)) return std::nullopt;
-  digits.remove_prefix(std::string_view(kCheckpointPrefix).size());
-  digits.remove_suffix(kSuffix.size());
+// Only names that `file_name` would have given: two files never stand for the same step.
+std::optional<std::int64_t> step_of(const std::string& name, FileName file_name) {
+  if (!name.starts_with(kCheckpointPrefix)) return std::nullopt;
+  const char* digits = name.data() + std::string_view(kCheckpointPrefix).size();
   std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  // Only names that we would have given: two files never stand for the same step.
-  if (error != std::errc{} || checkpoint_file_name(step) != name) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits, name.data() + name.size(), step);
+  if (error != std::errc{} || file_name(step) != name) return std::nullopt;
   return step;
 }
 
-}  // namespace
-
-std::string checkpoint_file_name(std::int64_t step) {
-  return fmt::format("{}{:08}{}", kCheckpointPrefix, step, kSuffix);
-}
-
-std::vector<CheckpointFile> list_checkpoints(const std::string& folder) {
+std::vector<CheckpointFile> list_files(const std::string& folder, FileName file_name) {
   std::vector<CheckpointFile> out;
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const std::optional<std::int64_t> step = step_of(entries->path().filename().string());
+    const auto step = step_of(entries->path().filename().string(), file_name);
     if (step.has_value()) out.push_back({*step, entries->path().string()});
   }
   if (error && error != std::errc::no_such_file_or_directory) {
@@ -47,6 +39,24 @@ std::vector<CheckpointFile> list_checkpoints(const std::string& folder) {
   std::sort(out.begin(), out.end(),
             [](const CheckpointFile& a, const CheckpointFile& b) { return a.step < b.step; });
   return out;
+}
+
+}  // namespace
+
+std::string checkpoint_file_name(std::int64_t step) {
+  return fmt::format("{}{:08}.h5", kCheckpointPrefix, step);
+}
+
+std::string suspect_file_name(std::int64_t step) {
+  return fmt::format("{}{:08}.suspect.h5", kCheckpointPrefix, step);
+}
+
+std::vector<CheckpointFile> list_checkpoints(const std::string& folder) {
+  return list_files(folder, checkpoint_file_name);
+}
+
+std::vector<CheckpointFile> list_suspects(const std::string& folder) {
+  return list_files(folder, suspect_file_name);
 }
 
 std::string checkpoint_folder_of(const std::string& path) {

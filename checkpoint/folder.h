@@ -1,4 +1,6 @@
-// The checkpoints of a run: files "step-00001500.h5" in one folder.
+// The checkpoints of a run: files "step-00001500.h5" in one folder. Beside them there may be files
+// "step-00001500.suspect.h5": states that are whole but absurd, kept for a look. They are nobody's
+// newest, best or last: nothing resumes from one that is not named, nothing counts or prunes them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +19,15 @@ struct CheckpointFile {
 
 /// "step-00001500.h5": at least eight digits.
 std::string checkpoint_file_name(std::int64_t step);
+/// "step-00001500.suspect.h5"
+std::string suspect_file_name(std::int64_t step);
 
 /// The folder's checkpoints by name, lowest step first. Files of other names are left out; a folder
 /// that does not exist has none. Error kCheckpoint if it cannot be listed.
 std::vector<CheckpointFile> list_checkpoints(const std::string& folder);
+
+/// The same for the suspect ones.
+std::vector<CheckpointFile> list_suspects(const std::string& folder);
 
 /// The folder of checkpoints that a user means: `path`/checkpoints if that is a folder, for a run;
 /// else `path`.

@@ -56,6 +56,24 @@ TEST_F(Commands, LsTellsStepBytesAndHealth) {
   EXPECT_EQ(checkpoint_ls(run_.path()).status, 0);
 }
 
+TEST_F(Commands, LsMarksSuspectStates) {
+  save_suspect_checkpoint(checkpoints_, sample_state(250), Log::null());
+  write_bytes(checkpoints_ + "/step-00000251.suspect.h5", "");
+  EXPECT_THAT(checkpoint_ls(run_.path()).text, HasSubstr("300               0  the file is empty"));
+  EXPECT_THAT(checkpoint_ls(run_.path()).text, HasSubstr("  suspect: ok\n"));
+  EXPECT_THAT(checkpoint_ls(run_.path()).text,
+              HasSubstr("251               0  suspect: the file is empty\n"));
+}
+
+TEST_F(Commands, NothingElseKnowsSuspectStates) {
+  save_suspect_checkpoint(checkpoints_, sample_state(900), Log::null());
+  EXPECT_THAT(checkpoint_inspect(run_.path()).text, HasSubstr(file(200) + ": "));
+  EXPECT_EQ(checkpoint_prune(run_.path(), 1).text, "removed " + file(100) + "\nkept 2\n");
+  EXPECT_THAT(checkpoint_verify(run_.path()).text, ::testing::Not(HasSubstr("suspect")));
+  const std::string suspect = checkpoints_ + "/step-00000900.suspect.h5";
+  EXPECT_EQ(checkpoint_verify(suspect).text, suspect + ": ok\n");  // if it is named
+}
+
 TEST_F(Commands, LsOfAnEmptyFolder) {
   const TempFolder empty;
   EXPECT_EQ(checkpoint_ls(empty.path()).text, "no checkpoints\n");

@@ -212,7 +212,8 @@ class Run:
 
     def checkpoint_steps(self):
         """Of the committed checkpoints."""
-        return sorted(int(path.stem[5:]) for path in (self.path / "checkpoints").glob("step-*.h5"))
+        return sorted(int(path.stem[5:]) for path in (self.path / "checkpoints").glob("step-*.h5")
+                      if path.stem[5:].isdigit())  # not a suspect state
 
     def unfinished(self):
         """Files of a save that is under way, or was when its writer died."""

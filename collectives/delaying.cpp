@@ -26,19 +26,13 @@ class DelayingCommunicator final : public Communicator {
         link_([this] { serve(); }) {}
 
   ~DelayingCommunicator() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_all();
-    // If an exception unwinds, destroying the inner communicator is what marks the events that the
+    // Unless it has finished, destroying the inner communicator is what marks the events that the
     // link waits for.
     inner_.reset();
-    link_.join();
+    if (link_.joinable()) stop_link();
   }
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
+  const Topology& topology() const override { return inner_->topology(); }
 
   EventPtr submit(CollectiveRequest request) override {
     const double bytes =
@@ -56,6 +50,19 @@ class DelayingCommunicator final : public Communicator {
     return all;
   }
 
+  bool agree(const std::string& tag, const Hash128& mine) override {
+    const bool same = inner_->agree(tag, mine);
+    delay(Event::completed(), wire_bytes(CollectiveKind::kAgree, 0, 1, size()))->wait();
+    return same;
+  }
+
+  void finish() override {
+    inner_->finish();
+    stop_link();
+  }
+
+  std::int64_t bytes_between_nodes() const override { return inner_->bytes_between_nodes(); }
+
   [[noreturn]] void abort(int exit_code, const std::string& reason) override {
     inner_->abort(exit_code, reason);
     std::terminate();  // not reached; GCC 12 does not see that of a virtual function
@@ -69,6 +76,16 @@ class DelayingCommunicator final : public Communicator {
     /// When `arrived` was marked; written before link_ is told.
     std::shared_ptr<SteadyTime> arrival = std::make_shared<SteadyTime>();
   };
+
+  /// Returns when all transfers have arrived.
+  void stop_link() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    link_.join();
+  }
 
   EventPtr delay(const EventPtr& arrived, double bytes) {
     Transfer transfer;
@@ -138,6 +155,7 @@ double wire_bytes(CollectiveKind kind, std::int64_t count, std::size_t width, in
     case CollectiveKind::kAllGather:
     case CollectiveKind::kExchange: return others * bytes;
     case CollectiveKind::kBroadcast: return ranks > 1 ? bytes : 0;
+    case CollectiveKind::kAgree: return 0;
   }
   __builtin_unreachable();
 }

@@ -17,6 +17,7 @@ namespace lockstep {
 ///   all_gather      (P - 1) * N      (likewise)
 ///   broadcast       N, pipelined; 0 for P = 1
 ///   exchange        (P - 1) * N      (N is the longest string)
+///   agree           0
 double wire_bytes(CollectiveKind kind, std::int64_t count, std::size_t width, int ranks);
 
 /// Marks each collective's event latency + wire_bytes / bandwidth later than `inner` completes it,

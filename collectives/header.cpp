@@ -19,14 +19,19 @@ std::string_view text_of(const CollectiveHeader& header) {
   return {header.text, strnlen(header.text, CollectiveHeader::kTextBytes)};
 }
 
+/// Collectives that have a tag instead of elements.
+bool is_tagged(CollectiveKind kind) {
+  return kind == CollectiveKind::kExchange || kind == CollectiveKind::kAgree;
+}
+
 // Which fields are not the same on all ranks.
 struct Differences {
   bool protocol = false, sequence = false, kind = false, count = false, dtype = false, root = false,
        step = false, bucket = false, signature = false, place = false, tag = false;
 
   void add(const CollectiveHeader& a, const CollectiveHeader& b) {
-    const bool a_exchange = a.kind == CollectiveKind::kExchange;
-    const bool b_exchange = b.kind == CollectiveKind::kExchange;
+    const bool a_exchange = is_tagged(a.kind);
+    const bool b_exchange = is_tagged(b.kind);
     protocol |= a.protocol != b.protocol;
     sequence |= a.sequence != b.sequence;
     kind |= a.kind != b.kind;
@@ -73,7 +78,7 @@ std::string enumerate(const std::vector<T>& items) {
 // Sequence number and signature are noise unless they are what differs.
 std::string describe(const CollectiveHeader& header, const Differences& differences = {}) {
   std::string out(name_of(header.kind));
-  if (header.kind == CollectiveKind::kExchange) {
+  if (is_tagged(header.kind)) {
     out += fmt::format(" '{}'", text_of(header));
   } else {
     out += fmt::format(" of {} {}", header.count, name_of(header.dtype));
@@ -98,30 +103,28 @@ std::string_view name_of(CollectiveKind kind) {
     case CollectiveKind::kAllGather: return "all_gather";
     case CollectiveKind::kBroadcast: return "broadcast";
     case CollectiveKind::kExchange: return "exchange";
+    case CollectiveKind::kAgree: return "agree";
   }
   return "an unknown collective";
 }
 
-CollectiveHeader header_of(const CollectiveRequest& request, std::uint64_t sequence) {
+CollectiveHeader header_of(const CollectiveRequest& request) {
   CollectiveHeader out;
   out.kind = request.kind;
   out.dtype = request.dtype;
-  out.sequence = sequence;
   out.step = request.step;
   out.count = request.count;
   out.bucket = request.bucket;
   out.root = request.kind == CollectiveKind::kBroadcast ? request.root : 0;
   out.signature = request.signature;
+  if (request.state != nullptr) out.digest = request.state->digest;
   return out;
 }
 
-CollectiveHeader header_of_exchange(const std::string& tag, std::int64_t bytes,
-                                    std::uint64_t sequence) {
+CollectiveHeader header_of_tag(CollectiveKind kind, const std::string& tag) {
   CollectiveHeader out;
-  out.kind = CollectiveKind::kExchange;
+  out.kind = kind;
   out.dtype = DType::kU8;
-  out.sequence = sequence;
-  out.count = bytes;
   out.signature = hash128(tag.data(), tag.size());
   set_text(out, tag);
   return out;
@@ -140,6 +143,12 @@ void set_failure(CollectiveHeader& header, const std::exception_ptr& error) {
     header.failure = static_cast<std::uint16_t>(ErrorKind::kInternal);
     set_text(header, "an exception of unknown type");
   }
+}
+
+bool matches(const CollectiveHeader& a, const CollectiveHeader& b) {
+  Differences differences;
+  differences.add(a, b);
+  return !differences.protocol && differences.names().empty();
 }
 
 std::optional<std::string> describe_mismatch(std::span<const CollectiveHeader> headers) {

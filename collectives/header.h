@@ -17,13 +17,13 @@
 
 namespace lockstep {
 
-/// "all_reduce", "reduce_scatter", "all_gather", "broadcast", "exchange".
+/// "all_reduce", "reduce_scatter", "all_gather", "broadcast", "exchange", "agree".
 std::string_view name_of(CollectiveKind kind);
 
 /// A message of fixed layout (host byte order: ranks run the same build on like machines).
 struct CollectiveHeader {
-  static constexpr std::uint32_t kProtocol = 0x4C530002;  // "LS", version 2
-  static constexpr std::size_t kTextBytes = 192;
+  static constexpr std::uint32_t kProtocol = 0x4C530003;  // "LS", version 3
+  static constexpr std::size_t kTextBytes = 176;
 
   std::uint32_t protocol = kProtocol;
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -31,22 +31,22 @@ struct CollectiveHeader {
   std::uint16_t failure = 0;   ///< ErrorKind if this rank cannot take part, `text` says why; or 0
   std::uint64_t sequence = 0;  ///< number of this collective in the rank's order, from 0
   std::int64_t step = -1;
-  std::int64_t count = 0;  ///< elements; for an exchange the bytes of this rank's string
+  std::int64_t count = 0;  ///< elements; 0 for an exchange
   std::int32_t bucket = -1;
   std::int32_t root = 0;       ///< broadcast only, else 0
   std::int64_t place = -1;     ///< where the data lies in the rank's shared memory; -1: elsewhere
   Hash128 signature;           ///< see CollectiveRequest; for an exchange the hash of its tag
+  Hash128 digest;              ///< of the state, or what is to be agreed on; 0: none
   char text[kTextBytes] = {};  ///< an exchange's tag or the failure; cut off, ends with 0
 };
 static_assert(sizeof(CollectiveHeader) == 256);
 static_assert(std::is_trivially_copyable_v<CollectiveHeader>);
 
-/// What `request` announces as collective number `sequence`.
-CollectiveHeader header_of(const CollectiveRequest& request, std::uint64_t sequence);
+/// What `request` announces; its number is given when it is queued.
+CollectiveHeader header_of(const CollectiveRequest& request);
 
-/// What an exchange of a string of `bytes` bytes announces.
-CollectiveHeader header_of_exchange(const std::string& tag, std::int64_t bytes,
-                                    std::uint64_t sequence);
+/// What an exchange (kExchange) or an agreement (kAgree) announces.
+CollectiveHeader header_of_tag(CollectiveKind kind, const std::string& tag);
 
 /// Marks `header`: its rank cannot take part because of this error.
 void set_failure(CollectiveHeader& header, const std::exception_ptr& error);
@@ -56,6 +56,9 @@ void set_failure(CollectiveHeader& header, const std::exception_ptr& error);
 /// 2), rank 1 has all_reduce of 2048 f32 (step 5, bucket 2): the count differs". Every rank that
 /// has all the headers comes to the same text.
 std::optional<std::string> describe_mismatch(std::span<const CollectiveHeader> headers);
+
+/// Whether two headers belong to one collective; digests may differ.
+bool matches(const CollectiveHeader& a, const CollectiveHeader& b);
 
 /// Given the headers of all ranks: nothing if all take part, else the error of the lowest rank that
 /// does not: of the kind it failed with, so that all ranks end with the same exit code.

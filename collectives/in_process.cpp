@@ -1,5 +1,6 @@
 #include "collectives/in_process.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -19,15 +20,18 @@ using Message = std::vector<std::byte>;
 
 // Where the ranks meet.
 struct Hub {
-  explicit Hub(int ranks)
-      : size(ranks), inboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {
-    left.resize(static_cast<std::size_t>(ranks), false);
+  explicit Hub(std::vector<int> ids)
+      : size(static_cast<int>(ids.size())), node_ids(std::move(ids)) {
+    const std::size_t ranks = node_ids.size();
+    inboxes.resize(ranks * ranks);
+    left.resize(ranks, false);
   }
   std::deque<Message>& inbox(int from, int to) {
     return inboxes[static_cast<std::size_t>(from * size + to)];
   }
 
   const int size;
+  const std::vector<int> node_ids;
   std::mutex mutex;
   std::condition_variable changed;
   // Guarded by mutex:
@@ -39,14 +43,16 @@ struct Hub {
 
 class MailboxTransport final : public Transport {
  public:
-  MailboxTransport(std::shared_ptr<Hub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
+  MailboxTransport(std::shared_ptr<Hub> hub, int rank)
+      : hub_(std::move(hub)), rank_(rank), topology_(rank, hub_->node_ids, {}) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return hub_->size; }
-  int ranks_on_node() const override { return hub_->size; }
+  const Topology& topology() const override { return topology_; }
+  std::int64_t bytes_between_nodes() const override { return bytes_between_nodes_; }
 
   void start_send(int to, std::span<const std::byte> bytes) override {
     if (bytes.empty()) return;
+    if (topology_.node_of(to) != topology_.node())
+      bytes_between_nodes_ += static_cast<std::int64_t>(bytes.size());
     Message message(bytes.begin(), bytes.end());
     change([&] { hub_->inbox(rank_, to).push_back(std::move(message)); });
   }
@@ -93,8 +99,6 @@ class MailboxTransport final : public Transport {
     std::rethrow_exception(error);
   }
 
-  bool closes_together() const override { return false; }
-
   void close(bool) override {
     change([&] { hub_->left[static_cast<std::size_t>(rank_)] = true; });
   }
@@ -125,6 +129,8 @@ class MailboxTransport final : public Transport {
 
   std::shared_ptr<Hub> hub_;
   int rank_;
+  Topology topology_;
+  std::atomic<std::int64_t> bytes_between_nodes_{0};
   std::vector<Receive> waiting_;  ///< in the order of start, which is the order of matching
   std::uint64_t seen_ = 0;
 };
@@ -132,16 +138,20 @@ class MailboxTransport final : public Transport {
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
-    int ranks, SharedMemoryUse shared_memory) {
+    int ranks, const InProcessOptions& options) {
   LS_USER_CHECK(ranks >= 1, "{} in-process ranks asked for; at least 1 is needed", ranks);
-  auto hub = std::make_shared<Hub>(ranks);
+  std::vector<int> node_ids = options.node_ids;
+  if (node_ids.empty()) node_ids.resize(static_cast<std::size_t>(ranks), 0);
+  LS_USER_CHECK(node_ids.size() == static_cast<std::size_t>(ranks), "{} node ids for {} ranks",
+                node_ids.size(), ranks);
+  auto hub = std::make_shared<Hub>(std::move(node_ids));
   // Ranks meet while they are made, so that all must be under way at once.
   std::vector<std::future<std::unique_ptr<Communicator>>> made;
   for (int rank = 0; rank < ranks; ++rank) {
-    made.push_back(std::async(std::launch::async, [hub, rank, shared_memory] {
+    made.push_back(std::async(std::launch::async, [hub, rank, &options] {
       return std::unique_ptr<Communicator>(std::make_unique<QueuedCommunicator>(
           [hub, rank] { return std::make_unique<MailboxTransport>(hub, rank); },
-          QueueOptions{.shared_memory = shared_memory}));
+          QueueOptions{.participant = {options.shared_memory, options.fixed_order}}));
     }));
   }
   std::vector<std::unique_ptr<Communicator>> out;

@@ -11,11 +11,18 @@
 
 namespace lockstep {
 
+struct InProcessOptions {
+  SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
+  bool fixed_order = true;  ///< see ParticipantOptions
+  /// Ranks a and b share a (simulated) node if node_ids[a] == node_ids[b]; empty: all share one.
+  std::vector<int> node_ids = {};
+};
+
 /// Communicators of ranks 0 .. ranks - 1, each with its own communication thread. abort() on one
-/// fails the pending and future operations of all; destroying one fails those that still wait for
-/// it. Shared memory is shared between the ranks' threads as it is between processes. Error kUsage
-/// if ranks < 1.
+/// fails the pending and future operations of all; destroying one that has not finished fails those
+/// that still wait for it. Shared memory is shared between the ranks' threads as it is between
+/// processes. Error kUsage if ranks < 1, or if the number of node ids is another.
 std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
-    int ranks, SharedMemoryUse shared_memory = SharedMemoryUse::kNever);
+    int ranks, const InProcessOptions& options = {});
 
 }  // namespace lockstep

@@ -1,8 +1,10 @@
 #include "collectives/mpi.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +18,8 @@
 namespace lockstep {
 namespace {
 
-constexpr int kTag = 0;  // MPI's order between two ranks is all the matching that is needed
+constexpr int kHostBytes = 65;  // HOST_NAME_MAX and an end
+constexpr int kTag = 0;         // MPI's order between two ranks is all the matching that is needed
 
 std::string reason_of(int code) {
   char text[MPI_MAX_ERROR_STRING];
@@ -40,18 +43,17 @@ class MpiTransport final : public Transport {
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     LS_USER_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI cannot be used in threaded programs");
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    ranks_on_node_ = count_ranks_on_node();
-    spin_ = may_spin(ranks_on_node_);
+    topology_ = find_topology();
+    spin_ = may_spin(static_cast<int>(topology_.ranks_of(topology_.node()).size()));
     sharpen_sleeps();
   }
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  int ranks_on_node() const override { return ranks_on_node_; }
+  const Topology& topology() const override { return topology_; }
+  std::int64_t bytes_between_nodes() const override { return bytes_between_nodes_; }
 
   void start_send(int to, std::span<const std::byte> bytes) override {
+    if (topology_.node_of(to) != topology_.node())
+      bytes_between_nodes_ += static_cast<std::int64_t>(bytes.size());
     for_each_part(bytes, [&](std::span<const std::byte> part) {
       requests_.push_back(MPI_REQUEST_NULL);
       check(MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, to, kTag,
@@ -91,7 +93,8 @@ class MpiTransport final : public Transport {
   }
 
   [[noreturn]] void abort(int exit_code, const std::string& reason) override {
-    fmt::print(stderr, "rank {} ends the job with code {}: {}\n", rank_, exit_code, reason);
+    fmt::print(stderr, "rank {} ends the job with code {}: {}\n", topology_.rank(), exit_code,
+               reason);
     std::fflush(nullptr);
     // mpirun ends the job when a rank exits like this, and returns the code. MPI_Abort asks mpirun
     // to print a notice as well, over which OpenMPI 4.1's mpirun can crash if another rank is just
@@ -99,13 +102,12 @@ class MpiTransport final : public Transport {
     std::_Exit(exit_code);
   }
 
-  bool closes_together() const override { return true; }
-
   // Called at the end of the communication thread, from where nothing may be thrown.
   void close(bool clean) override {
     if (!clean) return;
     const int code = MPI_Finalize();
-    if (code != MPI_SUCCESS) fmt::print(stderr, "MPI_Finalize failed on rank {}\n", rank_);
+    if (code != MPI_SUCCESS)
+      fmt::print(stderr, "MPI_Finalize failed on rank {}\n", topology_.rank());
   }
 
  protected:
@@ -121,20 +123,35 @@ class MpiTransport final : public Transport {
     }
   }
 
-  static int count_ranks_on_node() {
+  /// Ranks share a node if MPI says that they can share memory; a node's id is its lowest rank.
+  static Topology find_topology() {
+    int rank = 0;
+    int size = 1;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
     MPI_Comm node = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
           "MPI_Comm_split_type");
-    int size = 0;
-    check(MPI_Comm_size(node, &size), "MPI_Comm_size");
+    int lowest = rank;
+    check(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
     check(MPI_Comm_free(&node), "MPI_Comm_free");
-    return size;
+    std::vector<int> ids(static_cast<std::size_t>(size));
+    check(MPI_Allgather(&lowest, 1, MPI_INT, ids.data(), 1, MPI_INT, MPI_COMM_WORLD),
+          "MPI_Allgather");
+    char own[kHostBytes] = {};
+    gethostname(own, kHostBytes - 1);
+    std::vector<char> names(static_cast<std::size_t>(size) * kHostBytes);
+    check(MPI_Allgather(own, kHostBytes, MPI_CHAR, names.data(), kHostBytes, MPI_CHAR,
+                        MPI_COMM_WORLD),
+          "MPI_Allgather");
+    std::vector<std::string> hosts;
+    for (std::size_t r = 0; r < ids.size(); ++r) hosts.emplace_back(&names[r * kHostBytes]);
+    return {rank, ids, std::move(hosts)};
   }
 
   std::int64_t max_message_bytes_;
-  int rank_ = 0;
-  int size_ = 1;
-  int ranks_on_node_ = 1;
+  Topology topology_;
+  std::atomic<std::int64_t> bytes_between_nodes_{0};
   bool spin_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<MPI_Status> statuses_;
@@ -148,7 +165,9 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
                 INT_MAX);
   return std::make_unique<QueuedCommunicator>(
       [bytes = options.max_message_bytes] { return std::make_unique<MpiTransport>(bytes); },
-      QueueOptions{options.spans, options.shared_memory, options.busy_threads});
+      QueueOptions{.spans = options.spans,
+                   .participant = {options.shared_memory, options.fixed_order},
+                   .busy_threads = options.busy_threads});
 }
 
 }  // namespace lockstep

@@ -16,14 +16,15 @@ struct MpiOptions {
   /// Longer transfers are split. MPI counts are 32-bit, so at most 2^31 - 1.
   std::int64_t max_message_bytes = std::int64_t{1} << 30;
   SharedMemoryUse shared_memory = SharedMemoryUse::kIfPossible;
-  int busy_threads = 1;  ///< of each rank; see QueueOptions
+  bool fixed_order = true;  ///< see ParticipantOptions
+  int busy_threads = 1;     ///< of each rank; see QueueOptions
 };
 
-/// This process's rank of the job; at most one per process, ever (error kUsage). Destroying it
-/// finalizes MPI together with the other ranks: a rank that ends while another still submits is a
-/// mismatch that ends the job with code 7. After a failure, or when an exception unwinds through
-/// it, it does not finalize: the process then ends with its own non-zero code, mpirun sees that,
-/// ends the other ranks and returns the code.
+/// This process's rank of the job; at most one per process, ever (error kUsage). finish() finalizes
+/// MPI together with the other ranks: a rank that finishes while another still submits is a
+/// mismatch, an error kPeer on both. Destroyed without it, as when an exception unwinds, it does
+/// not finalize: the process then has to end with a non-zero code; mpirun sees that, ends the other
+/// ranks and returns the code.
 ///
 /// abort() prints the reason to standard error and exits; mpirun ends the job with that code.
 /// Any failed MPI call is an error kPeer that names the call and MPI's reason.

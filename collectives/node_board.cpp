@@ -17,23 +17,34 @@ std::size_t NodeBoard::bytes() {
   return (sizeof(Part) + SharedFile::kPage - 1) / SharedFile::kPage * SharedFile::kPage;
 }
 
-NodeBoard::NodeBoard(std::vector<Mapping> parts, int rank, bool spin)
-    : parts_(std::move(parts)), rank_(rank), spin_(spin) {}
+NodeBoard::NodeBoard(std::vector<Mapping> parts, std::vector<int> ranks, int self, bool spin)
+    : parts_(std::move(parts)), ranks_(std::move(ranks)), self_(self), spin_(spin) {}
 
 bool NodeBoard::try_post(const CollectiveHeader& header) {
   const std::uint64_t sequence = header.sequence;
   if (sequence >= kHeaders && !all_have(Progress::kCompared, sequence - kHeaders + 1)) return false;
-  part(rank_).headers[sequence % kHeaders] = header;
+  part(self_).headers[sequence % kHeaders] = header;
   advance(Progress::kPosted, sequence + 1);
   return true;
 }
 
-const CollectiveHeader& NodeBoard::header(int rank, std::uint64_t sequence) const {
-  return part(rank).headers[sequence % kHeaders];
+const CollectiveHeader& NodeBoard::header(int place, std::uint64_t sequence) const {
+  return part(place).headers[sequence % kHeaders];
+}
+
+void NodeBoard::post_verdict(std::uint64_t sequence, const PostedVerdict& verdict) {
+  part(self_).verdicts[sequence % kHeaders] = verdict;
+  advance(Progress::kJudged, sequence + 1);
+}
+
+const PostedVerdict& NodeBoard::wait_for_verdict(std::uint64_t sequence,
+                                                 const std::function<void()>& interrupt) {
+  wait_for(0, Progress::kJudged, sequence + 1, interrupt);
+  return part(0).verdicts[sequence % kHeaders];
 }
 
 void NodeBoard::advance(Progress progress, std::uint64_t end) {
-  Part& own = part(rank_);
+  Part& own = part(self_);
   counter(own, progress).store(end);
   wake_sleepers();
 }
@@ -41,33 +52,37 @@ void NodeBoard::advance(Progress progress, std::uint64_t end) {
 // A sleeper counts itself before it looks at the counter for the last time; this looks for sleepers
 // after the counter was written. In the one order of these four, one of the two sees the other.
 void NodeBoard::wake_sleepers() {
-  Part& own = part(rank_);
+  Part& own = part(self_);
   own.changes.fetch_add(1);
   if (own.sleepers.load() == 0) return;
   syscall(SYS_futex, &own.changes, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 bool NodeBoard::all_have(Progress progress, std::uint64_t end) const {
-  for (int rank = 0; rank < size(); ++rank)
-    if (counter(part(rank), progress).load(std::memory_order_acquire) < end) return false;
+  for (int place = 0; place < size(); ++place)
+    if (counter(part(place), progress).load(std::memory_order_acquire) < end) return false;
   return true;
 }
 
 void NodeBoard::wait_for_all(Progress progress, std::uint64_t end,
                              const std::function<void()>& interrupt) {
-  for (int rank = 0; rank < size(); ++rank) {
-    Part& peer = part(rank);
-    const auto arrived = [&] {
-      return counter(peer, progress).load(std::memory_order_acquire) >= end;
-    };
-    for (int spins = 0; spin_ && spins < kSpins && !arrived(); ++spins) pause_core();
-    while (!arrived()) {
-      sleep(peer, progress, end);
-      if (arrived()) break;
-      if (peer.left.load() != 0)
-        raise(ErrorKind::kPeer, "rank {} is gone; rank {} still waits for it", rank, rank_);
-      interrupt();
-    }
+  for (int place = 0; place < size(); ++place) wait_for(place, progress, end, interrupt);
+}
+
+void NodeBoard::wait_for(int place, Progress progress, std::uint64_t end,
+                         const std::function<void()>& interrupt) {
+  Part& peer = part(place);
+  const auto arrived = [&] {
+    return counter(peer, progress).load(std::memory_order_acquire) >= end;
+  };
+  for (int spins = 0; spin_ && spins < kSpins && !arrived(); ++spins) pause_core();
+  while (!arrived()) {
+    sleep(peer, progress, end);
+    if (arrived()) break;
+    if (peer.left.load() != 0)
+      raise(ErrorKind::kPeer, "rank {} is gone; rank {} still waits for it",
+            ranks_[static_cast<std::size_t>(place)], ranks_[static_cast<std::size_t>(self_)]);
+    interrupt();
   }
 }
 
@@ -82,7 +97,7 @@ void NodeBoard::sleep(Part& peer, Progress progress, std::uint64_t end) {
 }
 
 void NodeBoard::leave() {
-  part(rank_).left.store(1);
+  part(self_).left.store(1);
   wake_sleepers();
 }
 

@@ -8,9 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/direct_exchange.h"
-#include "collectives/transport.h"
-#include "collectives/tree_sum.h"
+#include "collectives/algorithms.h"
+#include "collectives/group.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -27,25 +26,34 @@ std::size_t stripe_of(std::size_t bytes) {
 struct Invitation {
   std::int64_t process = 0;
   std::int32_t descriptor = -1;
+  std::int32_t rank = -1;  ///< of the problem
   SharedFile::Id id;
   char problem[104] = {};
 
   void fail(const std::exception& e) { std::strncpy(problem, e.what(), sizeof problem - 1); }
 };
 
-/// The invitations, or problems, of all ranks.
-std::vector<Invitation> tell_all(const Invitation& mine, const Transport& transport,
-                                 DirectExchange& exchange) {
-  std::vector<Invitation> all(static_cast<std::size_t>(transport.size()));
-  all[static_cast<std::size_t>(transport.rank())] = mine;
-  exchange.all_gather(reinterpret_cast<std::byte*>(all.data()), sizeof(Invitation));
+/// The invitations of all ranks of the node.
+std::vector<Invitation> tell_node(const Invitation& mine, const Group& node) {
+  std::vector<Invitation> all(static_cast<std::size_t>(node.size()));
+  all[static_cast<std::size_t>(node.self())] = mine;
+  all_gather(node, reinterpret_cast<std::byte*>(all.data()), sizeof(Invitation));
   return all;
 }
 
-std::string first_problem(const std::vector<Invitation>& all) {
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank].problem[0] != '\0') return fmt::format("rank {}: {}", rank, all[rank].problem);
-  return {};
+/// The problem of the lowest rank of the job that has one; empty if none does.
+std::string first_problem(Invitation mine, const Group& job) {
+  mine.rank = mine.problem[0] == '\0' ? -1 : job.rank(job.self());
+  tree_combine(job, std::as_writable_bytes(std::span(&mine, 1)),
+               [](std::span<std::byte> into, std::span<const std::byte> other) {
+                 Invitation theirs;
+                 std::memcpy(&theirs, other.data(), sizeof theirs);
+                 Invitation so_far;
+                 std::memcpy(&so_far, into.data(), sizeof so_far);
+                 if (so_far.rank < 0) std::memcpy(into.data(), &theirs, sizeof theirs);
+               });
+  if (mine.rank < 0) return {};
+  return fmt::format("rank {}: {}", mine.rank, mine.problem);
 }
 
 }  // namespace
@@ -55,32 +63,18 @@ std::size_t SharedRegion::rounded(std::size_t bytes) {
   return std::max<std::size_t>((bytes + stripe - 1) / stripe, 1) * stripe;
 }
 
-SharedRegion::SharedRegion(const std::vector<SharedFile>& files, int rank, std::size_t place,
-                           std::size_t bytes)
+SharedRegion::SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes,
+                           std::size_t place, std::size_t bytes)
     : place_(place),
       stripe_(stripe_of(bytes)),
-      rank_(rank),
-      own_(files[static_cast<std::size_t>(rank)].map(place, bytes, true)),
+      lanes_(lanes),
+      own_(files[static_cast<std::size_t>(lanes.self)].map(place, bytes, true)),
       view_(Mapping::reserve(bytes)) {
   for (const SharedFile& file : files) operands_.push_back(file.map(place, bytes, false));
-  for (std::size_t at = 0; at < bytes; at += stripe_)
-    files[at / stripe_ % files.size()].replace(view_.data() + at, place + at, stripe_);
-}
-
-void SharedRegion::sum(DType dtype, std::size_t offset, std::int64_t count) const {
-  const std::size_t width = size_of(dtype);
-  const std::size_t end = offset + static_cast<std::size_t>(count) * width;
-  const std::size_t ranks = operands_.size();
-  const auto rank = static_cast<std::size_t>(rank_);
-  std::vector<const std::byte*> operands(ranks);
-  const std::size_t first = offset / stripe_;
-  for (std::size_t stripe = first + (rank + ranks - first % ranks) % ranks; stripe * stripe_ < end;
-       stripe += ranks) {
-    const std::size_t from = std::max(offset, stripe * stripe_);
-    const std::size_t to = std::min(end, (stripe + 1) * stripe_);
-    for (std::size_t i = 0; i < ranks; ++i) operands[i] = operands_[i].data() + from;
-    operands[rank] = own_.data() + from;
-    tree_sum(dtype, operands, own_.data() + from, static_cast<std::int64_t>((to - from) / width));
+  for (std::size_t at = 0; at < bytes; at += stripe_) {
+    const int lane = static_cast<int>(at / stripe_ % static_cast<std::size_t>(lanes.count));
+    files[static_cast<std::size_t>(lanes.worker_of(lane))].replace(view_.data() + at, place + at,
+                                                                   stripe_);
   }
 }
 
@@ -103,7 +97,7 @@ class NodeMemory::Held final : public SharedBuffer {
   std::function<void()> interrupt_;
 };
 
-std::shared_ptr<NodeMemory> NodeMemory::connect(Transport& transport, DirectExchange& exchange,
+std::shared_ptr<NodeMemory> NodeMemory::connect(const Group& node, const Group& job, int lanes,
                                                 bool spin, std::string& problem) {
   std::optional<SharedFile> own;
   Invitation mine;
@@ -116,15 +110,17 @@ std::shared_ptr<NodeMemory> NodeMemory::connect(Transport& transport, DirectExch
   } catch (const Error& e) {
     mine.fail(e);
   }
-  const std::vector<Invitation> all = tell_all(mine, transport, exchange);
-  problem = first_problem(all);
+  problem = first_problem(mine, job);
   if (!problem.empty()) return nullptr;
 
   std::vector<SharedFile> files;
   std::vector<Mapping> parts;
+  std::vector<int> ranks;
   Invitation answer;
+  const std::vector<Invitation> all = tell_node(mine, node);
   try {
     for (const Invitation& from : all) {
+      ranks.push_back(node.rank(static_cast<int>(ranks.size())));
       files.push_back(from.id == mine.id
                           ? std::move(*own)
                           : SharedFile::open_of(from.process, from.descriptor, from.id));
@@ -133,16 +129,18 @@ std::shared_ptr<NodeMemory> NodeMemory::connect(Transport& transport, DirectExch
   } catch (const Error& e) {
     answer.fail(e);
   }
-  problem = first_problem(tell_all(answer, transport, exchange));
+  problem = first_problem(answer, job);
   if (!problem.empty()) return nullptr;
-  return std::make_shared<NodeMemory>(std::move(files), std::move(parts), transport.rank(), spin);
+  return std::make_shared<NodeMemory>(
+      std::move(files), std::move(parts), std::move(ranks),
+      Lanes{.count = lanes, .ranks = node.size(), .self = node.self()}, spin);
 }
 
-NodeMemory::NodeMemory(std::vector<SharedFile> files, std::vector<Mapping> parts, int rank,
-                       bool spin)
+NodeMemory::NodeMemory(std::vector<SharedFile> files, std::vector<Mapping> parts,
+                       std::vector<int> ranks, const Lanes& lanes, bool spin)
     : files_(std::move(files)),
-      rank_(rank),
-      board_(std::move(parts), rank, spin),
+      lanes_(lanes),
+      board_(std::move(parts), std::move(ranks), lanes.self, spin),
       end_(NodeBoard::bytes()) {}
 
 std::unique_ptr<SharedBuffer> NodeMemory::hold(std::size_t bytes, std::function<void()> interrupt) {
@@ -154,8 +152,8 @@ std::unique_ptr<SharedBuffer> NodeMemory::hold(std::size_t bytes, std::function<
     if (r->bytes() == size) region = r.get();
   }
   if (region == nullptr) {
-    files_[static_cast<std::size_t>(rank_)].grow(end_, size);
-    regions_.push_back(std::make_unique<SharedRegion>(files_, rank_, end_, size));
+    files_[static_cast<std::size_t>(lanes_.self)].grow(end_, size);
+    regions_.push_back(std::make_unique<SharedRegion>(files_, lanes_, end_, size));
     end_ += size;
     region = regions_.back().get();
   }

@@ -1,13 +1,16 @@
 // The memory that the ranks of a node share: one file per rank, of which the others map what they
 // need. It holds the rank's part of the board and its shared buffers.
 //
-// A shared buffer is cut into stripes, dealt to the ranks in turn. Rank i sums the stripes i: it
-// reads them from all ranks' buffers and writes the sum over its own. A view puts the stripes that
-// hold sums side by side, each mapped from the file of the rank that wrote it. So the sum of N
-// bytes over P ranks moves N / P bytes from each rank's buffer and N / P bytes to memory, per rank,
-// and takes no memory beyond the data's own.
+// A shared buffer is cut into stripes, dealt to lanes in turn. There are as many lanes as the
+// largest node has ranks; on each node one rank works in a lane, a rank of a smaller node in
+// several. It reads a lane's stripes from all buffers of its node, has them summed with those of
+// the other nodes (node_sum.h), and writes the sum over its own. A view puts the stripes that hold
+// sums side by side, each mapped from the file of the rank that wrote it. So on one node the sum of
+// N bytes over P ranks moves N / P bytes from each rank's buffer and N / P bytes to memory, per
+// rank, and takes no memory beyond the data's own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,13 +20,11 @@
 
 #include "collectives/node_board.h"
 #include "collectives/shared_file.h"
-#include "core/base/dtype.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
 
-class DirectExchange;
-class Transport;
+class Group;
 
 enum class SharedMemoryUse : std::uint8_t {
   kNever,
@@ -31,12 +32,21 @@ enum class SharedMemoryUse : std::uint8_t {
   kRequired,
 };
 
+/// How the stripes of a buffer are dealt.
+struct Lanes {
+  int count = 1;  ///< the ranks of the largest node
+  int ranks = 1;  ///< of this node
+  int self = 0;   ///< this rank's place among them
+
+  int worker_of(int lane) const { return lane % ranks; }
+};
+
 /// A block of memory at the same place in every rank's file.
 class SharedRegion {
  public:
-  /// files[rank]; [place, place + bytes) exists in this rank's, and will in the others' before
-  /// sum().
-  SharedRegion(const std::vector<SharedFile>& files, int rank, std::size_t place,
+  /// files[i]: of the node's rank at place i; [place, place + bytes) exists in this rank's, and
+  /// will in the others' before anybody sums.
+  SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes, std::size_t place,
                std::size_t bytes);
 
   /// What a buffer of `bytes` takes.
@@ -49,9 +59,21 @@ class SharedRegion {
   bool holds(const std::byte* data) const {
     return data >= own_.data() && data < own_.data() + bytes();
   }
+  const Lanes& lanes() const { return lanes_; }
+  /// The data of the node's rank at place i.
+  const std::byte* data_of(int place) const {
+    return place == lanes_.self ? own_.data() : operands_[static_cast<std::size_t>(place)].data();
+  }
 
-  /// Sums this rank's stripes of `count` elements at `offset`, which no rank changes meanwhile.
-  void sum(DType dtype, std::size_t offset, std::int64_t count) const;
+  /// Calls visit(begin, end) for the parts of [begin, end), in bytes, that are in this lane.
+  template <class F>
+  void for_each_stripe(int lane, std::size_t begin, std::size_t end, const F& visit) const {
+    const auto lanes = static_cast<std::size_t>(lanes_.count);
+    const std::size_t first = begin / stripe_;
+    const std::size_t skip = (static_cast<std::size_t>(lane) + lanes - first % lanes) % lanes;
+    for (std::size_t stripe = first + skip; stripe * stripe_ < end; stripe += lanes)
+      visit(std::max(begin, stripe * stripe_), std::min(end, (stripe + 1) * stripe_));
+  }
 
   std::uint64_t sums_end = 0;  ///< collectives below this one left their sums here
   bool held = false;           ///< a SharedBuffer uses it; guarded by the NodeMemory
@@ -59,20 +81,22 @@ class SharedRegion {
  private:
   std::size_t place_;
   std::size_t stripe_;
-  int rank_;
+  Lanes lanes_;
   Mapping own_;                    ///< writable
-  std::vector<Mapping> operands_;  ///< read-only, of each rank
+  std::vector<Mapping> operands_;  ///< read-only, of each rank of the node
   Mapping view_;                   ///< read-only
 };
 
 class NodeMemory : public std::enable_shared_from_this<NodeMemory> {
  public:
-  /// All ranks call it at the same point. Null on all ranks if one of them cannot share memory with
-  /// the others; then `problem` says which, and why.
-  static std::shared_ptr<NodeMemory> connect(Transport& transport, DirectExchange& exchange,
+  /// All ranks of the job call it at the same point. Null on all of them if one cannot share memory
+  /// with the others of its node; then `problem` says which, and why. `node`: the ranks of this
+  /// one.
+  static std::shared_ptr<NodeMemory> connect(const Group& node, const Group& job, int lanes,
                                              bool spin, std::string& problem);
 
-  NodeMemory(std::vector<SharedFile> files, std::vector<Mapping> parts, int rank, bool spin);
+  NodeMemory(std::vector<SharedFile> files, std::vector<Mapping> parts, std::vector<int> ranks,
+             const Lanes& lanes, bool spin);
 
   NodeBoard& board() { return board_; }
 
@@ -86,7 +110,7 @@ class NodeMemory : public std::enable_shared_from_this<NodeMemory> {
   void release(SharedRegion& region);
 
   std::vector<SharedFile> files_;
-  int rank_;
+  Lanes lanes_;
   NodeBoard board_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<SharedRegion>> regions_;

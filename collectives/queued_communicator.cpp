@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "collectives/backoff.h"
+#include "collectives/header.h"
 #include "collectives/request_check.h"
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
@@ -69,35 +70,40 @@ void QueuedCommunicator::connect(const std::function<std::unique_ptr<Transport>(
                                  const QueueOptions& options) {
   thread_id_ = std::this_thread::get_id();
   transport_ = make_transport();
-  rank_ = transport_->rank();
-  size_ = transport_->size();
-  algorithms_ = std::make_unique<DirectExchange>(*transport_, [this] { check_interrupt(); });
-  const int on_node = transport_->ranks_on_node();
+  topology_ = transport_->topology();
+  const auto on_node = static_cast<int>(topology_.ranks_of(topology_.node()).size());
   own_core_ = has_cores_for(on_node * (options.busy_threads + 1));
-  if (options.shared_memory == SharedMemoryUse::kNever || size_ == 1) return;
-  std::string problem;
-  if (on_node == size_) {
-    node_ = NodeMemory::connect(*transport_, *algorithms_, may_spin(on_node), problem);
-  } else {
-    problem = fmt::format("{} of {} ranks are on the node of rank {}", on_node, size_, rank_);
-  }
-  LS_USER_CHECK(node_ != nullptr || options.shared_memory == SharedMemoryUse::kIfPossible,
-                "the ranks cannot share memory (distributed.allreduce: shm): {}", problem);
+  participant_ = std::make_unique<Participant>(*transport_, options.participant, interrupt_);
+  node_ = participant_->node();
 }
 
 QueuedCommunicator::~QueuedCommunicator() {
+  if (thread_.joinable()) stop(true);
+}
+
+void QueuedCommunicator::finish() {
+  try {
+    ask(CollectiveKind::kExchange, "end of the job", {}, {});
+  } catch (...) {
+    stop(true);
+    throw;
+  }
+  stop(false);
+}
+
+void QueuedCommunicator::stop(bool give_up) {
   {
     const std::lock_guard lock(wake_->mutex);
     stopping_ = true;
-    give_up_ = std::uncaught_exceptions() > exceptions_at_start_;
-    if (give_up_) interrupted_ = true;
+    give_up_ = give_up;
+    if (give_up) interrupted_ = true;
   }
   wake_->changed.notify_all();
   thread_.join();
 }
 
 EventPtr QueuedCommunicator::submit(CollectiveRequest request) {
-  check_request(request, size_);
+  check_request(request, size());
   if (request.ready != nullptr) {
     request.ready->on_ready([wake = wake_] {
       // Taking the mutex orders this after a waiter's last look at the event.
@@ -108,33 +114,43 @@ EventPtr QueuedCommunicator::submit(CollectiveRequest request) {
   Job job;
   if (node_ != nullptr && request.kind == CollectiveKind::kAllReduce)
     job.region = node_->find(request.data);
-  job.header = header_of(request, 0);
-  if (job.region != nullptr)
+  job.header = header_of(request);
+  if (job.region != nullptr) {
     job.header.place =
         static_cast<std::int64_t>(job.region->place()) + (request.data - job.region->data());
+    job.needs_messages = participant_->sums_need_messages();
+  }
   job.request = std::move(request);
   return push(std::move(job));
 }
 
 std::vector<std::string> QueuedCommunicator::exchange(const std::string& tag,
                                                       const std::string& mine) {
-  LS_CHECK(std::this_thread::get_id() != thread_id_,
-           "exchange '{}' on the communication thread would wait for itself", tag);
-  std::vector<std::string> all;
+  return ask(CollectiveKind::kExchange, tag, mine, {}).all;
+}
+
+bool QueuedCommunicator::agree(const std::string& tag, const Hash128& mine) {
+  return ask(CollectiveKind::kAgree, tag, {}, mine).same;
+}
+
+QueuedCommunicator::Answer QueuedCommunicator::ask(CollectiveKind kind, const std::string& tag,
+                                                   const std::string& mine, const Hash128& digest) {
+  LS_CHECK(!on_own_thread(), "'{}' on the communication thread would wait for itself", tag);
+  Answer answer;
   Job job;
-  job.request.kind = CollectiveKind::kExchange;
-  job.tag = tag;
+  job.request.kind = kind;
   job.mine = mine;
-  job.all = &all;
-  job.header = header_of_exchange(tag, static_cast<std::int64_t>(mine.size()), 0);
+  job.answer = &answer;
+  job.header = header_of_tag(kind, tag);
+  job.header.digest = digest;
   push(std::move(job))->wait();
-  return all;
+  return answer;
 }
 
 EventPtr QueuedCommunicator::push(Job job) {
   EventPtr done = job.done;
   const bool is_ready = job.request.ready == nullptr;
-  const bool shared = job.region != nullptr;
+  const bool passes = !job.needs_messages && !own_core_;
   {
     Lock lock(wake_->mutex);
     job.header.sequence = next_sequence_++;
@@ -142,8 +158,13 @@ EventPtr QueuedCommunicator::push(Job job) {
     // The others need not wait for this rank's turn to learn that its data is ready.
     if (node_ != nullptr && is_ready && job.header.sequence == next_post_) post(job.header);
     queue_.push_back(std::move(job));
-    if (shared && !own_core_) {
-      if (!carrying_) carry_out_queue(lock, Carrier::kPasser);
+    if (passes) {
+      // What all ranks are ready for, without waiting: this thread has other work to do.
+      const auto all_have_posted = [this](const Job& next) {
+        return !next.needs_messages &&
+               node_->board().all_have(Progress::kPosted, next.header.sequence + 1);
+      };
+      if (!driving_) drive(lock, all_have_posted, false);
       return done;
     }
   }
@@ -152,17 +173,21 @@ EventPtr QueuedCommunicator::push(Job job) {
 }
 
 bool QueuedCommunicator::post(const CollectiveHeader& header) {
-  if (!node_->board().try_post(header)) return false;
+  if (!participant_->roll_call().post_early(header)) return false;
   next_post_ = header.sequence + 1;
   return true;
 }
 
 void QueuedCommunicator::wait(const EventPtr& event) {
   if (node_ != nullptr && !own_core_) {
+    const auto is_ready_here = [](const Job& next) {
+      return !next.needs_messages &&
+             (next.request.ready == nullptr || next.request.ready->is_ready());
+    };
     Lock lock(wake_->mutex);
-    if (!event->is_ready() && !carrying_) carry_out_queue(lock, Carrier::kWaiter);
+    if (!event->is_ready() && !driving_) drive(lock, is_ready_here, true);
   }
-  // If another thread is carrying out jobs, it does not stop before the event's.
+  // If another thread drives, it does not stop before the event's job.
   event->wait();
 }
 
@@ -173,7 +198,7 @@ std::unique_ptr<SharedBuffer> QueuedCommunicator::shared_buffer(std::size_t byte
 
 void QueuedCommunicator::abort(int exit_code, const std::string& reason) {
   // An event's callback may call this on the communication thread itself.
-  if (std::this_thread::get_id() == thread_id_) {
+  if (on_own_thread()) {
     try {
       transport_->abort(exit_code, reason);
     } catch (...) {
@@ -186,37 +211,35 @@ void QueuedCommunicator::abort(int exit_code, const std::string& reason) {
   interrupted_ = true;
   wake_->changed.notify_all();
   if (wake_->changed.wait_for(lock, kAbortPatience, [this] { return aborted_; })) {
-    raise(ErrorKind::kPeer, "rank {} ended the job with code {}: {}", rank_, exit_code, reason);
+    raise(ErrorKind::kPeer, "rank {} ended the job with code {}: {}", rank(), exit_code, reason);
   }
   fmt::print(stderr, "rank {} ends with code {}, as its communication thread does not answer: {}\n",
-             rank_, exit_code, reason);
+             rank(), exit_code, reason);
   std::fflush(nullptr);
   std::_Exit(exit_code);
 }
 
 void QueuedCommunicator::serve() {
+  const auto everything = [](const Job&) { return true; };
   {
     Lock lock(wake_->mutex);
-    while (wait_for_work(lock)) carry_out_queue(lock, Carrier::kThread);
+    while (wait_for_work(lock)) drive(lock, everything, true);
   }
-  if (poison() == nullptr && transport_->closes_together()) say_goodbye();
-  if (node_ != nullptr && !transport_->closes_together()) node_->board().leave();
+  if (node_ != nullptr) node_->board().leave();
   transport_->close(poison() == nullptr);
-  algorithms_.reset();
-  transport_.reset();
 }
 
 // Work that a waiting thread may do is left to it, but not for long: it may wait in another way.
 bool QueuedCommunicator::wait_for_work(Lock& lock) {
   while (true) {
     if (give_up_) poison_with(given_up());
-    const bool empty = queue_.empty() && (carrying_ || summed_.empty());
-    if (!carrying_ && !empty) {
+    const bool empty = queue_.empty() && (driving_ || summed_.empty());
+    if (!driving_ && !empty) {
       const Job& next = summed_.empty() ? queue_.front() : summed_.front();
-      const bool urgent = own_core_ || stopping_ || next.region == nullptr;
+      const bool urgent = own_core_ || stopping_ || next.needs_messages;
       if (urgent || std::chrono::steady_clock::now() - next.submitted >= kIdlePoll) return true;
     }
-    if (stopping_ && empty && !carrying_) return false;
+    if (stopping_ && empty && !driving_) return false;
     idle(lock);
   }
 }
@@ -257,8 +280,8 @@ void QueuedCommunicator::check_interrupt() {
 }
 
 std::exception_ptr QueuedCommunicator::given_up() const {
-  return std::make_exception_ptr(Error(
-      ErrorKind::kPeer, fmt::format("rank {} left the job, as an exception unwinds there", rank_)));
+  return std::make_exception_ptr(
+      Error(ErrorKind::kPeer, fmt::format("rank {} left the job before its end", rank())));
 }
 
 std::exception_ptr QueuedCommunicator::poison() const {
@@ -272,7 +295,7 @@ void QueuedCommunicator::poison_with(std::exception_ptr error) {
 }
 
 void QueuedCommunicator::check_on_job() {
-  if (std::this_thread::get_id() == thread_id_) {
+  if (on_own_thread()) {
     check_interrupt();
     transport_->test();
   } else if (const auto error = poison()) {
@@ -280,23 +303,15 @@ void QueuedCommunicator::check_on_job() {
   }
 }
 
-bool QueuedCommunicator::may_carry(const Job& job, Carrier carrier) const {
-  if (carrier == Carrier::kThread) return true;
-  if (job.region == nullptr) return false;
-  const std::uint64_t end = job.header.sequence + 1;
-  if (carrier == Carrier::kPasser) return node_->board().all_have(Progress::kPosted, end);
-  return job.request.ready == nullptr || job.request.ready->is_ready();
-}
-
-void QueuedCommunicator::carry_out_queue(Lock& lock, Carrier carrier) {
-  carrying_ = true;
+void QueuedCommunicator::drive(Lock& lock, const Takes& takes, bool completes) {
+  driving_ = true;
   while (true) {
-    if (!queue_.empty() && may_carry(queue_.front(), carrier)) {
+    if (!queue_.empty() && takes(queue_.front())) {
       Job job = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
       carry_out(std::move(job));
-    } else if (carrier != Carrier::kPasser && !summed_.empty()) {
+    } else if (completes && !summed_.empty()) {
       lock.unlock();
       complete_sums();
     } else {
@@ -304,44 +319,88 @@ void QueuedCommunicator::carry_out_queue(Lock& lock, Carrier carrier) {
     }
     lock.lock();
   }
-  carrying_ = false;
+  driving_ = false;
 }
 
 void QueuedCommunicator::carry_out(Job job) {
   try {
     if (const auto error = poison()) std::rethrow_exception(error);
+    if (job.states_differ) tell_states(job);
     const std::exception_ptr not_ready = wait_until_ready(job.request);
     job.begin_ns = spans_ == nullptr ? 0 : spans_->clock().now_ns();
     if (not_ready != nullptr) set_failure(job.header, not_ready);
-    const std::vector<CollectiveHeader> headers = headers_of_all(job.header);
-    const auto failure = describe_failure(headers);
-    if (!failure && job.region != nullptr) {
-      if (const auto mismatch = describe_mismatch(headers))
-        throw Error(ErrorKind::kPeer, *mismatch);
-      const DenormalsFlushed flushed;
-      job.region->sum(job.request.dtype,
-                      static_cast<std::size_t>(job.request.data - job.region->data()),
-                      job.request.count);
-      job.region->sums_end = job.header.sequence + 1;
-      node_->board().advance(Progress::kSummed, job.header.sequence + 1);
-      summed_.push_back(std::move(job));
+    const Verdict verdict = roll_call(job);
+    if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
+    if (!verdict.failure && verdict.digests_differ && job.request.state != nullptr) {
+      if (on_own_thread()) tell_states(job);
+      leave_to_own_thread(std::move(job));
+      return;
+    }
+    if (!verdict.failure && job.region != nullptr) {
+      sum_in_shared_memory(std::move(job));
       return;
     }
     complete_sums();  // events are marked in the order of submission
-    if (failure) {
-      job.done->fail(not_ready != nullptr ? not_ready : std::make_exception_ptr(*failure));
+    if (verdict.failure) {
+      job.done->fail(not_ready != nullptr ? not_ready : std::make_exception_ptr(*verdict.failure));
       return;
     }
-    if (const auto mismatch = describe_mismatch(headers)) {
-      throw Error(ErrorKind::kPeer, *mismatch);
-    }
-    move_data(job, headers);
+    move_data(job, verdict);
     complete(job);
   } catch (...) {
     poison_with(std::current_exception());
     complete_sums();
     job.done->fail(poison());
   }
+}
+
+Verdict QueuedCommunicator::roll_call(const Job& job) {
+  const auto interrupt = [this] { check_on_job(); };
+  const std::uint64_t sequence = job.header.sequence;
+  if (node_ != nullptr) {
+    Lock lock(wake_->mutex);
+    while (next_post_ <= sequence && !post(job.header)) {
+      lock.unlock();
+      node_->board().wait_for_all(Progress::kCompared, sequence - NodeBoard::kHeaders + 1,
+                                  interrupt);
+      lock.lock();
+    }
+  }
+  return participant_->roll_call().compare(job.header, interrupt);
+}
+
+void QueuedCommunicator::sum_in_shared_memory(Job job) {
+  const DenormalsFlushed flushed;
+  participant_->carry_out(job.request, job.region);
+  job.region->sums_end = job.header.sequence + 1;
+  node_->board().advance(Progress::kSummed, job.header.sequence + 1);
+  summed_.push_back(std::move(job));
+}
+
+void QueuedCommunicator::move_data(const Job& job, const Verdict& verdict) {
+  if (job.answer == nullptr) {
+    participant_->carry_out(job.request, nullptr);
+    return;
+  }
+  job.answer->same = !verdict.digests_differ;
+  if (job.request.kind == CollectiveKind::kExchange)
+    job.answer->all = participant_->exchange(job.mine);
+}
+
+// All ranks come here for the same collective: they have all seen that the digests differ.
+void QueuedCommunicator::tell_states(const Job& job) {
+  const StateDigest& state = *job.request.state;
+  throw Error(ErrorKind::kPeer, state.explain(participant_->exchange(state.details())));
+}
+
+void QueuedCommunicator::leave_to_own_thread(Job job) {
+  job.needs_messages = true;
+  job.states_differ = true;
+  {
+    const std::lock_guard lock(wake_->mutex);
+    queue_.push_front(std::move(job));
+  }
+  wake_->changed.notify_all();
 }
 
 void QueuedCommunicator::complete(const Job& job) {
@@ -378,61 +437,6 @@ std::exception_ptr QueuedCommunicator::wait_until_ready(const CollectiveRequest&
     if (const auto error = poison()) std::rethrow_exception(error);
   }
   return request.ready->error();
-}
-
-std::vector<CollectiveHeader> QueuedCommunicator::headers_of_all(const CollectiveHeader& mine) {
-  if (node_ == nullptr) return algorithms_->headers(mine);
-  NodeBoard& board = node_->board();
-  const std::uint64_t sequence = mine.sequence;
-  const auto interrupt = [this] { check_on_job(); };
-  {
-    Lock lock(wake_->mutex);
-    while (next_post_ <= sequence && !post(mine)) {
-      lock.unlock();
-      board.wait_for_all(Progress::kCompared, sequence - NodeBoard::kHeaders + 1, interrupt);
-      lock.lock();
-    }
-  }
-  board.wait_for_all(Progress::kPosted, sequence + 1, interrupt);
-  std::vector<CollectiveHeader> all;
-  for (int rank = 0; rank < size_; ++rank) all.push_back(board.header(rank, sequence));
-  board.advance(Progress::kCompared, sequence + 1);
-  return all;
-}
-
-void QueuedCommunicator::move_data(const Job& job, const std::vector<CollectiveHeader>& headers) {
-  const CollectiveRequest& r = job.request;
-  const std::int64_t bytes = r.count * static_cast<std::int64_t>(size_of(r.dtype));
-  switch (r.kind) {
-    case CollectiveKind::kAllReduce: algorithms_->all_reduce(r.dtype, r.data, r.count); return;
-    case CollectiveKind::kReduceScatter:
-      algorithms_->reduce_scatter(r.dtype, r.data, r.count);
-      return;
-    case CollectiveKind::kAllGather: algorithms_->all_gather(r.data, bytes); return;
-    case CollectiveKind::kBroadcast: algorithms_->broadcast(r.data, bytes, r.root); return;
-    case CollectiveKind::kExchange: {
-      std::vector<std::int64_t> sizes;
-      for (const CollectiveHeader& header : headers) sizes.push_back(header.count);
-      *job.all = algorithms_->exchange(job.mine, sizes);
-      return;
-    }
-  }
-}
-
-// A rank that ends while another wants to go on is a mismatch like any other, and is named as one
-// instead of hanging in the transport's own farewell. There is nobody left to throw to.
-void QueuedCommunicator::say_goodbye() {
-  std::string problem;
-  try {
-    const auto headers = headers_of_all(header_of_exchange("end of the job", 0, next_sequence_));
-    const auto failure = describe_failure(headers);
-    const auto mismatch = describe_mismatch(headers);
-    if (!failure && !mismatch) return;
-    problem = failure ? failure->what() : *mismatch;
-  } catch (const std::exception& e) {
-    problem = e.what();
-  }
-  transport_->abort(static_cast<int>(ErrorKind::kPeer), problem);
 }
 
 }  // namespace lockstep

@@ -1,16 +1,18 @@
-// The Communicator over any Transport: a queue of requests and one communication thread, which
-// creates the transport, compares headers, moves data, and closes the transport at the end.
+// The Communicator over any Transport: a queue of requests, and the rule who carries them out.
 //
-// Ranks of one node also share memory (node_memory.h). Then headers are compared there, and an
-// all_reduce of data in a shared buffer is carried out by the thread that waits for it, or, where
-// there is a core for it, by the communication thread; in either case in the order of submission.
+// Collectives are carried out one at a time, in the order of submission, by whoever drives the
+// queue. The communication thread, which made the transport, owns it: what needs messages, it
+// drives. A sum in memory that the ranks of one node share needs none: where the communication
+// thread has a core of its own it drives that, too; where it has none, the threads that submit and
+// wait do, each as far as its own work allows, so that no hand-over costs time. What nobody has
+// taken for a few milliseconds, the communication thread takes after all.
 //
 // Failure has three grades.
 //   A failed `ready` event fails that one collective, on every rank (other ranks: an error of the
 //   same kind that names the rank and quotes its error). The ranks stay in step; later collectives
 //   go on.
-//   A header mismatch, a lost rank or a failed message poisons the communicator: this and all later
-//   operations fail with the same kPeer error.
+//   A header mismatch, states that differ, a lost rank or a failed message poison the communicator:
+//   this and all later operations fail with the same kPeer error.
 //   abort() ends the job, as the transport understands it.
 #pragma once
 
@@ -28,8 +30,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/direct_exchange.h"
-#include "collectives/node_memory.h"
+#include "collectives/participant.h"
 #include "collectives/transport.h"
 #include "core/base/spans.h"
 #include "core/runtime/communicator.h"
@@ -39,41 +40,46 @@ namespace lockstep {
 struct QueueOptions {
   /// Gets an all_reduce span for each all_reduce, reduce_scatter and all_gather; may be null.
   SpanStream* spans = nullptr;
-  SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
+  ParticipantOptions participant = {};
   /// Threads of a rank that compute. If its node has fewer cores than these and a communication
-  /// thread for every rank, sums in shared memory are left to the threads that wait for them.
+  /// thread for every rank, sums in shared memory are left to the threads that submit and wait.
   int busy_threads = 1;
 };
 
 class QueuedCommunicator final : public Communicator {
  public:
   /// Starts the communication thread and returns once `connect` has made the transport on it;
-  /// rethrows what `connect` throws. Error kUsage if shared memory is required and not to be had.
+  /// rethrows what `connect` throws, and the errors of Participant.
   explicit QueuedCommunicator(std::function<std::unique_ptr<Transport>()> connect,
                               const QueueOptions& options = {});
-
-  /// Carries out what was submitted, says goodbye if the transport asks for it, and closes it.
-  /// After a failure, or while an exception unwinds, it waits for nobody: what is pending fails.
   ~QueuedCommunicator() override;
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  const Topology& topology() const override { return topology_; }
   EventPtr submit(CollectiveRequest request) override;
   void wait(const EventPtr& event) override;
   std::unique_ptr<SharedBuffer> shared_buffer(std::size_t bytes) override;
   std::vector<std::string> exchange(const std::string& tag, const std::string& mine) override;
+  bool agree(const std::string& tag, const Hash128& mine) override;
+  void finish() override;
+  std::int64_t bytes_between_nodes() const override { return transport_->bytes_between_nodes(); }
   [[noreturn]] void abort(int exit_code, const std::string& reason) override;
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
+  /// What an exchange or agreement hears; the caller's, who waits for it.
+  struct Answer {
+    std::vector<std::string> all;
+    bool same = true;
+  };
   struct Job {
     CollectiveRequest request;
-    std::string tag;                          ///< exchange only
-    std::string mine;                         ///< exchange only
-    std::vector<std::string>* all = nullptr;  ///< exchange only: the caller's, who waits for `done`
+    std::string mine;          ///< exchange only
+    Answer* answer = nullptr;  ///< exchange and agreement only
     EventPtr done = std::make_shared<Event>();
-    SharedRegion* region = nullptr;  ///< that the data lies in; null for a job of the transport
+    SharedRegion* region = nullptr;  ///< that the data lies in; null if it is not shared
     CollectiveHeader header{};
+    bool needs_messages = true;
+    bool states_differ = false;  ///< to be told once details have been exchanged
     TimePoint submitted{};
     std::int64_t begin_ns = 0;  ///< of its span
   };
@@ -87,57 +93,59 @@ class QueuedCommunicator final : public Communicator {
     std::condition_variable changed;
   };
   using Lock = std::unique_lock<std::mutex>;  ///< of wake_->mutex
-  enum class Carrier : std::uint8_t {
-    kThread,  ///< the communication thread: does everything
-    kWaiter,  ///< a thread that waits: sums in shared memory, until the queue holds no more
-    kPasser,  ///< a thread that submitted: sums that all ranks are ready for, without waiting
-  };
+  using Takes = std::function<bool(const Job&)>;
 
   void connect(const std::function<std::unique_ptr<Transport>()>& make_transport,
                const QueueOptions& options);
   EventPtr push(Job job);
+  Answer ask(CollectiveKind kind, const std::string& tag, const std::string& mine,
+             const Hash128& digest);
   bool post(const CollectiveHeader& header);
 
-  // One thread at a time carries out jobs; it has set carrying_.
-  bool may_carry(const Job& job, Carrier carrier) const;
-  void carry_out_queue(Lock& lock, Carrier carrier);
+  // One thread at a time drives; it has set driving_.
+  /// Carries out jobs while `takes` the first one; then, if `completes`, waits for the other ranks'
+  /// parts of what it summed.
+  void drive(Lock& lock, const Takes& takes, bool completes);
   void carry_out(Job job);
+  Verdict roll_call(const Job& job);
+  void sum_in_shared_memory(Job job);
+  void move_data(const Job& job, const Verdict& verdict);
+  [[noreturn]] void tell_states(const Job& job);
+  /// Back to the head of the queue: what is left to do needs messages.
+  void leave_to_own_thread(Job job);
   std::exception_ptr wait_until_ready(const CollectiveRequest& request);
-  std::vector<CollectiveHeader> headers_of_all(const CollectiveHeader& mine);
-  void move_data(const Job& job, const std::vector<CollectiveHeader>& headers);
   void complete(const Job& job);
   void complete_sums();
   /// Throws if this job or this rank is lost. Called while waiting for other ranks.
   void check_on_job();
+  bool on_own_thread() const { return std::this_thread::get_id() == thread_id_; }
 
   // On the communication thread:
   void serve();
   bool wait_for_work(Lock& lock);
-  void say_goodbye();
   /// Throws if this rank was told to abort or to give up; may not return at all.
   void check_interrupt();
-  std::exception_ptr given_up() const;
   /// Waits for a change, for a few milliseconds at most, then polls for interrupts and lets the
   /// transport make progress. What goes wrong becomes the poison. `lock` is held before and after.
   void idle(Lock& lock);
 
+  void stop(bool give_up);
+  std::exception_ptr given_up() const;
   /// The first error that ends everything; null while all is well. From any thread.
   std::exception_ptr poison() const;
   void poison_with(std::exception_ptr error);
 
-  int rank_ = 0;
-  int size_ = 1;
+  Topology topology_;
   SpanStream* spans_;
   bool own_core_ = true;  ///< the communication thread need not wait for others to do its work
   std::shared_ptr<NodeMemory> node_;  ///< null if ranks share no memory
-  int exceptions_at_start_ = std::uncaught_exceptions();
 
   std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
   // Guarded by wake_->mutex:
   std::deque<Job> queue_;
   std::uint64_t next_sequence_ = 0;
   std::uint64_t next_post_ = 0;  ///< headers before this one are on the board
-  bool carrying_ = false;
+  bool driving_ = false;
   bool stopping_ = false;
   bool give_up_ = false;  ///< stopping, and not to wait for other ranks
   std::optional<AbortOrder> abort_order_;
@@ -147,12 +155,12 @@ class QueuedCommunicator final : public Communicator {
   mutable std::mutex poison_mutex_;
   std::exception_ptr poison_;
 
-  // Of the thread that is carrying:
+  // Of the thread that drives:
   std::vector<Job> summed_;  ///< this rank's part is done; the others' may not be
 
-  // Of the communication thread alone:
-  std::unique_ptr<Transport> transport_;
-  std::unique_ptr<DirectExchange> algorithms_;
+  const std::function<void()> interrupt_ = [this] { check_interrupt(); };
+  std::unique_ptr<Transport> transport_;  ///< of the communication thread, but for its counter
+  std::unique_ptr<Participant> participant_;
 
   std::thread thread_;
   std::thread::id thread_id_;

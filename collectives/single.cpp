@@ -52,8 +52,7 @@ class PendingRequests {
 
 class SingleCommunicator final : public Communicator {
  public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
+  const Topology& topology() const override { return topology_; }
 
   EventPtr submit(CollectiveRequest request) override {
     check_request(request, 1);
@@ -70,6 +69,13 @@ class SingleCommunicator final : public Communicator {
     return {mine};
   }
 
+  bool agree(const std::string& tag, const Hash128&) override {
+    exchange(tag, {});
+    return true;
+  }
+
+  void finish() override { exchange("end of the job", {}); }
+
   [[noreturn]] void abort(int exit_code, const std::string& reason) override {
     fmt::print(stderr, "ended with code {}: {}\n", exit_code, reason);
     std::fflush(nullptr);
@@ -82,6 +88,7 @@ class SingleCommunicator final : public Communicator {
     ready->on_ready([pending = pending_] { pending->advance(); });
   }
 
+  Topology topology_;
   std::shared_ptr<PendingRequests> pending_ = std::make_shared<PendingRequests>();
 };
 

@@ -1,6 +1,6 @@
 // Point-to-point messages between ranks: what a collective algorithm is written against. MPI and
-// the in-process mailboxes are two implementations; the algorithms (direct_exchange.h) and the
-// communication thread (queued_communicator.h) exist once.
+// the in-process mailboxes are two implementations; the algorithms (algorithms.h) and the
+// queue (queued_communicator.h) exist once.
 //
 // A transport is created, used and destroyed by one thread, the communication thread of its rank.
 #pragma once
@@ -12,16 +12,15 @@
 #include <string>
 #include <utility>
 
+#include "core/base/topology.h"
+
 namespace lockstep {
 
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  /// How many of them, this one included, run on this rank's machine.
-  virtual int ranks_on_node() const = 0;
+  virtual const Topology& topology() const = 0;
 
   /// Starts to move bytes to or from another rank. Messages from one rank to another are matched in
   /// the order in which they were started and have the same length on both sides; empty ones are
@@ -33,11 +32,11 @@ class Transport {
   /// will.
   virtual bool test() = 0;
 
+  /// Bytes of this rank's messages to ranks of other nodes so far. From any thread.
+  virtual std::int64_t bytes_between_nodes() const = 0;
+
   /// Ends the job, or throws the kPeer error that all ranks get to see from now on.
   [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
-
-  /// Whether ranks must leave at the same point, and so say goodbye to each other before close().
-  virtual bool closes_together() const = 0;
 
   /// Leaves the other ranks; called once, last. `clean` is false after a failure: then it must not
   /// wait for anybody.

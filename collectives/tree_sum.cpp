@@ -24,8 +24,8 @@ void add(const T* a, const T* b, T* out, std::int64_t count) {
 
 // Only the last addition of a block writes to `result`: by then every operand has been read.
 template <class T>
-void sum_blocks(std::span<const std::byte* const> operands, std::byte* result_bytes,
-                std::int64_t count) {
+void sum_blocks(std::span<const std::byte* const> operands, std::span<const std::int64_t> leaves,
+                std::byte* result_bytes, std::int64_t count) {
   auto* result = reinterpret_cast<T*>(result_bytes);
   const auto ranks = static_cast<std::int64_t>(operands.size());
   std::vector<T> partial_sums(static_cast<std::size_t>((ranks - 2) * kBlock));
@@ -41,7 +41,7 @@ void sum_blocks(std::span<const std::byte* const> operands, std::byte* result_by
       add(left, right, out, length);
       return out;
     };
-    tree_reduce(0, ranks, operand, combine);
+    tree_reduce_subtrees(leaves, 0, operand, combine);
   }
 }
 
@@ -63,7 +63,14 @@ bool can_sum(DType dtype) {
 
 void tree_sum(DType dtype, std::span<const std::byte* const> operands, std::byte* result,
               std::int64_t count) {
-  LS_CHECK(!operands.empty(), "a sum of nothing");
+  const std::vector<std::int64_t> leaves(operands.size(), 1);
+  tree_sum(dtype, operands, leaves, result, count);
+}
+
+void tree_sum(DType dtype, std::span<const std::byte* const> operands,
+              std::span<const std::int64_t> leaves, std::byte* result, std::int64_t count) {
+  LS_CHECK(!operands.empty() && operands.size() == leaves.size(), "{} operands of {} subtrees",
+           operands.size(), leaves.size());
   LS_CHECK(can_sum(dtype), "{} cannot be summed", name_of(dtype));
   if (count == 0) return;
   if (operands.size() == 1) {
@@ -73,9 +80,9 @@ void tree_sum(DType dtype, std::span<const std::byte* const> operands, std::byte
   visit_dtype(dtype, [&](auto element) {
     using T = decltype(element);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      sum_blocks<T>(operands, result, count);
+      sum_blocks<T>(operands, leaves, result, count);
     } else if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>) {
-      sum_blocks<std::make_unsigned_t<T>>(operands, result,
+      sum_blocks<std::make_unsigned_t<T>>(operands, leaves, result,
                                           count);  // overflow is defined: it wraps
     }
   });

@@ -20,4 +20,8 @@ bool can_sum(DType dtype);
 void tree_sum(DType dtype, std::span<const std::byte* const> operands, std::byte* result,
               std::int64_t count);
 
+/// The same where operand i is itself the sum of a complete subtree of leaves[i] ranks.
+void tree_sum(DType dtype, std::span<const std::byte* const> operands,
+              std::span<const std::int64_t> leaves, std::byte* result, std::int64_t count);
+
 }  // namespace lockstep

@@ -28,6 +28,7 @@ int evaluate_run(const std::string& run, const Settings& settings) {
   if (session.is_master())
     fmt::print("step: {}, eval/loss: {:.6f}, eval/accuracy: {:.6f}, count: {}\n",
                saved.trainer.step, result.loss, result.accuracy, result.count);
+  session.finish();
   return 0;
 }
 

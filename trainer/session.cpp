@@ -1,5 +1,6 @@
 #include "trainer/session.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -62,6 +63,24 @@ Session::Session(const Config& config, const Settings& settings,
       engine_(std::make_unique<Engine>(compile_options(config, settings), context_, *device_,
                                        *communicator_, *log_)) {}
 
+void Session::finish() {
+  engine_->wait();
+  communicator_->finish();
+}
+
+std::string describe_placement(const Topology& topology, bool deterministic) {
+  std::size_t partial_sums = 1;
+  if (deterministic && topology.nodes() < topology.size())
+    for (int node = 0; node < topology.nodes(); ++node)
+      partial_sums = std::max(partial_sums, subtrees_of(topology, node).size());
+  if (partial_sums == 1) return topology.to_string();
+  return fmt::format(
+      "{}: a node sends up to {} partial sums of each gradient, to keep the order of the sum; "
+      "nodes "
+      "of equally many ranks, a power of two, send one, and so does training.deterministic: false",
+      topology.to_string(), partial_sums);
+}
+
 std::string describe_fallback(const Config& config) {
   const MaxIsa max = config.device.max_isa;
   const Target target = limited_target(max);
@@ -81,6 +100,7 @@ std::string describe_fallback(const Config& config) {
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings) {
   if (!settings.under_launcher) return make_single_communicator();
   MpiOptions options;
+  options.fixed_order = config.training.deterministic;
   options.busy_threads = static_cast<int>(config.device.threads);
   switch (config.distributed.allreduce) {
     case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;

@@ -31,6 +31,10 @@ class Session {
   Engine& engine() { return *engine_; }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
+  /// Waits for the device, then leaves the job together with the other ranks. The last call on
+  /// every way out but that of an exception. Throws what is still to be thrown.
+  void finish();
+
  private:
   SteadyClock clock_;
   Metrics metrics_{clock_};
@@ -42,6 +46,9 @@ class Session {
   TraceContext context_;
   std::unique_ptr<Engine> engine_;
 };
+
+/// "4 ranks on 2 nodes", and what the placement costs where it costs something.
+std::string describe_placement(const Topology& topology, bool deterministic);
 
 /// One line that says where this machine has less than the config asks for; empty if nowhere.
 std::string describe_fallback(const Config& config);

@@ -186,6 +186,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     Session session(config, settings, std::move(owned), "");
     const DryRun dry = describe_dry_run(config, session, state, data, batch);
     if (session.is_master()) fmt::print("{}", dry.text);
+    session.finish();
     return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
   }
 
@@ -196,6 +197,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   if (const std::string fallback = describe_fallback(config); !fallback.empty())
     log.info("{}", fallback);
   log.info("{}", batch.to_string());
+  if (communicator.size() > 1)
+    log.info("{}", describe_placement(communicator.topology(), config.training.deterministic));
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), sampler.steps_per_epoch());
   log.info("model: {} parameters", state.model->parameters().elements());
@@ -228,7 +231,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                      .telemetry = telemetry ? &*telemetry : nullptr,
                      .resumed = resumed});
   const LoopEnd end = loop.run();
-  session.engine().wait();
+  session.finish();
   if (const Ledger* ledger = session.engine().ledger()) {
     log.info("{}", ledger->table(kLedgerCommands));
     if (session.is_master()) write_ledger(folder.path + "/ledger.json", *ledger, log);

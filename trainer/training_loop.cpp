@@ -26,9 +26,10 @@ bool improves(const EarlyStoppingConfig& config, double value, double best) {
 TrainingLoop::TrainingLoop(LoopParts parts)
     : parts_(std::move(parts)),
       schedule_(parts_.config.scheduler, parts_.config.optimizer.learning_rate, parts_.total_steps),
-      inputs_(make_step_inputs(parts_.session.engine(),
-                               parts_.batch.first_shard(parts_.session.communicator().rank()),
-                               parts_.batch.shards_per_rank, seed_of(parts_.config))),
+      inputs_(make_step_inputs(
+          parts_.session.engine(),
+          parts_.batch.first_shard(parts_.session.communicator().topology().position()),
+          parts_.batch.shards_per_rank, seed_of(parts_.config))),
       watchdog_({parts_.config.distributed.stall_warn_s, parts_.config.distributed.stall_abort_s},
                 parts_.session.clock(), parts_.session.communicator(), parts_.session.log()),
       step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
@@ -193,7 +194,7 @@ LoaderOptions TrainingLoop::loader_options() const {
   LoaderOptions out;
   out.first_step = step();
   out.end_step = std::max(parts_.total_steps, step());
-  out.first_shard = parts_.batch.first_shard(parts_.session.communicator().rank());
+  out.first_shard = parts_.batch.first_shard(parts_.session.communicator().topology().position());
   out.shards = parts_.batch.shards_per_rank;
   out.micro_batch = parts_.batch.micro_batch;
   out.workers = static_cast<int>(parts_.config.data.loader_workers);

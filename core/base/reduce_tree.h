@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,24 @@ auto tree_reduce(std::int64_t first, std::int64_t n, const Leaf& leaf, const Com
   const std::int64_t left = tree_split(n);
   auto a = tree_reduce(first, left, leaf, combine);
   auto b = tree_reduce(first + left, n - left, leaf, combine);
+  return combine(std::move(a), std::move(b));
+}
+
+/// The same tree where subtrees are summed already: operand i is the sum of leaves[i] leaves, which
+/// are a complete subtree. Combines operand(first) ... operand(first + leaves.size() - 1).
+template <class Operand, class Combine>
+auto tree_reduce_subtrees(std::span<const std::int64_t> leaves, std::int64_t first,
+                          const Operand& operand, const Combine& combine)
+    -> decltype(operand(first)) {
+  if (leaves.size() == 1) return operand(first);
+  std::int64_t total = 0;
+  for (const std::int64_t n : leaves) total += n;
+  std::int64_t left = tree_split(total);
+  std::size_t operands = 0;
+  while (left > 0) left -= leaves[operands++];
+  auto a = tree_reduce_subtrees(leaves.first(operands), first, operand, combine);
+  auto b = tree_reduce_subtrees(leaves.subspan(operands),
+                                first + static_cast<std::int64_t>(operands), operand, combine);
   return combine(std::move(a), std::move(b));
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,16 +19,28 @@
 #include "core/base/dtype.h"
 #include "core/base/event.h"
 #include "core/base/hash.h"
+#include "core/base/topology.h"
 
 namespace lockstep {
 
 enum class CollectiveKind : std::uint8_t {
-  kAllReduce,  ///< data[count]: sum over ranks in reduce_tree.h order, lower rank left, in place;
-               ///< of data in a SharedBuffer: into SharedBuffer::sums, and the data is spent
+  kAllReduce,  ///< data[count]: sum over ranks in reduce_tree.h order, lower position left, in
+               ///< place; of data in a SharedBuffer: into SharedBuffer::sums, and the data is spent
   kReduceScatter,  ///< data[size * count]: slice `rank` becomes its sum; the other slices are spent
   kAllGather,      ///< data[size * count]: slice r is rank r's input; all slices are filled
   kBroadcast,      ///< data[count]: root's bytes everywhere
   kExchange,       ///< host objects; see Communicator::exchange
+  kAgree,          ///< no data; see Communicator::agree
+};
+
+/// What a collective's header carries besides, so that ranks whose state drifted apart are found
+/// without a message of their own. Differing digests fail the collective on all ranks with kPeer.
+struct StateDigest {
+  Hash128 digest;
+  /// Called on every rank if the digests differ: what this rank has to say.
+  std::function<std::string()> details;
+  /// Then, on every rank, with the details of all ranks: the message of the error.
+  std::function<std::string(const std::vector<std::string>&)> explain;
 };
 
 /// What one rank asks for. dtype f32, f64, i32, i64 can be summed; any can be moved.
@@ -41,6 +54,8 @@ struct CollectiveRequest {
   int bucket = -1;         ///< gradient bucket, -1 for none
   Hash128 signature{};     ///< hash of the ordered list of collectives this one belongs to
   EventPtr ready = {};     ///< the data may be touched once this is set; null: at once
+  /// Compared between ranks; null on all of them for none.
+  std::shared_ptr<const StateDigest> state = {};
 };
 
 /// Memory of this rank that the other ranks of its node read, so that all_reduce copies nothing:
@@ -59,10 +74,13 @@ class SharedBuffer {
 
 class Communicator {
  public:
+  /// Without finish() before, as when an exception unwinds, it waits for nobody: what is pending
+  /// fails, and the other ranks learn that this one is gone.
   virtual ~Communicator() = default;
 
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
+  virtual const Topology& topology() const = 0;
+  int rank() const { return topology().rank(); }
+  int size() const { return topology().size(); }
 
   /// Queues a collective. All ranks must submit the same sequence. The event fails with kPeer on a
   /// header mismatch or a lost rank, and so does everything after it. If `ready` failed on a rank,
@@ -83,6 +101,17 @@ class Communicator {
   /// Gives every rank the strings of all ranks, in rank order. Blocks. `tag` is compared between
   /// ranks like a header: different tags are a kPeer error naming both.
   virtual std::vector<std::string> exchange(const std::string& tag, const std::string& mine) = 0;
+
+  /// Whether all ranks gave the same hash; the same answer on all of them. Blocks. Only hashes
+  /// travel. `tag`: see exchange().
+  virtual bool agree(const std::string& tag, const Hash128& mine) = 0;
+
+  /// Leaves the job together with all other ranks, once what was submitted is done; the last call.
+  /// Blocks. Error kPeer if a rank is lost or wants to go on.
+  virtual void finish() = 0;
+
+  /// Bytes that this rank has sent to ranks of other nodes.
+  virtual std::int64_t bytes_between_nodes() const { return 0; }
 
   /// Ends the whole job with this exit code. Does not return. From any thread. The in-process
   /// implementation fails all pending and future operations of all its ranks instead, and throws

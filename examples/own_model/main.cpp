@@ -43,7 +43,7 @@ int main() {
   const auto communicator =
       settings.under_launcher ? make_mpi_communicator() : make_single_communicator();
   const std::int64_t shards = kShards / communicator->size();
-  const auto first = static_cast<std::uint32_t>(shards * communicator->rank());
+  const auto first = static_cast<std::uint32_t>(shards * communicator->topology().position());
 
   SteadyClock clock;
   Metrics metrics(clock);
@@ -87,5 +87,6 @@ int main() {
       std::printf("step %2d  loss %.6f\n", static_cast<int>(step) + 1, mean_loss.item());
   }
   engine.wait();
+  communicator->finish();
   return 0;
 }

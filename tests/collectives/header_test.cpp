@@ -12,7 +12,9 @@ CollectiveHeader typical() {
   request.count = 1024;
   request.step = 5;
   request.bucket = 2;
-  return header_of(request, 17);
+  CollectiveHeader out = header_of(request);
+  out.sequence = 17;
+  return out;
 }
 
 // The message for rank 0 with the typical header and rank 1 with `other`.
@@ -81,7 +83,7 @@ TEST(HeaderMismatch, NamesTheRoot) {
   CollectiveRequest request;
   request.kind = CollectiveKind::kBroadcast;
   request.count = 3;
-  CollectiveHeader headers[] = {header_of(request, 0), header_of(request, 0)};
+  CollectiveHeader headers[] = {header_of(request), header_of(request)};
   headers[1].root = 1;
   EXPECT_EQ(describe_mismatch(headers),
             "collective 0 does not match between ranks: rank 0 has broadcast of 3 f32 from rank 0, "
@@ -89,33 +91,34 @@ TEST(HeaderMismatch, NamesTheRoot) {
 }
 
 TEST(HeaderMismatch, NamesTheTagOfAnExchange) {
-  const CollectiveHeader headers[] = {header_of_exchange("save", 10, 3),
-                                      header_of_exchange("eval", 20, 3)};
+  const CollectiveHeader headers[] = {header_of_tag(CollectiveKind::kExchange, "save"),
+                                      header_of_tag(CollectiveKind::kExchange, "eval")};
   EXPECT_EQ(describe_mismatch(headers),
-            "collective 3 does not match between ranks: rank 0 has exchange 'save', rank 1 has "
+            "collective 0 does not match between ranks: rank 0 has exchange 'save', rank 1 has "
             "exchange 'eval': the tag differs");
 }
 
 TEST(HeaderMismatch, SeesTheEndOfTagsThatAreTooLongToSend) {
   const std::string start(500, 't');
-  const CollectiveHeader headers[] = {header_of_exchange(start + "1", 0, 0),
-                                      header_of_exchange(start + "2", 0, 0)};
+  const CollectiveHeader headers[] = {header_of_tag(CollectiveKind::kExchange, start + "1"),
+                                      header_of_tag(CollectiveKind::kExchange, start + "2")};
   EXPECT_THAT(describe_mismatch(headers).value_or("they match"),
               testing::EndsWith("the tag differs"));
 }
 
 TEST(HeaderMismatch, StringsOfAnExchangeMayHaveDifferentSizes) {
-  const CollectiveHeader headers[] = {header_of_exchange("save", 10, 3),
-                                      header_of_exchange("save", 20, 3)};
+  const CollectiveHeader headers[] = {header_of_tag(CollectiveKind::kExchange, "save"),
+                                      header_of_tag(CollectiveKind::kExchange, "save")};
   EXPECT_EQ(describe_mismatch(headers), std::nullopt);
 }
 
 TEST(HeaderMismatch, AnExchangeAgainstACollectiveDiffersInKind) {
   CollectiveRequest request;
   request.count = 4;
-  const CollectiveHeader headers[] = {header_of_exchange("save", 4, 3), header_of(request, 3)};
+  const CollectiveHeader headers[] = {header_of_tag(CollectiveKind::kExchange, "save"),
+                                      header_of(request)};
   EXPECT_EQ(describe_mismatch(headers),
-            "collective 3 does not match between ranks: rank 0 has exchange 'save', rank 1 has "
+            "collective 0 does not match between ranks: rank 0 has exchange 'save', rank 1 has "
             "all_reduce of 4 f32: the kind differs");
 }
 

@@ -171,14 +171,14 @@ TEST(Abort, MayBeCalledFromAnEventsCallback) {
   });
 }
 
-TEST(Destruction, CompletesWhatWasSubmitted) {
+TEST(Finish, CompletesWhatWasSubmitted) {
   auto comms = make_in_process_communicators(2);
   std::vector<std::vector<float>> data = {operands<float>(1, 0, 50), operands<float>(1, 1, 50)};
   const EventPtr first = comms[0]->submit(all_reduce_of(data[0]));
   const EventPtr second = comms[1]->submit(all_reduce_of(data[1]));
-  comms.clear();
-  first->wait();
-  second->wait();
+  on_ranks(comms, [](Communicator& comm) { comm.finish(); });
+  EXPECT_TRUE(first->is_ready());
+  EXPECT_TRUE(second->is_ready());
   EXPECT_EQ(bits_of(data[0]), bits_of(serial_sums<float>(1, 2, 50)));
 }
 
@@ -190,7 +190,7 @@ TEST(Destruction, OfOneRankFailsThoseThatWaitForIt) {
   EXPECT_EQ(error_of([&] { done->wait(); }), "7: rank 0 is gone; rank 1 still waits for it");
 }
 
-TEST(Destruction, WhileAnExceptionUnwindsWaitsForNobody) {
+TEST(Destruction, WithoutFinishWaitsForNobody) {
   auto comms = make_in_process_communicators(2);
   std::vector<float> data(8);
   EventPtr done;
@@ -202,8 +202,7 @@ TEST(Destruction, WhileAnExceptionUnwindsWaitsForNobody) {
     raise(ErrorKind::kData, "bad file");
   } catch (const Error&) {
   }
-  EXPECT_EQ(error_of([&] { done->wait(); }),
-            "7: rank 0 left the job, as an exception unwinds there");
+  EXPECT_EQ(error_of([&] { done->wait(); }), "7: rank 0 left the job before its end");
 }
 
 TEST(Submit, RefusesWhatCannotBeCarriedOut) {

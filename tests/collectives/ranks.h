@@ -44,7 +44,18 @@ inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body) 
 
 /// The same for ranks that share memory.
 inline void on_sharing_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-  on_ranks(make_in_process_communicators(ranks, SharedMemoryUse::kRequired), body);
+  on_ranks(make_in_process_communicators(ranks, {.shared_memory = SharedMemoryUse::kRequired}),
+           body);
+}
+
+/// The same for ranks on several (simulated) nodes.
+inline void on_nodes(const std::vector<int>& node_ids, bool fixed_order,
+                     const std::function<void(Communicator&)>& body) {
+  on_ranks(make_in_process_communicators(static_cast<int>(node_ids.size()),
+                                         {.shared_memory = SharedMemoryUse::kIfPossible,
+                                          .fixed_order = fixed_order,
+                                          .node_ids = node_ids}),
+           body);
 }
 
 template <class T>

@@ -177,7 +177,7 @@ TEST(SharedFailedReady, FailsThatCollectiveOnlyAndOnEveryRank) {
 }
 
 TEST(SharedDestruction, OfOneRankFailsThoseThatWaitForIt) {
-  auto comms = make_in_process_communicators(2, SharedMemoryUse::kRequired);
+  auto comms = make_in_process_communicators(2, {.shared_memory = SharedMemoryUse::kRequired});
   const auto buffer = comms[1]->shared_buffer(400);
   const EventPtr done = comms[1]->submit(all_reduce_at<float>(buffer->data(), 8));
   comms[0].reset();

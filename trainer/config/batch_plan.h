@@ -17,7 +17,8 @@ struct BatchPlan {
   std::int64_t ranks = 0;
   std::int64_t shards_per_rank = 0;
 
-  std::int64_t first_shard(std::int64_t rank) const { return rank * shards_per_rank; }
+  /// Of the rank at this position (core/base/topology.h).
+  std::int64_t first_shard(std::int64_t position) const { return position * shards_per_rank; }
   /// "batch 64 = micro 8 x shards 8 (ranks 4 x 2)"
   std::string to_string() const;
 };

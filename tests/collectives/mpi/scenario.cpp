@@ -100,6 +100,7 @@ void oracle() {
     LS_CHECK(all[static_cast<std::size_t>(rank)] == std::string(length(rank), 'x'), "exchange");
   }
   if (comm->is_master_ordinal()) fmt::print("all sums agree on {} ranks\n", comm->size());
+  comm->finish();
 }
 
 // Many requests at once complete in order, also when `ready` comes late; each leaves a span.
@@ -132,6 +133,7 @@ void queue() {
   }
   const std::int64_t spans_seen = metrics.metric("AllReduceTime").samples;
   LS_CHECK(spans_seen == kBuckets, "{} spans for {} collectives", spans_seen, kBuckets);
+  comm->finish();
 }
 
 // The last rank has another count than the others.
@@ -195,8 +197,8 @@ void lost_rank() {
 // Rank 0 ends while the others go on.
 void early_end() {
   const auto comm = make_communicator();
-  if (comm->rank() == 0) return;
-  comm->rendezvous("one more step");
+  if (comm->rank() == 1) comm->rendezvous("one more step");
+  comm->finish();
 }
 
 // Time of all_reduce from the last rank's readiness until the result may be read, checked first.
@@ -226,6 +228,7 @@ void speed() {
                  bytes, best * 1e6, total / repeats * 1e6,
                  static_cast<double>(bytes) / best * 1e-9);
   }
+  comm->finish();
 }
 
 int run(const std::string& name) {

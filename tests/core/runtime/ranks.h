@@ -18,7 +18,7 @@ namespace lockstep {
 /// Calls body(communicator) on a thread per rank; rethrows the first exception, by rank.
 inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body,
                      SharedMemoryUse shared_memory = SharedMemoryUse::kNever) {
-  const auto communicators = make_in_process_communicators(ranks, shared_memory);
+  const auto communicators = make_in_process_communicators(ranks, {.shared_memory = shared_memory});
   std::vector<std::exception_ptr> errors(communicators.size());
   {
     std::vector<std::jthread> threads;

@@ -181,17 +181,21 @@ TEST(ReductionLayout, HasASmallFirstBucketAndASignature) {
 /// Writes down when each bucket was submitted.
 class RecordingCommunicator final : public Communicator {
  public:
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
+  const Topology& topology() const override { return topology_; }
   EventPtr submit(CollectiveRequest request) override {
     submitted.push_back(request.bucket);
     return Event::completed();
   }
   std::vector<std::string> exchange(const std::string&, const std::string&) override { return {}; }
+  bool agree(const std::string&, const Hash128&) override { return true; }
+  void finish() override {}
   [[noreturn]] void abort(int, const std::string& reason) override {
     raise(ErrorKind::kPeer, "{}", reason);
   }
   std::vector<int> submitted;
+
+ private:
+  Topology topology_{0, std::vector<int>{0, 0}, {}};
 };
 
 std::vector<std::size_t> submissions(bool overlap) {

@@ -1,0 +1,80 @@
+// Collective algorithms: free functions over a group, in bytes and dtypes. All members call the
+// same function with the same sizes, which headers (roll_call.h) have made sure of.
+//
+// Sums are by direct exchange: every member sends to every other one at once, data crosses the wire
+// once in each direction of each phase, and the order of the sum is the fixed tree for any number
+// of members and any length. Best for the few ranks of a node or of a few nodes; what is gathered
+// from many (strings) goes through a binomial tree. See Thakur, Rabenseifner, Gropp, "Optimization
+// of collective communication operations in MPICH", 2005.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/group.h"
+#include "collectives/slices.h"
+#include "core/base/buffer.h"
+#include "core/base/dtype.h"
+
+namespace lockstep {
+
+/// What one member brings to an all_reduce, and where the sum goes: elements 0 .. count - 1, of
+/// which the algorithm asks for one slice after the other.
+class Addends {
+ public:
+  virtual ~Addends() = default;
+  /// The elements of this member's operand number `part`, in one piece; valid until the next
+  /// piece's are asked for.
+  virtual const std::byte* part(int part, Slice elements) = 0;
+  /// Where the sum of these elements is to be written, in one piece; valid until stored.
+  virtual std::byte* result(Slice elements) = 0;
+  /// result(elements) is complete.
+  virtual void store(Slice elements) = 0;
+};
+
+/// leaves[m]: of how many ranks each operand of member m is the sum already; operands in this order
+/// are complete subtrees that make up the whole tree.
+using Leaves = std::vector<std::vector<std::int64_t>>;
+
+/// An all_reduce works on this many elements at a time: pieces begin at its multiples.
+std::int64_t piece_elements(int members, DType dtype);
+
+/// Memory that calls reuse.
+struct Scratch {
+  BufferPtr buffer;
+  /// At least `bytes`, 64-byte aligned; what was got before is lost.
+  std::byte* get(std::int64_t bytes);
+};
+
+/// Member i sums slice i (slices.h) of all members' operands, then everybody gathers the slices.
+/// Works in pieces, so that what was received is still in the cache when it is summed, and scratch
+/// memory is bounded. Sends (c + 1) N (n - 1) / n bytes for N bytes, n members of c operands each.
+void all_reduce(const Group& group, const Leaves& leaves, DType dtype, std::int64_t count,
+                Addends& addends, Scratch& scratch);
+
+/// data[count] becomes the sum over members, in place.
+void all_reduce(const Group& group, DType dtype, std::byte* data, std::int64_t count,
+                Scratch& scratch);
+
+/// data[size * count]: the slice of this member's *rank* becomes its sum over members; the other
+/// slices are unchanged.
+void reduce_scatter(const Group& group, DType dtype, std::byte* data, std::int64_t count,
+                    Scratch& scratch);
+
+/// data[size * bytes]: slice m becomes member m's slice m.
+void all_gather(const Group& group, std::byte* data, std::int64_t bytes);
+
+/// data[bytes] becomes the data of member `root`.
+void broadcast(const Group& group, std::byte* data, std::int64_t bytes, int root);
+
+/// The strings of all members, in order, on every member.
+std::vector<std::string> gather_strings(const Group& group, const std::string& mine);
+
+/// Combines a value of fixed size over a tree of members: `combine(into, other)` where `other` is
+/// that of later members. Every member gets the result.
+void tree_combine(
+    const Group& group, std::span<std::byte> value,
+    const std::function<void(std::span<std::byte> into, std::span<const std::byte>)>& combine);
+
+}  // namespace lockstep

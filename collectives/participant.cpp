@@ -1,0 +1,150 @@
+#include "collectives/participant.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "collectives/algorithms.h"
+#include "collectives/backoff.h"
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<int> all_ranks(const Topology& topology) {
+  std::vector<int> out(static_cast<std::size_t>(topology.size()));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+std::vector<int> copy_of(std::span<const int> ranks) {
+  return {ranks.begin(), ranks.end()};
+}
+
+std::string_view name_of(SharedMemoryUse use) {
+  switch (use) {
+    case SharedMemoryUse::kNever: return "mpi";
+    case SharedMemoryUse::kIfPossible: return "auto";
+    case SharedMemoryUse::kRequired: return "shm";
+  }
+  __builtin_unreachable();
+}
+
+/// What ranks tell each other first, in a layout that all builds share.
+struct Greeting {
+  std::uint32_t protocol = CollectiveHeader::kProtocol;
+  std::int32_t rank = 0;
+  std::uint32_t shared_memory = 0;
+  std::uint32_t fixed_order = 0;
+  std::int32_t other_rank = -1;  ///< the first one that differs from `rank`
+  std::uint32_t other_protocol = 0;
+  std::uint32_t other_shared_memory = 0;
+  std::uint32_t other_fixed_order = 0;
+
+  void add(const Greeting& later) {
+    if (other_rank >= 0) return;
+    const bool same = protocol == later.protocol && shared_memory == later.shared_memory &&
+                      fixed_order == later.fixed_order;
+    if (same && later.other_rank < 0) return;
+    other_rank = same ? later.other_rank : later.rank;
+    other_protocol = same ? later.other_protocol : later.protocol;
+    other_shared_memory = same ? later.other_shared_memory : later.shared_memory;
+    other_fixed_order = same ? later.other_fixed_order : later.fixed_order;
+  }
+};
+
+}  // namespace
+
+Participant::Participant(Transport& transport, const ParticipantOptions& options,
+                         const std::function<void()>& interrupt)
+    : transport_(transport),
+      by_rank_(transport, all_ranks(transport.topology()), interrupt),
+      by_position_(transport, copy_of(transport.topology().by_position()), interrupt) {
+  greet(options);
+  share_memory(options.shared_memory, interrupt);
+  roll_call_.emplace(transport, node_ == nullptr ? nullptr : &node_->board(), interrupt);
+  if (node_ == nullptr) return;
+  lanes_ = lane_groups(transport, interrupt);
+  subtrees_ = node_subtrees(transport.topology(), options.fixed_order);
+}
+
+void Participant::greet(const ParticipantOptions& options) {
+  Greeting greeting;
+  greeting.rank = transport_.topology().rank();
+  greeting.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
+  greeting.fixed_order = options.fixed_order ? 1 : 0;
+  tree_combine(by_rank_, std::as_writable_bytes(std::span(&greeting, 1)),
+               [](std::span<std::byte> into, std::span<const std::byte> from) {
+                 Greeting sum;
+                 Greeting later;
+                 std::memcpy(&sum, into.data(), sizeof sum);
+                 std::memcpy(&later, from.data(), sizeof later);
+                 sum.add(later);
+                 std::memcpy(into.data(), &sum, sizeof sum);
+               });
+  if (greeting.other_rank < 0) return;
+  LS_USER_CHECK(greeting.protocol == greeting.other_protocol,
+                "ranks {} and {} do not run the same build of lockstep", greeting.rank,
+                greeting.other_rank);
+  LS_USER_CHECK(greeting.shared_memory == greeting.other_shared_memory,
+                "the ranks differ in distributed.allreduce: {} on rank {}, {} on rank {}",
+                name_of(static_cast<SharedMemoryUse>(greeting.shared_memory)), greeting.rank,
+                name_of(static_cast<SharedMemoryUse>(greeting.other_shared_memory)),
+                greeting.other_rank);
+  LS_USER_CHECK(false, "the ranks differ in training.deterministic: {} on rank {}, {} on rank {}",
+                greeting.fixed_order != 0, greeting.rank, greeting.other_fixed_order != 0,
+                greeting.other_rank);
+}
+
+// Sums over several nodes go through the memory of each; that pays where a node has several ranks.
+void Participant::share_memory(SharedMemoryUse use, const std::function<void()>& interrupt) {
+  const Topology& topology = transport_.topology();
+  const bool required = use == SharedMemoryUse::kRequired;
+  if (use == SharedMemoryUse::kNever || topology.size() == 1) return;
+  LS_USER_CHECK(!required || topology.nodes() == 1,
+                "distributed.allreduce is shm, but the job has {}: memory is shared within a node "
+                "only; auto uses it there, and messages between the nodes",
+                topology.to_string());
+  if (topology.nodes() == topology.size()) return;
+  std::size_t lanes = 0;
+  for (int node = 0; node < topology.nodes(); ++node)
+    lanes = std::max(lanes, topology.ranks_of(node).size());
+  const std::span<const int> on_node = topology.ranks_of(topology.node());
+  std::string problem;
+  node_ = NodeMemory::connect(Group(transport_, copy_of(on_node), interrupt), by_rank_,
+                              static_cast<int>(lanes), may_spin(static_cast<int>(on_node.size())),
+                              problem);
+  LS_USER_CHECK(node_ != nullptr || !required,
+                "the ranks cannot share memory (distributed.allreduce: shm): {}", problem);
+}
+
+void Participant::carry_out(const CollectiveRequest& r, const SharedRegion* region) {
+  const std::int64_t bytes = r.count * static_cast<std::int64_t>(size_of(r.dtype));
+  switch (r.kind) {
+    case CollectiveKind::kAllReduce:
+      if (region == nullptr) {
+        all_reduce(by_position_, r.dtype, r.data, r.count, received_);
+      } else if (const auto offset = static_cast<std::size_t>(r.data - region->data());
+                 transport_.topology().nodes() == 1) {
+        sum_on_node(*region, r.dtype, offset, r.count);
+      } else {
+        sum_over_nodes(*region, lanes_, subtrees_, r.dtype, offset, r.count, sums_);
+      }
+      return;
+    case CollectiveKind::kReduceScatter:
+      reduce_scatter(by_position_, r.dtype, r.data, r.count, received_);
+      return;
+    case CollectiveKind::kAllGather: all_gather(by_rank_, r.data, bytes); return;
+    case CollectiveKind::kBroadcast: broadcast(by_rank_, r.data, bytes, r.root); return;
+    case CollectiveKind::kExchange:
+    case CollectiveKind::kAgree: return;
+  }
+}
+
+std::vector<std::string> Participant::exchange(const std::string& mine) {
+  return gather_strings(by_rank_, mine);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+// One rank's part in collectives: the groups it belongs to, the memory it shares, and which
+// algorithm serves which request. It carries out one collective at a time, in the order in which
+// all ranks do; when, and on which thread, the queue decides (queued_communicator.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/group.h"
+#include "collectives/node_memory.h"
+#include "collectives/node_sum.h"
+#include "collectives/roll_call.h"
+#include "collectives/transport.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+struct ParticipantOptions {
+  SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
+  /// Sums follow the summation tree over all positions. Without, a node of any number of ranks adds
+  /// them up by itself and sends one sum.
+  bool fixed_order = true;
+};
+
+class Participant {
+ public:
+  /// All ranks of the job construct theirs at the same point, on the thread that owns the
+  /// transport. `interrupt` is called while messages are waited for, and may throw. References
+  /// outlive it. Error kUsage on all ranks if their options differ, or if shared memory is required
+  /// and not to be had.
+  Participant(Transport& transport, const ParticipantOptions& options,
+              const std::function<void()>& interrupt);
+
+  /// Null if ranks share no memory.
+  const std::shared_ptr<NodeMemory>& node() const { return node_; }
+  RollCall& roll_call() { return *roll_call_; }
+  /// Whether a sum in shared memory needs messages to other nodes.
+  bool sums_need_messages() const { return roll_call_->needs_messages(); }
+
+  /// The data of a collective whose headers match. `region`: where it lies if it is shared; then it
+  /// may be called on any thread if sums need no messages, and other ranks see this rank's part of
+  /// the sums once Progress::kSummed is advanced.
+  void carry_out(const CollectiveRequest& request, const SharedRegion* region);
+
+  /// The strings of all ranks, in the order of the ranks.
+  std::vector<std::string> exchange(const std::string& mine);
+
+ private:
+  void greet(const ParticipantOptions& options);
+  void share_memory(SharedMemoryUse use, const std::function<void()>& interrupt);
+
+  Transport& transport_;
+  Group by_rank_;      ///< all ranks
+  Group by_position_;  ///< all ranks; sums follow this order
+  std::shared_ptr<NodeMemory> node_;
+  std::optional<RollCall> roll_call_;
+  std::vector<LaneGroup> lanes_;
+  NodeSubtrees subtrees_;
+  Scratch received_;
+  SumScratch sums_;
+};
+
+}  // namespace lockstep

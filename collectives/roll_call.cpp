@@ -1,0 +1,158 @@
+#include "collectives/roll_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "collectives/algorithms.h"
+
+namespace lockstep {
+namespace {
+
+Verdict judge(std::span<const CollectiveHeader> headers) {
+  Verdict out;
+  out.failure = describe_failure(headers);
+  if (!out.failure) out.mismatch = describe_mismatch(headers);
+  for (const CollectiveHeader& header : headers)
+    out.digests_differ |= header.digest != headers[0].digest;
+  return out;
+}
+
+PostedVerdict to_post(const Verdict& verdict) {
+  PostedVerdict out;
+  out.digests_differ = verdict.digests_differ;
+  std::string text;
+  if (verdict.failure) {
+    out.code = PostedVerdict::Code::kFailure;
+    out.failure = static_cast<std::uint16_t>(verdict.failure->exit_code());
+    text = verdict.failure->what();
+  } else if (verdict.mismatch) {
+    out.code = PostedVerdict::Code::kMismatch;
+    text = *verdict.mismatch;
+  }
+  std::memcpy(out.text, text.data(), std::min(text.size(), PostedVerdict::kTextBytes - 1));
+  return out;
+}
+
+Verdict from_posted(const PostedVerdict& posted) {
+  Verdict out;
+  out.digests_differ = posted.digests_differ;
+  switch (posted.code) {
+    case PostedVerdict::Code::kGoOn: break;
+    case PostedVerdict::Code::kMismatch: out.mismatch = posted.text; break;
+    case PostedVerdict::Code::kFailure:
+      out.failure = Error(static_cast<ErrorKind>(posted.failure), posted.text);
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// What a caller, or several, have to say. Bytes travel.
+struct RollCall::Summary {
+  CollectiveHeader first;  ///< of the first rank
+  std::uint32_t same = 1;  ///< the others' match it, and nobody failed
+  std::uint32_t same_digest = 1;
+  std::uint64_t unused = 0;
+
+  void add(const Summary& other) {
+    same = same & other.same & static_cast<std::uint32_t>(matches(first, other.first));
+    same_digest = same_digest & other.same_digest &
+                  static_cast<std::uint32_t>(first.digest == other.first.digest);
+  }
+
+  static Summary of(const CollectiveHeader& header) {
+    return {.first = header, .same = header.failure == 0 ? 1U : 0U};
+  }
+};
+
+RollCall::RollCall(Transport& transport, NodeBoard* board, const std::function<void()>& interrupt)
+    : topology_(transport.topology()), board_(board), nodes_(topology_.nodes()) {
+  if (!needs_messages()) return;
+  std::vector<int> ranks;
+  if (board != nullptr) {
+    if (!board->leads()) return;
+    for (int node = 0; node < nodes_; ++node) ranks.push_back(topology_.ranks_of(node)[0]);
+  } else {
+    const std::span<const int> all = topology_.by_position();
+    ranks.assign(all.begin(), all.end());
+  }
+  callers_.emplace(transport, std::move(ranks), interrupt);
+}
+
+bool RollCall::post_early(const CollectiveHeader& mine) {
+  return board_ != nullptr && board_->try_post(mine);
+}
+
+Verdict RollCall::compare(const CollectiveHeader& mine, const std::function<void()>& interrupt) {
+  if (board_ == nullptr) return compare_between_callers({mine});
+  const std::uint64_t sequence = mine.sequence;
+  Verdict verdict;
+  if (nodes_ == 1 || board_->leads()) {
+    const std::vector<CollectiveHeader> headers = headers_on_node(mine, interrupt);
+    verdict = nodes_ == 1 ? judge(headers) : compare_between_callers(headers);
+    if (nodes_ > 1) board_->post_verdict(sequence, to_post(verdict));
+  } else {
+    verdict = from_posted(board_->wait_for_verdict(sequence, interrupt));
+  }
+  board_->advance(Progress::kCompared, sequence + 1);
+  return verdict;
+}
+
+std::vector<CollectiveHeader> RollCall::headers_on_node(const CollectiveHeader& mine,
+                                                        const std::function<void()>& interrupt) {
+  board_->wait_for_all(Progress::kPosted, mine.sequence + 1, interrupt);
+  std::vector<CollectiveHeader> out;
+  for (int place = 0; place < board_->size(); ++place)
+    out.push_back(board_->header(place, mine.sequence));
+  return out;
+}
+
+Verdict RollCall::compare_between_callers(const std::vector<CollectiveHeader>& mine) {
+  Summary summary = Summary::of(mine[0]);
+  for (const CollectiveHeader& header : mine) summary.add(Summary::of(header));
+  summary = summary_of_all(summary);
+  Verdict verdict;
+  verdict.digests_differ = summary.same_digest == 0;
+  if (summary.same != 0) return verdict;
+
+  std::string bytes;
+  for (const CollectiveHeader& header : mine)
+    bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
+  // Callers are in the order of positions, and so are the ranks of each.
+  std::vector<CollectiveHeader> all(static_cast<std::size_t>(topology_.size()));
+  std::size_t position = 0;
+  for (const std::string& of_caller : gather_strings(*callers_, bytes))
+    for (std::size_t at = 0; at < of_caller.size(); at += sizeof(CollectiveHeader)) {
+      const int rank = topology_.by_position()[position++];
+      std::memcpy(&all[static_cast<std::size_t>(rank)], of_caller.data() + at,
+                  sizeof(CollectiveHeader));
+    }
+  return judge(all);
+}
+
+RollCall::Summary RollCall::summary_of_all(const Summary& mine) const {
+  Summary out = mine;
+  if (callers_->size() > kDirectCallers) {
+    tree_combine(*callers_, std::as_writable_bytes(std::span(&out, 1)),
+                 [](std::span<std::byte> into, std::span<const std::byte> from) {
+                   Summary sum;
+                   Summary other;
+                   std::memcpy(&sum, into.data(), sizeof sum);
+                   std::memcpy(&other, from.data(), sizeof other);
+                   sum.add(other);
+                   std::memcpy(into.data(), &sum, sizeof sum);
+                 });
+    return out;
+  }
+  std::vector<Summary> all(static_cast<std::size_t>(callers_->size()));
+  all[static_cast<std::size_t>(callers_->self())] = mine;
+  all_gather(*callers_, reinterpret_cast<std::byte*>(all.data()), sizeof(Summary));
+  out = all[0];
+  for (const Summary& other : all) out.add(other);
+  return out;
+}
+
+}  // namespace lockstep

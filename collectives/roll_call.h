@@ -1,0 +1,59 @@
+// Before the data of a collective moves, all ranks compare their headers (header.h): ranks that
+// drifted apart are found at the first collective that does not match.
+//
+// Ranks of a node post them on its board. Between nodes the leaders send what their node has in
+// common, one message for each pair of nodes; beyond kDirectCallers nodes they combine it over a
+// tree. Only on a difference do all headers travel, so that every rank tells it in the same words.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "collectives/group.h"
+#include "collectives/header.h"
+#include "collectives/node_memory.h"
+
+namespace lockstep {
+
+/// What all ranks together say of a collective; the same on all of them.
+struct Verdict {
+  std::optional<Error> failure;         ///< see describe_failure
+  std::optional<std::string> mismatch;  ///< see describe_mismatch
+  bool digests_differ = false;          ///< of headers that match otherwise
+};
+
+class RollCall {
+ public:
+  /// Up to this many nodes (or ranks that share no memory) tell each other directly.
+  static constexpr int kDirectCallers = 8;
+
+  /// `board`: of this node; null if ranks share no memory. References outlive it.
+  RollCall(Transport& transport, NodeBoard* board, const std::function<void()>& interrupt);
+
+  /// Whether a rank can compare without messages.
+  bool needs_messages() const { return board_ == nullptr || nodes_ > 1; }
+
+  /// Shows this rank's header of the next collective to its node before its turn has come. False if
+  /// there is no place for it yet. Not concurrently with itself.
+  bool post_early(const CollectiveHeader& mine);
+
+  /// All ranks call it for the same collectives in the same order. `interrupt` is called while it
+  /// waits for the node.
+  Verdict compare(const CollectiveHeader& mine, const std::function<void()>& interrupt);
+
+ private:
+  struct Summary;
+  std::vector<CollectiveHeader> headers_on_node(const CollectiveHeader& mine,
+                                                const std::function<void()>& interrupt);
+  Verdict compare_between_callers(const std::vector<CollectiveHeader>& mine);
+  Summary summary_of_all(const Summary& mine) const;
+
+  const Topology& topology_;
+  NodeBoard* board_;
+  int nodes_;
+  std::optional<Group> callers_;  ///< leaders, or all ranks; null if this rank is not one
+};
+
+}  // namespace lockstep

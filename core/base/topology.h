@@ -1,0 +1,68 @@
+// Who is where: the ranks of a job, the nodes they run on, and the order in which work is dealt
+// out.
+//
+// A rank is a name: the launcher gives it, messages use it, rank 0 is the master. A *position* is a
+// place in the order of the work: nodes by their lowest rank, then ranks. Shards, and so the leaves
+// of the summation tree, are dealt by position: a node's shards are one run, whatever way the ranks
+// were placed on the nodes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+class Topology {
+ public:
+  /// One rank on one node.
+  Topology() : Topology(0, std::vector<int>{0}, {}) {}
+  /// This is `rank`; ranks a and b share a node if node_ids[a] == node_ids[b]. `hosts`: a name per
+  /// rank, or empty. Error kUsage if `rank` is none of them.
+  Topology(int rank, std::span<const int> node_ids, std::vector<std::string> hosts);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(node_of_.size()); }
+  int nodes() const { return static_cast<int>(ranks_of_.size()); }
+
+  /// Nodes are numbered from 0 in the order of their lowest ranks.
+  int node() const { return node_of(rank_); }
+  int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+  /// Ascending; the first one leads the node.
+  std::span<const int> ranks_of(int node) const {
+    return ranks_of_[static_cast<std::size_t>(node)];
+  }
+
+  int position() const { return position_of(rank_); }
+  int position_of(int rank) const { return position_of_[static_cast<std::size_t>(rank)]; }
+  /// All ranks in the order of their positions.
+  std::span<const int> by_position() const { return by_position_; }
+  /// The position of a node's lowest rank; its ranks have this one and the next ones.
+  int first_position(int node) const { return position_of(ranks_of(node)[0]); }
+
+  /// "" if it is not known.
+  const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
+  /// "4 ranks on 2 nodes", "4 ranks on 2 nodes (3 + 1)", "1 rank".
+  std::string to_string() const;
+
+ private:
+  int rank_;
+  std::vector<int> node_of_;
+  std::vector<std::vector<int>> ranks_of_;
+  std::vector<int> by_position_;
+  std::vector<int> position_of_;
+  std::vector<std::string> hosts_;
+};
+
+/// Leaves [begin, end) of a tree.
+struct LeafRange {
+  int begin = 0;
+  int end = 0;
+  friend bool operator==(const LeafRange&, const LeafRange&) = default;
+};
+
+/// The fewest complete subtrees of the summation tree over all positions (core/base/reduce_tree.h)
+/// that make up the run of `node`, in order. One for nodes of equally many ranks, a power of two.
+std::vector<LeafRange> subtrees_of(const Topology& topology, int node);
+
+}  // namespace lockstep

@@ -90,8 +90,8 @@ class OneHash(Nodes):
         """What the others rely on: ranks of two hosts cannot share memory, and lockstep knows it."""
         run = self.run_of("refused")
         outcome = run.train("distributed.allreduce=shm", ranks=[1, 1], cluster=self.cluster, expect=2)
-        self.assertIn("the ranks cannot share memory (distributed.allreduce: shm): 1 of 2 ranks are on "
-                      "the node of rank 0", outcome.errors)
+        self.assertIn("distributed.allreduce is shm, but the job has 2 ranks on 2 nodes: memory is shared "
+                      "within a node only; auto uses it there, and messages between the nodes", outcome.errors)
         run.train("distributed.allreduce=shm", ranks=[2], cluster=self.cluster)
 
 

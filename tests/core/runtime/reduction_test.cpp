@@ -1,10 +1,13 @@
 // Gradient sums over shards and ranks against the tree they promise.
 #include "core/runtime/reduction.h"
 
+#include <array>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
+#include "collectives/delaying.h"
 #include "core/base/reduce_tree.h"
 #include "tests/core/runtime/ranks.h"
 
@@ -221,6 +224,47 @@ std::vector<std::size_t> submissions(bool overlap) {
 
 TEST(Overlap, SubmitsABucketInTheLastShardAsEarlyAsItsOrderAllows) {
   EXPECT_THAT(submissions(true), testing::ElementsAre(0, 0, 0, 0, 0, 2, 3, 3));
+}
+
+/// How long a rank waits for its sums after the last of five buckets is ready, in seconds: each
+/// takes `latency` on the network, and as long and half again to be computed.
+double exposed_seconds(std::chrono::milliseconds latency, bool overlap) {
+  constexpr int kBuckets = 5;
+  const std::vector<Type> values(kBuckets, Type{DType::kF32, Shape{16}});
+  const ReductionLayout layout =
+      plan_reduction(values, {.bucket_bytes = 64, .first_bucket_bytes = 64});
+  auto communicators = make_in_process_communicators(2, {.node_ids = {0, 1}});
+  std::array<double, 2> exposed{};
+  std::vector<std::jthread> ranks;
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      const auto slow = make_delaying_communicator(
+          std::move(communicators[rank]),
+          std::chrono::duration<double, std::micro>(latency).count(), 1.0);
+      RankDevice device;
+      Reduction reduction(layout, {device.allocator, device.pool, *slow, device.spans, 0, overlap},
+                          1);
+      reduction.begin_writing();
+      for (std::int32_t value = 0; value < kBuckets; ++value) {
+        std::this_thread::sleep_for(latency * 3 / 2);
+        reduction.finish_value(value);
+      }
+      const auto begin = std::chrono::steady_clock::now();
+      reduction.finish_shard();
+      reduction.wait();
+      exposed[rank] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    });
+  ranks.clear();
+  return std::max(exposed[0], exposed[1]);
+}
+
+// Between nodes, too: what a step waits for is its last bucket. Without overlap it is all five; the
+// limit lies in the middle.
+TEST(Overlap, ExposesTheLastBucketOnly) {
+  constexpr std::chrono::milliseconds kLatency(40);
+  EXPECT_LT(exposed_seconds(kLatency, true), 0.040 * 3);
+  EXPECT_GE(exposed_seconds(kLatency, false), 0.040 * 5);
 }
 
 TEST(Overlap, SwitchedOffSubmitsAllBucketsAfterTheLastShard) {

@@ -35,7 +35,8 @@ void check(int code, const char* call) {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(std::int64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {
+  MpiTransport(std::int64_t max_message_bytes, int expected_ranks)
+      : max_message_bytes_(max_message_bytes) {
     int used = 0;
     check(MPI_Initialized(&used), "MPI_Initialized");
     LS_USER_CHECK(used == 0, "MPI is in use already: a process has one MPI communicator, once");
@@ -44,6 +45,10 @@ class MpiTransport final : public Transport {
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     LS_USER_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI cannot be used in threaded programs");
     topology_ = find_topology();
+    LS_USER_CHECK(expected_ranks == 0 || expected_ranks == topology_.size(),
+                  "the launcher started {} tasks, but MPI sees {}: start them with mpirun, or with "
+                  "srun --mpi=pmix",
+                  expected_ranks, topology_.size());
     spin_ = may_spin(static_cast<int>(topology_.ranks_of(topology_.node()).size()));
     sharpen_sleeps();
   }
@@ -164,7 +169,9 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
                 "max_message_bytes is {}; it must be from 1 to {}", options.max_message_bytes,
                 INT_MAX);
   return std::make_unique<QueuedCommunicator>(
-      [bytes = options.max_message_bytes] { return std::make_unique<MpiTransport>(bytes); },
+      [bytes = options.max_message_bytes, ranks = options.expected_ranks] {
+        return std::make_unique<MpiTransport>(bytes, ranks);
+      },
       QueueOptions{.spans = options.spans,
                    .participant = {options.shared_memory, options.fixed_order},
                    .busy_threads = options.busy_threads});

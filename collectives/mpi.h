@@ -16,6 +16,9 @@ struct MpiOptions {
   /// Longer transfers are split. MPI counts are 32-bit, so at most 2^31 - 1.
   std::int64_t max_message_bytes = std::int64_t{1} << 30;
   SharedMemoryUse shared_memory = SharedMemoryUse::kIfPossible;
+  /// How many ranks the launcher says that it started; 0: not known. MPI started by a launcher that
+  /// it does not know makes every process a job of its own.
+  int expected_ranks = 0;
   bool fixed_order = true;  ///< see ParticipantOptions
   int busy_threads = 1;     ///< of each rank; see QueueOptions
 };
@@ -27,7 +30,8 @@ struct MpiOptions {
 /// ranks and returns the code.
 ///
 /// abort() prints the reason to standard error and exits; mpirun ends the job with that code.
-/// Any failed MPI call is an error kPeer that names the call and MPI's reason.
+/// Error kUsage if MPI has another number of ranks than are expected. Any failed MPI call is an
+/// error kPeer that names the call and MPI's reason.
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
 
 }  // namespace lockstep

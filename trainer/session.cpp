@@ -100,6 +100,7 @@ std::string describe_fallback(const Config& config) {
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings) {
   if (!settings.under_launcher) return make_single_communicator();
   MpiOptions options;
+  options.expected_ranks = settings.world_size;
   options.fixed_order = config.training.deterministic;
   options.busy_threads = static_cast<int>(config.device.threads);
   switch (config.distributed.allreduce) {

@@ -33,6 +33,23 @@ MaxIsa read_max_isa(const char* name) {
   return MaxIsa::kAvx512;
 }
 
+bool is_set(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr && *text != '\0';
+}
+
+/// A launcher is known by a variable that only the processes it starts have. In a Slurm batch
+/// script rank and size are set as well, but no step.
+struct Launcher {
+  const char* mark;
+  const char* size;
+  const char* rank;
+};
+constexpr Launcher kLaunchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+};
+
 /// By the XDG base directory specification, which also says that relative paths are ignored.
 std::string cache_home() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -48,11 +65,13 @@ Settings settings_from_environment() {
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
   out.max_isa = read_max_isa("LOCKSTEP_MAX_ISA");
   out.cache_home = cache_home();
-  constexpr int kMaxRanks = 1 << 20;
-  if (const auto size = read_int("OMPI_COMM_WORLD_SIZE", 1, kMaxRanks)) {
-    out.world_size = *size;
-    out.world_rank = read_int("OMPI_COMM_WORLD_RANK", 0, kMaxRanks).value_or(0);
+  for (const Launcher& launcher : kLaunchers) {
+    if (!is_set(launcher.mark)) continue;
+    constexpr int kMaxRanks = 1 << 20;
+    out.world_size = read_int(launcher.size, 1, kMaxRanks).value_or(1);
+    out.world_rank = read_int(launcher.rank, 0, kMaxRanks).value_or(0);
     out.under_launcher = true;
+    break;
   }
   return out;
 }

@@ -13,9 +13,9 @@ enum class MaxIsa : std::uint8_t { kAuto, kAvx2, kAvx512 };
 
 struct Settings {
   int debug = 0;                   ///< LOCKSTEP_DEBUG: 0..5, see log.h
-  int world_rank = 0;              ///< OMPI_COMM_WORLD_RANK; known before MPI is up
-  int world_size = 1;              ///< OMPI_COMM_WORLD_SIZE
-  bool under_launcher = false;     ///< started by mpirun
+  int world_rank = 0;              ///< as the launcher says: known before MPI is up
+  int world_size = 1;              ///< likewise
+  bool under_launcher = false;     ///< started by mpirun, or by srun as one task of a job step
   MaxIsa max_isa = MaxIsa::kAuto;  ///< LOCKSTEP_MAX_ISA: auto, avx2 or avx512; for tests
   std::string cache_home;          ///< $XDG_CACHE_HOME, or ~/.cache; empty if there is neither
 };

@@ -16,8 +16,9 @@ struct Environment : testing::Test {
   Environment() { clear(); }
   ~Environment() override { clear(); }
   static void clear() {
-    for (const char* name : {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "OMPI_COMM_WORLD_RANK",
-                             "OMPI_COMM_WORLD_SIZE", "XDG_CACHE_HOME", "HOME"}) {
+    for (const char* name :
+         {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+          "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
   }
@@ -50,6 +51,31 @@ TEST_F(Environment, OneRankUnderMpirunIsStillUnderMpirun) {
   set("OMPI_COMM_WORLD_RANK", "0");
   set("OMPI_COMM_WORLD_SIZE", "1");
   EXPECT_TRUE(settings_from_environment().under_launcher);
+}
+
+TEST_F(Environment, TellsRankAndSizeUnderSrun) {
+  set("SLURM_STEP_ID", "0");
+  set("SLURM_STEP_NUM_TASKS", "8");
+  set("SLURM_PROCID", "5");
+  const Settings settings = settings_from_environment();
+  EXPECT_EQ(settings.world_rank, 5);
+  EXPECT_EQ(settings.world_size, 8);
+  EXPECT_TRUE(settings.under_launcher);
+}
+
+TEST_F(Environment, ABatchScriptOfSlurmIsOneProcess) {
+  set("SLURM_PROCID", "0");
+  EXPECT_FALSE(settings_from_environment().under_launcher);
+}
+
+// srun may start mpirun's daemons, whose ranks have variables of both.
+TEST_F(Environment, MpirunCountsInsideAStepOfSlurm) {
+  set("SLURM_STEP_ID", "1");
+  set("SLURM_STEP_NUM_TASKS", "2");
+  set("OMPI_COMM_WORLD_RANK", "3");
+  set("OMPI_COMM_WORLD_SIZE", "4");
+  EXPECT_EQ(settings_from_environment().world_size, 4);
+  EXPECT_EQ(settings_from_environment().world_rank, 3);
 }
 
 TEST_F(Environment, FindsTheUsersCache) {

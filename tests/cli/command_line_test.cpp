@@ -48,8 +48,8 @@ TEST(CommandLine, HelpNamesEveryCommand) {
   EXPECT_EQ(help.status, 0);
   EXPECT_EQ(help.err, "");
   for (const char* name :
-       {"train", "eval", "generate", "config check", "config show", "config schema", "ckpt ls",
-        "ckpt inspect", "ckpt verify", "ckpt hash", "ckpt prune", "ir run", "ir print",
+       {"train", "launch", "eval", "generate", "config check", "config show", "config schema",
+        "ckpt ls", "ckpt inspect", "ckpt verify", "ckpt hash", "ckpt prune", "ir run", "ir print",
         "prepare text", "prepare idx", "doctor", "models"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);

@@ -122,14 +122,19 @@ class Cluster:
     def mpirun(self, program, ranks):
         """The words that make `program` (mpirun) start ranks[i] ranks on host i, from node1. Hosts
         without any may be left out at the end."""
+        settings = [word for setting in self.settings().items() for word in ("--mca", *setting)]
         slots = ",".join(f"{host.name}:{count}" for host, count in zip(self.hosts, ranks))
-        return self.hosts[0].enter(program, *self.mca(), "--bind-to", "none", "--oversubscribe",
+        return self.hosts[0].enter(program, *settings, "--bind-to", "none", "--oversubscribe",
                                    "--host", slots, "-np", sum(ranks), *self.options)
 
-    def mca(self):
+    def settings(self):
         """How OpenMPI reaches the hosts and talks between them."""
-        return ["--mca", "plm_rsh_agent", str(self.agent), "--mca", "oob_tcp_if_include", "eth0",
-                "--mca", "btl_tcp_if_include", "eth0", "--mca", "btl", "self,vader,tcp"]
+        return {"plm_rsh_agent": self.agent, "oob_tcp_if_include": "eth0",
+                "btl_tcp_if_include": "eth0", "btl": "self,vader,tcp"}
+
+    def variables(self):
+        """The same as environment, for what starts mpirun itself."""
+        return {f"OMPI_MCA_{name}": str(value) for name, value in self.settings().items()}
 
     def pids(self):
         """All processes of all hosts that live."""

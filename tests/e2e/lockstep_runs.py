@@ -77,10 +77,13 @@ class Outcome:
 class Job:
     """A command under way."""
 
-    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None):
-        """`ranks`: how many mpirun starts; of a cluster: on each of its hosts."""
+    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None):
+        """`ranks`: how many mpirun starts; of a cluster: on each of its hosts. `host`: of a cluster,
+        where the command itself runs."""
         self.words = [_programs["lockstep"], *words]
-        if cluster is not None:
+        if host is not None:
+            self.words = host.enter(*self.words)
+        elif cluster is not None:
             self.words = [*cluster.mpirun(_programs["mpirun"], ranks), *self.words]
         elif ranks is not None:
             self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
@@ -90,6 +93,8 @@ class Job:
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
         variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
+        if host is not None:
+            variables.update(host.cluster.variables())
         self.out = tempfile.TemporaryFile("w+", dir=folder)
         self.err = tempfile.TemporaryFile("w+", dir=folder)
         self.process = subprocess.Popen([str(word) for word in self.words], stdout=self.out,

@@ -19,11 +19,13 @@ constexpr std::string_view kPositionals = "positionals";
 po::options_description describe(std::span<const Option> options) {
   po::options_description out("options");
   for (const Option& option : options) {
+    std::string names = option.name;
+    if (option.letter != '\0') names += {',', option.letter};
     if (option.value.empty()) {
-      out.add_options()(option.name.c_str(), option.help.c_str());
+      out.add_options()(names.c_str(), option.help.c_str());
       continue;
     }
-    out.add_options()(option.name.c_str(),
+    out.add_options()(names.c_str(),
                       po::value<std::string>()->value_name(
                           option.bare.empty() ? option.value : fmt::format("[={}]", option.value)),
                       option.help.c_str());

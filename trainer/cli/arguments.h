@@ -1,5 +1,6 @@
 // The arguments of one command, parsed by its own list of options. Options are long ("--seed 1" or
-// "--seed=1"), are never abbreviated, and may stand anywhere; after "--" everything is positional.
+// "--seed=1"; one with a letter also "-n 1"), are never abbreviated, and may stand anywhere; after
+// "--" everything is positional.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct Option {
   std::string value;      ///< what its value is called in the help: "PATH"; empty: a mere flag
   std::string help;       ///< one line
   std::string bare = "";  ///< the value of "--resume" alone; empty: a value must be given
+  char letter = '\0';     ///< 'n' for "-n N" beside "--ranks N"; 0: none
 };
 
 class Arguments {

@@ -5,9 +5,9 @@ namespace lockstep {
 std::vector<CliCommand> all_commands() {
   std::vector<CliCommand> out;
   for (const auto& group :
-       {std::vector{train_command(), eval_command(), generate_command()}, config_commands(),
-        ckpt_commands(), std::vector{ir_run_command(), ir_print_command()}, prepare_commands(),
-        std::vector{doctor_command(), models_command()}})
+       {std::vector{train_command(), launch_command(), eval_command(), generate_command()},
+        config_commands(), ckpt_commands(), std::vector{ir_run_command(), ir_print_command()},
+        prepare_commands(), std::vector{doctor_command(), models_command()}})
     out.insert(out.end(), group.begin(), group.end());
   return out;
 }

@@ -11,6 +11,7 @@ namespace lockstep {
 std::vector<CliCommand> all_commands();
 
 CliCommand train_command();
+CliCommand launch_command();
 CliCommand eval_command();
 CliCommand generate_command();
 std::vector<CliCommand> config_commands();

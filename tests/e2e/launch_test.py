@@ -1,0 +1,198 @@
+"""lockstep launch: what it returns, what it starts again, what it leaves behind."""
+import os
+import signal
+import time
+
+import cluster
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Job, Run
+from processes import alive, children, environment
+
+ENDLESS = 10_000_000
+
+
+def small_mlp(**changes):
+    config = {
+        "model.name": "mlp", "model.input_size": 40, "model.hidden_sizes": [64, 32],
+        "data.type": "synthetic", "data.num_samples": 256,
+        "training.max_steps": ENDLESS, "training.global_batch_size": 8,
+        "training.micro_batch_size": 2,
+        "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
+        "checkpoint.keep_last": 3,
+        "distributed.stall_warn_s": 1, "distributed.stall_abort_s": 3,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
+class Launching(EndToEndTest):
+    def launch(self, run, *overrides, ranks=2, options=(), host=None):
+        words = ["launch", "-n", ranks, *options, "--", *run.words(overrides)]
+        return Job(words, self.folder, host=host)
+
+    def mpirun(self, job):
+        """The pid of the mpirun under way."""
+        pids = children(job.process.pid)
+        return pids[0] if pids else None
+
+    def ranks(self, job):
+        """Pids of this host's ranks by number."""
+        found = {}
+        for pid in children(self.mpirun(job) or 0):
+            rank = environment(pid).get("OMPI_COMM_WORLD_RANK")
+            if rank is not None and alive(pid):
+                found[int(rank)] = pid
+        return found
+
+    def wait_for_steps(self, run, job, steps=3):
+        job.wait_until(lambda: len(run.metrics()) >= steps, "a step")
+
+
+class ExitCodes(Launching):
+    def test_what_ranks_return(self):
+        run = Run(self.folder, "codes", small_mlp(training__max_steps=5))
+        outcome = self.launch(run).wait()
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.assertIn("finished at step 5", outcome.out)
+        outcome = self.launch(run, "device.memory_gb=0.00001", "training.max_steps=5").wait()
+        self.assertEqual(outcome.code, 6, str(outcome))
+        self.assertNotIn("restart", outcome.err)
+
+    def test_a_typo_is_found_before_anything_starts(self):
+        run = Run(self.folder, "typo", small_mlp())
+        outcome = self.launch(run, "training.max_step=1").wait()
+        self.assert_fails(outcome, 2)
+        self.assertEqual(len(outcome.errors), 1, str(outcome))
+        self.assertIn("unknown key 'training.max_step'; did you mean 'max_steps'?", outcome.err)
+        self.assertFalse(run.path.exists())
+
+    def test_wrong_words(self):
+        for words, message in (
+                (["launch", "--", "train", "c.yaml"], "the number of ranks is missing"),
+                (["launch", "-n", "2", "--", "ckpt", "ls"], "cannot launch 'ckpt'"),
+                (["launch", "-n", "3", "--hosts", "a:1,b:1", "--", "eval", "r"],
+                 "has room for 2 ranks, and -n is 3"),
+                (["launch", "-n", "3", "--hosts", "a:1,b", "--", "eval", "r"],
+                 "for some hosts only")):
+            with self.subTest(words=words):
+                outcome = self.lockstep(*words)
+                self.assert_fails(outcome, 2)
+                self.assertIn(message, outcome.err)
+
+
+class Restarts(Launching):
+    def test_a_killed_rank_is_restarted_to_the_same_hash(self):
+        run = Run(self.folder, "killed", small_mlp())
+        # An old run of the name must not be what the restart goes on from.
+        run.train("training.max_steps=2", "run.seed=5")
+        job = self.launch(run, "checkpoint.save_interval=20")
+        job.wait_until(lambda: len(self.ranks(job)) == 2, "two ranks")
+        os.kill(self.ranks(job)[1], signal.SIGKILL)
+        job.wait_until(lambda: 20 in run.checkpoint_steps(), "a checkpoint")
+        os.kill(self.ranks(job)[0], signal.SIGKILL)
+        saved = run.checkpoint_steps()
+        job.wait_until(lambda: max(run.checkpoint_steps()) > max(saved), "a checkpoint")
+        job.process.send_signal(signal.SIGTERM)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 75, str(outcome))
+        self.assertRegex(outcome.err, r"a rank was lost \(signal 9\); restart 1 of 3, from the start")
+        self.assertRegex(outcome.err, r"a rank was lost \(signal 9\); restart 2 of 3, from the last "
+                         "checkpoint")
+        steps = run.checkpoint_steps()[-1]
+        reference = Run(self.folder, "reference", small_mlp(training__max_steps=steps))
+        reference.train()
+        self.assertEqual(run.hash(), reference.hash())
+
+    def test_a_loss_is_a_7(self):
+        run = Run(self.folder, "lost", small_mlp())
+        for what in ("rank", "mpirun"):
+            with self.subTest(what=what):
+                job = self.launch(run, options=["--max-restarts", 0])
+                job.wait_until(lambda: len(self.ranks(job)) == 2, "two ranks")
+                ranks = self.ranks(job).values()
+                os.kill(self.mpirun(job) if what == "mpirun" else self.ranks(job)[1], signal.SIGKILL)
+                self.assertEqual(job.wait().code, 7)
+                self.assertFalse([pid for pid in ranks if alive(pid)])
+
+
+class Stopping(Launching):
+    def test_a_signal_saves_and_a_resume_goes_on(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            with self.subTest(number=number.name):
+                run = Run(self.folder, number.name, small_mlp())
+                job = self.launch(run)
+                self.wait_for_steps(run, job)
+                job.process.send_signal(number)
+                job.process.send_signal(number)  # as an impatient scheduler does
+                outcome = job.wait()
+                self.assertEqual(outcome.code, 75, str(outcome))
+                (step,) = run.checkpoint_steps()
+                outcome = run.train(f"training.max_steps={step + 1}", resume="auto")
+                self.assertIn(f"at step {step}", outcome.out)
+
+    def test_before_there_is_a_rank(self):
+        run = Run(self.folder, "early", small_mlp())
+        job = self.launch(run)
+        job.wait_until(lambda: self.mpirun(job), "mpirun")
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait().code, 75)
+
+    def test_a_second_interrupt_does_not_wait(self):
+        run = Run(self.folder, "twice", small_mlp(distributed__stall_abort_s=1000))
+        job = self.launch(run)
+        self.wait_for_steps(run, job)
+        os.kill(self.ranks(job)[1], signal.SIGSTOP)  # now nobody can save
+        job.process.send_signal(signal.SIGINT)
+        time.sleep(1.1)
+        job.process.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait().code, 130)
+
+
+class Hosts(Launching):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        try:
+            cls.cluster = cluster.Cluster(cls.folder, 2)
+        except cluster.Unsupported as error:
+            cls.tearDownClass()
+            raise cls.skipTest(cls, str(error))
+        cls.addClassCleanup(cls.cluster.close)
+
+    def start(self, name, *options):
+        run = Run(self.folder, name, small_mlp())
+        job = self.launch(run, ranks=4, options=["--max-restarts", 0, *options],
+                          host=self.cluster.hosts[0])
+        self.wait_for_steps(run, job)
+        return run, job
+
+    def assert_nothing_is_left(self):
+        (host, *_) = self.cluster.hosts
+        self.assertEqual(host.pids(), [])
+        self.assertEqual(host.run("ls", "-A", "/dev/shm").split(), ["other"])
+        self.assertEqual(list(self.folder.glob("lockstep-*")), [])
+
+    def test_losses(self):
+        (here, there) = self.cluster.hosts
+        here.run("touch", "/dev/shm/other")  # of another job
+        run, job = self.start("mpirun")
+        os.kill(self.mpirun(job), signal.SIGKILL)
+        self.assertEqual(job.wait().code, 7)
+        self.assert_nothing_is_left()
+
+        run, job = self.start("cut", "--hosts", "node1,node2")
+        self.assertEqual(len(self.ranks(job)), 2)
+        there.cut()
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        self.assertIn("mpirun still waits for another host", outcome.err)
+        self.assert_nothing_is_left()
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    try:
+        lockstep_runs.main()
+    finally:
+        print(f"launch: {time.monotonic() - started:.0f} s")

@@ -1,0 +1,72 @@
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "trainer/cli/commands.h"
+#include "trainer/config/load.h"
+#include "trainer/launch/launch.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostRanks = 1 << 20;
+constexpr int kMostRestarts = 1000000;
+constexpr int kRestarts = 3;  ///< unless told otherwise
+
+/// Where training with these words saves. The config is read here so that an error in it is
+/// reported once, before anything is started.
+std::string checkpoints_of(std::span<const std::string> words) {
+  const Arguments arguments(words, train_command().options);
+  const std::span<const std::string> positionals = arguments.positionals();
+  LS_USER_CHECK(!positionals.empty(), "train needs a CONFIG");
+  const RunConfig run = load_config(positionals[0], positionals.subspan(1)).config.run;
+  return (std::filesystem::path(run.dir) / run.name / "checkpoints").string();
+}
+
+int run(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const auto ranks = arguments.integer("ranks", 1, kMostRanks);
+  LS_USER_CHECK(ranks, "the number of ranks is missing: lockstep launch -n N -- train CONFIG");
+  LS_USER_CHECK(!call.settings.under_launcher, "lockstep launch starts mpirun, not the other way");
+  LaunchOptions options;
+  options.ranks = static_cast<int>(*ranks);
+  if (const auto hosts = arguments.value("hosts"))
+    options.hosts = parse_hosts(*hosts, options.ranks);
+  options.hostfile = arguments.value("hostfile").value_or("");
+  options.max_restarts =
+      static_cast<int>(arguments.integer("max-restarts", 0, kMostRestarts).value_or(kRestarts));
+  options.command = arguments.positionals();
+  const std::string& command = options.command[0];
+  LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",
+                "cannot launch '{}': the commands for several ranks are train, eval and generate",
+                command);
+  if (command == "train")
+    options.checkpoints = checkpoints_of(std::span(options.command).subspan(1));
+  return launch(options);
+}
+
+}  // namespace
+
+CliCommand launch_command() {
+  return {.name = "launch",
+          .positionals = {"COMMAND"},
+          .rest = "...",
+          .max_rest = CliCommand::kAnyNumber,
+          .help = "run a command on several ranks by mpirun, and restart what was lost",
+          .details =
+              "As in: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
+              "A job that loses a rank or a host, or stalls, goes on from its last checkpoint.\n"
+              "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
+              "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
+          .options = {{.name = "ranks", .value = "N", .help = "how many ranks", .letter = 'n'},
+                      {.name = "hosts",
+                       .value = "HOST[:RANKS],...",
+                       .help = "where they run; this host is the first. Default: here, or where "
+                               "Slurm's allocation says"},
+                      {.name = "hostfile", .value = "FILE", .help = "the same as a file of mpirun"},
+                      {.name = "max-restarts",
+                       .value = "K",
+                       .help = "how often a lost job is started again (3)"}},
+          .run = run};
+}
+
+}  // namespace lockstep

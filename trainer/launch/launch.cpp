@@ -1,0 +1,254 @@
+#include "trainer/launch/launch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "checkpoint/folder.h"
+#include "core/base/error.h"
+#include "trainer/launch/job_remains.h"
+#include "trainer/launch/mpirun_job.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSignalled = 128;  ///< exit codes above it name the signal that ended a process
+constexpr int kInterrupted = kSignalled + SIGINT;
+constexpr std::chrono::milliseconds kPoll{100};
+/// Between SIGUSR1s: one that comes before a process can take it is lost.
+constexpr std::chrono::seconds kRepeat{1};
+constexpr std::chrono::seconds kSecondInterrupt{1};
+/// mpirun ends within seconds of its ranks, unless it waits for a host that it cannot reach.
+constexpr std::chrono::seconds kMpirunMayOutlive{15};
+
+template <class... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print(stderr, "lockstep launch: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Keeps the signals that ask for an end from the process, for take() to find.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&held_);
+    for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&held_, number);
+    sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  /// The next signal that came; 0 if none does for `kPoll`.
+  int take() const {
+    const timespec wait{0, std::chrono::nanoseconds(kPoll).count()};
+    const int number = sigtimedwait(&held_, nullptr, &wait);
+    return number > 0 ? number : 0;
+  }
+
+ private:
+  sigset_t held_;
+  sigset_t before_;
+};
+
+/// The checkpoints of a run, to tell whether a job has made one.
+class Saved {
+ public:
+  explicit Saved(const std::string& folder) : folder_(folder), at_start_(list()) {}
+
+  bool changed() const {
+    for (const File& file : list())
+      if (!at_start_.contains(file)) return true;
+    return false;
+  }
+
+ private:
+  using File = std::pair<std::string, fs::file_time_type>;
+  std::set<File> list() const {
+    std::set<File> out;
+    if (folder_.empty()) return out;
+    for (const CheckpointFile& file : list_checkpoints(folder_)) {
+      std::error_code error;
+      const auto time = fs::last_write_time(file.path, error);
+      if (!error) out.emplace(file.path, time);
+    }
+    return out;
+  }
+
+  std::string folder_;
+  std::set<File> at_start_;
+};
+
+/// What asked the job to stop, over all restarts.
+struct StopRequest {
+  std::optional<Clock::time_point> since;
+  std::optional<Clock::time_point> interrupted;  ///< by the first SIGINT
+  bool at_once = false;
+
+  void take(int signal_number) {
+    if (signal_number == 0 || signal_number == SIGCHLD) return;
+    const auto now = Clock::now();
+    if (!since) {
+      say("asked to stop: the ranks save and end");
+      since = now;
+    }
+    if (signal_number != SIGINT) return;
+    if (!interrupted) interrupted = now;
+    at_once = at_once || now - *interrupted >= kSecondInterrupt;
+  }
+};
+
+/// How this job's processes and files are told from another's, over all restarts. They are in the
+/// environment, which mpirun and the ranks of this host inherit, while it lives.
+struct JobNames {
+  std::string token = make_job_token();
+  /// For temporary files, among them mpirun's session.
+  std::string folder = (fs::temp_directory_path() / ("lockstep-" + token.substr(0, 8))).string();
+
+  JobNames() {
+    std::error_code error;
+    fs::create_directory(folder, error);
+    LS_USER_CHECK(!error, "cannot make the folder {} for temporary files: {}", folder,
+                  error.message());
+    // There is no other thread yet that could read the environment.
+    setenv(kJobTokenVariable, token.c_str(), 1);
+    setenv("TMPDIR", folder.c_str(), 1);
+  }
+  ~JobNames() {
+    std::error_code error;
+    fs::remove_all(folder, error);
+  }
+  JobNames(const JobNames&) = delete;
+  JobNames& operator=(const JobNames&) = delete;
+};
+
+/// One start of the job.
+class Attempt {
+ public:
+  Attempt(const LaunchOptions& options, const std::vector<std::string>& program,
+          const JobNames& names)
+      : names_(names),
+        job_(mpirun_words({.ranks = options.ranks,
+                           .hosts = options.hosts,
+                           .hostfile = options.hostfile,
+                           .variables = {kJobTokenVariable},
+                           .as_root = geteuid() == 0},
+                          program)) {}
+
+  ~Attempt() {
+    job_.end();
+    if (const int killed = end_processes_of_job(names_.token); killed > 0)
+      say("ended {} processes that mpirun left", killed);
+    remove_segments(names_.folder);
+  }
+
+  /// Waits for its end. The exit code of mpirun, kPeer's if it waits for a lost host, or
+  /// kInterrupted.
+  int wait(const HeldSignals& signals, StopRequest& stop) {
+    Clock::time_point told{};
+    while (true) {
+      stop.take(signals.take());
+      if (const auto code = job_.poll()) return *code;
+      const auto now = Clock::now();
+      if (stop.at_once) return kInterrupted;
+      if (stop.since && now - told >= kRepeat) {
+        job_.send(SIGUSR1);
+        told = now;
+      }
+      if (ranks_gone_for(now) > kMpirunMayOutlive) {
+        say("the ranks of this host have ended, and mpirun still waits for another host, which "
+            "does not answer");
+        return static_cast<int>(ErrorKind::kPeer);
+      }
+    }
+  }
+
+ private:
+  /// How long there has been no rank here; 0 before the first, and on a host without any.
+  Clock::duration ranks_gone_for(Clock::time_point now) {
+    const bool any = !ranks_of(job_.pid()).empty();
+    had_ranks_ = had_ranks_ || any;
+    if (any || !had_ranks_) last_seen_ = now;
+    return now - last_seen_;
+  }
+
+  const JobNames& names_;
+  MpirunJob job_;
+  bool had_ranks_ = false;
+  Clock::time_point last_seen_ = Clock::now();
+};
+
+/// Codes that say more than that something was lost, and would say the same again.
+bool is_final(int code) {
+  switch (code) {
+    case 0:
+    case static_cast<int>(ErrorKind::kUsage):
+    case static_cast<int>(ErrorKind::kData):
+    case static_cast<int>(ErrorKind::kCheckpoint):
+    case static_cast<int>(ErrorKind::kNonFinite):
+    case static_cast<int>(ErrorKind::kOutOfMemory):
+    case static_cast<int>(ErrorKind::kPreempted): return true;
+    default: return false;
+  }
+}
+
+/// 1 is a rank's internal error, or mpirun's own; what else is not final is a loss.
+int code_of_failure(int code) {
+  const int internal = static_cast<int>(ErrorKind::kInternal);
+  return code == internal ? internal : static_cast<int>(ErrorKind::kPeer);
+}
+
+std::string describe(int code) {
+  if (code == static_cast<int>(ErrorKind::kPeer)) return "the job stalled or lost a rank";
+  if (code == static_cast<int>(ErrorKind::kInternal)) return "the job failed";
+  if (code > kSignalled) return fmt::format("a rank was lost (signal {})", code - kSignalled);
+  return fmt::format("a host was lost (mpirun returned {})", code);
+}
+
+std::vector<std::string> resumed(std::vector<std::string> program) {
+  std::erase_if(program, [](const std::string& word) { return word.starts_with("--resume"); });
+  program.emplace_back("--resume");
+  return program;
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& options) {
+  const HeldSignals signals;
+  const Saved saved(options.checkpoints);
+  const JobNames names;
+  std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
+  program.insert(program.end(), options.command.begin(), options.command.end());
+  StopRequest stop;
+  for (int restarts = 0;; ++restarts) {
+    const int code = Attempt(options, program, names).wait(signals, stop);
+    if (stop.at_once) return kInterrupted;
+    if (is_final(code)) return code;
+    if (stop.since) {
+      // Ended by the signal itself, before there was anything that could take it.
+      if (code == kSignalled + SIGUSR1) return static_cast<int>(ErrorKind::kPreempted);
+      return code_of_failure(code);
+    }
+    if (restarts == options.max_restarts) {
+      say("{}; {}", describe(code),
+          restarts == 0 ? "--max-restarts is 0" : fmt::format("restarted {} times", restarts));
+      return code_of_failure(code);
+    }
+    const bool has_saved = saved.changed();
+    if (has_saved) program = resumed(std::move(program));
+    say("{}; restart {} of {}, {}", describe(code), restarts + 1, options.max_restarts,
+        has_saved ? "from the last checkpoint" : "from the start: nothing was saved yet");
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,92 @@
+#include "trainer/launch/mpirun_job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::seconds kTimeToEnd{3};
+
+/// In the child, between fork and exec: only what is safe there.
+void become(char* const* words, int report, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);  // it died before that
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) signal(number, SIG_DFL);
+  signal(SIGUSR1, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execvp(words[0], words);
+  const int error = errno;
+  if (write(report, &error, sizeof error) < 0) _exit(1);
+  _exit(127);
+}
+
+}  // namespace
+
+MpirunJob::MpirunJob(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) raise_errno(ErrorKind::kInternal, "no pipe");
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) become(arguments.data(), report[1], parent);
+  close(report[1]);
+  int error = 0;
+  const bool failed = pid_ > 0 && read(report[0], &error, sizeof error) == sizeof error;
+  close(report[0]);
+  if (pid_ < 0) raise_errno(ErrorKind::kInternal, "cannot start a process");
+  if (failed) {
+    waitpid(pid_, nullptr, 0);
+    raise(ErrorKind::kUsage, "cannot start {}: {}; scripts/install_deps.sh installs OpenMPI",
+          words[0], std::strerror(error));
+  }
+}
+
+MpirunJob::~MpirunJob() {
+  if (poll()) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::optional<int> MpirunJob::poll() {
+  if (code_) return code_;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return code_;
+}
+
+void MpirunJob::send(int signal_number) {
+  if (!poll()) kill(pid_, signal_number);
+}
+
+void MpirunJob::end() {
+  send(SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kTimeToEnd;
+  while (!poll() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  if (poll()) return;
+  kill(pid_, SIGKILL);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  code_ = 128 + SIGKILL;
+}
+
+}  // namespace lockstep

@@ -18,9 +18,9 @@ struct SavedCheckpoint {
 };
 
 /// Writes `state` to <folder>/step-<state.trainer.step>.h5, making the folder if needed: temporary
-/// name, flush, fsync, verification of every byte, rename, fsync of the folder, and only then
-/// pruning. An older file of the same step is replaced. Leftovers of dead writers are removed
-/// first.
+/// name, every byte read back and compared with `state`, seal, fsync, rename, fsync of the folder,
+/// and only then pruning. An older file of the same step is replaced. Leftovers of dead writers are
+/// removed first.
 ///
 /// Error kCheckpoint, with nothing changed, if it cannot be written; for a full disk, a quota or a
 /// file size limit the message tells the bytes needed, the bytes free and the way out.

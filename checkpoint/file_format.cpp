@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "checkpoint/content_digest.h"
 #include "checkpoint/hdf5_file.h"
 #include "checkpoint/hdf5_structure.h"
 #include "checkpoint/header_block.h"
 #include "checkpoint/trainer_attributes.h"
 #include "checkpoint/verify.h"
+#include "checkpoint/written_bytes.h"
 
 namespace lockstep {
 namespace {
@@ -30,14 +30,6 @@ void write_tensors(Hdf5File& file, const std::string& group, const NamedTensors&
     require_storable(name);
     file.write_tensor(group + "/" + name, tensor);
   }
-}
-
-// Writes the header of a file whose contents, from byte 512 on, are complete.
-void seal(PosixFile& file) {
-  HeaderBlock header;
-  header.file_bytes = file.size();
-  header.digest = content_digest(file);
-  file.write(0, encode_header(header));
 }
 
 // The parts of a checkpoint's structure.
@@ -83,6 +75,54 @@ Parts parts_of(const std::map<std::string, Hdf5Object>& objects, const std::stri
   return out;
 }
 
+// Of "optimizer/<slot>/<name>".
+std::pair<std::string, std::string> slot_and_name(const std::string& path) {
+  const std::string rest = path.substr(kOptimizerPrefix.size());
+  const std::size_t slash = rest.find('/');
+  return {rest.substr(0, slash), rest.substr(slash + 1)};
+}
+
+// The tensor of a state that stands at `path`; null if there is none.
+const HostTensor* find_tensor(const CheckpointState& state, const std::string& path) {
+  const auto find = [](const NamedTensors& tensors, const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? nullptr : &found->second;
+  };
+  if (path.starts_with(kModelPrefix)) return find(state.model, path.substr(kModelPrefix.size()));
+  const auto [slot_name, name] = slot_and_name(path);
+  const auto slot = state.optimizer.find(slot_name);
+  return slot == state.optimizer.end() ? nullptr : find(slot->second, name);
+}
+
+// Where the elements of the state's tensors stand in the file that was written of it, as a reader
+// finds them.
+std::vector<MemoryCopy> copies_of(const CheckpointState& state, const PosixFile& file) {
+  const std::map<std::string, Hdf5Object> objects = read_structure(file, kHeaderBytes);
+  std::size_t expected = state.model.size();
+  for (const auto& [slot, tensors] : state.optimizer) expected += tensors.size();
+  const Parts parts = parts_of(objects, file.path());
+  bool is_complete =
+      parts.tensors.size() == expected && parts.slots.size() == state.optimizer.size();
+  std::vector<MemoryCopy> copies;
+  const auto add = [&](std::uint64_t offset, std::span<const std::byte> memory) {
+    if (!memory.empty()) copies.push_back({offset, memory});
+  };
+  for (const TensorEntry& entry : parts.tensors) {
+    const HostTensor* tensor = find_tensor(state, entry.path);
+    is_complete = is_complete && tensor != nullptr && tensor->dtype() == entry.dtype &&
+                  tensor->shape() == entry.shape;
+    if (is_complete) add(entry.offset, tensor->bytes());
+  }
+  const Hdf5Object& tokenizer = objects.at(kTokenizer);
+  is_complete = is_complete && tokenizer.bytes == state.trainer.tokenizer.size();
+  if (!is_complete) {
+    raise(ErrorKind::kCheckpoint, "{}: its tensors read back as others than were written",
+          file.path());
+  }
+  add(tokenizer.offset, std::as_bytes(std::span(state.trainer.tokenizer)));
+  return copies;
+}
+
 HostTensor read_elements(const PosixFile& file, const TensorEntry& entry) {
   HostTensor tensor(entry.dtype, entry.shape);
   if (file.read(entry.offset, tensor.bytes()) < tensor.bytes().size()) {
@@ -112,8 +152,8 @@ void write_checkpoint(PosixFile& file, const CheckpointState& state) {
     write_tensors(hdf5, "/optimizer/" + slot, tensors);
   }
   hdf5.close();
-  seal(file);
   file.check_writes();
+  seal(file, hdf5.written(), copies_of(state, file));
 }
 
 std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
@@ -160,9 +200,8 @@ CheckpointState CheckpointReader::load() const {
       state.model[entry.path.substr(kModelPrefix.size())] = read(entry);
       continue;
     }
-    const std::string rest = entry.path.substr(kOptimizerPrefix.size());
-    const std::size_t slash = rest.find('/');
-    state.optimizer[rest.substr(0, slash)][rest.substr(slash + 1)] = read(entry);
+    const auto [slot, name] = slot_and_name(entry.path);
+    state.optimizer[slot][name] = read(entry);
   }
   return state;
 }

@@ -25,8 +25,9 @@ namespace lockstep {
 std::string model_path(const std::string& name);
 std::string optimizer_path(const std::string& slot, const std::string& name);
 
-/// Writes a whole checkpoint, header last, into an empty file. Does not flush. Error kUsage for a
-/// tensor name that cannot be stored, else of the file's kind.
+/// Writes a whole checkpoint into an empty file, reads it back, compares every byte with `state`
+/// and with what HDF5 wrote around it, and only then adds the header that makes it one. Does not
+/// flush. Error kUsage for a tensor name that cannot be stored, else of the file's kind.
 void write_checkpoint(PosixFile& file, const CheckpointState& state);
 
 /// Bytes that write_checkpoint() needs at most.

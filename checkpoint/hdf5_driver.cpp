@@ -13,12 +13,18 @@ namespace {
 // What the property list carries. HDF5 copies it byte for byte.
 struct DriverInfo {
   PosixFile* file;
+  WrittenBytes* written;
 };
+
+// Data sets from here on are compared with their own memory (HDF5 writes smaller ones through a
+// buffer of this size).
+constexpr std::size_t kLargeData = std::size_t{64} << 10;
 
 // HDF5 knows an open file by the public part at its start.
 struct OpenFile {
   H5FD_t base;
   PosixFile* file;
+  WrittenBytes* written;
   haddr_t allocated;  // what HDF5 calls the end of the allocated addresses
   haddr_t end;        // the end of the file
 };
@@ -39,6 +45,7 @@ H5FD_t* open_file(const char*, unsigned, hid_t access, haddr_t) {
     return nullptr;
   }
   opened->file = info->file;
+  opened->written = info->written;
   try {
     opened->end = opened->file->size();
   } catch (const Error&) {
@@ -77,6 +84,10 @@ haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
 // Bytes past the end read as zero, as in HDF5's own drivers.
 herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* out) {
   try {
+    if (const WrittenBytes* written = self(file)->written) {
+      written->copy(address, {static_cast<std::byte*>(out), size});
+      return 0;
+    }
     const std::size_t got = self(file)->file->read(address, {static_cast<std::byte*>(out), size});
     std::memset(static_cast<std::byte*>(out) + got, 0, size - got);
     return 0;
@@ -85,9 +96,17 @@ herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
   }
 }
 
-herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size,
+herr_t write_bytes(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, std::size_t size,
                    const void* bytes) {
-  self(file)->file->write(address, {static_cast<const std::byte*>(bytes), size});
+  const std::span span(static_cast<const std::byte*>(bytes), size);
+  try {
+    const bool is_large_data = kind == H5FD_MEM_DRAW && size >= kLargeData;
+    if (self(file)->written != nullptr && !is_large_data)
+      self(file)->written->record(address, span);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
+  self(file)->file->write(address, span);
   self(file)->end = std::max<haddr_t>(self(file)->end, address + size);
   return 0;
 }
@@ -95,11 +114,7 @@ herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
   OpenFile* opened = self(file);
   if (opened->allocated == opened->end) return 0;
-  try {
-    opened->file->resize(opened->allocated);
-  } catch (const Error&) {
-    return -1;
-  }
+  opened->file->resize(opened->allocated);
   opened->end = opened->allocated;
   return 0;
 }
@@ -126,11 +141,11 @@ H5FD_class_t make_driver() {
 
 }  // namespace
 
-int set_hdf5_driver(std::int64_t access, PosixFile& file) {
+int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes* written) {
   const H5FD_class_t driver = make_driver();
   const hid_t id = H5FDregister(&driver);
   if (id < 0) return -1;
-  const DriverInfo info{&file};
+  const DriverInfo info{&file, written};
   const herr_t status = H5Pset_driver(access, id, &info);
   const herr_t released = H5FDunregister(id);  // the property list keeps it alive
   return std::min(status, released);

@@ -4,17 +4,20 @@
 // library, and the process ends with a segmentation fault in HDF5's exit handler (tried with a full
 // disk and a file size limit). So the driver lets the PosixFile remember the failure, tells HDF5
 // that all went well, and whoever writes asks the PosixFile afterwards. The driver also makes HDF5
-// use the very descriptor whose bytes were verified, and take no locks of its own.
+// use the very descriptor that the caller holds, and take no locks of its own. What a file under
+// construction is asked for comes from memory: reading back cannot fail either.
 #pragma once
 
 #include <cstdint>
 
+#include "checkpoint/written_bytes.h"
 #include "core/base/posix_file.h"
 
 namespace lockstep {
 
-/// Makes the HDF5 file access property list `access` use `file`, which must outlive the HDF5 file.
-/// Returns a negative number if HDF5 refuses.
-int set_hdf5_driver(std::int64_t access, PosixFile& file);
+/// Makes the HDF5 file access property list `access` use `file`. If `written` is not null, the file
+/// is a new one, and everything but the elements of large data sets is recorded there. Both must
+/// outlive the HDF5 file. Returns a negative number if HDF5 refuses.
+int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes* written);
 
 }  // namespace lockstep

@@ -20,9 +20,9 @@ Hdf5Handle property_list(hid_t list_class, const PosixFile& file) {
   return own_hdf5(H5Pcreate(list_class), H5Pclose, file, "make a property list");
 }
 
-Hdf5Handle access_properties(PosixFile& file) {
+Hdf5Handle access_properties(PosixFile& file, WrittenBytes* written) {
   Hdf5Handle access = property_list(H5P_FILE_ACCESS, file);
-  check_hdf5(set_hdf5_driver(access.id(), file), file, "set the file driver");
+  check_hdf5(set_hdf5_driver(access.id(), file, written), file, "set the file driver");
   check_hdf5(H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG), file, "set the close degree");
   // The oldest structures, as hdf5_structure.h reads them, whatever a later HDF5 would choose.
   check_hdf5(H5Pset_libver_bounds(access.id(), H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST), file,
@@ -154,18 +154,19 @@ bool is_storable_name(const std::string& name) {
 
 Hdf5File Hdf5File::create(PosixFile& file, std::size_t user_block) {
   const QuietHdf5 quiet;
-  const Hdf5Handle access = access_properties(file);
+  auto written = std::make_unique<WrittenBytes>();
+  const Hdf5Handle access = access_properties(file, written.get());
   const Hdf5Handle properties = object_properties(H5P_FILE_CREATE, file);
   check_hdf5(H5Pset_userblock(properties.id(), user_block), file, "set the user block");
   const hid_t id = H5Fcreate(file.path().c_str(), H5F_ACC_TRUNC, properties.id(), access.id());
-  return {file, own_hdf5(id, H5Fclose, file, "start an HDF5 file")};
+  return {file, std::move(written), own_hdf5(id, H5Fclose, file, "start an HDF5 file")};
 }
 
 Hdf5File Hdf5File::open(PosixFile& file) {
   const QuietHdf5 quiet;
-  const Hdf5Handle access = access_properties(file);
+  const Hdf5Handle access = access_properties(file, nullptr);
   const hid_t id = H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access.id());
-  return {file, own_hdf5(id, H5Fclose, file, "open as an HDF5 file")};
+  return {file, nullptr, own_hdf5(id, H5Fclose, file, "open as an HDF5 file")};
 }
 
 void Hdf5File::close() {

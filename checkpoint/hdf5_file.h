@@ -10,12 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "checkpoint/hdf5_handle.h"
+#include "checkpoint/written_bytes.h"
 #include "core/base/buffer.h"
 #include "core/base/posix_file.h"
 
@@ -48,6 +50,8 @@ class Hdf5File {
 
   /// Flushes and closes, with errors. Without it the destructor closes and drops errors.
   void close();
+  /// What create() and later calls have written, but for the elements of large data sets.
+  const WrittenBytes& written() const { return *written_; }
 
   // Objects are named by their path from the root: "/model/h.0.ln_1.weight".
   void create_group(const std::string& path);
@@ -65,11 +69,13 @@ class Hdf5File {
   HostTensor read_tensor(const std::string& path) const;
 
  private:
-  Hdf5File(PosixFile& file, Hdf5Handle handle) : file_(&file), handle_(std::move(handle)) {}
+  Hdf5File(PosixFile& file, std::unique_ptr<WrittenBytes> written, Hdf5Handle handle)
+      : file_(&file), written_(std::move(written)), handle_(std::move(handle)) {}
   Hdf5Handle open_object(const std::string& path) const;
   std::string dtype_attribute(const std::string& path) const;
 
   PosixFile* file_;
+  std::unique_ptr<WrittenBytes> written_;  // HDF5 holds its address
   Hdf5Handle handle_;
 };
 

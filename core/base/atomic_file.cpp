@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,6 +14,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool exists(const std::string& path, ErrorKind kind) {
+  if (::access(path.c_str(), F_OK) == 0) return true;
+  if (errno != ENOENT) raise_errno(kind, path);
+  return false;
+}
+
 PosixFile open_temporary(const std::string& path, ErrorKind kind) {
   const std::string name = fs::path(path).filename().string();
   constexpr int kMaxAttempts = 1000;
@@ -20,7 +27,7 @@ PosixFile open_temporary(const std::string& path, ErrorKind kind) {
     PosixFile file = PosixFile::create(
         fmt::format("{}/.{}.{}-{}.tmp", parent_folder(path), name, ::getpid(), n), kind);
     // Between its creation and its lock another writer may have taken the file for stale.
-    if (file.is_open() && fs::exists(file.path())) return file;
+    if (file.is_open() && exists(file.path(), kind)) return file;
   }
   raise(kind, "cannot create a temporary file for {}: {} names are taken", path, kMaxAttempts);
 }
@@ -62,10 +69,11 @@ std::vector<std::string> remove_stale_temporaries(const std::string& folder,
                                                   const std::string& prefix) {
   std::vector<std::string> removed;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
     if (!name.starts_with("." + prefix) || !name.ends_with(".tmp")) continue;
-    if (remove_if_writer_is_dead(entry.path().string())) removed.push_back(name);
+    if (remove_if_writer_is_dead(entries->path().string())) removed.push_back(name);
   }
   std::sort(removed.begin(), removed.end());
   return removed;

@@ -32,7 +32,8 @@ class AtomicFile {
 
 /// Removes temporaries of AtomicFiles in `folder` whose target's name begins with `prefix` and
 /// whose writer is dead: a living writer holds the file's lock. Returns the removed names. On file
-/// systems without locks nothing is removed. A folder that does not exist has none.
+/// systems without locks nothing is removed. A folder that does not exist, or cannot be listed, has
+/// none.
 std::vector<std::string> remove_stale_temporaries(const std::string& folder,
                                                   const std::string& prefix);
 

@@ -25,6 +25,15 @@ bool exceeds_size_limit(std::uint64_t end) {
          end > limit.rlim_cur;
 }
 
+// Calls again what a signal interrupted.
+template <class Call>
+int uninterrupted(Call call) {
+  while (true) {
+    const int result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
 bool is_lack_of_space(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
@@ -33,7 +42,9 @@ bool is_lack_of_space(int error) {
 
 PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
-  PosixFile file(path, kind, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  PosixFile file(path, kind, uninterrupted([&] {
+                   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+                 }));
   if (!file.is_open()) raise_errno(kind, path);
   struct stat status {};
   if (::fstat(file.fd_, &status) != 0) raise_errno(kind, path);
@@ -43,14 +54,17 @@ PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
 }
 
 PosixFile PosixFile::create(const std::string& path, ErrorKind kind) {
-  PosixFile file(path, kind, ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  PosixFile file(path, kind, uninterrupted([&] {
+                   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                 }));
   if (!file.is_open()) {
     if (errno != EEXIST) raise_errno(kind, fmt::format("cannot create {}", path));
     return file;
   }
   // The lock says that the writer lives. Where locks do not exist nobody will ask for it. Whoever
   // holds the lock of a file this new is about to remove it.
-  if (::flock(file.fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (uninterrupted([&] { return ::flock(file.fd_, LOCK_EX | LOCK_NB); }) != 0 &&
+      errno == EWOULDBLOCK) {
     ::close(std::exchange(file.fd_, -1));
   }
   return file;
@@ -101,17 +115,19 @@ void PosixFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
 
 void PosixFile::resize(std::uint64_t bytes) {
   if (first_error_ != 0) return;
-  if (bytes > size() && exceeds_size_limit(bytes)) return fail(EFBIG);
-  if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) fail(errno);
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0) return fail(errno);
+  const bool grows = bytes > static_cast<std::uint64_t>(status.st_size);
+  if (grows && exceeds_size_limit(bytes)) return fail(EFBIG);
+  const auto length = static_cast<off_t>(bytes);
+  if (uninterrupted([&] { return ::ftruncate(fd_, length); }) != 0) fail(errno);
 }
 
 void PosixFile::reserve(std::uint64_t bytes) {
   if (first_error_ != 0) return;
   if (exceeds_size_limit(bytes)) return fail(EFBIG);
-  int status = 0;
-  do {
-    status = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
-  } while (status != 0 && errno == EINTR);
+  const int status = uninterrupted(
+      [&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)); });
   if (status != 0 && is_lack_of_space(errno)) fail(errno);
 }
 
@@ -131,7 +147,7 @@ bool PosixFile::ran_out_of_space() const {
 
 void PosixFile::sync() {
   check_writes();
-  if (::fsync(fd_) == 0) return;
+  if (uninterrupted([&] { return ::fsync(fd_); }) == 0) return;
   fail(errno);  // some file systems find out that the disk is full only here
   check_writes();
 }
@@ -143,9 +159,10 @@ std::uint64_t free_bytes(const std::string& folder) {
 }
 
 void sync_folder(const std::string& folder, ErrorKind kind) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd =
+      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) raise_errno(kind, fmt::format("cannot open {}", folder));
-  const int status = ::fsync(fd);
+  const int status = uninterrupted([&] { return ::fsync(fd); });
   const int error = errno;
   ::close(fd);
   if (status == 0 || error == EINVAL) return;  // EINVAL: nothing to flush on this file system

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, images, small_gpt, yaml_text
+from lockstep_runs import (EndToEndTest, Job, Run, corpus, gpt_parameters, image_data, images, small_gpt,
+                           vocabulary, yaml_text)
 
 
 class BadInput(EndToEndTest):
@@ -194,12 +195,14 @@ class BadFortune(BadInput):
                 rf"the largest values that the step computes are:\n{ours}$")
 
     def test_parameters_do_not_fit_the_device(self):
-        run = Run(self.folder, "parameters", small_gpt(self.text))
+        config = small_gpt(self.text)
+        run = Run(self.folder, "parameters", config)
+        parameters = gpt_parameters(config, vocabulary(self.text))
         for ranks in (None, 2):
             outcome = run.start("device.memory_gb=0.0003", ranks=ranks).wait()
             self.assert_fails(
                 outcome, 6,
-                "the model does not fit the device: 716.06KB for 61104 parameters and 2 optimizer "
+                f"the model does not fit the device: {parameters * 12 / 1024:.2f}KB for {parameters} parameters and 2 optimizer "
                 "slots of each pass the limit of 314.57KB (device.memory_gb); lockstep train "
                 "--dry-run shows what a step needs")
             self.assertFalse(run.path.exists(), "nothing was begun")

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
+from lockstep_runs import (EndToEndTest, Job, Run, corpus, gpt_parameters, image_data, small_gpt,
+                           vocabulary)
 
 #: Of the dry run's estimate of device memory, as a part of what is measured. What prefetching adds
 #: depends on who is faster, the loader or the device.
@@ -23,17 +24,19 @@ class Learning(EndToEndTest):
         cls.run_1 = Run(cls.folder, "ranks_1", cls.config)
         cls.run_1.train()
 
+    def bigram_entropy(self):
+        """The loss of the best model of the validation text that sees the previous character alone."""
+        text = self.text.read_text()
+        text = text[int(len(text) * 0.9):]
+        return entropy(zip(text, text[1:])) - entropy(text)
+
     def test_the_model_learns_to_use_context(self):
-        # No model without context gets below the entropy of the characters; none that looks at the
-        # previous character alone below its conditional entropy. Here: most of the way between.
+        # Measured over 5 seeds: 1.943 with a deviation of 0.031, where the bigrams have 2.044 (letters alone: 3.175).
+        # What misses: a learning rate that is a third (2.23) or a tenth (2.72), SGD (3.61), an eps of 0.01 (2.35).
         losses = self.run_1.column("eval/loss")
         self.assertEqual(len(losses), 2)
         self.assertLess(losses[1], losses[0])
-        text = self.text.read_text()
-        text = text[int(len(text) * 0.9):]
-        without_context = entropy(text)
-        with_previous = entropy(zip(text, text[1:])) - without_context
-        self.assertLess(losses[1], (without_context + 3 * with_previous) / 4 + 0.1)
+        self.assertLess(losses[1], self.bigram_entropy())
 
     def test_evaluation_is_the_same_on_2_ranks_and_afterwards(self):
         run_2 = Run(self.folder, "ranks_2", self.config)
@@ -55,9 +58,11 @@ class Learning(EndToEndTest):
         run.train("training.precision=bf16-mixed", ranks=2)
         ours, theirs = run.column("eval/loss"), self.run_1.column("eval/loss")
         print(f"\n    eval/loss in bf16-mixed {ours}, in fp32 {theirs}")
-        for loss, in_fp32 in zip(ours, theirs, strict=True):
-            self.assertNotEqual(loss, in_fp32)
-            self.assertLess(abs(loss - in_fp32), 0.01 * in_fp32)
+        # After 100 steps the roundings tell little yet: over 5 seeds, 0.1 % (root mean square; at most 0.2 %). After 200
+        # the runs are as far apart as those of two seeds.
+        self.assertNotEqual(ours, theirs)
+        self.assertLess(abs(ours[0] - theirs[0]), 0.01 * theirs[0])
+        self.assertLess(ours[1], self.bigram_entropy())
         # What is made of it afterwards is in bf16 too: the same number.
         outcome = self.lockstep("eval", run.path)
         self.assertEqual(outcome.code, 0, str(outcome))
@@ -91,7 +96,8 @@ class Learning(EndToEndTest):
                 outcome = run_of("--dry-run")
                 self.assertEqual(outcome.code, 0, str(outcome))
                 self.assertFalse(run.path.exists(), "a dry run leaves nothing behind")
-                self.assertIn("model: 106048 parameters in 28 tensors\n", outcome.out)
+                parameters = gpt_parameters(self.config, vocabulary(self.text))
+                self.assertIn(f"model: {parameters} parameters in 28 tensors\n", outcome.out)
                 self.assertIn(f"batch 16 = micro 2 x shards 8 (ranks {ranks} x {8 // ranks})\n",
                               outcome.out)
                 self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
@@ -115,6 +121,25 @@ class Learning(EndToEndTest):
                 self.assertEqual(outcome.code, 6)
                 self.assertRegex(outcome.out,
                                  rf"\ndoes NOT fit device\.memory_gb [\d.]+: {total}{unit} are needed\n")
+
+
+class LearningOfDigits(EndToEndTest):
+    def test_lenet_does_better_than_the_nearest_neighbour(self):
+        # Held-out accuracy, measured over 5 seeds: 0.863 with a deviation of 0.034. The nearest of the images trained on
+        # gives 0.748, the nearest mean image 0.385, a tenth of the learning rate 0.41.
+        config = {
+            "model.name": "lenet",
+            "training.max_steps": 200, "training.global_batch_size": 32, "training.micro_batch_size": 8,
+            "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
+            "scheduler.name": "cosine", "scheduler.warmup_steps": 20, "scheduler.decay_steps": 200,
+            "data.train_range": [0, 1600], "data.val_range": [1600, 2000],
+            "eval.interval": 200, "eval.batch_size": 50, "logging.tensorboard": False,
+        }
+        run = Run(self.folder, "lenet", config | image_data(self.folder, 2000))
+        run.train(ranks=2)
+        accuracy = run.column("eval/accuracy")
+        print(f"\n    eval/accuracy {accuracy}")
+        self.assertGreater(accuracy[-1], 0.75)
 
 
 def entropy(items):

@@ -7,10 +7,8 @@ and by the campaigns (tests/campaigns/campaign.py).
 """
 import json
 import os
-import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -18,11 +16,8 @@ import time
 import unittest
 from pathlib import Path
 
+import made_data
 from processes import alive, children, environment
-
-SOURCE = Path(__file__).resolve().parents[2]
-SHARED_DATA = SOURCE.parent / "shared" / "data"
-LICENCES = Path("/usr/share/common-licenses")
 
 #: Far above what any run here takes on a loaded machine; a run that reaches it hangs.
 TIMEOUT_S = 120
@@ -264,37 +259,37 @@ class EndToEndTest(unittest.TestCase):
 
 
 def corpus(folder, size=120_000):
-    """A text file: the beginning of tinyshakespeare, or licences where that is absent."""
-    shakespeare = SHARED_DATA / "tinyshakespeare.txt"
-    files = [shakespeare] if shakespeare.exists() else sorted(LICENCES.iterdir())
-    text = "".join(file.read_text("utf-8", "replace") for file in files if file.is_file())
+    """A text file of as many characters."""
     path = Path(folder) / "corpus.txt"
-    path.write_text(text[:size])
+    path.write_text(made_data.text(size))
     return path
 
 
+def vocabulary(text_file):
+    """How many characters the tokenizer of a text file knows."""
+    return len(set(Path(text_file).read_text()))
+
+
+def gpt_parameters(config, vocab_size):
+    """Of a GPT-2 with tied embeddings: two embeddings, n_layer blocks of 12 matrices' worth of n_embd^2 and 13 vectors,
+    and the last layer norm."""
+    width = config["model.n_embd"]
+    return (width * (vocab_size + config["model.block_size"]) +
+            config["model.n_layer"] * (12 * width**2 + 13 * width) + 2 * width)
+
+
 def images(folder, count=400):
-    """Two IDX files, of images and labels: on noise, a bright square whose place is the class."""
-    dice = random.Random(1)
-    pixels, labels = bytearray(), bytearray()
-    for _ in range(count):
-        label = dice.randrange(10)
-        image = bytearray(dice.randrange(80) for _ in range(28 * 28))
-        top, left = 2 + label // 5 * 14, 1 + label % 5 * 5
-        for y in range(top, top + 9):
-            for x in range(left, left + 5):
-                image[y * 28 + x] = 150 + dice.randrange(80)
-        pixels += image
-        labels.append(label)
+    """Two IDX files, of drawn digits and of their labels."""
+    pixels, labels = made_data.digits(count)
     image_path, label_path = Path(folder) / "images.idx", Path(folder) / "labels.idx"
-    image_path.write_bytes(struct.pack(">IIII", 0x803, count, 28, 28) + pixels)
-    label_path.write_bytes(struct.pack(">II", 0x801, count) + labels)
+    image_path.write_bytes(made_data.idx(pixels, count, made_data.SIDE, made_data.SIDE))
+    label_path.write_bytes(made_data.idx(labels, count))
     return image_path, label_path
 
 
-def image_data(folder):
+def image_data(folder, count=400):
     """The `data` section of a config on images()."""
-    image_path, label_path = images(folder)
+    image_path, label_path = images(folder, count)
     return {"data.type": "idx", "data.path": str(image_path), "data.labels": str(label_path),
             "data.normalize_mean": 0.2, "data.normalize_std": 0.2}
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Run, corpus, small_gpt
+from lockstep_runs import EndToEndTest, Run, corpus, small_gpt, vocabulary
 
 DAMAGED = r"the contents are damaged: their SHA-256 is \w{16}\.\.\., the header says \w{16}\.\.\."
 
@@ -153,8 +153,9 @@ class BadCheckpoints(ReferenceRun):
         run = Run(self.folder, "wider", self.config)
         outcome = run.start("model.n_embd=64", ranks=2,
                             resume=self.reference.checkpoint(40)).wait()
-        self.assert_fails(outcome, 4, "the checkpoint's 'wte.weight' in 'model' is f32[61,48], but "
-                          "the model wants f32[61,64]; check the model section of the config")
+        size = vocabulary(self.config["data.path"])
+        self.assert_fails(outcome, 4, f"the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
+                          f"the model wants f32[{size},64]; check the model section of the config")
 
 
 class ChangedRuns(ReferenceRun):

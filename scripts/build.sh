@@ -46,4 +46,14 @@ cmake --preset "$preset" "${fresh[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1;
 
 targets=()
 (($# == 0)) || targets=(--target "$@")
-cmake --build "build/$preset" --parallel "$jobs" "${targets[@]}"
+
+# On a terminal ninja keeps to one line; elsewhere each step is a line, and a short one.
+export NINJA_STATUS='[%f/%t, %e s] '
+shorten() {
+  sed -u -E 's/Building (C|CXX) object (.*)CMakeFiles\/[^/]*\.dir\/(.*)\.o$/\2\3/; s/Linking CXX (executable|static library) /link /'
+}
+if [[ -t 1 ]]; then
+  cmake --build "build/$preset" --parallel "$jobs" "${targets[@]}"
+else
+  cmake --build "build/$preset" --parallel "$jobs" "${targets[@]}" | shorten
+fi

@@ -3,8 +3,9 @@
 
 Usage: count_results.py RESULTS.xml ...
 
-Skipped tests are named, and count as neither. The exit code is 1 if a test failed, if a file is
-missing or damaged (ctest died), or if a file tells of no test that ran.
+Skipped tests are named, and count as neither; of a campaign the last line, its figures, is printed.
+The exit code is 1 if a test failed, if a file is missing or damaged (ctest died), or if a file tells
+of no test that ran.
 """
 
 import sys
@@ -18,7 +19,7 @@ def outcomes(path):
         output = (case.findtext("system-out") or "").strip().splitlines() or [""]
         skipped = case.find("skipped")
         if case.get("status") == "run":
-            yield name, "passed", ""
+            yield name, "passed", output[-1]
         elif skipped is not None and skipped.get("message", "").startswith("SKIP_"):
             yield name, "skipped", output[-1]
         else:  # that includes a test whose program is missing, which ctest lists as skipped
@@ -38,7 +39,7 @@ def main(paths):
         for name, outcome, message in tests:
             passed += outcome == "passed"
             failed += outcome == "failed"
-            if outcome != "passed":
+            if outcome != "passed" or name.startswith("campaign_"):
                 print(f"{outcome}: {name}: {message}".rstrip(": "))
         if not any(outcome != "skipped" for _, outcome, _ in tests):
             print(f"no results: {path} tells of no test that ran")

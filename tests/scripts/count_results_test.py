@@ -14,6 +14,10 @@ SKIPPED = (
     '<testcase name="parity" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>'
     "<system-out>torch is not installed\n</system-out></testcase>"
 )
+CAMPAIGN = (
+    '<testcase name="campaign_kill" status="run"><system-out>a\nkill: 40 kills, 0 lost, 29 s\n</system-out>'
+    "</testcase>"
+)
 MISSING = (
     '<testcase name="nn" status="notrun"><skipped message="Unable to find executable"/>'
     "<system-out>Unable to find executable: test_nn</system-out></testcase>"
@@ -46,6 +50,12 @@ class CountResults(unittest.TestCase):
         self.assertEqual(
             self.count(PASSED + SKIPPED),
             (0, ["skipped: parity: torch is not installed", "1 passed, 0 failed"]),
+        )
+
+    def test_the_figures_of_a_campaign_are_shown(self):
+        self.assertEqual(
+            self.count(PASSED + CAMPAIGN),
+            (0, ["passed: campaign_kill: kill: 40 kills, 0 lost, 29 s", "2 passed, 0 failed"]),
         )
 
     def test_a_test_that_was_not_built_failed(self):

@@ -14,53 +14,54 @@ const std::vector<Option> kOptions{{"resume", "PATH", "go on", "auto"},
                                    {"dry-run", "", "only look"},
                                    {"seed", "S", "of the choice"}};
 
-Arguments parse(const std::vector<std::string>& words) {
+Arguments arguments_of(const std::vector<std::string>& words) {
   return Arguments(words, kOptions);
 }
 
 TEST(Arguments, ResumeAloneMeansAuto) {
-  EXPECT_EQ(parse({"c.yaml", "--resume"}).value("resume"), "auto");
-  EXPECT_EQ(parse({"c.yaml"}).value("resume"), std::nullopt);
+  EXPECT_EQ(arguments_of({"c.yaml", "--resume"}).value("resume"), "auto");
+  EXPECT_EQ(arguments_of({"c.yaml"}).value("resume"), std::nullopt);
 }
 
 TEST(Arguments, ResumeTakesAValueWithAnEqualsSignOnly) {
-  EXPECT_EQ(parse({"c.yaml", "--resume=a.h5"}).value("resume"), "a.h5");
-  const Arguments arguments = parse({"c.yaml", "--resume", "training.max_steps=10"});
+  EXPECT_EQ(arguments_of({"c.yaml", "--resume=a.h5"}).value("resume"), "a.h5");
+  const Arguments arguments = arguments_of({"c.yaml", "--resume", "training.max_steps=10"});
   EXPECT_EQ(arguments.value("resume"), "auto");
   EXPECT_THAT(arguments.positionals(), ElementsAre("c.yaml", "training.max_steps=10"));
 }
 
 TEST(Arguments, OptionsMayStandAnywhere) {
-  const Arguments arguments = parse({"--dry-run", "c.yaml", "--seed", "7", "a.b=1"});
+  const Arguments arguments = arguments_of({"--dry-run", "c.yaml", "--seed", "7", "a.b=1"});
   EXPECT_TRUE(arguments.has("dry-run"));
   EXPECT_EQ(arguments.value("seed"), "7");
   EXPECT_THAT(arguments.positionals(), ElementsAre("c.yaml", "a.b=1"));
 }
 
 TEST(Arguments, ValuesMayBeginWithADash) {
-  EXPECT_EQ(parse({"--seed", "-5"}).value("seed"), "-5");
-  EXPECT_EQ(parse({"--seed=--x"}).value("seed"), "--x");
+  EXPECT_EQ(arguments_of({"--seed", "-5"}).value("seed"), "-5");
+  EXPECT_EQ(arguments_of({"--seed=--x"}).value("seed"), "--x");
 }
 
 TEST(Arguments, ValuesMayHoldAnything) {
-  EXPECT_EQ(parse({"--seed", ""}).value("seed"), "");
-  EXPECT_EQ(parse({"--seed", "a b\n=\"ü\""}).value("seed"), "a b\n=\"ü\"");
+  EXPECT_EQ(arguments_of({"--seed", ""}).value("seed"), "");
+  EXPECT_EQ(arguments_of({"--seed", "a b\n=\"ü\""}).value("seed"), "a b\n=\"ü\"");
 }
 
 TEST(Arguments, AfterTwoDashesEverythingIsPositional) {
-  EXPECT_THAT(parse({"--", "--dry-run", "-x"}).positionals(), ElementsAre("--dry-run", "-x"));
+  EXPECT_THAT(arguments_of({"--", "--dry-run", "-x"}).positionals(),
+              ElementsAre("--dry-run", "-x"));
 }
 
 TEST(Arguments, AnOptionIsNotTheValueOfAnother) {
-  EXPECT_THROW(parse({"--seed", "--dry-run"}), Error);
-  EXPECT_THROW(parse({"--seed"}), Error);
+  EXPECT_THROW(arguments_of({"--seed", "--dry-run"}), Error);
+  EXPECT_THROW(arguments_of({"--seed"}), Error);
 }
 
 TEST(Arguments, IntegersAreWholeAndInRange) {
-  EXPECT_EQ(parse({"--seed", "-5"}).integer("seed", -5, 5), -5);
-  EXPECT_EQ(parse({}).integer("seed", -5, 5), std::nullopt);
+  EXPECT_EQ(arguments_of({"--seed", "-5"}).integer("seed", -5, 5), -5);
+  EXPECT_EQ(arguments_of({}).integer("seed", -5, 5), std::nullopt);
   for (const char* text : {"", " 1", "1 ", "1.0", "0x1", "6", "-6", "99999999999999999999"})
-    EXPECT_THROW(parse({"--seed", text}).integer("seed", -5, 5), Error) << text;
+    EXPECT_THROW(arguments_of({"--seed", text}).integer("seed", -5, 5), Error) << text;
 }
 
 }  // namespace

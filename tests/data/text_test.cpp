@@ -9,6 +9,7 @@
 #include "data/tokenizers/char_tokenizer.h"
 #include "data/tokens/jsonl.h"
 #include "data/tokens/token_dataset.h"
+#include "tests/data/all_of.h"
 #include "tests/data/expect_error.h"
 #include "tests/data/temporary_folder.h"
 
@@ -16,12 +17,6 @@ namespace lockstep {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-
-Ids all_of(const TokenStream& stream) {
-  Ids out(static_cast<std::size_t>(stream.size()));
-  stream.read(0, out);
-  return out;
-}
 
 TEST(ReadText, RefusesMissingAndEmptyFiles) {
   const TemporaryFolder folder;

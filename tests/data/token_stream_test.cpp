@@ -8,17 +8,12 @@
 
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_shards.h"
+#include "tests/data/all_of.h"
 #include "tests/data/expect_error.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {
 namespace {
-
-std::vector<std::int32_t> all_of(const TokenStream& stream) {
-  std::vector<std::int32_t> out(static_cast<std::size_t>(stream.size()));
-  stream.read(0, out);
-  return out;
-}
 
 using Ids = std::vector<std::int32_t>;
 

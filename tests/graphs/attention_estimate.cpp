@@ -66,12 +66,6 @@ double weight_error(const Node& node, std::span<const Estimate* const> in) {
   return std::expm1(2 * score) + gamma(keys + 8, kUnit) + second_roundoff(in[0]->type.dtype);
 }
 
-std::vector<HostTensor> values_of(std::span<const Estimate* const> in) {
-  std::vector<HostTensor> out;
-  for (const Estimate* x : in) out.push_back(x->value);
-  return out;
-}
-
 std::optional<Estimate> finish(const Node& node, HostTensor value, std::vector<double> error) {
   const std::vector<double> r = to_doubles(value);
   for (std::size_t i = 0; i < r.size(); ++i)

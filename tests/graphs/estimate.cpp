@@ -14,12 +14,6 @@ namespace {
 using Operands = std::span<const Estimate* const>;
 using Maybe = std::optional<Estimate>;
 
-std::vector<HostTensor> values_of(Operands in) {
-  std::vector<HostTensor> out;
-  for (const Estimate* x : in) out.push_back(x->value);
-  return out;
-}
-
 /// The operand values with float operand `i` replaced by |value| (plus error, if `widened`).
 HostTensor magnitude(const Estimate& x, bool widened) {
   std::vector<double> out = to_doubles(x.value);

@@ -74,6 +74,12 @@ bool fits_double(const HostTensor& integers) {
   return std::ranges::all_of(to_doubles(integers), [](double x) { return std::abs(x) < 0x1p53; });
 }
 
+std::vector<HostTensor> values_of(std::span<const Estimate* const> estimates) {
+  std::vector<HostTensor> out;
+  for (const Estimate* estimate : estimates) out.push_back(estimate->value);
+  return out;
+}
+
 bool says_something(DType dtype, std::span<const double> values, std::span<const double> errors) {
   const double largest_allowed = dtype == DType::kF16 ? 3e4 : 0x1p60;
   const double relative = dtype == DType::kF32    ? 1e-3

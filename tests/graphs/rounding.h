@@ -20,6 +20,8 @@ double granularity(const HostTensor& value);
 /// Whether all integers are below 2^53.
 bool fits_double(const HostTensor& integers);
 
+/// The values of estimates, without their errors.
+std::vector<HostTensor> values_of(std::span<const Estimate* const> estimates);
 /// Whether values and errors are small enough that a difference would be seen.
 bool says_something(DType dtype, std::span<const double> values, std::span<const double> errors);
 

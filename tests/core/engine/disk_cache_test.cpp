@@ -47,15 +47,15 @@ std::vector<float> train(Rank& rank, const std::vector<std::vector<float>>& shar
   return out;
 }
 
-struct Counts {
+struct DiskCounts {
   std::int64_t hits, misses, compiled;
-  friend bool operator==(const Counts&, const Counts&) = default;
+  friend bool operator==(const DiskCounts&, const DiskCounts&) = default;
 };
-void PrintTo(const Counts& counts, std::ostream* out) {
+void PrintTo(const DiskCounts& counts, std::ostream* out) {
   *out << counts.hits << " hits, " << counts.misses << " misses, " << counts.compiled
        << " compiled";
 }
-Counts counts_of(const Rank& rank) {
+DiskCounts disk_counts_of(const Rank& rank) {
   return {rank.metrics.counter("PersistentCacheHit"), rank.metrics.counter("PersistentCacheMiss"),
           rank.metrics.counter("UncachedCompile")};
 }
@@ -65,17 +65,17 @@ const std::vector<std::vector<float>> kShards = {{1, 2}, {3, 4}, {5, 6}};
 TEST_F(DiskCache, ServesASecondEngineWithTheSameResult) {
   Rank first(options());
   const auto result = train(first, kShards);
-  EXPECT_EQ(counts_of(first), (Counts{0, 1, 1}));
+  EXPECT_EQ(disk_counts_of(first), (DiskCounts{0, 1, 1}));
   Rank second(options());
   EXPECT_EQ(train(second, kShards), result);
-  EXPECT_EQ(counts_of(second), (Counts{1, 0, 0}));
+  EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
   EXPECT_EQ(second.metrics.metric("ArtifactLoadTime").samples, 1);
   EXPECT_EQ(train(second, kShards), result);
   EXPECT_EQ(second.metrics.counter("CachedCompile"), 1);
-  EXPECT_EQ(counts_of(second), (Counts{1, 0, 0}));
+  EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
   Rank without;
   EXPECT_EQ(train(without, kShards), result);
-  EXPECT_EQ(counts_of(without), (Counts{0, 0, 1}));
+  EXPECT_EQ(disk_counts_of(without), (DiskCounts{0, 0, 1}));
 }
 
 TEST_F(DiskCache, DoesNotDependOnTheNumberOfShards) {
@@ -83,7 +83,7 @@ TEST_F(DiskCache, DoesNotDependOnTheNumberOfShards) {
   train(first, kShards);
   Rank second(options());
   train(second, {{1, 2}});
-  EXPECT_EQ(counts_of(second), (Counts{1, 0, 0}));
+  EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
 }
 
 TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
@@ -92,12 +92,12 @@ TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
   Rank shape(options());
   const Tensor y = shape.variable({1, 2, 3}) * 2.0;
   shape.engine.mark_step();
-  EXPECT_EQ(counts_of(shape), (Counts{0, 1, 1}));
+  EXPECT_EQ(disk_counts_of(shape), (DiskCounts{0, 1, 1}));
   CompileOptions buckets = options();
   buckets.buckets.bucket_bytes = 1;
   Rank bucketed(buckets);
   train(bucketed, kShards);
-  EXPECT_EQ(counts_of(bucketed), (Counts{0, 1, 1}));
+  EXPECT_EQ(disk_counts_of(bucketed), (DiskCounts{0, 1, 1}));
   CompileOptions older = options();
   older.target.isa = older.target.isa == Isa::kAvx2 ? Isa::kAvx512 : Isa::kAvx2;
   EXPECT_NE(compile_identity({}, older), compile_identity({}, options()));
@@ -109,12 +109,12 @@ TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
 }
 
 TEST_F(DiskCache, KeepsStepsWithoutAShardProgram) {
-  for (const Counts& expected : {Counts{0, 1, 1}, Counts{1, 0, 0}}) {
+  for (const DiskCounts& expected : {DiskCounts{0, 1, 1}, DiskCounts{1, 0, 0}}) {
     Rank rank(options());
     const Tensor y = rank.variable({1, 2}) * 2.0;
     rank.engine.mark_step();
     EXPECT_THAT(values_of(y), ElementsAre(2, 4));
-    EXPECT_EQ(counts_of(rank), expected);
+    EXPECT_EQ(disk_counts_of(rank), expected);
   }
 }
 
@@ -126,11 +126,11 @@ TEST_F(DiskCache, ReplacesADamagedEntryAndWarnsOnce) {
   const DebugLog log;
   Rank second(options(), {}, *log.log);
   EXPECT_EQ(train(second, kShards), result);
-  EXPECT_EQ(counts_of(second), (Counts{0, 1, 1}));
+  EXPECT_EQ(disk_counts_of(second), (DiskCounts{0, 1, 1}));
   EXPECT_THAT(log.lines_with("compile cache:"), ElementsAre(HasSubstr("is replaced")));
   Rank third(options());
   EXPECT_EQ(train(third, kShards), result);
-  EXPECT_EQ(counts_of(third), (Counts{1, 0, 0}));
+  EXPECT_EQ(disk_counts_of(third), (DiskCounts{1, 0, 0}));
 }
 
 TEST_F(DiskCache, ReplacesAnEntryThatHoldsAnotherStep) {
@@ -158,12 +158,12 @@ TEST_F(DiskCache, ReplacesAnEntryThatHoldsAnotherStep) {
   store.save(kept[1].first, kept[0].second);
   Rank third(options(), {}, *log.log);
   train(third, kShards);
-  EXPECT_EQ(counts_of(third), (Counts{0, 1, 1}));
+  EXPECT_EQ(disk_counts_of(third), (DiskCounts{0, 1, 1}));
   EXPECT_THAT(log.lines_with("compile cache:"),
               testing::Contains(HasSubstr("it is of another step, build or machine")));
   Rank fourth(options());
   train(fourth, kShards);
-  EXPECT_EQ(counts_of(fourth), (Counts{1, 0, 0}));
+  EXPECT_EQ(disk_counts_of(fourth), (DiskCounts{1, 0, 0}));
 }
 
 TEST_F(DiskCache, CompilesWhereNothingCanBeKept) {
@@ -173,7 +173,7 @@ TEST_F(DiskCache, CompilesWhereNothingCanBeKept) {
   EXPECT_EQ(train(rank, kShards).size(), 3);
   const Tensor y = rank.variable({1, 2, 3}) * 2.0;
   rank.engine.mark_step();
-  EXPECT_EQ(counts_of(rank), (Counts{0, 2, 2}));
+  EXPECT_EQ(disk_counts_of(rank), (DiskCounts{0, 2, 2}));
   EXPECT_THAT(log.lines_with("compile cache:"),
               ElementsAre(HasSubstr("compile cache: nothing is kept: ")));
 }

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/trace/functions.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 
@@ -79,17 +80,6 @@ inline const DeviceTensorPtr& device_tensor_of(const Tensor& tensor) {
 inline const std::byte* address_of(const Tensor& tensor) {
   device_tensor_of(tensor)->ready->wait();
   return device_tensor_of(tensor)->shards.at(0)->data();
-}
-
-/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error.exit_code(), error.what());
-  }
-  return "no error";
 }
 
 /// A log of debug level 1 whose text can be read back.

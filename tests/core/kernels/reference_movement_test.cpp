@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const HostTensor kMatrix = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+const HostTensor kRows = f32({2, 3}, {1, 2, 3, 4, 5, 6});
 
 TEST(ReferenceIota, CountsAlongItsAxis) {
   Attrs attrs{{Attr::kShape, {2, 3}}, {Attr::kAxis, {1}}};
@@ -43,12 +43,12 @@ TEST(ReferenceBroadcast, RepeatsSizeOneAndNewDimensions) {
 }
 
 TEST(ReferenceReshape, KeepsRowMajorOrder) {
-  EXPECT_THAT(values(Op::kReshape, {kMatrix}, {{Attr::kShape, {3, 2}}}),
+  EXPECT_THAT(values(Op::kReshape, {kRows}, {{Attr::kShape, {3, 2}}}),
               ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
 TEST(ReferenceTranspose, PermutesDimensions) {
-  EXPECT_THAT(values(Op::kTranspose, {kMatrix}, {{Attr::kDims, {1, 0}}}),
+  EXPECT_THAT(values(Op::kTranspose, {kRows}, {{Attr::kDims, {1, 0}}}),
               ElementsAre(1, 4, 2, 5, 3, 6));
   const HostTensor x = i32({2, 1, 3}, {1, 2, 3, 4, 5, 6});
   const HostTensor y = evaluate(Op::kTranspose, {x}, {{Attr::kDims, {2, 0, 1}}});
@@ -57,13 +57,13 @@ TEST(ReferenceTranspose, PermutesDimensions) {
 }
 
 TEST(ReferenceSlice, TakesEveryStridethElement) {
-  EXPECT_THAT(values(Op::kSlice, {kMatrix},
+  EXPECT_THAT(values(Op::kSlice, {kRows},
                      {{Attr::kStart, {0, 1}}, {Attr::kLimit, {2, 3}}, {Attr::kStride, {1, 1}}}),
               ElementsAre(2, 3, 5, 6));
-  EXPECT_THAT(values(Op::kSlice, {kMatrix},
+  EXPECT_THAT(values(Op::kSlice, {kRows},
                      {{Attr::kStart, {1, 0}}, {Attr::kLimit, {2, 3}}, {Attr::kStride, {1, 2}}}),
               ElementsAre(4, 6));
-  EXPECT_THAT(values(Op::kSlice, {kMatrix},
+  EXPECT_THAT(values(Op::kSlice, {kRows},
                      {{Attr::kStart, {1, 2}}, {Attr::kLimit, {1, 3}}, {Attr::kStride, {1, 1}}}),
               IsEmpty());
 }
@@ -71,7 +71,7 @@ TEST(ReferenceSlice, TakesEveryStridethElement) {
 TEST(ReferenceDynamicSlice, ClampsItsStart) {
   const Attrs block{{Attr::kShape, {1, 2}}};
   const auto at = [&](std::int64_t row, std::int64_t column) {
-    return values(Op::kDynamicSlice, {kMatrix, i64_scalar(row), i64_scalar(column)}, block);
+    return values(Op::kDynamicSlice, {kRows, i64_scalar(row), i64_scalar(column)}, block);
   };
   EXPECT_THAT(at(0, 1), ElementsAre(2, 3));
   EXPECT_THAT(at(9, 9), ElementsAre(5, 6));
@@ -81,7 +81,7 @@ TEST(ReferenceDynamicSlice, ClampsItsStart) {
 TEST(ReferenceDynamicUpdateSlice, ClampsItsStart) {
   const auto at = [&](std::int64_t row, std::int64_t column) {
     return values(Op::kDynamicUpdateSlice,
-                  {kMatrix, f32({1, 2}, {8, 9}), i64_scalar(row), i64_scalar(column)});
+                  {kRows, f32({1, 2}, {8, 9}), i64_scalar(row), i64_scalar(column)});
   };
   EXPECT_THAT(at(0, 1), ElementsAre(1, 8, 9, 4, 5, 6));
   EXPECT_THAT(at(5, 5), ElementsAre(1, 2, 3, 4, 8, 9));
@@ -99,9 +99,9 @@ TEST(ReferencePad, PutsTheValueAround) {
 
 TEST(ReferenceConcatenate, JoinsAlongItsAxis) {
   const HostTensor column = f32({2, 1}, {8, 9});
-  EXPECT_THAT(values(Op::kConcatenate, {kMatrix, column}, {{Attr::kAxis, {1}}}),
+  EXPECT_THAT(values(Op::kConcatenate, {kRows, column}, {{Attr::kAxis, {1}}}),
               ElementsAre(1, 2, 3, 8, 4, 5, 6, 9));
-  EXPECT_THAT(values(Op::kConcatenate, {f32(Shape{0, 3}, {}), kMatrix}, {{Attr::kAxis, {0}}}),
+  EXPECT_THAT(values(Op::kConcatenate, {f32(Shape{0, 3}, {}), kRows}, {{Attr::kAxis, {0}}}),
               ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(
       values(Op::kConcatenate, {boolean({1}), boolean({0}), boolean({1})}, {{Attr::kAxis, {0}}}),
@@ -109,15 +109,15 @@ TEST(ReferenceConcatenate, JoinsAlongItsAxis) {
 }
 
 TEST(ReferenceGather, TakesAlongItsAxisAndClamps) {
-  EXPECT_THAT(values(Op::kGather, {kMatrix, i32({1, 0, 1})}, {{Attr::kAxis, {0}}}),
+  EXPECT_THAT(values(Op::kGather, {kRows, i32({1, 0, 1})}, {{Attr::kAxis, {0}}}),
               ElementsAre(4, 5, 6, 1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(values(Op::kGather, {kMatrix, i64({2}, {-7, 99})}, {{Attr::kAxis, {1}}}),
+  EXPECT_THAT(values(Op::kGather, {kRows, i64({2}, {-7, 99})}, {{Attr::kAxis, {1}}}),
               ElementsAre(1, 3, 4, 6));
   const HostTensor square =
-      evaluate(Op::kGather, {kMatrix, i32({1, 2}, {0, 1})}, {{Attr::kAxis, {1}}});
+      evaluate(Op::kGather, {kRows, i32({1, 2}, {0, 1})}, {{Attr::kAxis, {1}}});
   EXPECT_EQ(square.shape(), (Shape{2, 1, 2}));
   EXPECT_THAT(to_doubles(square), ElementsAre(1, 2, 4, 5));
-  EXPECT_THAT(values(Op::kGather, {kMatrix, i32(Shape{}, {1})}, {{Attr::kAxis, {0}}}),
+  EXPECT_THAT(values(Op::kGather, {kRows, i32(Shape{}, {1})}, {{Attr::kAxis, {0}}}),
               ElementsAre(4, 5, 6));
   EXPECT_THAT(values(Op::kGather, {f32(Shape{0}, {}), i32(Shape{0}, {})}, {{Attr::kAxis, {0}}}),
               IsEmpty());
@@ -127,7 +127,7 @@ TEST(ReferenceScatterAdd, AddsDuplicatesAndClamps) {
   EXPECT_THAT(values(Op::kScatterAdd, {f32({10, 20, 30}), i32({1, 1, 99}), f32({1, 2, 3})},
                      {{Attr::kAxis, {0}}}),
               ElementsAre(10, 23, 33));
-  EXPECT_THAT(values(Op::kScatterAdd, {kMatrix, i32({2, 2}), f32({2, 2}, {10, 20, 30, 40})},
+  EXPECT_THAT(values(Op::kScatterAdd, {kRows, i32({2, 2}), f32({2, 2}, {10, 20, 30, 40})},
                      {{Attr::kAxis, {1}}}),
               ElementsAre(1, 2, 33, 4, 5, 76));
   EXPECT_THAT(values(Op::kScatterAdd, {u8({1}, {250}), i32({0, -3}), u8({2}, {5, 5})},

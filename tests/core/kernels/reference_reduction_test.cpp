@@ -17,16 +17,16 @@ Attrs along(std::int64_t axis) {
   return {{Attr::kAxis, {axis}}};
 }
 
-const HostTensor kMatrix = f32({2, 3}, {1, 5, 3, 4, 2, 6});
+const HostTensor kUnsorted = f32({2, 3}, {1, 5, 3, 4, 2, 6});
 
 TEST(ReferenceReduce, RemovesTheReducedDimensions) {
-  EXPECT_THAT(values(Op::kReduceSum, {kMatrix}, over({1})), ElementsAre(9, 12));
-  EXPECT_THAT(values(Op::kReduceSum, {kMatrix}, over({0})), ElementsAre(5, 7, 9));
-  EXPECT_THAT(values(Op::kReduceSum, {kMatrix}, over({1, 0})), ElementsAre(21));
-  EXPECT_THAT(values(Op::kReduceSum, {kMatrix}, over({})), ElementsAre(1, 5, 3, 4, 2, 6));
-  EXPECT_THAT(values(Op::kReduceProduct, {kMatrix}, over({1})), ElementsAre(15, 48));
-  EXPECT_THAT(values(Op::kReduceMax, {kMatrix}, over({0})), ElementsAre(4, 5, 6));
-  EXPECT_THAT(values(Op::kReduceMin, {kMatrix}, over({0})), ElementsAre(1, 2, 3));
+  EXPECT_THAT(values(Op::kReduceSum, {kUnsorted}, over({1})), ElementsAre(9, 12));
+  EXPECT_THAT(values(Op::kReduceSum, {kUnsorted}, over({0})), ElementsAre(5, 7, 9));
+  EXPECT_THAT(values(Op::kReduceSum, {kUnsorted}, over({1, 0})), ElementsAre(21));
+  EXPECT_THAT(values(Op::kReduceSum, {kUnsorted}, over({})), ElementsAre(1, 5, 3, 4, 2, 6));
+  EXPECT_THAT(values(Op::kReduceProduct, {kUnsorted}, over({1})), ElementsAre(15, 48));
+  EXPECT_THAT(values(Op::kReduceMax, {kUnsorted}, over({0})), ElementsAre(4, 5, 6));
+  EXPECT_THAT(values(Op::kReduceMin, {kUnsorted}, over({0})), ElementsAre(1, 2, 3));
   const HostTensor middle =
       evaluate(Op::kReduceSum, {i32({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}, over({1}));
   EXPECT_EQ(middle.shape(), (Shape{2, 2}));

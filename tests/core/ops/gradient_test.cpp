@@ -11,6 +11,7 @@
 #include "core/trace/gradient_rule.h"
 #include "core/trace/gradients.h"
 #include "tests/core/ops/op_cases.h"
+#include "tests/core/ops/test_name.h"
 
 namespace lockstep {
 namespace {
@@ -154,10 +155,6 @@ std::vector<Op> ops_of_floats(bool missing) {
            (gradient_rule(op) == gradient_missing) != missing;
   });
   return out;
-}
-
-std::string test_name(const testing::TestParamInfo<Op>& info) {
-  return std::string(name_of(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, GradientOf, testing::ValuesIn(ops_of_floats(false)), test_name);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/kernels/reference.h"
+#include "tests/core/ops/test_name.h"
 #include "tests/core/ops/tolerance.h"
 
 namespace lockstep {
@@ -61,10 +62,6 @@ std::vector<Op> ops_with_cases() {
   std::vector<Op> out = all_ops();
   std::erase_if(out, [](Op op) { return !cases_of(op, CaseKind::kSmall); });
   return out;
-}
-
-std::string test_name(const testing::TestParamInfo<Op>& info) {
-  return std::string(name_of(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpCasesOf, testing::ValuesIn(ops_with_cases()), test_name);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/ops/run_kernel.h"
+#include "tests/core/ops/test_name.h"
 #include "tests/core/ops/tolerance.h"
 
 namespace lockstep {
@@ -136,10 +137,6 @@ TEST_P(ElementwiseKernel, ComputesAnElementAlikeAtEveryPosition) {
           << describe(whole);
     }
   }
-}
-
-std::string test_name(const testing::TestParamInfo<Op>& info) {
-  return std::string(name_of(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ProductionKernel, testing::ValuesIn(kernel_ops()), test_name);

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-int pick(int low, int high) {
+int number(int low, int high) {
   return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
 }
 
@@ -21,9 +21,9 @@ TEST(PackIntervals, ReachesTheLowerBoundWhereOrderOfTimeDoesNot) {
 
 RC_GTEST_PROP(PackIntervalsProperty, BlocksThatLiveTogetherDoNotOverlap, ()) {
   std::vector<Lifetime> blocks;
-  for (int i = pick(0, 40); i-- > 0;) {
-    const int begin = pick(0, 20);
-    blocks.push_back({begin, begin + pick(0, 8), pick(0, 500)});
+  for (int i = number(0, 40); i-- > 0;) {
+    const int begin = number(0, 20);
+    blocks.push_back({begin, begin + number(0, 8), number(0, 500)});
   }
   const Packing packing = pack_intervals(blocks);
   RC_ASSERT(packing.bytes >= peak_live_bytes(blocks));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/ranks.h"
 
 namespace lockstep {
@@ -15,10 +16,6 @@ struct DeviceTest : testing::Test {
   Metrics metrics{clock};
   SpanStream spans{clock, metrics};
 };
-
-HostTensor floats(const std::vector<float>& values) {
-  return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
-}
 
 TEST_F(DeviceTest, RunsCommandsInOrderOnAnotherThread) {
   Device device({.queue_depth = 100}, spans);

@@ -1,6 +1,7 @@
 #include "core/runtime/executor.h"
 
 #include "collectives/single.h"
+#include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
 
@@ -8,10 +9,6 @@ namespace lockstep {
 namespace {
 
 using testing::ElementsAre;
-
-HostTensor floats(const std::vector<float>& values) {
-  return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
-}
 
 struct Executor : testing::Test {
   KernelCache kernels{host_target()};

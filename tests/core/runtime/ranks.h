@@ -12,6 +12,7 @@
 #include "collectives/in_process.h"
 #include "core/base/error.h"
 #include "core/runtime/communicator.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 
@@ -33,17 +34,6 @@ inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body,
   }
   for (const auto& error : errors)
     if (error != nullptr) std::rethrow_exception(error);
-}
-
-/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error.exit_code(), error.what());
-  }
-  return "no error";
 }
 
 }  // namespace lockstep

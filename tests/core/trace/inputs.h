@@ -12,6 +12,7 @@
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
 #include "core/trace/functions.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 
@@ -36,17 +37,6 @@ inline Tensor input_of(TraceContext& context, const std::vector<float>& values,
 /// The node that a pending tensor stands for.
 inline const Node& node_of(const Tensor& tensor) {
   return tensor.context().pending()[tensor.context().node_of(tensor)];
-}
-
-/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error.exit_code(), error.what());
-  }
-  return "no error";
 }
 
 /// Cuts the trace and evaluates it by the oracle; one result per live tensor, by creation.

@@ -47,7 +47,7 @@ FOREIGN = [
     (r"omp\.h", ["core/kernels"], False),  # to tell oneDNN's OpenMP that one thread is enough
     (r"llvm/.*|llvm-c/.*", ["core/kernels"], False),
     (r"google/protobuf/.*|.*\.pb\.h", ["core/runtime", "core/engine"], False),
-    (r"mpi\.h", ["collectives", "tests"], False),
+    (r"mpi\.h", ["collectives", "bench", "tests"], False),
     (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
     (r"zlib\.h", ["data", "tests"], False),
     (r"pcre2\.h", ["data"], False),

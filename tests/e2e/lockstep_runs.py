@@ -72,10 +72,12 @@ class Outcome:
 class Job:
     """A command under way."""
 
-    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None):
+    def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None,
+                 program=None):
         """`ranks`: how many mpirun starts; of a cluster: on each of its hosts. `host`: of a cluster,
-        where the command itself runs."""
-        self.words = [_programs["lockstep"], *words]
+        where the command itself runs. `program`: another than lockstep, by its path beside it."""
+        path = Path(_programs["lockstep"])
+        self.words = [path.parent / program if program else path, *words]
         if host is not None:
             self.words = host.enter(*self.words)
         elif cluster is not None:

@@ -1,5 +1,6 @@
 """Jobs over several nodes, which are namespaces of this machine: one hash wherever the ranks are; a
 lost node or network ends the job."""
+import json
 import subprocess
 import sys
 import time
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import cluster
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Run
+from lockstep_runs import EndToEndTest, Job, Run
 
 ENDLESS = 10_000_000
 STALL_S = 2
@@ -93,6 +94,35 @@ class OneHash(Nodes):
         self.assertIn("distributed.allreduce is shm, but the job has 2 ranks on 2 nodes: memory is shared "
                       "within a node only; auto uses it there, and messages between the nodes", outcome.errors)
         run.train("distributed.allreduce=shm", ranks=[2], cluster=self.cluster)
+
+
+class Traffic(Nodes):
+    BYTES, ITERATIONS = 4 << 20, 3
+    #: Of Ethernet, IP and TCP to each segment that is sent, and to an acknowledgement of every second
+    #: one that comes. (Most segments are cut by the interface, and counted before.)
+    HEADERS = 66 / 1448 * 1.5
+    START = 1 << 20  # what mpirun and MPI say at start and end
+
+    def test_bytes_out_of_a_node(self):
+        """Two nodes of equally many ranks, a power of two: one partial sum of half the data to the other
+        node, and one half of the result."""
+        words = ["--lockstep-only", "--json", f"--sizes={self.BYTES}",
+                 f"--iterations={self.ITERATIONS}"]
+        for ranks in ([1, 1], [2, 2]):
+            with self.subTest(ranks=ranks):
+                before = [host.sent_bytes() for host in self.cluster.hosts]
+                outcome = Job(words, self.folder, ranks, cluster=self.cluster,
+                              program="bench/all_reduce").wait()
+                self.assertEqual(outcome.code, 0, str(outcome))
+                row = json.loads(outcome.out)
+                self.assertEqual((row["ranks"], row["nodes"]), (sum(ranks), 2))
+                self.assertLessEqual(row["node_sent_bytes"], 1.05 * self.BYTES)
+                self.assertGreater(row["node_sent_bytes"], 0.95 * self.BYTES)
+                counted = row["node_sent_bytes"] * (self.ITERATIONS + 1)  # one is not timed
+                for host, sent in zip(self.cluster.hosts, before):
+                    seen = host.sent_bytes() - sent
+                    self.assertGreater(seen, 0.95 * counted)
+                    self.assertLess(seen, (1 + self.HEADERS) * counted + self.START)
 
 
 class LostNodes(Nodes):

@@ -28,11 +28,8 @@ void make_folder(const std::string& folder) {
       path, cause, needed, free_bytes(parent_folder(path)));
 }
 
-// Returns the size of the committed file.
-std::uint64_t commit_file(const std::string& path, const CheckpointState& state) {
+void write_file(const std::string& path, const CheckpointState& state, PosixFile& file) {
   const std::uint64_t needed = checkpoint_bytes_bound(state);
-  AtomicFile target(path, ErrorKind::kCheckpoint);
-  PosixFile& file = target.file();
   try {
     file.reserve(needed);
     file.check_writes();
@@ -41,9 +38,20 @@ std::uint64_t commit_file(const std::string& path, const CheckpointState& state)
     file.sync();
   } catch (const Error& e) {
     if (file.ran_out_of_space()) raise_out_of_space(path, needed, e.what());
-    throw;
+    if (e.kind() == ErrorKind::kUsage) throw;
+    raise(
+        ErrorKind::kCheckpoint,
+        "cannot save the checkpoint {}: {}. Earlier checkpoints are intact. The disk or the memory "
+        "may be faulty",
+        path, e.what());
   }
-  const std::uint64_t bytes = file.size();
+}
+
+// Returns the size of the committed file.
+std::uint64_t commit_file(const std::string& path, const CheckpointState& state) {
+  AtomicFile target(path, ErrorKind::kCheckpoint);
+  write_file(path, state, target.file());
+  const std::uint64_t bytes = target.file().size();
   target.commit();
   return bytes;
 }

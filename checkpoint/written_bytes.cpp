@@ -11,8 +11,7 @@ namespace {
 
 [[noreturn]] void raise_difference(const PosixFile& file, std::uint64_t offset) {
   raise(file.error_kind(),
-        "{}: what was written does not read back as it was in memory, at byte {} or a little "
-        "later. Earlier checkpoints are intact. The disk or the memory may be faulty",
+        "{}: what was written does not read back as it was in memory, at byte {} or a little later",
         file.path(), offset);
 }
 

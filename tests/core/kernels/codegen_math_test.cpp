@@ -100,6 +100,36 @@ TEST(CodegenMath, PowerHoldsItsBound) {
   }
 }
 
+/// On a thread that flushes denormals, as all that compute do.
+TEST(CodegenMath, F64KeepsItsDenormals) {
+  const std::vector<double> x{5e-324, 1e-310, -1e-310, 2.2250738585072014e-308, 1e300, 0, 3};
+  const Shape shape{static_cast<std::int64_t>(x.size())};
+  const HostTensor operand = HostTensor::of(shape, x);
+  const HostTensor log = run_kernel(make_case(Op::kLog, {operand}));
+  const HostTensor square = run_kernel(make_case(Op::kMultiply, {operand, operand}));
+  const HostTensor half = run_kernel(
+      make_case(Op::kMultiply, {operand, HostTensor::of(shape, std::vector(x.size(), 0.5))}));
+  for (const double y : {0.5, -0.25, 2.0, 1.0, 3.0}) {
+    const HostTensor power = run_kernel(
+        make_case(Op::kPower, {operand, HostTensor::of(shape, std::vector(x.size(), y))}));
+    const DenormalsKept kept;  // run_kernel flushes on its caller's thread
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double got = power.as<const double>()[i];
+      const double want = std::pow(x[i], y);
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+          << x[i] << " ^ " << y << ": " << got;
+    }
+  }
+  const DenormalsKept kept;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double got = log.as<const double>()[i];
+    const double want = std::log(x[i]);
+    EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << "log " << x[i] << ": " << got;
+    EXPECT_EQ(square.as<const double>()[i], x[i] * x[i]);
+    EXPECT_EQ(half.as<const double>()[i], x[i] * 0.5);
+  }
+}
+
 TEST(CodegenMath, IsTheSameWithBothInstructionSets) {
   if (host_target().isa == Isa::kAvx2) GTEST_SKIP() << "one instruction set";
   const HostTensor x = sample();

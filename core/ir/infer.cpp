@@ -288,7 +288,9 @@ Type infer_collective(const Inference& f) {
       f.check_dtype(x.dtype == DType::kF32 || x.dtype == DType::kF64 || is_index(x.dtype),
                     "f32, f64, i32 or i64");
       return x;
-    case Op::kCollectiveBroadcast: return x;
+    case Op::kCollectiveBroadcast:
+      f.check(f.attrs.integer(Attr::kRoot) >= 0, "root must not be negative");
+      return x;
     default: break;
   }
   const std::int64_t ranks = f.attrs.integer(Attr::kRanks);

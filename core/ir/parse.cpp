@@ -31,7 +31,8 @@ std::string suggestion(std::string_view word, const std::array<std::string_view,
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view file) : scan_(text, file) {}
+  Parser(std::string_view text, std::string_view file, std::optional<int> ranks)
+      : scan_(text, file), ranks_(ranks) {}
 
   Graph whole() {
     Graph out = graph(0, std::make_shared<StringPool>());
@@ -86,6 +87,7 @@ class Parser {
     if (!wrong.empty()) scan_.fail(op_at, "{}", wrong);
     if (node.op == Op::kCall || node.op == Op::kFusion) body(graph, node, depth);
     check_type(graph, node, type_at, op_at);
+    check_ranks(node, op_at);
     if (!names.emplace(name, graph.size()).second)
       scan_.fail(name_at, "%{} is defined twice", name);
     graph.append(std::move(node));
@@ -110,6 +112,17 @@ class Parser {
     if (inferred != node.type)
       scan_.fail(type_at, "the type is written as {}, but {} gives {}", node.type.to_string(),
                  name_of(node.op), inferred.to_string());
+  }
+
+  void check_ranks(const Node& node, std::size_t op_at) {
+    if (!ranks_) return;
+    const std::string_view many = *ranks_ == 1 ? "rank takes" : "ranks take";
+    if (node.attrs.has(Attr::kRanks) && node.attrs.integer(Attr::kRanks) != *ranks_)
+      scan_.fail(op_at, "{} is for {} ranks, but {} {} part here", name_of(node.op),
+                 node.attrs.integer(Attr::kRanks), *ranks_, many);
+    if (node.attrs.has(Attr::kRoot) && node.attrs.integer(Attr::kRoot) >= *ranks_)
+      scan_.fail(op_at, "{} is from rank {}, but {} {} part here", name_of(node.op),
+                 node.attrs.integer(Attr::kRoot), *ranks_, many);
   }
 
   void body(const Graph& outer, Node& node, int depth) {
@@ -153,12 +166,17 @@ class Parser {
     const ValueId input = value(names);
     const auto place = std::find(graph.inputs.begin(), graph.inputs.end(), input);
     if (place == graph.inputs.end()) scan_.fail(input_at, "an update's target must be an input");
+    const auto target = static_cast<std::int32_t>(place - graph.inputs.begin());
+    for (const Update& other : graph.updates) {
+      if (other.output == output)
+        scan_.fail(start, "output {} updates two inputs; return the value twice", output);
+      if (other.input == target) scan_.fail(input_at, "this input is updated twice");
+    }
     const Type& from = graph[graph.outputs[static_cast<std::size_t>(output)]].type;
     if (from != graph[input].type)
       scan_.fail(start, "output {} is {}, but the input it updates is {}", output, from.to_string(),
                  graph[input].type.to_string());
-    graph.updates.push_back({static_cast<std::int32_t>(output),
-                             static_cast<std::int32_t>(place - graph.inputs.begin())});
+    graph.updates.push_back({static_cast<std::int32_t>(output), target});
   }
 
   ValueId value(const Names& names) {
@@ -373,13 +391,14 @@ class Parser {
   static constexpr std::array<std::string_view, 5> kLabels = {"value", "kind", "name", "line",
                                                               "scope"};
   Scanner scan_;
+  std::optional<int> ranks_;
   std::size_t literal_at_ = std::string_view::npos;  ///< of the current node's 'value'
 };
 
 }  // namespace
 
-Graph parse(std::string_view text, std::string_view file_name) {
-  return Parser(text, file_name).whole();
+Graph parse(std::string_view text, std::string_view file_name, std::optional<int> ranks) {
+  return Parser(text, file_name, ranks).whole();
 }
 
 }  // namespace lockstep

@@ -28,6 +28,7 @@
 // NaN other than the canonical one as nan(0xffc00000). Names of dimensions are not printed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,8 +43,10 @@ std::string print_node(const Graph& graph, ValueId id);
 
 /// The graph of a text. Types are inferred again and compared with those written. Error kUsage
 /// "file.ir:3:14: ..." (line and column from 1) that says what was expected. Bodies nest at most
-/// kMaxBodyDepth deep; a value has at most 2^40 elements.
-Graph parse(std::string_view text, std::string_view file_name);
+/// kMaxBodyDepth deep; a value has at most 2^40 elements. With `ranks` given, collectives must be
+/// for so many.
+Graph parse(std::string_view text, std::string_view file_name,
+            std::optional<int> ranks = std::nullopt);
 inline constexpr int kMaxBodyDepth = 32;
 
 }  // namespace lockstep

@@ -150,12 +150,13 @@ class IrRun(CommandLineTest):
         self.write("r.ir", "%0 = f32[4] input() {kind=state}\n"
                    "%1 = f32[2] reduce_scatter(%0) {ranks=2}\nreturn %1")
         self.h5("r.h5", **{"0": numpy.zeros(4, "f4")})
-        self.refuses(
-            2,
-            "r.ir: `ir run` is one rank, but this is for 2: "
-            "%1 = f32[2] reduce_scatter(%0) {ranks=2}",
-            "ir", "run", "r.ir", "--input", "r.h5", "--output", "o.h5",
-        )
+        run = ("ir", "run", "r.ir", "--input", "r.h5", "--output", "o.h5")
+        self.refuses(2, "r.ir:2:13: reduce_scatter is for 2 ranks, but 1 rank takes part here", *run)
+        self.succeeds("ir", "print", "r.ir")
+        self.write("r.ir", "%0 = f32[4] input() {kind=state}\n"
+                   "%1 = f32[4] collective_broadcast(%0) {root=5}\nreturn %1")
+        self.refuses(2, "r.ir:2:13: collective_broadcast is from rank 5, but 1 rank takes part here",
+                     *run)
 
     def test_more_memory_than_there_is(self):
         self.write("big.ir", "%0 = f32[] constant() {value=1}\n"

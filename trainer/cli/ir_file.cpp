@@ -18,8 +18,8 @@ std::string read(const std::string& path) {
 
 }  // namespace
 
-Graph read_ir_file(const std::string& path) {
-  Graph graph = parse(read(path), path);
+Graph read_ir_file(const std::string& path, std::optional<int> ranks) {
+  Graph graph = parse(read(path), path, ranks);
   try {
     verify(graph, "parse");
   } catch (const Error& e) {  // the file's author broke the rule, not lockstep

@@ -5,7 +5,6 @@
 #include "checkpoint/tensors_file.h"
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "core/ir/text.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/ir_file.h"
 #include "trainer/cli/run_graph.h"
@@ -69,16 +68,6 @@ std::vector<HostTensor> read_inputs(const Graph& graph, const std::string& ir_fi
   return out;
 }
 
-/// reduce_scatter and all_gather say how many ranks they are for.
-void require_one_rank(const Graph& graph, const std::string& file) {
-  for (ValueId id = 0; id < graph.size(); ++id) {
-    const Attrs& attrs = graph[id].attrs;
-    LS_USER_CHECK(!attrs.has(Attr::kRanks) || attrs.integer(Attr::kRanks) == 1,
-                  "{}: `ir run` is one rank, but this is for {}: {}", file,
-                  attrs.integer(Attr::kRanks), print_node(graph, id));
-  }
-}
-
 int run(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const std::string& file = arguments.positionals()[0];
@@ -89,8 +78,7 @@ int run(const CommandCall& call) {
   const std::optional<std::string> output = arguments.value("output");
   LS_USER_CHECK(output.has_value(), "--output is missing: where to write the results");
 
-  const Graph graph = read_ir_file(file);
-  require_one_rank(graph, file);
+  const Graph graph = read_ir_file(file, /*ranks=*/1);
   const std::vector<HostTensor> inputs = read_inputs(graph, file, arguments.value("input"));
   Log log({.console = true, .file = {}, .debug = call.settings.debug});
   const std::vector<HostTensor> outputs = kernels == "compiled"

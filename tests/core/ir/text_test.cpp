@@ -164,11 +164,37 @@ INSTANTIATE_TEST_SUITE_P(
                 "file.ir:4:8: output 0 is f32[], but the input it updates is f32[1]"},
         BadText{"%0 = f32[] input()\nreturn %0\nupdate 1 -> %0",
                 "file.ir:3:8: there is no output 1"},
+        BadText{"%0 = f32[] input()\n%1 = f32[] input()\nreturn %0, %1\nupdate 0 -> %0\n"
+                "update 0 -> %1",
+                "file.ir:5:8: output 0 updates two inputs; return the value twice"},
+        BadText{"%0 = f32[] input()\nreturn %0, %0\nupdate 0 -> %0\nupdate 1 -> %0",
+                "file.ir:4:13: this input is updated twice"},
+        BadText{"%0 = f32[] input()\n%1 = f32[] collective_broadcast(%0) {root=-1}\nreturn",
+                "file.ir:2:12: collective_broadcast(f32[]): root must not be negative"},
         BadText{"%0 = f32[] input()\n%1 = f32[] call(%0) body { return }\nreturn",
                 "file.ir:2:21: a body returns one value"},
         BadText{"%0 = f32[] input() \x01",
                 "file.ir:1:20: expected a node '%...' or 'return', "
                 "found the byte 0x01"}));
+
+TEST(Text, RefusesCollectivesForOtherRanksIfToldHowMany) {
+  const auto refusal = [](const std::string& node, int ranks) -> std::string {
+    try {
+      parse("%0 = f32[4] input()\n" + node + "\nreturn %1", "file.ir", ranks);
+      return "accepted";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const std::string broadcast = "%1 = f32[4] collective_broadcast(%0) {root=1}";
+  EXPECT_EQ(refusal(broadcast, 2), "accepted");
+  EXPECT_EQ(refusal(broadcast, 1),
+            "file.ir:2:13: collective_broadcast is from rank 1, but 1 rank takes part here");
+  const std::string gather = "%1 = f32[8] all_gather(%0) {ranks=2}";
+  EXPECT_EQ(refusal(gather, 2), "accepted");
+  EXPECT_EQ(refusal(gather, 4),
+            "file.ir:2:13: all_gather is for 2 ranks, but 4 ranks take part here");
+}
 
 TEST(Text, RefusesDeeplyNestedBodies) {
   std::string text;

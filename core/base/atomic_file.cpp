@@ -20,12 +20,12 @@ bool exists(const std::string& path, ErrorKind kind) {
   return false;
 }
 
-PosixFile open_temporary(const std::string& path, ErrorKind kind) {
+PosixFile open_temporary(const std::string& path, ErrorKind kind, unsigned mode) {
   const std::string name = fs::path(path).filename().string();
   constexpr int kMaxAttempts = 1000;
   for (int n = 0; n < kMaxAttempts; ++n) {
     PosixFile file = PosixFile::create(
-        fmt::format("{}/.{}.{}-{}.tmp", parent_folder(path), name, ::getpid(), n), kind);
+        fmt::format("{}/.{}.{}-{}.tmp", parent_folder(path), name, ::getpid(), n), kind, mode);
     // Between its creation and its lock another writer may have taken the file for stale.
     if (file.is_open() && exists(file.path(), kind)) return file;
   }
@@ -49,8 +49,8 @@ std::string parent_folder(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-AtomicFile::AtomicFile(const std::string& path, ErrorKind kind)
-    : path_(path), file_(open_temporary(path, kind)) {}
+AtomicFile::AtomicFile(const std::string& path, ErrorKind kind, unsigned mode)
+    : path_(path), file_(open_temporary(path, kind, mode)) {}
 
 AtomicFile::~AtomicFile() {
   if (!committed_) ::unlink(file_.path().c_str());

@@ -13,7 +13,8 @@ namespace lockstep {
 class AtomicFile {
  public:
   /// Opens a temporary beside `path`: ".<name>.<process>-<n>.tmp".
-  AtomicFile(const std::string& path, ErrorKind kind);
+  /// `mode` as PosixFile::create takes it.
+  AtomicFile(const std::string& path, ErrorKind kind, unsigned mode = 0666);
   /// Removes the temporary unless it was committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

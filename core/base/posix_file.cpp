@@ -38,6 +38,14 @@ bool is_lack_of_space(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+std::string other_writers_by(const struct stat& status) {
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    return fmt::format("it belongs to user {}", status.st_uid);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("others can write to it (mode {:04o})", status.st_mode & 07777U);
+  return "";
+}
+
 }  // namespace
 
 PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
@@ -53,9 +61,9 @@ PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
   return file;
 }
 
-PosixFile PosixFile::create(const std::string& path, ErrorKind kind) {
+PosixFile PosixFile::create(const std::string& path, ErrorKind kind, unsigned mode) {
   PosixFile file(path, kind, uninterrupted([&] {
-                   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                   return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
                  }));
   if (!file.is_open()) {
     if (errno != EEXIST) raise_errno(kind, fmt::format("cannot create {}", path));
@@ -84,6 +92,12 @@ std::uint64_t PosixFile::size() const {
   struct stat status {};
   if (::fstat(fd_, &status) != 0) raise_errno(kind_, path_);
   return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::string PosixFile::other_writers() const {
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0) raise_errno(kind_, path_);
+  return other_writers_by(status);
 }
 
 std::size_t PosixFile::read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -150,6 +164,11 @@ void PosixFile::sync() {
   if (uninterrupted([&] { return ::fsync(fd_); }) == 0) return;
   fail(errno);  // some file systems find out that the disk is full only here
   check_writes();
+}
+
+std::string other_writers(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? other_writers_by(status) : "";
 }
 
 std::uint64_t free_bytes(const std::string& folder) {

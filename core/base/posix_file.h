@@ -19,8 +19,8 @@ class PosixFile {
   static PosixFile open(const std::string& path, ErrorKind kind);
   /// Creates a file that must not exist, for reading and writing, and takes its advisory lock where
   /// the file system has locks. If another process has the name, the result is not
-  /// is_open().
-  static PosixFile create(const std::string& path, ErrorKind kind);
+  /// is_open(). `mode` is what open(2) takes: less what the process's umask leaves out.
+  static PosixFile create(const std::string& path, ErrorKind kind, unsigned mode = 0666);
 
   PosixFile(PosixFile&& other) noexcept;
   PosixFile& operator=(PosixFile&&) = delete;
@@ -30,6 +30,8 @@ class PosixFile {
   ErrorKind error_kind() const { return kind_; }
   bool is_open() const { return fd_ >= 0; }
   std::uint64_t size() const;
+  /// As other_writers(path), of the open file.
+  std::string other_writers() const;
 
   /// Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
   std::size_t read(std::uint64_t offset, std::span<std::byte> out) const;
@@ -59,6 +61,10 @@ class PosixFile {
   int fd_;
   int first_error_ = 0;  // errno of the first failed write
 };
+
+/// Who else than this user and root can change a file or folder: "it belongs to user 1000" or
+/// "others can write to it (mode 0777)"; empty if nobody can, or there is no such file.
+std::string other_writers(const std::string& path);
 
 /// Bytes that an unprivileged process may still write to the file system of `folder`.
 std::uint64_t free_bytes(const std::string& folder);

@@ -58,6 +58,8 @@ void make_folder(const std::string& folder) {
 /// Error kData that says what is wrong with the file.
 std::string read_entry(const std::string& path, const Hash128& key) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
+  if (const std::string others = file.other_writers(); !others.empty())
+    raise(ErrorKind::kData, "{}", others);
   Header header;
   if (file.read(0, std::as_writable_bytes(std::span(&header, 1))) != sizeof header)
     raise(ErrorKind::kData, "it is shorter than its header");
@@ -81,7 +83,7 @@ void write_entry(const std::string& path, const Hash128& key, std::string_view p
   header.key = key;
   header.payload_hash = hash128(payload.data(), payload.size());
   header.own_hash = header.hash_fields();
-  AtomicFile target(path, ErrorKind::kUsage);
+  AtomicFile target(path, ErrorKind::kUsage, 0600);
   target.file().reserve(sizeof header + payload.size());
   target.file().write(0, std::as_bytes(std::span(&header, 1)));
   target.file().write(sizeof header, std::as_bytes(std::span(payload)));
@@ -127,11 +129,23 @@ std::string ArtifactStore::path_of(const Hash128& key, std::string_view ending) 
   return fmt::format("{}/{}{}{}", options_.folder, kPrefix, key.hex(), ending);
 }
 
+bool ArtifactStore::is_trusted() {
+  const std::string others = other_writers(options_.folder);
+  if (others.empty()) return true;
+  if (!warned_of_writers_.exchange(true)) {
+    log_.warn(
+        "compile cache: the folder {} is not used: {}, and who writes to it can make this process "
+        "run his code; make it yours alone (chmod go-w) or set device.compile_cache to another",
+        options_.folder, others);
+  }
+  return false;
+}
+
 std::optional<std::string> ArtifactStore::load(const Hash128& key) {
   if (!enabled()) return std::nullopt;
   const std::string path = path_of(key, kEntryEnding);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+  if (::lstat(path.c_str(), &status) != 0 || !is_trusted()) return std::nullopt;
   try {
     std::string payload = read_entry(path, key);
     // The time of the last use orders evictions; a folder that cannot be written to has none.
@@ -159,6 +173,7 @@ void ArtifactStore::save(const Hash128& key, std::string_view payload) {
   const std::lock_guard lock(mutex_);
   try {
     make_folder(options_.folder);
+    if (!is_trusted()) return;
     if (!std::exchange(cleaned_, true))
       (void)remove_stale_temporaries(options_.folder, std::string(kPrefix));
     evict_for(bytes);
@@ -202,6 +217,7 @@ void ArtifactStore::evict_for(std::uint64_t bytes) const {
 ArtifactStore::Claim ArtifactStore::claim(const Hash128& key) {
   if (!enabled()) return {};
   make_folder(options_.folder);
+  if (!is_trusted()) return {};
   std::string path = path_of(key, kLockEnding);
   const auto start = std::chrono::steady_clock::now();
   while (true) {

@@ -8,10 +8,13 @@
 //                             dies with its holder.
 //   .lockstep-<key>.*.tmp     an entry being written; removed by the next writer if its own died.
 //
-// Other files in the folder are left alone. Entries may hold machine code: whoever can write to the
-// folder can make its users run his, so a folder that is made here is its owner's alone.
+// Other files in the folder are left alone. Entries may hold machine code: whoever can write to an
+// entry or to the folder could make its users run his. So a folder and entries that are made here
+// are their owner's alone, and a folder or an entry that belongs to another user (root excepted),
+// or that group or others may write to, is not used, with a warning.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -53,6 +56,8 @@ class ArtifactStore {
   Claim claim(const Hash128& key);
 
  private:
+  /// Whether the folder may be used; warns the first time it may not. One that does not exist may.
+  bool is_trusted();
   std::string path_of(const Hash128& key, std::string_view ending) const;
   void evict_for(std::uint64_t bytes) const;
 
@@ -60,6 +65,7 @@ class ArtifactStore {
   Log& log_;
   std::mutex mutex_;
   bool warned_ = false;
+  std::atomic<bool> warned_of_writers_ = false;
   bool cleaned_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -300,6 +301,53 @@ TEST_F(ArtifactStoreTest, ServesManyProcessesAtOnce) {
   }
   for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
   EXPECT_THAT(warnings(), IsEmpty());
+}
+
+TEST_F(ArtifactStoreTest, AFolderThatOthersWriteToIsNotUsed) {
+  store().save(kKey, "mine");
+  for (const auto& [mode, text] : {std::pair{0777U, "0777"}, {01777U, "1777"}, {0770U, "0770"}}) {
+    ASSERT_EQ(chmod(folder.c_str(), mode), 0);
+    fs::resize_file(log_path, 0);
+    ArtifactStore open = store();
+    EXPECT_EQ(open.load(kKey), std::nullopt);
+    EXPECT_FALSE(open.claim({3, 4}).holds());
+    open.save({3, 4}, "more");
+    EXPECT_THAT(files(), ElementsAre(entry().filename()));
+    EXPECT_THAT(warnings(),
+                ElementsAre(HasSubstr(fmt::format(
+                    "compile cache: the folder {} is not used: others can write to it (mode {}), "
+                    "and who writes to it can make this process run his code; make it yours alone "
+                    "(chmod go-w) or set device.compile_cache to another",
+                    folder.string(), text))));
+  }
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  EXPECT_EQ(store().load(kKey), "mine");
+}
+
+TEST_F(ArtifactStoreTest, WhatBelongsToAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  store().save(kKey, "mine");
+  ASSERT_EQ(chown(entry().c_str(), 12345, static_cast<gid_t>(-1)), 0);
+  EXPECT_EQ(store().load(kKey), std::nullopt);
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("it belongs to user 12345")));
+  store().save(kKey, "mine again");
+  EXPECT_EQ(store().load(kKey), "mine again");
+  ASSERT_EQ(chown(folder.c_str(), 12345, static_cast<gid_t>(-1)), 0);
+  EXPECT_EQ(store().load(kKey), std::nullopt);
+  EXPECT_THAT(warnings().back(), HasSubstr("is not used: it belongs to user 12345, and"));
+}
+
+TEST_F(ArtifactStoreTest, AnEntryThatOthersWriteToIsReplaced) {
+  const mode_t before = umask(0);
+  store().save(kKey, "mine");
+  umask(before);
+  EXPECT_EQ(fs::status(entry()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_EQ(chmod(entry().c_str(), 0666), 0);
+  EXPECT_EQ(store().load(kKey), std::nullopt);
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("cannot be used and is replaced: others can write "
+                                                "to it (mode 0666)")));
+  store().save(kKey, "mine again");
+  EXPECT_EQ(store().load(kKey), "mine again");
 }
 
 TEST_F(ArtifactStoreTest, LetsOneProcessComputeWhatAllNeed) {

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kPatience{5000};
 constexpr std::chrono::milliseconds kPoll{50};
 
 std::string lock_path(const std::string& run_folder) {
-  const std::filesystem::path path(run_folder);
+  const auto path = std::filesystem::canonical(run_folder);
   return (path.parent_path() / fmt::format(".{}.lock", path.filename().string())).string();
 }
 

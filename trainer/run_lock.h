@@ -8,13 +8,13 @@ namespace lockstep {
 
 /// An advisory lock (flock) on the file <run.dir>/.<run.name>.lock, held until destruction or the
 /// end of the process, however it ends. The file lies beside the run's folder, since a folder may
-/// be moved aside, and stays.
+/// be moved aside, and stays. The folder's own path counts, whatever symbolic links led to it.
 class RunLock {
  public:
   RunLock() = default;  ///< holds nothing
 
   /// Waits a few seconds for the remains of a killed job to die. Error kUsage if the lock is still
-  /// held then or its file cannot be opened. The parent of `run_folder` must exist.
+  /// held then or its file cannot be opened. `run_folder` must exist.
   explicit RunLock(const std::string& run_folder);
   ~RunLock();
 

@@ -16,7 +16,7 @@ Log::Options log_options(const Settings& settings, const Communicator& communica
   Log::Options out;
   out.debug = settings.debug;
   out.console = communicator.is_master_ordinal();
-  if (!run_folder.empty() && !out.console) {
+  if (!run_folder.empty()) {
     const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
     std::filesystem::create_directories(folder);
     out.file = (folder / fmt::format("rank-{}.log", communicator.rank())).string();

@@ -27,8 +27,14 @@ struct RunFolder {
   std::string checkpoints;
 };
 
+/// A symbolic link to a run's folder is that folder: it is what is locked and moved aside.
 RunFolder run_folder(const Config& config) {
-  const fs::path path = fs::path(config.run.dir) / config.run.name;
+  fs::path path = fs::path(config.run.dir) / config.run.name;
+  std::error_code error;
+  if (fs::is_symlink(path, error)) {
+    const fs::path target = fs::canonical(path, error);
+    if (!error) path = target;
+  }
   return {path.string(), (path / "checkpoints").string()};
 }
 

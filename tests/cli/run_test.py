@@ -86,7 +86,14 @@ class Run(CommandLineTest):
                 "wait for its end or choose another run.name"
             )
             self.refuses(2, message, "train", "tiny.yaml")
+            # The folder itself is locked, whatever path leads to it.
+            (self.folder / "runs" / "tiny").mkdir()
+            (self.folder / "runs" / "link").symlink_to("tiny")
+            self.refuses(2, message.replace("runs", f"{self.folder.resolve()}/runs"),
+                         "train", "tiny.yaml", "run.name=link")
         self.succeeds("train", "tiny.yaml")
+        self.assertIn("finished at step 4",
+                      (self.folder / "runs" / "tiny" / "logs" / "rank-0.log").read_text())
 
 
 if __name__ == "__main__":

@@ -3,10 +3,16 @@
 #include <exception>
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 #include "data/collate.h"
 
 namespace lockstep {
 namespace {
+
+/// What a dataset fails with is an error of the data, unless the machine is to blame.
+Error as_data_error(const std::exception& cause) {
+  return memory_error(cause).value_or(Error(ErrorKind::kData, cause.what()));
+}
 
 /// "sample 7 (corpus.bin)". A dataset that fails is not trusted to name its file without failing.
 std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
@@ -22,8 +28,8 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
   try {
     return dataset.get(index);
   } catch (const std::exception& cause) {
-    raise(ErrorKind::kData, "{} cannot be loaded: {}", name_of_sample(dataset, index),
-          cause.what());
+    const Error error = as_data_error(cause);
+    raise(error.kind(), "{} cannot be loaded: {}", name_of_sample(dataset, index), error.what());
   } catch (...) {
     raise(ErrorKind::kData, "{} cannot be loaded: an exception of unknown type",
           name_of_sample(dataset, index));
@@ -40,8 +46,8 @@ Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
   try {
     return collate(samples, indices, dataset.fields(), padding);
   } catch (const std::exception& cause) {
-    raise(ErrorKind::kData, "samples of {} do not make a batch: {}", dataset.describe(),
-          cause.what());
+    const Error error = as_data_error(cause);
+    raise(error.kind(), "samples of {} do not make a batch: {}", dataset.describe(), error.what());
   }
 }
 

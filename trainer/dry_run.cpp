@@ -6,6 +6,7 @@
 
 #include "collectives/single.h"
 #include "core/engine/step_memory.h"
+#include "trainer/cli/machine.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -82,6 +83,23 @@ std::string describe_largest(const TrainingState& state) {
   return out;
 }
 
+struct MachineVerdict {
+  std::string text;
+  bool fits = true;
+};
+
+/// The simulated devices' memory is the machine's: whether it has enough for all ranks.
+MachineVerdict judge_machine(std::int64_t bytes_per_rank, int ranks) {
+  const auto available = static_cast<double>(available_memory());
+  if (available == 0) return {};  // nobody knows
+  const double needed = static_cast<double>(bytes_per_rank) * ranks;
+  const std::string amounts =
+      fmt::format("{} for {} {} here, {} available", format_bytes(needed), ranks,
+                  ranks == 1 ? "rank" : "ranks", format_bytes(available));
+  if (needed <= available) return {"fits this machine: " + amounts + "\n", true};
+  return {"does NOT fit this machine: " + amounts + "\n", false};
+}
+
 }  // namespace
 
 CompiledConfig compile_config(const Config& config) {
@@ -134,7 +152,8 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
                             100.0 * static_cast<double>(total) / limit)
               : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
                             config.device.memory_gb, format_bytes(static_cast<double>(total)));
-  return {std::move(out), fits};
+  const MachineVerdict machine = judge_machine(total, session.communicator().size());
+  return {out + machine.text, fits && machine.fits};
 }
 
 }  // namespace lockstep

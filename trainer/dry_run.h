@@ -24,12 +24,12 @@ CompiledConfig compile_config(const Config& config);
 
 struct DryRun {
   std::string text;
-  bool fits;  ///< device.memory_gb
+  bool fits;  ///< device.memory_gb, and all ranks the machine's memory
 };
 
 /// Compiles the training step, and describes parameters, batch arithmetic and device memory with
-/// the largest tensors, with a verdict against device.memory_gb. `state` is made but not
-/// initialized.
+/// the largest tensors, with verdicts against device.memory_gb and the memory that the machine has
+/// available for all ranks. `state` is made but not initialized.
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
                         const DataSource& data, const BatchPlan& batch);
 

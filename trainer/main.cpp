@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <exception>
 #include <iostream>
 #include <vector>
 
+#include "core/base/host_memory.h"
 #include "trainer/cli/command_line.h"
 
 namespace {
@@ -45,6 +47,7 @@ void prepare_process() {
 int main(int argc, char** argv) {
   return_large_blocks();
   prepare_process();
+  std::set_terminate(lockstep::terminate_with_message);
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   return lockstep::report_errors({}, std::cerr, [&] {
     return lockstep::run_command_line(arguments, lockstep::settings_from_environment(),

@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 
 namespace lockstep {
 namespace {
@@ -20,8 +21,9 @@ std::exception_ptr with_step(std::int64_t step) {
   } catch (const Error& e) {
     return std::make_exception_ptr(StepError(e.kind(), fmt::format("step {}: {}", step, e.what())));
   } catch (const std::exception& e) {
+    const Error error = memory_error(e).value_or(Error(ErrorKind::kInternal, e.what()));
     return std::make_exception_ptr(
-        StepError(ErrorKind::kInternal, fmt::format("step {}: {}", step, e.what())));
+        StepError(error.kind(), fmt::format("step {}: {}", step, error.what())));
   }
 }
 

@@ -1,9 +1,9 @@
 #include <chrono>
-#include <new>
 #include <ostream>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 #include "trainer/cli/command_line.h"
 
 namespace lockstep {
@@ -19,10 +19,9 @@ bool is_seen_by_all_ranks(ErrorKind kind) {
 
 int report(const Settings& settings, std::ostream& err, ErrorKind kind, std::string_view message) {
   std::string rank;
-  if (settings.world_rank > 0) {
-    if (is_seen_by_all_ranks(kind)) std::this_thread::sleep_for(kTimeOfRankZero);
-    rank = fmt::format("rank {}: ", settings.world_rank);
-  }
+  if (settings.world_rank > 0 && is_seen_by_all_ranks(kind))
+    std::this_thread::sleep_for(kTimeOfRankZero);
+  if (settings.world_size > 1) rank = fmt::format("rank {}: ", settings.world_rank);
   err << fmt::format("lockstep: error: {}{}\n", rank, message) << std::flush;
   return static_cast<int>(kind);
 }
@@ -34,10 +33,9 @@ int report_errors(const Settings& settings, std::ostream& err, const std::functi
     return body();
   } catch (const Error& e) {
     return report(settings, err, e.kind(), e.what());
-  } catch (const std::bad_alloc&) {
-    return report(settings, err, ErrorKind::kInternal,
-                  "out of memory: the host could not give more");
   } catch (const std::exception& e) {
+    if (const auto error = memory_error(e))
+      return report(settings, err, error->kind(), error->what());
     return report(
         settings, err, ErrorKind::kInternal,
         fmt::format("internal error: {} (an exception that lockstep did not expect)", e.what()));

@@ -6,10 +6,12 @@
 #include <dnnl.hpp>
 #include <initializer_list>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/kernels/library_versions.h"
 
 namespace lockstep {
 namespace {
@@ -150,6 +152,7 @@ std::unique_ptr<Matmul> Matmul::create(const MatmulShape& shape) {
         new Matmul(std::make_unique<State>(State{std::move(description), std::move(primitive)})));
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) return nullptr;
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw;
   }
 }
@@ -288,6 +291,7 @@ std::unique_ptr<Convolution> Convolution::create(Op op, const ConvolutionShape& 
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments)
       return nullptr;
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw;
   }
 }
@@ -299,6 +303,11 @@ std::size_t Convolution::scratch_bytes() const {
 void Convolution::run(const float* first, const float* second, float* result,
                       std::byte* scratch) const {
   state_->run(first, second, result, scratch);
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
 }  // namespace lockstep

@@ -1,0 +1,107 @@
+#include "core/base/host_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+namespace lockstep {
+
+OutOfHostMemory::OutOfHostMemory(std::size_t bytes) noexcept {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
+  std::snprintf(text_, sizeof text_, "the host has no memory left: %.*f %s more were asked for",
+                unit == 0 ? 0 : 2, amount, kUnits[unit]);
+}
+
+std::optional<Error> memory_error(const std::exception& e) {
+  constexpr const char* kRemedy =
+      "end what else runs on this machine, start fewer ranks on it, or lower "
+      "training.micro_batch_size";
+  const auto describe = [&](const char* what) {
+    return Error(ErrorKind::kOutOfMemory, fmt::format("{}; {}", what, kRemedy));
+  };
+  if (dynamic_cast<const OutOfHostMemory*>(&e) != nullptr) return describe(e.what());
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+    return describe("the host has no memory left");
+  if (const auto* error = dynamic_cast<const std::system_error*>(&e)) {
+    if (error->code() == std::errc::not_enough_memory)
+      return describe("the host has no memory left");
+    if (error->code() == std::errc::resource_unavailable_try_again)
+      return describe("the host has no memory for another thread, or allows no more of them");
+  }
+  return std::nullopt;
+}
+
+void terminate_with_message() noexcept {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::bad_alloc& e) {
+    for (const char* part : {"lockstep: error: ", e.what(), "\n"})
+      (void)!::write(STDERR_FILENO, part, std::strlen(part));
+    ::_exit(static_cast<int>(ErrorKind::kOutOfMemory));
+  } catch (...) {
+    // abort() below says where, in a core dump.
+  }
+  std::abort();
+}
+
+}  // namespace lockstep
+
+// As the standard library's, but for what they throw. All of them are here, so that what one gives
+// another takes back, also under tools that replace them too; the forms that are missing
+// call these.
+namespace {
+
+template <class Allocate>
+void* allocate_or_throw(std::size_t bytes, Allocate allocate) {
+  while (true) {
+    if (void* memory = allocate(std::max<std::size_t>(bytes, 1))) return memory;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw lockstep::OutOfHostMemory(bytes);
+    handler();
+  }
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return allocate_or_throw(bytes, [](std::size_t n) { return std::malloc(n); });
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate_or_throw(bytes, [alignment](std::size_t n) {
+    void* memory = nullptr;
+    const std::size_t at = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
+    return ::posix_memalign(&memory, at, n) == 0 ? memory : nullptr;
+  });
+}
+
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}

@@ -1,0 +1,83 @@
+#include "core/base/host_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+using testing::StartsWith;
+
+constexpr std::size_t kTooMuch = std::size_t{1} << 46;
+
+TEST(HostMemory, ARefusedAllocationSaysHowMuchWasAskedFor) {
+  const auto refusal = [](auto&& allocate) -> std::string {
+    try {
+      allocate();
+      return "given";
+    } catch (const std::bad_alloc& e) {
+      return e.what();
+    }
+  };
+  const std::string message = "the host has no memory left: 64.00 TiB more were asked for";
+  EXPECT_EQ(refusal([] { std::vector<char> bytes(kTooMuch); }), message);
+  EXPECT_EQ(refusal([] { std::make_unique_for_overwrite<char[]>(kTooMuch); }), message);
+  EXPECT_EQ(refusal([] { (void)::operator new (kTooMuch, std::align_val_t{64}); }), message);
+  EXPECT_EQ(std::string(OutOfHostMemory(1023).what()),
+            "the host has no memory left: 1023 bytes more were asked for");
+  EXPECT_EQ(::operator new(kTooMuch, std::nothrow), nullptr);
+}
+
+TEST(HostMemory, AllocationsWork) {
+  for (const std::size_t alignment : {1, 8, 64, 4096}) {
+    void* memory = ::operator new (100, std::align_val_t{alignment});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % alignment, 0U);
+    ::operator delete (memory, std::align_val_t{alignment});
+  }
+  ::operator delete(::operator new(0));
+  std::vector<int> values{3, 1, 2};
+  std::stable_sort(values.begin(), values.end());  // allocates with nothrow
+  EXPECT_EQ(values.front(), 1);
+}
+
+TEST(HostMemory, OnlyRefusalsOfTheSystemAreErrorsOfMemory) {
+  const auto text = [](const std::exception& e) -> std::string { return memory_error(e)->what(); };
+  const auto* remedy =
+      "; end what else runs on this machine, start fewer ranks on it, or lower "
+      "training.micro_batch_size";
+  const OutOfHostMemory refused(3 << 20);
+  EXPECT_EQ(text(refused),
+            std::string("the host has no memory left: 3.00 MiB more were asked for") + remedy);
+  EXPECT_EQ(memory_error(refused)->kind(), ErrorKind::kOutOfMemory);
+  EXPECT_EQ(text(std::bad_alloc()), std::string("the host has no memory left") + remedy);
+  const std::system_error thread(std::make_error_code(std::errc::resource_unavailable_try_again));
+  EXPECT_THAT(text(thread), StartsWith("the host has no memory for another thread"));
+  EXPECT_FALSE(memory_error(std::runtime_error("x")));
+  EXPECT_FALSE(memory_error(std::bad_cast()));
+  EXPECT_FALSE(memory_error(std::system_error(std::make_error_code(std::errc::io_error))));
+}
+
+TEST(HostMemoryDeathTest, WhereNothingMayBeThrownTheProcessStillSaysWhy) {
+  EXPECT_EXIT(
+      {
+        std::set_terminate(terminate_with_message);
+        []() noexcept { std::vector<char> bytes(kTooMuch); }();
+      },
+      testing::ExitedWithCode(6),
+      "^lockstep: error: the host has no memory left: 64.00 TiB more were asked for\n$");
+  EXPECT_EXIT(
+      {
+        std::set_terminate(terminate_with_message);
+        []() noexcept { throw std::runtime_error("x"); }();
+      },
+      testing::KilledBySignal(SIGABRT), "");
+}
+
+}  // namespace
+}  // namespace lockstep

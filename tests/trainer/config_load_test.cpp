@@ -13,6 +13,7 @@
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
+#include "trainer/config/yaml_tree.h"
 
 namespace lockstep {
 namespace {
@@ -74,11 +75,49 @@ TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
       "'many'\n"
       "command line: optimizer.lr=1: unknown key 'optimizer.lr'\n"
       "command line: optimizr.learning_rate=1: unknown key 'optimizr.learning_rate'; did you mean "
-      "'optimizer'?\n"
+      "'optimizer.learning_rate'?\n"
       "command line: training: an override is written section.key=value\n"
       "command line: eval=3: 'eval' is a section; override its keys one by one, eval.key=value\n"
       "command line: model.hidden_sizes=[1,2: 'model.hidden_sizes' is not a list: [1,2\n"
       "command line: data.path=x: 'data.path' has no effect with 'data.type: synthetic'");
+}
+
+TEST(ConfigLoad, AKeyInASectionThatDoesNotExistIsLookedForInOthers) {
+  const auto suggestion = [](const std::string& override) {
+    const std::string text = refusal(kMlp, {override});
+    const std::size_t at = text.find("; did you mean ");
+    return at == std::string::npos ? "" : text.substr(at + 15);
+  };
+  EXPECT_EQ(suggestion("train.max_steps=5"), "'training.max_steps'?");
+  EXPECT_EQ(suggestion("trainer.max_step=5"), "'training.max_steps'?");
+  EXPECT_EQ(suggestion("opt.betas=5"), "'optimizer.betas'?");
+  EXPECT_EQ(suggestion("opt.dropout=5"), "'model.dropout'?");
+  EXPECT_EQ(suggestion("loop.max_steps=5"), "'training.max_steps'?");
+  EXPECT_EQ(suggestion("train.nonesuch=5"), "'training'?");
+  EXPECT_EQ(suggestion("max_steps=5"), "'training.max_steps'?");
+  EXPECT_EQ(suggestion("loop.nonesuch=5"), "");
+}
+
+TEST(ConfigLoad, TheListOfProblemsIsBounded) {
+  std::string text = kMlp;
+  for (int i = 0; i < 2000; ++i) text += fmt::format("  k{}: 1\n", i);
+  const std::string listed = refusal(text);
+  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 30);
+  EXPECT_THAT(listed,
+              testing::EndsWith("run.yaml:40:3: unknown key 'optimizer.k29'\nand 1970 more"));
+}
+
+TEST(ConfigLoad, ALongValueIsShortened) {
+  const std::string text = std::string(kMlp) + "  eps: \"" + std::string(60'000, 'x') + "\"\n";
+  const std::string message = refusal(text);
+  EXPECT_LT(message.size(), 600U);
+  EXPECT_THAT(message, testing::StartsWith("run.yaml:11:3: 'optimizer.eps' must be a number > 0, "
+                                           "not the string 'xxx"));
+  EXPECT_THAT(message, HasSubstr("xxx [... 59"));
+  std::string umlauts;
+  for (int i = 0; i < 20'000; ++i) umlauts += "\u00fc";
+  EXPECT_TRUE(is_utf8(refusal(kMlp, {"optimizer.eps=" + umlauts})));
+  EXPECT_TRUE(is_utf8(refusal(kMlp, {"optimizer.eps=x" + umlauts})));
 }
 
 TEST(ConfigLoad, AWordForOnOrOffIsNoFolderOfCompiledSteps) {

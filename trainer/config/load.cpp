@@ -36,10 +36,48 @@ std::string suggest_key(std::string_view section, std::string_view name) {
   return std::string(nearest_word(name, siblings));
 }
 
-std::string suggest_section(std::string_view name) {
+/// The section that a misspelled or shortened name means ("train": "training"), or "".
+std::string nearest_section(std::string_view name) {
   const std::vector<std::string_view> sections = config_sections();
-  const std::string_view near = nearest_word(name, sections);
-  return near.empty() ? suggest_key("", name) : std::string(near);
+  if (const std::string_view near = nearest_word(name, sections); !near.empty())
+    return std::string(near);
+  constexpr std::size_t kShortest = 3;
+  for (const std::string_view section : sections) {
+    if (name.size() >= kShortest && section.starts_with(name)) return std::string(section);
+  }
+  return "";
+}
+
+std::string suggest_section(std::string_view name) {
+  const std::string near = nearest_section(name);
+  return near.empty() ? suggest_key("", name) : near;
+}
+
+/// What "train.max_steps" means: a whole path, or a section if no key of it is near, or "".
+std::string suggest_path(std::string_view section, std::string_view name) {
+  const std::string near = nearest_section(section);
+  if (near.empty()) return suggest_key("", name);
+  const std::string path = fmt::format("{}.{}", near, name);
+  if (find_config_key(path) != nullptr) return path;
+  const std::string key = suggest_key(near, name);
+  if (key.empty()) return near;
+  return find_config_key(key) == nullptr ? fmt::format("{}.{}", near, key) : key;
+}
+
+/// A text without its middle if it is long: the values of a hostile config need not be repeated.
+std::string shorten(std::string text) {
+  constexpr std::size_t kHead = 300;
+  constexpr std::size_t kTail = 150;
+  if (text.size() <= 2 * (kHead + kTail)) return text;
+  const auto is_inside_a_character = [&](std::size_t i) {
+    return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U;
+  };
+  std::size_t head = kHead;
+  std::size_t tail = text.size() - kTail;
+  while (is_inside_a_character(head)) --head;
+  while (is_inside_a_character(tail)) --tail;
+  return fmt::format("{} [... {} bytes ...] {}", text.substr(0, head), tail - head,
+                     text.substr(tail));
 }
 
 bool is_section(std::string_view name) {
@@ -80,6 +118,8 @@ class Loader {
   }
 
  private:
+  static constexpr std::size_t kMaxProblems = 30;  ///< that are listed; the rest is counted
+
   struct Problem {
     ConfigOrigin origin;
     std::string message;
@@ -158,7 +198,8 @@ class Loader {
   }
 
   void take_override(const std::string& text) {
-    const ConfigOrigin origin{Source::kCommandLine, 0, 0, fmt::format("command line: {}", text)};
+    const ConfigOrigin origin{Source::kCommandLine, 0, 0,
+                              shorten(fmt::format("command line: {}", text))};
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       return report(origin, "an override is written section.key=value");
@@ -171,7 +212,10 @@ class Loader {
                                         path));
     }
     if (!is_section(section)) {
-      const std::string near = suggest_section(section);
+      const std::string_view name =
+          path == section ? "" : std::string_view(path).substr(section.size() + 1);
+      const std::string near =
+          name.empty() ? suggest_section(section) : suggest_path(section, name);
       return report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
     }
     take_key(path, std::string_view(text).substr(equals + 1), origin);
@@ -216,7 +260,12 @@ class Loader {
       return order(a) < order(b);
     });
     std::vector<std::string> lines;
-    for (const Problem& p : problems_) lines.push_back(p.origin.text + ": " + p.message);
+    for (const Problem& p : problems_) {
+      if (lines.size() == kMaxProblems) break;
+      lines.push_back(shorten(p.origin.text + ": " + p.message));
+    }
+    if (problems_.size() > kMaxProblems)
+      lines.push_back(fmt::format("and {} more", problems_.size() - kMaxProblems));
     raise(ErrorKind::kUsage, "{}", fmt::join(lines, "\n"));
   }
 

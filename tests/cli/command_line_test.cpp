@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "core/base/build_id.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -138,8 +139,10 @@ TEST(CommandLine, ChecksNumbersLikeTheConfigDoes) {
 
 TEST(CommandLine, AnUnexpectedExceptionBecomesAMessage) {
   std::string message;
-  EXPECT_EQ(status_of([]() -> int { throw std::bad_alloc(); }, message), 1);
-  EXPECT_EQ(message, "lockstep: error: out of memory: the host could not give more\n");
+  EXPECT_EQ(status_of([]() -> int { throw std::bad_alloc(); }, message), 6);
+  EXPECT_EQ(message,
+            "lockstep: error: the host has no memory left; end what else runs on this machine, "
+            "start fewer ranks on it, or lower training.micro_batch_size\n");
   EXPECT_EQ(status_of([]() -> int { throw std::out_of_range("map::at"); }, message), 1);
   EXPECT_EQ(message,
             "lockstep: error: internal error: map::at (an exception that lockstep did not "
@@ -161,13 +164,21 @@ TEST(CommandLine, TheKindOfAnErrorIsTheExitCode) {
   EXPECT_EQ(message, "");
 }
 
-TEST(CommandLine, OtherRanksSayWhichOneTheyAre) {
+TEST(CommandLine, EachOfSeveralRanksSaysWhichOneItIs) {
   std::ostringstream err;
   Settings settings;
   settings.world_rank = 3;
   settings.world_size = 4;
   report_errors(settings, err, []() -> int { raise(ErrorKind::kNonFinite, "the loss is nan"); });
   EXPECT_EQ(err.str(), "lockstep: error: rank 3: the loss is nan\n");
+  err.str("");
+  settings.world_rank = 0;
+  report_errors(settings, err, []() -> int { raise(ErrorKind::kUsage, "no such file"); });
+  EXPECT_EQ(err.str(), "lockstep: error: rank 0: no such file\n");
+  err.str("");
+  settings.world_size = 1;
+  report_errors(settings, err, []() -> int { raise(ErrorKind::kUsage, "no such file"); });
+  EXPECT_EQ(err.str(), "lockstep: error: no such file\n");
 }
 
 TEST(CommandLine, OutputThatCannotBeWrittenIsAnError) {
@@ -185,6 +196,18 @@ TEST(CommandLine, ModelsHaveTheirWellKnownSizes) {
   for (const char* parameters :
        {" 124439808 ", " 354823168 ", " 774030080 ", " 1557611200 ", " 61706 ", " 669706 "})
     EXPECT_THAT(models.out, HasSubstr(parameters));
+}
+
+TEST(CommandLine, VersionNamesTheBuildAndWhatItComputesWith) {
+  const Outcome version = run({"version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, testing::StartsWith(run({"--version"}).out));
+  EXPECT_THAT(version.out, HasSubstr("\nbuild id         " + build_id().hex() + "\n"));
+  EXPECT_THAT(version.out, testing::ContainsRegex("\ninstruction set  AVX(2|-512)[^\n]*\n"));
+  for (const char* pattern :
+       {"\nLLVM             19\\.[0-9.]+\n", "\noneDNN           [0-9.]+\n",
+        "\nHDF5             1\\.[0-9.]+\n", "\nMPI              Open MPI v[0-9.]+\n"})
+    EXPECT_THAT(version.out, testing::ContainsRegex(pattern));
 }
 
 TEST(CommandLine, DoctorJudgesThisMachine) {

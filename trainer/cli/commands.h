@@ -21,5 +21,6 @@ CliCommand ir_print_command();
 std::vector<CliCommand> prepare_commands();
 CliCommand doctor_command();
 CliCommand models_command();
+CliCommand version_command();
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -15,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/object_code.h"
+#include "core/kernels/library_versions.h"
 
 namespace lockstep::codegen {
 namespace {
@@ -102,3 +104,11 @@ std::string compile_object(const LoopNest& nest, Isa isa, Log& log) {
 }
 
 }  // namespace lockstep::codegen
+
+namespace lockstep {
+
+std::string llvm_version() {
+  return LLVM_VERSION_STRING;
+}
+
+}  // namespace lockstep

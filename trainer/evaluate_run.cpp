@@ -1,11 +1,21 @@
+#include <cmath>
+
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
 #include "trainer/evaluate.h"
 #include "trainer/session.h"
+#include "trainer/telemetry/console.h"
 #include "trainer/train.h"
 #include "trainer/training_state.h"
 
 namespace lockstep {
+namespace {
+
+std::string six_decimals(double x) {
+  return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
+}
+
+}  // namespace
 
 int evaluate_run(const std::string& run, const Settings& settings) {
   const CheckpointState saved = load(run);
@@ -26,8 +36,8 @@ int evaluate_run(const std::string& run, const Settings& settings) {
   const Evaluation result =
       evaluate(session.engine(), session.communicator(), *state.model, data.validation, options);
   if (session.is_master())
-    fmt::print("step: {}, eval/loss: {:.6f}, eval/accuracy: {:.6f}, count: {}\n",
-               saved.trainer.step, result.loss, result.accuracy, result.count);
+    fmt::print("step: {}, eval/loss: {}, eval/accuracy: {}, count: {}\n", saved.trainer.step,
+               six_decimals(result.loss), six_decimals(result.accuracy), result.count);
   session.finish();
   return 0;
 }

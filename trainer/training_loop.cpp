@@ -5,6 +5,7 @@
 #include "checkpoint/commit.h"
 #include "core/base/error.h"
 #include "trainer/config/show.h"
+#include "trainer/telemetry/console.h"
 
 namespace lockstep {
 namespace {
@@ -104,9 +105,9 @@ void TrainingLoop::finish_step() {
   stop_agreed_ = stop_agreed_ || summary.stop;
   watchdog_.begin(numbers.step, "training");
   if (!summary.finite) {
-    const std::string what =
-        fmt::format("step {}: loss {} and gradient norm {} are not finite; the update was left out",
-                    done.step, numbers.loss, numbers.grad_norm);
+    const std::string what = fmt::format(
+        "step {}: loss {} and gradient norm {} are not finite; the update was left out", done.step,
+        format_significant(numbers.loss, 4), format_significant(numbers.grad_norm, 3));
     if (parts_.config.training.on_nonfinite == OnNonfinite::kStop)
       raise(ErrorKind::kNonFinite,
             "{}, and the run stops (training.on_nonfinite: stop); lower optimizer.learning_rate, "

@@ -1,5 +1,6 @@
 #include "core/base/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -7,6 +8,25 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+
+namespace {
+
+/// What a console's line says in front of its message; a file's line says the level anyway.
+class ConsolePrefix final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    std::string_view prefix;
+    if (message.level == spdlog::level::warn) prefix = "warning: ";
+    if (message.level == spdlog::level::err) prefix = "error: ";
+    out.append(prefix.data(), prefix.data() + prefix.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<ConsolePrefix>();
+  }
+};
+
+}  // namespace
 
 struct Log::Sinks {
   explicit Sinks(std::vector<spdlog::sink_ptr> sinks)
@@ -18,7 +38,9 @@ Log::Log(const Options& options) : debug_(options.debug) {
   std::vector<spdlog::sink_ptr> sinks;
   if (options.console) {
     sinks.push_back(std::make_shared<spdlog::sinks::stdout_sink_mt>());
-    sinks.back()->set_pattern("%H:%M:%S %v");
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<ConsolePrefix>('*').set_pattern("%H:%M:%S %*%v");
+    sinks.back()->set_formatter(std::move(formatter));
   }
   if (!options.file.empty()) {
     try {
@@ -26,7 +48,7 @@ Log::Log(const Options& options) : debug_(options.debug) {
     } catch (const spdlog::spdlog_ex& e) {
       raise(ErrorKind::kUsage, "cannot open the log file {}: {}", options.file, e.what());
     }
-    sinks.back()->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+    sinks.back()->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
   }
   sinks_ = std::make_unique<Sinks>(std::move(sinks));
   sinks_->logger.set_level(spdlog::level::debug);
@@ -44,8 +66,8 @@ void Log::write(Level level, std::string_view message) {
   switch (level) {
     case Level::kDebug: sinks_->logger.debug(message); return;
     case Level::kInfo: sinks_->logger.info(message); return;
-    case Level::kWarn: sinks_->logger.warn("warning: {}", message); return;
-    case Level::kError: sinks_->logger.error("error: {}", message); return;
+    case Level::kWarn: sinks_->logger.warn(message); return;
+    case Level::kError: sinks_->logger.error(message); return;
   }
 }
 

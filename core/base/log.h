@@ -1,5 +1,6 @@
 // Logging. A Log is created by whoever owns the run and passed down. Lines look like
-// "12:00:57 progress: ..." on the console and carry the date and level in a file.
+// "12:00:57 progress: ..." or "12:00:57 warning: ..." on the console and carry the date and the
+// level in a file.
 #pragma once
 
 #include <fmt/format.h>

@@ -129,7 +129,7 @@ std::string format_duration(double nanoseconds) {
 }
 
 std::string format_bytes(double bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   while (bytes >= 1024 && unit + 1 < kUnits.size()) {
     bytes /= 1024;

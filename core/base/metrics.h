@@ -57,7 +57,7 @@ class Metrics {
 /// Negative values and NaN print as zero, values beyond 64 bits as the largest.
 std::string format_duration(double nanoseconds);
 
-/// Sizes as the report prints them: "512.00B", "1.50KB", "2.25GB" (powers of 1024, truncated).
+/// Sizes as the report prints them: "512.00B", "1.50KiB", "2.25GiB" (powers of 1024, truncated).
 std::string format_bytes(double bytes);
 
 }  // namespace lockstep

@@ -98,7 +98,9 @@ struct Allocator::State {
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
           "device out of memory: {} for {} on top of {} in use passes the limit of {} "
-          "(device.memory_gb); the largest live tensors are:{}",
+          "(device.memory_gb); lower training.micro_batch_size or raise the limit, --dry-run shows "
+          "what "
+          "a step needs; the largest live tensors are:{}",
           format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
           format_bytes(static_cast<double>(limit)), list_largest());
   }
@@ -106,7 +108,9 @@ struct Allocator::State {
   [[noreturn]] void fail_at_host(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
           "the host has no memory left for the device's: {} for {} on top of {} in use "
-          "(device.memory_gb may promise more than there is); the largest live tensors are:{}",
+          "(device.memory_gb may promise more than there is); lower training.micro_batch_size, run "
+          "fewer "
+          "ranks on this machine, or end what else runs on it; the largest live tensors are:{}",
           format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
           list_largest());
   }

@@ -10,7 +10,7 @@ from lockstep_runs import (EndToEndTest, Job, Run, corpus, gpt_parameters, image
 #: Of the dry run's estimate of device memory, as a part of what is measured. What prefetching adds
 #: depends on who is faster, the loader or the device.
 MARGIN = 0.03
-UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 class Learning(EndToEndTest):
@@ -103,10 +103,10 @@ class Learning(EndToEndTest):
                 self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
                 self.assertRegex(
                     outcome.out, r"\nlargest parameters and optimizer slots:\n"
-                    r"( +[\d.]+KB  \w+\[[\d,]+\] \S+\n){10}"
+                    r"( +[\d.]+KiB  \w+\[[\d,]+\] \S+\n){10}"
                     r"largest values of the (shard|update) program at its peak:\n"
-                    r"( +[\d.]+KB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
-                total, unit = re.search(r"  total +([\d.]+)([KMG]?B)\n", outcome.out).groups()
+                    r"( +[\d.]+KiB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
+                total, unit = re.search(r"  total +([\d.]+)([KMG]iB|B)\n", outcome.out).groups()
                 foreseen = float(total) * UNITS[unit]
                 self.assertEqual(run_of("training.max_steps=20").code, 0)
                 measured = max(run.column("memory/peak_bytes"))

@@ -61,9 +61,9 @@ class Outcome:
 
     @property
     def errors(self):
-        """The error messages, without mpirun's remarks; a rank's number stays."""
+        """The error messages, without mpirun's remarks and "rank 0: "; another rank's number stays."""
         lines = self.err.split("lockstep: error: ")[1:]
-        return [line.split("\n-----")[0].rstrip("\n") for line in lines]
+        return [line.removeprefix("rank 0: ").split("\n-----")[0].rstrip("\n") for line in lines]
 
     def __str__(self):
         return f"{' '.join(map(str, self.words))}\nexit code {self.code}\n{self.out}\n{self.err}"

@@ -34,7 +34,10 @@ TEST(Console, NumbersKeepTheirSignificantDigits) {
   EXPECT_EQ(format_significant(1e-5, 3), "1e-05");
   EXPECT_EQ(format_significant(0, 3), "0");
   EXPECT_EQ(format_significant(123456.4, 4), "123456");
+  EXPECT_EQ(format_significant(1e20, 3), "1e+20");
+  EXPECT_EQ(format_significant(-1.2345e9, 3), "-1.23e+09");
   EXPECT_EQ(format_significant(std::nan(""), 4), "nan");
+  EXPECT_EQ(format_significant(-std::nan(""), 4), "nan");
   EXPECT_EQ(format_significant(-std::numeric_limits<double>::infinity(), 4), "-inf");
 }
 

@@ -42,22 +42,21 @@ TEST_F(LogFile, LinesCarryDateAndLevel) {
   log.info("progress: {}/{}", 1550, 5000);
   EXPECT_THAT(text(),
               MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3} "
-                           "info progress: 1550/5000\n"));
+                           "info: progress: 1550/5000\n"));
 }
 
 TEST_F(LogFile, WarningsAndErrorsSayWhatTheyAre) {
   Log log(options());
   log.warn("slow");
   log.error("gone");
-  EXPECT_THAT(text(), HasSubstr("warning: slow\n"));
-  EXPECT_THAT(text(), HasSubstr("error: gone\n"));
+  EXPECT_THAT(text(), MatchesRegex("\\S+ \\S+ warning: slow\n\\S+ \\S+ error: gone\n"));
 }
 
 TEST_F(LogFile, BracesInAMessageAreText) {
   Log log(options());
   log.info("{}", "{0} {} {x}");
   log.warn("{}", "{0}");
-  EXPECT_THAT(text(), HasSubstr("info {0} {} {x}\n"));
+  EXPECT_THAT(text(), HasSubstr("info: {0} {} {x}\n"));
   EXPECT_THAT(text(), HasSubstr("warning: {0}\n"));
 }
 
@@ -93,9 +92,12 @@ TEST(Log, ConsoleLinesBeginWithTheTime) {
     Log log({.console = true, .file = {}, .debug = 0});
     log.info("progress: {}", 1);
     log.debug(1, "unseen");
+    log.warn("slow");
+    log.error("gone");
   }
   EXPECT_THAT(testing::internal::GetCapturedStdout(),
-              MatchesRegex("[0-9]{2}:[0-9]{2}:[0-9]{2} progress: 1\n"));
+              MatchesRegex("[0-9]{2}:[0-9]{2}:[0-9]{2} progress: 1\n[0-9:]+ warning: slow\n"
+                           "[0-9:]+ error: gone\n"));
 }
 
 TEST(Log, NullWritesNothing) {

@@ -68,11 +68,11 @@ RC_GTEST_PROP(FormatDuration, KeepsEveryNanosecond, ()) {
 TEST(FormatBytes, TruncatesToTwoDigits) {
   EXPECT_EQ(format_bytes(0), "0.00B");
   EXPECT_EQ(format_bytes(512), "512.00B");
-  EXPECT_EQ(format_bytes(1024), "1.00KB");
-  EXPECT_EQ(format_bytes(1536), "1.50KB");
-  EXPECT_EQ(format_bytes(1024 * 1024 - 1), "1023.99KB");
-  EXPECT_EQ(format_bytes(2.25 * 1024 * 1024 * 1024), "2.25GB");
-  EXPECT_EQ(format_bytes(0x1p50), "1024.00TB");
+  EXPECT_EQ(format_bytes(1024), "1.00KiB");
+  EXPECT_EQ(format_bytes(1536), "1.50KiB");
+  EXPECT_EQ(format_bytes(1024 * 1024 - 1), "1023.99KiB");
+  EXPECT_EQ(format_bytes(2.25 * 1024 * 1024 * 1024), "2.25GiB");
+  EXPECT_EQ(format_bytes(0x1p50), "1024.00TiB");
 }
 
 TEST(Report, IsSortedByNameAndExact) {
@@ -88,24 +88,25 @@ TEST(Report, IsSortedByNameAndExact) {
   metrics.count("UncachedCompile", 5);
   metrics.count("CachedCompile");
   metrics.count("CachedCompile", 1214);
-  EXPECT_EQ(metrics.report(),
-            "Metric: AllReduceSize\n"
-            "  TotalSamples: 1\n"
-            "  Accumulator: 1.50KB\n"
-            "  Percentiles: 1%=1.50KB; 5%=1.50KB; 10%=1.50KB; 20%=1.50KB; 50%=1.50KB; 80%=1.50KB; "
-            "90%=1.50KB; 95%=1.50KB; 99%=1.50KB\n"
-            "Metric: CompileTime\n"
-            "  TotalSamples: 5\n"
-            "  Accumulator: 27s920ms153.731us\n"
-            "  ValueRate: 092ms152.037us / second\n"
-            "  Rate: 0.0165028 / second\n"
-            "  Percentiles: 1%=4s000ms000.000us; 5%=4s000ms000.000us; 10%=4s000ms000.000us; "
-            "20%=4s000ms000.000us; 50%=5s920ms153.731us; 80%=6s000ms000.000us; "
-            "90%=7s000ms000.000us; 95%=7s000ms000.000us; 99%=7s000ms000.000us\n"
-            "Counter: CachedCompile\n"
-            "  Value: 1215\n"
-            "Counter: UncachedCompile\n"
-            "  Value: 5\n");
+  EXPECT_EQ(
+      metrics.report(),
+      "Metric: AllReduceSize\n"
+      "  TotalSamples: 1\n"
+      "  Accumulator: 1.50KiB\n"
+      "  Percentiles: 1%=1.50KiB; 5%=1.50KiB; 10%=1.50KiB; 20%=1.50KiB; 50%=1.50KiB; 80%=1.50KiB; "
+      "90%=1.50KiB; 95%=1.50KiB; 99%=1.50KiB\n"
+      "Metric: CompileTime\n"
+      "  TotalSamples: 5\n"
+      "  Accumulator: 27s920ms153.731us\n"
+      "  ValueRate: 092ms152.037us / second\n"
+      "  Rate: 0.0165028 / second\n"
+      "  Percentiles: 1%=4s000ms000.000us; 5%=4s000ms000.000us; 10%=4s000ms000.000us; "
+      "20%=4s000ms000.000us; 50%=5s920ms153.731us; 80%=6s000ms000.000us; "
+      "90%=7s000ms000.000us; 95%=7s000ms000.000us; 99%=7s000ms000.000us\n"
+      "Counter: CachedCompile\n"
+      "  Value: 1215\n"
+      "Counter: UncachedCompile\n"
+      "  Value: 5\n");
 }
 
 TEST(Report, IsEmptyWithoutMetrics) {

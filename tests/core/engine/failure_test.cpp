@@ -37,7 +37,7 @@ TEST(FailedStep, SurfacesAtTheNextMarkStepOnceAndAtEveryRead) {
   rank.engine.set_step(8);
   const Tensor y = p * 2.0;
   const std::string error = error_of([&] { rank.engine.mark_step(); });
-  EXPECT_THAT(error, StartsWith("6: step 7: device out of memory: 8.00MB for f32[1048576,2] "
+  EXPECT_THAT(error, StartsWith("6: step 7: device out of memory: 8.00MiB for f32[1048576,2] "
                                 "failure_test.cpp:"));
   EXPECT_EQ(error_of([&] { (void)big.to_host(); }), error);
   EXPECT_EQ(error_of([&] { (void)big.to_host(); }), error);
@@ -104,14 +104,16 @@ TEST(OutOfMemory, ListsWhatIsAliveAndWhatActivationsNeed) {
   rank.engine.mark_step();
   EXPECT_THAT(
       error_of([&] { rank.engine.wait(); }),
-      MatchesRegex("6: step 0: device out of memory: [0-9.]+MB for activations and temporaries on "
-                   "top of [0-9.]+KB in use passes the limit of 1.00MB \\(device.memory_gb\\); the "
-                   "largest live tensors are:\n"
-                   " +3.93KB  f32\\[1000\\] weights\n"
-                   " +64.00B  f32\\[2\\] biases\n"
-                   " +64.00B  scalars\n"
-                   "the largest values that the step computes are:\n"
-                   " +3.81MB  f32\\[1000,1000\\] failure_test.cpp:[0-9]+ \\(h.0\\)\n(.|\n)*"));
+      MatchesRegex(
+          "6: step 0: device out of memory: [0-9.]+MiB for activations and temporaries on "
+          "top of [0-9.]+KiB in use passes the limit of 1.00MiB \\(device.memory_gb\\); lower "
+          "training.micro_batch_size or raise the limit, --dry-run shows what a step "
+          "needs; the largest live tensors are:\n"
+          " +3.93KiB  f32\\[1000\\] weights\n"
+          " +64.00B  f32\\[2\\] biases\n"
+          " +64.00B  scalars\n"
+          "the largest values that the step computes are:\n"
+          " +3.81MiB  f32\\[1000,1000\\] failure_test.cpp:[0-9]+ \\(h.0\\)\n(.|\n)*"));
 }
 
 TEST(OutOfMemory, OfACopyNamesTheInput) {
@@ -122,7 +124,7 @@ TEST(OutOfMemory, OfACopyNamesTheInput) {
   rank.engine.mark_step();
   EXPECT_THAT(
       error_of([&] { rank.engine.wait(); }),
-      StartsWith("6: step 4: device out of memory: 4.00MB for f32[1048576] batch.x on top"));
+      StartsWith("6: step 4: device out of memory: 4.00MiB for f32[1048576] batch.x on top"));
 }
 
 TEST(WrongStep, AssigningAValueOfOneShardNamesTheLineAndChangesNothing) {

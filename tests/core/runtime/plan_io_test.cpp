@@ -38,7 +38,7 @@ struct PlanIo : testing::Test {
     Plan out = plan_of(kProgram, kernels);
     out.ready_outputs = {1};
     out.peak_bytes = 12345;
-    out.largest_values = "  1.00KB  f32[256] model.cpp:41\n";
+    out.largest_values = "  1.00KiB  f32[256] model.cpp:41\n";
     out.commands[0].flops = 48;
     out.commands[0].bytes = 0.1;
     return out;

@@ -5,6 +5,8 @@
 #include <exception>
 #include <vector>
 
+#include "core/base/host_memory.h"
+
 namespace lockstep {
 namespace {
 
@@ -137,8 +139,9 @@ void set_failure(CollectiveHeader& header, const std::exception_ptr& error) {
     header.failure = static_cast<std::uint16_t>(e.exit_code());
     set_text(header, e.what());
   } catch (const std::exception& e) {
-    header.failure = static_cast<std::uint16_t>(ErrorKind::kInternal);
-    set_text(header, e.what());
+    const Error error = memory_error(e).value_or(Error(ErrorKind::kInternal, e.what()));
+    header.failure = static_cast<std::uint16_t>(error.exit_code());
+    set_text(header, error.what());
   } catch (...) {
     header.failure = static_cast<std::uint16_t>(ErrorKind::kInternal);
     set_text(header, "an exception of unknown type");

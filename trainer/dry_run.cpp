@@ -88,11 +88,12 @@ struct MachineVerdict {
   bool fits = true;
 };
 
-/// The simulated devices' memory is the machine's: whether it has enough for all ranks.
-MachineVerdict judge_machine(std::int64_t bytes_per_rank, int ranks) {
+/// The simulated devices' memory is the machine's: whether it has enough for its ranks.
+MachineVerdict judge_machine(std::int64_t bytes_per_rank, const Topology& topology) {
   const auto available = static_cast<double>(available_memory());
   if (available == 0) return {};  // nobody knows
-  const double needed = static_cast<double>(bytes_per_rank) * ranks;
+  const auto ranks = topology.ranks_of(topology.node()).size();
+  const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks);
   const std::string amounts =
       fmt::format("{} for {} {} here, {} available", format_bytes(needed), ranks,
                   ranks == 1 ? "rank" : "ranks", format_bytes(available));
@@ -152,7 +153,7 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
                             100.0 * static_cast<double>(total) / limit)
               : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
                             config.device.memory_gb, format_bytes(static_cast<double>(total)));
-  const MachineVerdict machine = judge_machine(total, session.communicator().size());
+  const MachineVerdict machine = judge_machine(total, session.communicator().topology());
   return {out + machine.text, fits && machine.fits};
 }
 

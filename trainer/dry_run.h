@@ -24,7 +24,7 @@ CompiledConfig compile_config(const Config& config);
 
 struct DryRun {
   std::string text;
-  bool fits;  ///< device.memory_gb, and all ranks the machine's memory
+  bool fits;  ///< device.memory_gb, and all ranks of this node the machine's memory
 };
 
 /// Compiles the training step, and describes parameters, batch arithmetic and device memory with

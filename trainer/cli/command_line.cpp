@@ -31,8 +31,8 @@ std::string overview(std::span<const CliCommand> commands) {
   out +=
       "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n"
       "exit codes: 0 ok, 1 internal error, 2 usage or config, 3 data, 4 checkpoint,\n"
-      "5 non-finite, 6 device out of memory, 7 stalled, lost or diverging rank,\n"
-      "75 preempted and saved\n";
+      "5 non-finite, 6 out of memory (device or host), 7 stalled, lost or diverging\n"
+      "rank, 75 preempted and saved\n";
   return out;
 }
 

@@ -1,0 +1,100 @@
+// Data files: IDX images and labels, token shards.
+#include <zlib.h>
+
+#include <numeric>
+
+#include "data/images/idx.h"
+#include "data/tokens/token_shards.h"
+#include "tests/campaigns/fuzz/target.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+std::string idx(const std::vector<std::uint32_t>& sizes) {
+  std::string out = {0, 0, 8, static_cast<char>(sizes.size())};
+  std::size_t elements = 1;
+  for (const std::uint32_t size : sizes) {
+    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift & 0xFF);
+    elements *= size;
+  }
+  return out + std::string(elements, '\1');
+}
+
+std::string gzip(const std::string& bytes) {
+  z_stream stream{};
+  constexpr int kGzip = 31;  // the largest window, with gzip's header
+  LS_CHECK(deflateInit2(&stream, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib");
+  std::string out(bytes.size() + 100, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  LS_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "zlib");
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::vector<std::string> image_files() {
+  return {idx({3, 4, 5}), idx({3, 2, 4, 5}), gzip(idx({3, 4, 5}))};
+}
+
+std::vector<std::string> label_files() {
+  return {idx({3}), gzip(idx({3}))};
+}
+
+std::vector<std::string> shards() {
+  std::vector<std::int32_t> header(256, 0);
+  header[0] = 20240520;
+  header[1] = 1;
+  header[2] = 100;
+  std::string tokens;
+  for (int i = 0; i < 100; ++i) tokens += {static_cast<char>(i), 0};
+  return {std::string(reinterpret_cast<const char*>(header.data()), 1024) + tokens, tokens};
+}
+
+void run_tokens(const std::string& input) {
+  const MemoryFile file(input);
+  const TokenShards shards({file.path()}, 300);
+  std::vector<std::int32_t> all(static_cast<std::size_t>(shards.size()));
+  shards.read(0, all);
+  for (const std::int32_t token : all) LS_CHECK(token >= 0 && token < 300, "token {}", token);
+  (void)shards.digest();
+}
+
+}  // namespace
+
+std::vector<Target> data_targets() {
+  const std::vector<std::string_view> words = {std::string_view("\0\0\x08\1", 4),
+                                               std::string_view("\0\0\x08\3", 4), "\x1f\x8b\x08"};
+  return {{.name = "idx_images",
+           .refusal = ErrorKind::kData,
+           .seeds = image_files,
+           .words = words,
+           .run =
+               [](const std::string& input) {
+                 const MemoryFile images(input);
+                 const MemoryFile labels(idx({3}));
+                 (void)read_idx(images.path(), labels.path());
+               },
+           .place = "/proc/self/fd/"},
+          {.name = "idx_labels",
+           .refusal = ErrorKind::kData,
+           .seeds = label_files,
+           .words = words,
+           .run =
+               [](const std::string& input) {
+                 const MemoryFile images(idx({3, 4, 5}));
+                 const MemoryFile labels(input);
+                 (void)read_idx(images.path(), labels.path());
+               },
+           .place = "/proc/self/fd/"},
+          {.name = "tokens",
+           .refusal = ErrorKind::kData,
+           .seeds = shards,
+           .words = {std::string_view("\x48\xd8\x34\x01\1\0\0\0", 8)},
+           .run = run_tokens,
+           .place = "/proc/self/fd/"}};
+}
+
+}  // namespace lockstep::fuzz

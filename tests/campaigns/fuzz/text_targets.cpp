@@ -1,0 +1,195 @@
+// Configs, graphs, tokenizers: what is text.
+#include <fmt/ranges.h>
+
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+#include "data/tokenizers/bpe_tokenizer.h"
+#include "data/tokenizers/byte_level.h"
+#include "data/tokenizers/char_tokenizer.h"
+#include "tests/campaigns/fuzz/target.h"
+#include "trainer/config/load.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+std::vector<std::string> configs() {
+  return {R"(model:
+  name: gpt2
+  n_layer: 2
+  n_head: 2
+  n_embd: 48
+  block_size: 32
+  dropout: 0.1
+tokenizer: {type: char}
+data:
+  type: text
+  path: "a text.txt"   # a comment
+  stride: 1
+training: {max_steps: 60, global_batch_size: 16, micro_batch_size: 2}
+optimizer:
+  name: adamw
+  learning_rate: 3e-3
+  betas: [0.9, 0.95]
+scheduler: {name: cosine, warmup_steps: 10, decay_steps: 60}
+)",
+          R"(run: {name: 'digits', seed: 7}
+model:
+  name: mlp
+  hidden_sizes: [512, 512]
+data:
+  type: idx
+  path: images
+  labels: labels
+  train_range: [0, 100]
+  val_range: [100, 200]
+training:
+  max_epochs: 3
+  global_batch_size: 64
+  micro_batch_size: 8
+optimizer:
+  name: sgd
+  learning_rate: .1
+device:
+  memory_gb: 1.5
+)"};
+}
+
+std::vector<std::string> graphs() {
+  return {R"(%0 = f32[8,64] input() {kind=batch, name="batch.x", line="model.cpp:40", scope="h.0"}
+%1 = f32[] constant() {value=0.5}
+%2 = f32[8,64] broadcast(%1) {shape=[8,64], dims=[]}
+%3 = f32[8,64] multiply(%0, %2) {line="model.cpp:41"}
+%4 = f32[8] reduce_sum(%3) {dims=[1]}
+return %4, %3
+update 1 -> %0
+)",
+          R"(// dots, slices and a body
+%a = bf16[2,3,4] input() {kind=parameter}
+%b = bf16[2,4,5] input()
+%c = bf16[2,3,5] dot_general(%a, %b) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]}
+%d = bf16[2,2,5] slice(%c) {start=[0,0,0], limit=[2,3,5], stride=[1,2,1]}
+%e = f32[2,2,5] convert(%d) {to=f32}
+%f = f32[2,2,5] call(%e) body { %0 = f32[2,2,5] input() %1 = f32[2,2,5] exp(%0) return %1 }
+%g = i64[3] constant() {value=[1, -2, 9223372036854775807]}
+%h = f32[2,2,5] all_reduce(%f)
+inputs %b, %a
+return %h, %g
+)"};
+}
+
+void run_graph_text(const std::string& input) {
+  const Graph graph = parse(input, "fuzz.ir");
+  try {
+    verify(graph, "parse");
+  } catch (const Error& e) {
+    raise(ErrorKind::kInternal, "what parses must verify: {}", e.what());
+  }
+  const std::string printed = print(graph);
+  LS_CHECK(print(parse(printed, "fuzz.ir")) == printed, "a printed graph does not read back");
+}
+
+const std::vector<BpeTokenizer::Pair>& pairs() {
+  static const std::vector<BpeTokenizer::Pair> out = {{"a", "b"}, {"b", "c"}, {"ab", "c"}};
+  return out;
+}
+
+std::string vocabulary_json() {
+  std::vector<std::string> entries;
+  const auto add = [&](const std::string& token) {
+    const std::string escaped = token == "\"" || token == "\\" ? "\\" + token : token;
+    entries.push_back(fmt::format("\"{}\": {}", escaped, entries.size()));
+  };
+  for (int byte = 0; byte < 256; ++byte) add(byte_level_symbol(static_cast<std::uint8_t>(byte)));
+  for (const auto& [left, right] : pairs()) add(left + right);
+  add("<|endoftext|>");
+  return fmt::format("{{{}}}", fmt::join(entries, ", "));
+}
+
+std::string merges_text() {
+  std::string out = "#version: 0.2\n";
+  for (const auto& [left, right] : pairs()) out += left + " " + right + "\n";
+  return out;
+}
+
+void use(const Tokenizer& tokenizer) {
+  constexpr std::string_view kText = "abcabc, caf\xc3\xa9 <|endoftext|> 123\n\xff\0";
+  try {
+    const std::vector<std::int32_t> ids = tokenizer.encode(kText);
+    LS_CHECK(tokenizer.decode(ids) == kText, "the text does not come back");
+  } catch (const Error& e) {  // a vocabulary of characters need not have these
+    if (e.kind() != ErrorKind::kData) throw;
+  }
+  LS_CHECK(tokenizer_from_json(tokenizer.serialize(), "fuzz.json")->vocab_size() ==
+               tokenizer.vocab_size(),
+           "the tokenizer does not survive serialization");
+}
+
+void run_vocab(const std::string& input) {
+  const MemoryFile vocab(input);
+  const MemoryFile merges(merges_text());
+  use(*BpeTokenizer::from_files(vocab.path(), merges.path()));
+}
+
+void run_merges(const std::string& input) {
+  const MemoryFile vocab(vocabulary_json());
+  const MemoryFile merges(input);
+  use(*BpeTokenizer::from_files(vocab.path(), merges.path()));
+}
+
+std::vector<std::string> tokenizers() {
+  const MemoryFile vocab(vocabulary_json());
+  const MemoryFile merges(merges_text());
+  return {CharTokenizer::from_text("x", "to be, or not to be")->serialize(),
+          BpeTokenizer::from_files(vocab.path(), merges.path())->serialize()};
+}
+
+}  // namespace
+
+std::vector<Target> text_targets() {
+  return {
+      {.name = "yaml",
+       .refusal = ErrorKind::kUsage,
+       .seeds = configs,
+       .words = {": ",     "- ",    "&a",    "*a",          "<<",
+                 "!!str",  "---\n", "...\n", "|\n",         ">\n",
+                 "{",      "}",     "[",     "]",           "\"",
+                 "'",      "#",     "? ",    "%YAML 1.2\n", "\t",
+                 "\n    ", "1e999", ".nan",  "training:",   "\xef\xbb\xbf",
+                 "0x10",   "null",  "~"},
+       .run = [](const std::string& input) { parse_config(input, "fuzz.yaml"); },
+       .place = "fuzz.yaml:"},
+      {.name = "ir",
+       .refusal = ErrorKind::kUsage,
+       .seeds = graphs,
+       .words = {"%0",          "{",          "}",         "[",
+                 "]",           "(",          ")",         ",",
+                 "\"",          "\\x",        "->",        "update 0 -> %0",
+                 "return",      "body { ",    "fusion",    "group_result",
+                 "dims=[0]",    "nan(0x",     "inputs %0", "index=1",
+                 "f64[]",       "pad",        "gather",    "scatter_add",
+                 "convolution", "attention",  "-1",        "iota",
+                 "axis=0",      "concatenate"},
+       .run = run_graph_text,
+       .place = "fuzz.ir:"},
+      {.name = "vocab",
+       .refusal = ErrorKind::kData,
+       .seeds = [] { return std::vector{vocabulary_json()}; },
+       .words = {"{", "}", "[", "\": 1, ", "\"a\": ", "\\u0000", "\\ud800", "1e5", "-1", "null"},
+       .run = run_vocab,
+       .place = "/proc/self/fd/"},
+      {.name = "merges",
+       .refusal = ErrorKind::kData,
+       .seeds = [] { return std::vector{merges_text()}; },
+       .words = {"a b\n", " ", "\n", "\r\n", "#version", "\xc4\xa0", "ab c d\n"},
+       .run = run_merges,
+       .place = "/proc/self/fd/"},
+      {.name = "tokenizer",
+       .refusal = ErrorKind::kData,
+       .seeds = tokenizers,
+       .words = {"{", "}", "[", "]", "\"type\"", "\"char\"", "\"bpe\"", "\\u0000", "null", "-1"},
+       .run = [](const std::string& input) { use(*tokenizer_from_json(input, "fuzz.json")); },
+       .place = "fuzz.json"},
+  };
+}
+
+}  // namespace lockstep::fuzz

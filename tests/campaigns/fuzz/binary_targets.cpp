@@ -69,7 +69,7 @@ return %7
 update 0 -> %0
 )",
                      "fuzz.ir");
-  CompileOptions options{.target = host_target()};
+  CompileOptions options{.target = host_target(), .buckets = {}};
   std::string identity = compile_identity(step, options);
   std::string bytes = compile();
 

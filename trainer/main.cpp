@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <exception>
 #include <iostream>
 #include <vector>
 
@@ -47,7 +46,7 @@ void prepare_process() {
 int main(int argc, char** argv) {
   return_large_blocks();
   prepare_process();
-  std::set_terminate(lockstep::terminate_with_message);
+  lockstep::prepare_for_lack_of_memory();
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   return lockstep::report_errors({}, std::cerr, [&] {
     return lockstep::run_command_line(arguments, lockstep::settings_from_environment(),

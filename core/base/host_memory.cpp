@@ -1,5 +1,6 @@
 #include "core/base/host_memory.h"
 
+#include <execinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,7 +39,10 @@ std::optional<Error> memory_error(const std::exception& e) {
   return std::nullopt;
 }
 
-void terminate_with_message() noexcept {
+namespace {
+
+/// Allocates nothing.
+[[noreturn]] void terminate_with_message() noexcept {
   try {
     if (std::current_exception()) throw;
   } catch (const std::bad_alloc& e) {
@@ -49,6 +53,20 @@ void terminate_with_message() noexcept {
     // abort() below says where, in a core dump.
   }
   std::abort();
+}
+
+}  // namespace
+
+void require_host_memory(std::size_t bytes) {
+  ::operator delete(::operator new(bytes));
+}
+
+void prepare_for_lack_of_memory() {
+  std::set_terminate(terminate_with_message);
+  // The C library loads what it unwinds with (through pthread_once, say) when it first does, and
+  // aborts if there is no memory left for that.
+  void* frame = nullptr;
+  (void)::backtrace(&frame, 1);
 }
 
 }  // namespace lockstep

@@ -26,9 +26,12 @@ class OutOfHostMemory final : public std::bad_alloc {
 /// nullopt for every other exception.
 std::optional<Error> memory_error(const std::exception& e);
 
-/// For std::set_terminate: where an exception cannot pass (a function that promised not to throw),
-/// lack of memory is still an error with its message and exit code; all else aborts. Allocates
-/// nothing.
-[[noreturn]] void terminate_with_message() noexcept;
+/// Throws OutOfHostMemory unless so much could be allocated now. For calls of libraries that crash
+/// where they get no memory: most of what they need is then known to be there.
+void require_host_memory(std::size_t bytes);
+
+/// For the first lines of main: where an exception cannot pass (a function that promised not to
+/// throw), lack of memory is still an error with its message and exit code; all else aborts.
+void prepare_for_lack_of_memory();
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -13,6 +14,7 @@
 
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/object_code.h"
@@ -47,6 +49,8 @@ std::string feature_text(const std::map<std::string, bool>& features) {
 std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& features) {
   static std::once_flag once;
   std::call_once(once, [] {
+    // LLVM aborts by default. It is unwound, though it never expects that: the process ends anyway.
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });

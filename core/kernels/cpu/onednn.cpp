@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 #include "core/kernels/library_versions.h"
 
 namespace lockstep {
@@ -32,6 +33,24 @@ void set_max_isa(MaxIsa max) {
 void use_one_thread() {
   limit_onednn(MaxIsa::kAuto);
   omp_set_num_threads(1);
+}
+
+/// oneDNN crashes where it gets no memory for the code that it generates: that this is there is
+/// made certain first. What one call takes is less.
+constexpr std::size_t kCodeBytes = std::size_t{16} << 20;
+
+/// Lets oneDNN generate all that products of f32 are made of.
+void prepare_gemm() {
+  require_host_memory(kCodeBytes);
+  constexpr std::int64_t kSide = 16;
+  const std::vector<float> x(kSide * kSide, 0.0F);
+  std::vector<float> y(x);
+  for (const char a : {'N', 'T'})
+    for (const char b : {'N', 'T'})
+      for (const std::int64_t m : {std::int64_t{1}, kSide})
+        for (const std::int64_t n : {std::int64_t{1}, kSide})
+          (void)dnnl_sgemm(a, b, m, n, kSide, 1.0F, x.data(), kSide, x.data(), kSide, 0.0F,
+                           y.data(), kSide);
 }
 
 /// Stateless.
@@ -121,10 +140,13 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
     return;
   }
   use_one_thread();
+  static std::once_flag prepared;  // as oneDNN's code is
+  std::call_once(prepared, prepare_gemm);
   const Layout la = layout_of(a_strides, m, k);
   const Layout lb = layout_of(b_strides, k, n);
   const dnnl_status_t status =
       dnnl_sgemm(la.trans, lb.trans, m, n, k, alpha, a, la.ld, b, lb.ld, beta, c, ldc);
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
   LS_CHECK(status == dnnl_success, "dnnl_sgemm failed with status {}", static_cast<int>(status));
 }
 
@@ -138,6 +160,7 @@ Matmul::~Matmul() = default;
 
 std::unique_ptr<Matmul> Matmul::create(const MatmulShape& shape) {
   use_one_thread();
+  require_host_memory(kCodeBytes);
   const dnnl::memory::desc a(Dims{shape.batch, shape.m, shape.k}, type_of(shape.operands),
                              Dims{shape.a_batch, shape.a.row, shape.a.column});
   const dnnl::memory::desc b(Dims{shape.batch, shape.k, shape.n}, type_of(shape.operands),
@@ -286,6 +309,7 @@ Convolution::~Convolution() = default;
 
 std::unique_ptr<Convolution> Convolution::create(Op op, const ConvolutionShape& part,
                                                  const ConvolutionShape& whole) {
+  require_host_memory(kCodeBytes);
   try {
     return std::unique_ptr<Convolution>(new Convolution(std::make_unique<State>(op, part, whole)));
   } catch (const dnnl::error& error) {

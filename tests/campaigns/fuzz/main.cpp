@@ -185,7 +185,7 @@ int run(const Options& options) {
 }  // namespace lockstep::fuzz
 
 int main(int argc, char** argv) {
-  std::set_terminate(lockstep::terminate_with_message);
+  lockstep::prepare_for_lack_of_memory();
   try {
     return lockstep::fuzz::run(lockstep::fuzz::parse_options(argc, argv));
   } catch (const std::exception& e) {

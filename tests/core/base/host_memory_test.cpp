@@ -34,6 +34,11 @@ TEST(HostMemory, ARefusedAllocationSaysHowMuchWasAskedFor) {
   EXPECT_EQ(::operator new(kTooMuch, std::nothrow), nullptr);
 }
 
+TEST(HostMemory, WhatIsRequiredCanBeHad) {
+  EXPECT_NO_THROW(require_host_memory(std::size_t{1} << 20));
+  EXPECT_THROW(require_host_memory(kTooMuch), OutOfHostMemory);
+}
+
 TEST(HostMemory, AllocationsWork) {
   for (const std::size_t alignment : {1, 8, 64, 4096}) {
     void* memory = ::operator new (100, std::align_val_t{alignment});
@@ -66,14 +71,14 @@ TEST(HostMemory, OnlyRefusalsOfTheSystemAreErrorsOfMemory) {
 TEST(HostMemoryDeathTest, WhereNothingMayBeThrownTheProcessStillSaysWhy) {
   EXPECT_EXIT(
       {
-        std::set_terminate(terminate_with_message);
+        prepare_for_lack_of_memory();
         []() noexcept { std::vector<char> bytes(kTooMuch); }();
       },
       testing::ExitedWithCode(6),
       "^lockstep: error: the host has no memory left: 64.00 TiB more were asked for\n$");
   EXPECT_EXIT(
       {
-        std::set_terminate(terminate_with_message);
+        prepare_for_lack_of_memory();
         []() noexcept { throw std::runtime_error("x"); }();
       },
       testing::KilledBySignal(SIGABRT), "");

@@ -58,7 +58,8 @@ namespace {
 }  // namespace
 
 void require_host_memory(std::size_t bytes) {
-  ::operator delete(::operator new(bytes));
+  void* volatile memory = ::operator new(bytes);  // volatile: or the compiler leaves both out
+  ::operator delete(memory);
 }
 
 void prepare_for_lack_of_memory() {

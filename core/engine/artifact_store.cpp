@@ -83,7 +83,7 @@ void write_entry(const std::string& path, const Hash128& key, std::string_view p
   header.key = key;
   header.payload_hash = hash128(payload.data(), payload.size());
   header.own_hash = header.hash_fields();
-  AtomicFile target(path, ErrorKind::kUsage, 0600);
+  AtomicFile target(path, ErrorKind::kUsage, 0644);
   target.file().reserve(sizeof header + payload.size());
   target.file().write(0, std::as_bytes(std::span(&header, 1)));
   target.file().write(sizeof header, std::as_bytes(std::span(payload)));

@@ -10,8 +10,8 @@
 //
 // Other files in the folder are left alone. Entries may hold machine code: whoever can write to an
 // entry or to the folder could make its users run his. So a folder and entries that are made here
-// are their owner's alone, and a folder or an entry that belongs to another user (root excepted),
-// or that group or others may write to, is not used, with a warning.
+// are their owner's alone to write, and a folder or an entry that belongs to another user (root
+// excepted), or that group or others may write to, is not used, with a warning.
 #pragma once
 
 #include <atomic>

@@ -20,7 +20,7 @@ def limited(words, limit):
 
 
 # Below this not even the shared libraries can be loaded.
-least = next(limit for limit in range(64 * MIB, 4096 * MIB, 16 * MIB) if limited(["version"], limit).code == 0)
+least = next(limit for limit in range(192 * MIB, 4096 * MIB, 32 * MIB) if limited(["version"], limit).code == 0)
 ended = {0: 0, 6: 0}
 for dice in campaign.rounds():
     words = dice.choice((run.words(), run.words(), ["eval", whole.path],

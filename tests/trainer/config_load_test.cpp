@@ -89,7 +89,7 @@ TEST(ConfigLoad, AKeyInASectionThatDoesNotExistIsLookedForInOthers) {
     return at == std::string::npos ? "" : text.substr(at + 15);
   };
   EXPECT_EQ(suggestion("train.max_steps=5"), "'training.max_steps'?");
-  EXPECT_EQ(suggestion("trainer.max_step=5"), "'training.max_steps'?");
+  EXPECT_EQ(suggestion("trainer.max_steps=5"), "'training.max_steps'?");
   EXPECT_EQ(suggestion("opt.betas=5"), "'optimizer.betas'?");
   EXPECT_EQ(suggestion("opt.dropout=5"), "'model.dropout'?");
   EXPECT_EQ(suggestion("loop.max_steps=5"), "'training.max_steps'?");

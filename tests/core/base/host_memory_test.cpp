@@ -27,8 +27,9 @@ TEST(HostMemory, ARefusedAllocationSaysHowMuchWasAskedFor) {
   };
   const std::string message = "the host has no memory left: 64.00 TiB more were asked for";
   EXPECT_EQ(refusal([] { std::vector<char> bytes(kTooMuch); }), message);
-  EXPECT_EQ(refusal([] { std::make_unique_for_overwrite<char[]>(kTooMuch); }), message);
-  EXPECT_EQ(refusal([] { (void)::operator new (kTooMuch, std::align_val_t{64}); }), message);
+  void* volatile memory = nullptr;  // or the compiler leaves the allocations out
+  EXPECT_EQ(refusal([&] { memory = ::operator new[](kTooMuch); }), message);
+  EXPECT_EQ(refusal([&] { memory = ::operator new (kTooMuch, std::align_val_t{64}); }), message);
   EXPECT_EQ(std::string(OutOfHostMemory(1023).what()),
             "the host has no memory left: 1023 bytes more were asked for");
   EXPECT_EQ(::operator new(kTooMuch, std::nothrow), nullptr);

@@ -87,7 +87,7 @@ class Run(CommandLineTest):
             )
             self.refuses(2, message, "train", "tiny.yaml")
             # The folder itself is locked, whatever path leads to it.
-            (self.folder / "runs" / "tiny").mkdir()
+            (self.folder / "runs" / "tiny").mkdir(exist_ok=True)
             (self.folder / "runs" / "link").symlink_to("tiny")
             self.refuses(2, message.replace("runs", f"{self.folder.resolve()}/runs"),
                          "train", "tiny.yaml", "run.name=link")

@@ -41,7 +41,9 @@ constexpr std::size_t kCodeBytes = std::size_t{16} << 20;
 
 /// Lets oneDNN generate all that products of f32 are made of.
 void prepare_gemm() {
-  require_host_memory(kCodeBytes);
+  // Of address space: a thread's first allocation may reserve 128 MiB of it for more.
+  constexpr std::size_t kHeapOfThread = std::size_t{128} << 20;
+  require_host_memory(kHeapOfThread + 2 * kCodeBytes);
   constexpr std::int64_t kSide = 16;
   const std::vector<float> x(kSide * kSide, 0.0F);
   std::vector<float> y(x);

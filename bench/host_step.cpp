@@ -35,7 +35,7 @@ Config gpt_micro() {
 class HostStep {
  public:
   explicit HostStep(const Config& config)
-      : session_(config, Settings{}, make_single_communicator(), ""),
+      : session_(config, Settings{}, make_single_communicator(), "", watch_),
         state_(make_training_state(config, 0)),
         inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
     Engine& engine = session_.engine();
@@ -65,6 +65,7 @@ class HostStep {
   [[gnu::noinline]] void run() { compile(); }
 
  private:
+  Watch watch_;
   Session session_;
   TrainingState state_;
   StepInputs inputs_;

@@ -48,8 +48,10 @@ void write_file(const std::string& path, const CheckpointState& state, PosixFile
 }
 
 // Returns the size of the committed file.
-std::uint64_t commit_file(const std::string& path, const CheckpointState& state) {
+std::uint64_t commit_file(const std::string& path, const CheckpointState& state,
+                          Activity activity) {
   AtomicFile target(path, ErrorKind::kCheckpoint);
+  target.file().publish_to(activity);
   write_file(path, state, target.file());
   const std::uint64_t bytes = target.file().size();
   target.commit();
@@ -57,12 +59,12 @@ std::uint64_t commit_file(const std::string& path, const CheckpointState& state)
 }
 
 SavedCheckpoint save_as(const std::string& folder, const std::string& name,
-                        const CheckpointState& state, Log& log) {
+                        const CheckpointState& state, Log& log, Activity activity) {
   make_folder(folder);
   remove_unfinished_checkpoints(folder, log);
   SavedCheckpoint saved;
   saved.path = (std::filesystem::path(folder) / name).string();
-  saved.bytes = commit_file(saved.path, state);
+  saved.bytes = commit_file(saved.path, state, activity);
   log.info("saved {} ({} bytes)", saved.path, saved.bytes);
   return saved;
 }
@@ -74,9 +76,10 @@ void require_step(const CheckpointState& state) {
 }  // namespace
 
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
-                                const Retention& retention, Log& log) {
+                                const Retention& retention, Log& log, Activity activity) {
   require_step(state);
-  SavedCheckpoint saved = save_as(folder, checkpoint_file_name(state.trainer.step), state, log);
+  SavedCheckpoint saved =
+      save_as(folder, checkpoint_file_name(state.trainer.step), state, log, activity);
   saved.pruned =
       prune_checkpoints(folder, retention, state.trainer.early_stopping.best_step, saved.path, log);
   for (const std::string& path : saved.pruned) log.debug(1, "pruned {}", path);
@@ -84,9 +87,9 @@ SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState
 }
 
 SavedCheckpoint save_suspect_checkpoint(const std::string& folder, const CheckpointState& state,
-                                        Log& log) {
+                                        Log& log, Activity activity) {
   require_step(state);
-  return save_as(folder, suspect_file_name(state.trainer.step), state, log);
+  return save_as(folder, suspect_file_name(state.trainer.step), state, log, activity);
 }
 
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log) {

@@ -7,6 +7,7 @@
 
 #include "checkpoint/retention.h"
 #include "checkpoint/state.h"
+#include "core/base/activity.h"
 #include "core/base/log.h"
 
 namespace lockstep {
@@ -23,9 +24,10 @@ struct SavedCheckpoint {
 /// removed first.
 ///
 /// Error kCheckpoint, with nothing changed, if it cannot be written; for a full disk, a quota or a
-/// file size limit the message tells the bytes needed, the bytes free and the way out.
+/// file size limit the message tells the bytes needed, the bytes free and the way out. `activity`
+/// is told of the bytes read and written.
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
-                                const Retention& retention, Log& log);
+                                const Retention& retention, Log& log, Activity activity = {});
 
 /// save_checkpoint() that keeps all older checkpoints.
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log);
@@ -33,7 +35,7 @@ SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState
 /// Writes `state` in the same way to <folder>/step-<step>.suspect.h5: a state that is whole but
 /// absurd, which must not take a good one's place. Prunes nothing.
 SavedCheckpoint save_suspect_checkpoint(const std::string& folder, const CheckpointState& state,
-                                        Log& log);
+                                        Log& log, Activity activity = {});
 
 /// Removes the temporaries that killed writers left in `folder`, and logs them. For the start of a
 /// run; saving does it as well.

@@ -64,7 +64,8 @@ EvalLoader::EvalLoader(const DatasetPtr& dataset, const EvalOptions& options)
       batches_(count_batches(*dataset, options)),
       fetch_(batch_fetch(dataset, options), {.end = share(batches_, options),
                                              .workers = options.workers,
-                                             .prefetch = options.prefetch}) {}
+                                             .prefetch = options.prefetch,
+                                             .activity = options.activity}) {}
 
 EvalBatch EvalLoader::next() {
   const std::int64_t k = options_.rank + fetch_.position() * options_.ranks;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/activity.h"
 #include "data/dataset.h"
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
@@ -28,6 +29,7 @@ struct EvalOptions {
   int workers = 0;
   std::int64_t prefetch = 2;
   Padding padding = {};
+  Activity activity = {};  ///< told of every batch
 };
 
 class EvalLoader {

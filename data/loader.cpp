@@ -31,7 +31,8 @@ Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const Load
                                                       .end = options.end_step,
                                                       .parts = options.shards,
                                                       .workers = options.workers,
-                                                      .prefetch = options.prefetch}) {}
+                                                      .prefetch = options.prefetch,
+                                                      .activity = options.activity}) {}
 
 StepBatch Loader::next() {
   const std::int64_t step = fetch_.position();

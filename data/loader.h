@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "data/dataset.h"
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
@@ -27,6 +28,7 @@ struct LoaderOptions {
   int workers = 0;               ///< threads; 0 fetches within next()
   std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
   Padding padding = {};
+  Activity activity = {};  ///< told of every shard
 };
 
 /// Content and order depend on dataset, sampler and shard range only: not on workers or prefetch.

@@ -52,6 +52,7 @@ OrderedFetch::~OrderedFetch() = default;
 void OrderedFetch::run_part(Group& group, std::int64_t number, std::int64_t part) {
   const auto slot = static_cast<std::size_t>(part);
   try {
+    const ForeignCall get(options_.activity, "Dataset::get");
     group.batches[slot] = fetch_(number, part);
   } catch (...) {
     group.errors[slot] = std::current_exception();

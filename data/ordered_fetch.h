@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "data/dataset.h"
 
 namespace lockstep {
@@ -29,6 +30,7 @@ class OrderedFetch {
     std::int64_t parts = 1;                ///< per group
     int workers = 0;                       ///< threads; 0 fetches within next()
     std::int64_t prefetch = 2;             ///< groups fetched ahead; ignored without workers
+    Activity activity = {};                ///< told of every part
   };
 
   /// `fetch` is called from several threads at once. Error kUsage for impossible options. Workers

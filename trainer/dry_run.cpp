@@ -106,7 +106,8 @@ MachineVerdict judge_machine(std::int64_t bytes_per_rank, const Topology& topolo
 CompiledConfig compile_config(const Config& config) {
   const DataSource data = open_data(config, "");
   TrainingState state = make_training_state(config, data.vocab_size);
-  Session session(config, Settings{}, make_single_communicator(), "");
+  Watch watch;
+  Session session(config, Settings{}, make_single_communicator(), "", watch);
   const DryStep dry =
       compile_dry(config, session.engine(), state, data, config.training.micro_batch_size);
   return {dry.step, state.model->parameters().elements(),

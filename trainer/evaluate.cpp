@@ -33,11 +33,16 @@ std::string to_bytes(const std::vector<BatchSums>& sums) {
   return out;
 }
 
-/// All ranks' sums, ordered by batch.
-std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::vector<BatchSums>& own,
+/// A rank that was asked to stop sends this instead of sums.
+constexpr std::string_view kStopped = "stopped";
+static_assert(kStopped.size() % sizeof(BatchSums) != 0);
+
+/// All ranks' sums, ordered by batch; empty if one of them stopped.
+std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::string& own,
                                      std::int64_t batches) {
   std::vector<BatchSums> out(static_cast<std::size_t>(batches));
-  for (const std::string& bytes : communicator.exchange("evaluation", to_bytes(own))) {
+  for (const std::string& bytes : communicator.exchange("evaluation", own)) {
+    if (bytes == kStopped) return {};
     std::vector<BatchSums> theirs(bytes.size() / sizeof(BatchSums));
     if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
     for (const BatchSums& sums : theirs) out.at(static_cast<std::size_t>(sums.index)) = sums;
@@ -56,6 +61,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   loading.ranks = communicator.size();
   loading.workers = options.workers;
   loading.prefetch = options.prefetch;
+  loading.activity = options.activity;
   EvalLoader loader(dataset, loading);
 
   // Results are read a few batches late, so that the device always has work.
@@ -65,9 +71,11 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   const auto read_first = [&] {
     own.push_back(read_sums(pending.front()));
     pending.pop_front();
+    options.activity.progress();
   };
   engine.set_step(options.step);
-  while (loader.has_next()) {
+  const auto stopped = [&] { return options.stop_requested && options.stop_requested(); };
+  while (loader.has_next() && !stopped()) {
     EvalBatch batch = loader.next();
     TensorMap fields;
     for (auto& [name, value] : batch.batch)
@@ -82,7 +90,10 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   double loss = 0;
   double correct = 0;
   double count = 0;
-  for (const BatchSums& sums : exchange_sums(communicator, own, loader.batches())) {
+  const std::string mine = loader.has_next() ? std::string(kStopped) : to_bytes(own);
+  const std::vector<BatchSums> all = exchange_sums(communicator, mine, loader.batches());
+  out.complete = !all.empty() || loader.batches() == 0;
+  for (const BatchSums& sums : all) {
     loss += sums.loss;
     count += sums.count;
     correct += sums.correct;

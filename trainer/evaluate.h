@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "core/base/activity.h"
 #include "core/engine/engine.h"
 #include "data/dataset.h"
 #include "trainer/models/model.h"
@@ -13,6 +15,7 @@ struct Evaluation {
   double loss = 0;      ///< mean over tokens or samples
   double accuracy = 0;  ///< 0..1
   std::int64_t count = 0;
+  bool complete = true;  ///< false: a rank was asked to stop, and the numbers mean nothing
 };
 
 struct EvaluateOptions {
@@ -20,7 +23,9 @@ struct EvaluateOptions {
   std::int64_t max_batches = 0;  ///< 0: all
   std::int64_t prefetch = 2;
   int workers = 0;
-  std::int64_t step = 0;  ///< for messages
+  std::int64_t step = 0;                      ///< for messages
+  Activity activity = {};                     ///< told of every batch
+  std::function<bool()> stop_requested = {};  ///< asked before every batch; null: never
 };
 
 /// All ranks call it; each runs every size()-th batch, and the sums of all batches are added in the

@@ -17,11 +17,22 @@ std::string six_decimals(double x) {
 
 }  // namespace
 
-int evaluate_run(const std::string& run, const Settings& settings) {
-  const CheckpointState saved = load(run);
+int evaluate_run(const std::string& run, const Settings& settings, Watch& watch) {
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kPrepare);
+  const CheckpointState saved = [&] {
+    const ForeignCall call(activity, "reading the checkpoints");
+    return load(run);
+  }();
   const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
-  Session session(config, settings, make_communicator(config, settings), "");
-  const DataSource data = open_data(config, saved.trainer.tokenizer);
+  watch.set_limits(watch_limits(config));
+  Session session(config, settings, make_communicator(config, settings, activity), "", watch);
+  activity.begin(Phase::kData);
+  const DataSource data = [&] {
+    const ForeignCall call(activity, "opening the data");
+    return open_data(config, saved.trainer.tokenizer);
+  }();
+  activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   TrainingState state = make_training_state(config, data.vocab_size);
   restore(state, session.engine(), saved, false);
@@ -33,6 +44,8 @@ int evaluate_run(const std::string& run, const Settings& settings) {
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;
   options.step = saved.trainer.step;
+  options.activity = activity;
+  activity.begin(Phase::kEvaluate, saved.trainer.step);
   const Evaluation result =
       evaluate(session.engine(), session.communicator(), *state.model, data.validation, options);
   if (session.is_master())

@@ -64,8 +64,14 @@ std::vector<float> next_logits(Engine& engine, Model& model, std::span<const std
 
 }  // namespace
 
-int generate(const std::string& run, const GenerateOptions& options, const Settings& settings) {
-  const CheckpointState saved = load(run);
+int generate(const std::string& run, const GenerateOptions& options, const Settings& settings,
+             Watch& watch) {
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kPrepare);
+  const CheckpointState saved = [&] {
+    const ForeignCall call(activity, "reading the checkpoints");
+    return load(run);
+  }();
   Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
   SampleConfig sample = config.sample;
   sample.prompt = options.prompt.value_or(sample.prompt);
@@ -84,11 +90,12 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   std::vector<std::int32_t> tokens = tokenizer->encode(sample.prompt);
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");
 
-  Session session(config, settings, make_single_communicator(), "");
+  Session session(config, settings, make_single_communicator(), "", watch);
   TrainingState state = make_training_state(config, tokenizer->vocab_size());
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());
   fmt::print("{}", sample.prompt);
+  activity.begin(Phase::kGenerate);
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     std::vector<float> logits =
         next_logits(session.engine(), *state.model, tokens, config.model.block_size);

@@ -9,6 +9,8 @@
 
 #include "core/base/host_memory.h"
 #include "trainer/cli/command_line.h"
+#include "watch/stop_signals.h"
+#include "watch/watch.h"
 
 namespace {
 
@@ -44,12 +46,15 @@ void prepare_process() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  lockstep::StopSignals::install();
   return_large_blocks();
   prepare_process();
   lockstep::prepare_for_lack_of_memory();
+  const auto watch = lockstep::Watch::of_this_process();
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  return lockstep::report_errors({}, std::cerr, [&] {
-    return lockstep::run_command_line(arguments, lockstep::settings_from_environment(),
+  const int code = lockstep::report_errors({}, std::cerr, [&] {
+    return lockstep::run_command_line(arguments, lockstep::settings_from_environment(), *watch,
                                       {std::cout, std::cerr});
   });
+  return watch->leave(code);
 }

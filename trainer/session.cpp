@@ -6,6 +6,7 @@
 
 #include "collectives/mpi.h"
 #include "collectives/single.h"
+#include "collectives/watched.h"
 #include "core/kernels/max_isa.h"
 
 namespace lockstep {
@@ -24,8 +25,9 @@ Log::Options log_options(const Settings& settings, const Communicator& communica
   return out;
 }
 
-DeviceOptions device_options(const Config& config) {
+DeviceOptions device_options(const Config& config, Activity activity) {
   DeviceOptions out;
+  out.activity = activity;
   out.memory_bytes = static_cast<std::size_t>(std::llround(config.device.memory_gb * 0x1p30));
   out.threads = static_cast<int>(config.device.threads);
   out.queue_depth = static_cast<int>(config.device.queue_depth);
@@ -40,10 +42,11 @@ std::string cache_folder(const std::string& choice, const Settings& settings) {
   return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
 }
 
-CompileOptions compile_options(const Config& config, const Settings& settings) {
+CompileOptions compile_options(const Config& config, const Settings& settings, Activity activity) {
   CompileOptions out;
+  out.activity = activity;
   out.target = limited_target(config.device.max_isa);
-  out.target.memory_bytes = device_options(config).memory_bytes;
+  out.target.memory_bytes = device_options(config, activity).memory_bytes;
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
   out.buckets.overlap = config.distributed.overlap;
@@ -56,12 +59,26 @@ CompileOptions compile_options(const Config& config, const Settings& settings) {
 }  // namespace
 
 Session::Session(const Config& config, const Settings& settings,
-                 std::unique_ptr<Communicator> communicator, const std::string& run_folder)
-    : log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
+                 std::unique_ptr<Communicator> communicator, const std::string& run_folder,
+                 Watch& watch)
+    : watch_(watch),
+      log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
       communicator_(std::move(communicator)),
-      device_(std::make_unique<Device>(device_options(config), spans_)),
-      engine_(std::make_unique<Engine>(compile_options(config, settings), context_, *device_,
-                                       *communicator_, *log_)) {}
+      device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
+      engine_(std::make_unique<Engine>(compile_options(config, settings, watch.activity()),
+                                       context_, *device_, *communicator_, *log_)) {
+  watch.set_limits(watch_limits(config));
+  watch.set_log(log_.get(), is_master());
+}
+
+Session::~Session() {
+  watch_.set_log(nullptr, false);
+}
+
+WatchLimits watch_limits(const Config& config) {
+  const DistributedConfig& distributed = config.distributed;
+  return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
+}
 
 void Session::finish() {
   engine_->wait();
@@ -97,7 +114,8 @@ std::string describe_fallback(const Config& config) {
       widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
 }
 
-std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings) {
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
+                                                Activity activity) {
   if (!settings.under_launcher) return make_single_communicator();
   MpiOptions options;
   options.expected_ranks = settings.world_size;
@@ -108,7 +126,10 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
     case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
     case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
   }
-  return make_mpi_communicator(options);
+  activity.begin(Phase::kConnect);
+  const ForeignCall call(activity, "MPI_Init");
+  const PeerWait wait(activity, "MPI_Init");
+  return make_watched_communicator(make_mpi_communicator(options), activity);
 }
 
 }  // namespace lockstep

@@ -12,14 +12,19 @@
 #include "core/base/spans.h"
 #include "core/engine/engine.h"
 #include "trainer/config/config.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
 class Session {
  public:
-  /// `run_folder` (may be empty): ranks other than 0 log to <run_folder>/logs/rank-N.log only.
+  /// `run_folder` (may be empty): ranks other than 0 log to <run_folder>/logs/rank-N.log only. The
+  /// watch, which must outlive the session, gets the config's limits and the log.
   Session(const Config& config, const Settings& settings,
-          std::unique_ptr<Communicator> communicator, const std::string& run_folder);
+          std::unique_ptr<Communicator> communicator, const std::string& run_folder, Watch& watch);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   const Clock& clock() const { return clock_; }
   Metrics& metrics() { return metrics_; }
@@ -29,6 +34,8 @@ class Session {
   Device& device() { return *device_; }
   TraceContext& context() { return context_; }
   Engine& engine() { return *engine_; }
+  Watch& watch() { return watch_; }
+  Activity activity() const { return watch_.activity(); }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
   /// Waits for the device, then leaves the job together with the other ranks. The last call on
@@ -36,6 +43,7 @@ class Session {
   void finish();
 
  private:
+  Watch& watch_;
   SteadyClock clock_;
   Metrics metrics_{clock_};
   SpanStream spans_{clock_, metrics_};
@@ -53,7 +61,12 @@ std::string describe_placement(const Topology& topology, bool deterministic);
 /// One line that says where this machine has less than the config asks for; empty if nowhere.
 std::string describe_fallback(const Config& config);
 
+/// distributed.stall_warn_s and the like.
+WatchLimits watch_limits(const Config& config);
+
 /// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
-std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings);
+/// Its waits for other ranks are published.
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
+                                                Activity activity);
 
 }  // namespace lockstep

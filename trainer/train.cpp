@@ -44,10 +44,11 @@ double unix_time() {
 
 /// The checkpoint to start from, decided by rank 0 for all; empty to start anew.
 std::string choose_checkpoint(const std::string& resume, const RunFolder& folder,
-                              Communicator& communicator, Log& log) {
+                              Communicator& communicator, Activity activity, Log& log) {
   std::string chosen;
   std::string problem;
   if (communicator.is_master_ordinal() && resume != "none") {
+    const ForeignCall call(activity, "reading the checkpoints");
     try {
       if (resume == "auto") {
         const FoundCheckpoint found = find_newest(folder.checkpoints);
@@ -103,10 +104,11 @@ RunLock prepare_folder(const RunFolder& folder, const Config& config, bool fresh
 
 /// Rank 0 makes the folder and holds its lock; the others learn whether it worked.
 RunLock prepare_folder_on_master(const RunFolder& folder, const Config& config, bool fresh,
-                                 Communicator& communicator, Log& log) {
+                                 Communicator& communicator, Activity activity, Log& log) {
   RunLock lock;
   std::string problem;
   if (communicator.is_master_ordinal()) {
+    const ForeignCall call(activity, "preparing the run folder");
     try {
       lock = prepare_folder(folder, config, fresh, log);
     } catch (const Error& e) {
@@ -170,26 +172,36 @@ void start_state(TrainingState& state, Session& session, const Config& config,
 }
 
 int run_training(const LoadedConfig& loaded, const TrainOptions& options, const Settings& settings,
-                 std::unique_ptr<Communicator> owned) {
+                 std::unique_ptr<Communicator> owned, Watch& watch) {
+  const Activity activity = watch.activity();
   const Config& config = loaded.config;
   const RunFolder folder = run_folder(config);
   Communicator& communicator = *owned;
   const BatchPlan batch = plan_batch(loaded, communicator.size());
   Log early_log({.console = communicator.is_master_ordinal(), .file = {}, .debug = 0});
 
+  activity.begin(Phase::kPrepare);
   const std::string resume = options.resume.value_or(config.checkpoint.resume);
   const std::string checkpoint =
-      options.dry_run ? "" : choose_checkpoint(resume, folder, communicator, early_log);
+      options.dry_run ? "" : choose_checkpoint(resume, folder, communicator, activity, early_log);
   std::optional<CheckpointState> saved;
-  if (!checkpoint.empty()) saved = load(checkpoint);
-  const DataSource data = open_data(config, saved ? saved->trainer.tokenizer : "");
+  if (!checkpoint.empty()) {
+    const ForeignCall call(activity, "reading " + checkpoint);
+    saved = load(checkpoint);
+  }
+  activity.begin(Phase::kData);
+  const DataSource data = [&] {
+    const ForeignCall call(activity, "opening the data");
+    return open_data(config, saved ? saved->trainer.tokenizer : "");
+  }();
+  activity.begin(Phase::kPrepare);
   const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
                             batch.global_batch, config.data.shuffle);
   const std::int64_t total_steps = count_steps(config.training, sampler);
   TrainingState state = make_training_state(config, data.vocab_size);
 
   if (options.dry_run) {
-    Session session(config, settings, std::move(owned), "");
+    Session session(config, settings, std::move(owned), "", watch);
     const DryRun dry = describe_dry_run(config, session, state, data, batch);
     if (session.is_master()) fmt::print("{}", dry.text);
     session.finish();
@@ -197,8 +209,9 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   }
 
   check_state_fits(state, config);
-  const RunLock lock = prepare_folder_on_master(folder, config, !saved, communicator, early_log);
-  Session session(config, settings, std::move(owned), folder.path);
+  const RunLock lock =
+      prepare_folder_on_master(folder, config, !saved, communicator, activity, early_log);
+  Session session(config, settings, std::move(owned), folder.path, watch);
   Log& log = session.log();
   if (const std::string fallback = describe_fallback(config); !fallback.empty())
     log.info("{}", fallback);
@@ -237,6 +250,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                      .telemetry = telemetry ? &*telemetry : nullptr,
                      .resumed = resumed});
   const LoopEnd end = loop.run();
+  watch.on_stop(OnStop::kEnd);
+  activity.begin(Phase::kFinish, state.progress.step);
   session.finish();
   if (const Ledger* ledger = session.engine().ledger()) {
     log.info("{}", ledger->table(kLedgerCommands));
@@ -255,8 +270,11 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 
 }  // namespace
 
-int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings) {
-  return run_training(config, options, settings, make_communicator(config.config, settings));
+int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings,
+          Watch& watch) {
+  watch.set_limits(watch_limits(config.config));
+  return run_training(config, options, settings,
+                      make_communicator(config.config, settings, watch.activity()), watch);
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 // The three things that are done with a run: train it, evaluate it, sample from it. Called by the
-// command line, and by programs that bring their own.
+// command line, and by programs that bring their own. `watch` is told what goes on, and asked
+// whether a signal wants the end; one that watches nothing will do.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include "core/base/settings.h"
 #include "trainer/config/load.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -19,11 +21,12 @@ struct TrainOptions {
 
 /// Trains to the end of the run; every rank calls it. Returns 0, or 75 if asked to stop and saved.
 /// Errors are thrown on every rank, each with the cause it knows.
-int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings);
+int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings,
+          Watch& watch);
 
 /// Evaluates the newest good checkpoint of a run (or a checkpoint file) on its validation data and
 /// prints loss and accuracy. Returns 0.
-int evaluate_run(const std::string& run, const Settings& settings);
+int evaluate_run(const std::string& run, const Settings& settings, Watch& watch);
 
 /// Overrides of the run's sample section; absent ones keep it.
 struct GenerateOptions {
@@ -35,6 +38,7 @@ struct GenerateOptions {
 };
 
 /// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
-int generate(const std::string& run, const GenerateOptions& options, const Settings& settings);
+int generate(const std::string& run, const GenerateOptions& options, const Settings& settings,
+             Watch& watch);
 
 }  // namespace lockstep

@@ -31,8 +31,8 @@ TrainingLoop::TrainingLoop(LoopParts parts)
           parts_.session.engine(),
           parts_.batch.first_shard(parts_.session.communicator().topology().position()),
           parts_.batch.shards_per_rank, seed_of(parts_.config))),
-      watchdog_({parts_.config.distributed.stall_warn_s, parts_.config.distributed.stall_abort_s},
-                parts_.session.clock(), parts_.session.communicator(), parts_.session.log()),
+      watch_(parts_.session.watch()),
+      activity_(watch_.activity()),
       step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
                 parts_.session.device().allocator(), parts_.config.logging.interval,
                 static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
@@ -65,19 +65,19 @@ LoopEnd TrainingLoop::run() {
 void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
   Engine& engine = parts_.session.engine();
   SpanStream& spans = parts_.session.spans();
-  watchdog_.begin(step, "waiting for the loader");
+  activity_.begin(Phase::kInputWait, step);
   DeviceBatch loaded;
   {
     const ScopedSpan span(spans, SpanCategory::kInputWait, step);
     loaded = feed.next();
   }
-  watchdog_.begin(step, "training");
+  activity_.begin(Phase::kTrace, step);
   engine.set_step(step);
   UpdateOptions update;
   update.clip_norm = parts_.config.training.gradient_clip_norm;
   update.step = step;
   update.learning_rate = schedule_.learning_rate(step);
-  update.stop_requested = stop_signal_.requested();
+  update.stop_requested = watch_.stop_requested();
   {
     const ScopedSpan span(spans, SpanCategory::kTrace, step);
     TensorMap batch;
@@ -87,6 +87,8 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
         {step, update.learning_rate, record_step(parts_.state, batch, inputs_, update)});
   }
   engine.mark_step(SyncReason::kStepEnd);
+  // Before this, no rank can have finished the step: there was nothing to save.
+  watch_.on_stop(OnStop::kSave);
 }
 
 // Results are read when their step has long been computed, so that reading never waits. Every rank
@@ -94,6 +96,7 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
 void TrainingLoop::finish_step() {
   const InFlight done = std::move(in_flight_.front());
   in_flight_.pop_front();
+  activity_.begin(Phase::kRead, done.step);
   const StepSummary summary = done.result.read();
   StepNumbers numbers;
   numbers.step = done.step + 1;
@@ -103,7 +106,6 @@ void TrainingLoop::finish_step() {
   numbers.grad_norm = summary.grad_norm;
   numbers.learning_rate = done.learning_rate;
   stop_agreed_ = stop_agreed_ || summary.stop;
-  watchdog_.begin(numbers.step, "training");
   if (!summary.finite) {
     const std::string what = fmt::format(
         "step {}: loss {} and gradient norm {} are not finite; the update was left out", done.step,
@@ -125,7 +127,7 @@ void TrainingLoop::finish_all() {
 void TrainingLoop::evaluate_now() {
   if (parts_.data.validation == nullptr || evaluated_step_ == step()) return;
   finish_all();
-  watchdog_.begin(step(), "evaluating");
+  activity_.begin(Phase::kEvaluate, step());
   const EvalConfig& config = parts_.config.eval;
   EvaluateOptions options;
   options.batch_size = config.batch_size > 0 ? config.batch_size : parts_.batch.micro_batch;
@@ -133,8 +135,14 @@ void TrainingLoop::evaluate_now() {
   options.workers = static_cast<int>(parts_.config.data.loader_workers);
   options.prefetch = parts_.config.data.loader_prefetch_size;
   options.step = step();
+  options.activity = activity_;
+  options.stop_requested = [this] { return watch_.stop_requested(); };
   const Evaluation result = evaluate(parts_.session.engine(), parts_.session.communicator(),
                                      *parts_.state.model, parts_.data.validation, options);
+  if (!result.complete) {  // all ranks know it
+    stop_agreed_ = true;
+    return;
+  }
   evaluated_step_ = step();
   step_log_.add_evaluation(step(), epoch(), result);
 
@@ -162,7 +170,7 @@ void TrainingLoop::save_now() {
   finish_all();
   // A resume goes on after this step, so its metrics must be on file before the checkpoint is.
   step_log_.flush();
-  watchdog_.begin(step(), "saving a checkpoint");
+  activity_.begin(Phase::kSnapshot, step());
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;
   const std::int64_t per_epoch = parts_.sampler.steps_per_epoch();
@@ -176,8 +184,9 @@ void TrainingLoop::save_now() {
     const Retention retention{static_cast<int>(parts_.config.checkpoint.keep_last),
                               parts_.config.checkpoint.keep_best};
     try {
-      save_checkpoint(parts_.checkpoint_folder, snapshot(parts_.state, config_yaml(parts_.config)),
-                      retention, parts_.session.log());
+      const CheckpointState state = snapshot(parts_.state, config_yaml(parts_.config));
+      activity_.begin(Phase::kWrite, step());
+      save_checkpoint(parts_.checkpoint_folder, state, retention, parts_.session.log(), activity_);
     } catch (const Error& e) {
       problem = e.what();
     }
@@ -200,6 +209,7 @@ LoaderOptions TrainingLoop::loader_options() const {
   out.micro_batch = parts_.batch.micro_batch;
   out.workers = static_cast<int>(parts_.config.data.loader_workers);
   out.prefetch = parts_.config.data.loader_prefetch_size;
+  out.activity = activity_;
   return out;
 }
 

@@ -12,9 +12,7 @@
 #include "trainer/schedule.h"
 #include "trainer/session.h"
 #include "trainer/step_log.h"
-#include "trainer/stop_signal.h"
 #include "trainer/training_step.h"
-#include "trainer/watchdog.h"
 
 namespace lockstep {
 
@@ -60,8 +58,8 @@ class TrainingLoop {
   LoopParts parts_;
   Schedule schedule_;
   StepInputs inputs_;
-  StopSignal stop_signal_;
-  Watchdog watchdog_;
+  Watch& watch_;
+  Activity activity_;
   StepLog step_log_;
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;

@@ -122,7 +122,7 @@ void broadcast_values(TrainingState& state, Engine& engine, Communicator& commun
     request.data = host.bytes().data();
     request.dtype = host.dtype();
     request.count = host.shape().elements();
-    communicator.submit(request)->wait();
+    communicator.wait(communicator.submit(request));
     if (!communicator.is_master_ordinal()) tensor = put(engine, std::move(host), kind, name);
   };
   auto& parameters = state.model->parameters().all();

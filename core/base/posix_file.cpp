@@ -82,7 +82,8 @@ PosixFile::PosixFile(PosixFile&& other) noexcept
     : path_(std::move(other.path_)),
       kind_(other.kind_),
       fd_(std::exchange(other.fd_, -1)),
-      first_error_(other.first_error_) {}
+      first_error_(other.first_error_),
+      activity_(other.activity_) {}
 
 PosixFile::~PosixFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -109,6 +110,7 @@ std::size_t PosixFile::read(std::uint64_t offset, std::span<std::byte> out) cons
     if (n < 0) raise_errno(kind_, fmt::format("cannot read {}", path_));
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
+    activity_.progress();
   }
   return done;
 }
@@ -124,6 +126,7 @@ void PosixFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return fail(n < 0 ? errno : ENOSPC);
     done += static_cast<std::size_t>(n);
+    activity_.progress();
   }
 }
 
@@ -161,6 +164,7 @@ bool PosixFile::ran_out_of_space() const {
 
 void PosixFile::sync() {
   check_writes();
+  const ForeignCall flush(activity_, "fsync");
   if (uninterrupted([&] { return ::fsync(fd_); }) == 0) return;
   fail(errno);  // some file systems find out that the disk is full only here
   check_writes();

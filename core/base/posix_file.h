@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/activity.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -25,6 +26,9 @@ class PosixFile {
   PosixFile(PosixFile&& other) noexcept;
   PosixFile& operator=(PosixFile&&) = delete;
   ~PosixFile();
+
+  /// Bytes read and written are told to `activity` from now on, and a flush by name.
+  void publish_to(Activity activity) { activity_ = activity; }
 
   const std::string& path() const { return path_; }
   ErrorKind error_kind() const { return kind_; }
@@ -60,6 +64,7 @@ class PosixFile {
   ErrorKind kind_;
   int fd_;
   int first_error_ = 0;  // errno of the first failed write
+  Activity activity_;
 };
 
 /// Who else than this user and root can change a file or folder: "it belongs to user 1000" or

@@ -5,8 +5,14 @@
 #include <utility>
 
 namespace lockstep {
+namespace {
 
-ThreadPool::ThreadPool(int threads, std::function<void()> on_start) {
+constexpr std::int64_t kTasksBetweenSigns = 16;  // a power of two; a sign of progress costs ~5 ns
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads, std::function<void()> on_start, Activity activity)
+    : activity_(activity) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this, on_start] { worker(on_start); });
 }
 
@@ -21,7 +27,10 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task) {
   if (workers_.empty() || count <= 1) {
-    for (std::int64_t i = 0; i < count; ++i) task(i);
+    for (std::int64_t i = 0; i < count; ++i) {
+      task(i);
+      if ((i & (kTasksBetweenSigns - 1)) == 0) activity_.progress();
+    }
     return;
   }
   {
@@ -43,7 +52,10 @@ void ThreadPool::parallel_for(std::int64_t count, const std::function<void(std::
 
 void ThreadPool::drain() {
   try {
-    for (std::int64_t i = next_++; i < count_; i = next_++) (*task_)(i);
+    for (std::int64_t i = next_++; i < count_; i = next_++) {
+      (*task_)(i);
+      if ((i & (kTasksBetweenSigns - 1)) == 0) activity_.progress();
+    }
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();

@@ -10,13 +10,16 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/activity.h"
+
 namespace lockstep {
 
 class ThreadPool {
  public:
   /// `threads` >= 1 counts the caller; threads - 1 workers are started, each with denormals
-  /// flushed. `on_start` runs first on every worker.
-  explicit ThreadPool(int threads, std::function<void()> on_start = {});
+  /// flushed. `on_start` runs first on every worker. Tasks are counted as the activity's progress,
+  /// a few at a time.
+  explicit ThreadPool(int threads, std::function<void()> on_start = {}, Activity activity = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -31,6 +34,7 @@ class ThreadPool {
   void worker(const std::function<void()>& on_start);
   void drain();
 
+  Activity activity_;
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -113,12 +113,13 @@ void mark_finished_outputs(Plan& plan) {
 /// One per node; null for those without.
 using KernelPtrs = std::vector<std::shared_ptr<const Kernel>>;
 
-KernelPtrs choose_kernels(const Graph& graph, KernelCache& kernels) {
+KernelPtrs choose_kernels(const Graph& graph, KernelCache& kernels, Activity activity) {
   KernelPtrs out(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     if (needs_kernel(node))
       out[static_cast<std::size_t>(id)] = kernels.get(node, operand_types(graph, node));
+    activity.progress();
   }
   return out;
 }
@@ -137,9 +138,10 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
                      Log& log) {
   Plan plan;
   if (graph.outputs.empty()) return plan;
-  plan.graph = run_pipeline(graph, options.target, {.verify = options.verify, .disabled = {}}, log);
+  const PassOptions passes{.verify = options.verify, .activity = options.activity};
+  plan.graph = run_pipeline(graph, options.target, passes, log);
   const Graph& g = plan.graph;
-  const KernelPtrs kernel_of = choose_kernels(g, kernels);
+  const KernelPtrs kernel_of = choose_kernels(g, kernels, options.activity);
   const auto scratch_bytes = [&](ValueId id) {
     const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
     return kernel == nullptr ? collective_scratch(g, g[id])

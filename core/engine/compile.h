@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "core/base/log.h"
 #include "core/engine/artifact_store.h"
 #include "core/ir/target.h"
@@ -34,6 +35,7 @@ struct CompileOptions {
   bool verify = LOCKSTEP_VERIFY;       ///< check the graph after every pass; on in debug builds
   std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
   ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
+  Activity activity = {};              ///< told of every pass and function
 };
 
 /// Error kUsage for steps that cannot be split.

@@ -54,11 +54,15 @@ class Run {
 
   void run() {
     if (program_.has_shard_program()) {
+      activity().begin_on_device(Phase::kForward, execution_.step);
       for (std::int64_t shard = 0; shard < shards_; ++shard) run_shard(shard);
+      activity().begin_on_device(Phase::kReduce, execution_.step);
       const LedgerTimer timer(page(&LedgerPage::all_reduce_ns), clock());
       reduction_->wait();
     }
+    activity().begin_on_device(Phase::kUpdate, execution_.step);
     run_update();
+    activity().begin_on_device(Phase::kIdle, execution_.step);
   }
 
   /// What the larger program needs at its peak, a line each.
@@ -164,6 +168,7 @@ class Run {
   }
 
   const Clock& clock() const { return device_.spans().clock(); }
+  Activity activity() const { return device_.options().activity; }
 
   /// Where that part of the step's time is added; null if it is not measured.
   std::int64_t* page(std::int64_t LedgerPage::*part) const {
@@ -171,8 +176,11 @@ class Run {
   }
 
   PlanContext context(const Plan& plan, std::vector<std::int64_t> LedgerPage::*commands) const {
-    PlanContext out{
-        device_.pool(), communicator_, execution_.step, program_.reduction.signature, nullptr, {}};
+    PlanContext out{.pool = device_.pool(),
+                    .communicator = communicator_,
+                    .step = execution_.step,
+                    .signature = program_.reduction.signature,
+                    .activity = activity()};
     if (!execution_.page) return out;
     std::vector<std::int64_t>& times = (*execution_.page).*commands;
     times.resize(plan.commands.size());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/phase_scope.h"
 #include "core/engine/step_io.h"
 #include "core/ir/structure.h"
 
@@ -24,6 +25,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::get(Graph step, std::int64_t n
     return found;
   }
   const ScopedSpan span(spans_, SpanCategory::kCompile, number);
+  const PhaseScope phase(options_.activity, Phase::kCompile, number);
   auto compiled = artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
                                        : compile(std::move(step), number, reason);
   if (const std::size_t dropped = cache_.insert(hash, compiled); dropped > 0) {
@@ -39,7 +41,10 @@ std::shared_ptr<const CompiledStep> StepCompiler::load_or_compile(Graph step, st
   const Hash128 key = hash128(identity.data(), identity.size());
   if (auto loaded = load(key, identity, step, number)) return loaded;
   const std::int64_t begin = spans_.clock().now_ns();
-  const auto claim = artifacts_.claim(key);
+  const auto claim = [&] {
+    const ForeignCall waiting(options_.activity, "waiting for another process that compiles");
+    return artifacts_.claim(key);
+  }();
   spans_.record(SpanCategory::kArtifactWait, begin, spans_.clock().now_ns(), number);
   // Another rank may have compiled it in the meantime.
   if (auto loaded = load(key, identity, step, number)) return loaded;

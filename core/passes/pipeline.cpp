@@ -89,6 +89,7 @@ Graph run_pipeline(Graph graph, const Target& target, const PassOptions& options
     const PassReport report = run_pass(pass, graph, target, clock, log, explain ? &hash : nullptr);
     if (reports != nullptr) reports->push_back(report);
     if (options.verify) verify(graph, pass.name);
+    options.activity.progress();
   }
   return graph;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/ir/graph.h"
@@ -27,6 +28,7 @@ struct PassOptions {
   bool verify = false;  ///< check the graph before the first and after every pass
   std::vector<std::string> disabled = {};  ///< names of passes to leave out
   const Clock* clock = nullptr;            ///< null: the machine's
+  Activity activity = {};                  ///< told of every pass
 };
 
 struct PassReport {

@@ -73,7 +73,7 @@ Device::Device(const DeviceOptions& options, SpanStream& spans)
     : options_(checked(options)),
       spans_(spans),
       allocator_(options.memory_bytes),
-      pool_(std::make_unique<ThreadPool>(options.threads)),
+      pool_(std::make_unique<ThreadPool>(options.threads, nullptr, options.activity)),
       stream_(std::make_unique<Worker>(static_cast<std::size_t>(options.queue_depth))) {
   for (int i = 0; i < options.transfer_threads; ++i)
     transfers_.push_back(std::make_unique<Worker>(kTransferQueue));
@@ -112,6 +112,7 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
         out->shards.push_back(std::move(buffer));
         spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
                                 Unit::kBytes);
+        options_.activity.progress();
       }
       out.reset();  // whoever waits for the tensor may find itself alone with it, and donate it
       ready->set();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "core/base/spans.h"
 #include "core/base/thread_pool.h"
 #include "core/runtime/allocator.h"
@@ -25,6 +26,7 @@ struct DeviceOptions {
   int threads = 1;               ///< cores that run one kernel
   int queue_depth = 2;           ///< executions that may wait in the stream
   int transfer_threads = 1;      ///< host to device copies that run at once
+  Activity activity = {};        ///< told of commands, tasks and copies
 };
 
 class Device {

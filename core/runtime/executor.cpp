@@ -55,7 +55,7 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
       request.kind = CollectiveKind::kReduceScatter;
       request.data = resolve(plan, memory, command.scratch);
       copy_bytes(request.data, operand, in_bytes);
-      comm.submit(request)->wait();
+      comm.wait(comm.submit(request));
       copy_bytes(result, request.data + comm.rank() * out_bytes, out_bytes);
       return;
     }
@@ -72,7 +72,7 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
       break;
   }
   request.data = result;
-  comm.submit(request)->wait();
+  comm.wait(comm.submit(request));
 }
 
 /// Where operands and results of the kernels of some commands lie.
@@ -164,6 +164,7 @@ void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& con
     const auto launch = std::span(plan.commands).subspan(begin, end - begin);
     if (before_outputs && std::ranges::any_of(launch, writes_outputs)) begin_outputs();
     const std::int64_t start = context.clock == nullptr ? 0 : context.clock->now_ns();
+    context.activity.command(name_of(plan.graph[launch[0].value].op));
     run_launch(plan, begin, end, memory, context);
     if (context.clock != nullptr) context.command_ns[begin] += context.clock->now_ns() - start;
     if (callbacks.finished)

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/activity.h"
 #include "core/base/clock.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/plan.h"
@@ -27,6 +28,7 @@ struct PlanContext {
   /// One per command if there is a clock: the nanoseconds of a launch are added to that of its
   /// first command. The time of callbacks is not in it.
   std::span<std::int64_t> command_ns = {};
+  Activity activity = {};  ///< told of every command
 };
 
 /// What an execution tells its caller. Either may be null.

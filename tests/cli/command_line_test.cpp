@@ -25,7 +25,8 @@ struct Outcome {
 Outcome run(const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream err;
-  const int status = run_command_line(words, Settings{}, {out, err});
+  Watch watch;
+  const int status = run_command_line(words, Settings{}, watch, {out, err});
   return {status, out.str(), err.str()};
 }
 
@@ -185,7 +186,8 @@ TEST(CommandLine, OutputThatCannotBeWrittenIsAnError) {
   std::ostringstream out;
   std::ostringstream err;
   out.setstate(std::ios::badbit);
-  EXPECT_EQ(run_command_line(std::vector<std::string>{"models"}, Settings{}, {out, err}), 1);
+  Watch watch;
+  EXPECT_EQ(run_command_line(std::vector<std::string>{"models"}, Settings{}, watch, {out, err}), 1);
   EXPECT_EQ(err.str(), "lockstep: error: standard output cannot be written\n");
 }
 

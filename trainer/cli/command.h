@@ -8,6 +8,7 @@
 
 #include "core/base/settings.h"
 #include "trainer/cli/arguments.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -15,6 +16,7 @@ namespace lockstep {
 struct CommandCall {
   const Arguments& arguments;
   const Settings& settings;
+  Watch& watch;
   std::ostream& out;
 };
 

@@ -98,7 +98,8 @@ Arguments parse_arguments(const CliCommand& command, std::span<const std::string
   }
 }
 
-int dispatch(std::span<const std::string> words, const Settings& settings, std::ostream& out) {
+int dispatch(std::span<const std::string> words, const Settings& settings, Watch& watch,
+             std::ostream& out) {
   const std::vector<CliCommand> commands = all_commands();
   LS_USER_CHECK(!words.empty(), "no command is given\n{}", kUsage);
   if (words[0] == "--help" || words[0] == "-h") {
@@ -114,7 +115,7 @@ int dispatch(std::span<const std::string> words, const Settings& settings, std::
   if (split_name(*group[0]).second.empty()) {
     const CliCommand& command = *group[0];
     const Arguments arguments = parse_arguments(command, words.subspan(1));
-    if (!arguments.wants_help()) return command.run({arguments, settings, out});
+    if (!arguments.wants_help()) return command.run({arguments, settings, watch, out});
     out << help_of(command);
     return 0;
   }
@@ -124,17 +125,17 @@ int dispatch(std::span<const std::string> words, const Settings& settings, std::
   }
   const CliCommand& command = find_in_group(group, words);
   const Arguments arguments = parse_arguments(command, words.subspan(2));
-  if (!arguments.wants_help()) return command.run({arguments, settings, out});
+  if (!arguments.wants_help()) return command.run({arguments, settings, watch, out});
   out << help_of(command);
   return 0;
 }
 
 }  // namespace
 
-int run_command_line(std::span<const std::string> arguments, const Settings& settings,
+int run_command_line(std::span<const std::string> arguments, const Settings& settings, Watch& watch,
                      Streams streams) {
   return report_errors(settings, streams.err, [&] {
-    const int status = dispatch(arguments, settings, streams.out);
+    const int status = dispatch(arguments, settings, watch, streams.out);
     finish_output(streams.out);
     return status;
   });

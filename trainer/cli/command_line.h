@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/settings.h"
+#include "watch/watch.h"
 
 namespace lockstep {
 
@@ -20,7 +21,7 @@ struct Streams {
 /// code: the command's own, or that of the error it ended with, which is printed to `err` as
 /// "lockstep: error: ...". Nothing is thrown. Commands that train print to standard output
 /// themselves.
-int run_command_line(std::span<const std::string> arguments, const Settings& settings,
+int run_command_line(std::span<const std::string> arguments, const Settings& settings, Watch& watch,
                      Streams streams);
 
 /// Runs `body` and returns its value. An exception is printed to `err`, and becomes an exit code

@@ -6,7 +6,7 @@ namespace lockstep {
 namespace {
 
 int run(const CommandCall& call) {
-  const int status = evaluate_run(call.arguments.positionals()[0], call.settings);
+  const int status = evaluate_run(call.arguments.positionals()[0], call.settings, call.watch);
   finish_standard_output();
   return status;
 }

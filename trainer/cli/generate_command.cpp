@@ -13,7 +13,7 @@ int run(const CommandCall& call) {
       .temperature = arguments.number("temperature", "sample.temperature"),
       .top_k = arguments.integer("top-k", "sample.top_k"),
       .seed = arguments.integer("seed", "sample.seed")};
-  const int status = generate(arguments.positionals()[0], options, call.settings);
+  const int status = generate(arguments.positionals()[0], options, call.settings, call.watch);
   finish_standard_output();
   return status;
 }

@@ -6,10 +6,11 @@ namespace {
 
 int run(const CommandCall& call) {
   const std::span<const std::string> words = call.arguments.positionals();
+  call.watch.activity().begin(Phase::kConfig);
   const LoadedConfig config = load_config(words[0], words.subspan(1));
   const TrainOptions options{.resume = call.arguments.value("resume"),
                              .dry_run = call.arguments.has("dry-run")};
-  return train(config, options, call.settings);
+  return train(config, options, call.settings, call.watch);
 }
 
 }  // namespace
@@ -22,8 +23,9 @@ CliCommand train_command() {
           .help = "train a model; under mpirun, by all ranks together",
           .details =
               "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"
-              "one of its keys, as in training.max_steps=100. SIGUSR1 or SIGTERM saves a\n"
-              "checkpoint at the next step and ends with exit code 75.\n",
+              "one of its keys, as in training.max_steps=100. SIGUSR1, SIGTERM or SIGINT saves a\n"
+              "checkpoint at the next step and ends with exit code 75; to a job of mpirun, send\n"
+              "SIGUSR1: the others leave it no time to save.\n",
           .options = {{.name = "resume",
                        .value = "PATH",
                        .help = "go on from a checkpoint; alone: from the run's newest good one, if "

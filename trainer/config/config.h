@@ -119,6 +119,7 @@ struct DistributedConfig {
   bool overlap = true;
   double stall_warn_s = 30.0;
   double stall_abort_s = 300.0;
+  double foreign_call_abort_s = 1800.0;
 };
 
 struct DeviceConfig {

@@ -1,0 +1,150 @@
+// What this rank does now, where the other processes of its node can read it. Whoever has a long
+// piece of work says so here; the watch (folder watch/) judges by it which rank is stuck, and what
+// it was doing.
+//
+// A rank is stuck if its progress counter stands while another rank, or its own loop, waits for it.
+// So every loop that may run for minutes calls progress() as it gets on: device commands, batches
+// of evaluation, passes and functions of a compilation, bytes read and written. Work that cannot be
+// counted (one fsync, a function of the user) is declared with ForeignCall, and waiting for other
+// ranks with PeerWait.
+//
+// An Activity is a handle of one pointer, passed by value; a default one publishes nothing, for
+// library users and tests. All functions are thread-safe, wait for nobody and never throw.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// What a thread of a rank is at. Which of them watch/ judges, and how strictly, is said there.
+enum class Phase : std::uint8_t {
+  kStart,       ///< the process begins
+  kConfig,      ///< reads the config
+  kData,        ///< opens datasets and tokenizers
+  kConnect,     ///< MPI_Init, and what connects ranks
+  kAgree,       ///< compares itself with the other ranks
+  kPrepare,     ///< run folder, restored or drawn parameters
+  kInputWait,   ///< waits for the loader
+  kTrace,       ///< records a step and hands it over, or waits until the device takes it
+  kCompile,     ///< compiles, or waits for another process that does
+  kRead,        ///< waits for a step's numbers
+  kForward,     ///< device: forward and backward of shards
+  kReduce,      ///< device: waits for sums over ranks
+  kUpdate,      ///< device: the optimizer
+  kEvaluate,    ///< runs an evaluation
+  kSnapshot,    ///< copies the state for a checkpoint
+  kWrite,       ///< writes a checkpoint
+  kGenerate,    ///< samples text
+  kFinish,      ///< reports, writes the last files
+  kGoodbye,     ///< waits for the others before the end
+  kDisconnect,  ///< MPI_Finalize
+  kExit,        ///< the process ends
+  kIdle,        ///< device: nothing is queued
+};
+
+/// "training data", "an evaluation": fits behind "in".
+std::string_view name_of(Phase phase);
+
+/// A short text that one process writes while others read it: a reader sees one that was written,
+/// or after some tries a mixture.
+class SharedText {
+ public:
+  static constexpr std::size_t kBytes = 64;  ///< longer texts lose their end
+  void store(std::string_view text) noexcept;
+  std::string load() const;
+
+ private:
+  std::atomic<std::uint32_t> version_;  ///< odd while it is written
+  std::array<std::atomic<std::uint64_t>, kBytes / 8> words_;
+};
+
+/// The memory behind an Activity. Fixed layout, valid when all bytes but `magic` are zero; mapped
+/// by processes that were built alike (the magic number changes with the layout).
+struct ActivityPage {
+  static constexpr std::uint64_t kMagic = 0x31'54'43'41'50'53'4c'00;  // "\0LSPACT1"
+  static constexpr int kForeignCalls = 16;  ///< further ones at the same time go unnamed
+
+  struct Lane {  ///< of one thread
+    std::atomic<std::uint32_t> phase;
+    std::atomic<std::int64_t> step_plus_one;  ///< 0: outside of steps
+    SharedText what;                          ///< a command, a file; may be empty
+  };
+  struct Foreign {
+    std::atomic<std::uint32_t> used;
+    SharedText name;
+  };
+
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::int64_t> pid;
+  alignas(64) std::atomic<std::uint64_t> progress;
+  alignas(64) Lane host;                    ///< the thread that runs the loop
+  Lane device;                              ///< the device's thread
+  std::atomic<std::uint32_t> peer_waiters;  ///< threads that wait for other ranks
+  std::atomic<std::int64_t> peer_step_plus_one;
+  SharedText peer_wait;  ///< what the last of them waits in: "all_reduce bucket 4"
+  std::array<Foreign, kForeignCalls> foreign;
+  std::atomic<std::uint64_t> beat;           ///< grows while this process's own watch runs
+  std::atomic<std::uint32_t> code_plus_one;  ///< the exit code with which the process leaves
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+class Activity {
+ public:
+  Activity() = default;
+  explicit Activity(ActivityPage* page) : page_(page) {}
+
+  /// This rank got on with something: a command, a task, a batch, some bytes.
+  void progress(std::uint64_t amount = 1) const noexcept {
+    if (page_ != nullptr) page_->progress.fetch_add(amount, std::memory_order_relaxed);
+  }
+
+  /// The thread that runs the loop begins a phase, which is progress. `step` -1: outside of steps.
+  void begin(Phase phase, std::int64_t step = -1, std::string_view what = {}) const noexcept;
+  /// The device's thread does.
+  void begin_on_device(Phase phase, std::int64_t step) const noexcept;
+  /// The device begins a command: "dot_general".
+  void command(std::string_view name) const noexcept {
+    if (page_ == nullptr) return;
+    page_->device.what.store(name);
+    progress();
+  }
+
+  ActivityPage* page() const { return page_; }
+
+ private:
+  ActivityPage* page_ = nullptr;
+};
+
+/// While alive, a call that is not ours and cannot be counted is under way on this thread. The
+/// watch warns of it by name, and ends it after distributed.foreign_call_abort_s only.
+class ForeignCall {
+ public:
+  ForeignCall(Activity activity, std::string_view name) noexcept;
+  ~ForeignCall();
+  ForeignCall(const ForeignCall&) = delete;
+  ForeignCall& operator=(const ForeignCall&) = delete;
+
+ private:
+  Activity activity_;
+  int slot_ = -1;
+};
+
+/// While alive, this thread waits for other ranks: if nothing moves here, that is not this rank's
+/// fault.
+class PeerWait {
+ public:
+  /// `what`: "all_reduce bucket 4"; `step` -1: outside of steps.
+  PeerWait(Activity activity, std::string_view what, std::int64_t step = -1) noexcept;
+  ~PeerWait();
+  PeerWait(const PeerWait&) = delete;
+  PeerWait& operator=(const PeerWait&) = delete;
+
+ private:
+  Activity activity_;
+};
+
+}  // namespace lockstep

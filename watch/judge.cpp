@@ -1,0 +1,211 @@
+#include "watch/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+constexpr double kBeatPatience = 10;  // seconds; a watch beats every second, or more often
+
+/// Phases in which the loop itself waits for what this rank does: one that stands still is stuck
+/// though no other rank waits for it. The others are not counted everywhere, and belong to commands
+/// that are not judged.
+bool is_of_the_loop(Phase phase) {
+  switch (phase) {
+    case Phase::kInputWait:
+    case Phase::kTrace:
+    case Phase::kCompile:
+    case Phase::kRead:
+    case Phase::kForward:
+    case Phase::kReduce:
+    case Phase::kUpdate:
+    case Phase::kEvaluate:
+    case Phase::kSnapshot:
+    case Phase::kWrite:
+    case Phase::kGenerate: return true;
+    case Phase::kStart:
+    case Phase::kConfig:
+    case Phase::kData:
+    case Phase::kConnect:
+    case Phase::kAgree:
+    case Phase::kPrepare:
+    case Phase::kFinish:
+    case Phase::kGoodbye:
+    case Phase::kDisconnect:
+    case Phase::kExit:
+    case Phase::kIdle: return false;
+  }
+  return false;
+}
+
+double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
+  return static_cast<double>(to_ns - from_ns) / 1e9;
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  std::string out;
+  for (const std::string& word : words)
+    out += fmt::format("{}{}", out.empty() ? "" : between, word);
+  return out;
+}
+
+/// "ranks 0 1 3 wait", "rank 0 waits"
+std::string list_waiting(const std::vector<const RankReport*>& ranks) {
+  std::string out = ranks.size() == 1 ? "rank" : "ranks";
+  for (const RankReport* report : ranks) out += fmt::format(" {}", report->rank);
+  return out + (ranks.size() == 1 ? " waits" : " wait");
+}
+
+bool is_present(const RankReport& report) {
+  return !report.exit_code && report.state != ProcessState::kGone;
+}
+
+std::string describe_wait(const RankReport& waiter) {
+  const std::string step =
+      waiter.peer_step >= 0 ? fmt::format(" at step {}", waiter.peer_step) : std::string();
+  return fmt::format("in {}{}", waiter.peer_wait, step);
+}
+
+}  // namespace
+
+Judgement Judge::judge(std::int64_t now_ns, const Scene& scene) {
+  remember(now_ns, scene);
+  Judgement out;
+  std::vector<std::string> fatal;
+  const std::vector<Fault> faults = find_faults(scene);
+  bool lost = false;
+  for (const Fault& fault : faults) {
+    const std::string sentence =
+        fmt::format("{} {}, {}, for {:.0f} s{}", describe_rank(*fault.rank), fault.what,
+                    describe_place(*fault.rank), fault.seconds, waiters_of(*fault.rank, scene));
+    if (fault.seconds > fault.limit) fatal.push_back(sentence);
+    bool& warned = memory_[fault.rank->rank].warned;
+    if (warned || fault.seconds <= std::min(limits_.warn_s, fault.limit)) continue;
+    warned = true;
+    out.warnings.push_back(
+        fmt::format("{}; the job ends after {:g} s ({})", sentence, fault.limit, fault.key));
+  }
+  out.fatal = joined(fatal, "; also ");
+  for (const RankReport& report : scene.ranks) {
+    if (report.state != ProcessState::kGone || report.exit_code) continue;
+    const double seconds = seconds_between(memory_[report.rank].gone_ns, now_ns_);
+    const std::string sentence = fmt::format("{} is gone, {}{}", describe_rank(report),
+                                             describe_place(report), waiters_of(report, scene));
+    // What follows the first loss are its consequences.
+    if (!lost_reported_) out.warnings.push_back(sentence);
+    lost_reported_ = lost = true;
+    if (seconds > kLostGrace && out.fatal.empty()) out.fatal = sentence;
+  }
+  if (faults.empty() && !lost) judge_deadlock(scene, out);
+  return out;
+}
+
+void Judge::remember(std::int64_t now_ns, const Scene& scene) {
+  const bool suspended = last_look_ns_ >= 0 && seconds_between(last_look_ns_, now_ns) > kSuspended;
+  now_ns_ = last_look_ns_ = now_ns;
+  for (const RankReport& report : scene.ranks) {
+    const auto [at, is_new] = memory_.try_emplace(report.rank);
+    Memory& memory = at->second;
+    const bool other = memory.pid != report.pid;  // a wrapper became the rank
+    if (is_new || other) memory = Memory{.pid = report.pid};
+    if (is_new || other || suspended || memory.progress != report.progress) {
+      memory.moved_ns = now_ns;
+      memory.warned = false;
+    }
+    if (is_new || other || suspended || memory.beat != report.beat) memory.beat_ns = now_ns;
+    if (report.state == ProcessState::kGone && memory.gone_ns < 0) memory.gone_ns = now_ns;
+    memory.progress = report.progress;
+    memory.beat = report.beat;
+  }
+}
+
+double Judge::idle(const RankReport& report) const {
+  return seconds_between(memory_.at(report.rank).moved_ns, now_ns_);
+}
+
+double Judge::silence(const RankReport& report) const {
+  return report.beat == 0 ? 0 : seconds_between(memory_.at(report.rank).beat_ns, now_ns_);
+}
+
+std::vector<const RankReport*> Judge::waiters_for(const RankReport& report, const Scene& scene) {
+  std::vector<const RankReport*> out;
+  for (const RankReport& other : scene.ranks)
+    if (other.rank != report.rank && other.waits_for_peers && is_present(other) &&
+        !is_halted(other.state))
+      out.push_back(&other);
+  return out;
+}
+
+std::string Judge::waiters_of(const RankReport& report, const Scene& scene) {
+  const auto waiters = waiters_for(report, scene);
+  if (waiters.empty()) return "";
+  return fmt::format("; {} for it {}", list_waiting(waiters), describe_wait(*waiters[0]));
+}
+
+std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
+  std::vector<Fault> out;
+  for (const RankReport& report : scene.ranks) {
+    if (report.state == ProcessState::kGone && !report.exit_code) continue;  // lost
+    const bool awaited = !waiters_for(report, scene).empty();
+    Fault fault{&report, idle(report), limits_.abort_s, "", "distributed.stall_abort_s"};
+    if (report.exit_code) {
+      fault.what = fmt::format("has left with code {}", *report.exit_code);
+      if (!awaited) continue;
+    } else if (is_halted(report.state)) {
+      fault.what = fmt::format("is {}", name_of(report.state));
+      if (!awaited) continue;
+    } else if (silence(report) > std::min(kBeatPatience, limits_.abort_s)) {
+      fault.what = "is frozen: none of its threads runs";
+      if (!awaited) continue;
+    } else if (report.waits_for_peers) {
+      continue;
+    } else {
+      if (!awaited && !is_of_the_loop(report.host_lane.phase)) continue;
+      fault.what = "does not get on";
+      if (report.state == ProcessState::kDiskWait)
+        fault.what = fmt::format("is {}", name_of(report.state));
+      if (!report.foreign_calls.empty()) {
+        fault.what += fmt::format(" (in {})", joined(report.foreign_calls, ", "));
+        fault.limit = limits_.foreign_abort_s;
+        fault.key = "distributed.foreign_call_abort_s";
+      }
+    }
+    out.push_back(std::move(fault));
+  }
+  return out;
+}
+
+// All that can be seen wait for each other, or for ranks that cannot be seen.
+void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
+  double seconds = limits_.foreign_abort_s * 2;
+  bool foreign = true;  // all of them in MPI_Init
+  std::vector<const RankReport*> waiting;
+  for (const RankReport& report : scene.ranks) {
+    if (!is_present(report)) continue;
+    if (!report.waits_for_peers) return;
+    waiting.push_back(&report);
+    seconds = std::min(seconds, idle(report));
+    foreign = foreign && report.host_lane.phase == Phase::kConnect;
+  }
+  if (waiting.empty()) return;
+  if (seconds <= limits_.warn_s) warned_of_deadlock_ = false;
+  const double limit = foreign ? limits_.foreign_abort_s : limits_.abort_s;
+  const std::string sentence = fmt::format(
+      "no rank gets on for {:.0f} s: {} {} {}", seconds, list_waiting(waiting),
+      scene.missing > 0
+          ? fmt::format("for {} that cannot be seen from {}",
+                        scene.missing == 1 ? "a rank" : fmt::format("{} ranks", scene.missing),
+                        waiting[0]->host)
+          : "for each other (messages are lost, or the network is cut)",
+      describe_wait(*waiting[0]));
+  if (seconds > limit) out.fatal = sentence;
+  if (seconds <= limits_.warn_s || warned_of_deadlock_) return;
+  warned_of_deadlock_ = true;
+  out.warnings.push_back(
+      fmt::format("{}; the job ends after {:g} s ({})", sentence, limit,
+                  foreign ? "distributed.foreign_call_abort_s" : "distributed.stall_abort_s"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+// Who is stuck. A rank is stuck if its progress counter stands while another rank, or its own loop,
+// waits for it; a rank that waits for others is not, whatever its counter does, unless its process
+// is halted. What this decides is a function of the reports and times it is given.
+//
+//   counter moves                                     never stuck, however long a phase takes
+//   process stopped, traced; its watch does not run   stuck after abort_s, once another rank waits
+//   process gone without an exit code                 lost: said at once, ended after kLostGrace
+//   in a foreign call                                 stuck after foreign_abort_s
+//   waits for peers                                   not stuck; all ranks are, if all of them wait
+//   anything else                                     stuck after abort_s, if another rank waits,
+//   or
+//                                                     if the phase is one of the loop
+//
+// Times count from the last sign of progress that this judge saw. A judge that was itself not
+// called for kSuspended starts all counts anew: the machine or the job was suspended.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "watch/limits.h"
+#include "watch/report.h"
+
+namespace lockstep {
+
+struct Judgement {
+  std::vector<std::string> warnings;  ///< new ones, complete sentences
+  std::string fatal;                  ///< why the job is to be ended; empty: it is not
+};
+
+/// What one judge looks at.
+struct Scene {
+  std::vector<RankReport> ranks;  ///< that can be seen, this one among them; by rank
+  int missing = 0;                ///< ranks of the job that cannot be seen
+};
+
+class Judge {
+ public:
+  static constexpr double kSuspended = 2;  ///< seconds
+  static constexpr double kLostGrace = 5;  ///< seconds in which the launcher may end the job
+
+  /// New limits, from now on.
+  void set_limits(const WatchLimits& limits) { limits_ = limits; }
+  const WatchLimits& limits() const { return limits_; }
+
+  /// To be called about every second, or more often. `now_ns` never decreases.
+  Judgement judge(std::int64_t now_ns, const Scene& scene);
+
+ private:
+  struct Memory {
+    std::int64_t pid = 0;
+    std::uint64_t progress = 0;
+    std::uint64_t beat = 0;
+    std::int64_t moved_ns = 0;  ///< when progress last changed
+    std::int64_t beat_ns = 0;
+    std::int64_t gone_ns = -1;
+    bool warned = false;
+  };
+  struct Fault {
+    const RankReport* rank;
+    double seconds;
+    double limit;
+    std::string what;  ///< "is stopped"
+    const char* key;   ///< of the limit
+  };
+  void remember(std::int64_t now_ns, const Scene& scene);
+  double idle(const RankReport& report) const;     ///< seconds without progress
+  double silence(const RankReport& report) const;  ///< seconds without a beat
+  static std::vector<const RankReport*> waiters_for(const RankReport& report, const Scene& scene);
+  static std::string waiters_of(const RankReport& report, const Scene& scene);
+  std::vector<Fault> find_faults(const Scene& scene) const;
+  void judge_deadlock(const Scene& scene, Judgement& out);
+
+  WatchLimits limits_;
+  std::map<int, Memory> memory_;
+  std::int64_t now_ns_ = 0;
+  std::int64_t last_look_ns_ = -1;
+  bool warned_of_deadlock_ = false;
+  bool lost_reported_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,297 @@
+#include "watch/watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "watch/announcer.h"
+#include "watch/judge.h"
+#include "watch/page_file.h"
+#include "watch/peers.h"
+#include "watch/stop_signals.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kLongestPeriod = 1;      // seconds
+constexpr double kShortestPeriod = 0.05;  // seconds
+constexpr double kSearchPeriod = 0.1;     // while the node's ranks are starting
+constexpr double kSearchTime = 3;
+constexpr double kLeavePeriod = 0.002;  // while the processes end
+constexpr auto kAnnouncePatience = std::chrono::milliseconds(1000);
+
+double seconds(std::int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+/// The lowest rank that can speak: the one that says aloud what all of them know.
+int speaker(const Scene& scene) {
+  for (const RankReport& report : scene.ranks)
+    if (!report.exit_code && !is_halted(report.state)) return report.rank;
+  return -1;
+}
+
+}  // namespace
+
+/// The thread, and all that it works with.
+class Watch::Sentry {
+ public:
+  explicit Sentry(MappedPages pages);
+  ~Sentry();
+  Sentry(const Sentry&) = delete;
+  Sentry& operator=(const Sentry&) = delete;
+
+  ActivityPage* page() const { return &pages_.activity(); }
+  Announcer& announcer() { return announcer_; }
+  bool stop_is_hurried() const;
+  void set_limits(const WatchLimits& limits);
+  void on_stop(OnStop action) { on_stop_ = action; }
+  int leave(int code);
+
+ private:
+  void run();
+  void look();
+  void search_for_peers();
+  double period() const;
+  Scene scene();
+  void follow_stop_request();
+  void announce(const Judgement& judgement, const Scene& scene);
+  bool others_have_left();
+  void sleep(double seconds);
+  [[noreturn]] void end_process(int code);
+
+  SteadyClock clock_;
+  MappedPages pages_;
+  std::optional<JobIdentity> identity_;
+  std::optional<Peers> peers_;  ///< of the thread
+  Judge judge_;                 ///< of the thread
+  Announcer announcer_;
+  std::int64_t start_ns_;
+  std::int64_t searched_ns_ = 0;
+  int wake_;
+  std::atomic<OnStop> on_stop_{OnStop::kLeave};
+  std::mutex mutex_;  ///< of limits_
+  WatchLimits limits_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> leaving_{false};
+  std::atomic<bool> others_left_{false};
+  std::thread thread_;
+};
+
+Watch::Watch() = default;
+Watch::~Watch() = default;
+
+std::unique_ptr<Watch> Watch::of_this_process() {
+  auto out = std::make_unique<Watch>();
+  try {
+    if (MappedPages pages = make_own_pages())
+      out->sentry_ = std::make_unique<Sentry>(std::move(pages));
+  } catch (const std::system_error&) {
+    // No thread is to be had: a command that needs none can still do its work, unwatched.
+  }
+  return out;
+}
+
+Activity Watch::activity() const {
+  return Activity(sentry_ == nullptr ? nullptr : sentry_->page());
+}
+
+void Watch::set_limits(const WatchLimits& limits) {
+  if (sentry_ != nullptr) sentry_->set_limits(limits);
+}
+
+void Watch::set_log(Log* log, bool is_console) {
+  if (sentry_ != nullptr) sentry_->announcer().set_log(log, is_console);
+}
+
+void Watch::on_stop(OnStop action) {
+  if (sentry_ != nullptr) sentry_->on_stop(action);
+}
+
+bool Watch::stop_requested() const {
+  return sentry_ != nullptr && StopSignals::requested();
+}
+
+bool Watch::stop_is_hurried() const {
+  return sentry_ != nullptr && sentry_->stop_is_hurried();
+}
+
+int Watch::leave(int code) {
+  return sentry_ == nullptr ? code : sentry_->leave(code);
+}
+
+Watch::Sentry::Sentry(MappedPages pages)
+    : pages_(std::move(pages)),
+      identity_(job_identity_of(::getpid())),
+      start_ns_(clock_.now_ns()),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (identity_ && identity_->size > 1) peers_.emplace(*identity_);
+  StopSignals::set_wake_descriptor(wake_);
+  // Signals are for the other threads: `lockstep launch` keeps them from its main thread, to take
+  // them when it likes.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Watch::Sentry::~Sentry() {
+  stop_ = true;
+  StopSignals::set_wake_descriptor(-1);
+  (void)!eventfd_write(wake_, 1);
+  thread_.join();
+  ::close(wake_);
+}
+
+void Watch::Sentry::set_limits(const WatchLimits& limits) {
+  const std::lock_guard lock(mutex_);
+  limits_ = limits;
+}
+
+bool Watch::Sentry::stop_is_hurried() const {
+  return StopSignals::requested() && StopSignals::sent_by_parent() && identity_ &&
+         identity_->job.starts_with("ompi");
+}
+
+int Watch::Sentry::leave(int code) {
+  on_stop_ = OnStop::kEnd;
+  const Activity activity(&pages_.activity());
+  activity.begin(Phase::kExit);
+  const bool well = code == 0 || code == static_cast<int>(ErrorKind::kPreempted);
+  if (well && peers_) {
+    const PeerWait wait(activity, "the end of all processes");
+    leaving_ = true;
+    (void)!eventfd_write(wake_, 1);
+    while (!others_left_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  pages_.activity().code_plus_one.store(static_cast<std::uint32_t>(code) + 1);
+  return code;
+}
+
+void Watch::Sentry::run() {
+  pthread_setname_np(pthread_self(), "lockstep-watch");
+  while (!stop_) {
+    look();
+    sleep(period());
+  }
+}
+
+void Watch::Sentry::look() {
+  pages_.activity().beat.fetch_add(1, std::memory_order_relaxed);
+  follow_stop_request();
+  {
+    const std::lock_guard lock(mutex_);
+    judge_.set_limits(limits_);
+  }
+  search_for_peers();
+  const Scene now = scene();
+  Judgement judgement = judge_.judge(clock_.now_ns(), now);
+  for (const RankReport& report : now.ranks)
+    if (judgement.fatal.empty()) judgement.fatal = report.verdict;
+  announce(judgement, now);
+  if (leaving_ && others_have_left()) others_left_ = true;
+}
+
+void Watch::Sentry::search_for_peers() {
+  if (!peers_ || peers_->all_found()) return;
+  const std::int64_t now = clock_.now_ns();
+  if (searched_ns_ > 0 && seconds(now - searched_ns_) < kSearchPeriod / 2) return;
+  searched_ns_ = now;
+  peers_->look();
+}
+
+double Watch::Sentry::period() const {
+  if (leaving_) return kLeavePeriod;
+  const bool searching = peers_ && !peers_->all_found();
+  if (searching && seconds(clock_.now_ns() - start_ns_) < kSearchTime) return kSearchPeriod;
+  const WatchLimits& limits = judge_.limits();
+  return std::clamp(std::min(limits.warn_s, limits.abort_s) / 4, kShortestPeriod, kLongestPeriod);
+}
+
+Scene Watch::Sentry::scene() {
+  Scene out;
+  if (peers_) out.ranks = peers_->read();
+  RankReport own = read_page(pages_.activity());
+  own.rank = identity_ ? identity_->rank : 0;
+  own.host = host_name();
+  const auto place = std::find_if(out.ranks.begin(), out.ranks.end(),
+                                  [&](const RankReport& r) { return r.rank > own.rank; });
+  out.ranks.insert(place, std::move(own));
+  out.missing = identity_ ? identity_->size - static_cast<int>(out.ranks.size()) : 0;
+  return out;
+}
+
+void Watch::Sentry::follow_stop_request() {
+  if (!StopSignals::requested() || on_stop_ != OnStop::kLeave) return;
+  const int code = static_cast<int>(ErrorKind::kPreempted);
+  // mpirun ends ranks so when another one has failed: then that one has the word.
+  if (!stop_is_hurried()) {
+    announcer_.say(
+        Announcer::Weight::kNote,
+        fmt::format(
+            "{}asked to stop by {}: there is nothing to save",
+            identity_ && identity_->rank > 0 ? fmt::format("rank {}: ", identity_->rank) : "",
+            StopSignals::name()),
+        true);
+    announcer_.wait(kAnnouncePatience);
+  }
+  end_process(code);
+}
+
+void Watch::Sentry::announce(const Judgement& judgement, const Scene& scene) {
+  const bool aloud = speaker(scene) == (identity_ ? identity_->rank : 0);
+  for (const std::string& warning : judgement.warnings)
+    announcer_.say(Announcer::Weight::kWarning, warning, aloud);
+  if (judgement.fatal.empty()) return;
+  pages_.watch().publish_verdict(judgement.fatal);
+  announcer_.say(Announcer::Weight::kError, judgement.fatal, aloud);
+  announcer_.wait(kAnnouncePatience);
+  // The first rank that ends is the end of all: each is given the time to write its log.
+  std::this_thread::sleep_for(std::chrono::duration<double>(period() + 0.2));
+  end_process(static_cast<int>(ErrorKind::kPeer));
+}
+
+// The lowest rank of the node waits until the others are gone, they wait until it waits: whoever is
+// stuck on its way out, somebody is still there to say so.
+bool Watch::Sentry::others_have_left() {
+  for (const RankReport& report : peers_->read()) {
+    const bool is_lockstep = report.beat > 0 || is_halted(report.state);  // not a script around it
+    if (!is_lockstep || report.state == ProcessState::kGone) continue;
+    if (report.rank > identity_->rank) return false;
+    return report.exit_code.has_value() || report.host_lane.phase == Phase::kExit;
+  }
+  return true;
+}
+
+void Watch::Sentry::sleep(double seconds) {
+  std::vector<pollfd> waits{{wake_, POLLIN, 0}};
+  if (peers_)
+    for (const int death : peers_->death_descriptors()) waits.push_back({death, POLLIN, 0});
+  ::poll(waits.data(), waits.size(), static_cast<int>(seconds * 1000) + 1);
+  eventfd_t ignored = 0;
+  (void)!eventfd_read(wake_, &ignored);
+}
+
+// Not through destructors: threads of this process may hang in anything.
+void Watch::Sentry::end_process(int code) {
+  pages_.activity().code_plus_one.store(static_cast<std::uint32_t>(code) + 1);
+  std::_Exit(code);
+}
+
+}  // namespace lockstep

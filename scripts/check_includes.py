@@ -54,7 +54,7 @@ FOREIGN = [
     (r"pcre2\.h", ["data"], False),
     (r"nlohmann/.*", ["data", "trainer", "tests"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
-    (r"boost/asio.*", ["data"], False),
+    (r"boost/asio.*", ["data", "watch"], False),
     (r"boost/container/(small|static)_vector\.hpp", ["core"], True),
     (r"boost/smart_ptr/intrusive_ptr\.hpp", ["core/trace"], True),
     (r"boost/program_options.*", ["trainer", "bench"], False),
@@ -63,9 +63,9 @@ FOREIGN = [
 ]
 
 # C and system headers, which are not foreign: <x.h> of these names, and <sys/x.h> and the like.
-SYSTEM_FOLDERS = ("sys/", "linux/", "netinet/", "arpa/", "experimental/")
+SYSTEM_FOLDERS = ("sys/", "linux/", "net/", "netinet/", "arpa/", "experimental/")
 SYSTEM_HEADERS = set(
-    "cpuid cxxabi dirent dlfcn elf execinfo fcntl fenv float fnmatch ftw glob immintrin limits link"
+    "cpuid cxxabi dirent dlfcn elf execinfo fcntl fenv float fnmatch ftw glob ifaddrs immintrin limits link"
     " malloc math netdb poll pthread pwd sched semaphore signal spawn stdint stdio stdlib string"
     " syslog termios time ucontext unistd wchar".split()
 )

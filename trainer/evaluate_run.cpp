@@ -26,7 +26,7 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   }();
   const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
   watch.set_limits(watch_limits(config));
-  Session session(config, settings, make_communicator(config, settings, activity), "", watch);
+  Session session(config, settings, make_communicator(config, settings, watch), "", watch);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");

@@ -8,6 +8,7 @@
 #include "collectives/single.h"
 #include "collectives/watched.h"
 #include "core/kernels/max_isa.h"
+#include "watch/side_hub.h"
 
 namespace lockstep {
 namespace {
@@ -33,6 +34,26 @@ DeviceOptions device_options(const Config& config, Activity activity) {
   out.queue_depth = static_cast<int>(config.device.queue_depth);
   out.transfer_threads = static_cast<int>(config.data.host_to_device_transfer_threads);
   return out;
+}
+
+/// The nodes of a job hear of each other's ranks through hubs: the launcher's, or, if it has none,
+/// those of the lowest ranks of the first two nodes.
+void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
+  const Topology& topology = communicator.topology();
+  if (topology.nodes() == 1) return;
+  if (!settings.watch_address.empty()) {
+    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
+    return;
+  }
+  const std::string token =
+      communicator.exchange("watch token", to_hex(make_side_token()))[0];  // the master's
+  const bool leads = topology.ranks_of(topology.node())[0] == topology.rank();
+  const bool has_hub = leads && topology.node() < 2;
+  std::vector<std::string> hubs;
+  for (std::string& hub : communicator.exchange(
+           "watch hubs", has_hub ? watch.hold_hub(token, settings.tcp_interfaces) : ""))
+    if (!hub.empty()) hubs.push_back(std::move(hub));
+  watch.join_other_nodes(hubs, token);
 }
 
 /// Where compiled steps are kept; empty for nowhere.
@@ -115,7 +136,7 @@ std::string describe_fallback(const Config& config) {
 }
 
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
-                                                Activity activity) {
+                                                Watch& watch) {
   if (!settings.under_launcher) return make_single_communicator();
   MpiOptions options;
   options.expected_ranks = settings.world_size;
@@ -126,10 +147,16 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
     case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
     case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
   }
+  const Activity activity = watch.activity();
   activity.begin(Phase::kConnect);
-  const ForeignCall call(activity, "MPI_Init");
-  const PeerWait wait(activity, "MPI_Init");
-  return make_watched_communicator(make_mpi_communicator(options), activity);
+  auto communicator = [&] {
+    const ForeignCall call(activity, "MPI_Init");
+    const PeerWait wait(activity, "MPI_Init");
+    return make_watched_communicator(make_mpi_communicator(options), activity);
+  }();
+  activity.begin(Phase::kPrepare);
+  watch_other_nodes(*communicator, settings, watch);
+  return communicator;
 }
 
 }  // namespace lockstep

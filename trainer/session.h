@@ -65,8 +65,8 @@ std::string describe_fallback(const Config& config);
 WatchLimits watch_limits(const Config& config);
 
 /// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
-/// Its waits for other ranks are published.
+/// Its waits for other ranks are published, and the ranks of other nodes watched.
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
-                                                Activity activity);
+                                                Watch& watch);
 
 }  // namespace lockstep

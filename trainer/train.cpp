@@ -274,7 +274,7 @@ int train(const LoadedConfig& config, const TrainOptions& options, const Setting
           Watch& watch) {
   watch.set_limits(watch_limits(config.config));
   return run_training(config, options, settings,
-                      make_communicator(config.config, settings, watch.activity()), watch);
+                      make_communicator(config.config, settings, watch), watch);
 }
 
 }  // namespace lockstep

@@ -156,6 +156,9 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
     } else if (is_halted(report.state)) {
       fault.what = fmt::format("is {}", name_of(report.state));
       if (!awaited) continue;
+    } else if (report.state == ProcessState::kUnknown) {
+      fault.what = "is out of sight: its node is not heard of";
+      if (!awaited) continue;
     } else if (silence(report) > std::min(kBeatPatience, limits_.abort_s)) {
       fault.what = "is frozen: none of its threads runs";
       if (!awaited) continue;
@@ -189,7 +192,7 @@ void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
     seconds = std::min(seconds, idle(report));
     foreign = foreign && report.host_lane.phase == Phase::kConnect;
   }
-  if (waiting.empty()) return;
+  if (waiting.empty() || (scene.missing > 0 && scene.others_see_them)) return;
   if (seconds <= limits_.warn_s) warned_of_deadlock_ = false;
   const double limit = foreign ? limits_.foreign_abort_s : limits_.abort_s;
   const std::string sentence = fmt::format(

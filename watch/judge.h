@@ -34,6 +34,7 @@ struct Judgement {
 struct Scene {
   std::vector<RankReport> ranks;  ///< that can be seen, this one among them; by rank
   int missing = 0;                ///< ranks of the job that cannot be seen
+  bool others_see_them = false;   ///< another watch of this node hears of the missing
 };
 
 class Judge {

@@ -20,6 +20,7 @@
 #include "core/base/error.h"
 #include "watch/announcer.h"
 #include "watch/judge.h"
+#include "watch/other_nodes.h"
 #include "watch/page_file.h"
 #include "watch/peers.h"
 #include "watch/stop_signals.h"
@@ -38,10 +39,15 @@ double seconds(std::int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
+constexpr double kTellPeriod = 1;    // seconds between frames to other nodes
+constexpr double kHubPatience = 30;  // until it is said that no hub answers
+
 /// The lowest rank that can speak: the one that says aloud what all of them know.
-int speaker(const Scene& scene) {
-  for (const RankReport& report : scene.ranks)
-    if (!report.exit_code && !is_halted(report.state)) return report.rank;
+int speaker(const std::vector<RankReport>& ranks) {
+  for (const RankReport& report : ranks) {
+    const bool can = !is_halted(report.state) && report.state != ProcessState::kUnknown;
+    if (!report.exit_code && can) return report.rank;
+  }
   return -1;
 }
 
@@ -60,6 +66,8 @@ class Watch::Sentry {
   bool stop_is_hurried() const;
   void set_limits(const WatchLimits& limits);
   void on_stop(OnStop action) { on_stop_ = action; }
+  std::string hold_hub(const std::string& token, const std::string& interfaces);
+  void join_other_nodes(const std::vector<std::string>& hubs, const std::string& token);
   int leave(int code);
 
  private:
@@ -67,7 +75,11 @@ class Watch::Sentry {
   void look();
   void search_for_peers();
   double period() const;
+  int own_rank() const { return identity_ ? identity_->rank : 0; }
+  std::vector<RankReport> ranks_of_this_node();
   Scene scene();
+  void talk_to_other_nodes(const std::vector<RankReport>& own_node);
+  void judge_hubs(Judgement& judgement);
   void follow_stop_request();
   void announce(const Judgement& judgement, const Scene& scene);
   bool others_have_left();
@@ -84,8 +96,16 @@ class Watch::Sentry {
   std::int64_t searched_ns_ = 0;
   int wake_;
   std::atomic<OnStop> on_stop_{OnStop::kLeave};
-  std::mutex mutex_;  ///< of limits_
+  std::optional<SideHub> hub_;        ///< of the thread that runs the loop
+  std::optional<OtherNodes> others_;  ///< of the thread; of the node's speaker alone
+  std::int64_t told_ns_ = 0;
+  std::int64_t looked_ns_ = 0;
+  std::int64_t hubs_heard_ns_ = 0;  ///< or suspended
+  bool warned_of_hubs_ = false;
+  std::mutex mutex_;  ///< of limits_, hubs_ and token_
   WatchLimits limits_;
+  std::vector<std::string> hubs_;
+  SideToken token_{};
   std::atomic<bool> stop_{false};
   std::atomic<bool> leaving_{false};
   std::atomic<bool> others_left_{false};
@@ -116,6 +136,14 @@ void Watch::set_limits(const WatchLimits& limits) {
 
 void Watch::set_log(Log* log, bool is_console) {
   if (sentry_ != nullptr) sentry_->announcer().set_log(log, is_console);
+}
+
+std::string Watch::hold_hub(const std::string& token, const std::string& interfaces) {
+  return sentry_ == nullptr ? "" : sentry_->hold_hub(token, interfaces);
+}
+
+void Watch::join_other_nodes(const std::vector<std::string>& hubs, const std::string& token) {
+  if (sentry_ != nullptr) sentry_->join_other_nodes(hubs, token);
 }
 
 void Watch::on_stop(OnStop action) {
@@ -164,6 +192,19 @@ void Watch::Sentry::set_limits(const WatchLimits& limits) {
   limits_ = limits;
 }
 
+std::string Watch::Sentry::hold_hub(const std::string& token, const std::string& interfaces) {
+  hub_.emplace(parse_side_token(token));
+  return hub_->addresses(interfaces);
+}
+
+void Watch::Sentry::join_other_nodes(const std::vector<std::string>& hubs,
+                                     const std::string& token) {
+  const SideToken parsed = parse_side_token(token);
+  const std::lock_guard lock(mutex_);
+  hubs_ = hubs;
+  token_ = parsed;
+}
+
 bool Watch::Sentry::stop_is_hurried() const {
   return StopSignals::requested() && StopSignals::sent_by_parent() && identity_ &&
          identity_->job.starts_with("ompi");
@@ -202,6 +243,7 @@ void Watch::Sentry::look() {
   search_for_peers();
   const Scene now = scene();
   Judgement judgement = judge_.judge(clock_.now_ns(), now);
+  judge_hubs(judgement);
   for (const RankReport& report : now.ranks)
     if (judgement.fatal.empty()) judgement.fatal = report.verdict;
   announce(judgement, now);
@@ -224,17 +266,76 @@ double Watch::Sentry::period() const {
   return std::clamp(std::min(limits.warn_s, limits.abort_s) / 4, kShortestPeriod, kLongestPeriod);
 }
 
+std::vector<RankReport> Watch::Sentry::ranks_of_this_node() {
+  std::vector<RankReport> out;
+  if (peers_) out = peers_->read();
+  RankReport own = read_page(pages_.activity());
+  own.rank = own_rank();
+  own.host = host_name();
+  const auto place =
+      std::find_if(out.begin(), out.end(), [&](const RankReport& r) { return r.rank > own.rank; });
+  out.insert(place, std::move(own));
+  return out;
+}
+
 Scene Watch::Sentry::scene() {
   Scene out;
-  if (peers_) out.ranks = peers_->read();
-  RankReport own = read_page(pages_.activity());
-  own.rank = identity_ ? identity_->rank : 0;
-  own.host = host_name();
-  const auto place = std::find_if(out.ranks.begin(), out.ranks.end(),
-                                  [&](const RankReport& r) { return r.rank > own.rank; });
-  out.ranks.insert(place, std::move(own));
+  out.ranks = ranks_of_this_node();
+  for (const RankReport& report : out.ranks)
+    out.others_see_them = out.others_see_them || report.sees_other_nodes;
+  talk_to_other_nodes(out.ranks);
+  if (others_) {
+    const std::vector<RankReport> others = others_->read(clock_.now_ns());
+    out.ranks.insert(out.ranks.end(), others.begin(), others.end());
+    std::sort(out.ranks.begin(), out.ranks.end(),
+              [](const RankReport& a, const RankReport& b) { return a.rank < b.rank; });
+  }
   out.missing = identity_ ? identity_->size - static_cast<int>(out.ranks.size()) : 0;
   return out;
+}
+
+// The lowest rank that can speaks for its node; if it cannot any more, the next one does.
+void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node) {
+  if (speaker(own_node) != own_rank()) return;
+  const std::int64_t now = clock_.now_ns();
+  if (!others_) {
+    const std::lock_guard lock(mutex_);
+    if (hubs_.empty()) return;
+    others_.emplace(hubs_, token_);
+    hubs_heard_ns_ = now;
+  }
+  if (told_ns_ == 0 || seconds(now - told_ns_) >= kTellPeriod) {
+    told_ns_ = now;
+    others_->tell(host_name(), own_node);
+  }
+  pages_.watch().sees_other_nodes = others_->was_connected() ? 1 : 0;
+}
+
+// No word of any hub: this node is cut off, or all the others are.
+void Watch::Sentry::judge_hubs(Judgement& judgement) {
+  const std::int64_t now = clock_.now_ns();
+  const bool suspended = looked_ns_ > 0 && seconds(now - looked_ns_) > Judge::kSuspended;
+  looked_ns_ = now;
+  if (!others_ || leaving_) return;
+  if (suspended || others_->silence() < 2 * kTellPeriod + kLongestPeriod) hubs_heard_ns_ = now;
+  const double silent = seconds(now - hubs_heard_ns_);
+  if (others_->was_connected() && silent > judge_.limits().abort_s && judgement.fatal.empty())
+    judgement.fatal = fmt::format(
+        "{} has heard nothing of the other nodes for {:.0f} s: the network "
+        "is cut, or they have ended",
+        host_name(), silent);
+  if (others_->was_connected() || warned_of_hubs_ || silent < kHubPatience) return;
+  warned_of_hubs_ = true;
+  std::string where;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& hub : hubs_) where += (where.empty() ? "" : ",") + hub;
+  }
+  judgement.warnings.push_back(fmt::format(
+      "{} cannot reach the watch of other nodes at {}: a wait for their ranks ends after {:g} s "
+      "(distributed.stall_abort_s), whatever they do; OMPI_MCA_btl_tcp_if_include names the "
+      "interfaces between nodes",
+      host_name(), where, judge_.limits().abort_s));
 }
 
 void Watch::Sentry::follow_stop_request() {
@@ -255,7 +356,7 @@ void Watch::Sentry::follow_stop_request() {
 }
 
 void Watch::Sentry::announce(const Judgement& judgement, const Scene& scene) {
-  const bool aloud = speaker(scene) == (identity_ ? identity_->rank : 0);
+  const bool aloud = speaker(scene.ranks) == own_rank();
   for (const std::string& warning : judgement.warnings)
     announcer_.say(Announcer::Weight::kWarning, warning, aloud);
   if (judgement.fatal.empty()) return;

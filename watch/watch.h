@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/base/activity.h"
 #include "core/base/log.h"
@@ -41,6 +43,12 @@ class Watch {
   /// writes to the console, where a warning need not appear twice. Returns when the old one is no
   /// longer used.
   void set_log(Log* log, bool is_console);
+
+  /// Holds a hub for the nodes of the job (side_hub.h) from now on, and returns its addresses.
+  std::string hold_hub(const std::string& token, const std::string& interfaces);
+  /// Watches the ranks of other nodes, too, through hubs; each is a list of addresses. Of a node's
+  /// ranks the lowest one that can does it for all of them.
+  void join_other_nodes(const std::vector<std::string>& hubs, const std::string& token);
 
   void on_stop(OnStop action);
   bool stop_requested() const;

@@ -33,6 +33,11 @@ MaxIsa read_max_isa(const char* name) {
   return MaxIsa::kAvx512;
 }
 
+std::string read_text(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
 bool is_set(const char* name) {
   const char* text = std::getenv(name);
   return text != nullptr && *text != '\0';
@@ -65,6 +70,9 @@ Settings settings_from_environment() {
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
   out.max_isa = read_max_isa("LOCKSTEP_MAX_ISA");
   out.cache_home = cache_home();
+  out.watch_address = read_text("LOCKSTEP_WATCH_ADDRESS");
+  out.watch_token = read_text("LOCKSTEP_WATCH_TOKEN");
+  out.tcp_interfaces = read_text("OMPI_MCA_btl_tcp_if_include");
   for (const Launcher& launcher : kLaunchers) {
     if (!is_set(launcher.mark)) continue;
     constexpr int kMaxRanks = 1 << 20;

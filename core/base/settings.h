@@ -18,6 +18,9 @@ struct Settings {
   bool under_launcher = false;     ///< started by mpirun, or by srun as one task of a job step
   MaxIsa max_isa = MaxIsa::kAuto;  ///< LOCKSTEP_MAX_ISA: auto, avx2 or avx512; for tests
   std::string cache_home;          ///< $XDG_CACHE_HOME, or ~/.cache; empty if there is neither
+  std::string watch_address;       ///< LOCKSTEP_WATCH_ADDRESS: of the launcher's hub, see watch/
+  std::string watch_token;         ///< LOCKSTEP_WATCH_TOKEN: that it wants to hear
+  std::string tcp_interfaces;      ///< OMPI_MCA_btl_tcp_if_include: that reach other nodes
 };
 
 /// Error kUsage if a variable does not parse.

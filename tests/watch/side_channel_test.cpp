@@ -1,0 +1,166 @@
+// Frames, hubs and links, on loopback.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "core/base/error.h"
+#include "watch/node_frame.h"
+#include "watch/other_nodes.h"
+#include "watch/side_hub.h"
+#include "watch/side_link.h"
+
+namespace lockstep {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RankReport sample(int rank) {
+  RankReport out;
+  out.rank = rank;
+  out.host = "node-b";
+  out.pid = 4000 + rank;
+  out.state = ProcessState::kStopped;
+  out.progress = 0x123456789abcULL;
+  out.beat = 77;
+  out.host_lane = {Phase::kRead, 812, ""};
+  out.device_lane = {Phase::kForward, 813, ""};
+  out.waits_for_peers = true;
+  out.peer_wait = "all_reduce bucket 4";
+  out.peer_step = 812;
+  out.foreign_calls = {"fsync"};
+  out.exit_code = 75;
+  return out;
+}
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 2000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+TEST(NodeFrame, ComesBackAsItWent) {
+  const auto frame = decode_frame(encode({"node-b", {sample(4), sample(5)}}));
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->host, "node-b");
+  ASSERT_EQ(frame->ranks.size(), 2U);
+  const RankReport& got = frame->ranks[1];
+  const RankReport want = sample(5);
+  EXPECT_EQ(describe_rank(got), describe_rank(want));
+  EXPECT_EQ(describe_place(got), describe_place(want));
+  EXPECT_EQ(got.state, want.state);
+  EXPECT_EQ(got.progress, want.progress);
+  EXPECT_EQ(got.beat, want.beat);
+  EXPECT_EQ(got.waits_for_peers, want.waits_for_peers);
+  EXPECT_EQ(got.peer_wait, want.peer_wait);
+  EXPECT_EQ(got.peer_step, want.peer_step);
+  EXPECT_EQ(got.foreign_calls, want.foreign_calls);
+  EXPECT_EQ(got.exit_code, want.exit_code);
+}
+
+TEST(NodeFrame, StaysWithinItsBound) {
+  NodeFrame frame{"node-b", {}};
+  for (int rank = 0; rank < 500; ++rank) frame.ranks.push_back(sample(rank));
+  const std::string bytes = encode(frame);
+  EXPECT_LE(bytes.size(), NodeFrame::kBytes);
+  const auto back = decode_frame(bytes);
+  ASSERT_TRUE(back);
+  EXPECT_GE(back->ranks.size(), 40U);
+}
+
+TEST(NodeFrame, RefusesWhatIsCutOrForeign) {
+  const std::string bytes = encode({"node-b", {sample(4)}});
+  for (std::size_t length = 8; length < bytes.size(); ++length)
+    EXPECT_FALSE(decode_frame(std::string_view(bytes).substr(0, length))) << length;
+  EXPECT_FALSE(decode_frame(std::string(NodeFrame::kBytes + 1, '\0')));
+  EXPECT_FALSE(decode_frame(std::string(100, '\xff')));
+}
+
+TEST(SideToken, IsThirtyTwoDigits) {
+  const SideToken token = make_side_token();
+  EXPECT_EQ(parse_side_token(to_hex(token)), token);
+  EXPECT_NE(make_side_token(), token);
+  for (const char* bad : {"", "0123", "0123456789abcdef0123456789abcdeg"})
+    EXPECT_THROW(parse_side_token(bad), Error) << bad;
+}
+
+TEST(SideHub, PassesFramesToAllOtherNodes) {
+  const SideToken token = make_side_token();
+  const SideHub hub(token);
+  const std::vector<std::string> at{hub.addresses("lo")};
+  OtherNodes a(at, token);
+  OtherNodes b(at, token);
+  std::vector<RankReport> seen;
+  EXPECT_TRUE(comes_true([&] {
+    a.tell("node-a", {sample(0)});
+    b.tell("node-b", {sample(1)});
+    seen = b.read(1);
+    return !seen.empty() && !a.read(1).empty();
+  }));
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].rank, 0);
+  EXPECT_EQ(seen[0].host, "node-a");
+  EXPECT_TRUE(a.was_connected());
+  EXPECT_LT(a.silence(), 10);
+}
+
+TEST(SideHub, CutsOffWhoDoesNotKnowTheToken) {
+  const SideHub hub(make_side_token());
+  SideLink stranger({hub.addresses("lo")}, make_side_token());
+  stranger.publish("hello");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(stranger.was_connected());
+}
+
+TEST(SideHub, NamesTheAddressesThatTheInterfacesHave) {
+  const SideHub hub(make_side_token());
+  EXPECT_THAT(hub.addresses("lo"), HasSubstr("127.0.0.1:"));
+  EXPECT_THAT(hub.addresses("127.0.0.0/8"), HasSubstr("127.0.0.1:"));
+  EXPECT_EQ(hub.addresses("no_such_interface"), "");
+  EXPECT_NE(hub.addresses(""), "");
+}
+
+TEST(SideLink, TriesEveryAddressInTurn) {
+  const SideToken token = make_side_token();
+  const SideHub hub(token);
+  SideLink link({"nonsense,127.0.0.1:1," + hub.addresses("lo")}, token);
+  EXPECT_TRUE(comes_true([&] { return link.was_connected(); }));
+}
+
+TEST(SideLink, OneOfTwoHubsIsEnough) {
+  const SideToken token = make_side_token();
+  auto first = std::make_unique<SideHub>(token);
+  const SideHub second(token);
+  const std::vector<std::string> at{first->addresses("lo"), second.addresses("lo")};
+  SideLink a(at, token);
+  SideLink b(at, token);
+  const auto b_hears = [&](const std::string& word) {
+    return comes_true([&] {
+      a.publish(word);
+      const auto heard = b.take_heard();
+      return std::find(heard.begin(), heard.end(), word) != heard.end();
+    });
+  };
+  EXPECT_TRUE(b_hears("before"));
+  first.reset();
+  EXPECT_TRUE(b_hears("after"));
+}
+
+TEST(SideLink, GrowsSilentWithItsHub) {
+  const SideToken token = make_side_token();
+  auto hub = std::make_unique<SideHub>(token);
+  SideLink link({hub->addresses("lo")}, token);
+  ASSERT_TRUE(comes_true([&] { return link.was_connected(); }));
+  hub.reset();
+  EXPECT_TRUE(comes_true([&] { return link.silence() > 2.5; }));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,214 @@
+#include "watch/side_link.h"
+
+#include <atomic>
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <charconv>
+#include <chrono>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "watch/node_frame.h"
+
+namespace lockstep {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kConnectPatience = std::chrono::seconds(3);
+constexpr auto kPause = std::chrono::milliseconds(500);  // between attempts
+constexpr std::size_t kHeard = 4096;                     // messages that wait to be taken
+
+std::vector<tcp::endpoint> parse_endpoints(const std::string& list) {
+  std::vector<tcp::endpoint> out;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    const std::size_t colon = word.rfind(':');
+    if (colon == std::string::npos) continue;
+    error_code bad;
+    const auto address = asio::ip::make_address(word.substr(0, colon), bad);
+    std::uint16_t port = 0;
+    const char* end = word.data() + word.size();
+    const auto result = std::from_chars(word.data() + colon + 1, end, port);
+    if (!bad && result.ec == std::errc{} && result.ptr == end) out.emplace_back(address, port);
+  }
+  return out;
+}
+
+}  // namespace
+
+/// All but the lists below on one thread, which runs the io_context.
+class SideLink::Client {
+ public:
+  Client(const std::vector<std::string>& hubs, const SideToken& token)
+      : token_(token), heard_ns_(clock_.now_ns()) {
+    for (const std::string& hub : hubs) {
+      lines_.push_back(std::make_unique<Line>(context_, parse_endpoints(hub)));
+      if (!lines_.back()->endpoints.empty()) connect(*lines_.back());
+    }
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  ~Client() {
+    context_.stop();
+    thread_.join();
+  }
+
+  void publish(std::string bytes) {
+    asio::post(context_, [this, bytes = std::move(bytes)] {
+      for (const auto& line : lines_) send(*line, bytes);
+    });
+  }
+
+  std::vector<std::string> take_heard() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(heard_, {});
+  }
+
+  bool was_connected() const { return was_connected_; }
+  double silence() const { return static_cast<double>(clock_.now_ns() - heard_ns_) * 1e-9; }
+
+ private:
+  struct Line {
+    Line(asio::io_context& context, std::vector<tcp::endpoint> e)
+        : endpoints(std::move(e)), socket(context), timer(context) {}
+    std::vector<tcp::endpoint> endpoints;
+    std::size_t next = 0;
+    tcp::socket socket;
+    asio::steady_timer timer;
+    std::uint64_t attempt = 0;  ///< what belongs to an older one is over
+    bool connected = false;
+    bool sending = false;
+    std::array<unsigned char, 4> length{};
+    std::string bytes;
+    std::string out;
+  };
+
+  /// Whether the callback of an operation that began in `attempt` still matters.
+  static bool is_over(const Line& line, std::uint64_t attempt) { return line.attempt != attempt; }
+
+  void connect(Line& line) {
+    const std::uint64_t attempt = ++line.attempt;
+    line.connected = line.sending = false;
+    error_code ignored;
+    line.socket.close(ignored);
+    const tcp::endpoint to = line.endpoints[line.next++ % line.endpoints.size()];
+    line.timer.expires_after(kConnectPatience);
+    line.timer.async_wait([this, &line, attempt](error_code error) {
+      if (!error && !is_over(line, attempt) && !line.connected) retry(line);
+    });
+    line.socket.async_connect(to, [this, &line, attempt](error_code error) {
+      if (is_over(line, attempt)) return;
+      if (error) return retry(line);
+      line.connected = true;
+      line.timer.cancel();
+      line.sending = true;
+      asio::async_write(line.socket, asio::buffer(token_),
+                        [this, &line, attempt](error_code failed, std::size_t) {
+                          if (is_over(line, attempt)) return;
+                          if (failed) return retry(line);
+                          line.sending = false;
+                        });
+      read_message(line, attempt);
+    });
+  }
+
+  void retry(Line& line) {
+    const std::uint64_t attempt = ++line.attempt;
+    line.connected = false;
+    error_code ignored;
+    line.socket.close(ignored);
+    line.timer.expires_after(kPause);
+    line.timer.async_wait([this, &line, attempt](error_code error) {
+      if (!error && !is_over(line, attempt)) connect(line);
+    });
+  }
+
+  void read_message(Line& line, std::uint64_t attempt) {
+    asio::async_read(line.socket, asio::buffer(line.length),
+                     [this, &line, attempt](error_code error, std::size_t) {
+                       if (is_over(line, attempt)) return;
+                       std::uint32_t length = 0;
+                       for (std::size_t i = 0; i < 4; ++i)
+                         length |= std::uint32_t{line.length[i]} << (8 * i);
+                       if (error || length > NodeFrame::kBytes) return retry(line);
+                       line.bytes.resize(length);
+                       read_body(line, attempt);
+                     });
+  }
+
+  void read_body(Line& line, std::uint64_t attempt) {
+    asio::async_read(line.socket, asio::buffer(line.bytes),
+                     [this, &line, attempt](error_code error, std::size_t) {
+                       if (is_over(line, attempt)) return;
+                       if (error) return retry(line);
+                       heard_ns_ = clock_.now_ns();
+                       was_connected_ = true;
+                       if (!line.bytes.empty()) keep(line.bytes);
+                       read_message(line, attempt);
+                     });
+  }
+
+  void keep(const std::string& bytes) {
+    const std::lock_guard lock(mutex_);
+    if (heard_.size() < kHeard) heard_.push_back(bytes);
+  }
+
+  void send(Line& line, const std::string& bytes) {
+    if (!line.connected || line.sending) return;  // the next frame says more than this one
+    line.out.clear();
+    for (std::size_t i = 0; i < 4; ++i)
+      line.out += static_cast<char>(static_cast<std::uint32_t>(bytes.size()) >> (8 * i));
+    line.out += bytes;
+    line.sending = true;
+    const std::uint64_t attempt = line.attempt;
+    asio::async_write(line.socket, asio::buffer(line.out),
+                      [this, &line, attempt](error_code error, std::size_t) {
+                        if (is_over(line, attempt)) return;
+                        if (error) return retry(line);
+                        line.sending = false;
+                      });
+  }
+
+  SideToken token_;
+  SteadyClock clock_;
+  std::atomic<std::int64_t> heard_ns_;
+  std::atomic<bool> was_connected_{false};
+  std::mutex mutex_;
+  std::vector<std::string> heard_;  ///< guarded by mutex_
+  asio::io_context context_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::thread thread_;
+};
+
+SideLink::SideLink(const std::vector<std::string>& hubs, const SideToken& token)
+    : client_(std::make_unique<Client>(hubs, token)) {}
+SideLink::~SideLink() = default;
+
+void SideLink::publish(std::string bytes) {
+  client_->publish(std::move(bytes));
+}
+
+std::vector<std::string> SideLink::take_heard() {
+  return client_->take_heard();
+}
+
+bool SideLink::was_connected() const {
+  return client_->was_connected();
+}
+
+double SideLink::silence() const {
+  return client_->silence();
+}
+
+}  // namespace lockstep

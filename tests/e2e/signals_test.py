@@ -1,0 +1,108 @@
+"""SIGINT, SIGTERM and SIGUSR1 end a process in any phase: saved if there is something to save, with code 75."""
+import os
+import signal
+import time
+from pathlib import Path
+
+import lockstep_runs
+from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
+
+ENDLESS = 1_000_000
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+def handles(pid, number):
+    """Whether the process has come to the first line of main(), where it installs its handlers."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+    return int(caught, 16) >> (number - 1) & 1 == 1
+
+
+class Signals(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+        cls.finished = Run(cls.folder, "finished", small_gpt(cls.text, training__max_steps=2))
+        cls.finished.train()
+
+    def run_of(self, name, **changes):
+        return Run(self.folder, name, small_gpt(self.text, **{"training__max_steps": ENDLESS, **changes}))
+
+    def wait_for_handlers(self, job, number, rank=0):
+        job.wait_until(lambda: rank in job.rank_pids() and handles(job.rank_pids()[rank], number), "main()")
+
+    def test_at_the_start_there_is_nothing_to_save(self):
+        for number in SIGNALS:
+            with self.subTest(signal=number.name):
+                run = self.run_of(f"start_{number.name}")
+                job = run.start()
+                self.wait_for_handlers(job, number)
+                job.signal_rank(0, number)
+                outcome = job.wait()
+                self.assert_fails(outcome, 75)
+                self.assertIn(f"lockstep: asked to stop by {number.name}: there is nothing to save\n", outcome.err)
+                self.assertEqual(run.checkpoint_steps(), [])
+
+    def test_in_the_loop_it_saves(self):
+        for number in SIGNALS:
+            with self.subTest(signal=number.name):
+                run = self.run_of(f"loop_{number.name}")
+                job = run.start()
+                job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+                for _ in range(3):  # launchers repeat themselves
+                    job.signal_rank(0, number)
+                outcome = job.wait()
+                self.assert_fails(outcome, 75)
+                self.assertEqual(len(run.checkpoint_steps()), 1)
+                self.assertGreaterEqual(run.checkpoint_steps()[0], 3)
+
+    def test_one_rank_of_two_is_enough(self):
+        run = self.run_of("ranks")
+        job = run.start(ranks=2)
+        job.wait_until(lambda: len(run.metrics()) >= 3, "a step")
+        job.signal_rank(1, signal.SIGTERM)
+        self.assert_fails(job.wait(), 75)
+        self.assertEqual(len(run.checkpoint_steps()), 1)
+
+    def test_one_rank_of_two_at_the_start(self):
+        run = self.run_of("early")
+        job = run.start(ranks=2)
+        self.wait_for_handlers(job, signal.SIGUSR1, rank=1)
+        job.signal_rank(1, signal.SIGUSR1)
+        self.assert_fails(job.wait(), 75)
+
+    def test_an_evaluation_is_broken_off(self):
+        run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,
+                          data__val_fraction=0.9)
+        job = run.start(ranks=2)
+        job.wait_until(lambda: len(run.metrics()) >= 2, "the evaluation")
+        time.sleep(0.3)
+        job.signal_rank(1, signal.SIGTERM)
+        self.assert_fails(job.wait(), 75)
+        self.assertEqual(len(run.checkpoint_steps()), 1)
+
+    def test_eval_and_generate(self):
+        for words in (["eval", self.finished.path], ["generate", self.finished.path, "--prompt", "a"]):
+            with self.subTest(words=words):
+                job = Job(words, self.folder)
+                self.wait_for_handlers(job, signal.SIGTERM)
+                job.signal_rank(0, signal.SIGTERM)
+                self.assert_fails(job.wait(), 75)
+
+    def test_a_second_interrupt_leaves_at_once(self):
+        run = self.run_of("impatient", training__global_batch_size=8192, training__micro_batch_size=1024)
+        job = run.start()
+        job.wait_until(lambda: len(run.metrics()) >= 1, "a step")  # the next one takes seconds
+        job.signal_rank(0, signal.SIGINT)
+        time.sleep(1.1)
+        if job.process.poll() is None:
+            os.kill(job.process.pid, signal.SIGINT)
+            self.assertIn(job.wait().code, (-signal.SIGINT, 75))
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

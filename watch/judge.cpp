@@ -122,11 +122,12 @@ void Judge::remember(std::int64_t now_ns, const Scene& scene) {
 }
 
 double Judge::idle(const RankReport& report) const {
-  return seconds_between(memory_.at(report.rank).moved_ns, now_ns_);
+  return seconds_between(memory_.at(report.rank).moved_ns, now_ns_) - report.age_s;
 }
 
 double Judge::silence(const RankReport& report) const {
-  return report.beat == 0 ? 0 : seconds_between(memory_.at(report.rank).beat_ns, now_ns_);
+  if (report.beat == 0) return 0;
+  return seconds_between(memory_.at(report.rank).beat_ns, now_ns_) - report.age_s;
 }
 
 std::vector<const RankReport*> Judge::waiters_for(const RankReport& report, const Scene& scene) {
@@ -158,6 +159,7 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
       if (!awaited) continue;
     } else if (report.state == ProcessState::kUnknown) {
       fault.what = "is out of sight: its node is not heard of";
+      fault.seconds = report.age_s;
       if (!awaited) continue;
     } else if (silence(report) > std::min(kBeatPatience, limits_.abort_s)) {
       fault.what = "is frozen: none of its threads runs";
@@ -169,8 +171,11 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
       fault.what = "does not get on";
       if (report.state == ProcessState::kDiskWait)
         fault.what = fmt::format("is {}", name_of(report.state));
-      if (!report.foreign_calls.empty()) {
+      const Phase phase = report.host_lane.phase;
+      const bool loading = phase == Phase::kStart || phase == Phase::kConfig;
+      if (!report.foreign_calls.empty())
         fault.what += fmt::format(" (in {})", joined(report.foreign_calls, ", "));
+      if (loading || !report.foreign_calls.empty()) {
         fault.limit = limits_.foreign_abort_s;
         fault.key = "distributed.foreign_call_abort_s";
       }

@@ -5,7 +5,7 @@
 //   counter moves                                     never stuck, however long a phase takes
 //   process stopped, traced; its watch does not run   stuck after abort_s, once another rank waits
 //   process gone without an exit code                 lost: said at once, ended after kLostGrace
-//   in a foreign call                                 stuck after foreign_abort_s
+//   in a foreign call; before the config is read      stuck after foreign_abort_s
 //   waits for peers                                   not stuck; all ranks are, if all of them wait
 //   anything else                                     stuck after abort_s, if another rank waits,
 //   or

@@ -17,8 +17,9 @@ std::vector<RankReport> OtherNodes::read(std::int64_t now_ns) {
   std::vector<RankReport> out;
   for (const auto& [rank, heard] : heard_) {
     out.push_back(heard.report);
-    const double age = static_cast<double>(now_ns - heard.at_ns) / 1e9;
-    if (age > kPatience && !heard.report.exit_code) out.back().state = ProcessState::kUnknown;
+    out.back().age_s = static_cast<double>(now_ns - heard.at_ns) / 1e9;
+    if (out.back().age_s > kPatience && !heard.report.exit_code)
+      out.back().state = ProcessState::kUnknown;
   }
   return out;
 }

@@ -14,7 +14,7 @@ namespace lockstep {
 class OtherNodes {
  public:
   /// A rank that was not heard of for this long is out of sight.
-  static constexpr double kPatience = 10;
+  static constexpr double kPatience = 5;
 
   /// `hubs`: see SideLink.
   OtherNodes(const std::vector<std::string>& hubs, const SideToken& token) : link_(hubs, token) {}

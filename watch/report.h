@@ -34,6 +34,7 @@ struct RankReport {
   std::int64_t peer_step = -1;
   std::vector<std::string> foreign_calls = {};
   std::optional<int> exit_code = {};  ///< it has ended, or is about to
+  double age_s = 0;                   ///< since this was so: a rank of another node is told of
   std::string verdict = {};           ///< why its watch ends the job; "" if it does not
   bool sees_other_nodes = false;      ///< its watch hears of the ranks of other nodes
 };

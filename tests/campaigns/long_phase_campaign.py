@@ -10,8 +10,8 @@ from lockstep_runs import Run, corpus, small_gpt
 
 #: Between two signs of progress there is far less than this, even on a loaded machine; a phase takes several times
 #: as long.
-ABORT_S = 1.5
-LIMITS = {"distributed__stall_warn_s": 0.7, "distributed__stall_abort_s": ABORT_S,
+ABORT_S = 2
+LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S,
           "logging__interval": 1}
 
 #: What makes a phase long.

@@ -1,6 +1,7 @@
 """Jobs over several nodes, which are namespaces of this machine: one hash wherever the ranks are; a
 lost node or network ends the job."""
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -151,6 +152,16 @@ class LostNodes(Nodes):
         self.cluster.hosts[1].cut()
         cut = time.monotonic()
         self.assert_ranks_end(pids.values(), cut)
+
+    def test_a_stopped_rank_of_the_other_node(self):
+        run, job = self.start("stopped")
+        pids = job.rank_pids()
+        victim = max(pids)
+        job.signal_rank(victim, signal.SIGSTOP)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        self.assertRegex(outcome.text, rf"rank {victim} \(\S+, \d+\) is stopped, at step \d+ in .*; ranks 0 .*wait for "
+                         "it in ")
 
     def test_a_dead_node(self):
         run, job = self.start("dead")

@@ -131,11 +131,19 @@ TEST(Judge, LeavesCommandsAloneThatAreNoLoop) {
 
 TEST(Judge, JudgesEveryPhaseThatAnotherRankWaitsFor) {
   Trial trial(2);
+  trial.rank(0).host_lane = {Phase::kPrepare, -1, ""};
+  trial.wait_in(1, "exchange 'resume from'");
+  EXPECT_EQ(trial.run(1000).fatal,
+            "rank 0 (host, 100) does not get on, in the preparation of the run, for 301 s; rank 1 "
+            "waits for it in exchange 'resume from'");
+}
+
+TEST(Judge, GivesTheStartOfAProcessTheTimeOfAForeignCall) {
+  Trial trial(2);
   trial.rank(0).host_lane = {Phase::kStart, -1, ""};
   trial.wait_in(1, "MPI_Init");
-  EXPECT_EQ(trial.run(1000).fatal,
-            "rank 0 (host, 100) does not get on, in the start of the process, for 301 s; rank 1 "
-            "waits for it in MPI_Init");
+  EXPECT_EQ(trial.run(1790).fatal, "");
+  EXPECT_THAT(trial.run(100).fatal, HasSubstr("in the start of the process"));
 }
 
 TEST(Judge, GivesForeignCallsTheirTimeAndNamesThem) {
@@ -272,6 +280,34 @@ TEST(Judge, NamesTheRankThatStopsTheOthersInMpiInit) {
   EXPECT_EQ(trial.run(1000).fatal,
             "rank 1 (host, 101) is stopped, in MPI_Init, for 301 s; ranks 0 2 wait for it in "
             "MPI_Init");
+}
+
+TEST(Judge, DoesNotCountTheTimeInWhichNothingWasHeardOfARank) {
+  Trial trial(2);
+  trial.wait_in(0, "all_reduce bucket 2", 812);
+  for (int i = 0; i < 1000; ++i) {
+    trial.rank(1).age_s = i;
+    EXPECT_EQ(trial.run(1).fatal, "");
+  }
+}
+
+TEST(Judge, EndsAWaitForARankWhoseNodeIsNotHeardOf) {
+  Trial trial(2);
+  trial.wait_in(0, "all_reduce bucket 2", 812);
+  trial.rank(1).state = ProcessState::kUnknown;
+  trial.rank(1).age_s = 299;
+  EXPECT_EQ(trial.run(1).fatal, "");
+  trial.rank(1).age_s = 301;
+  EXPECT_THAT(trial.run(1).fatal,
+              HasSubstr("rank 1 (host, 101) is out of sight: its node is not heard of, "));
+}
+
+TEST(Judge, LeavesRanksToTheWatchThatHearsOfThem) {
+  Trial trial(1);
+  trial.scene().missing = 2;
+  trial.scene().others_see_them = true;
+  trial.wait_in(0, "all_reduce bucket 2", 812);
+  EXPECT_EQ(trial.run(1000).fatal, "");
 }
 
 TEST(Judge, NamesAllRanksThatAreStuck) {

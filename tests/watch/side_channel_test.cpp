@@ -20,7 +20,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-RankReport sample(int rank) {
+RankReport report_of(int rank) {
   RankReport out;
   out.rank = rank;
   out.host = "node-b";
@@ -38,7 +38,7 @@ RankReport sample(int rank) {
   return out;
 }
 
-bool comes_true(const std::function<bool()>& condition) {
+bool happens_soon(const std::function<bool()>& condition) {
   for (int i = 0; i < 2000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -47,12 +47,12 @@ bool comes_true(const std::function<bool()>& condition) {
 }
 
 TEST(NodeFrame, ComesBackAsItWent) {
-  const auto frame = decode_frame(encode({"node-b", {sample(4), sample(5)}}));
+  const auto frame = decode_frame(encode({"node-b", {report_of(4), report_of(5)}}));
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->host, "node-b");
   ASSERT_EQ(frame->ranks.size(), 2U);
   const RankReport& got = frame->ranks[1];
-  const RankReport want = sample(5);
+  const RankReport want = report_of(5);
   EXPECT_EQ(describe_rank(got), describe_rank(want));
   EXPECT_EQ(describe_place(got), describe_place(want));
   EXPECT_EQ(got.state, want.state);
@@ -67,7 +67,7 @@ TEST(NodeFrame, ComesBackAsItWent) {
 
 TEST(NodeFrame, StaysWithinItsBound) {
   NodeFrame frame{"node-b", {}};
-  for (int rank = 0; rank < 500; ++rank) frame.ranks.push_back(sample(rank));
+  for (int rank = 0; rank < 500; ++rank) frame.ranks.push_back(report_of(rank));
   const std::string bytes = encode(frame);
   EXPECT_LE(bytes.size(), NodeFrame::kBytes);
   const auto back = decode_frame(bytes);
@@ -76,7 +76,7 @@ TEST(NodeFrame, StaysWithinItsBound) {
 }
 
 TEST(NodeFrame, RefusesWhatIsCutOrForeign) {
-  const std::string bytes = encode({"node-b", {sample(4)}});
+  const std::string bytes = encode({"node-b", {report_of(4)}});
   for (std::size_t length = 8; length < bytes.size(); ++length)
     EXPECT_FALSE(decode_frame(std::string_view(bytes).substr(0, length))) << length;
   EXPECT_FALSE(decode_frame(std::string(NodeFrame::kBytes + 1, '\0')));
@@ -98,9 +98,9 @@ TEST(SideHub, PassesFramesToAllOtherNodes) {
   OtherNodes a(at, token);
   OtherNodes b(at, token);
   std::vector<RankReport> seen;
-  EXPECT_TRUE(comes_true([&] {
-    a.tell("node-a", {sample(0)});
-    b.tell("node-b", {sample(1)});
+  EXPECT_TRUE(happens_soon([&] {
+    a.tell("node-a", {report_of(0)});
+    b.tell("node-b", {report_of(1)});
     seen = b.read(1);
     return !seen.empty() && !a.read(1).empty();
   }));
@@ -131,7 +131,7 @@ TEST(SideLink, TriesEveryAddressInTurn) {
   const SideToken token = make_side_token();
   const SideHub hub(token);
   SideLink link({"nonsense,127.0.0.1:1," + hub.addresses("lo")}, token);
-  EXPECT_TRUE(comes_true([&] { return link.was_connected(); }));
+  EXPECT_TRUE(happens_soon([&] { return link.was_connected(); }));
 }
 
 TEST(SideLink, OneOfTwoHubsIsEnough) {
@@ -142,7 +142,7 @@ TEST(SideLink, OneOfTwoHubsIsEnough) {
   SideLink a(at, token);
   SideLink b(at, token);
   const auto b_hears = [&](const std::string& word) {
-    return comes_true([&] {
+    return happens_soon([&] {
       a.publish(word);
       const auto heard = b.take_heard();
       return std::find(heard.begin(), heard.end(), word) != heard.end();
@@ -157,9 +157,9 @@ TEST(SideLink, GrowsSilentWithItsHub) {
   const SideToken token = make_side_token();
   auto hub = std::make_unique<SideHub>(token);
   SideLink link({hub->addresses("lo")}, token);
-  ASSERT_TRUE(comes_true([&] { return link.was_connected(); }));
+  ASSERT_TRUE(happens_soon([&] { return link.was_connected(); }));
   hub.reset();
-  EXPECT_TRUE(comes_true([&] { return link.silence() > 2.5; }));
+  EXPECT_TRUE(happens_soon([&] { return link.silence() > 2.5; }));
 }
 
 }  // namespace

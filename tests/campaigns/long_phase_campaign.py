@@ -10,14 +10,14 @@ from lockstep_runs import Run, corpus, small_gpt
 
 #: Between two signs of progress there is far less than this, even on a loaded machine; a phase takes several times
 #: as long.
-ABORT_S = 2
+ABORT_S = 3
 LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S,
           "logging__interval": 1}
 
 #: What makes a phase long.
 PHASES = {
     "evaluation": {"training__max_steps": 2, "eval__interval": 2, "eval__batch_size": 1,
-                   "model__block_size": 8, "data__val_fraction": 0.8},
+                   "model__block_size": 4, "data__val_fraction": 0.8},
     "step": {"training__max_steps": 2, "training__global_batch_size": 4096, "training__micro_batch_size": 512},
     "compilation": {"training__max_steps": 1, "model__n_layer": 6, "model__n_embd": 96,
                     "device__compile_cache": "off"},

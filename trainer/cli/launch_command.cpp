@@ -35,6 +35,7 @@ int run(const CommandCall& call) {
   options.max_restarts =
       static_cast<int>(arguments.integer("max-restarts", 0, kMostRestarts).value_or(kRestarts));
   options.command = arguments.positionals();
+  options.tcp_interfaces = call.settings.tcp_interfaces;
   const std::string& command = options.command[0];
   LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",
                 "cannot launch '{}': the commands for several ranks are train, eval and generate",

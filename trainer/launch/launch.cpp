@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "trainer/launch/job_remains.h"
 #include "trainer/launch/mpirun_job.h"
+#include "watch/side_hub.h"
 
 namespace lockstep {
 namespace {
@@ -134,6 +135,22 @@ struct JobNames {
   JobNames& operator=(const JobNames&) = delete;
 };
 
+constexpr const char* kHubAddress = "LOCKSTEP_WATCH_ADDRESS";
+constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
+
+/// Where the nodes of the job hear of each other's ranks, in the ranks' environment.
+class Hub {
+ public:
+  explicit Hub(const std::string& interfaces) : hub_(token_) {
+    setenv(kHubAddress, hub_.addresses(interfaces).c_str(), 1);
+    setenv(kHubToken, to_hex(token_).c_str(), 1);
+  }
+
+ private:
+  SideToken token_ = make_side_token();
+  SideHub hub_;
+};
+
 /// One start of the job.
 class Attempt {
  public:
@@ -143,7 +160,7 @@ class Attempt {
         job_(mpirun_words({.ranks = options.ranks,
                            .hosts = options.hosts,
                            .hostfile = options.hostfile,
-                           .variables = {kJobTokenVariable},
+                           .variables = {kJobTokenVariable, kHubAddress, kHubToken},
                            .as_root = geteuid() == 0},
                           program)) {}
 
@@ -229,6 +246,7 @@ int launch(const LaunchOptions& options) {
   const HeldSignals signals;
   const Saved saved(options.checkpoints);
   const JobNames names;
+  const Hub hub(options.tcp_interfaces);
   std::vector<std::string> program{fs::read_symlink("/proc/self/exe").string()};
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;

@@ -14,6 +14,7 @@ struct LaunchOptions {
   std::vector<Host> hosts;
   std::string hostfile;
   int max_restarts = 0;
+  std::string tcp_interfaces;        ///< that reach the other hosts; empty for any
   std::vector<std::string> command;  ///< of lockstep: {"train", "CONFIG", ...}
   /// Where the command leaves checkpoints, as this machine sees it; empty if it leaves none.
   std::string checkpoints;

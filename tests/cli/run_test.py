@@ -71,6 +71,21 @@ class Run(CommandLineTest):
         self.assertIn("batch 4 = micro 2 x shards 2 (ranks 1 x 2)", printed)
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_dry_run_compares_with_the_machine(self):
+        self.write("huge.yaml", """
+model: {name: mlp, hidden_sizes: [16777216, 4096]}
+data: {type: synthetic}
+training: {max_steps: 1, global_batch_size: 2, micro_batch_size: 2}
+optimizer: {name: adamw, learning_rate: 0.01}
+device: {memory_gb: 65536}
+""")
+        done = self.lockstep("train", "huge.yaml", "--dry-run")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(done.stdout, r"\ndoes NOT fit this machine: [\d.]+TiB for 1 rank here, "
+                                      r"[\d.]+[KMG]iB available\n$")
+        self.assertRegex(self.succeeds("train", "tiny.yaml", "--dry-run"),
+                         r"\nfits this machine: [\d.]+KiB for 1 rank here, [\d.]+[KMG]iB available\n$")
+
     def test_training_does_not_need_its_console(self):
         with open("/dev/full", "w") as full:
             done = self.lockstep("train", "tiny.yaml", stdout=full)

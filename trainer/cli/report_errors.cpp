@@ -12,6 +12,9 @@ namespace {
 /// Long enough for rank 0 to meet the same error; mpirun then ends this rank while it waits.
 constexpr std::chrono::seconds kTimeOfRankZero{2};
 
+/// Why another rank left is worth more than that it is gone: longer than that rank takes to say it.
+constexpr std::chrono::seconds kTimeOfCause{4};
+
 /// Errors in what all ranks read: every rank finds them by itself.
 bool is_seen_by_all_ranks(ErrorKind kind) {
   return kind == ErrorKind::kUsage || kind == ErrorKind::kData || kind == ErrorKind::kCheckpoint;
@@ -21,6 +24,8 @@ int report(const Settings& settings, std::ostream& err, ErrorKind kind, std::str
   std::string rank;
   if (settings.world_rank > 0 && is_seen_by_all_ranks(kind))
     std::this_thread::sleep_for(kTimeOfRankZero);
+  if (settings.world_size > 1 && kind == ErrorKind::kPeer)
+    std::this_thread::sleep_for(kTimeOfCause);
   if (settings.world_size > 1) rank = fmt::format("rank {}: ", settings.world_rank);
   err << fmt::format("lockstep: error: {}{}\n", rank, message) << std::flush;
   return static_cast<int>(kind);

@@ -2,10 +2,11 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <string>
+
+#include "core/base/error.h"
 
 namespace lockstep {
 namespace {
@@ -33,28 +34,72 @@ std::string find_in_notes(const char* notes, std::size_t size) {
   return {};
 }
 
-/// dl_iterate_phdr names the executable first; the rest is not looked at.
-int visit_executable(dl_phdr_info* module, std::size_t /*size*/, void* out) {
-  auto& id = *static_cast<std::string*>(out);
-  for (int i = 0; i < module->dlpi_phnum && id.empty(); ++i) {
-    const ElfW(Phdr)& segment = module->dlpi_phdr[i];
-    if (segment.p_type == PT_NOTE)
-      id = find_in_notes(reinterpret_cast<const char*>(module->dlpi_addr + segment.p_vaddr),
-                         segment.p_memsz);
+Hash128 hash_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::string content(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
+  file.seekg(0).read(content.data(), static_cast<std::streamsize>(content.size()));
+  LS_CHECK(file && !content.empty(), "{} cannot be read", path);
+  return hash128(content.data(), content.size());
+}
+
+/// A file that is mapped into this process.
+struct Module {
+  std::string path;  ///< "" for the executable
+  std::string build_id;
+  std::vector<std::string> needed;  ///< names of the libraries it is linked to
+
+  std::string name() const { return path.substr(path.rfind('/') + 1); }
+};
+
+/// The dynamic section holds addresses: the loader has relocated them.
+std::vector<std::string> needed_by(const ElfW(Dyn) * dynamic) {
+  const char* strings = nullptr;
+  for (const auto* entry = dynamic; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  std::vector<std::string> out;
+  if (strings == nullptr) return out;
+  for (const auto* entry = dynamic; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_NEEDED) out.emplace_back(strings + entry->d_un.d_val);
+  return out;
+}
+
+/// dl_iterate_phdr names the executable first.
+int visit_module(dl_phdr_info* info, std::size_t /*size*/, void* out) {
+  auto& modules = *static_cast<std::vector<Module>*>(out);
+  Module module;
+  if (!modules.empty()) module.path = info->dlpi_name;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const auto address = info->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_NOTE && module.build_id.empty())
+      module.build_id = find_in_notes(reinterpret_cast<const char*>(address), segment.p_memsz);
+    if (segment.p_type == PT_DYNAMIC && modules.empty())
+      module.needed = needed_by(reinterpret_cast<const ElfW(Dyn)*>(address));
   }
-  return 1;
+  modules.push_back(std::move(module));
+  return 0;
 }
 
 }  // namespace
 
-Hash128 build_id() {
-  std::string id;
-  dl_iterate_phdr(visit_executable, &id);
-  if (id.empty()) {
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    id.assign(std::istreambuf_iterator<char>(file), {});
+std::vector<BuildPart> build_parts() {
+  std::vector<Module> modules;
+  dl_iterate_phdr(visit_module, &modules);
+  std::vector<BuildPart> out{{"lockstep", hash_file("/proc/self/exe")}};
+  for (const std::string& name : modules.at(0).needed) {
+    const auto module = std::find_if(modules.begin() + 1, modules.end(),
+                                     [&](const Module& m) { return m.name() == name; });
+    if (module == modules.end()) continue;  // replaced by one of another name (LD_PRELOAD)
+    const std::string& id = module->build_id;
+    out.push_back({name, id.empty() ? hash_file(module->path) : hash128(id.data(), id.size())});
   }
-  return hash128(id.data(), id.size());
+  return out;
+}
+
+Hash128 build_id() {
+  Hasher hasher;
+  for (const BuildPart& part : build_parts()) hasher.value(part.id);
+  return hasher.finish();
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "core/base/settings.h"
 
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,16 @@ constexpr Launcher kLaunchers[] = {
     {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
 };
 
+std::optional<VectorUnits> read_units(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  constexpr std::array<std::string_view, 4> kNames{"avx2", "avx512", "avx512_bf16", "amx"};
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (text == kNames[i]) return static_cast<VectorUnits>(i);
+  raise(ErrorKind::kUsage, "environment variable {}='{}' must be avx2, avx512, avx512_bf16 or amx",
+        name, text);
+}
+
 /// By the XDG base directory specification, which also says that relative paths are ignored.
 std::string cache_home() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -63,16 +74,26 @@ std::string cache_home() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache" : std::string();
 }
 
+constexpr std::array kNumerics{"LOCKSTEP_MAX_ISA",           "DNNL_MAX_CPU_ISA",
+                               "ONEDNN_MAX_CPU_ISA",         "DNNL_DEFAULT_FPMATH_MODE",
+                               "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_CPU_ISA_HINTS",
+                               "ONEDNN_CPU_ISA_HINTS",       "GLIBC_TUNABLES"};
+
 }  // namespace
 
 Settings settings_from_environment() {
   Settings out;
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
   out.max_isa = read_max_isa("LOCKSTEP_MAX_ISA");
+  out.pretended_units = read_units("LOCKSTEP_PRETEND_ISA");
   out.cache_home = cache_home();
   out.watch_address = read_text("LOCKSTEP_WATCH_ADDRESS");
   out.watch_token = read_text("LOCKSTEP_WATCH_TOKEN");
   out.tcp_interfaces = read_text("OMPI_MCA_btl_tcp_if_include");
+  for (const char* name : kNumerics) {
+    const char* text = std::getenv(name);
+    out.numerics.emplace_back(name, text == nullptr ? "" : text);
+  }
   for (const Launcher& launcher : kLaunchers) {
     if (!is_set(launcher.mark)) continue;
     constexpr int kMaxRanks = 1 << 20;

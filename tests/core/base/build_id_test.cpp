@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <set>
+
 #include "core/base/cpu_model.h"
 
 namespace lockstep {
@@ -11,6 +15,24 @@ namespace {
 TEST(BuildId, IsTheSameAllTheTimeAndNotNothing) {
   EXPECT_EQ(build_id(), build_id());
   EXPECT_NE(build_id(), hash128("", 0));
+}
+
+TEST(BuildId, CoversTheWholeExecutableAndEachLibraryThatItIsLinkedTo) {
+  const std::vector<BuildPart> parts = build_parts();
+  ASSERT_GT(parts.size(), 2U);
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string content(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(parts[0].name, "lockstep");
+  EXPECT_EQ(parts[0].id, hash128(content.data(), content.size()));
+  std::set<std::string> names;
+  std::set<Hash128> ids;
+  for (const BuildPart& part : parts) {
+    names.insert(part.name);
+    ids.insert(part.id);
+  }
+  EXPECT_TRUE(names.contains("libc.so.6"));
+  EXPECT_EQ(names.size(), parts.size());
+  EXPECT_EQ(ids.size(), parts.size());
 }
 
 TEST(CpuModel, IsTheSameAllTheTimeAndNotNothing) {

@@ -1,5 +1,7 @@
 #include "core/engine/engine.h"
 
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 
@@ -123,6 +125,10 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->overlap = overlap_;
   const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
   if (ledger_ && is_step) out->page.emplace();
+  if (reason == SyncReason::kStepEnd) {
+    out->state_watch = state_watch_;
+    out->check_whole_state = std::exchange(check_whole_state_, false);
+  }
   return out;
 }
 
@@ -173,6 +179,19 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
 
 void Engine::start_ledger() {
   ledger_ = std::make_shared<Ledger>();
+}
+
+void Engine::start_state_check(std::int64_t interval) {
+  if (communicator_.size() > 1) state_watch_ = std::make_shared<StateWatch>(interval, step_);
+}
+
+void Engine::compare_whole_state() {
+  if (state_watch_ == nullptr) return;
+  wait();
+  device_.enqueue(
+      [watch = state_watch_, &pool = device_.pool()] { watch->look_at_everything(pool); });
+  device_.synchronize();
+  if (const auto sample = state_watch_->last()) compare_samples(communicator_, *sample);
 }
 
 void Engine::wait() {

@@ -61,6 +61,16 @@ class Engine {
   /// Null if none was started. Read it when the device has run what it is to tell of.
   const Ledger* ledger() const { return ledger_.get(); }
 
+  /// From now on every training step (SyncReason::kStepEnd) hashes one part in `interval` of what
+  /// it updated, see state_check.h, and the next one compares it with the other ranks'. A
+  /// difference is a kPeer error of the next step. Nothing for a single rank.
+  void start_state_check(std::int64_t interval);
+  /// The next training step hashes everything: what is queued behind it may save it.
+  void check_whole_state() { check_whole_state_ = true; }
+  /// Called by all ranks: waits for the device, and compares all that the last training step
+  /// updated. Error kPeer.
+  void compare_whole_state();
+
   /// Cuts and compiles without running, for dry runs: the trace's tensors have no values
   /// afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
@@ -80,7 +90,9 @@ class Engine {
   StepCompiler compiler_;
   Analysis analysis_;
   std::shared_ptr<Failure> failure_;
-  std::shared_ptr<Ledger> ledger_;  ///< shared with queued executions
+  std::shared_ptr<Ledger> ledger_;           ///< shared with queued executions
+  std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
+  bool check_whole_state_ = false;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
   std::shared_ptr<std::int64_t> last_execution_end_ns_;

@@ -43,10 +43,11 @@ class Run {
     const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
     arena_ = allocate(static_cast<std::size_t>(arena), "activations and temporaries");
     if (program_.has_shard_program()) {
-      reduction_.emplace(program_.reduction,
-                         Reduction::Context{device_.allocator(), device_.pool(), communicator_,
-                                            device_.spans(), execution_.step, execution_.overlap},
-                         shards_);
+      reduction_.emplace(
+          program_.reduction,
+          Reduction::Context{device_.allocator(), device_.pool(), communicator_, device_.spans(),
+                             execution_.step, execution_.overlap, state_to_compare()},
+          shards_);
       reserve_shard_outputs();
     }
     reserve_update_outputs();
@@ -71,6 +72,15 @@ class Run {
     std::string_view out = shard ? program_.shard.largest_values : program_.update.largest_values;
     if (!out.empty()) out.remove_suffix(1);  // the last line's end
     return out;
+  }
+
+  /// Behind publish(), so that who waits for a result does not wait for this.
+  void check_state() {
+    if (execution_.state_watch == nullptr) return;
+    const LedgerTimer timer(page(&LedgerPage::state_check_ns), clock());
+    execution_.state_watch->look(execution_.program, execution_.outputs,
+                                 {execution_.step + 1, execution_.check_whole_state},
+                                 device_.pool());
   }
 
   void publish() {
@@ -165,6 +175,10 @@ class Run {
       donated_[static_cast<std::size_t>(input)] = memory->data();
       results_[output].push_back(std::move(memory));
     }
+  }
+
+  std::shared_ptr<const StateDigest> state_to_compare() const {
+    return execution_.state_watch == nullptr ? nullptr : execution_.state_watch->to_compare();
   }
 
   const Clock& clock() const { return device_.spans().clock(); }
@@ -284,6 +298,7 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
                         execution.correlation);
   run.run();
   run.publish();
+  run.check_state();
 }
 
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {

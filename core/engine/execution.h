@@ -10,6 +10,7 @@
 #include "core/engine/compile.h"
 #include "core/engine/device_value.h"
 #include "core/engine/ledger.h"
+#include "core/engine/state_watch.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
 
@@ -26,7 +27,9 @@ struct StepExecution {
   std::int64_t step = -1;
   std::uint64_t correlation = 0;
   bool overlap = true;
-  std::optional<LedgerPage> page;  ///< where its time goes; absent: not measured
+  std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
+  bool check_whole_state = false;           ///< at all of it
+  std::optional<LedgerPage> page;           ///< where its time goes; absent: not measured
   bool updating = false;  ///< the update program has begun: donated memory may be half written
 };
 

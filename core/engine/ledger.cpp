@@ -53,8 +53,8 @@ std::string signature_of(const Launch& launch) {
 
 constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
 constexpr std::array kStepParts = {&LedgerPage::gradient_sums_ns, &LedgerPage::all_reduce_ns,
-                                   &LedgerPage::copies_ns, &LedgerPage::idle_ns,
-                                   &LedgerPage::wall_ns};
+                                   &LedgerPage::copies_ns,        &LedgerPage::state_check_ns,
+                                   &LedgerPage::idle_ns,          &LedgerPage::wall_ns};
 
 /// Each part of `to` becomes combine(it, the page's).
 template <class Combine>
@@ -164,6 +164,7 @@ std::vector<LedgerRow> Ledger::rows() const {
     add_part("gradient sums", &LedgerPage::gradient_sums_ns);
     add_part("all-reduce", &LedgerPage::all_reduce_ns);
     add_part("copies", &LedgerPage::copies_ns);
+    add_part("state check", &LedgerPage::state_check_ns);
     idle += static_cast<double>(totals.sum.idle_ns);
     dispatch += static_cast<double>(totals.sum.wall_ns);
   }

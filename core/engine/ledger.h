@@ -6,6 +6,7 @@
 //               once count as one. The update program's fused kernels are called "optimizer";
 //   gradient sums  add the shards of this rank and hand buckets to the communicator;
 //   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
+//   state check hashes a part of the state, see state_check.h;
 //   copies      save donated memory that somebody still reads;
 //   dispatch    is the rest: reserving memory, publishing results; and, where the host has no core
 //               of its own, the trace of the next step, for which publishing wakes it.
@@ -34,6 +35,7 @@ struct LedgerPage {
   std::int64_t gradient_sums_ns = 0;
   std::int64_t all_reduce_ns = 0;
   std::int64_t copies_ns = 0;
+  std::int64_t state_check_ns = 0;
   std::int64_t idle_ns = 0;
   std::int64_t wall_ns = 0;
 };

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,7 @@ class Reduction {
     SpanStream& spans;
     std::int64_t step;
     bool overlap;
+    std::shared_ptr<const StateDigest> state = {};  ///< travels with the first bucket
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);

@@ -1,0 +1,78 @@
+// Whether the replicas of the state are still equal. All ranks make the same update of the same
+// values, so parameters, optimizer state and buffers are the same bits on all of them, unless a
+// processor or memory fails. After an update, one part in `interval` of what it wrote is hashed, in
+// blocks of 16 Ki elements whose turn comes round every `interval` steps; the ranks' hashes travel
+// in the header of the next step's first collective.
+//
+// What it cannot see: a flip in gradients before they are summed (all ranks then agree on a wrong
+// sum), and the state of a single rank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/hash.h"
+#include "core/base/thread_pool.h"
+
+namespace lockstep {
+
+/// A tensor of the state.
+struct StatePiece {
+  std::string_view name;
+  DType dtype = DType::kF32;
+  std::int64_t elements = 0;
+  const std::byte* data = nullptr;
+};
+
+/// Which blocks are looked at.
+struct StateTurn {
+  std::int64_t step = 0;        ///< updates made so far
+  std::int64_t interval = 1;    ///< block b has its turn if b = step modulo interval
+  std::int64_t last_whole = 0;  ///< the step at which all blocks were last known to agree
+  bool whole = false;           ///< all blocks
+};
+
+/// The hashes of the blocks that were looked at.
+class StateSample {
+ public:
+  static constexpr std::int64_t kBlock = 16 * 1024;  ///< elements
+
+  /// Pieces and their order must be the same on all ranks. `names` owns their names.
+  StateSample(std::span<const StatePiece> pieces, const StateTurn& turn,
+              std::shared_ptr<const void> names, ThreadPool& pool);
+
+  /// What ranks compare: of all hashes and the step.
+  Hash128 digest() const;
+  const StateTurn& turn() const { return turn_; }
+  std::size_t blocks() const { return hashes_.size(); }
+
+  /// What a rank whose digest differs tells the others.
+  std::string details() const;
+  /// Given all ranks' details, in rank order: who has another state, in which tensor, and when all
+  /// last agreed on it. The same text on every rank.
+  std::string explain(std::span<const std::string> details) const;
+
+ private:
+  struct Block {
+    std::string_view name;
+    std::int64_t number = 0;  ///< among all blocks of the state
+    std::int64_t first = 0;   ///< element of its piece
+    std::int64_t elements = 0;
+    const std::byte* data = nullptr;  ///< while it is hashed
+    std::size_t bytes = 0;
+  };
+  void choose(std::span<const StatePiece> pieces);
+  std::int64_t last_agreement(const Block& block) const;
+
+  StateTurn turn_;
+  std::shared_ptr<const void> names_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint64_t> hashes_;  ///< one per block
+};
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+// Looks at the state after each update, for the device's thread: see state_check.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/engine/compile.h"
+#include "core/engine/state_check.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device_tensor.h"
+
+namespace lockstep {
+
+class StateWatch {
+ public:
+  /// The ranks are known to agree at `first_step`.
+  StateWatch(std::int64_t interval, std::int64_t first_step)
+      : interval_(interval), last_whole_(first_step) {}
+
+  struct Turn {
+    std::int64_t step = 0;  ///< updates made
+    bool whole = false;
+  };
+  /// `program` has made `outputs`, one per output of its step.
+  void look(const std::shared_ptr<const CompiledStep>& program,
+            std::span<const DeviceTensorPtr> outputs, const Turn& turn, ThreadPool& pool);
+  /// The same step again, at all of it: what it made must still be there.
+  void look_at_everything(ThreadPool& pool);
+
+  /// What was seen last; null before the first look.
+  std::shared_ptr<const StateSample> last() const { return last_; }
+  /// The same for the header of the next step's first collective.
+  std::shared_ptr<const StateDigest> to_compare() const;
+
+ private:
+  void sample(const Turn& turn, ThreadPool& pool);
+
+  std::int64_t interval_;
+  std::int64_t last_whole_;
+  std::int64_t step_ = 0;
+  std::shared_ptr<const CompiledStep> program_;
+  /// Not held: the next step takes their memory.
+  std::vector<std::weak_ptr<const DeviceTensor>> outputs_;
+  std::shared_ptr<const StateSample> last_;
+};
+
+/// Called by all ranks. Error kPeer, the same on all, if their samples differ.
+void compare_samples(Communicator& communicator, const StateSample& sample);
+
+}  // namespace lockstep

@@ -1,0 +1,143 @@
+// A rank whose state is no longer that of the others is found, named, and ends the job.
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "collectives/in_process.h"
+#include "core/trace/gradients.h"
+#include "tests/core/engine/rank.h"
+
+namespace lockstep {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kSize = 40'000;  // three blocks
+constexpr std::int64_t kInterval = 4;
+
+/// A rank that trains a parameter p with a state m, and compares them.
+class Trainee {
+ public:
+  explicit Trainee(Communicator& communicator) : rank_(communicator) {
+    p_ = rank_.variable(std::vector<float>(kSize, 1.0F), "p");
+    m_ = rank_.variable(std::vector<float>(kSize, 0.5F), "m");
+    rank_.engine.start_state_check(kInterval);
+  }
+  void step() {
+    const Tensor x = rank_.batch({std::vector<float>(kSize, 2.0F)});
+    const Tensor gradient = gradients(sum(p_ * x), std::vector<Tensor>{p_})[0];
+    const Tensor next = m_ * 0.9 + all_reduce(gradient);
+    p_.assign(p_ - next * 0.01);
+    m_.assign(next);
+    rank_.engine.set_step(steps_++);
+    rank_.engine.mark_step(SyncReason::kStepEnd);
+  }
+  void flip_bit(const Tensor& tensor, std::size_t element) {
+    rank_.engine.wait();
+    auto* bits = const_cast<std::byte*>(address_of(tensor));
+    bits[element * sizeof(float) + 2] ^= std::byte{0x40};  // one that rounding does not heal
+  }
+  Engine& engine() { return rank_.engine; }
+  const Tensor& p() const { return p_; }
+  const Tensor& m() const { return m_; }
+  std::int64_t steps() const { return steps_; }
+
+ private:
+  Rank rank_;
+  Tensor p_;
+  Tensor m_;
+  std::int64_t steps_ = 0;
+};
+
+/// What each rank's error is, "" for none.
+std::vector<std::string> errors_of(int ranks, const std::function<void(Trainee&, int)>& body) {
+  const auto communicators = make_in_process_communicators(ranks);
+  std::vector<std::string> out(communicators.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < communicators.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        Trainee trainee(*communicators[rank]);
+        body(trainee, static_cast<int>(rank));
+        trainee.engine().wait();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::kPeer);
+        out[rank] = e.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return out;
+}
+
+TEST(Drift, OfHealthyRanksIsNone) {
+  for (const std::string& error : errors_of(2, [](Trainee&trainee, int) {
+         for (int i = 0; i < 10; ++i) trainee.step();
+         trainee.engine().compare_whole_state();
+       }))
+    EXPECT_EQ(error, "");
+}
+
+TEST(Drift, IsFoundWithinTheIntervalAndTheRankNamed) {
+  for (const bool of_state : {false, true}) {
+    SCOPED_TRACE(of_state);
+    std::atomic<std::int64_t> found_after{0};
+    const std::vector<std::string> errors = errors_of(3, [&](Trainee& trainee, int rank) {
+      for (int i = 0; i < 5; ++i) trainee.step();
+      if (rank == 1) trainee.flip_bit(of_state ? trainee.m() : trainee.p(), 20'000);
+      try {
+        for (std::int64_t i = 0; i < 3 * kInterval; ++i) {
+          trainee.step();
+          trainee.engine().wait();
+        }
+      } catch (...) {
+        found_after = trainee.steps();
+        throw;
+      }
+    });
+    EXPECT_LE(found_after, 5 + kInterval + 1) << "one more: the next step brings the news";
+    for (const std::string& error : errors)
+      EXPECT_THAT(error, AllOf(HasSubstr("rank 1 has another"), HasSubstr("than ranks 0 2"),
+                               HasSubstr("elements 16384 to 32767"),
+                               HasSubstr("they last agreed on it at step ")));
+    if (!of_state) {
+      EXPECT_THAT(errors[0], HasSubstr("another p than"));
+    }
+  }
+}
+
+TEST(Drift, IsFoundAtOnceWhenEverythingIsCompared) {
+  const std::vector<std::string> errors = errors_of(2, [](Trainee& trainee, int rank) {
+    for (int i = 0; i < 3; ++i) trainee.step();
+    if (rank == 0) trainee.flip_bit(trainee.m(), kSize - 1);
+    trainee.engine().compare_whole_state();
+  });
+  for (const std::string& error : errors)
+    EXPECT_THAT(error,
+                AllOf(HasSubstr("at step 3: rank 0, rank 1 have different m, and no majority"),
+                      HasSubstr("elements 32768 to 39999")));
+}
+
+TEST(Drift, IsFoundByTheNextStepIfThatOneCheckedEverything) {
+  const std::vector<std::string> errors = errors_of(2, [](Trainee& trainee, int rank) {
+    trainee.step();
+    if (rank == 0) trainee.flip_bit(trainee.p(), 0);
+    trainee.engine().check_whole_state();
+    trainee.step();
+    trainee.step();
+  });
+  for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("states differ at step 2"));
+}
+
+TEST(Drift, DoesNotKeepDonatedMemory) {
+  const std::vector<std::string> errors = errors_of(2, [](Trainee& trainee, int) {
+    trainee.step();
+    const std::byte* before = address_of(trainee.p());
+    for (int i = 0; i < 5; ++i) trainee.step();
+    EXPECT_EQ(address_of(trainee.p()), before) << "updated in place all the time";
+  });
+  EXPECT_EQ(errors[0], "");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -35,10 +35,11 @@ std::string trainer_text(const TrainerState& trainer) {
       "trainer:\n"
       "  step: {}\n  epoch: {}\n  sample_position: {}\n  seed: {}\n  schedule: {}\n"
       "  best_metric: {}\n  best_step: {}\n  bad_evaluations: {}\n  dataset_digest: {}\n"
-      "  tokenizer: {} bytes\n",
+      "  instruction_set: {}\n  cpu_models: {}\n  tokenizer: {} bytes\n",
       trainer.step, trainer.epoch, trainer.sample_position, trainer.seed, schedule,
       trainer.best_metric, trainer.early_stopping.best_step, trainer.early_stopping.bad_evaluations,
-      trainer.dataset_digest, trainer.tokenizer.size());
+      trainer.dataset_digest, trainer.instruction_set, trainer.cpu_models,
+      trainer.tokenizer.size());
 }
 
 std::string tensors_text(const std::vector<TensorEntry>& tensors) {

@@ -4,7 +4,8 @@
 //   /optimizer/<slot>/<name>      an optimizer tensor
 //   /trainer                      attributes: step, epoch, sample_position, seed, schedule,
 //                                 schedule.<key>, best_metric, best_step, bad_evaluations,
-//                                 dataset_digest, format_version, lockstep_version
+//                                 dataset_digest, instruction_set, cpu_models, format_version,
+//                                 lockstep_version
 //   /trainer/tokenizer            the serialized tokenizer, as u8
 //   /config                       the resolved config, YAML text
 //

@@ -36,6 +36,9 @@ struct TrainerState {
   double best_metric = std::numeric_limits<double>::quiet_NaN();  ///< NaN before the first
   EarlyStoppingState early_stopping;
   std::string dataset_digest;
+  /// What the state was computed with, which its bits depend on; "" in files that do not say.
+  std::string instruction_set;
+  std::string cpu_models;  ///< of all ranks, each once, joined with "; "
   std::string tokenizer;  ///< serialized; any bytes, any size; empty for none
 
   // Saving stamps these two; they tell who wrote a file that was loaded.

@@ -22,8 +22,15 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("best_step", trainer.early_stopping.best_step);
   visit("bad_evaluations", trainer.early_stopping.bad_evaluations);
   visit("dataset_digest", trainer.dataset_digest);
+  visit("instruction_set", trainer.instruction_set);
+  visit("cpu_models", trainer.cpu_models);
   visit("format_version", trainer.format_version);
   visit("lockstep_version", trainer.lockstep_version);
+}
+
+/// Files of lockstep before these were saved are read, too.
+bool may_be_missing(std::string_view name) {
+  return name == "instruction_set" || name == "cpu_models";
 }
 
 void check_ranges(const TrainerState& trainer, const std::string& path) {
@@ -66,6 +73,7 @@ TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes
   for_each_attribute(trainer, [&](const char* name, auto& value) {
     known.insert(name);
     const auto found = attributes.find(name);
+    if (found == attributes.end() && may_be_missing(name)) return;
     const auto* stored =
         found == attributes.end()
             ? nullptr

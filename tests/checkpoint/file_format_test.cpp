@@ -42,6 +42,8 @@ TEST(FileFormat, LoadsWhatWasSaved) {
   EXPECT_EQ(loaded.trainer.early_stopping.best_step, 1000);
   EXPECT_EQ(loaded.trainer.early_stopping.bad_evaluations, 2);
   EXPECT_EQ(loaded.trainer.dataset_digest, "0123abcd");
+  EXPECT_EQ(loaded.trainer.instruction_set, "AVX2");
+  EXPECT_EQ(loaded.trainer.cpu_models, "A; B");
   EXPECT_EQ(loaded.trainer.tokenizer, state.trainer.tokenizer);
   EXPECT_EQ(loaded.trainer.format_version, 1);
   EXPECT_FALSE(loaded.trainer.lockstep_version.empty());

@@ -2,6 +2,8 @@
 
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
+#include "trainer/agreement.h"
+#include "trainer/data_agreement.h"
 #include "trainer/evaluate.h"
 #include "trainer/session.h"
 #include "trainer/telemetry/console.h"
@@ -15,6 +17,17 @@ std::string six_decimals(double x) {
   return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
 }
 
+/// Each rank has read a checkpoint, maybe from a file system of its own.
+std::vector<Term> terms_of(const CheckpointState& saved) {
+  Hasher hasher;
+  for (const auto& [name, tensor] : saved.model) {
+    hasher.bytes(name.data(), name.size());
+    hasher.value(hash128(tensor.bytes().data(), tensor.bytes().size()));
+  }
+  return {{"the checkpoint's step", std::to_string(saved.trainer.step)},
+          {"the checkpoint's parameters", hasher.finish().hex()}};
+}
+
 }  // namespace
 
 int evaluate_run(const std::string& run, const Settings& settings, Watch& watch) {
@@ -26,12 +39,21 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   }();
   const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
   watch.set_limits(watch_limits(config));
-  Session session(config, settings, make_communicator(config, settings, watch), "", watch);
+  std::unique_ptr<Communicator> communicator = make_communicator(config, settings, watch);
+  activity.begin(Phase::kAgree);
+  agree_on_task(*communicator, config, {.command = "eval"}, settings);
+  require_agreement(*communicator, terms_of(saved), ErrorKind::kCheckpoint);
+  Session session(config, settings, std::move(communicator), "", watch);
+  activity.begin(Phase::kAgree);
+  agree_on_files(session.communicator(), config,
+                 {.cache_folder = cache_folder(config, settings), .activity = activity},
+                 session.log());
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
     return open_data(config, saved.trainer.tokenizer);
   }();
+  agree_on_datasets(session.communicator(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   TrainingState state = make_training_state(config, data.vocab_size);

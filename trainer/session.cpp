@@ -7,7 +7,6 @@
 #include "collectives/mpi.h"
 #include "collectives/single.h"
 #include "collectives/watched.h"
-#include "core/kernels/max_isa.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -56,22 +55,16 @@ void watch_other_nodes(Communicator& communicator, const Settings& settings, Wat
   watch.join_other_nodes(hubs, token);
 }
 
-/// Where compiled steps are kept; empty for nowhere.
-std::string cache_folder(const std::string& choice, const Settings& settings) {
-  if (choice == "off") return "";
-  if (choice != "auto") return choice;
-  return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
-}
-
-CompileOptions compile_options(const Config& config, const Settings& settings, Activity activity) {
+CompileOptions compile_options(const Config& config, const Settings& settings, const Target& target,
+                               Activity activity) {
   CompileOptions out;
   out.activity = activity;
-  out.target = limited_target(config.device.max_isa);
+  out.target = target;
   out.target.memory_bytes = device_options(config, activity).memory_bytes;
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
   out.buckets.overlap = config.distributed.overlap;
-  out.artifacts.folder = cache_folder(config.device.compile_cache, settings);
+  out.artifacts.folder = cache_folder(config, settings);
   out.artifacts.max_bytes =
       static_cast<std::uint64_t>(std::llround(config.device.compile_cache_gb * 0x1p30));
   return out;
@@ -85,9 +78,12 @@ Session::Session(const Config& config, const Settings& settings,
     : watch_(watch),
       log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
       communicator_(std::move(communicator)),
+      instruction_set_(
+          agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
       device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
-      engine_(std::make_unique<Engine>(compile_options(config, settings, watch.activity()),
-                                       context_, *device_, *communicator_, *log_)) {
+      engine_(std::make_unique<Engine>(
+          compile_options(config, settings, instruction_set_.target, watch.activity()), context_,
+          *device_, *communicator_, *log_)) {
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
 }
@@ -119,9 +115,15 @@ std::string describe_placement(const Topology& topology, bool deterministic) {
       topology.to_string(), partial_sums);
 }
 
-std::string describe_fallback(const Config& config) {
+std::string cache_folder(const Config& config, const Settings& settings) {
+  const std::string& choice = config.device.compile_cache;
+  if (choice == "off") return "";
+  if (choice != "auto") return choice;
+  return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
+}
+
+std::string describe_fallback(const Config& config, const Target& target) {
   const MaxIsa max = config.device.max_isa;
-  const Target target = limited_target(max);
   const bool narrow = target.isa == Isa::kAvx2;
   const bool falls_back = narrow && max != MaxIsa::kAvx2;
   const bool widens =

@@ -12,12 +12,14 @@
 #include "core/base/spans.h"
 #include "core/engine/engine.h"
 #include "trainer/config/config.h"
+#include "trainer/instruction_set.h"
 #include "watch/watch.h"
 
 namespace lockstep {
 
 class Session {
  public:
+  /// Made by all ranks at the same place: they agree on the instruction set.
   /// `run_folder` (may be empty): ranks other than 0 log to <run_folder>/logs/rank-N.log only. The
   /// watch, which must outlive the session, gets the config's limits and the log.
   Session(const Config& config, const Settings& settings,
@@ -36,6 +38,7 @@ class Session {
   Engine& engine() { return *engine_; }
   Watch& watch() { return watch_; }
   Activity activity() const { return watch_.activity(); }
+  const InstructionSet& instruction_set() const { return instruction_set_; }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
   /// Waits for the device, then leaves the job together with the other ranks. The last call on
@@ -50,6 +53,7 @@ class Session {
   std::unique_ptr<Log> log_;
   // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
   std::unique_ptr<Communicator> communicator_;
+  InstructionSet instruction_set_;
   std::unique_ptr<Device> device_;
   TraceContext context_;
   std::unique_ptr<Engine> engine_;
@@ -58,8 +62,11 @@ class Session {
 /// "4 ranks on 2 nodes", and what the placement costs where it costs something.
 std::string describe_placement(const Topology& topology, bool deterministic);
 
-/// One line that says where this machine has less than the config asks for; empty if nowhere.
-std::string describe_fallback(const Config& config);
+/// One line that says where `target` has less than the config asks for; empty if nowhere.
+std::string describe_fallback(const Config& config, const Target& target);
+
+/// Where compiled steps, and hashes of files, are kept; empty for nowhere.
+std::string cache_folder(const Config& config, const Settings& settings);
 
 /// distributed.stall_warn_s and the like.
 WatchLimits watch_limits(const Config& config);

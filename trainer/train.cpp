@@ -1,5 +1,7 @@
 #include "trainer/train.h"
 
+#include <fmt/ranges.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -8,7 +10,9 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
+#include "trainer/agreement.h"
 #include "trainer/config/show.h"
+#include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
 #include "trainer/run_lock.h"
 #include "trainer/telemetry/ledger_file.h"
@@ -153,6 +157,25 @@ void check_state_fits(const TrainingState& state, const Config& config) {
         format_bytes(config.device.memory_gb * 0x1p30));
 }
 
+/// A run that goes on elsewhere is as good, but its bits are no longer those that it would have
+/// had.
+void warn_of_other_processors(TrainerState& progress, Session& session) {
+  const InstructionSet& set = session.instruction_set();
+  const std::string name = name_of(set.target);
+  const std::string models = fmt::format("{}", fmt::join(set.cpu_models, "; "));
+  const auto compare = [&](std::string& saved, const std::string& now, const char* what) {
+    if (!saved.empty() && saved != now)
+      session.log().warn(
+          "the checkpoint was trained with {} {}, and goes on with {}: its hash will not be that "
+          "of "
+          "an uninterrupted run",
+          what, saved, now);
+    saved = now;
+  };
+  compare(progress.instruction_set, name, "instruction set");
+  compare(progress.cpu_models, models, "processors");
+}
+
 void start_state(TrainingState& state, Session& session, const Config& config,
                  const CheckpointState* saved, const std::string& digest) {
   Engine& engine = session.engine();
@@ -164,6 +187,7 @@ void start_state(TrainingState& state, Session& session, const Config& config,
       session.log().warn("the training data differs from what the checkpoint was trained on");
   }
   state.progress.dataset_digest = digest;
+  warn_of_other_processors(state.progress, session);
   broadcast_values(state, engine, session.communicator());
   // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
   // ranks, and so steps one structure.
@@ -189,11 +213,15 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     const ForeignCall call(activity, "reading " + checkpoint);
     saved = load(checkpoint);
   }
+  activity.begin(Phase::kAgree);
+  agree_on_files(communicator, config,
+                 {.cache_folder = cache_folder(config, settings), .activity = activity}, early_log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
     return open_data(config, saved ? saved->trainer.tokenizer : "");
   }();
+  agree_on_datasets(communicator, data);
   activity.begin(Phase::kPrepare);
   const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
                             batch.global_batch, config.data.shuffle);
@@ -213,7 +241,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
       prepare_folder_on_master(folder, config, !saved, communicator, activity, early_log);
   Session session(config, settings, std::move(owned), folder.path, watch);
   Log& log = session.log();
-  if (const std::string fallback = describe_fallback(config); !fallback.empty())
+  if (const std::string fallback = describe_fallback(config, session.instruction_set().target);
+      !fallback.empty())
     log.info("{}", fallback);
   log.info("{}", batch.to_string());
   if (communicator.size() > 1)
@@ -273,8 +302,14 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings,
           Watch& watch) {
   watch.set_limits(watch_limits(config.config));
-  return run_training(config, options, settings,
-                      make_communicator(config.config, settings, watch), watch);
+  std::unique_ptr<Communicator> communicator = make_communicator(config.config, settings, watch);
+  watch.activity().begin(Phase::kAgree);
+  agree_on_task(*communicator, config.config,
+                {.command = "train",
+                 .dry_run = options.dry_run,
+                 .resume = options.resume.value_or(config.config.checkpoint.resume)},
+                settings);
+  return run_training(config, options, settings, std::move(communicator), watch);
 }
 
 }  // namespace lockstep

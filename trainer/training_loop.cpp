@@ -38,6 +38,10 @@ TrainingLoop::TrainingLoop(LoopParts parts)
                 static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
                 parts_.state.progress.step) {
   parts_.state.progress.seed = seed_of(parts_.config);
+  Engine& engine = parts_.session.engine();
+  engine.set_step(step());
+  if (const std::int64_t interval = parts_.config.distributed.check_interval; interval > 0)
+    engine.start_state_check(interval);
   if (parts_.resumed) saved_step_ = evaluated_step_ = step();
 }
 
@@ -55,6 +59,8 @@ LoopEnd TrainingLoop::run() {
     if (due(parts_.config.checkpoint.save_interval)) save_now();
   }
   finish_all();
+  compared_step_ = -1;  // no header follows
+  compare_state();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
   if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
   step_log_.flush();
@@ -85,6 +91,12 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
       batch[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
     in_flight_.push_back(
         {step, update.learning_rate, record_step(parts_.state, batch, inputs_, update)});
+  }
+  // What is saved is compared in full; that of a step that others follow, by the next one's header.
+  const std::int64_t save_interval = parts_.config.checkpoint.save_interval;
+  if (save_interval > 0 && (step + 1) % save_interval == 0 && step + 1 < parts_.total_steps) {
+    engine.check_whole_state();
+    compared_step_ = step + 1;
   }
   engine.mark_step(SyncReason::kStepEnd);
   // Before this, no rank can have finished the step: there was nothing to save.
@@ -165,9 +177,16 @@ void TrainingLoop::evaluate_now() {
   }
 }
 
+void TrainingLoop::compare_state() {
+  if (compared_step_ == step()) return;
+  parts_.session.engine().compare_whole_state();
+  compared_step_ = step();
+}
+
 void TrainingLoop::save_now() {
   if (saved_step_ == step()) return;
   finish_all();
+  compare_state();
   // A resume goes on after this step, so its metrics must be on file before the checkpoint is.
   step_log_.flush();
   activity_.begin(Phase::kSnapshot, step());

@@ -49,6 +49,7 @@ class TrainingLoop {
   void finish_step();
   void finish_all();
   void evaluate_now();
+  void compare_state();
   void save_now();
   double epoch() const;
   bool due(std::int64_t interval) const { return interval > 0 && step() % interval == 0; }
@@ -66,6 +67,7 @@ class TrainingLoop {
   bool stop_early_ = false;
   std::int64_t evaluated_step_ = -1;
   std::int64_t saved_step_ = -1;
+  std::int64_t compared_step_ = -1;  ///< at which the ranks' states are compared in full
 };
 
 }  // namespace lockstep

@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-/// host_target() within `max`. Keeps oneDNN within it, too, whose limit is one for the process and
-/// is fixed by the first kernel that uses it: call this before any is made. Later calls change
-/// oneDNN no more.
-Target limited_target(MaxIsa max);
+/// Keeps oneDNN within what kernels for `target` may use, which is host_target(max) or less. Its
+/// limit is one for the process and is fixed by the first kernel that uses it: call this before any
+/// is made. Later calls change nothing.
+void limit_kernels(const Target& target, MaxIsa max);
 
 }  // namespace lockstep

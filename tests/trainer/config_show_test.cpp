@@ -103,7 +103,8 @@ TEST(ConfigSchema, TheTextGivesTypeRangeUnitDefaultAndCondition) {
   const std::string text = config_schema_text();
   EXPECT_THAT(text, HasSubstr("training.max_steps: integer >= -1 (steps), default -1\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.learning_rate: number >= 0, required\n"));
-  EXPECT_THAT(text, HasSubstr("    GPT-2's vocab.json. Only with tokenizer.type: gpt2.\n"));
+  EXPECT_THAT(text, HasSubstr("    GPT-2's vocab.json. Ranks may differ. Only with "
+                              "tokenizer.type: gpt2.\n"));
 }
 
 TEST(ConfigSchema, TheJsonSchemaHasEveryKeyAndRefusesOthers) {
@@ -113,11 +114,14 @@ TEST(ConfigSchema, TheJsonSchemaHasEveryKeyAndRefusesOthers) {
     SCOPED_TRACE(key.path);
     const auto& section = schema["properties"][std::string(key.section())];
     EXPECT_EQ(section["additionalProperties"], false);
-    EXPECT_TRUE(section["properties"].contains(std::string(key.name())));
+    ASSERT_TRUE(section["properties"].contains(std::string(key.name())));
+    EXPECT_EQ(section["properties"][std::string(key.name())]["x-per-rank"], key.per_rank);
   }
   const auto& optimizer = schema["properties"]["optimizer"];
   EXPECT_EQ(optimizer["properties"]["betas"]["default"], nlohmann::json({0.9, 0.999}));
   EXPECT_EQ(optimizer["required"], nlohmann::json({"learning_rate"}));
+  EXPECT_EQ(optimizer["properties"]["betas"]["x-only-with"],
+            nlohmann::json({{"optimizer.name", {"adamw"}}}));
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ struct ConfigKey {
   std::string_view doc;             ///< one sentence
   bool required = false;            ///< where it has an effect
   bool may_be_empty = false;        ///< strings and lists
+  bool per_rank = false;            ///< ranks of one job may differ: no result depends on it
   const Condition* when = nullptr;  ///< where the key has an effect; null: everywhere
 
   std::string_view section() const { return path.substr(0, path.find('.')); }

@@ -82,6 +82,14 @@ std::string condition_text(const ConfigKey& key) {
   return fmt::format("Only with {}: {}.", key.when->key, fmt::join(values, " or "));
 }
 
+/// {"model.name": ["mlp", "lenet"]}
+Json json_condition(const ConfigKey& key) {
+  Json values = Json::array();
+  for (std::string_view value : key.when->values)
+    if (!value.empty()) values.push_back(std::string(value));
+  return {{std::string(key.when->key), values}};
+}
+
 }  // namespace
 
 std::string config_yaml(const Config& config) {
@@ -102,9 +110,10 @@ std::string config_schema_text() {
   std::string out;
   for (const ConfigKey& key : config_keys()) {
     const std::string value = default_text(key);
-    out += fmt::format("{}: {}{}{}\n    {}{}\n", key.path, key.type_text(),
+    out += fmt::format("{}: {}{}{}\n    {}{}{}\n", key.path, key.type_text(),
                        key.unit.empty() ? "" : fmt::format(" ({})", key.unit),
                        key.required ? ", required" : fmt::format(", default {}", value), key.doc,
+                       key.per_rank ? " Ranks may differ." : "",
                        key.when == nullptr ? "" : " " + condition_text(key));
   }
   return out;
@@ -120,6 +129,8 @@ std::string config_schema_json() {
     type["description"] = key.when == nullptr ? std::string(key.doc)
                                               : fmt::format("{} {}", key.doc, condition_text(key));
     if (!key.required && key.path != "run.name") type["default"] = json_default(key);
+    type["x-per-rank"] = key.per_rank;
+    if (key.when != nullptr) type["x-only-with"] = json_condition(key);
     section["properties"][std::string(key.name())] = std::move(type);
     if (key.required && key.when == nullptr) section["required"].push_back(std::string(key.name()));
   }

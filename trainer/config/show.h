@@ -15,7 +15,9 @@ std::string config_yaml(const Config& config);
 /// All keys with type, default, unit and one sentence each.
 std::string config_schema_text();
 
-/// The same as a JSON schema (draft 2020-12), for editors.
+/// The same as a JSON schema (draft 2020-12), for editors and scripts. Beyond the standard's words,
+/// "x-per-rank" says whether ranks of one job may differ in a key, and "x-only-with" which values
+/// of another key it has an effect with.
 std::string config_schema_json();
 
 /// What changed, one line per key: "optimizer.learning_rate: 0.001 -> 0.0003"; "(none)" stands for

@@ -4,9 +4,13 @@
 
 namespace lockstep {
 
-Target limited_target(MaxIsa max) {
-  limit_onednn(max);
-  return host_target(max);
+void limit_kernels(const Target& target, MaxIsa max) {
+  const Target host = host_target(max);
+  if (target.isa != host.isa) {
+    limit_onednn(MaxIsa::kAvx2);
+  } else {
+    limit_onednn(target.bf16 == host.bf16 ? max : MaxIsa::kAvx512);
+  }
 }
 
 }  // namespace lockstep

@@ -1,0 +1,141 @@
+// Ranks with different files are refused; what was compared is said; hashes are kept.
+#include "trainer/data_agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "collectives/in_process.h"
+#include "core/base/error.h"
+#include "tests/data/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ContainsRegex;
+using testing::Each;
+using testing::HasSubstr;
+
+class DataAgreement : public testing::Test {
+ protected:
+  /// The config of a rank whose text is this.
+  Config with_text(const std::string& name, const std::string& text) const {
+    Config config;
+    config.data.path = {folder_.write(name, text)};
+    return config;
+  }
+
+  /// What each rank gets to hear; "" for nothing.
+  std::vector<std::string> answers(const std::vector<Config>& configs,
+                                   const DataAgreementOptions& options = {}) {
+    auto communicators = make_in_process_communicators(static_cast<int>(configs.size()));
+    std::vector<std::string> out(configs.size());
+    std::vector<std::thread> ranks;
+    for (std::size_t rank = 0; rank < configs.size(); ++rank)
+      ranks.emplace_back([&, rank] {
+        try {
+          Log log(
+              {.console = false, .file = folder_.path("log" + std::to_string(rank)), .debug = 0});
+          whole_ = agree_on_files(*communicators[rank], configs[rank], options, log);
+        } catch (const Error& e) {
+          EXPECT_EQ(e.kind(), ErrorKind::kData);
+          out[rank] = e.what();
+        }
+      });
+    for (std::thread& rank : ranks) rank.join();
+    EXPECT_THAT(out, Each(out[0])) << "all ranks end alike";
+    return out;
+  }
+
+  std::string log_of_rank_0() const {
+    std::ifstream file(folder_.path("log0"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  TemporaryFolder folder_;
+  std::atomic<bool> whole_{false};
+};
+
+const std::string kText(100'000, 'a');
+
+TEST_F(DataAgreement, OfCopiesSaysHowMuchWasCompared) {
+  EXPECT_THAT(answers({with_text("a", kText), with_text("b", kText)}), Each(""));
+  EXPECT_TRUE(whole_);
+  EXPECT_THAT(log_of_rank_0(), ContainsRegex("data: 100 % of 97.* compared between 2 ranks"));
+}
+
+TEST_F(DataAgreement, FindsTheFirstByteThatDiffersOnAnyRank) {
+  std::string other = kText;
+  other[77'777] = 'b';
+  other[99'999] = 'b';
+  const std::string message =
+      answers({with_text("a", kText), with_text("b", kText), with_text("c", other)})[0];
+  EXPECT_THAT(message, HasSubstr("data.path differs first in byte 77777"));
+  EXPECT_THAT(message, HasSubstr(folder_.path("c") + ", on rank 2"));
+  EXPECT_THAT(message, HasSubstr(folder_.path("a") + ", on ranks 0 1"));
+}
+
+TEST_F(DataAgreement, SaysUpToWhereAShorterFileIsEqual) {
+  EXPECT_THAT(answers({with_text("a", kText), with_text("b", kText.substr(0, 99'000))})[0],
+              HasSubstr("data.path: the first 99000 bytes are equal"));
+}
+
+TEST_F(DataAgreement, NamesTheRankThatCannotReadAFile) {
+  Config missing = with_text("a", kText);
+  missing.data.path = {folder_.path("none")};
+  EXPECT_THAT(answers({with_text("a", kText), missing})[0],
+              HasSubstr("cannot be read, No such file or directory, " + folder_.path("none") +
+                        ", on rank 1"));
+}
+
+TEST_F(DataAgreement, OfWhatNoRankCanReadIsLeftToTheReader) {
+  Config missing;
+  missing.data.path = {folder_.path("none")};
+  EXPECT_THAT(answers({missing, missing}), Each(""));
+}
+
+TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
+  const DataAgreementOptions options{.cache_folder = "", .whole_bytes = 1000};
+  const std::string large(8 << 20, 'a');
+  std::string blind = large;
+  blind[50'000] = 'b';  // between the probes, which are 32 KiB apart
+  EXPECT_THAT(answers({with_text("a", large), with_text("b", blind)}, options), Each(""));
+  EXPECT_FALSE(whole_);
+  EXPECT_THAT(log_of_rank_0(), ContainsRegex("data: 12.5 % of 8.* compared between 2 ranks"));
+  std::string seen = large;
+  seen.back() = 'b';
+  EXPECT_THAT(answers({with_text("a", large), with_text("b", seen)}, options)[0],
+              HasSubstr("data.path differs first in byte 8388607"));
+}
+
+TEST_F(DataAgreement, KeepsHashesOfFilesThatHaveRested) {
+  const DataAgreementOptions options{.cache_folder = folder_.path("cache")};
+  const auto kept = [&] {
+    std::size_t out = 0;
+    if (fs::exists(options.cache_folder))
+      for (const auto& entry : fs::directory_iterator(options.cache_folder))
+        out += entry.path().extension() == ".artifact" ? 1 : 0;
+    return out;
+  };
+  const Config a = with_text("a", kText);
+  EXPECT_THAT(answers({a, a}, options), Each(""));
+  EXPECT_EQ(kept(), 0U) << "the file is younger than 2 s";
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_THAT(answers({a, a}, options), Each(""));
+  EXPECT_EQ(kept(), 1U);
+  std::string other = kText;
+  other[0] = 'b';
+  EXPECT_THAT(answers({a, with_text("b", other)}, options)[0], HasSubstr("in byte 0"));
+  with_text("a", other);
+  EXPECT_THAT(answers({a, with_text("b", kText)}, options)[0], HasSubstr("in byte 0"))
+      << "a changed file is another file";
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,243 @@
+#include "trainer/data_agreement.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "core/base/metrics.h"
+#include "core/engine/artifact_store.h"
+#include "data/files/file_hash.h"
+#include "trainer/agreement.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kProbes = 256;
+constexpr std::size_t kProbeBytes = 4096;
+constexpr std::size_t kPieces = 256;  ///< that a file is divided into, again and again
+constexpr std::int64_t kYoungNs = 2'000'000'000;
+
+/// A file of the config, by the place that it has there: its path is the rank's own affair.
+struct DataFile {
+  std::string key;
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::string problem;  ///< why it cannot be read; "" if it can
+};
+
+struct FileIdentity {
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint64_t bytes;
+  std::int64_t modified_ns;
+  std::int64_t changed_ns;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+std::int64_t in_ns(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::optional<FileIdentity> identify(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                      in_ns(status.st_mtim), in_ns(status.st_ctim)};
+}
+
+bool is_young(const FileIdentity& file) {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                               std::chrono::system_clock::now().time_since_epoch())
+                               .count();
+  return now - std::max(file.modified_ns, file.changed_ns) < kYoungNs;
+}
+
+void add_file(const std::string& key, const std::string& path, std::vector<DataFile>& to) {
+  struct stat status {};
+  DataFile file{key, path, 0, ""};
+  if (::stat(path.c_str(), &status) != 0) {
+    file.problem = std::strerror(errno);
+  } else if (!S_ISREG(status.st_mode)) {
+    file.problem = "not a regular file";
+  } else {
+    file.bytes = static_cast<std::uint64_t>(status.st_size);
+  }
+  to.push_back(std::move(file));
+}
+
+void add_files(const std::string& key, const std::vector<std::string>& paths,
+               std::vector<DataFile>& to) {
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    add_file(paths.size() == 1 ? key : fmt::format("{}[{}]", key, i), paths[i], to);
+}
+
+/// The files that the config has read, in an order that is the same on all ranks.
+std::vector<DataFile> files_of(const Config& config) {
+  std::vector<DataFile> out;
+  if (config.data.type != DataType::kSynthetic) {
+    add_files("data.path", config.data.path, out);
+    add_files("data.val_path", config.data.val_path, out);
+  }
+  if (config.data.type == DataType::kIdx) {
+    add_files("data.labels", config.data.labels, out);
+    add_files("data.val_labels", config.data.val_labels, out);
+  }
+  if (config.model.name == ModelName::kGpt2 && config.tokenizer.type == TokenizerType::kGpt2) {
+    add_file("tokenizer.vocab", config.tokenizer.vocab, out);
+    add_file("tokenizer.merges", config.tokenizer.merges, out);
+  }
+  return out;
+}
+
+/// The hash of the whole file, computed or remembered.
+Hash128 whole_hash(const std::string& path, ArtifactStore& kept, Activity activity) {
+  const std::optional<FileIdentity> before = identify(path);
+  const bool keeps = kept.enabled() && before && !is_young(*before);
+  constexpr char kPurpose[] = "file hash";
+  Hasher key;
+  key.bytes(kPurpose, sizeof kPurpose);
+  if (before) key.value(*before);
+  Hash128 out;
+  if (keeps) {
+    const std::optional<std::string> found = kept.load(key.finish());
+    if (found && found->size() == sizeof out) {
+      std::memcpy(&out, found->data(), sizeof out);
+      return out;
+    }
+  }
+  out = hash_file(path, activity);
+  if (keeps && identify(path) == before)
+    kept.save(key.finish(), {reinterpret_cast<const char*>(&out), sizeof out});
+  return out;
+}
+
+std::vector<Term> terms_of(std::vector<DataFile>& files, bool whole, ArtifactStore& kept,
+                           Activity activity) {
+  std::vector<Term> out;
+  for (DataFile& file : files) {
+    std::string value;
+    try {
+      if (file.problem.empty()) {
+        const Hash128 hash = whole ? whole_hash(file.path, kept, activity)
+                                   : hash_probes(file.path, kProbes, kProbeBytes);
+        value = fmt::format("{} bytes, {} {}", file.bytes, whole ? "hash" : "hash of probes",
+                            hash.hex());
+      }
+    } catch (const Error& e) {
+      file.problem = e.what();
+    }
+    if (!file.problem.empty()) value = fmt::format("cannot be read, {}", file.problem);
+    out.push_back({file.key, value, file.path});
+  }
+  return out;
+}
+
+/// The first byte in which the file differs between ranks. All ranks call it, for a file that each
+/// of them can read.
+std::string describe_first_difference(Communicator& communicator, const DataFile& file,
+                                      Activity activity) {
+  std::uint64_t begin = 0;
+  std::uint64_t end = file.bytes;
+  for (const std::string& size : communicator.exchange("file sizes", std::to_string(file.bytes)))
+    end = std::min<std::uint64_t>(end, std::stoull(size));
+  const std::uint64_t shortest = end;
+  while (begin < end) {
+    const std::vector<Hash128> mine = hash_pieces(file.path, begin, end, kPieces, activity);
+    const std::string bytes(reinterpret_cast<const char*>(mine.data()),
+                            mine.size() * sizeof(Hash128));
+    std::size_t piece = kPieces;
+    const std::vector<std::string> all = communicator.exchange("pieces of a file", bytes);
+    for (const std::string& theirs : all) {
+      const auto [a, b] = std::mismatch(all[0].begin(), all[0].end(), theirs.begin(), theirs.end());
+      piece = std::min(piece, static_cast<std::size_t>(a - all[0].begin()) / sizeof(Hash128));
+    }
+    if (piece == kPieces) break;
+    const std::uint64_t size = (end - begin + kPieces - 1) / kPieces;
+    begin += piece * size;
+    end = std::min(end, begin + size);
+    if (size == 1) return fmt::format("\n  {} differs first in byte {}", file.key, begin);
+  }
+  return fmt::format("\n  {}: the first {} bytes are equal", file.key, shortest);
+}
+
+/// Where the first file that all ranks can read and that is not equal on them differs; "" if there
+/// is none, or if the ranks' lists of files do not fit.
+std::string describe_first_file(Communicator& communicator, const std::vector<DataFile>& files,
+                                const std::vector<Term>& terms, Activity activity) {
+  std::string mine;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    mine += fmt::format("{}\t{}\t{}\n", files[i].problem.empty() ? "ok" : "missing", files[i].key,
+                        terms[i].value);
+  const std::vector<std::string> all = communicator.exchange("states of files", mine);
+  const auto lines_of = [](const std::string& text) {
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      out.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  };
+  const std::vector<std::string> first = lines_of(all[0]);
+  std::vector<bool> readable(first.size(), true);
+  std::vector<bool> equal(first.size(), true);
+  for (const std::string& text : all) {
+    const std::vector<std::string> lines = lines_of(text);
+    if (lines.size() != first.size()) return "";
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      readable[i] = readable[i] && lines[i].starts_with("ok");
+      equal[i] = equal[i] && lines[i] == first[i];
+    }
+  }
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (readable[i] && !equal[i])
+      return describe_first_difference(communicator, files[i], activity);
+  return "";
+}
+
+}  // namespace
+
+bool agree_on_files(Communicator& communicator, const Config& config,
+                    const DataAgreementOptions& options, Log& log) {
+  if (communicator.size() == 1) return true;
+  std::vector<DataFile> files = files_of(config);
+  std::uint64_t bytes = 0;
+  for (const DataFile& file : files) bytes += file.bytes;
+  // Other sizes on another rank are a difference in either way of comparing.
+  const bool whole = bytes <= options.whole_bytes;
+  ArtifactStore kept({.folder = options.cache_folder}, log);
+  const std::vector<Term> terms = terms_of(files, whole, kept, options.activity);
+  if (const auto differences = find_differences(communicator, terms))
+    raise(ErrorKind::kData, "the ranks were given different data:\n{}{}", *differences,
+          describe_first_file(communicator, files, terms, options.activity));
+  const double compared =
+      whole ? 1.0
+            : std::min(1.0, static_cast<double>(files.size() * kProbes * kProbeBytes) /
+                                static_cast<double>(bytes));
+  if (files.empty()) {
+    log.info("data: made by the config, which was compared between {} ranks", communicator.size());
+  } else {
+    log.info("data: {:.3g} % of {} compared between {} ranks", 100 * compared,
+             format_bytes(static_cast<double>(bytes)), communicator.size());
+  }
+  return whole;
+}
+
+void agree_on_datasets(Communicator& communicator, const DataSource& data) {
+  if (communicator.size() == 1) return;
+  const auto size_of = [](const DatasetPtr& dataset) {
+    return dataset == nullptr ? std::string("none") : std::to_string(dataset->size());
+  };
+  const std::vector<Term> terms{
+      {"training samples", size_of(data.train), ""},
+      {"validation samples", size_of(data.validation), ""},
+      {"tokenizer", data.tokenizer == nullptr ? "none" : data.tokenizer->digest(), ""}};
+  require_agreement(communicator, terms, ErrorKind::kData);
+}
+
+}  // namespace lockstep

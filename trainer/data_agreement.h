@@ -1,0 +1,38 @@
+// Ranks read their data themselves, each where its machine has it: before anything is made of it,
+// they compare it. A difference ends the job with code 3, names the files and the first byte that
+// differs.
+//
+// Files are compared by hashes of their raw bytes, all of them up to 8 GiB; of more, sizes and 256
+// probes of each, and then, with distributed.check_interval, one sample of the dataset each
+// interval. Hashes are kept beside the compiled steps, by device, inode, size and times of the
+// file; not of a file that was changed less than 2 s ago, which may be changed again within the
+// resolution of its times. Data that is made by the config needs no comparison beyond the config's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/activity.h"
+#include "core/base/log.h"
+#include "core/runtime/communicator.h"
+#include "trainer/config/config.h"
+#include "trainer/data_source.h"
+
+namespace lockstep {
+
+struct DataAgreementOptions {
+  std::string cache_folder;                            ///< of hashes; empty: none are kept
+  Activity activity = {};                              ///< is told of the progress
+  std::uint64_t whole_bytes = std::uint64_t{8} << 30;  ///< compared in full up to here
+};
+
+/// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ
+/// or one cannot be read on some rank only. Says in the log how much was compared. Returns whether
+/// all of it was.
+bool agree_on_files(Communicator& communicator, const Config& config,
+                    const DataAgreementOptions& options, Log& log);
+
+/// Called by all ranks on what they made of the files: sizes and tokenizer. Error kData.
+void agree_on_datasets(Communicator& communicator, const DataSource& data);
+
+}  // namespace lockstep

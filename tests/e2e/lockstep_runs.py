@@ -49,6 +49,11 @@ def stop_jobs():
         _jobs.pop().stop()
 
 
+def program(name):
+    """The path of "lockstep" or "mpirun", for commands with several of them."""
+    return _programs[name]
+
+
 class Outcome:
     """How a command ended."""
 
@@ -73,9 +78,10 @@ class Job:
     """A command under way."""
 
     def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None,
-                 program=None):
+                 program=None, launcher=()):
         """`ranks`: how many mpirun starts; of a cluster: on each of its hosts. `host`: of a cluster,
-        where the command itself runs. `program`: another than lockstep, by its path beside it."""
+        where the command itself runs. `program`: another than lockstep, by its path beside it.
+        `launcher`: further options of mpirun."""
         path = Path(_programs["lockstep"])
         self.words = [path.parent / program if program else path, *words]
         if host is not None:
@@ -86,7 +92,7 @@ class Job:
             self.words = [_programs["mpirun"], "--bind-to", "none", "--oversubscribe",
                           # In the test's own folder: mpirun cannot clean up if it is killed.
                           "--mca", "btl_vader_backing_directory", str(folder),
-                          "-np", str(ranks), *self.words]
+                          *launcher, "-np", str(ranks), *self.words]
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
         variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")

@@ -1,5 +1,4 @@
-"""A stopped, differing or dying rank ends the whole job, soon and with a reason."""
-import re
+"""A stopped or dying rank ends the whole job, soon and with a reason."""
 import signal
 import time
 
@@ -93,25 +92,6 @@ class NeverHangs(EndToEndTest):
         began = time.monotonic()
         run.train(ranks=2)
         self.assertGreater(time.monotonic() - began, ABORT_S)
-
-    def test_a_rank_of_another_model(self):
-        run = self.run_of("models")
-        outcome = run.start_unlike_ranks([], ["model.n_embd=64"]).wait()
-        vocabulary = len(set(self.text.read_text()))
-        self.assert_fails(outcome, 7)
-        self.assertRegex(outcome.errors[0],
-                         r"^(rank 1: )?collective \d+ does not match between ranks: rank 0 has broadcast "
-                         rf"of {48 * vocabulary} f32 from rank 0, rank 1 has broadcast of "
-                         rf"{64 * vocabulary} f32 from rank 0: the count differs$")
-
-    def test_a_rank_that_wants_more_steps(self):
-        run = self.run_of("steps", training__max_steps=5)
-        outcome = run.start_unlike_ranks([], ["training.max_steps=8"]).wait()
-        self.assert_fails(outcome, 7)
-        self.assertTrue(any(re.search(r"does not match between ranks: rank 0 has exchange 'checkpoint "
-                                      r"saved', rank 1 has all_reduce of \d+ f32 \(step 5, bucket 0\): "
-                                      r"the kind", error) for error in outcome.errors), str(outcome))
-        self.assertEqual(run.checkpoint_steps(), [5], "what rank 0 saved is good")
 
     def test_a_rank_that_dies(self):
         for victim in (0, 1):

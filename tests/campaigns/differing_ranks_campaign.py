@@ -1,0 +1,165 @@
+"""Two ranks of a job that differ in one key of the config, for every key of `lockstep config schema`: a key that the
+schema marks per rank changes no bit of the result; any other that has an effect is refused with code 2 or 3 and named.
+
+Keys are taken in an order that the seed shuffles; 150 seconds are enough for all of them on two idle cores."""
+import json
+import random
+import re
+import shutil
+
+from campaign import Campaign
+from lockstep_runs import Job, Run, corpus, images, small_gpt
+
+STEPS = 2
+
+
+def small_network(**changes):
+    config = {"model.name": "mlp", "model.hidden_sizes": [8], "data.type": "synthetic", "data.num_samples": 64,
+              "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 4,
+              "optimizer.name": "sgd", "optimizer.learning_rate": 0.1, "eval.interval": 1, "eval.max_batches": 1}
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
+def byte_level_files(folder):
+    """A vocabulary of GPT-2's kind: every byte, and one merge."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    names = {byte: chr(byte) for byte in printable}
+    names.update({byte: chr(256 + n) for n, byte in enumerate(b for b in range(256) if b not in names)})
+    tokens = [names[byte] for byte in range(256)] + ["th"]
+    vocabulary, merges = folder / "vocab.json", folder / "merges.txt"
+    vocabulary.write_text(json.dumps({token: n for n, token in enumerate(tokens)}))
+    merges.write_text("#version: 0.2\nt h\n")
+    return vocabulary, merges
+
+
+def base_configs(folder):
+    """Small runs of which, for every key, at least one is such that the key has an effect."""
+    text = corpus(folder, size=6_000)
+    vocabulary, merges = byte_level_files(folder)
+    other_text = folder / "validation.txt"
+    other_text.write_text(text.read_text()[:2_000])
+    tiny = {"model__n_embd": 8, "model__block_size": 8, "training__max_steps": STEPS, "training__global_batch_size": 8,
+            "eval__interval": 1, "eval__max_batches": 1}
+    image_path, label_path = images(folder, 64)
+    idx = {"data__type": "idx", "data__path": str(image_path), "data__labels": str(label_path),
+           "data__train_range": [0, 48], "data__val_range": [48, 64]}
+    idx_with_validation = dict(idx, data__val_path=str(image_path), data__val_labels=str(label_path))
+    tokens = folder / "tokens.bin"
+    tokens.write_bytes(bytes(value if place % 2 == 0 else 0 for place, value in enumerate(b"some tokens " * 400)))
+    return [small_network(), small_gpt(text, **tiny),
+            small_gpt(text, tokenizer__type="gpt2", tokenizer__vocab=str(vocabulary),
+                      tokenizer__merges=str(merges), data__val_path=str(other_text), **tiny),
+            small_gpt(tokens, data__type="tokens", model__vocab_size=300, tokenizer__type="none", **tiny),
+            small_network(**idx), small_network(**idx_with_validation),
+            small_network(model__name="lenet", optimizer__name="adamw")]
+
+
+def key_rows(schema):
+    for section, content in schema["properties"].items():
+        for name, row in content["properties"].items():
+            yield f"{section}.{name}", row
+
+
+def other_values(key, row, value, folder, dice):
+    """Values that the key may have instead of `value`, as text for the command line."""
+    if isinstance(value, str) and value.startswith(str(folder)) and row["x-per-rank"]:
+        copy = f"{value}.copy-{dice.randrange(1 << 30)}"
+        shutil.copy(value, copy)
+        return [copy]
+    if key == "device.compile_cache":
+        return ["off", str(folder / "another-cache")]
+    if key == "checkpoint.resume":
+        return ["auto"]
+    out = list(row.get("enum", []))
+    kinds = [row.get("type"), *(choice.get("type") for choice in row.get("anyOf", []))]
+    if "boolean" in kinds:
+        out += ["true", "false"]
+    if "integer" in kinds:
+        out += [value + 1, value * 2, max(value // 2, 1), value + dice.randrange(2, 9)]
+    if "number" in kinds:
+        out += [value * 0.75, value * 1.25 + 0.01, 0.5]
+    if "array" in kinds and isinstance(value, list):
+        out += [[part * factor for part in value] for factor in (0.5, 2)] + [[0, 40], [50, 60], value + [4]]
+    if "string" in kinds:
+        out += [f"other-{dice.randrange(1000)}"]
+    texts = [text if isinstance(text, str) else json.dumps(text) for text in out]
+    return [text for text in dict.fromkeys(texts) if text != (value if isinstance(value, str) else json.dumps(value))]
+
+
+def shown_values(campaign, run):
+    """The resolved config, as `config show` prints it."""
+    values, section = {}, None
+    for line in Job(["config", "show", run.yaml], campaign.folder).wait().out.splitlines():
+        if not line.startswith(" "):
+            section = line.rstrip(":")
+            continue
+        name, _, text = line.strip().partition(": ")
+        try:
+            values[f"{section}.{name}"] = json.loads(text)
+        except ValueError:
+            values[f"{section}.{name}"] = text
+    return values
+
+
+def find_pair(campaign, key, row, bases, dice):
+    """A run in which the key has an effect, and another value that is as valid there; or None."""
+    order = list(bases)
+    dice.shuffle(order)
+    for run, values in order:
+        if key not in values:
+            continue
+        others = other_values(key, row, values[key], campaign.folder, dice)
+        dice.shuffle(others)
+        for other in others:
+            if Job(["config", "check", run.yaml, f"{key}={other}", "--ranks", "2"], campaign.folder).wait().code == 0:
+                return run, other
+    return None
+
+
+def try_pair(campaign, key, row, run, other):
+    number = f"run.name=round{campaign.number}" if key != "run.name" else "run.dir=" + str(campaign.folder / "named")
+    outcome = run.start_unlike_ranks([number], [number, f"{key}={other}"]).wait()
+    what = f"{key}={other} on rank 1 of {run.name}"
+    if row["x-per-rank"]:
+        if outcome.code != 0:
+            campaign.finding(f"{what}: code {outcome.code} though ranks may differ in it: {outcome}")
+            return
+        result = Job(["ckpt", "hash", run.folder / f"round{campaign.number}"], campaign.folder).wait()
+        if result.out.split()[:1] != run.result:
+            campaign.finding(f"{what}: the result is {result.out}, not {run.result}")
+    elif outcome.code not in (2, 3):
+        campaign.finding(f"{what}: code {outcome.code} instead of 2 or 3: {outcome}")
+    elif not re.search(rf"^  {re.escape(key)}: .* on rank 0 .*; .* on rank 1 ", outcome.err, re.MULTILINE):
+        campaign.finding(f"{what}: the message does not name it: {outcome}")
+
+
+def main():
+    campaign = Campaign(__doc__, seconds=25)
+    schema = json.loads(Job(["config", "schema", "--json"], campaign.folder).wait().out)
+    rows = list(key_rows(schema))
+    random.Random(campaign.options.seed).shuffle(rows)
+    bases = []
+    for number, config in enumerate(base_configs(campaign.folder)):
+        run = Run(campaign.folder, f"base{number}", config)
+        run.result = None
+        bases.append((run, shown_values(campaign, run)))
+    refused, equal = 0, 0
+    for dice in campaign.rounds(len(rows)):
+        key, row = rows[campaign.number % len(rows)]
+        pair = find_pair(campaign, key, row, bases, dice)
+        if pair is None:
+            campaign.finding(f"{key}: no run of this campaign can have another value of it")
+            continue
+        run, other = pair
+        if row["x-per-rank"] and run.result is None:
+            run.train(ranks=2)
+            run.result = run.hash().split()[:1]
+        try_pair(campaign, key, row, run, other)
+        refused, equal = refused + (not row["x-per-rank"]), equal + row["x-per-rank"]
+    campaign.end(f"{refused} of {sum(not row['x-per-rank'] for _, row in rows)} keys refused, {equal} of "
+                 f"{sum(row['x-per-rank'] for _, row in rows)} that may differ made no difference, "
+                 f"{len(campaign.findings)} findings")
+
+
+main()

@@ -169,6 +169,7 @@ std::vector<Term> terms_of(const Config& config, const Task& task, const Setting
     if (key.path == "checkpoint.resume") value = resume_kind(task.resume);
     out.push_back({std::string(key.path), std::move(value)});
   }
+  out.push_back({"environment variable LOCKSTEP_MAX_ISA", std::string(name_of(settings.max_isa))});
   for (const auto& [name, value] : settings.numerics)
     out.push_back({"environment variable " + name, value});
   for (const BuildPart& part : build_parts())

@@ -74,10 +74,11 @@ std::string cache_home() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache" : std::string();
 }
 
-constexpr std::array kNumerics{"LOCKSTEP_MAX_ISA",           "DNNL_MAX_CPU_ISA",
-                               "ONEDNN_MAX_CPU_ISA",         "DNNL_DEFAULT_FPMATH_MODE",
-                               "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_CPU_ISA_HINTS",
-                               "ONEDNN_CPU_ISA_HINTS",       "GLIBC_TUNABLES"};
+/// Of the libraries that compute.
+constexpr std::array kNumerics{
+    "DNNL_MAX_CPU_ISA",     "ONEDNN_MAX_CPU_ISA",       "DNNL_CPU_ISA_HINTS",
+    "ONEDNN_CPU_ISA_HINTS", "DNNL_DEFAULT_FPMATH_MODE", "ONEDNN_DEFAULT_FPMATH_MODE",
+    "GLIBC_TUNABLES"};
 
 }  // namespace
 

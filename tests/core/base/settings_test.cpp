@@ -17,8 +17,9 @@ struct Environment : testing::Test {
   ~Environment() override { clear(); }
   static void clear() {
     for (const char* name :
-         {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-          "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
+         {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "LOCKSTEP_PRETEND_ISA", "ONEDNN_MAX_CPU_ISA",
+          "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
+          "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
   }
@@ -99,6 +100,22 @@ TEST_F(Environment, LimitsTheInstructionSet) {
       [] { return settings_from_environment(); },
       ThrowsMessage<Error>("environment variable LOCKSTEP_MAX_ISA='sse4' must be auto, avx2 or "
                            "avx512"));
+}
+
+TEST_F(Environment, PretendsVectorUnits) {
+  EXPECT_EQ(settings_from_environment().pretended_units, std::nullopt);
+  set("LOCKSTEP_PRETEND_ISA", "avx512_bf16");
+  EXPECT_EQ(settings_from_environment().pretended_units, VectorUnits::kAvx512Bf16);
+  set("LOCKSTEP_PRETEND_ISA", "neon");
+  EXPECT_THAT([] { return settings_from_environment(); },
+              ThrowsMessage<Error>("environment variable LOCKSTEP_PRETEND_ISA='neon' must be avx2, "
+                                   "avx512, avx512_bf16 or amx"));
+}
+
+TEST_F(Environment, TellsWhatChangesTheNumbersOfLibraries) {
+  const auto before = settings_from_environment().numerics;
+  set("ONEDNN_MAX_CPU_ISA", "AVX2");
+  EXPECT_NE(settings_from_environment().numerics, before);
 }
 
 TEST_F(Environment, RefusesWhatIsNoDebugLevel) {

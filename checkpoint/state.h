@@ -39,7 +39,7 @@ struct TrainerState {
   /// What the state was computed with, which its bits depend on; "" in files that do not say.
   std::string instruction_set;
   std::string cpu_models;  ///< of all ranks, each once, joined with "; "
-  std::string tokenizer;  ///< serialized; any bytes, any size; empty for none
+  std::string tokenizer;   ///< serialized; any bytes, any size; empty for none
 
   // Saving stamps these two; they tell who wrote a file that was loaded.
   std::int64_t format_version = 0;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -43,7 +44,11 @@ OrderedFetch::OrderedFetch(Fetch fetch, const Options& options)
   LS_USER_CHECK(options.prefetch >= 1,
                 "loader_prefetch_size must be at least 1 when there are workers, not {}",
                 options.prefetch);
-  work_ = std::make_unique<Workers>(options.workers);
+  try {
+    work_ = std::make_unique<Workers>(options.workers);
+  } catch (const boost::system::system_error& e) {  // Asio's, where others throw the standard's
+    throw std::system_error(e.code().value(), std::generic_category(), "the loader's threads");
+  }
   start_groups();
 }
 

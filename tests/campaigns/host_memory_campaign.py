@@ -25,7 +25,7 @@ ended = {0: 0, 6: 0}
 for dice in campaign.rounds():
     words = dice.choice((run.words(), run.words(), ["eval", whole.path],
                          ["generate", whole.path, "--prompt", "a", "--max-new-tokens", "4"]))
-    limit = least + dice.randrange(400 * MIB)
+    limit = least + dice.randrange(800 * MIB)
     outcome = limited(words, limit)
     if outcome.code not in ended or any(last in outcome.text for last in LAST_WORDS + ("std::bad_alloc",)):
         campaign.finding(f"under a limit of {limit} bytes: {outcome}")

@@ -31,6 +31,7 @@ struct TrainerState {
   std::int64_t step = 0;             ///< optimizer steps done
   std::int64_t epoch = 0;            ///< epochs done
   std::int64_t sample_position = 0;  ///< samples of the current epoch already used
+  std::int64_t evaluated_step = -1;  ///< the last one that was evaluated; -1: none was
   std::uint64_t seed = 0;
   ScheduleState schedule;
   double best_metric = std::numeric_limits<double>::quiet_NaN();  ///< NaN before the first

@@ -9,6 +9,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kSchedulePrefix = "schedule.";
+constexpr char kEvaluatedStep[] = "evaluated_step";
 
 // Visits every attribute with its name, for writing and reading alike.
 template <class Trainer, class Visit>
@@ -16,6 +17,7 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("step", trainer.step);
   visit("epoch", trainer.epoch);
   visit("sample_position", trainer.sample_position);
+  visit(kEvaluatedStep, trainer.evaluated_step);
   visit("seed", trainer.seed);
   visit("schedule", trainer.schedule.name);
   visit("best_metric", trainer.best_metric);
@@ -30,7 +32,7 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
 
 /// Files of lockstep before these were saved are read, too.
 bool may_be_missing(std::string_view name) {
-  return name == "instruction_set" || name == "cpu_models";
+  return name == "instruction_set" || name == "cpu_models" || name == kEvaluatedStep;
 }
 
 void check_ranges(const TrainerState& trainer, const std::string& path) {
@@ -42,6 +44,7 @@ void check_ranges(const TrainerState& trainer, const std::string& path) {
   check("step", trainer.step, 0);
   check("epoch", trainer.epoch, 0);
   check("sample_position", trainer.sample_position, 0);
+  check("evaluated_step", trainer.evaluated_step, -1);
   check("best_step", trainer.early_stopping.best_step, -1);
   check("bad_evaluations", trainer.early_stopping.bad_evaluations, 0);
 }
@@ -93,6 +96,7 @@ TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes
     }
     trainer.schedule.values[name.substr(kSchedulePrefix.size())] = *number;
   }
+  if (!attributes.contains(kEvaluatedStep)) trainer.evaluated_step = trainer.step;
   check_ranges(trainer, path);
   if (tokenizer.dtype() != DType::kU8 || tokenizer.shape().rank() != 1) {
     raise(ErrorKind::kCheckpoint, "{}: {} is {}{}, not u8 of one dimension", path, kTokenizer,

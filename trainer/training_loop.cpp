@@ -42,13 +42,15 @@ TrainingLoop::TrainingLoop(LoopParts parts)
   engine.set_step(step());
   if (const std::int64_t interval = parts_.config.distributed.check_interval; interval > 0)
     engine.start_state_check(interval);
-  if (parts_.resumed) saved_step_ = evaluated_step_ = step();
+  if (parts_.resumed) saved_step_ = step();
 }
 
 LoopEnd TrainingLoop::run() {
   Loader loader(parts_.data.train, parts_.sampler, loader_options());
   DeviceFeed feed(loader, parts_.session.device(), parts_.config.data.device_prefetch_size);
   const auto lag = static_cast<std::size_t>(parts_.config.device.queue_depth);
+  // The signal that ended the run before may have cut its evaluation short.
+  if (parts_.resumed && step() > 0 && due(parts_.config.eval.interval)) evaluate_now();
   while (step() < parts_.total_steps && !stop_agreed_ && !stop_early_) {
     start_step(step(), feed);
     ++parts_.state.progress.step;
@@ -137,7 +139,7 @@ void TrainingLoop::finish_all() {
 }
 
 void TrainingLoop::evaluate_now() {
-  if (parts_.data.validation == nullptr || evaluated_step_ == step()) return;
+  if (parts_.data.validation == nullptr || parts_.state.progress.evaluated_step == step()) return;
   finish_all();
   activity_.begin(Phase::kEvaluate, step());
   const EvalConfig& config = parts_.config.eval;
@@ -155,7 +157,7 @@ void TrainingLoop::evaluate_now() {
     stop_agreed_ = true;
     return;
   }
-  evaluated_step_ = step();
+  parts_.state.progress.evaluated_step = step();
   step_log_.add_evaluation(step(), epoch(), result);
 
   const EarlyStoppingConfig& early = parts_.config.early_stopping;

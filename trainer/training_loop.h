@@ -65,7 +65,6 @@ class TrainingLoop {
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;
   bool stop_early_ = false;
-  std::int64_t evaluated_step_ = -1;
   std::int64_t saved_step_ = -1;
   std::int64_t compared_step_ = -1;  ///< at which the ranks' states are compared in full
 };

@@ -35,6 +35,7 @@ TEST(FileFormat, LoadsWhatWasSaved) {
   EXPECT_EQ(loaded.trainer.step, 1500);
   EXPECT_EQ(loaded.trainer.epoch, 3);
   EXPECT_EQ(loaded.trainer.sample_position, 1LL << 40);
+  EXPECT_EQ(loaded.trainer.evaluated_step, 1400);
   EXPECT_EQ(loaded.trainer.seed, 0xFFFFFFFFFFFFFFFFULL);
   EXPECT_EQ(loaded.trainer.schedule.name, "cosine");
   EXPECT_EQ(loaded.trainer.schedule.values, state.trainer.schedule.values);
@@ -53,6 +54,7 @@ TEST(FileFormat, KeepsTheDefaultsOfAFreshTrainer) {
   const TempFolder folder;
   const CheckpointState loaded = load(save_checkpoint(folder.path(), {}, Log::null()).path);
   EXPECT_TRUE(std::isnan(loaded.trainer.best_metric));
+  EXPECT_EQ(loaded.trainer.evaluated_step, -1);
   EXPECT_EQ(loaded.trainer.early_stopping.best_step, -1);
   EXPECT_EQ(loaded.trainer.tokenizer, "");
   EXPECT_EQ(loaded.config_yaml, "");

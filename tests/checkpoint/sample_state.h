@@ -71,6 +71,7 @@ inline CheckpointState sample_state(std::int64_t step = 1500) {
   trainer.step = step;
   trainer.epoch = 3;
   trainer.sample_position = 1LL << 40;
+  trainer.evaluated_step = 1400;
   trainer.seed = 0xFFFFFFFFFFFFFFFFULL;
   trainer.schedule = {"cosine", {{"min_lr", 1e-4}, {"warmup_steps", 100}}};
   trainer.best_metric = 1.25;

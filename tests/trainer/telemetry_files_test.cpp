@@ -91,6 +91,30 @@ TEST_F(TelemetryFiles, AResumedRunReplacesTheRecordsItMakesAgain) {
   EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
 }
 
+TEST_F(TelemetryFiles, ARecordOfTheResumedStepCompletesItsLine) {
+  TelemetryRecord trained = at_step(20);
+  trained.train_loss = 2.5;
+  {
+    MetricsFile file(path("metrics.jsonl"), -1, Log::null());
+    file.write(at_step(10));
+    file.write(trained);
+  }
+  TelemetryRecord evaluated = at_step(20);
+  evaluated.eval_loss = 3.5;
+  {
+    MetricsFile file(path("metrics.jsonl"), 20, Log::null());
+    file.write(evaluated);
+    file.write(at_step(30));
+  }
+  EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
+  std::ifstream in(path("metrics.jsonl"));
+  std::string line;
+  std::getline(in, line);
+  std::getline(in, line);
+  EXPECT_EQ(json::parse(line)["train/loss"], 2.5);
+  EXPECT_EQ(json::parse(line)["eval/loss"], 3.5);
+}
+
 TEST_F(TelemetryFiles, AFreshRunStartsAnEmptyFile) {
   { MetricsFile(path("metrics.jsonl"), -1, Log::null()).write(at_step(10)); }
   { MetricsFile(path("metrics.jsonl"), -1, Log::null()).write(at_step(5)); }

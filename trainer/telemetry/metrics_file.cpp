@@ -84,6 +84,33 @@ MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)
   bool all = true;
   const std::string kept = kept_lines(path_, resumed_step, all);
   if (!all) replace_file(path_, kept);
+  if (const std::size_t end = kept.size(); end > 1) {
+    const std::size_t before = kept.rfind('\n', end - 2);
+    resumed_line_ = kept.substr(before == std::string::npos ? 0 : before + 1);
+  }
+  open();
+}
+
+bool MetricsFile::complete_resumed_line(const std::string& line) {
+  const std::string old = std::exchange(resumed_line_, {});
+  Json record = Json::parse(old);
+  const Json more = Json::parse(line);
+  if (record["step"] != more["step"]) return false;
+  record.update(more);
+  bool all = true;
+  std::string text = kept_lines(path_, more["step"].get<std::int64_t>(), all);
+  text.resize(text.size() - old.size());
+  try {
+    replace_file(path_, text + record.dump() + "\n");
+  } catch (const Error&) {
+    return false;  // a line of its own, if the disk takes that
+  }
+  ::close(std::exchange(fd_, -1));
+  open();
+  return true;
+}
+
+void MetricsFile::open() {
   fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) raise_errno(ErrorKind::kUsage, path_ + ": cannot be written");
 }
@@ -95,6 +122,7 @@ MetricsFile::~MetricsFile() {
 void MetricsFile::write(const TelemetryRecord& record) {
   // One write call per line, so that a crash tears at most the last one.
   const std::string line = to_json(record) + "\n";
+  if (!resumed_line_.empty() && complete_resumed_line(line)) return;
   const ssize_t written = ::write(fd_, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size()) || warned_) return;
   warned_ = true;

@@ -23,13 +23,20 @@ class MetricsFile {
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
-  /// Appends one line. A failing disk costs metrics, not the training: it is warned of once.
+  /// Appends one line; a record of the resumed step completes the line that the file has of it (an
+  /// evaluation that a signal had cut short). A failing disk costs metrics, not the training: it is
+  /// warned of once.
   void write(const TelemetryRecord& record);
 
  private:
+  void open();
+  /// Whether `line` is of the resumed step, and so became a part of the line that is there.
+  bool complete_resumed_line(const std::string& line);
+
   std::string path_;
   Log& log_;
   int fd_ = -1;
+  std::string resumed_line_;  ///< the last line that was kept
   bool warned_ = false;
 };
 

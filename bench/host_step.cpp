@@ -56,6 +56,7 @@ class HostStep {
         state_.slots[slot].push_back(
             phantom(engine, type, InputKind::kState, slot + "." + parameter.name));
     }
+    state_.sound = phantom(engine, {DType::kBool, Shape{}}, InputKind::kState, "sound");
   }
 
   void compile() {

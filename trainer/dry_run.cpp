@@ -6,6 +6,7 @@
 
 #include "collectives/single.h"
 #include "core/engine/step_memory.h"
+#include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
 #include "trainer/training_step.h"
 
@@ -30,6 +31,7 @@ void give_phantoms(TrainingState& state, Engine& engine) {
     for (const std::string& slot : state.optimizer->slots())
       state.slots[slot].push_back(add(type, InputKind::kState, slot + "." + parameter.name));
   }
+  state.sound = add({DType::kBool, Shape{}}, InputKind::kState, "sound");
 }
 
 TensorMap phantom_batch(Engine& engine, const DataSource& data, std::int64_t micro_batch,
@@ -59,6 +61,7 @@ DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
   const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
+  update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
   const StepResult result = record_step(state, fields, inputs, update);
   out.step = engine.compile_pending();
   return out;
@@ -144,6 +147,10 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
   out += line("new values not in place", need.outputs + need.scalars);
   out += line("batches, prefetched", prefetched);
   out += line("total", total);
+  if (config.checkpoint.save_interval >= 0) {
+    out += "host memory of rank 0:\n";
+    out += line("staging of checkpoints", CheckpointWriter::staging_bytes(state));
+  }
   out += "largest parameters and optimizer slots:\n" + describe_largest(state);
   const bool shard = step->shard.arena_bytes >= step->update.arena_bytes;
   out += fmt::format("largest values of the {} program at its peak:\n", shard ? "shard" : "update");

@@ -17,32 +17,24 @@ std::string six_decimals(double x) {
   return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
 }
 
-/// Each rank has read a checkpoint, maybe from a file system of its own.
-std::vector<Term> terms_of(const CheckpointState& saved) {
-  Hasher hasher;
-  for (const auto& [name, tensor] : saved.model) {
-    hasher.bytes(name.data(), name.size());
-    hasher.value(hash128(tensor.bytes().data(), tensor.bytes().size()));
-  }
-  return {{"the checkpoint's step", std::to_string(saved.trainer.step)},
-          {"the checkpoint's parameters", hasher.finish().hex()}};
-}
-
 }  // namespace
 
 int evaluate_run(const std::string& run, const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  const CheckpointState saved = [&] {
-    const ForeignCall call(activity, "reading the checkpoints");
-    return load(run);
-  }();
-  const Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
+  // The ranks must talk before they know the config, which is in the checkpoint. An evaluation sums
+  // nothing in memory that ranks share.
+  Config plain;
+  plain.distributed.allreduce = AllReducePath::kMpi;
+  std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
+  const SharedCheckpoint saved = SharedCheckpoint::open(*communicator, [&] {
+                                   const ForeignCall call(activity, "reading the checkpoints");
+                                   return std::optional(open_checkpoint(run));
+                                 }).value();
+  const Config config = parse_config(saved.config_yaml(), run + ": the checkpoint's config").config;
   watch.set_limits(watch_limits(config));
-  std::unique_ptr<Communicator> communicator = make_communicator(config, settings, watch);
   activity.begin(Phase::kAgree);
-  agree_on_task(*communicator, config, {.command = "eval"}, settings);
-  require_agreement(*communicator, terms_of(saved), ErrorKind::kCheckpoint);
+  agree_on_task(*communicator, config, {.command = "eval " + run}, settings);
   Session session(config, settings, std::move(communicator), "", watch);
   activity.begin(Phase::kAgree);
   agree_on_files(session.communicator(), config,
@@ -51,7 +43,7 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, saved.trainer.tokenizer);
+    return open_data(config, saved.trainer().tokenizer);
   }();
   agree_on_datasets(session.communicator(), data);
   activity.begin(Phase::kPrepare);
@@ -65,13 +57,13 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   options.max_batches = config.eval.max_batches;
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;
-  options.step = saved.trainer.step;
+  options.step = saved.trainer().step;
   options.activity = activity;
-  activity.begin(Phase::kEvaluate, saved.trainer.step);
+  activity.begin(Phase::kEvaluate, saved.trainer().step);
   const Evaluation result =
       evaluate(session.engine(), session.communicator(), *state.model, data.validation, options);
   if (session.is_master())
-    fmt::print("step: {}, eval/loss: {}, eval/accuracy: {}, count: {}\n", saved.trainer.step,
+    fmt::print("step: {}, eval/loss: {}, eval/accuracy: {}, count: {}\n", saved.trainer().step,
                six_decimals(result.loss), six_decimals(result.accuracy), result.count);
   session.finish();
   return 0;

@@ -68,11 +68,12 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
              Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  const CheckpointState saved = [&] {
-    const ForeignCall call(activity, "reading the checkpoints");
-    return load(run);
-  }();
-  Config config = parse_config(saved.config_yaml, run + ": the checkpoint's config").config;
+  std::unique_ptr<Communicator> alone = make_single_communicator();
+  const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
+                                   const ForeignCall call(activity, "reading the checkpoints");
+                                   return std::optional(open_checkpoint(run));
+                                 }).value();
+  Config config = parse_config(saved.config_yaml(), run + ": the checkpoint's config").config;
   SampleConfig sample = config.sample;
   sample.prompt = options.prompt.value_or(sample.prompt);
   sample.max_new_tokens = options.max_new_tokens.value_or(sample.max_new_tokens);
@@ -84,13 +85,13 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   LS_USER_CHECK(std::isfinite(sample.temperature) && sample.temperature >= 0,
                 "the temperature {} must be 0 or more", sample.temperature);
   LS_USER_CHECK(sample.top_k >= 0, "top_k {} must be 0 (all tokens) or more", sample.top_k);
-  LS_USER_CHECK(!saved.trainer.tokenizer.empty(),
+  LS_USER_CHECK(!saved.trainer().tokenizer.empty(),
                 "{} was trained without a tokenizer: there is no text to generate", run);
-  const TokenizerPtr tokenizer = tokenizer_from_json(saved.trainer.tokenizer, run);
+  const TokenizerPtr tokenizer = tokenizer_from_json(saved.trainer().tokenizer, run);
   std::vector<std::int32_t> tokens = tokenizer->encode(sample.prompt);
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");
 
-  Session session(config, settings, make_single_communicator(), "", watch);
+  Session session(config, settings, std::move(alone), "", watch);
   TrainingState state = make_training_state(config, tokenizer->vocab_size());
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());

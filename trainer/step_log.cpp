@@ -35,6 +35,8 @@ void StepLog::add_step(const StepNumbers& numbers) {
   record.input_wait_ms = mean_ms("InputWait", steps);
   record.exposed_comm_ms = mean_ms("ExposedComm", steps);
   record.exposed_gap_ms = mean_ms("ExposedGap", steps);
+  if (const double stall = mean_ms("CheckpointStall", 1); stall > 0)
+    record.checkpoint_stall_ms = stall;
   record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
   last_step_ = numbers.step;
   last_ns_ = now;

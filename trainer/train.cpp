@@ -46,34 +46,26 @@ double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The checkpoint to start from, decided by rank 0 for all; empty to start anew.
-std::string choose_checkpoint(const std::string& resume, const RunFolder& folder,
-                              Communicator& communicator, Activity activity, Log& log) {
-  std::string chosen;
-  std::string problem;
-  if (communicator.is_master_ordinal() && resume != "none") {
+/// The checkpoint to start from, found and read by rank 0 for all; nothing to start anew.
+std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
+                                                  const RunFolder& folder,
+                                                  Communicator& communicator, Activity activity,
+                                                  Log& log) {
+  return SharedCheckpoint::open(communicator, [&]() -> std::optional<CheckpointReader> {
     const ForeignCall call(activity, "reading the checkpoints");
-    try {
-      if (resume == "auto") {
-        const FoundCheckpoint found = find_newest(folder.checkpoints);
-        // Whoever has checkpoints and asks to resume does not mean to begin again.
-        if (!found.newest && !found.skipped.empty())
-          problem = describe_skipped(folder.checkpoints, found.skipped,
-                                     " (to start anew all the same, leave out --resume or set "
-                                     "checkpoint.resume=none)");
-        for (const SkippedCheckpoint& skipped : found.skipped)
-          if (found.newest) log.warn("skipped {}: {}", skipped.path, skipped.reason);
-        if (found.newest) chosen = found.newest->path();
-      } else {
-        chosen = open_checkpoint(resume).path();
-      }
-    } catch (const Error& e) {
-      problem = e.what();
-    }
-  }
-  problem = communicator.exchange("resume problem", problem)[0];
-  if (!problem.empty()) raise(ErrorKind::kCheckpoint, "{}", problem);
-  return communicator.exchange("resume from", chosen)[0];
+    if (resume == "none") return std::nullopt;
+    if (resume != "auto") return open_checkpoint(resume);
+    FoundCheckpoint found = find_newest(folder.checkpoints);
+    // Whoever has checkpoints and asks to resume does not mean to begin again.
+    if (!found.newest && !found.skipped.empty())
+      raise(ErrorKind::kCheckpoint, "{}",
+            describe_skipped(folder.checkpoints, found.skipped,
+                             " (to start anew all the same, leave out --resume or set "
+                             "checkpoint.resume=none)"));
+    for (const SkippedCheckpoint& skipped : found.skipped)
+      log.warn("skipped {}: {}", skipped.path, skipped.reason);
+    return std::move(found.newest);
+  });
 }
 
 /// A new run does not mix with an old one of its name: the old one is moved aside.
@@ -135,9 +127,9 @@ std::int64_t count_steps(const TrainingConfig& training, const StepSampler& samp
 }
 
 /// What differs from the config that the checkpoint was saved with.
-void log_config_changes(const CheckpointState& saved, const Config& config, Log& log) {
+void log_config_changes(const SharedCheckpoint& saved, const Config& config, Log& log) {
   try {
-    const Config before = parse_config(saved.config_yaml, "the checkpoint's config").config;
+    const Config before = parse_config(saved.config_yaml(), "the checkpoint's config").config;
     for (const std::string& change : config_diff(before, config))
       log.info("config changed since the checkpoint: {}", change);
   } catch (const Error& e) {
@@ -177,21 +169,22 @@ void warn_of_other_processors(TrainerState& progress, Session& session) {
 }
 
 void start_state(TrainingState& state, Session& session, const Config& config,
-                 const CheckpointState* saved, const std::string& digest) {
+                 const SharedCheckpoint* saved, const std::string& digest) {
   Engine& engine = session.engine();
   if (saved == nullptr) {
     draw_parameters(state, engine, static_cast<std::uint64_t>(config.run.seed));
+    broadcast_parameters(state, engine, session.communicator());
+    // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
+    // ranks, and so steps one structure.
+    zero_slots(state, engine);
   } else {
     restore(state, engine, *saved, true);
-    if (saved->trainer.dataset_digest != digest)
+    if (saved->trainer().dataset_digest != digest)
       session.log().warn("the training data differs from what the checkpoint was trained on");
   }
   state.progress.dataset_digest = digest;
   warn_of_other_processors(state.progress, session);
-  broadcast_values(state, engine, session.communicator());
-  // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
-  // ranks, and so steps one structure.
-  if (saved == nullptr) zero_slots(state, engine);
+  make_sound(state, engine);
   make_copies(state, engine);
 }
 
@@ -206,20 +199,16 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 
   activity.begin(Phase::kPrepare);
   const std::string resume = options.resume.value_or(config.checkpoint.resume);
-  const std::string checkpoint =
-      options.dry_run ? "" : choose_checkpoint(resume, folder, communicator, activity, early_log);
-  std::optional<CheckpointState> saved;
-  if (!checkpoint.empty()) {
-    const ForeignCall call(activity, "reading " + checkpoint);
-    saved = load(checkpoint);
-  }
+  std::optional<SharedCheckpoint> saved;
+  if (!options.dry_run)
+    saved = choose_checkpoint(resume, folder, communicator, activity, early_log);
   activity.begin(Phase::kAgree);
   agree_on_files(communicator, config,
                  {.cache_folder = cache_folder(config, settings), .activity = activity}, early_log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, saved ? saved->trainer.tokenizer : "");
+    return open_data(config, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(communicator, data);
   activity.begin(Phase::kPrepare);
@@ -252,7 +241,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   log.info("model: {} parameters", state.model->parameters().elements());
   if (resume == "auto" && !saved) log.info("nothing to resume in {}: starting anew", folder.path);
   if (saved) {
-    log.info("resuming from {} at step {}", checkpoint, saved->trainer.step);
+    log.info("resuming from {} at step {}", saved->path(), saved->trainer().step);
     log_config_changes(*saved, config, log);
   }
   start_state(state, session, config, saved ? &*saved : nullptr, data.train->digest());

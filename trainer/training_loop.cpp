@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "checkpoint/commit.h"
 #include "core/base/error.h"
 #include "trainer/config/show.h"
 #include "trainer/telemetry/console.h"
@@ -36,16 +35,36 @@ TrainingLoop::TrainingLoop(LoopParts parts)
       step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
                 parts_.session.device().allocator(), parts_.config.logging.interval,
                 static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
-                parts_.state.progress.step) {
+                parts_.state.progress.step),
+      skip_limit_(parts_.config.training.max_skipped_steps) {
   parts_.state.progress.seed = seed_of(parts_.config);
   Engine& engine = parts_.session.engine();
   engine.set_step(step());
   if (const std::int64_t interval = parts_.config.distributed.check_interval; interval > 0)
     engine.start_state_check(interval);
   if (parts_.resumed) saved_step_ = step();
+  if (!parts_.session.is_master()) return;
+  const CheckpointConfig& saving = parts_.config.checkpoint;
+  CheckpointWriter::Options options;
+  options.folder = parts_.checkpoint_folder;
+  options.retention = {static_cast<int>(saving.keep_last), saving.keep_best};
+  options.config_yaml = config_yaml(parts_.config);
+  options.good_magnitude = parts_.state.initial_magnitude;
+  options.activity = activity_;
+  options.reserve = saving.save_interval > 0 || saving.keep_best;
+  writer_.emplace(std::move(options), parts_.state, parts_.session.spans(), parts_.session.log());
 }
 
 LoopEnd TrainingLoop::run() {
+  try {
+    return run_steps();
+  } catch (...) {
+    keep_last_save();
+    throw;
+  }
+}
+
+LoopEnd TrainingLoop::run_steps() {
   Loader loader(parts_.data.train, parts_.sampler, loader_options());
   DeviceFeed feed(loader, parts_.session.device(), parts_.config.data.device_prefetch_size);
   const auto lag = static_cast<std::size_t>(parts_.config.device.queue_depth);
@@ -65,6 +84,7 @@ LoopEnd TrainingLoop::run() {
   compare_state();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
   if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
+  finish_saves();
   step_log_.flush();
   if (stop_agreed_) return LoopEnd::kPreempted;
   return stop_early_ ? LoopEnd::kEarlyStopping : LoopEnd::kFinished;
@@ -86,13 +106,15 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
   update.step = step;
   update.learning_rate = schedule_.learning_rate(step);
   update.stop_requested = watch_.stop_requested();
+  update.save_failed = writer_ && writer_->failed();
+  update.stop_at_nonfinite = parts_.config.training.on_nonfinite == OnNonfinite::kStop;
   {
     const ScopedSpan span(spans, SpanCategory::kTrace, step);
     TensorMap batch;
     for (const auto& [name, tensor] : loaded.fields)
       batch[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
-    in_flight_.push_back(
-        {step, update.learning_rate, record_step(parts_.state, batch, inputs_, update)});
+    StepResult result = record_step(parts_.state, batch, inputs_, update);
+    in_flight_.push_back({step, update, std::move(batch), std::move(result)});
   }
   // What is saved is compared in full; that of a step that others follow, by the next one's header.
   const std::int64_t save_interval = parts_.config.checkpoint.save_interval;
@@ -118,20 +140,79 @@ void TrainingLoop::finish_step() {
       static_cast<double>(numbers.step) / static_cast<double>(parts_.sampler.steps_per_epoch());
   numbers.loss = summary.loss;
   numbers.grad_norm = summary.grad_norm;
-  numbers.learning_rate = done.learning_rate;
+  numbers.learning_rate = done.update.learning_rate;
   stop_agreed_ = stop_agreed_ || summary.stop;
-  if (!summary.finite) {
-    const std::string what = fmt::format(
-        "step {}: loss {} and gradient norm {} are not finite; the update was left out", done.step,
-        format_significant(numbers.loss, 4), format_significant(numbers.grad_norm, 3));
-    if (parts_.config.training.on_nonfinite == OnNonfinite::kStop)
-      raise(ErrorKind::kNonFinite,
-            "{}, and the run stops (training.on_nonfinite: stop); lower optimizer.learning_rate, "
-            "set training.gradient_clip_norm, or choose skip",
-            what);
-    parts_.session.log().warn("{} (training.on_nonfinite: skip)", what);
+  check_finite(done, summary);
+  if (summary.save_failed) {
+    drain();
+    finish_saves();
   }
   step_log_.add_step(numbers);
+  if (numbers.step == saved_step_) release_save();
+}
+
+void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary) {
+  const std::string limit = skip_limit_.add(!summary.finite);
+  const std::string numbers =
+      fmt::format("loss {} and gradient norm {}", format_significant(summary.loss, 4),
+                  format_significant(summary.grad_norm, 3));
+  if (summary.finite && summary.sound) return;
+  if (summary.finite) {
+    drain();
+    raise(
+        ErrorKind::kNonFinite,
+        "step {}: the update made a parameter that is not finite ({}), and the run stops; earlier "
+        "checkpoints are intact. Lower optimizer.learning_rate or set "
+        "training.gradient_clip_norm, and resume",
+        done.step, numbers);
+  }
+  const std::string what = numbers + " are not finite; the update was left out";
+  if (parts_.config.training.on_nonfinite == OnNonfinite::kStop) stop_at_nonfinite(done, what);
+  parts_.session.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
+  if (limit.empty()) return;
+  drain();
+  raise(ErrorKind::kNonFinite,
+        "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
+        "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
+        "training.gradient_clip_norm, and resume",
+        done.step, what, limit, parts_.config.training.max_skipped_steps);
+}
+
+void TrainingLoop::stop_at_nonfinite(const InFlight& done, const std::string& what) {
+  drain();
+  raise(ErrorKind::kNonFinite,
+        "step {}: {}; {}, and the run stops (training.on_nonfinite: stop); lower "
+        "optimizer.learning_rate, set training.gradient_clip_norm, or choose skip",
+        done.step, name_nonfinite(done), what);
+}
+
+// The step's parameters and slots are still there: neither it nor what was queued behind it changed
+// them. The lowest shard that finds something is right for all ranks.
+std::string TrainingLoop::name_nonfinite(const InFlight& done) {
+  activity_.begin(Phase::kTrace, done.step);
+  record_step(parts_.state, done.batch, inputs_, done.update);
+  std::string mine;
+  if (const auto found = parts_.session.engine().find_nonfinite()) {
+    const std::int64_t first =
+        parts_.batch.first_shard(parts_.session.communicator().topology().position());
+    mine = fmt::format("{:010} {}", first + found->shard, found->text);
+  }
+  std::string lowest;
+  for (const std::string& theirs :
+       parts_.session.communicator().exchange("value that is not finite", mine))
+    if (!theirs.empty() && (lowest.empty() || theirs < lowest)) lowest = theirs;
+  if (lowest.empty())
+    return "every value of the shards is finite, but their gradients' sum or norm is not";
+  const std::size_t space = lowest.find(' ');
+  return fmt::format("first non-finite value: {}, shard {}", lowest.substr(space + 1),
+                     std::stoll(lowest.substr(0, space)));
+}
+
+// All ranks have queued the same steps, so that all come to the end of them.
+void TrainingLoop::drain() {
+  in_flight_.clear();
+  parts_.session.engine().wait();
+  if (writer_) writer_->wait();
 }
 
 void TrainingLoop::finish_all() {
@@ -187,10 +268,10 @@ void TrainingLoop::compare_state() {
 
 void TrainingLoop::save_now() {
   if (saved_step_ == step()) return;
-  finish_all();
+  // The save before this one is released by its last step.
+  while (!in_flight_.empty() && in_flight_.front().step < saved_step_) finish_step();
+  if (compared_step_ != step()) finish_all();
   compare_state();
-  // A resume goes on after this step, so its metrics must be on file before the checkpoint is.
-  step_log_.flush();
   activity_.begin(Phase::kSnapshot, step());
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;
@@ -199,22 +280,37 @@ void TrainingLoop::save_now() {
   progress.sample_position = step() % per_epoch * parts_.batch.global_batch;
   progress.schedule = {std::string(name_of(parts_.config.scheduler.name)),
                        {{"learning_rate", schedule_.learning_rate(step())}}};
-  std::string problem;
-  if (parts_.session.is_master()) {
-    const ScopedSpan span(parts_.session.spans(), SpanCategory::kCheckpoint, step());
-    const Retention retention{static_cast<int>(parts_.config.checkpoint.keep_last),
-                              parts_.config.checkpoint.keep_best};
-    try {
-      const CheckpointState state = snapshot(parts_.state, config_yaml(parts_.config));
-      activity_.begin(Phase::kWrite, step());
-      save_checkpoint(parts_.checkpoint_folder, state, retention, parts_.session.log(), activity_);
-    } catch (const Error& e) {
-      problem = e.what();
-    }
+  if (writer_) writer_->submit(parts_.session.engine());
+  if (in_flight_.empty()) release_save();
+}
+
+// A resume goes on after this step, so its metrics must be on file before the checkpoint is.
+void TrainingLoop::release_save() {
+  step_log_.flush();
+  if (writer_) writer_->release();
+}
+
+// No rank reports success, or another rank's failure to save, before the master's file is there.
+void TrainingLoop::finish_saves() {
+  activity_.begin(Phase::kWrite, step());
+  SaveProblem problem;
+  if (writer_) problem = writer_->wait();
+  const std::string kind = problem.kind == ErrorKind::kNonFinite ? "suspect" : "failed";
+  const std::vector<std::string> texts =
+      parts_.session.communicator().exchange("checkpoint saved", problem.text);
+  if (texts[0].empty()) return;
+  const bool suspect = parts_.session.communicator().exchange("saved how", kind)[0] == "suspect";
+  raise(suspect ? ErrorKind::kNonFinite : ErrorKind::kCheckpoint, "{}", texts[0]);
+}
+
+// The run ends with an error. What it saved before is kept if the steps before it were good.
+void TrainingLoop::keep_last_save() {
+  try {
+    while (!in_flight_.empty() && in_flight_.front().step < saved_step_) finish_step();
+  } catch (...) {
+    return;  // not the first error, and so not the one to report
   }
-  // No rank goes on, or reports success, before the file is known to be there.
-  problem = parts_.session.communicator().exchange("checkpoint saved", problem)[0];
-  if (!problem.empty()) raise(ErrorKind::kCheckpoint, "step {}: {}", step(), problem);
+  if (writer_) writer_->wait();
 }
 
 double TrainingLoop::epoch() const {

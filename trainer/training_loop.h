@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "trainer/checkpoint_writer.h"
 #include "trainer/config/batch_plan.h"
 #include "trainer/device_feed.h"
 #include "trainer/schedule.h"
 #include "trainer/session.h"
+#include "trainer/skip_limit.h"
 #include "trainer/step_log.h"
 #include "trainer/training_step.h"
 
@@ -42,15 +44,24 @@ class TrainingLoop {
  private:
   struct InFlight {
     std::int64_t step;
-    double learning_rate;
+    UpdateOptions update;
+    TensorMap batch;  ///< for a second look at a step that was not finite
     StepResult result;
   };
+  LoopEnd run_steps();
   void start_step(std::int64_t step, DeviceFeed& feed);
   void finish_step();
+  void check_finite(const InFlight& done, const StepSummary& summary);
+  [[noreturn]] void stop_at_nonfinite(const InFlight& done, const std::string& what);
+  std::string name_nonfinite(const InFlight& done);
   void finish_all();
+  void drain();
   void evaluate_now();
   void compare_state();
   void save_now();
+  void release_save();
+  void finish_saves();
+  void keep_last_save();
   double epoch() const;
   bool due(std::int64_t interval) const { return interval > 0 && step() % interval == 0; }
   std::int64_t step() const { return parts_.state.progress.step; }
@@ -62,11 +73,13 @@ class TrainingLoop {
   Watch& watch_;
   Activity activity_;
   StepLog step_log_;
+  SkipLimit skip_limit_;
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;
   bool stop_early_ = false;
   std::int64_t saved_step_ = -1;
-  std::int64_t compared_step_ = -1;  ///< at which the ranks' states are compared in full
+  std::int64_t compared_step_ = -1;         ///< at which the ranks' states are compared in full
+  std::optional<CheckpointWriter> writer_;  ///< on the master
 };
 
 }  // namespace lockstep

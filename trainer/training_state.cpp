@@ -1,5 +1,10 @@
 #include "trainer/training_state.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <set>
+
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -18,36 +23,42 @@ Tensor zeros(Engine& engine, const Shape& shape, const std::string& name) {
                       name);
 }
 
-/// The saved tensor for a parameter. `what` is "model" or the slot.
-const HostTensor& find_saved(const NamedTensors& tensors, const Parameter& parameter,
-                             std::string_view what) {
-  const auto found = tensors.find(parameter.name);
-  if (found == tensors.end())
+/// The saved tensor for a parameter. `what` is "model" or the slot, and `path` where it stands.
+const TensorEntry& find_saved(const SharedCheckpoint& saved, const std::string& path,
+                              const Parameter& parameter, std::string_view what) {
+  const TensorEntry* found = saved.find(path);
+  if (found == nullptr)
     raise(ErrorKind::kCheckpoint,
           "the checkpoint has no '{}' in '{}': it was saved by another model or optimizer; check "
           "the model and optimizer sections of the config",
           parameter.name, what);
-  const HostTensor& value = found->second;
-  if (value.dtype() != DType::kF32 || !(value.shape() == parameter.shape))
+  if (found->dtype != DType::kF32 || !(found->shape == parameter.shape))
     raise(ErrorKind::kCheckpoint,
           "the checkpoint's '{}' in '{}' is {}{}, but the model wants f32{}; check the model "
           "section of the config",
-          parameter.name, what, name_of(value.dtype()), value.shape().to_string(),
+          parameter.name, what, name_of(found->dtype), found->shape.to_string(),
           parameter.shape.to_string());
-  return value;
+  return *found;
 }
 
-void check_no_strangers(const CheckpointState& saved, const ParameterSet& parameters) {
-  for (const auto& [name, value] : saved.model) {
-    bool known = false;
-    for (const Parameter& parameter : parameters.all()) known |= parameter.name == name;
-    if (!known)
+void check_no_strangers(const SharedCheckpoint& saved, const ParameterSet& parameters) {
+  std::set<std::string> known;
+  for (const Parameter& parameter : parameters.all()) known.insert(model_path(parameter.name));
+  const std::string prefix = model_path("");
+  for (const TensorEntry& entry : saved.tensors())
+    if (entry.path.starts_with(prefix) && !known.contains(entry.path))
       raise(
           ErrorKind::kCheckpoint,
           "the checkpoint's tensor '{}' has no place in the model; check the model section of the "
           "config",
-          name);
-  }
+          entry.path.substr(prefix.size()));
+}
+
+/// Returns when the host's copy is no longer needed.
+Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std::string& name) {
+  const DeviceTensorPtr tensor = engine.device().copy_to_device({std::move(value)}, name);
+  tensor->ready->wait();
+  return engine.adopt(tensor, kind, name);
 }
 
 }  // namespace
@@ -72,6 +83,14 @@ std::vector<StateTensor> state_tensors(const TrainingState& state) {
   return out;
 }
 
+// By the bits without the sign, which order as the numbers do: a loop that is vectorized.
+double largest_magnitude(const HostTensor& tensor) {
+  std::uint32_t largest = 0;
+  for (const float value : tensor.as<const float>())
+    largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7fffffffU);
+  return std::bit_cast<float>(largest);
+}
+
 std::int64_t state_bytes(const TrainingState& state) {
   std::int64_t bytes = 0;
   for (const StateTensor& tensor : state_tensors(state))
@@ -80,9 +99,11 @@ std::int64_t state_bytes(const TrainingState& state) {
 }
 
 void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed) {
-  for (Parameter& parameter : state.model->parameters().all())
-    parameter.value =
-        put(engine, initial_value(parameter, seed), InputKind::kParameter, parameter.name);
+  for (Parameter& parameter : state.model->parameters().all()) {
+    HostTensor value = initial_value(parameter, seed);
+    state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
+    parameter.value = put(engine, std::move(value), InputKind::kParameter, parameter.name);
+  }
 }
 
 void zero_slots(TrainingState& state, Engine& engine) {
@@ -91,46 +112,53 @@ void zero_slots(TrainingState& state, Engine& engine) {
       state.slots[slot].push_back(zeros(engine, parameter.shape, slot_label(slot, parameter)));
 }
 
-void restore(TrainingState& state, Engine& engine, const CheckpointState& saved,
+void make_sound(TrainingState& state, Engine& engine) {
+  state.sound = put(engine, HostTensor::scalar<bool>(true), InputKind::kState, "sound");
+}
+
+void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
              bool with_optimizer) {
   ParameterSet& parameters = state.model->parameters();
   check_no_strangers(saved, parameters);
-  for (Parameter& parameter : parameters.all())
-    parameter.value = put(engine, find_saved(saved.model, parameter, "model"),
-                          InputKind::kParameter, parameter.name);
-  state.progress = saved.trainer;
+  for (Parameter& parameter : parameters.all()) {
+    const TensorEntry& entry = find_saved(saved, model_path(parameter.name), parameter, "model");
+    HostTensor value = saved.read(entry);
+    state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
+    parameter.value = put_and_wait(engine, std::move(value), InputKind::kParameter, parameter.name);
+  }
+  state.progress = saved.trainer();
   if (!with_optimizer) return;
   for (const std::string& slot : state.optimizer->slots()) {
-    const auto found = saved.optimizer.find(slot);
-    if (found == saved.optimizer.end())
+    const std::string prefix = optimizer_path(slot, "");
+    if (std::ranges::none_of(saved.tensors(), [&](const TensorEntry& entry) {
+          return entry.path.starts_with(prefix);
+        }))
       raise(ErrorKind::kCheckpoint,
             "the checkpoint has no optimizer state '{}': it was saved by another optimizer; check "
             "optimizer.name and its keys",
             slot);
-    for (const Parameter& parameter : parameters.all())
-      state.slots[slot].push_back(put(engine, find_saved(found->second, parameter, slot),
-                                      InputKind::kState, slot_label(slot, parameter)));
+    for (const Parameter& parameter : parameters.all()) {
+      const TensorEntry& entry =
+          find_saved(saved, optimizer_path(slot, parameter.name), parameter, slot);
+      state.slots[slot].push_back(
+          put_and_wait(engine, saved.read(entry), InputKind::kState, slot_label(slot, parameter)));
+    }
   }
 }
 
-void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator) {
+void broadcast_parameters(TrainingState& state, Engine& engine, Communicator& communicator) {
   if (communicator.size() == 1) return;
-  const auto broadcast = [&](Tensor& tensor, InputKind kind, std::string_view name) {
-    HostTensor host = tensor.to_host();
+  for (Parameter& parameter : state.model->parameters().all()) {
+    HostTensor host = parameter.value.to_host();
     CollectiveRequest request;
     request.kind = CollectiveKind::kBroadcast;
     request.data = host.bytes().data();
     request.dtype = host.dtype();
     request.count = host.shape().elements();
     communicator.wait(communicator.submit(request));
-    if (!communicator.is_master_ordinal()) tensor = put(engine, std::move(host), kind, name);
-  };
-  auto& parameters = state.model->parameters().all();
-  for (Parameter& parameter : parameters)
-    broadcast(parameter.value, InputKind::kParameter, parameter.name);
-  for (auto& [slot, tensors] : state.slots)
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      broadcast(tensors[i], InputKind::kState, slot_label(slot, parameters[i]));
+    if (!communicator.is_master_ordinal())
+      parameter.value = put(engine, std::move(host), InputKind::kParameter, parameter.name);
+  }
 }
 
 void make_copies(TrainingState& state, Engine& engine) {
@@ -139,19 +167,6 @@ void make_copies(TrainingState& state, Engine& engine) {
   for (Parameter& parameter : state.model->parameters().all())
     if (parameter.in_dots) parameter.copy = convert(parameter.value, dtype);
   engine.mark_step();
-}
-
-CheckpointState snapshot(const TrainingState& state, const std::string& config_yaml) {
-  CheckpointState out;
-  const auto& parameters = state.model->parameters().all();
-  for (const Parameter& parameter : parameters)
-    out.model[parameter.name] = parameter.value.to_host();
-  for (const auto& [slot, tensors] : state.slots)
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      out.optimizer[slot][parameters[i].name] = tensors[i].to_host();
-  out.trainer = state.progress;
-  out.config_yaml = config_yaml;
-  return out;
 }
 
 }  // namespace lockstep

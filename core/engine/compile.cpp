@@ -138,7 +138,8 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
                      Log& log) {
   Plan plan;
   if (graph.outputs.empty()) return plan;
-  const PassOptions passes{.verify = options.verify, .activity = options.activity};
+  const PassOptions passes{
+      .verify = options.verify, .disabled = options.disabled_passes, .activity = options.activity};
   plan.graph = run_pipeline(graph, options.target, passes, log);
   const Graph& g = plan.graph;
   const KernelPtrs kernel_of = choose_kernels(g, kernels, options.activity);

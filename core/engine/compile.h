@@ -36,6 +36,7 @@ struct CompileOptions {
   std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
   ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
   Activity activity = {};              ///< told of every pass and function
+  std::vector<std::string> disabled_passes = {};  ///< see PassOptions; for finding faults
 };
 
 /// Error kUsage for steps that cannot be split.

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "core/engine/snapshot.h"
 
 namespace lockstep {
 namespace {
@@ -52,7 +53,7 @@ struct Engine::Failure {
 
 Engine::Engine(const CompileOptions& options, TraceContext& context, Device& device,
                Communicator& communicator, Log& log)
-    : overlap_(options.buckets.overlap),
+    : options_(options),
       context_(context),
       device_(device),
       communicator_(communicator),
@@ -60,7 +61,7 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       compiler_(options, device.spans(), log),
       analysis_(device.spans().metrics(), log),
       failure_(std::make_shared<Failure>()),
-      last_execution_end_ns_(std::make_shared<std::int64_t>(0)) {
+      last_execution_(std::make_shared<LastExecution>()) {
   context_.set_sync_handler([this](SyncReason reason) { mark_step(reason); });
 }
 
@@ -122,7 +123,7 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->updates = graph.updates;
   out->step = step_;
   out->correlation = next_correlation_++;
-  out->overlap = overlap_;
+  out->overlap = options_.buckets.overlap;
   const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
   if (ledger_ && is_step) out->page.emplace();
   if (reason == SyncReason::kStepEnd) {
@@ -148,16 +149,19 @@ void Engine::analyze(const CutTrace& trace) {
 /// `error`: the step did not compile. It fails in its turn, when earlier ones have made its inputs.
 void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error) {
   device_.enqueue([this, execution = std::move(execution), error = std::move(error),
-                   failure = failure_, ledger = ledger_,
-                   last_end = last_execution_end_ns_]() mutable {
+                   failure = failure_, ledger = ledger_, last = last_execution_]() mutable {
     SpanStream& stream = device_.spans();
     const std::int64_t begin = stream.clock().now_ns();
-    if (*last_end > 0) stream.record(SpanCategory::kExposedGap, *last_end, begin, execution->step);
+    if (last->snapshot) {
+      stream.metrics().sample("CheckpointStall", static_cast<double>(begin - last->end_ns));
+    } else if (last->end_ns > 0) {
+      stream.record(SpanCategory::kExposedGap, last->end_ns, begin, execution->step);
+    }
     if (!error) error = failure->get();
     if (!error) {
       try {
         wait_for_inputs(*execution);
-        if (execution->page) execution->page->idle_ns = stream.clock().now_ns() - *last_end;
+        if (execution->page) execution->page->idle_ns = stream.clock().now_ns() - last->end_ns;
         run_step(*execution, device_, communicator_);
       } catch (...) {
         error = with_step(execution->step);
@@ -170,10 +174,10 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
     execution.reset();
     const std::int64_t end = stream.clock().now_ns();
     if (page && !error) {
-      page->wall_ns = end - *last_end;
+      page->wall_ns = end - last->end_ns;
       ledger->add(program, *page);
     }
-    *last_end = end;
+    *last = {end, false};
   });
 }
 
@@ -199,12 +203,47 @@ void Engine::wait() {
   rethrow_failure();
 }
 
+EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor> to) {
+  LS_CHECK(values.size() == to.size(), "{} places for {} values", to.size(), values.size());
+  std::vector<SnapshotPart> parts;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto* value = dynamic_cast<const DeviceValue*>(values[i].state().value.get());
+    LS_CHECK(value != nullptr, "a snapshot of what no step computes");
+    parts.push_back({value->tensor(), std::move(to[i])});
+  }
+  auto done = std::make_shared<Event>();
+  device_.enqueue(
+      [this, parts = std::move(parts), done, failure = failure_, last = last_execution_]() mutable {
+        last->snapshot = last->end_ns > 0;
+        try {
+          if (const std::exception_ptr error = failure->get()) std::rethrow_exception(error);
+          copy_snapshot(parts, device_.pool());
+          parts.clear();  // the next step may find itself alone with the values, and work in place
+          done->set();
+        } catch (...) {
+          done->fail(std::current_exception());
+        }
+      });
+  return done;
+}
+
+void Engine::fail_outputs(const StepExecution& execution, const char* why) {
+  const auto error = std::make_exception_ptr(Error(ErrorKind::kUsage, why));
+  for (const DeviceTensorPtr& output : execution.outputs) output->ready->fail(error);
+}
+
+std::optional<NonFiniteValue> Engine::find_nonfinite() {
+  const CutTrace trace = context_.cut();
+  fail_outputs(*start_execution(trace, SyncReason::kValueRead),
+               "the value was only looked at for what is not finite, never kept");
+  return lockstep::find_nonfinite(trace.graph, trace.inputs, options_, device_, communicator_,
+                                  log_);
+}
+
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = context_.cut();
-  const std::shared_ptr<StepExecution> execution = start_execution(trace, SyncReason::kMarkStep);
-  const auto error = std::make_exception_ptr(
-      Error(ErrorKind::kUsage, "the value was only compiled for, never computed"));
-  for (const DeviceTensorPtr& output : execution->outputs) output->ready->fail(error);
+  fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
+               "the value was only compiled for, never computed");
   return compiler_.get(std::move(trace.graph), step_, "dry run");
 }
 

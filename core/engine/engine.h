@@ -11,6 +11,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "core/engine/compile.h"
 #include "core/engine/execution.h"
 #include "core/engine/ledger.h"
+#include "core/engine/nonfinite.h"
 #include "core/engine/step_compiler.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
@@ -53,6 +56,12 @@ class Engine {
   /// Waits until everything queued has run, and rethrows its error if there was one.
   void wait();
 
+  /// Copies what the steps queued so far make of `values` (computed, or queued to be) into `to`,
+  /// one of its type for each, as a command of the stream: nothing waits for it but the steps
+  /// queued later. The event fails with the error of a step before it. How long the device did not
+  /// compute is sampled as CheckpointStall when it goes on.
+  EventPtr snapshot(std::span<const Tensor> values, std::vector<HostTensor> to);
+
   /// The number that messages, spans and collectives give to what is queued from now on.
   void set_step(std::int64_t step) { step_ = step; }
 
@@ -71,18 +80,28 @@ class Engine {
   /// updated. Error kPeer.
   void compare_whole_state();
 
+  /// Cuts the trace, but does not run it: looks for the first value of its shard program that is
+  /// not finite (nonfinite.h). The trace's tensors have no values afterwards.
+  std::optional<NonFiniteValue> find_nonfinite();
+
   /// Cuts and compiles without running, for dry runs: the trace's tensors have no values
   /// afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
 
  private:
   struct Failure;
+  /// When the device last ended an execution, and whether a snapshot followed it. Of the stream.
+  struct LastExecution {
+    std::int64_t end_ns = 0;
+    bool snapshot = false;
+  };
+  void fail_outputs(const StepExecution& execution, const char* why);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
   void enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error);
   void rethrow_failure();
 
-  bool overlap_;
+  CompileOptions options_;
   TraceContext& context_;
   Device& device_;
   Communicator& communicator_;
@@ -95,7 +114,7 @@ class Engine {
   bool check_whole_state_ = false;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
-  std::shared_ptr<std::int64_t> last_execution_end_ns_;
+  std::shared_ptr<LastExecution> last_execution_;
 };
 
 }  // namespace lockstep

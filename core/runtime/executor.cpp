@@ -143,6 +143,16 @@ void run_launch(const Plan& plan, std::size_t begin, std::size_t end, const Plan
   run_together(calls, context.pool);
 }
 
+void tell_results(const Plan& plan, std::size_t begin, std::size_t end, const PlanMemory& memory,
+                  const PlanCallbacks& callbacks) {
+  for (std::size_t c = begin; c < end; ++c) {
+    std::vector<const std::byte*> results;
+    for (const Place& place : plan.commands[c].results)
+      results.push_back(resolve(plan, memory, place));
+    callbacks.ran(c, results);
+  }
+}
+
 bool writes_outputs(const Command& command) {
   const auto is_output = [](const Place& place) { return place.area == Area::kOutput; };
   return is_output(command.scratch) || std::ranges::any_of(command.results, is_output);
@@ -167,6 +177,7 @@ void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& con
     context.activity.command(name_of(plan.graph[launch[0].value].op));
     run_launch(plan, begin, end, memory, context);
     if (context.clock != nullptr) context.command_ns[begin] += context.clock->now_ns() - start;
+    if (callbacks.ran) tell_results(plan, begin, end, memory, callbacks);
     if (callbacks.finished)
       for (const Command& command : launch)
         for (const std::int32_t output : command.finishes) callbacks.finished(output);

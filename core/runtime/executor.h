@@ -31,13 +31,15 @@ struct PlanContext {
   Activity activity = {};  ///< told of every command
 };
 
-/// What an execution tells its caller. Either may be null.
+/// What an execution tells its caller. Any may be null.
 struct PlanCallbacks {
   /// Called once, before anything is written to an output.
   std::function<void()> before_outputs = {};
   /// Output i is complete and read no more: its memory may be changed from now on. Outputs that no
   /// command touches are finished at the start.
   std::function<void(std::int32_t)> finished = {};
+  /// Command i has run: its results, in order. Told before the next launch overwrites anything.
+  std::function<void(std::size_t, std::span<const std::byte* const>)> ran = {};
 };
 
 /// Runs all commands in order on the calling thread.

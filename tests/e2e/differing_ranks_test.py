@@ -140,7 +140,7 @@ class DifferingRanks(EndToEndTest):
         self.assertEqual(outcome.code, 0, str(outcome))
         outcome = Job(words + [other.path], self.folder, ranks=1).wait()
         self.assert_fails(outcome, 2)
-        self.assertIn("run.seed: 1337 on rank 0", outcome.errors[0])
+        self.assertIn(f"eval {run.path} on rank 0", outcome.errors[0])
 
 
 if __name__ == "__main__":

@@ -207,9 +207,9 @@ class Run:
             raise AssertionError(f"exit code {outcome.code} instead of {expect}: {outcome}")
         return outcome
 
-    def hash(self, step=None):
-        """`ckpt hash` of a checkpoint, by default the newest."""
-        path = self.checkpoint(step) if step is not None else self.path
+    def hash(self, which=None):
+        """`ckpt hash` of a checkpoint, by step or path; by default the newest."""
+        path = self.checkpoint(which) if isinstance(which, int) else which or self.path
         outcome = Job(["ckpt", "hash", path], self.folder).wait()
         if outcome.code != 0:
             raise AssertionError(str(outcome))
@@ -217,6 +217,9 @@ class Run:
 
     def checkpoint(self, step):
         return self.path / "checkpoints" / f"step-{step:08d}.h5"
+
+    def suspect(self, step):
+        return self.path / "checkpoints" / f"step-{step:08d}.suspect.h5"
 
     def checkpoint_steps(self):
         """Of the committed checkpoints."""

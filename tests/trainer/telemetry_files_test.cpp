@@ -65,7 +65,8 @@ TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
                         "step", "epoch", "wall_time", "train/loss", "lr", "grad_norm", "perf/ups",
                         "perf/tokens_per_s", "perf/step_ms", "perf/trace_ms", "perf/device_ms",
                         "perf/compile_ms", "perf/input_wait_ms", "perf/exposed_comm_ms",
-                        "perf/exposed_gap_ms", "memory/peak_bytes", "eval/loss", "eval/accuracy"));
+                        "perf/exposed_gap_ms", "perf/checkpoint_stall_ms", "memory/peak_bytes",
+                        "eval/loss", "eval/accuracy"));
   EXPECT_EQ(object["step"], 10);
 }
 

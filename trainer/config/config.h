@@ -74,6 +74,7 @@ struct TrainingConfig {
   Precision precision = Precision::kFp32;
   double gradient_clip_norm = 0.0;  ///< 0: no clipping
   OnNonfinite on_nonfinite = OnNonfinite::kStop;
+  std::int64_t max_skipped_steps = 10;  ///< in a row, before skipping ends the run; 0: no limit
   bool deterministic = true;
 };
 

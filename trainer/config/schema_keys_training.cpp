@@ -40,6 +40,11 @@ std::vector<ConfigKey> training_keys() {
       {.path = "training.on_nonfinite",
        .member = bind<&C::training, &TrainingConfig::on_nonfinite>(),
        .doc = "On a NaN or infinite gradient, end the run with exit code 5 or skip the update."},
+      {.path = "training.max_skipped_steps",
+       .member = bind<&C::training, &TrainingConfig::max_skipped_steps>(),
+       .range = at_least(0),
+       .doc = "As many skipped updates in a row, or half of the last 100 steps, end the run with "
+              "exit code 5; 0 is no limit."},
       {.path = "training.deterministic",
        .member = bind<&C::training, &TrainingConfig::deterministic>(),
        .doc = "The same bits on any number of ranks and threads."},

@@ -31,6 +31,20 @@ std::vector<Tensor> in_name_order(const ParameterSet& parameters, std::span<cons
   return out;
 }
 
+/// What a rank has to tell the others, as one number that is summed over shards.
+constexpr std::int64_t kStopRequested = 1;
+constexpr std::int64_t kSaveFailed = std::int64_t{1} << 32;  // more than there are shards
+
+std::int64_t news(const UpdateOptions& options) {
+  return (options.stop_requested ? kStopRequested : 0) + (options.save_failed ? kSaveFailed : 0);
+}
+
+/// 0, or NaN if an element is not finite. Fused with what makes the value: nothing is read for it.
+/// Slots need none: with a finite norm they only blow up together with their parameter.
+Tensor sum_of_zeros(const Tensor& value) {
+  return sum(value * 0.0);
+}
+
 Tensor summarize(std::initializer_list<Tensor> scalars) {
   std::vector<Tensor> parts;
   for (const Tensor& scalar : scalars)
@@ -42,7 +56,14 @@ Tensor summarize(std::initializer_list<Tensor> scalars) {
 
 StepSummary StepResult::read() const {
   const std::vector<double> v = to_doubles(summary.to_host());
-  return {v[0], v[1], v[2], v[3] != 0, v[4] != 0};
+  const double news = v[5];
+  return {.loss = v[0],
+          .accuracy = v[1],
+          .grad_norm = v[2],
+          .finite = v[3] != 0,
+          .sound = v[4] != 0,
+          .stop = news > 0 && news < static_cast<double>(kSaveFailed),
+          .save_failed = news >= static_cast<double>(kSaveFailed)};
 }
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
@@ -66,7 +87,7 @@ Tensor sum_of_squares(std::span<const Tensor> tensors) {
 }
 
 StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
-                          OptimizerState& state, const ModelOutput& output,
+                          OptimizerState& state, Tensor& sound, const ModelOutput& output,
                           std::span<const Tensor> gradients, const UpdateOptions& options) {
   TraceContext& context = output.loss_sum.context();
   const ModuleScope scope(context, "optimizer_step");
@@ -76,11 +97,12 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
   const Tensor inverse_count = 1.0 / count;
   const Tensor loss = all_reduce(output.loss_sum) * inverse_count;
   const Tensor accuracy = all_reduce(output.correct_sum) * inverse_count;
-  const Tensor stop_requests = all_reduce(
-      context.scalar(options.stop_requested ? 1 : 0, DType::kI64, "trainer.stop_requested"));
+  const Tensor all_news =
+      all_reduce(context.scalar(static_cast<double>(news(options)), DType::kI64, "trainer.news"));
 
   const Tensor grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
   const Tensor finite = logical_and(is_finite(grad_norm), is_finite(loss));
+  const Tensor apply = logical_and(finite, sound);
   Tensor scale = inverse_count;
   if (options.clip_norm > 0)
     scale = scale * minimum(options.clip_norm / (grad_norm + kClipEpsilon), 1.0);
@@ -88,6 +110,7 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
   const std::vector<Tensor> scalars =
       optimizer.scalars(context, options.step, options.learning_rate);
   const std::vector<std::string> slot_names = optimizer.slots();
+  std::vector<Tensor> zeros;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     Parameter& parameter = parameters.all()[i];
     const ModuleScope parameter_scope(context, parameter.name);
@@ -95,13 +118,17 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
     for (const std::string& name : slot_names) slots.push_back(state.at(name)[i]);
     const std::vector<Tensor> next = optimizer.update(parameter, sums[i] * scale, slots, scalars);
     // A step that is not finite changes nothing.
-    parameter.value.assign(select(finite, next[0], parameter.value));
+    parameter.value.assign(select(apply, next[0], parameter.value));
+    zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));
     if (parameter.copy.defined())
       parameter.copy.assign(convert(parameter.value, parameter.copy.dtype()));
     for (std::size_t s = 0; s < slots.size(); ++s)
-      slots[s].assign(select(finite, next[s + 1], slots[s]));
+      slots[s].assign(select(apply, next[s + 1], slots[s]));
   }
-  return {summarize({loss, accuracy, grad_norm, finite, stop_requests})};
+  Tensor still_sound = logical_and(sound, is_finite(sum(concatenate(zeros, 0))));
+  if (options.stop_at_nonfinite) still_sound = logical_and(still_sound, finite);
+  sound.assign(still_sound);
+  return {summarize({loss, accuracy, grad_norm, finite, still_sound, all_news})};
 }
 
 }  // namespace lockstep

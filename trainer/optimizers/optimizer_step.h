@@ -11,16 +11,18 @@ namespace lockstep {
 
 /// The numbers of a step, equal on all ranks.
 struct StepSummary {
-  double loss = 0;       ///< mean over the global batch
-  double accuracy = 0;   ///< share of right predictions
-  double grad_norm = 0;  ///< of the mean gradient, before clipping
-  bool finite = true;    ///< whether loss and norm are; if not, nothing was updated
-  bool stop = false;     ///< whether any rank was asked to stop
+  double loss = 0;           ///< mean over the global batch
+  double accuracy = 0;       ///< share of right predictions
+  double grad_norm = 0;      ///< of the mean gradient, before clipping
+  bool finite = true;        ///< whether loss and norm are; if not, nothing was updated
+  bool sound = true;         ///< what optimizer_step() made of `sound`
+  bool stop = false;         ///< whether any rank was asked to stop
+  bool save_failed = false;  ///< whether a rank's checkpoint could not be written
 };
 
 /// The same on the device, as one small tensor: reading a step's numbers is one copy.
 struct StepResult {
-  Tensor summary;  ///< f32[5]
+  Tensor summary;  ///< f32[6]
   StepSummary read() const;
 };
 
@@ -28,13 +30,20 @@ struct UpdateOptions {
   double clip_norm = 0;   ///< 0: no clipping
   std::int64_t step = 0;  ///< 0-based
   double learning_rate = 0;
-  bool stop_requested = false;  ///< on this rank
+  bool stop_requested = false;     ///< on this rank
+  bool save_failed = false;        ///< on this rank
+  bool stop_at_nonfinite = false;  ///< a step that is not finite keeps later ones from updating
 };
 
 /// `output` and `gradients` (of output.loss_sum, one per parameter in order) are sums of one
-/// logical shard. Assigns the new values to parameters, their copies and state.
+/// logical shard. Assigns the new values to parameters, their copies and state, unless loss or norm
+/// are not finite, or `sound` is false.
+///
+/// `sound` (bool[]) becomes false, and stays so, when a new parameter is not finite, or with
+/// stop_at_nonfinite when loss or norm are not: steps that were queued since change nothing, and
+/// what is saved of the values can be told from good ones.
 StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
-                          OptimizerState& state, const ModelOutput& output,
+                          OptimizerState& state, Tensor& sound, const ModelOutput& output,
                           std::span<const Tensor> gradients, const UpdateOptions& options);
 
 /// The sum of squares of all elements of all tensors, in an order that depends on their shapes

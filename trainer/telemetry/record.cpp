@@ -17,6 +17,7 @@ const std::vector<TelemetryField>& telemetry_fields() {
       {"perf/input_wait_ms", &R::input_wait_ms},
       {"perf/exposed_comm_ms", &R::exposed_comm_ms},
       {"perf/exposed_gap_ms", &R::exposed_gap_ms},
+      {"perf/checkpoint_stall_ms", &R::checkpoint_stall_ms},
       {"memory/peak_bytes", &R::peak_bytes},
       {"eval/loss", &R::eval_loss},
       {"eval/accuracy", &R::eval_accuracy},

@@ -27,6 +27,8 @@ struct TelemetryRecord {
   std::optional<double> input_wait_ms = {};
   std::optional<double> exposed_comm_ms = {};
   std::optional<double> exposed_gap_ms = {};
+  /// How long the device stood still for saves that ended in the interval, in all.
+  std::optional<double> checkpoint_stall_ms = {};
   std::optional<double> peak_bytes = {};  ///< device memory, most since the start
   std::optional<double> eval_loss = {};
   std::optional<double> eval_accuracy = {};  ///< 0..1

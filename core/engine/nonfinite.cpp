@@ -1,0 +1,144 @@
+#include "core/engine/nonfinite.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/engine/device_value.h"
+#include "core/kernels/kernel_cache.h"
+#include "core/runtime/executor.h"
+
+namespace lockstep {
+namespace {
+
+/// Whether no element's exponent is all ones. A loop without exits, so that it is vectorized.
+template <class Bits, Bits kExponent>
+bool all_finite_bits(const std::byte* data, std::int64_t elements) {
+  const auto* bits = reinterpret_cast<const Bits*>(data);
+  bool found = false;
+  for (std::int64_t i = 0; i < elements; ++i) found |= (bits[i] & kExponent) == kExponent;
+  return !found;
+}
+
+std::string describe(const Node& node) {
+  const std::string_view name = node.op == Op::kInput ? node.name : node.origin.scope;
+  std::string out = fmt::format("%{} {} {}", name, name_of(node.op), node.type.to_string());
+  if (!node.origin.file.empty()) out += fmt::format(" ({}:{})", node.origin.file, node.origin.line);
+  return out;
+}
+
+/// The values of a step's inputs where a program can read them.
+class InputPlaces {
+ public:
+  explicit InputPlaces(std::span<const TensorValuePtr> inputs) : inputs_(inputs) {
+    for (const TensorValuePtr& input : inputs) {
+      auto* value = dynamic_cast<DeviceValue*>(input.get());
+      scalars_.push_back(value == nullptr ? input->to_host() : HostTensor());
+      if (value == nullptr) continue;
+      value->tensor()->ready->wait();
+      shards_ = std::max(shards_, static_cast<std::int64_t>(value->tensor()->shards.size()));
+    }
+  }
+
+  std::int64_t shards() const { return shards_; }
+  std::byte* at(std::int32_t input, std::int64_t shard) const {
+    const auto i = static_cast<std::size_t>(input);
+    if (!scalars_[i].empty()) return scalars_[i].bytes().data();
+    const auto& shards = dynamic_cast<DeviceValue&>(*inputs_[i]).tensor()->shards;
+    return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
+  }
+
+ private:
+  std::span<const TensorValuePtr> inputs_;
+  std::vector<HostTensor> scalars_;  ///< empty for device tensors
+  std::int64_t shards_ = 1;
+};
+
+/// What is not finite first; ends the run of the plan.
+struct Found {
+  std::string text;
+};
+
+/// The first value of one shard that is not finite; empty for none.
+std::string check_shard(const Plan& plan, const SplitStep& split, const InputPlaces& inputs,
+                        std::int64_t shard, const PlanContext& context) {
+  const Graph& graph = plan.graph;
+  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
+  std::vector<BufferPtr> outputs;
+  PlanMemory memory;
+  memory.arena = arena->data();
+  for (std::size_t i = 0; i < split.shard_inputs.size(); ++i) {
+    memory.inputs.push_back(inputs.at(split.shard_inputs[i], shard));
+    const Node& node = graph[graph.inputs[i]];
+    if (!all_finite(node.type.dtype, memory.inputs.back(), node.type.shape.elements()))
+      return describe(node);
+  }
+  for (const ValueId output : graph.outputs) {
+    outputs.push_back(allocate_host(graph[output].type.bytes()));
+    memory.outputs.push_back(outputs.back()->data());
+  }
+  PlanCallbacks callbacks;
+  callbacks.ran = [&](std::size_t command, std::span<const std::byte* const> results) {
+    const ValueId value = plan.commands[command].value;
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const Node& node = graph[value + static_cast<ValueId>(k)];
+      if (!all_finite(node.type.dtype, results[k], node.type.shape.elements()))
+        throw Found{describe(graph[value])};
+    }
+  };
+  try {
+    run_plan(plan, memory, context, callbacks);
+  } catch (const Found& found) {
+    return found.text;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool all_finite(DType dtype, const std::byte* data, std::int64_t elements) {
+  switch (dtype) {
+    case DType::kF32: return all_finite_bits<std::uint32_t, 0x7f800000U>(data, elements);
+    case DType::kF64: return all_finite_bits<std::uint64_t, 0x7ff0000000000000U>(data, elements);
+    case DType::kBF16: return all_finite_bits<std::uint16_t, 0x7f80U>(data, elements);
+    case DType::kF16: return all_finite_bits<std::uint16_t, 0x7c00U>(data, elements);
+    case DType::kI32:
+    case DType::kI64:
+    case DType::kU8:
+    case DType::kBool: return true;
+  }
+  __builtin_unreachable();
+}
+
+std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
+                                             std::span<const TensorValuePtr> inputs,
+                                             const CompileOptions& options, Device& device,
+                                             Communicator& communicator, Log& log) {
+  const SplitStep split = split_step(step);
+  if (split.shard.outputs.empty()) return std::nullopt;
+  CompileOptions plain = options;
+  plain.disabled_passes = {"fuse"};
+  KernelCache kernels(options.target, log);
+  const Plan plan = compile_program(split.shard, plain, kernels, log);
+  const InputPlaces places(inputs);
+  std::optional<NonFiniteValue> out;
+  std::exception_ptr error;
+  device.enqueue([&] {
+    try {
+      const PlanContext context{device.pool(), communicator, -1, {}, nullptr, {}};
+      for (std::int64_t shard = 0; shard < places.shards() && !out; ++shard) {
+        std::string text = check_shard(plan, split, places, shard, context);
+        if (!text.empty()) out = {shard, std::move(text)};
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  device.synchronize();
+  if (error) std::rethrow_exception(error);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// Where a step's first NaN or infinity came from: its shard program once more, op by op.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/engine/compile.h"
+#include "core/runtime/communicator.h"
+#include "core/runtime/device.h"
+#include "core/trace/value.h"
+
+namespace lockstep {
+
+/// A value that is not finite, of the first shard that has one.
+struct NonFiniteValue {
+  std::int64_t shard = 0;  ///< counted from this rank's first
+  std::string text;        ///< "%h.3.mlp multiply f32[8,64] (gpt2.cpp:41)"
+};
+
+/// Runs the shard program of `step` on every shard of `inputs` (one per step input, with values),
+/// without fusion, on the device's stream, and looks at the inputs and at what every op makes.
+/// Nothing if all of it is finite: then it was the sum over shards that was not. Uses host memory
+/// for what the program needs. Error kUsage for a step that cannot be split.
+std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
+                                             std::span<const TensorValuePtr> inputs,
+                                             const CompileOptions& options, Device& device,
+                                             Communicator& communicator, Log& log);
+
+/// Whether all elements are; integers always.
+bool all_finite(DType dtype, const std::byte* data, std::int64_t elements);
+
+}  // namespace lockstep

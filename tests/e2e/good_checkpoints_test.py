@@ -1,0 +1,136 @@
+"""Good checkpoints stay good: what a run that goes wrong leaves behind, and how it ends."""
+import resource
+import signal
+
+from lockstep_runs import EndToEndTest, Job, Run, _programs, corpus, main, small_gpt
+
+#: Parameters explode in the first step; every later one is not finite.
+EXPLODES = {"optimizer__learning_rate": 1e30, "training__on_nonfinite": "skip"}
+
+
+class GoodCheckpoints(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder, 20_000)
+
+    def test_skipping_has_a_limit(self):
+        run = Run(self.folder, "skips", small_gpt(self.text, **EXPLODES))
+        for ranks in (None, 2):
+            outcome = run.start("training.max_skipped_steps=7", ranks=ranks).wait()
+            self.assert_fails(outcome, 5)
+            for error in outcome.errors:
+                self.assertRegex(
+                    error, r"^(rank 1: )?step 7: loss nan and gradient norm -?nan are not finite; the "
+                    r"update was left out: 7 steps in a row were skipped "
+                    r"\(training\.max_skipped_steps: 7\), so the run no longer trains and stops; ")
+
+    def test_a_run_that_blows_up_keeps_its_good_checkpoint(self):
+        run = Run(self.folder, "blown", small_gpt(self.text, checkpoint__keep_last=1))
+        run.train("training.max_steps=10")
+        good = run.hash(10)
+        outcome = run.train("training.max_steps=20", "optimizer.learning_rate=1e30",
+                            "training.on_nonfinite=skip", "training.max_skipped_steps=0",
+                            "checkpoint.save_interval=2", ranks=2, resume="auto", expect=5)
+        self.assertRegex(outcome.errors[0], r"^(rank 1: )?step 20: the largest parameter is "
+                         r"\S+e\+\d\d, in the last good state it was \S+: the state was saved as "
+                         r"\S+/step-00000020\.suspect\.h5 and is no checkpoint; ")
+        self.assertEqual(run.checkpoint_steps(), [10])
+        self.assertEqual(run.hash(10), good)
+        suspects = [path.name for path in (run.path / "checkpoints").glob("*.suspect.h5")]
+        self.assertEqual(suspects, ["step-00000020.suspect.h5"], "one, outside the rotation")
+        run.train("training.max_steps=12", resume="auto")
+        self.assertEqual(run.checkpoint_steps(), [12], "the run goes on from the good one")
+
+    def test_parameters_that_are_not_finite_are_never_saved(self):
+        # The update itself overflows: gradients and loss before it are finite.
+        config = small_gpt(self.text, optimizer__learning_rate=3e38, optimizer__weight_decay=0,
+                           scheduler__name="constant", training__on_nonfinite="skip",
+                           checkpoint__save_interval=1)
+        del config["scheduler.warmup_steps"], config["scheduler.decay_steps"]
+        run = Run(self.folder, "overflow", config)
+        outcome = run.start(ranks=2).wait()
+        self.assert_fails(outcome, 5)
+        for error in outcome.errors:
+            self.assertRegex(error, r"^(rank 1: )?step 0: the update made a parameter that is not "
+                             r"finite \(loss [\d.]+ and gradient norm [\d.]+\), and the run stops; ")
+        self.assertEqual(run.checkpoint_steps(), [])
+
+    def test_the_first_value_that_is_not_finite_is_named(self):
+        run = Run(self.folder, "named", small_gpt(self.text, optimizer__learning_rate=1e30))
+        errors = set()
+        for ranks in (None, 2, 4):
+            outcome = run.start(ranks=ranks).wait()
+            self.assert_fails(outcome, 5)
+            errors |= {error.partition("step 1: ")[2].partition(";")[0]
+                       for error in outcome.errors}
+        self.assertEqual(len(errors), 1, "all ranks of all jobs say the same")
+        self.assertRegex(errors.pop(), r"^first non-finite value: %h\.0\.ln_1 multiply "
+                         r"f32\[2,32,48\] \(gpt2\.cpp:\d+\), shard 0$")
+
+    def test_only_the_master_needs_the_checkpoint(self):
+        run = Run(self.folder, "master", small_gpt(self.text, training__max_steps=20))
+        run.train()
+        once = run.hash(20)
+        homes = [self.folder / f"home{rank}" for rank in range(2)]
+        for home in homes:
+            home.mkdir()
+        words = ["train", run.yaml, "run.dir=runs"]
+        Job([*words, "training.max_steps=10"], self.folder, cwd=homes[0]).wait()
+        both = [*words, "--resume"]
+        outcome = Job([*both, ":", "-np", "1", "-wdir", homes[1], _programs["lockstep"], *both],
+                      self.folder, ranks=1, cwd=homes[0]).wait()
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.assertIn("resuming from runs/master/checkpoints/step-00000010.h5", outcome.out)
+        self.assertEqual(run.hash(homes[0] / "runs/master/checkpoints/step-00000020.h5"), once)
+        self.assertFalse((homes[1] / "runs/master/checkpoints").exists())
+        evaluation = ["eval", "runs/master"]
+        outcome = Job([*evaluation, ":", "-np", "1", "-wdir", homes[1], _programs["lockstep"],
+                       *evaluation], self.folder, ranks=1, cwd=homes[0]).wait()
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.assertIn("step: 20, eval/loss: ", outcome.out)
+
+    def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
+        run = Run(self.folder, "fails", small_gpt(self.text, checkpoint__save_interval=20,
+                                                  training__max_steps=100_000))
+
+        def small_files_only():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+
+        outcome = Job(run.words(), self.folder,
+                      preexec=small_files_only).wait()
+        self.assert_fails(outcome, 4)
+        self.assertRegex(outcome.errors[0], r"^step 20: cannot save the checkpoint \S+: cannot write ")
+        self.assertEqual(run.checkpoint_steps(), [])
+
+    def test_a_kill_during_a_write_loses_nothing(self):
+        run = Run(self.folder, "killed", small_gpt(self.text, checkpoint__save_interval=5))
+        run.train()
+        whole = run.hash(60)
+        for kill in range(4):
+            job = run.start(ranks=2)  # anew: the run before is moved aside
+            job.wait_until(lambda: len(run.checkpoint_steps()) > kill and run.unfinished(),
+                           "a write")
+            job.signal_rank(0, signal.SIGKILL)
+            job.wait()
+            steps = run.checkpoint_steps()
+            self.assertTrue(steps, "a committed checkpoint stays")
+            run.train(ranks=2, resume="auto")
+            self.assertEqual(run.hash(60), whole)
+            self.assertEqual(run.unfinished(), [])
+
+    def test_saves_on_the_way_change_no_bit(self):
+        run = Run(self.folder, "bits", small_gpt(self.text, eval__interval=10,
+                                                 checkpoint__keep_best=True))
+        run.train()
+        once = run.hash(60)
+        outcome = run.train("checkpoint.save_interval=1", ranks=2)
+        self.assertEqual(run.hash(60), once)
+        self.assertEqual(len(run.checkpoint_steps()), 60)
+        self.assertEqual(outcome.out.count("saved "), 60)
+        self.assertTrue(run.column("perf/checkpoint_stall_ms"))
+
+
+if __name__ == "__main__":
+    main()

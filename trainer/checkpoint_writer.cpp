@@ -1,0 +1,207 @@
+#include "trainer/checkpoint_writer.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <utility>
+
+#include "checkpoint/commit.h"
+#include "checkpoint/folder.h"
+#include "core/engine/nonfinite.h"
+
+namespace lockstep {
+namespace {
+
+/// A state that grew so much between two saves has blown up.
+constexpr double kAbsurdGrowth = 1e4;
+/// Below this, parameters are not large, whatever they were: some models begin with zeros.
+constexpr double kLeastMagnitude = 1;
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, const TrainingState& state, SpanStream& spans,
+                                   Log& log)
+    : options_(std::move(options)),
+      state_(state),
+      spans_(spans),
+      log_(log),
+      phase_(options_.reserve ? Phase::kReserving : Phase::kIdle),
+      thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "checkpoint");
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CheckpointWriter::submit(Engine& engine) {
+  std::unique_lock lock(mutex_);
+  await_idle(lock);
+  if (!problem_.text.empty() && problem_.kind == ErrorKind::kCheckpoint) return;
+  if (staging_.model.empty()) reserve();
+  staging_.trainer = state_.progress;
+  staging_.config_yaml = options_.config_yaml;
+  std::vector<Tensor> values;
+  std::vector<HostTensor> places;
+  const auto& parameters = state_.model->parameters().all();
+  for (const Parameter& parameter : parameters) {
+    values.push_back(parameter.value);
+    places.push_back(staging_.model.at(parameter.name));
+  }
+  for (const auto& [slot, tensors] : state_.slots)
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      values.push_back(tensors[i]);
+      places.push_back(staging_.optimizer.at(slot).at(parameters[i].name));
+    }
+  values.push_back(state_.sound);
+  places.push_back(sound_);
+  copied_ = engine.snapshot(values, std::move(places));
+  phase_ = Phase::kSubmitted;
+}
+
+void CheckpointWriter::release() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kSubmitted) return;
+    phase_ = Phase::kReleased;
+  }
+  changed_.notify_all();
+}
+
+SaveProblem CheckpointWriter::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return phase_ != Phase::kReleased; });
+  return problem_;
+}
+
+bool CheckpointWriter::failed() const {
+  const std::lock_guard lock(mutex_);
+  return !problem_.text.empty() && problem_.kind == ErrorKind::kCheckpoint;
+}
+
+std::int64_t CheckpointWriter::staging_bytes(const TrainingState& state) {
+  const auto copies = static_cast<std::int64_t>(1 + state.optimizer->slots().size());
+  return copies * state.model->parameters().elements() *
+         static_cast<std::int64_t>(size_of(DType::kF32));
+}
+
+void CheckpointWriter::await_idle(std::unique_lock<std::mutex>& lock) const {
+  changed_.wait(lock, [this] { return phase_ == Phase::kIdle; });
+}
+
+void CheckpointWriter::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] {
+      return stop_ || phase_ == Phase::kReserving || phase_ == Phase::kReleased;
+    });
+    if (phase_ == Phase::kReserving) {
+      lock.unlock();
+      try {
+        reserve();
+      } catch (const std::bad_alloc&) {
+        staging_ = {};  // submit() will meet it again, where it can be reported
+      }
+      lock.lock();
+    } else if (phase_ == Phase::kReleased) {
+      lock.unlock();
+      SaveProblem problem = write();
+      lock.lock();
+      problem_ = std::move(problem);
+    } else {
+      return;
+    }
+    phase_ = Phase::kIdle;
+    changed_.notify_all();
+  }
+}
+
+// A copy into memory that was never touched would be bound by its page faults.
+void CheckpointWriter::reserve() {
+  const auto make = [](const Parameter& parameter) {
+    HostTensor out(DType::kF32, parameter.shape);
+    std::memset(out.bytes().data(), 0, out.bytes().size());
+    return out;
+  };
+  for (const Parameter& parameter : state_.model->parameters().all()) {
+    staging_.model[parameter.name] = make(parameter);
+    for (const std::string& slot : state_.optimizer->slots())
+      staging_.optimizer[slot][parameter.name] = make(parameter);
+  }
+  sound_ = HostTensor::scalar<bool>(false);
+}
+
+SaveProblem CheckpointWriter::write() {
+  const std::int64_t step = staging_.trainer.step;
+  const ScopedSpan span(spans_, SpanCategory::kCheckpoint, step);
+  try {
+    copied_->wait();
+  } catch (const Error&) {
+    return {};  // the run ends with it
+  }
+  if (!sound_.as<bool>()[0]) return {};  // likewise: a step before was not finite
+  if (const std::string bad = find_nonfinite(); !bad.empty())
+    return {ErrorKind::kNonFinite,
+            fmt::format("step {}: {} is not finite, so the state was not saved; earlier "
+                        "checkpoints are intact",
+                        step, bad)};
+  double magnitude = 0;
+  for (const auto& [name, tensor] : staging_.model)
+    magnitude = std::max(magnitude, largest_magnitude(tensor));
+  const double limit = kAbsurdGrowth * std::max(options_.good_magnitude, kLeastMagnitude);
+  try {
+    if (magnitude > limit) {
+      const std::string path =
+          save_suspect_checkpoint(options_.folder, staging_, log_, options_.activity).path;
+      remove_other_suspects(path);
+      SaveProblem out{
+          ErrorKind::kNonFinite,
+          fmt::format("step {}: the largest parameter is {:.3g}, in the last good state it was "
+                      "{:.3g}: the state was saved as {} and is no checkpoint; earlier checkpoints "
+                      "are intact. Lower optimizer.learning_rate or set "
+                      "training.gradient_clip_norm, and resume",
+                      step, magnitude, options_.good_magnitude, path)};
+      log_.warn("{}", out.text);
+      return out;
+    }
+    save_checkpoint(options_.folder, staging_, options_.retention, log_, options_.activity);
+    options_.good_magnitude = magnitude;
+  } catch (const Error& e) {
+    return {ErrorKind::kCheckpoint, fmt::format("step {}: {}", step, e.what())};
+  } catch (const std::exception& e) {
+    return {ErrorKind::kCheckpoint, fmt::format("step {}: cannot save: {}", step, e.what())};
+  }
+  return {};
+}
+
+void CheckpointWriter::remove_other_suspects(const std::string& kept) {
+  for (const CheckpointFile& file : list_suspects(options_.folder)) {
+    std::error_code error;
+    if (file.path != kept && !std::filesystem::remove(file.path, error))
+      log_.warn("cannot remove {}: {}", file.path, error.message());
+  }
+}
+
+std::string CheckpointWriter::find_nonfinite() const {
+  const auto find = [](const NamedTensors& tensors) -> std::string {
+    for (const auto& [name, tensor] : tensors)
+      if (!all_finite(tensor.dtype(), tensor.bytes().data(), tensor.shape().elements()))
+        return name;
+    return "";
+  };
+  if (std::string name = find(staging_.model); !name.empty()) return "parameter " + name;
+  for (const auto& [slot, tensors] : staging_.optimizer)
+    if (const std::string name = find(tensors); !name.empty())
+      return fmt::format("{} of {}", slot, name);
+  return "";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+// Saves checkpoints while training goes on. The master rank has one.
+//
+// A save has three parts. submit() queues a command of the device's stream, which copies the state
+// into staging memory with all of the device's cores; the host does not wait for it, and the device
+// stands still for the copy alone. release() says that all steps before it are finished and their
+// metrics on file. Then a thread looks at the copy, writes the file, verifies it and prunes others.
+// One save is under way at a time: the next submit() waits for the file of the one before.
+//
+// A state with a value that is not finite is not written. One whose largest |parameter| is above
+// 1e4 times that of the last good save (and above 1e4) is suspect: it is written beside the
+// checkpoints (checkpoint/commit.h) and does not count as one; training goes on.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "checkpoint/retention.h"
+#include "checkpoint/state.h"
+#include "core/base/activity.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/engine/engine.h"
+#include "trainer/training_state.h"
+
+namespace lockstep {
+
+/// Why a state was not saved as a checkpoint.
+struct SaveProblem {
+  ErrorKind kind = ErrorKind::kCheckpoint;
+  std::string text;  ///< empty: there is none
+};
+
+class CheckpointWriter {
+ public:
+  struct Options {
+    std::string folder;
+    Retention retention;
+    std::string config_yaml;
+    double good_magnitude = 0;  ///< the largest |parameter| of the state that the run began with
+    Activity activity = {};     ///< told of what is written
+    bool reserve = true;        ///< make the staging memory now, in the background
+  };
+  /// The references must outlive it.
+  CheckpointWriter(Options options, const TrainingState& state, SpanStream& spans, Log& log);
+  /// Finishes what was released; what was only submitted is dropped.
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  /// The state that the steps queued so far make, with its counters as they are now.
+  void submit(Engine& engine);
+  /// What was submitted may be written. Without effect if nothing waits for it.
+  void release();
+  /// Waits for what was released. Returns why the last save gave no checkpoint, if so.
+  SaveProblem wait();
+  /// Whether a save failed: the run has to end. Does not wait. A suspect is no failure.
+  bool failed() const;
+
+  /// Host memory that staging takes.
+  static std::int64_t staging_bytes(const TrainingState& state);
+
+ private:
+  enum class Phase : std::uint8_t { kIdle, kReserving, kSubmitted, kReleased };
+  void run();
+  void reserve();
+  SaveProblem write();
+  void remove_other_suspects(const std::string& kept);
+  /// The first tensor that is not finite, for messages; empty for none.
+  std::string find_nonfinite() const;
+  void await_idle(std::unique_lock<std::mutex>& lock) const;
+
+  Options options_;
+  const TrainingState& state_;
+  SpanStream& spans_;
+  Log& log_;
+  CheckpointState staging_;  ///< of the thread while reserving or released, else of the caller
+  HostTensor sound_;
+  EventPtr copied_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  Phase phase_ = Phase::kIdle;
+  bool stop_ = false;
+  SaveProblem problem_;  ///< of the last save
+  std::thread thread_;
+};
+
+}  // namespace lockstep

@@ -276,13 +276,13 @@ TEST(CodegenElementwise, AGroupOfHundredsOfLiveValuesStillRuns) {
 
 TEST(CodegenElementwise, MayRunInPlaceOnlyWhereElementsMeetThemselves) {
   const Case c = gelu(8, 64);
-  const auto kernel = make_kernel(c.node, c.types(), {});
+  const auto kernel = make_kernel(c.node, c.types(), host_target());
   EXPECT_TRUE(kernel->may_alias(0, 0));
   EXPECT_FALSE(kernel->may_alias(0, 1));
   Attrs attrs;
   attrs.set_dtype(DType::kI64);
   const Case widens = make_case(Op::kConvert, {random_tensor(DType::kF32, {8}, 1)}, attrs);
-  EXPECT_FALSE(make_kernel(widens.node, widens.types(), {})->may_alias(0, 0));
+  EXPECT_FALSE(make_kernel(widens.node, widens.types(), host_target())->may_alias(0, 0));
 
   // In place: the result is the same.
   flush_denormals();

@@ -75,7 +75,7 @@ inline std::vector<Type> result_types(const Node& node) {
 }
 
 struct RunOptions {
-  Isa isa = Isa::kAvx512;
+  Isa isa = host_target().isa;
   int threads = 1;
   std::size_t misalign = 0;  ///< bytes by which operands and result are off a cache line
 };

@@ -152,6 +152,7 @@ class LostNodes(Nodes):
         self.cluster.hosts[1].cut()
         cut = time.monotonic()
         self.assert_ranks_end(pids.values(), cut)
+        job.process.kill()  # mpirun would wait for the lost host
 
     def test_a_stopped_rank_of_the_other_node(self):
         run, job = self.start("stopped")

@@ -5,6 +5,7 @@
 #include "trainer/agreement.h"
 #include "trainer/data_agreement.h"
 #include "trainer/evaluate.h"
+#include "trainer/saved_texts.h"
 #include "trainer/session.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
@@ -31,7 +32,8 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
                                    const ForeignCall call(activity, "reading the checkpoints");
                                    return std::optional(open_checkpoint(run));
                                  }).value();
-  const Config config = parse_config(saved.config_yaml(), run + ": the checkpoint's config").config;
+  const Config config = saved_config(saved.config_yaml(), saved.path());
+  check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
   agree_on_task(*communicator, config, {.command = "eval " + run}, settings);

@@ -6,6 +6,7 @@
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "trainer/saved_texts.h"
 #include "trainer/session.h"
 #include "trainer/train.h"
 #include "trainer/training_state.h"
@@ -73,7 +74,7 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
                                    const ForeignCall call(activity, "reading the checkpoints");
                                    return std::optional(open_checkpoint(run));
                                  }).value();
-  Config config = parse_config(saved.config_yaml(), run + ": the checkpoint's config").config;
+  Config config = saved_config(saved.config_yaml(), saved.path());
   SampleConfig sample = config.sample;
   sample.prompt = options.prompt.value_or(sample.prompt);
   sample.max_new_tokens = options.max_new_tokens.value_or(sample.max_new_tokens);
@@ -87,6 +88,7 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   LS_USER_CHECK(sample.top_k >= 0, "top_k {} must be 0 (all tokens) or more", sample.top_k);
   LS_USER_CHECK(!saved.trainer().tokenizer.empty(),
                 "{} was trained without a tokenizer: there is no text to generate", run);
+  check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
   const TokenizerPtr tokenizer = tokenizer_from_json(saved.trainer().tokenizer, run);
   std::vector<std::int32_t> tokens = tokenizer->encode(sample.prompt);
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");

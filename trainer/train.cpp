@@ -15,6 +15,7 @@
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
 #include "trainer/run_lock.h"
+#include "trainer/saved_texts.h"
 #include "trainer/telemetry/ledger_file.h"
 #include "trainer/training_loop.h"
 
@@ -202,6 +203,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   std::optional<SharedCheckpoint> saved;
   if (!options.dry_run)
     saved = choose_checkpoint(resume, folder, communicator, activity, early_log);
+  if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
   agree_on_files(communicator, config,
                  {.cache_folder = cache_folder(config, settings), .activity = activity}, early_log);

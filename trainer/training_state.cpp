@@ -28,15 +28,16 @@ const TensorEntry& find_saved(const SharedCheckpoint& saved, const std::string& 
                               const Parameter& parameter, std::string_view what) {
   const TensorEntry* found = saved.find(path);
   if (found == nullptr)
-    raise(ErrorKind::kCheckpoint,
-          "the checkpoint has no '{}' in '{}': it was saved by another model or optimizer; check "
-          "the model and optimizer sections of the config",
-          parameter.name, what);
+    raise(
+        ErrorKind::kCheckpoint,
+        "{}: the checkpoint has no '{}' in '{}': it was saved by another model or optimizer; check "
+        "the model and optimizer sections of the config",
+        saved.path(), parameter.name, what);
   if (found->dtype != DType::kF32 || !(found->shape == parameter.shape))
     raise(ErrorKind::kCheckpoint,
-          "the checkpoint's '{}' in '{}' is {}{}, but the model wants f32{}; check the model "
+          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model wants f32{}; check the model "
           "section of the config",
-          parameter.name, what, name_of(found->dtype), found->shape.to_string(),
+          saved.path(), parameter.name, what, name_of(found->dtype), found->shape.to_string(),
           parameter.shape.to_string());
   return *found;
 }
@@ -47,11 +48,11 @@ void check_no_strangers(const SharedCheckpoint& saved, const ParameterSet& param
   const std::string prefix = model_path("");
   for (const TensorEntry& entry : saved.tensors())
     if (entry.path.starts_with(prefix) && !known.contains(entry.path))
-      raise(
-          ErrorKind::kCheckpoint,
-          "the checkpoint's tensor '{}' has no place in the model; check the model section of the "
-          "config",
-          entry.path.substr(prefix.size()));
+      raise(ErrorKind::kCheckpoint,
+            "{}: the checkpoint's tensor '{}' has no place in the model; check the model section "
+            "of the "
+            "config",
+            saved.path(), entry.path.substr(prefix.size()));
 }
 
 /// Returns when the host's copy is no longer needed.
@@ -134,9 +135,10 @@ void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved
           return entry.path.starts_with(prefix);
         }))
       raise(ErrorKind::kCheckpoint,
-            "the checkpoint has no optimizer state '{}': it was saved by another optimizer; check "
+            "{}: the checkpoint has no optimizer state '{}': it was saved by another optimizer; "
+            "check "
             "optimizer.name and its keys",
-            slot);
+            saved.path(), slot);
     for (const Parameter& parameter : parameters.all()) {
       const TensorEntry& entry =
           find_saved(saved, optimizer_path(slot, parameter.name), parameter, slot);

@@ -154,7 +154,7 @@ class BadCheckpoints(ReferenceRun):
         outcome = run.start("model.n_embd=64", ranks=2,
                             resume=self.reference.checkpoint(40)).wait()
         size = vocabulary(self.config["data.path"])
-        self.assert_fails(outcome, 4, f"the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
+        self.assert_fails(outcome, 4, f"{self.reference.checkpoint(40)}: the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
                           f"the model wants f32[{size},64]; check the model section of the config")
 
 

@@ -1,0 +1,31 @@
+#include "trainer/saved_texts.h"
+
+#include "core/base/error.h"
+#include "data/tokenizers/tokenizer.h"
+#include "trainer/config/load.h"
+
+namespace lockstep {
+namespace {
+
+// Passes the result of `read` on; its errors become those of a checkpoint.
+template <class Read>
+auto of_checkpoint(Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kCheckpoint, error.what());
+  }
+}
+
+}  // namespace
+
+Config saved_config(const std::string& yaml, const std::string& path) {
+  return of_checkpoint([&] { return parse_config(yaml, path + ": the saved config").config; });
+}
+
+void check_saved_tokenizer(const std::string& json, const std::string& path) {
+  if (json.empty()) return;
+  of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// The texts in a checkpoint that its reader hands on unread: config and tokenizer. What cannot be
+// made of them is the checkpoint's fault, not that of a config or a data file.
+#pragma once
+
+#include <string>
+
+#include "trainer/config/config.h"
+
+namespace lockstep {
+
+/// The config that the checkpoint file `path` was saved with. Error kCheckpoint naming the file and
+/// the line.
+Config saved_config(const std::string& yaml, const std::string& path);
+
+/// Error kCheckpoint naming the checkpoint file `path` unless `json` is a tokenizer or empty.
+void check_saved_tokenizer(const std::string& json, const std::string& path);
+
+}  // namespace lockstep

@@ -11,14 +11,15 @@ from campaign import Campaign
 from lockstep_runs import Job, Run, corpus, images, small_gpt
 
 STEPS = 2
+#: A rank's own file of the same content must make no difference.
+FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges")
 
 
 def small_network(**changes):
-    config = {"model.name": "mlp", "model.hidden_sizes": [8], "data.type": "synthetic", "data.num_samples": 64,
-              "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 4,
+    config = {"model.name": "mlp", "model.hidden_sizes": [8], "data.type": "synthetic", "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 4,
               "optimizer.name": "sgd", "optimizer.learning_rate": 0.1, "eval.interval": 1, "eval.max_batches": 1}
     config.update({key.replace("__", "."): value for key, value in changes.items()})
-    return config
+    return {key: value for key, value in config.items() if value is not None}
 
 
 def byte_level_files(folder):
@@ -52,7 +53,7 @@ def base_configs(folder):
                       tokenizer__merges=str(merges), data__val_path=str(other_text), **tiny),
             small_gpt(tokens, data__type="tokens", model__vocab_size=300, tokenizer__type="none", **tiny),
             small_network(**idx), small_network(**idx_with_validation),
-            small_network(model__name="lenet", optimizer__name="adamw")]
+            small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw")]
 
 
 def key_rows(schema):
@@ -63,9 +64,12 @@ def key_rows(schema):
 
 def other_values(key, row, value, folder, dice):
     """Values that the key may have instead of `value`, as text for the command line."""
-    if isinstance(value, str) and value.startswith(str(folder)) and row["x-per-rank"]:
-        copy = f"{value}.copy-{dice.randrange(1 << 30)}"
-        shutil.copy(value, copy)
+    if key in FILES:
+        if not value:
+            return []
+        path = value if isinstance(value, str) else value[0]
+        copy = f"{path}.copy-{dice.randrange(1 << 30)}"
+        shutil.copy(path, copy)
         return [copy]
     if key == "device.compile_cache":
         return ["off", str(folder / "another-cache")]
@@ -78,19 +82,22 @@ def other_values(key, row, value, folder, dice):
     if "integer" in kinds:
         out += [value + 1, value * 2, max(value // 2, 1), value + dice.randrange(2, 9)]
     if "number" in kinds:
-        out += [value * 0.75, value * 1.25 + 0.01, 0.5]
+        out += [value * 0.75, value * 1.25 + 0.01, value + 1e-4, 0.5]
     if "array" in kinds and isinstance(value, list):
         out += [[part * factor for part in value] for factor in (0.5, 2)] + [[0, 40], [50, 60], value + [4]]
     if "string" in kinds:
         out += [f"other-{dice.randrange(1000)}"]
-    texts = [text if isinstance(text, str) else json.dumps(text) for text in out]
-    return [text for text in dict.fromkeys(texts) if text != (value if isinstance(value, str) else json.dumps(value))]
+    texts = [other if isinstance(other, str) else json.dumps(other) for other in out if other != value]
+    return [text for text in dict.fromkeys(texts) if text != json.dumps(value)]
 
 
 def shown_values(campaign, run):
     """The resolved config, as `config show` prints it."""
     values, section = {}, None
-    for line in Job(["config", "show", run.yaml], campaign.folder).wait().out.splitlines():
+    shown = Job(["config", "show", run.yaml], campaign.folder).wait()
+    if shown.code != 0:
+        raise AssertionError(f"a base of this campaign is wrong: {shown}")
+    for line in shown.out.splitlines():
         if not line.startswith(" "):
             section = line.rstrip(":")
             continue
@@ -130,12 +137,13 @@ def try_pair(campaign, key, row, run, other):
             campaign.finding(f"{what}: the result is {result.out}, not {run.result}")
     elif outcome.code not in (2, 3):
         campaign.finding(f"{what}: code {outcome.code} instead of 2 or 3: {outcome}")
-    elif not re.search(rf"^  {re.escape(key)}: .* on rank 0 .*; .* on rank 1 ", outcome.err, re.MULTILINE):
+    elif not re.search(rf"^  {re.escape(key)}: .* on rank 0 .*; .* on rank 1 |"
+                       rf"differ in {re.escape(key)}: .* on rank 0, .* on rank 1", outcome.err, re.MULTILINE):
         campaign.finding(f"{what}: the message does not name it: {outcome}")
 
 
 def main():
-    campaign = Campaign(__doc__, seconds=25)
+    campaign = Campaign(__doc__, seconds=20)
     schema = json.loads(Job(["config", "schema", "--json"], campaign.folder).wait().out)
     rows = list(key_rows(schema))
     random.Random(campaign.options.seed).shuffle(rows)

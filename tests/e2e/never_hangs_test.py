@@ -87,8 +87,11 @@ class NeverHangs(EndToEndTest):
                 self.assertRegex(outcome.err, r"rank 1 \(\S+, \d+\) is stopped, in ")
 
     def test_a_long_evaluation_is_no_stall(self):
-        run = self.run_of("evaluation", training__max_steps=2, eval__interval=2, eval__batch_size=1,
-                          model__block_size=4, data__val_fraction=0.8, **LIMITS)
+        long_text = self.folder / "long.txt"  # several times the limit on a fast machine, too
+        long_text.write_text(self.text.read_text() * 4)
+        run = Run(self.folder, "evaluation",
+                  small_gpt(long_text, training__max_steps=2, eval__interval=2, eval__batch_size=1,
+                            model__block_size=4, data__val_fraction=0.8, **LIMITS))
         began = time.monotonic()
         run.train(ranks=2)
         self.assertGreater(time.monotonic() - began, ABORT_S)

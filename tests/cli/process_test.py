@@ -85,7 +85,7 @@ class Ranks(CommandLineTest):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(
             self.lines(done),
-            ["lockstep: error: nope.yaml: no such file; "
+            ["lockstep: error: rank 0: nope.yaml: no such file; "
              "name a YAML config such as configs/gpt_char.yaml"],
         )
 
@@ -99,7 +99,7 @@ class Ranks(CommandLineTest):
         self.assertEqual(done.returncode, 3)
         self.assertEqual(
             self.lines(done),
-            ["lockstep: error: none.txt: cannot be opened: No such file or directory"],
+            ["lockstep: error: rank 0: none.txt: cannot be opened: No such file or directory"],
         )
 
 

@@ -42,9 +42,9 @@ heading "packages"
 scripts/install_deps.sh --tests
 case $extent in
   quick) suite release all --label-regex '^unit$' ;;
-  suite) suite release all --label-exclude '^campaign$' ;;
+  suite) suite release all --label-exclude '^campaign' ;;
   all)
-    suite release all
+    suite release all --label-exclude '^campaign_long$'
     suite asan-ubsan unit_tests --label-regex '^unit$'
     ;;
 esac

@@ -3,9 +3,8 @@
 // differs.
 //
 // Files are compared by hashes of their raw bytes, all of them up to 8 GiB; of more, sizes and 256
-// probes of each, and then, with distributed.check_interval, one sample of the dataset each
-// interval. Hashes are kept beside the compiled steps, by device, inode, size and times of the
-// file; not of a file that was changed less than 2 s ago, which may be changed again within the
+// probes of each. Hashes are kept beside the compiled steps, by device, inode, size and times of
+// the file; not of a file that was changed less than 2 s ago, which may be changed again within the
 // resolution of its times. Data that is made by the config needs no comparison beyond the config's.
 #pragma once
 

@@ -68,13 +68,6 @@ class Signals(EndToEndTest):
         self.assert_fails(job.wait(), 75)
         self.assertEqual(len(run.checkpoint_steps()), 1)
 
-    def test_one_rank_of_two_at_the_start(self):
-        run = self.run_of("early")
-        job = run.start(ranks=2)
-        self.wait_for_handlers(job, signal.SIGUSR1, rank=1)
-        job.signal_rank(1, signal.SIGUSR1)
-        self.assert_fails(job.wait(), 75)
-
     def test_an_evaluation_is_broken_off(self):
         run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,
                           data__val_fraction=0.9)

@@ -290,16 +290,14 @@ std::vector<std::string> gather_strings(const Group& group, const std::string& m
   return unpack(all);
 }
 
-void tree_combine(
-    const Group& group, std::span<std::byte> value,
-    const std::function<void(std::span<std::byte>, std::span<const std::byte>)>& combine) {
-  std::vector<std::byte> other(value.size());
+void tree_combine(const Group& group, std::span<std::byte> value, std::span<std::byte> other,
+                  const std::function<void()>& combine) {
   towards_root(
       group,
       [&](int child) {
         group.receive(child, other);
         group.finish();
-        combine(value, other);
+        combine();
       },
       [&](int parent) {
         group.send(parent, value);

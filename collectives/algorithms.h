@@ -9,7 +9,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "collectives/group.h"
@@ -71,10 +74,18 @@ void broadcast(const Group& group, std::byte* data, std::int64_t bytes, int root
 /// The strings of all members, in order, on every member.
 std::vector<std::string> gather_strings(const Group& group, const std::string& mine);
 
-/// Combines a value of fixed size over a tree of members: `combine(into, other)` where `other` is
-/// that of later members. Every member gets the result.
-void tree_combine(
-    const Group& group, std::span<std::byte> value,
-    const std::function<void(std::span<std::byte> into, std::span<const std::byte>)>& combine);
+/// Combines `value` over a tree of members: `combine()` takes `other`, which has what later members
+/// brought, into `value`. Both are of the same size. Every member gets the result.
+void tree_combine(const Group& group, std::span<std::byte> value, std::span<std::byte> other,
+                  const std::function<void()>& combine);
+
+/// The same with the value's own add(other).
+template <class T>
+requires std::is_trivially_copyable_v<T>
+void tree_add(const Group& group, T& value) {
+  T other;
+  tree_combine(group, std::as_writable_bytes(std::span(&value, 1)),
+               std::as_writable_bytes(std::span(&other, 1)), [&] { value.add(other); });
+}
 
 }  // namespace lockstep

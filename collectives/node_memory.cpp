@@ -31,6 +31,9 @@ struct Invitation {
   char problem[104] = {};
 
   void fail(const std::exception& e) { std::strncpy(problem, e.what(), sizeof problem - 1); }
+  void add(const Invitation& later) {
+    if (rank < 0) *this = later;
+  }
 };
 
 /// The invitations of all ranks of the node.
@@ -44,14 +47,7 @@ std::vector<Invitation> tell_node(const Invitation& mine, const Group& node) {
 /// The problem of the lowest rank of the job that has one; empty if none does.
 std::string first_problem(Invitation mine, const Group& job) {
   mine.rank = mine.problem[0] == '\0' ? -1 : job.rank(job.self());
-  tree_combine(job, std::as_writable_bytes(std::span(&mine, 1)),
-               [](std::span<std::byte> into, std::span<const std::byte> other) {
-                 Invitation theirs;
-                 std::memcpy(&theirs, other.data(), sizeof theirs);
-                 Invitation so_far;
-                 std::memcpy(&so_far, into.data(), sizeof so_far);
-                 if (so_far.rank < 0) std::memcpy(into.data(), &theirs, sizeof theirs);
-               });
+  tree_add(job, mine);
   if (mine.rank < 0) return {};
   return fmt::format("rank {}: {}", mine.rank, mine.problem);
 }

@@ -75,15 +75,7 @@ void Participant::greet(const ParticipantOptions& options) {
   greeting.rank = transport_.topology().rank();
   greeting.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
   greeting.fixed_order = options.fixed_order ? 1 : 0;
-  tree_combine(by_rank_, std::as_writable_bytes(std::span(&greeting, 1)),
-               [](std::span<std::byte> into, std::span<const std::byte> from) {
-                 Greeting sum;
-                 Greeting later;
-                 std::memcpy(&sum, into.data(), sizeof sum);
-                 std::memcpy(&later, from.data(), sizeof later);
-                 sum.add(later);
-                 std::memcpy(into.data(), &sum, sizeof sum);
-               });
+  tree_add(by_rank_, greeting);
   if (greeting.other_rank < 0) return;
   LS_USER_CHECK(greeting.protocol == greeting.other_protocol,
                 "ranks {} and {} do not run the same build of lockstep", greeting.rank,

@@ -136,15 +136,7 @@ Verdict RollCall::compare_between_callers(const std::vector<CollectiveHeader>& m
 RollCall::Summary RollCall::summary_of_all(const Summary& mine) const {
   Summary out = mine;
   if (callers_->size() > kDirectCallers) {
-    tree_combine(*callers_, std::as_writable_bytes(std::span(&out, 1)),
-                 [](std::span<std::byte> into, std::span<const std::byte> from) {
-                   Summary sum;
-                   Summary other;
-                   std::memcpy(&sum, into.data(), sizeof sum);
-                   std::memcpy(&other, from.data(), sizeof other);
-                   sum.add(other);
-                   std::memcpy(into.data(), &sum, sizeof sum);
-                 });
+    tree_add(*callers_, out);
     return out;
   }
   std::vector<Summary> all(static_cast<std::size_t>(callers_->size()));

@@ -13,6 +13,7 @@
 #include "collectives/in_process.h"
 #include "core/base/error.h"
 #include "core/runtime/communicator.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 
@@ -77,17 +78,6 @@ CollectiveRequest all_reduce_of(std::vector<T>& data) {
 template <class T>
 std::string bits_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
-/// The lockstep::Error that f() throws, as "kind: message"; "no error" if it throws none.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", error.exit_code(), error.what());
-  }
-  return "no error";
 }
 
 }  // namespace lockstep

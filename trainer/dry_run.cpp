@@ -92,11 +92,13 @@ struct MachineVerdict {
 };
 
 /// The simulated devices' memory is the machine's: whether it has enough for its ranks.
-MachineVerdict judge_machine(std::int64_t bytes_per_rank, const Topology& topology) {
+MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
+                             const Topology& topology) {
   const auto available = static_cast<double>(available_memory());
   if (available == 0) return {};  // nobody knows
   const auto ranks = topology.ranks_of(topology.node()).size();
-  const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks);
+  const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks) +
+                        static_cast<double>(staging);
   const std::string amounts =
       fmt::format("{} for {} {} here, {} available", format_bytes(needed), ranks,
                   ranks == 1 ? "rank" : "ranks", format_bytes(available));
@@ -147,10 +149,11 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
   out += line("new values not in place", need.outputs + need.scalars);
   out += line("batches, prefetched", prefetched);
   out += line("total", total);
-  if (config.checkpoint.save_interval >= 0) {
-    out += "host memory of rank 0:\n";
-    out += line("staging of checkpoints", CheckpointWriter::staging_bytes(state));
-  }
+  const Topology& topology = session.communicator().topology();
+  const bool saves_here =
+      config.checkpoint.save_interval >= 0 && topology.node() == topology.node_of(0);
+  const std::int64_t staging = saves_here ? CheckpointWriter::staging_bytes(state) : 0;
+  if (staging > 0) out += "host memory of rank 0:\n" + line("staging of checkpoints", staging);
   out += "largest parameters and optimizer slots:\n" + describe_largest(state);
   const bool shard = step->shard.arena_bytes >= step->update.arena_bytes;
   out += fmt::format("largest values of the {} program at its peak:\n", shard ? "shard" : "update");
@@ -161,7 +164,7 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
                             100.0 * static_cast<double>(total) / limit)
               : fmt::format("does NOT fit device.memory_gb {}: {} are needed\n",
                             config.device.memory_gb, format_bytes(static_cast<double>(total)));
-  const MachineVerdict machine = judge_machine(total, session.communicator().topology());
+  const MachineVerdict machine = judge_machine(total, staging, topology);
   return {out + machine.text, fits && machine.fits};
 }
 

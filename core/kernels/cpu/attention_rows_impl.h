@@ -3,22 +3,28 @@
 
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "core/kernels/cpu/attention_products_impl.h"
 #include "core/kernels/cpu/storage.h"
 
 namespace lockstep::attention_loops_impl {
 
+/// Every lane gets the value of the one `kHalf` away.
+template <int kHalf, class Vector, int... kLane>
+[[gnu::always_inline]] inline Vector swap_halves(Vector x, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(x, x, (kLane ^ kHalf)...);
+}
+
 /// Folds halves of a vector onto each other.
-template <class S, class F>
+template <class S, int kHalf = S::kWidth / 2, class F>
 [[gnu::always_inline]] inline float fold_lanes(typename S::Vector x, const F& combine) {
-  typename S::Integers lanes{};
-#pragma GCC unroll 16
-  for (int i = 0; i < S::kWidth; ++i) lanes[i] = i;
-#pragma GCC unroll 4
-  for (int half = S::kWidth / 2; half > 0; half /= 2)
-    x = combine(x, __builtin_shuffle(x, lanes ^ half));
-  return x[0];
+  x = combine(x, swap_halves<kHalf>(x, std::make_integer_sequence<int, S::kWidth>{}));
+  if constexpr (kHalf > 1) {
+    return fold_lanes<S, kHalf / 2>(x, combine);
+  } else {
+    return x[0];
+  }
 }
 template <class S>
 [[gnu::always_inline]] inline float add_lanes(typename S::Vector x) {

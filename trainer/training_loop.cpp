@@ -80,7 +80,6 @@ LoopEnd TrainingLoop::run_steps() {
     if (due(parts_.config.checkpoint.save_interval)) save_now();
   }
   finish_all();
-  compared_step_ = -1;  // no header follows
   compare_state();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
   if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
@@ -120,7 +119,7 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
   const std::int64_t save_interval = parts_.config.checkpoint.save_interval;
   if (save_interval > 0 && (step + 1) % save_interval == 0 && step + 1 < parts_.total_steps) {
     engine.check_whole_state();
-    compared_step_ = step + 1;
+    announced_step_ = step + 1;
   }
   engine.mark_step(SyncReason::kStepEnd);
   // Before this, no rank can have finished the step: there was nothing to save.
@@ -134,6 +133,7 @@ void TrainingLoop::finish_step() {
   in_flight_.pop_front();
   activity_.begin(Phase::kRead, done.step);
   const StepSummary summary = done.result.read();
+  if (done.step == saved_step_) release_save();
   StepNumbers numbers;
   numbers.step = done.step + 1;
   numbers.epoch =
@@ -148,7 +148,6 @@ void TrainingLoop::finish_step() {
     finish_saves();
   }
   step_log_.add_step(numbers);
-  if (numbers.step == saved_step_) release_save();
 }
 
 void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary) {
@@ -158,7 +157,7 @@ void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary
                   format_significant(summary.grad_norm, 3));
   if (summary.finite && summary.sound) return;
   if (summary.finite) {
-    drain();
+    rule_out_drift();
     raise(
         ErrorKind::kNonFinite,
         "step {}: the update made a parameter that is not finite ({}), and the run stops; earlier "
@@ -170,7 +169,7 @@ void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary
   if (parts_.config.training.on_nonfinite == OnNonfinite::kStop) stop_at_nonfinite(done, what);
   parts_.session.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
   if (limit.empty()) return;
-  drain();
+  rule_out_drift();
   raise(ErrorKind::kNonFinite,
         "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
         "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
@@ -179,7 +178,7 @@ void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary
 }
 
 void TrainingLoop::stop_at_nonfinite(const InFlight& done, const std::string& what) {
-  drain();
+  rule_out_drift();
   raise(ErrorKind::kNonFinite,
         "step {}: {}; {}, and the run stops (training.on_nonfinite: stop); lower "
         "optimizer.learning_rate, set training.gradient_clip_norm, or choose skip",
@@ -213,6 +212,12 @@ void TrainingLoop::drain() {
   in_flight_.clear();
   parts_.session.engine().wait();
   if (writer_) writer_->wait();
+}
+
+// One rank's damaged state makes the numbers of all not finite: then it is to blame.
+void TrainingLoop::rule_out_drift() {
+  drain();
+  parts_.session.engine().compare_whole_state();
 }
 
 void TrainingLoop::finish_all() {
@@ -267,11 +272,16 @@ void TrainingLoop::compare_state() {
 }
 
 void TrainingLoop::save_now() {
-  if (saved_step_ == step()) return;
-  // The save before this one is released by its last step.
-  while (!in_flight_.empty() && in_flight_.front().step < saved_step_) finish_step();
-  if (compared_step_ != step()) finish_all();
-  compare_state();
+  if (saved_step_ == step()) {
+    if (in_flight_.empty()) release_save();
+    return;
+  }
+  // The save before this one is released by the step behind it.
+  while (!in_flight_.empty() && in_flight_.front().step <= saved_step_) finish_step();
+  if (announced_step_ != step() || in_flight_.empty()) {
+    finish_all();
+    compare_state();
+  }
   activity_.begin(Phase::kSnapshot, step());
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;
@@ -284,7 +294,9 @@ void TrainingLoop::save_now() {
   if (in_flight_.empty()) release_save();
 }
 
-// A resume goes on after this step, so its metrics must be on file before the checkpoint is.
+// The state is that of all ranks: they were compared, here or by the first collective of the step
+// behind it. A resume goes on after this step, so its metrics must be on file before the checkpoint
+// is.
 void TrainingLoop::release_save() {
   step_log_.flush();
   if (writer_) writer_->release();
@@ -306,7 +318,7 @@ void TrainingLoop::finish_saves() {
 // The run ends with an error. What it saved before is kept if the steps before it were good.
 void TrainingLoop::keep_last_save() {
   try {
-    while (!in_flight_.empty() && in_flight_.front().step < saved_step_) finish_step();
+    while (!in_flight_.empty() && in_flight_.front().step <= saved_step_) finish_step();
   } catch (...) {
     return;  // not the first error, and so not the one to report
   }

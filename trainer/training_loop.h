@@ -56,6 +56,7 @@ class TrainingLoop {
   std::string name_nonfinite(const InFlight& done);
   void finish_all();
   void drain();
+  void rule_out_drift();
   void evaluate_now();
   void compare_state();
   void save_now();
@@ -78,7 +79,8 @@ class TrainingLoop {
   bool stop_agreed_ = false;
   bool stop_early_ = false;
   std::int64_t saved_step_ = -1;
-  std::int64_t compared_step_ = -1;         ///< at which the ranks' states are compared in full
+  std::int64_t announced_step_ = -1;        ///< whose whole state the next step's header compares
+  std::int64_t compared_step_ = -1;         ///< whose whole state was compared without a header
   std::optional<CheckpointWriter> writer_;  ///< on the master
 };
 

@@ -186,7 +186,8 @@ void Engine::start_ledger() {
 }
 
 void Engine::start_state_check(std::int64_t interval) {
-  if (communicator_.size() > 1) state_watch_ = std::make_shared<StateWatch>(interval, step_);
+  if (communicator_.size() > 1)
+    state_watch_ = std::make_shared<StateWatch>(interval, step_, log_);
 }
 
 void Engine::compare_whole_state() {

@@ -69,16 +69,16 @@ StateSample::StateSample(std::span<const StatePiece> pieces, const StateTurn& tu
 }
 
 void StateSample::choose(std::span<const StatePiece> pieces) {
-  const std::int64_t stride = turn_.whole ? 1 : turn_.interval;
   std::int64_t begin = 0;  // number of the piece's first block
   for (const StatePiece& piece : pieces) {
+    const std::int64_t stride = turn_.whole || piece.elements == 1 ? 1 : turn_.interval;
     const auto size = static_cast<std::int64_t>(size_of(piece.dtype));
     const std::int64_t end = begin + (piece.elements + kBlock - 1) / kBlock;
     for (std::int64_t b = next_turn(begin, turn_.step, stride); b < end; b += stride) {
       const std::int64_t first = (b - begin) * kBlock;
       const std::int64_t elements = std::min(kBlock, piece.elements - first);
       blocks_.push_back({piece.name, b, first, elements, piece.data + first * size,
-                         static_cast<std::size_t>(elements * size)});
+                         static_cast<std::size_t>(elements * size), piece.elements == 1});
     }
     begin = end;
   }
@@ -97,6 +97,7 @@ std::string StateSample::details() const {
 
 std::int64_t StateSample::last_agreement(const Block& block) const {
   const std::int64_t before = turn_.step - 1;
+  if (block.of_scalar) return std::max(before, turn_.last_whole);
   const std::int64_t turn = next_turn(before - turn_.interval + 1, block.number, turn_.interval);
   return std::max(turn, turn_.last_whole);
 }

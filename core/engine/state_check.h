@@ -1,8 +1,9 @@
 // Whether the replicas of the state are still equal. All ranks make the same update of the same
 // values, so parameters, optimizer state and buffers are the same bits on all of them, unless a
 // processor or memory fails. After an update, one part in `interval` of what it wrote is hashed, in
-// blocks of 16 Ki elements whose turn comes round every `interval` steps; the ranks' hashes travel
-// in the header of the next step's first collective.
+// blocks of 16 Ki elements whose turn comes round every `interval` steps; tensors of one element,
+// such as the flag that says whether there may be a next update, are in every turn. The ranks'
+// hashes travel in the header of the next step's first collective.
 //
 // What it cannot see: a flip in gradients before they are summed (all ranks then agree on a wrong
 // sum), and the state of a single rank.
@@ -31,8 +32,8 @@ struct StatePiece {
 
 /// Which blocks are looked at.
 struct StateTurn {
-  std::int64_t step = 0;        ///< updates made so far
-  std::int64_t interval = 1;    ///< block b has its turn if b = step modulo interval
+  std::int64_t step = 0;      ///< updates made so far
+  std::int64_t interval = 1;  ///< block b has its turn if b = step modulo interval; a scalar always
   std::int64_t last_whole = 0;  ///< the step at which all blocks were last known to agree
   bool whole = false;           ///< all blocks
 };
@@ -65,6 +66,7 @@ class StateSample {
     std::int64_t elements = 0;
     const std::byte* data = nullptr;  ///< while it is hashed
     std::size_t bytes = 0;
+    bool of_scalar = false;
   };
   void choose(std::span<const StatePiece> pieces);
   std::int64_t last_agreement(const Block& block) const;

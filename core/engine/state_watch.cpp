@@ -3,6 +3,11 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
+
+constexpr int kPlacesLevel = 2;
+
+}  // namespace
 
 void StateWatch::look(const std::shared_ptr<const CompiledStep>& program,
                       std::span<const DeviceTensorPtr> outputs, const Turn& turn,
@@ -36,9 +41,22 @@ void StateWatch::sample(const Turn& turn, ThreadPool& pool) {
                       tensor->shards.at(0)->data()});
     held.push_back(tensor);
   }
+  if (log_.debug_level() >= kPlacesLevel) tell_places(pieces);
   last_ = std::make_shared<StateSample>(
       pieces, StateTurn{turn.step, interval_, last_whole_, turn.whole}, program_, pool);
   if (turn.whole) last_whole_ = turn.step;
+}
+
+// For who looks at the state from outside: a debugger, or a test that damages it.
+void StateWatch::tell_places(std::span<const StatePiece> pieces) {
+  places_.resize(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const StatePiece& piece = pieces[i];
+    if (places_[i] == piece.data) continue;
+    places_[i] = piece.data;
+    log_.debug(kPlacesLevel, "state: {} has {} {} at {}", piece.name, piece.elements,
+               name_of(piece.dtype), fmt::ptr(piece.data));
+  }
 }
 
 void compare_samples(Communicator& communicator, const StateSample& sample) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/engine/compile.h"
 #include "core/engine/state_check.h"
 #include "core/runtime/communicator.h"
@@ -15,9 +16,10 @@ namespace lockstep {
 
 class StateWatch {
  public:
-  /// The ranks are known to agree at `first_step`.
-  StateWatch(std::int64_t interval, std::int64_t first_step)
-      : interval_(interval), last_whole_(first_step) {}
+  /// The ranks are known to agree at `first_step`. `log` outlives it, and is told on level 2 where
+  /// in memory the state lies.
+  StateWatch(std::int64_t interval, std::int64_t first_step, Log& log)
+      : log_(log), interval_(interval), last_whole_(first_step) {}
 
   struct Turn {
     std::int64_t step = 0;  ///< updates made
@@ -36,7 +38,9 @@ class StateWatch {
 
  private:
   void sample(const Turn& turn, ThreadPool& pool);
+  void tell_places(std::span<const StatePiece> pieces);
 
+  Log& log_;
   std::int64_t interval_;
   std::int64_t last_whole_;
   std::int64_t step_ = 0;
@@ -44,6 +48,7 @@ class StateWatch {
   /// Not held: the next step takes their memory.
   std::vector<std::weak_ptr<const DeviceTensor>> outputs_;
   std::shared_ptr<const StateSample> last_;
+  std::vector<const std::byte*> places_;  ///< that the log was told of; one per piece
 };
 
 /// Called by all ranks. Error kPeer, the same on all, if their samples differ.

@@ -59,6 +59,20 @@ TEST(StateSample, SeesEveryFlippedBitInItsTurnAndOnlyThen) {
   }
 }
 
+TEST(StateSample, LooksAtScalarsInEveryTurn) {
+  const bool yes = true;
+  const bool no = false;
+  const auto sample = [](const bool& flag, std::int64_t step) {
+    const StatePiece piece{"sound", DType::kBool, 1, reinterpret_cast<const std::byte*>(&flag)};
+    ThreadPool pool(1);
+    return StateSample({&piece, 1}, {.step = step, .interval = 50}, nullptr, pool);
+  };
+  for (std::int64_t step = 101; step < 104; ++step)
+    EXPECT_NE(sample(yes, step).digest(), sample(no, step).digest());
+  const std::vector<std::string> details{sample(yes, 103).details(), sample(no, 103).details()};
+  EXPECT_THAT(sample(yes, 103).explain(details), HasSubstr("last agreed on it at step 102."));
+}
+
 TEST(StateSample, IsTheSameForAnyNumberOfThreads) {
   const StateTurn turn{.step = 3, .interval = 2};
   EXPECT_EQ(State().sample(turn, 1).digest(), State().sample(turn, 3).digest());

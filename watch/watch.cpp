@@ -34,6 +34,8 @@ constexpr double kSearchPeriod = 0.1;     // while the node's ranks are starting
 constexpr double kSearchTime = 3;
 constexpr double kLeavePeriod = 0.002;  // while the processes end
 constexpr auto kAnnouncePatience = std::chrono::milliseconds(1000);
+/// In which mpirun answers a rank that introduces itself. It sends SIGKILL a second after SIGTERM.
+constexpr double kHandshakePatience = 0.8;
 
 double seconds(std::int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
@@ -84,6 +86,7 @@ class Watch::Sentry {
   void announce(const Judgement& judgement, const Scene& scene);
   bool others_have_left();
   void sleep(double seconds);
+  void await_handshake();
   [[noreturn]] void end_process(int code);
 
   SteadyClock clock_;
@@ -389,8 +392,20 @@ void Watch::Sentry::sleep(double seconds) {
   (void)!eventfd_read(wake_, &ignored);
 }
 
+// Early in MPI_Init a rank introduces itself to mpirun. If it ends before it is answered, libpmix
+// 4.2 releases its record of the rank twice, and mpirun waits at its own end for a lock in memory
+// that was given back, for ever, when all ranks have ended. So a rank that leaves awaits the answer.
+void Watch::Sentry::await_handshake() {
+  const auto connects = static_cast<std::uint32_t>(Phase::kConnect);
+  const std::int64_t start = clock_.now_ns();
+  while (pages_.activity().host.phase == connects &&
+         seconds(clock_.now_ns() - start) < kHandshakePatience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 // Not through destructors: threads of this process may hang in anything.
 void Watch::Sentry::end_process(int code) {
+  await_handshake();
   pages_.activity().code_plus_one.store(static_cast<std::uint32_t>(code) + 1);
   std::_Exit(code);
 }

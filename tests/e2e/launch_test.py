@@ -6,7 +6,7 @@ import time
 import cluster
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Job, Run
-from processes import alive, children, environment
+from processes import alive, children, environment, has_socket
 
 ENDLESS = 10_000_000
 
@@ -116,6 +116,22 @@ class Restarts(Launching):
                 self.assertFalse([pid for pid in ranks if alive(pid)])
 
 
+    def test_an_mpirun_that_waits_for_itself(self):
+        """It does so for ever after a rank died between its introduction to mpirun and the answer."""
+        run = Run(self.folder, "introduced", small_mlp())
+        job = self.launch(run, options=["--max-restarts", 0])
+        job.wait_until(lambda: len(self.ranks(job)) == 2, "two ranks")
+        mpirun, victim = self.mpirun(job), self.ranks(job)[0]
+        os.kill(mpirun, signal.SIGSTOP)
+        job.wait_until(lambda: has_socket(victim), "its introduction")
+        time.sleep(0.1)
+        os.kill(victim, signal.SIGKILL)
+        os.kill(mpirun, signal.SIGCONT)
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        self.assertFalse(alive(mpirun))
+
+
 class Stopping(Launching):
     def test_a_signal_saves_and_a_resume_goes_on(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
@@ -186,7 +202,7 @@ class Hosts(Launching):
         there.cut()
         outcome = job.wait()
         self.assertEqual(outcome.code, 7, str(outcome))
-        self.assertIn("mpirun still waits for another host", outcome.err)
+        self.assertIn("it waits for a host that does not answer", outcome.err)
         self.assert_nothing_is_left()
 
 

@@ -1,4 +1,5 @@
 """What /proc says about processes."""
+import os
 from pathlib import Path
 
 
@@ -26,3 +27,12 @@ def alive(pid):
     except OSError:
         return False
     return state != "Z"
+
+
+def has_socket(pid):
+    """Whether it has opened one: a rank's first is that by which it introduces itself to mpirun."""
+    try:
+        links = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False  # it, or one of them, has just gone
+    return any(link.startswith("socket:") for link in links)

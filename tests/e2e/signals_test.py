@@ -6,6 +6,7 @@ from pathlib import Path
 
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
+from processes import has_socket
 
 ENDLESS = 1_000_000
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -67,6 +68,25 @@ class Signals(EndToEndTest):
         job.signal_rank(1, signal.SIGTERM)
         self.assert_fails(job.wait(), 75)
         self.assertEqual(len(run.checkpoint_steps()), 1)
+
+    def test_one_rank_of_two_at_the_start(self):
+        run = self.run_of("early")
+        job = run.start(ranks=2)
+        self.wait_for_handlers(job, signal.SIGUSR1, rank=1)
+        job.signal_rank(1, signal.SIGUSR1)
+        self.assert_fails(job.wait(), 75)
+
+    def test_a_rank_awaits_the_answer_of_mpirun(self):
+        """One that has introduced itself and leaves before mpirun answers would keep mpirun from ending."""
+        run = self.run_of("introduced")
+        job = run.start(ranks=2)
+        job.wait_until(lambda: len(job.rank_pids()) == 2, "two ranks")
+        job.process.send_signal(signal.SIGSTOP)
+        job.wait_until(lambda: has_socket(job.rank_pids()[0]), "its introduction")
+        job.signal_rank(0, signal.SIGTERM)
+        time.sleep(0.3)
+        job.process.send_signal(signal.SIGCONT)
+        self.assert_fails(job.wait(), 75)
 
     def test_an_evaluation_is_broken_off(self):
         run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,

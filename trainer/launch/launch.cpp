@@ -30,10 +30,10 @@ constexpr std::chrono::milliseconds kPoll{100};
 /// Between SIGUSR1s: one that comes before a process can take it is lost.
 constexpr std::chrono::seconds kRepeat{1};
 constexpr std::chrono::seconds kSecondInterrupt{1};
-/// mpirun ends within seconds of its ranks, unless it waits for a host that it cannot reach.
-/// Counted in looks, 20 s of them: on a machine with too much to do they take longer, as mpirun
-/// does.
-constexpr int kLooksWithoutRanks = 200;
+/// mpirun ends within seconds of its ranks, unless it waits for a host that it cannot reach, or for
+/// itself (libpmix 4.2: a rank died while it introduced itself to mpirun). Counted in looks, 10 s of
+/// them: on a machine with too much to do they take longer, as mpirun does.
+constexpr int kLooksWithoutRanks = 100;
 
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
@@ -171,7 +171,7 @@ class Attempt {
     remove_segments(names_.folder);
   }
 
-  /// Waits for its end. The exit code of mpirun, kPeer's if it waits for a lost host, or
+  /// Waits for its end. The exit code of mpirun, kPeer's if it does not end when its ranks have, or
   /// kInterrupted.
   int wait(const HeldSignals& signals, StopRequest& stop) {
     Clock::time_point told{};
@@ -185,8 +185,8 @@ class Attempt {
         told = now;
       }
       if (looks_without_ranks() > kLooksWithoutRanks) {
-        say("the ranks of this host have ended, and mpirun still waits for another host, which "
-            "does not answer");
+        say("the ranks of this host have ended, and mpirun does not: it waits for a host that does "
+            "not answer, or for itself");
         return static_cast<int>(ErrorKind::kPeer);
       }
     }

@@ -119,7 +119,7 @@ CollectiveHeader header_of(const CollectiveRequest& request) {
   out.bucket = request.bucket;
   out.root = request.kind == CollectiveKind::kBroadcast ? request.root : 0;
   out.signature = request.signature;
-  if (request.state != nullptr) out.digest = request.state->digest;
+  if (request.carried != nullptr) out.digest = request.carried->digest;
   return out;
 }
 

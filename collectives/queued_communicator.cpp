@@ -325,14 +325,14 @@ void QueuedCommunicator::drive(Lock& lock, const Takes& takes, bool completes) {
 void QueuedCommunicator::carry_out(Job job) {
   try {
     if (const auto error = poison()) std::rethrow_exception(error);
-    if (job.states_differ) tell_states(job);
+    if (job.digests_differ) tell_difference(job);
     const std::exception_ptr not_ready = wait_until_ready(job.request);
     job.begin_ns = spans_ == nullptr ? 0 : spans_->clock().now_ns();
     if (not_ready != nullptr) set_failure(job.header, not_ready);
     const Verdict verdict = roll_call(job);
     if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
-    if (!verdict.failure && verdict.digests_differ && job.request.state != nullptr) {
-      if (on_own_thread()) tell_states(job);
+    if (!verdict.failure && verdict.digests_differ && job.request.carried != nullptr) {
+      if (on_own_thread()) tell_difference(job);
       leave_to_own_thread(std::move(job));
       return;
     }
@@ -388,14 +388,14 @@ void QueuedCommunicator::move_data(const Job& job, const Verdict& verdict) {
 }
 
 // All ranks come here for the same collective: they have all seen that the digests differ.
-void QueuedCommunicator::tell_states(const Job& job) {
-  const StateDigest& state = *job.request.state;
-  throw Error(ErrorKind::kPeer, state.explain(participant_->exchange(state.details())));
+void QueuedCommunicator::tell_difference(const Job& job) {
+  const CarriedDigest& carried = *job.request.carried;
+  throw carried.explain(participant_->exchange(carried.details()));
 }
 
 void QueuedCommunicator::leave_to_own_thread(Job job) {
   job.needs_messages = true;
-  job.states_differ = true;
+  job.digests_differ = true;
   {
     const std::lock_guard lock(wake_->mutex);
     queue_.push_front(std::move(job));

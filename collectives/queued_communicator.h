@@ -11,8 +11,8 @@
 //   A failed `ready` event fails that one collective, on every rank (other ranks: an error of the
 //   same kind that names the rank and quotes its error). The ranks stay in step; later collectives
 //   go on.
-//   A header mismatch, states that differ, a lost rank or a failed message poison the communicator:
-//   this and all later operations fail with the same kPeer error.
+//   A header mismatch, carried digests that differ, a lost rank or a failed message poison the
+//   communicator: this and all later operations fail with the same error.
 //   abort() ends the job, as the transport understands it.
 #pragma once
 
@@ -79,7 +79,7 @@ class QueuedCommunicator final : public Communicator {
     SharedRegion* region = nullptr;  ///< that the data lies in; null if it is not shared
     CollectiveHeader header{};
     bool needs_messages = true;
-    bool states_differ = false;  ///< to be told once details have been exchanged
+    bool digests_differ = false;  ///< to be told once details have been exchanged
     TimePoint submitted{};
     std::int64_t begin_ns = 0;  ///< of its span
   };
@@ -110,7 +110,7 @@ class QueuedCommunicator final : public Communicator {
   Verdict roll_call(const Job& job);
   void sum_in_shared_memory(Job job);
   void move_data(const Job& job, const Verdict& verdict);
-  [[noreturn]] void tell_states(const Job& job);
+  [[noreturn]] void tell_difference(const Job& job);
   /// Back to the head of the queue: what is left to do needs messages.
   void leave_to_own_thread(Job job);
   std::exception_ptr wait_until_ready(const CollectiveRequest& request);

@@ -51,4 +51,17 @@ Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
   }
 }
 
+Hash128 hash_sample(const Dataset& dataset, std::int64_t index) {
+  Hasher out;
+  for (const auto& [name, value] : fetch_sample(dataset, index)) {
+    out.value(name.size());
+    out.bytes(name.data(), name.size());
+    out.value(value.dtype());
+    out.value(value.shape().rank());
+    out.bytes(value.shape().sizes().data(), value.shape().sizes().size_bytes());
+    out.bytes(value.bytes().data(), value.bytes().size());
+  }
+  return out.finish();
+}
+
 }  // namespace lockstep

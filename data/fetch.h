@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/base/hash.h"
 #include "data/dataset.h"
 #include "data/padding.h"
 
@@ -12,5 +13,8 @@ namespace lockstep {
 /// its file (if it has one) and the cause. Thread-safe.
 Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
                   const Padding& padding);
+
+/// Of the names, types, shapes and bytes of the fields of sample `index`. Errors as above.
+Hash128 hash_sample(const Dataset& dataset, std::int64_t index);
 
 }  // namespace lockstep

@@ -19,7 +19,9 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
       options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
   check_padding(options.padding);
   return [dataset, sampler, first = options.first_shard, micro_batch = options.micro_batch,
-          padding = options.padding](std::int64_t step, std::int64_t part) {
+          padding = options.padding,
+          beside = options.beside](std::int64_t step, std::int64_t part) {
+    if (part == 0 && beside) beside(step);
     return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), padding);
   };
 }

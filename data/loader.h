@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct LoaderOptions {
   std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
   Padding padding = {};
   Activity activity = {};  ///< told of every shard
+  /// Called with each step, by the worker that fetches its first shard; null for nothing. What it
+  /// throws is an error of that shard.
+  std::function<void(std::int64_t step)> beside = {};
 };
 
 /// Content and order depend on dataset, sampler and shard range only: not on workers or prefetch.

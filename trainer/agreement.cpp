@@ -184,8 +184,10 @@ void agree_on_task(Communicator& communicator, const Config& config, const Task&
 }
 
 std::vector<RankGroup> group_ranks(Communicator& communicator, const std::string& mine) {
-  const std::vector<std::string> texts = communicator.exchange("groups of ranks", mine);
-  const Topology& topology = communicator.topology();
+  return group_equal(communicator.topology(), communicator.exchange("groups of ranks", mine));
+}
+
+std::vector<RankGroup> group_equal(const Topology& topology, std::span<const std::string> texts) {
   std::map<std::string, std::vector<int>> ranks_of;
   for (std::size_t rank = 0; rank < texts.size(); ++rank)
     ranks_of[texts[rank]].push_back(static_cast<int>(rank));

@@ -60,8 +60,10 @@ struct RankGroup {
   std::string to_string() const;  ///< "rank 1 (node-b)", "ranks 0 2-5 (node-a ...)"
 };
 
-/// Called by all ranks, with one text each, most often of hashes: who has the same. The groups are
-/// in order of their first ranks.
+/// Which ranks have the same text, given one of each. The groups are in order of their first ranks.
+std::vector<RankGroup> group_equal(const Topology& topology, std::span<const std::string> texts);
+
+/// The same, called by all ranks, with one text each, most often of hashes.
 std::vector<RankGroup> group_ranks(Communicator& communicator, const std::string& mine);
 
 /// "rank 1", "ranks 0 2-5"

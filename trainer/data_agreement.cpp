@@ -11,6 +11,7 @@
 
 #include "core/base/metrics.h"
 #include "core/engine/artifact_store.h"
+#include "data/fetch.h"
 #include "data/files/file_hash.h"
 #include "trainer/agreement.h"
 
@@ -200,6 +201,16 @@ std::string describe_first_file(Communicator& communicator, const std::vector<Da
   return "";
 }
 
+/// Of samples that are evenly spread from the first to the last.
+std::string hash_probes(const Dataset& dataset) {
+  const std::int64_t last = dataset.size() - 1;
+  const std::int64_t probes = std::min<std::int64_t>(kProbes, dataset.size());
+  Hasher out;
+  for (std::int64_t i = 0; i < probes; ++i)
+    out.value(hash_sample(dataset, probes == 1 ? 0 : last * i / (probes - 1)));
+  return "hash " + out.finish().hex();
+}
+
 }  // namespace
 
 bool agree_on_files(Communicator& communicator, const Config& config,
@@ -221,10 +232,10 @@ bool agree_on_files(Communicator& communicator, const Config& config,
                                 static_cast<double>(bytes));
   if (files.empty()) {
     log.info("data: made by the config, which was compared between {} ranks", communicator.size());
-  } else {
-    log.info("data: {:.3g} % of {} compared between {} ranks", 100 * compared,
-             format_bytes(static_cast<double>(bytes)), communicator.size());
+    return false;
   }
+  log.info("data: {:.3g} % of {} compared between {} ranks", 100 * compared,
+           format_bytes(static_cast<double>(bytes)), communicator.size());
   return whole;
 }
 
@@ -233,10 +244,12 @@ void agree_on_datasets(Communicator& communicator, const DataSource& data) {
   const auto size_of = [](const DatasetPtr& dataset) {
     return dataset == nullptr ? std::string("none") : std::to_string(dataset->size());
   };
-  const std::vector<Term> terms{
+  std::vector<Term> terms{
       {"training samples", size_of(data.train), ""},
       {"validation samples", size_of(data.validation), ""},
       {"tokenizer", data.tokenizer == nullptr ? "none" : data.tokenizer->digest(), ""}};
+  if (data.train->source(0).empty())
+    terms.push_back({fmt::format("{} of the training samples", kProbes), hash_probes(*data.train)});
   require_agreement(communicator, terms, ErrorKind::kData);
 }
 

@@ -3,9 +3,10 @@
 // differs.
 //
 // Files are compared by hashes of their raw bytes, all of them up to 8 GiB; of more, sizes and 256
-// probes of each. Hashes are kept beside the compiled steps, by device, inode, size and times of
-// the file; not of a file that was changed less than 2 s ago, which may be changed again within the
-// resolution of its times. Data that is made by the config needs no comparison beyond the config's.
+// probes of each, and while the ranks train one sample after another (data_watch.h). So is data
+// that no file holds: by 256 samples before the first step. Hashes are kept beside the compiled
+// steps, by device, inode, size and times of the file; not of a file that was changed less than 2 s
+// ago, which may be changed again within the resolution of its times.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,12 @@ struct DataAgreementOptions {
 
 /// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ
 /// or one cannot be read on some rank only. Says in the log how much was compared. Returns whether
-/// all of it was.
+/// all of it was; false for data without files.
 bool agree_on_files(Communicator& communicator, const Config& config,
                     const DataAgreementOptions& options, Log& log);
 
-/// Called by all ranks on what they made of the files: sizes and tokenizer. Error kData.
+/// Called by all ranks on what they made of the files: sizes and tokenizer, and of data without
+/// files the probes. Error kData.
 void agree_on_datasets(Communicator& communicator, const DataSource& data);
 
 }  // namespace lockstep

@@ -189,6 +189,26 @@ void start_state(TrainingState& state, Session& session, const Config& config,
   make_copies(state, engine);
 }
 
+void log_run(const Config& config, Session& session, const BatchPlan& batch) {
+  Log& log = session.log();
+  const std::string fallback = describe_fallback(config, session.instruction_set().target);
+  if (!fallback.empty()) log.info("{}", fallback);
+  log.info("{}", batch.to_string());
+  const Topology& topology = session.communicator().topology();
+  if (topology.size() > 1)
+    log.info("{}", describe_placement(topology, config.training.deterministic));
+}
+
+/// For data that was not compared in full; null if nothing is to be compared while ranks train.
+std::unique_ptr<DataWatch> watch_data(const DatasetPtr& data, const Config& config,
+                                      const Communicator& communicator, Log& log) {
+  const std::int64_t interval = config.distributed.check_interval;
+  if (communicator.size() == 1 || interval == 0) return nullptr;
+  log.info("one more sample is compared between the ranks every {} steps", interval);
+  return std::make_unique<DataWatch>(data, static_cast<std::uint64_t>(config.run.seed), interval,
+                                     communicator.topology());
+}
+
 int run_training(const LoadedConfig& loaded, const TrainOptions& options, const Settings& settings,
                  std::unique_ptr<Communicator> owned, Watch& watch) {
   const Activity activity = watch.activity();
@@ -205,8 +225,9 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     saved = choose_checkpoint(resume, folder, communicator, activity, early_log);
   if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
-  agree_on_files(communicator, config,
-                 {.cache_folder = cache_folder(config, settings), .activity = activity}, early_log);
+  const bool same_files = agree_on_files(
+      communicator, config, {.cache_folder = cache_folder(config, settings), .activity = activity},
+      early_log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
@@ -232,14 +253,11 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
       prepare_folder_on_master(folder, config, !saved, communicator, activity, early_log);
   Session session(config, settings, std::move(owned), folder.path, watch);
   Log& log = session.log();
-  if (const std::string fallback = describe_fallback(config, session.instruction_set().target);
-      !fallback.empty())
-    log.info("{}", fallback);
-  log.info("{}", batch.to_string());
-  if (communicator.size() > 1)
-    log.info("{}", describe_placement(communicator.topology(), config.training.deterministic));
+  log_run(config, session, batch);
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), sampler.steps_per_epoch());
+  const std::unique_ptr<DataWatch> data_watch =
+      same_files ? nullptr : watch_data(data.train, config, communicator, log);
   log.info("model: {} parameters", state.model->parameters().elements());
   if (resume == "auto" && !saved) log.info("nothing to resume in {}: starting anew", folder.path);
   if (saved) {
@@ -268,7 +286,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                      .total_steps = total_steps,
                      .checkpoint_folder = folder.checkpoints,
                      .telemetry = telemetry ? &*telemetry : nullptr,
-                     .resumed = resumed});
+                     .resumed = resumed,
+                     .data_watch = data_watch.get()});
   const LoopEnd end = loop.run();
   watch.on_stop(OnStop::kEnd);
   activity.begin(Phase::kFinish, state.progress.step);

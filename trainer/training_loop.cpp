@@ -100,6 +100,7 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
   }
   activity_.begin(Phase::kTrace, step);
   engine.set_step(step);
+  if (parts_.data_watch != nullptr) engine.carry(parts_.data_watch->take(step));
   UpdateOptions update;
   update.clip_norm = parts_.config.training.gradient_clip_norm;
   update.step = step;
@@ -339,6 +340,8 @@ LoaderOptions TrainingLoop::loader_options() const {
   out.workers = static_cast<int>(parts_.config.data.loader_workers);
   out.prefetch = parts_.config.data.loader_prefetch_size;
   out.activity = activity_;
+  if (DataWatch* watch = parts_.data_watch)
+    out.beside = [watch](std::int64_t s) { watch->look(s); };
   return out;
 }
 

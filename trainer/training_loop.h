@@ -9,6 +9,7 @@
 
 #include "trainer/checkpoint_writer.h"
 #include "trainer/config/batch_plan.h"
+#include "trainer/data_watch.h"
 #include "trainer/device_feed.h"
 #include "trainer/schedule.h"
 #include "trainer/session.h"
@@ -31,8 +32,9 @@ struct LoopParts {
   StepSampler sampler;
   std::int64_t total_steps;
   std::string checkpoint_folder;
-  Telemetry* telemetry;  ///< null on ranks other than 0
-  bool resumed = false;  ///< the state is that of a checkpoint in checkpoint_folder
+  Telemetry* telemetry;             ///< null on ranks other than 0
+  bool resumed = false;             ///< the state is that of a checkpoint in checkpoint_folder
+  DataWatch* data_watch = nullptr;  ///< null: the ranks have the same data
 };
 
 class TrainingLoop {

@@ -129,6 +129,7 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;
     out->check_whole_state = std::exchange(check_whole_state_, false);
+    out->carried = std::exchange(carried_, nullptr);
   }
   return out;
 }
@@ -186,8 +187,7 @@ void Engine::start_ledger() {
 }
 
 void Engine::start_state_check(std::int64_t interval) {
-  if (communicator_.size() > 1)
-    state_watch_ = std::make_shared<StateWatch>(interval, step_, log_);
+  if (communicator_.size() > 1) state_watch_ = std::make_shared<StateWatch>(interval, step_, log_);
 }
 
 void Engine::compare_whole_state() {

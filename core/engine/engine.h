@@ -76,6 +76,9 @@ class Engine {
   void start_state_check(std::int64_t interval);
   /// The next training step hashes everything: what is queued behind it may save it.
   void check_whole_state() { check_whole_state_ = true; }
+  /// The first collective of the next training step carries this, too: called by all ranks, or by
+  /// none. The error of a difference is one of that step.
+  void carry(CarriedDigestPtr digest) { carried_ = std::move(digest); }
   /// Called by all ranks: waits for the device, and compares all that the last training step
   /// updated. Error kPeer.
   void compare_whole_state();
@@ -112,6 +115,7 @@ class Engine {
   std::shared_ptr<Ledger> ledger_;           ///< shared with queued executions
   std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
   bool check_whole_state_ = false;
+  CarriedDigestPtr carried_;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
   std::shared_ptr<LastExecution> last_execution_;

@@ -46,7 +46,7 @@ class Run {
       reduction_.emplace(
           program_.reduction,
           Reduction::Context{device_.allocator(), device_.pool(), communicator_, device_.spans(),
-                             execution_.step, execution_.overlap, state_to_compare()},
+                             execution_.step, execution_.overlap, to_compare()},
           shards_);
       reserve_shard_outputs();
     }
@@ -177,8 +177,9 @@ class Run {
     }
   }
 
-  std::shared_ptr<const StateDigest> state_to_compare() const {
-    return execution_.state_watch == nullptr ? nullptr : execution_.state_watch->to_compare();
+  CarriedDigestPtr to_compare() const {
+    const StateWatch* state = execution_.state_watch.get();
+    return join(execution_.carried, state == nullptr ? nullptr : state->to_compare());
   }
 
   const Clock& clock() const { return device_.spans().clock(); }

@@ -22,11 +22,13 @@ void StateWatch::look_at_everything(ThreadPool& pool) {
   if (program_ != nullptr) sample({step_, true}, pool);
 }
 
-std::shared_ptr<const StateDigest> StateWatch::to_compare() const {
+CarriedDigestPtr StateWatch::to_compare() const {
   if (last_ == nullptr) return nullptr;
-  return std::make_shared<StateDigest>(StateDigest{
-      last_->digest(), [sample = last_] { return sample->details(); },
-      [sample = last_](const std::vector<std::string>& all) { return sample->explain(all); }});
+  return std::make_shared<CarriedDigest>(
+      CarriedDigest{last_->digest(), [sample = last_] { return sample->details(); },
+                    [sample = last_](const std::vector<std::string>& all) {
+                      return Error(ErrorKind::kPeer, sample->explain(all));
+                    }});
 }
 
 void StateWatch::sample(const Turn& turn, ThreadPool& pool) {

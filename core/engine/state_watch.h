@@ -34,7 +34,7 @@ class StateWatch {
   /// What was seen last; null before the first look.
   std::shared_ptr<const StateSample> last() const { return last_; }
   /// The same for the header of the next step's first collective.
-  std::shared_ptr<const StateDigest> to_compare() const;
+  CarriedDigestPtr to_compare() const;
 
  private:
   void sample(const Turn& turn, ThreadPool& pool);

@@ -7,6 +7,7 @@
 //
 // Every collective carries a header (CollectiveHeader) that all ranks compare before data moves.
 // On a mismatch every rank's event fails with kPeer and names rank, step, bucket and what differs.
+// It can carry a digest that all ranks must have in common.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/carried_digest.h"
 #include "core/base/dtype.h"
 #include "core/base/event.h"
 #include "core/base/hash.h"
@@ -33,16 +35,6 @@ enum class CollectiveKind : std::uint8_t {
   kAgree,          ///< no data; see Communicator::agree
 };
 
-/// What a collective's header carries besides, so that ranks whose state drifted apart are found
-/// without a message of their own. Differing digests fail the collective on all ranks with kPeer.
-struct StateDigest {
-  Hash128 digest;
-  /// Called on every rank if the digests differ: what this rank has to say.
-  std::function<std::string()> details;
-  /// Then, on every rank, with the details of all ranks: the message of the error.
-  std::function<std::string(const std::vector<std::string>&)> explain;
-};
-
 /// What one rank asks for. dtype f32, f64, i32, i64 can be summed; any can be moved.
 struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -55,7 +47,7 @@ struct CollectiveRequest {
   Hash128 signature{};     ///< hash of the ordered list of collectives this one belongs to
   EventPtr ready = {};     ///< the data may be touched once this is set; null: at once
   /// Compared between ranks; null on all of them for none.
-  std::shared_ptr<const StateDigest> state = {};
+  CarriedDigestPtr carried = {};
 };
 
 /// Memory of this rank that the other ranks of its node read, so that all_reduce copies nothing:

@@ -207,7 +207,7 @@ void Reduction::finish_bucket(std::size_t index) {
   request.step = context_.step;
   request.bucket = static_cast<int>(index);
   request.signature = layout_.signature;
-  if (index == 0) request.state = context_.state;
+  if (index == 0) request.carried = context_.carried;
   // Waiters see the bucket's end only after its span was recorded: the stream of spans may be gone
   // as soon as the last one has been waited for.
   const auto done = std::make_shared<Event>();

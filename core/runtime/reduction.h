@@ -65,7 +65,7 @@ class Reduction {
     SpanStream& spans;
     std::int64_t step;
     bool overlap;
-    std::shared_ptr<const StateDigest> state = {};  ///< travels with the first bucket
+    CarriedDigestPtr carried = {};  ///< travels with the first bucket
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);

@@ -164,12 +164,12 @@ TEST(Agree, HoldsWhereAllGiveTheSameHash) {
     });
 }
 
-class States : public testing::TestWithParam<Placement> {};
+class CarriedDigests : public testing::TestWithParam<Placement> {};
 
 // The digests ride in the header of a sum; on a difference all ranks tell their details.
-TEST_P(States, ThatDifferFailTheCollectiveOnEveryRankWithOneExplanation) {
+TEST_P(CarriedDigests, ThatDifferFailTheCollectiveOnEveryRankWithOneExplanation) {
   on_nodes(GetParam(), true, [](Communicator& comm) {
-    const auto with_state = [&](std::uint64_t digest) {
+    const auto with_digest = [&](std::uint64_t digest) {
       const auto buffer = comm.shared_buffer(64);
       std::vector<float> own(16);
       CollectiveRequest request = all_reduce_of(own);
@@ -177,23 +177,23 @@ TEST_P(States, ThatDifferFailTheCollectiveOnEveryRankWithOneExplanation) {
         buffer->wait_until_writable();
         request.data = buffer->data();
       }
-      request.state = std::make_shared<StateDigest>(
-          StateDigest{.digest = {digest, 0},
-                      .details = [&comm] { return fmt::format("rank {} is here", comm.rank()); },
-                      .explain =
-                          [](const std::vector<std::string>& all) {
-                            return fmt::format("{}", fmt::join(all, "; "));
-                          }});
+      request.carried = std::make_shared<CarriedDigest>(CarriedDigest{
+          .digest = {digest, 0},
+          .details = [&comm] { return fmt::format("rank {} is here", comm.rank()); },
+          .explain =
+              [](const std::vector<std::string>& all) {
+                return Error(ErrorKind::kData, fmt::format("{}", fmt::join(all, "; ")));
+              }});
       comm.wait(comm.submit(request));
     };
-    with_state(1);
-    std::string want = "7: rank 0 is here";
+    with_digest(1);
+    std::string want = "3: rank 0 is here";
     for (int rank = 1; rank < comm.size(); ++rank) want += fmt::format("; rank {} is here", rank);
-    EXPECT_EQ(error_of([&] { with_state(comm.rank() == 1 ? 2 : 3); }), want);
+    EXPECT_EQ(error_of([&] { with_digest(comm.rank() == 1 ? 2 : 3); }), want);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Placements, States,
+INSTANTIATE_TEST_SUITE_P(Placements, CarriedDigests,
                          testing::Values(Placement{0, 0}, Placement{0, 1}, Placement{0, 0, 1}));
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -52,6 +53,22 @@ void sleep_ms(std::int64_t ms) {
 }
 
 class LoaderWith : public testing::TestWithParam<int> {};
+
+TEST_P(LoaderWith, TellsOfEachStepOnceBeforeItIsHandedOut) {
+  const auto dataset = std::make_shared<NumberedDataset>(96);
+  std::array<std::atomic<int>, 8> told{};
+  LoaderOptions options;
+  options.end_step = std::ssize(told);
+  options.shards = 3;
+  options.micro_batch = 4;
+  options.workers = GetParam();
+  options.beside = [&told](std::int64_t step) { ++told[static_cast<std::size_t>(step)]; };
+  Loader loader(dataset, StepSampler(4, 96, 12, true), options);
+  for (const std::atomic<int>& times : told) {
+    loader.next();
+    EXPECT_EQ(times, 1);
+  }
+}
 
 TEST_P(LoaderWith, DeliversTheSamplersStepsInOrder) {
   // Later samples of a step are ready sooner, so that workers finish out of order.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -12,6 +13,9 @@
 
 #include "collectives/in_process.h"
 #include "core/base/error.h"
+#include "data/tokens/synthetic_tokens.h"
+#include "data/tokens/token_dataset.h"
+#include "tests/core/error_of.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {
@@ -112,6 +116,27 @@ TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
   seen.back() = 'b';
   EXPECT_THAT(answers({with_text("a", large), with_text("b", seen)}, options)[0],
               HasSubstr("data.path differs first in byte 8388607"));
+}
+
+TEST(DataWithoutFiles, IsComparedByProbes) {
+  const auto answer = [](std::uint64_t seed_of_rank_1) {
+    auto communicators = make_in_process_communicators(2);
+    std::array<std::string, 2> out;
+    std::vector<std::jthread> ranks;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      ranks.emplace_back([&, rank] {
+        DataSource data;
+        data.train = std::make_shared<TokenDataset>(
+            std::make_shared<SyntheticTokens>(100'000, 50, rank == 1 ? seed_of_rank_1 : 1), 8);
+        out[rank] = error_of([&] { agree_on_datasets(*communicators[rank], data); });
+      });
+    ranks.clear();
+    EXPECT_EQ(out[0], out[1]);
+    return out[0];
+  };
+  EXPECT_EQ(answer(1), "no error");
+  EXPECT_THAT(answer(2), HasSubstr("3: the ranks were given different data:\n"
+                                   "  256 of the training samples: hash "));
 }
 
 TEST_F(DataAgreement, KeepsHashesOfFilesThatHaveRested) {

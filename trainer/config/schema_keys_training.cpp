@@ -192,7 +192,8 @@ std::vector<ConfigKey> machine_and_output_keys() {
        .range = counts(),
        .unit = "steps",
        .doc = "Ranks compare their whole state once in so many steps, a part of it at each; a "
-              "difference ends the job with exit code 7. 0 is never."},
+              "difference ends the job with exit code 7. Of data that is above 8 GiB or in no "
+              "file they compare one sample as often (code 3). 0 is never."},
 
       {.path = "device.memory_gb",
        .member = bind<&C::device, &DeviceConfig::memory_gb>(),

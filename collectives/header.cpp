@@ -98,6 +98,10 @@ std::string describe(const CollectiveHeader& header, const Differences& differen
 
 }  // namespace
 
+std::uint32_t version_of(std::uint32_t protocol) {
+  return protocol & 0xFFFF;
+}
+
 std::string_view name_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return "all_reduce";
@@ -158,7 +162,13 @@ std::optional<std::string> describe_mismatch(std::span<const CollectiveHeader> h
   Differences differences;
   for (const CollectiveHeader& header : headers) differences.add(headers[0], header);
   if (differences.protocol) {
-    return "the ranks do not run the same build of lockstep: their headers have different versions";
+    const auto other = std::ranges::find_if(headers, [&](const CollectiveHeader& header) {
+      return header.protocol != headers[0].protocol;
+    });
+    return fmt::format(
+        "the ranks do not run the same build of lockstep: headers have version {} on rank 0, {} on "
+        "rank {}",
+        version_of(headers[0].protocol), version_of(other->protocol), other - headers.begin());
   }
   const auto fields = differences.names();
   if (fields.empty()) return std::nullopt;

@@ -17,6 +17,9 @@
 
 namespace lockstep {
 
+/// Of CollectiveHeader::kProtocol or another build's.
+std::uint32_t version_of(std::uint32_t protocol);
+
 /// "all_reduce", "reduce_scatter", "all_gather", "broadcast", "exchange", "agree".
 std::string_view name_of(CollectiveKind kind);
 

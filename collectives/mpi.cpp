@@ -13,6 +13,7 @@
 #include "collectives/backoff.h"
 #include "collectives/queued_communicator.h"
 #include "collectives/transport.h"
+#include "core/base/build_id.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -173,7 +174,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
         return std::make_unique<MpiTransport>(bytes, ranks);
       },
       QueueOptions{.spans = options.spans,
-                   .participant = {options.shared_memory, options.fixed_order},
+                   .participant = {options.shared_memory, options.fixed_order, build_id().high},
                    .busy_threads = options.busy_threads});
 }
 

@@ -8,6 +8,7 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/backoff.h"
+#include "collectives/greeting.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -22,38 +23,6 @@ std::vector<int> all_ranks(const Topology& topology) {
 std::vector<int> copy_of(std::span<const int> ranks) {
   return {ranks.begin(), ranks.end()};
 }
-
-std::string_view name_of(SharedMemoryUse use) {
-  switch (use) {
-    case SharedMemoryUse::kNever: return "mpi";
-    case SharedMemoryUse::kIfPossible: return "auto";
-    case SharedMemoryUse::kRequired: return "shm";
-  }
-  __builtin_unreachable();
-}
-
-/// What ranks tell each other first, in a layout that all builds share.
-struct Greeting {
-  std::uint32_t protocol = CollectiveHeader::kProtocol;
-  std::int32_t rank = 0;
-  std::uint32_t shared_memory = 0;
-  std::uint32_t fixed_order = 0;
-  std::int32_t other_rank = -1;  ///< the first one that differs from `rank`
-  std::uint32_t other_protocol = 0;
-  std::uint32_t other_shared_memory = 0;
-  std::uint32_t other_fixed_order = 0;
-
-  void add(const Greeting& later) {
-    if (other_rank >= 0) return;
-    const bool same = protocol == later.protocol && shared_memory == later.shared_memory &&
-                      fixed_order == later.fixed_order;
-    if (same && later.other_rank < 0) return;
-    other_rank = same ? later.other_rank : later.rank;
-    other_protocol = same ? later.other_protocol : later.protocol;
-    other_shared_memory = same ? later.other_shared_memory : later.shared_memory;
-    other_fixed_order = same ? later.other_fixed_order : later.fixed_order;
-  }
-};
 
 }  // namespace
 
@@ -72,22 +41,12 @@ Participant::Participant(Transport& transport, const ParticipantOptions& options
 
 void Participant::greet(const ParticipantOptions& options) {
   Greeting greeting;
-  greeting.rank = transport_.topology().rank();
-  greeting.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
-  greeting.fixed_order = options.fixed_order ? 1 : 0;
+  greeting.first.rank = transport_.topology().rank();
+  greeting.first.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
+  greeting.first.fixed_order = options.fixed_order ? 1 : 0;
+  greeting.first.build = options.build;
   tree_add(by_rank_, greeting);
-  if (greeting.other_rank < 0) return;
-  LS_USER_CHECK(greeting.protocol == greeting.other_protocol,
-                "ranks {} and {} do not run the same build of lockstep", greeting.rank,
-                greeting.other_rank);
-  LS_USER_CHECK(greeting.shared_memory == greeting.other_shared_memory,
-                "the ranks differ in distributed.allreduce: {} on rank {}, {} on rank {}",
-                name_of(static_cast<SharedMemoryUse>(greeting.shared_memory)), greeting.rank,
-                name_of(static_cast<SharedMemoryUse>(greeting.other_shared_memory)),
-                greeting.other_rank);
-  LS_USER_CHECK(false, "the ranks differ in training.deterministic: {} on rank {}, {} on rank {}",
-                greeting.fixed_order != 0, greeting.rank, greeting.other_fixed_order != 0,
-                greeting.other_rank);
+  require_same_greeting(greeting, transport_.topology());
 }
 
 // Sums over several nodes go through the memory of each; that pays where a node has several ranks.

@@ -3,6 +3,7 @@
 // all ranks do; when, and on which thread, the queue decides (queued_communicator.h).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ struct ParticipantOptions {
   /// Sums follow the summation tree over all positions. Without, a node of any number of ranks adds
   /// them up by itself and sends one sum.
   bool fixed_order = true;
+  std::uint64_t build = 0;  ///< this process's, for a message if ranks have different ones
 };
 
 class Participant {

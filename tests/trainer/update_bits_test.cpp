@@ -1,0 +1,211 @@
+// Replicas stay equal on unlike processors only if the update program gives the same bits on all
+// that have the instruction set that was agreed on: those of IEEE arithmetic in the order that the
+// program states, whatever else a processor has.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "core/base/rng.h"
+#include "tests/core/engine/rank.h"
+#include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/optimizer_step.h"
+#include "trainer/optimizers/sgd.h"
+
+namespace lockstep {
+namespace {
+
+using testing::AnyOf;
+using testing::ContainsRegex;
+using testing::Each;
+using testing::Not;
+
+constexpr double kClip = 0.75;
+constexpr double kLearningRate = 3e-3;
+constexpr int kSteps = 4;
+
+/// Numbers in [-0.5, 0.5), without a rounding: the same wherever they are drawn.
+std::vector<float> draw(std::uint64_t stream, std::size_t count) {
+  std::vector<std::uint32_t> bits(count);
+  random_bits({.seed = 1, .stream = stream}, 0, bits);
+  std::vector<float> out;
+  for (const std::uint32_t word : bits) out.push_back(uniform_from_bits(word) - 0.5F);
+  return out;
+}
+
+/// Lengths with tails, and more than one block of the norm.
+constexpr std::array<std::size_t, 2> kSizes = {130 * 127, 29};
+
+std::vector<float> initial(std::size_t parameter) {
+  return draw(10 + parameter, kSizes[parameter]);
+}
+
+std::vector<float> gradient_of(int step, std::size_t parameter) {
+  return draw(100 + 10 * static_cast<std::uint64_t>(step) + parameter, kSizes[parameter]);
+}
+
+OptimizerConfig config_of(OptimizerName name) {
+  OptimizerConfig out;
+  out.name = name;
+  out.weight_decay = 0.1;
+  out.momentum = 0.9;
+  return out;
+}
+
+/// Two parameters, a matrix and a vector, whose gradients are the batch's.
+struct Training : Rank {
+  Training(OptimizerName name, const Target& target, Log& log = Log::null())
+      : Rank(CompileOptions{.target = target, .buckets = {}, .verify = true}, {}, log),
+        optimizer(make_optimizer(config_of(name))) {
+    const std::array<Shape, 2> shapes = {Shape{130, 127}, Shape{29}};
+    for (std::size_t i = 0; i < kSizes.size(); ++i)
+      parameters
+          .declare("p" + std::to_string(i), shapes[i],
+                   i == 0 ? ParameterKind::kMatrix : ParameterKind::kVector,
+                   Initializer::constant(0))
+          .value = put(HostTensor::of(shapes[i], initial(i)), "p" + std::to_string(i));
+    for (const std::string& slot : optimizer->slots())
+      for (const Shape& shape : shapes)
+        slots[slot].push_back(
+            put(HostTensor::of(
+                    shape, std::vector<float>(static_cast<std::size_t>(shape.elements()), 0.0F)),
+                slot));
+    sound = put(HostTensor::scalar<bool>(true), "sound");
+  }
+
+  Tensor put(HostTensor value, std::string_view name) {
+    return engine.to_device({std::move(value)}, InputKind::kState, name);
+  }
+
+  StepSummary step(int number) {
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+      const Tensor flat = batch({gradient_of(number, i)}, "batch." + std::to_string(i));
+      gradients.push_back(reshape(flat, parameters.all()[i].value.shape()));
+    }
+    ModelOutput output;
+    output.loss_sum = sum(gradients[1]);
+    output.count = context.scalar(1, DType::kI64, "count");
+    output.correct_sum = context.scalar(0, DType::kF32, "correct");
+    const StepResult result =
+        optimizer_step(*optimizer, parameters, slots, sound, output, gradients,
+                       {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
+    engine.mark_step();
+    return result.read();
+  }
+
+  std::unique_ptr<Optimizer> optimizer;
+  ParameterSet parameters;
+  OptimizerState slots;
+  Tensor sound;
+};
+
+/// The same in plain loops, which the compiler may not contract. The norm is given.
+class Oracle {
+ public:
+  explicit Oracle(OptimizerName name) : adamw_(name == OptimizerName::kAdamW) {
+    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+      p.push_back(initial(i));
+      m_.emplace_back(kSizes[i], 0.0F);
+      v_.emplace_back(kSizes[i], 0.0F);
+    }
+  }
+
+  void step(int number, float norm) {
+    const float scale = std::min(static_cast<float>(kClip) / (norm + 1e-6F), 1.0F);
+    const OptimizerConfig config = config_of(adamw_ ? OptimizerName::kAdamW : OptimizerName::kSgd);
+    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+      const std::vector<float> gradient = gradient_of(number, i);
+      for (std::size_t j = 0; j < kSizes[i]; ++j)
+        (adamw_ ? &adamw : &sgd)(*this, config, number, i, j, gradient[j] * scale);
+    }
+  }
+
+  std::vector<std::vector<float>> p;
+
+ private:
+  static void adamw(Oracle& o, const OptimizerConfig& config, int number, std::size_t i,
+                    std::size_t j, float g) {
+    const double t = number + 1;
+    const auto decay = static_cast<float>(1.0 - kLearningRate * config.weight_decay);
+    const auto size = static_cast<float>(kLearningRate / (1.0 - std::pow(config.betas[0], t)));
+    const auto root = static_cast<float>(std::sqrt(1.0 - std::pow(config.betas[1], t)));
+    float& m = o.m_[i][j];
+    float& v = o.v_[i][j];
+    m = m * static_cast<float>(config.betas[0]) + g * static_cast<float>(1.0 - config.betas[0]);
+    v = v * static_cast<float>(config.betas[1]) + g * g * static_cast<float>(1.0 - config.betas[1]);
+    const float denominator = std::sqrt(v) / root + static_cast<float>(config.eps);
+    const float base = i == 0 ? o.p[i][j] * decay : o.p[i][j];
+    o.p[i][j] = base - size * (m / denominator);
+  }
+  static void sgd(Oracle& o, const OptimizerConfig& config, int /*number*/, std::size_t i,
+                  std::size_t j, float g) {
+    const float with_decay = i == 0 ? g + o.p[i][j] * static_cast<float>(config.weight_decay) : g;
+    o.m_[i][j] = o.m_[i][j] * static_cast<float>(config.momentum) + with_decay;
+    o.p[i][j] = o.p[i][j] - static_cast<float>(kLearningRate) * o.m_[i][j];
+  }
+
+  bool adamw_;
+  std::vector<std::vector<float>> m_;
+  std::vector<std::vector<float>> v_;
+};
+
+/// Each set that this processor has.
+std::vector<Target> targets() {
+  std::vector<Target> out{host_target(MaxIsa::kAvx2)};
+  for (const MaxIsa max : {MaxIsa::kAvx512, MaxIsa::kAuto})
+    if (const Target more = host_target(max); more.isa == Isa::kAvx512) out.push_back(more);
+  return out;
+}
+
+TEST(UpdateBits, AreThoseOfPlainArithmeticForEveryInstructionSet) {
+  for (const OptimizerName name : {OptimizerName::kAdamW, OptimizerName::kSgd})
+    for (const Target& target : targets()) {
+      SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(name), static_cast<int>(target.isa)));
+      Training training(name, target);
+      Oracle oracle(name);
+      for (int step = 0; step < kSteps; ++step)
+        oracle.step(step, static_cast<float>(training.step(step).grad_norm));
+      for (std::size_t i = 0; i < kSizes.size(); ++i)
+        EXPECT_EQ(values_of(training.parameters.all()[i].value), oracle.p[i]);
+    }
+}
+
+/// The norm is the one sum of the update: its order is the program's, not the processor's.
+TEST(UpdateBits, OfTheNormAreTheSameOnEveryProcessor) {
+  for (const Target& target : targets()) {
+    Training training(OptimizerName::kAdamW, target);
+    std::vector<float> norms;
+    for (int step = 0; step < kSteps; ++step)
+      norms.push_back(static_cast<float>(training.step(step).grad_norm));
+    EXPECT_THAT(norms, testing::ElementsAre(0x1.280daap+5F, 0x1.27f2f4p+5F, 0x1.27ef42p+5F,
+                                            0x1.27df4ap+5F));
+  }
+}
+
+TEST(UpdateBits, LeaveNothingToTheCodeGenerator) {
+  const std::string path = testing::TempDir() + "update_bits.log";
+  std::filesystem::remove(path);
+  Log log({.console = false, .file = path, .debug = 4});
+  Training training(OptimizerName::kAdamW, host_target(MaxIsa::kAvx2), log);
+  training.step(0);
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::regex call(R"(call( \w+)* <?[^@\n]*@(llvm[.\w]+))");
+  std::set<std::string> intrinsics;
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), call); at != std::sregex_iterator();
+       ++at)
+    intrinsics.insert(std::regex_replace((*at)[2].str(), std::regex(R"(\.(v\d+)?[fi]\d+.*)"), ""));
+  EXPECT_THAT(text, ContainsRegex("fdiv <16 x float>")) << "the IR is there";
+  EXPECT_THAT(text,
+              Not(ContainsRegex(
+                  "f(add|sub|mul|div|neg|cmp) (fast|reassoc|contract|arcp|afn|nsz|nnan|ninf)")));
+  EXPECT_THAT(intrinsics,
+              Each(AnyOf("llvm.sqrt", "llvm.fabs", "llvm.masked.load", "llvm.masked.store")));
+}
+
+}  // namespace
+}  // namespace lockstep

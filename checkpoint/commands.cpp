@@ -26,6 +26,16 @@ std::string folder_argument(const std::string& path) {
   return checkpoint_folder_of(path);
 }
 
+// Whether a run could be resumed from the file: sealed, and of the structure that can be read.
+Verdict examine(const std::string& path) {
+  try {
+    const CheckpointReader reader(path);
+    return {};
+  } catch (const Error& error) {
+    return {without_path(error, path)};
+  }
+}
+
 std::string trainer_text(const TrainerState& trainer) {
   std::string schedule = trainer.schedule.name;
   for (const auto& [key, value] : trainer.schedule.values) {
@@ -74,7 +84,7 @@ CommandResult checkpoint_ls(const std::string& path) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(files[i].path, error);
-    const Verdict verdict = verify(files[i].path);
+    const Verdict verdict = examine(files[i].path);
     fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}{}\n", files[i].step,
                    error ? 0 : bytes,
                    i < sound ? "" : "suspect: ", verdict.ok() ? "ok" : verdict.problem);
@@ -102,7 +112,7 @@ CommandResult checkpoint_verify(const std::string& path) {
   }
   CommandResult result{"", 0};
   for (const CheckpointFile& file : files) {
-    const Verdict verdict = verify(file.path);
+    const Verdict verdict = examine(file.path);
     result.text += fmt::format("{}: {}\n", file.path, verdict.ok() ? "ok" : verdict.problem);
     if (!verdict.ok()) result.status = kFailed;
   }

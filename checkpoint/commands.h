@@ -20,8 +20,9 @@ CommandResult checkpoint_ls(const std::string& path);
 /// folder's newest usable one. Error kCheckpoint if there is none.
 CommandResult checkpoint_inspect(const std::string& path);
 
-/// "PATH: ok" or "PATH: what is wrong", for a file, or for each checkpoint of a folder. Status 4 if
-/// one is bad or there is none.
+/// "PATH: ok" or "PATH: what is wrong", for a file, or for each checkpoint of a folder: every bit
+/// is checked, and that the file is of the structure that can be read. Status 4 if one is bad or
+/// there is none.
 CommandResult checkpoint_verify(const std::string& path);
 
 /// The state_hash() of one checkpoint, as 64 hexadecimal digits; of a folder's newest usable one.

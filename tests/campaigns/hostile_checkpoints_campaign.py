@@ -286,8 +286,8 @@ def main():
     victim = run.checkpoint(1)
     contents = good[HEADER:]
     evaluation, generation = ["eval", run.path], ["generate", run.path, "--prompt", "the"]
-    commands = [["ckpt", "hash", victim], ["ckpt", "inspect", run.path], evaluation, generation,
-                run.words(resume="auto"), run.words(resume=victim)]
+    commands = [["ckpt", "hash", victim], ["ckpt", "inspect", run.path], ["ckpt", "verify", victim], evaluation,
+                generation, run.words(resume="auto"), run.words(resume=victim)]
     readers = {"config": [evaluation, generation], "tokenizer": [evaluation, generation, commands[-1]]}
     files = refused = 0
 
@@ -305,7 +305,7 @@ def main():
         files += 1
         if campaign.number >= len(changes):
             victim.write_bytes(sealed(spoil(dice, contents, ranges)))
-            refused += judge("random bytes", dice.choice(commands[:2]), (0, 4)) == 4
+            refused += judge("random bytes", dice.choice(commands[:3]), (0, 4)) == 4
             continue
         name, change = order[campaign.number]
         if change is None:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "checkpoint/commands.h"
 #include "checkpoint/commit.h"
 #include "checkpoint/header_block.h"
 #include "checkpoint/restore.h"
@@ -129,6 +130,16 @@ TEST_F(Hostile, ATokenizerOfFloats) {
     EXPECT_EQ(error.kind(), ErrorKind::kCheckpoint);
     EXPECT_EQ(error.what(), path_ + ": /trainer/tokenizer is f32[5], not u8 of one dimension");
   }
+}
+
+TEST_F(Hostile, VerifyAndLsSayWhatIsWrong) {
+  std::string contents = good_;
+  contents.replace(contents.find("config"), 6, "kinfig");
+  seal(contents);
+  const std::string problem = "not as lockstep writes it: /config is missing\n";
+  EXPECT_EQ(checkpoint_verify(path_).text, path_ + ": " + problem);
+  EXPECT_EQ(checkpoint_verify(path_).status, 4);
+  EXPECT_THAT(checkpoint_ls(folder_.path()).text, HasSubstr("  " + problem));
 }
 
 TEST_F(Hostile, AConfigOfAnotherName) {

@@ -1,0 +1,34 @@
+#include "core/base/stream_copy.h"
+
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace lockstep {
+
+void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t kVector = sizeof(__m128i);
+  constexpr std::size_t kLine = 4 * kVector;
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine;
+  const std::size_t head = std::min(bytes, misaligned == 0 ? 0 : kLine - misaligned);
+  std::memcpy(to, from, head);
+  std::size_t at = head;
+  for (; at + kLine <= bytes; at += kLine) {
+    const auto* in = reinterpret_cast<const __m128i*>(from + at);
+    auto* out = reinterpret_cast<__m128i*>(to + at);
+    const __m128i a = _mm_loadu_si128(in);
+    const __m128i b = _mm_loadu_si128(in + 1);
+    const __m128i c = _mm_loadu_si128(in + 2);
+    const __m128i d = _mm_loadu_si128(in + 3);
+    _mm_stream_si128(out, a);
+    _mm_stream_si128(out + 1, b);
+    _mm_stream_si128(out + 2, c);
+    _mm_stream_si128(out + 3, d);
+  }
+  std::memcpy(to + at, from + at, bytes - at);
+  _mm_sfence();  // streamed stores are not ordered by what orders others
+}
+
+}  // namespace lockstep

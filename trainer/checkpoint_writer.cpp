@@ -1,6 +1,7 @@
 #include "trainer/checkpoint_writer.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,6 +20,15 @@ namespace {
 constexpr double kAbsurdGrowth = 1e4;
 /// Below this, parameters are not large, whatever they were: some models begin with zeros.
 constexpr double kLeastMagnitude = 1;
+
+/// Advice, so that a refusal is no error: first touching so much in pages of 4 KiB takes a second.
+void prefer_huge_pages(std::span<std::byte> bytes) {
+  constexpr std::uintptr_t kPage = 4096;
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const std::size_t skipped = (kPage - address % kPage) % kPage;
+  if (skipped + kPage <= bytes.size())
+    (void)madvise(bytes.data() + skipped, bytes.size() - skipped, MADV_HUGEPAGE);
+}
 
 }  // namespace
 
@@ -45,7 +55,10 @@ CheckpointWriter::~CheckpointWriter() {
 void CheckpointWriter::submit(Engine& engine) {
   std::unique_lock lock(mutex_);
   await_idle(lock);
-  if (!problem_.text.empty() && problem_.kind == ErrorKind::kCheckpoint) return;
+  if (!problem_.text.empty() && problem_.kind == ErrorKind::kCheckpoint) {
+    engine.snapshot({}, {});  // as on all ranks
+    return;
+  }
   if (staging_.model.empty()) reserve();
   staging_.trainer = state_.progress;
   staging_.config_yaml = options_.config_yaml;
@@ -128,6 +141,7 @@ void CheckpointWriter::run() {
 void CheckpointWriter::reserve() {
   const auto make = [](const Parameter& parameter) {
     HostTensor out(DType::kF32, parameter.shape);
+    prefer_huge_pages(out.bytes());
     std::memset(out.bytes().data(), 0, out.bytes().size());
     return out;
   };

@@ -2,9 +2,10 @@
 //
 // A save has three parts. submit() queues a command of the device's stream, which copies the state
 // into staging memory with all of the device's cores; the host does not wait for it, and the device
-// stands still for the copy alone. release() says that all steps before it are finished and their
-// metrics on file. Then a thread looks at the copy, writes the file, verifies it and prunes others.
-// One save is under way at a time: the next submit() waits for the file of the one before.
+// stands still for the copy alone. release() says that all steps before it are finished, their
+// metrics on file, and the other ranks' states the same. Then a thread looks at the copy, writes
+// the file, verifies it and prunes others. One save is under way at a time: the next submit() waits
+// for the file of the one before.
 //
 // A state with a value that is not finite is not written. One whose largest |parameter| is above
 // 1e4 times that of the last good save (and above 1e4) is suspect: it is written beside the

@@ -80,9 +80,10 @@ LoopEnd TrainingLoop::run_steps() {
     if (due(parts_.config.checkpoint.save_interval)) save_now();
   }
   finish_all();
-  compare_state();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
   if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
+  parts_.session.engine().compare_whole_state();  // no header follows
+  release_save();
   finish_saves();
   step_log_.flush();
   if (stop_agreed_) return LoopEnd::kPreempted;
@@ -116,12 +117,6 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
     StepResult result = record_step(parts_.state, batch, inputs_, update);
     in_flight_.push_back({step, update, std::move(batch), std::move(result)});
   }
-  // What is saved is compared in full; that of a step that others follow, by the next one's header.
-  const std::int64_t save_interval = parts_.config.checkpoint.save_interval;
-  if (save_interval > 0 && (step + 1) % save_interval == 0 && step + 1 < parts_.total_steps) {
-    engine.check_whole_state();
-    announced_step_ = step + 1;
-  }
   engine.mark_step(SyncReason::kStepEnd);
   // Before this, no rank can have finished the step: there was nothing to save.
   watch_.on_stop(OnStop::kSave);
@@ -134,6 +129,7 @@ void TrainingLoop::finish_step() {
   in_flight_.pop_front();
   activity_.begin(Phase::kRead, done.step);
   const StepSummary summary = done.result.read();
+  // Its first header compared what was saved before it.
   if (done.step == saved_step_) release_save();
   StepNumbers numbers;
   numbers.step = done.step + 1;
@@ -149,6 +145,7 @@ void TrainingLoop::finish_step() {
     finish_saves();
   }
   step_log_.add_step(numbers);
+  finished_step_ = numbers.step;
 }
 
 void TrainingLoop::check_finite(const InFlight& done, const StepSummary& summary) {
@@ -266,23 +263,10 @@ void TrainingLoop::evaluate_now() {
   }
 }
 
-void TrainingLoop::compare_state() {
-  if (compared_step_ == step()) return;
-  parts_.session.engine().compare_whole_state();
-  compared_step_ = step();
-}
-
 void TrainingLoop::save_now() {
-  if (saved_step_ == step()) {
-    if (in_flight_.empty()) release_save();
-    return;
-  }
-  // The save before this one is released by the step behind it.
+  if (saved_step_ == step()) return;
+  // The save before this one is released by the step after it.
   while (!in_flight_.empty() && in_flight_.front().step <= saved_step_) finish_step();
-  if (announced_step_ != step() || in_flight_.empty()) {
-    finish_all();
-    compare_state();
-  }
   activity_.begin(Phase::kSnapshot, step());
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;
@@ -291,13 +275,14 @@ void TrainingLoop::save_now() {
   progress.sample_position = step() % per_epoch * parts_.batch.global_batch;
   progress.schedule = {std::string(name_of(parts_.config.scheduler.name)),
                        {{"learning_rate", schedule_.learning_rate(step())}}};
-  if (writer_) writer_->submit(parts_.session.engine());
-  if (in_flight_.empty()) release_save();
+  if (writer_) {
+    writer_->submit(parts_.session.engine());
+  } else {
+    parts_.session.engine().snapshot({}, {});  // to be compared with what the master copies
+  }
 }
 
-// The state is that of all ranks: they were compared, here or by the first collective of the step
-// behind it. A resume goes on after this step, so its metrics must be on file before the checkpoint
-// is.
+// A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.
 void TrainingLoop::release_save() {
   step_log_.flush();
   if (writer_) writer_->release();
@@ -316,10 +301,13 @@ void TrainingLoop::finish_saves() {
   raise(suspect ? ErrorKind::kNonFinite : ErrorKind::kCheckpoint, "{}", texts[0]);
 }
 
-// The run ends with an error. What it saved before is kept if the steps before it were good.
+// The run ends with an error. What it saved before is kept if the steps before it were good, and if
+// another one has shown that all ranks have the same or there are no others.
 void TrainingLoop::keep_last_save() {
   try {
     while (!in_flight_.empty() && in_flight_.front().step <= saved_step_) finish_step();
+    const bool alone = !parts_.session.engine().checks_state();
+    if (alone && finished_step_ == saved_step_) release_save();
   } catch (...) {
     return;  // not the first error, and so not the one to report
   }

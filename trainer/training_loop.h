@@ -60,7 +60,6 @@ class TrainingLoop {
   void drain();
   void rule_out_drift();
   void evaluate_now();
-  void compare_state();
   void save_now();
   void release_save();
   void finish_saves();
@@ -80,9 +79,8 @@ class TrainingLoop {
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;
   bool stop_early_ = false;
+  std::int64_t finished_step_ = -1;  ///< whose update is known to be good
   std::int64_t saved_step_ = -1;
-  std::int64_t announced_step_ = -1;        ///< whose whole state the next step's header compares
-  std::int64_t compared_step_ = -1;         ///< whose whole state was compared without a header
   std::optional<CheckpointWriter> writer_;  ///< on the master
 };
 

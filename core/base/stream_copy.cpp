@@ -1,6 +1,6 @@
 #include "core/base/stream_copy.h"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -128,7 +128,6 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   if (ledger_ && is_step) out->page.emplace();
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;
-    out->check_whole_state = std::exchange(check_whole_state_, false);
     out->carried = std::exchange(carried_, nullptr);
   }
   return out;
@@ -193,8 +192,10 @@ void Engine::start_state_check(std::int64_t interval) {
 void Engine::compare_whole_state() {
   if (state_watch_ == nullptr) return;
   wait();
-  device_.enqueue(
-      [watch = state_watch_, &pool = device_.pool()] { watch->look_at_everything(pool); });
+  device_.enqueue([watch = state_watch_, &pool = device_.pool()] {
+    const auto last = watch->last();
+    if (last == nullptr || !last->turn().whole) watch->look_at_everything({}, pool);
+  });
   device_.synchronize();
   if (const auto sample = state_watch_->last()) compare_samples(communicator_, *sample);
 }
@@ -213,18 +214,23 @@ EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor
     parts.push_back({value->tensor(), std::move(to[i])});
   }
   auto done = std::make_shared<Event>();
-  device_.enqueue(
-      [this, parts = std::move(parts), done, failure = failure_, last = last_execution_]() mutable {
-        last->snapshot = last->end_ns > 0;
-        try {
-          if (const std::exception_ptr error = failure->get()) std::rethrow_exception(error);
-          copy_snapshot(parts, device_.pool());
-          parts.clear();  // the next step may find itself alone with the values, and work in place
-          done->set();
-        } catch (...) {
-          done->fail(std::current_exception());
-        }
-      });
+  device_.enqueue([this, parts = std::move(parts), done, failure = failure_, last = last_execution_,
+                   watch = state_watch_]() mutable {
+    last->snapshot = last->end_ns > 0;
+    try {
+      if (const std::exception_ptr error = failure->get()) std::rethrow_exception(error);
+      check_snapshot(parts);
+      if (watch) {
+        watch->look_at_everything(parts, device_.pool());
+      } else {
+        copy_snapshot(parts, device_.pool());
+      }
+      parts.clear();  // the next step may find itself alone with the values, and work in place
+      done->set();
+    } catch (...) {
+      done->fail(std::current_exception());
+    }
+  });
   return done;
 }
 

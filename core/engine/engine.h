@@ -60,6 +60,9 @@ class Engine {
   /// one of its type for each, as a command of the stream: nothing waits for it but the steps
   /// queued later. The event fails with the error of a step before it. How long the device did not
   /// compute is sampled as CheckpointStall when it goes on.
+  /// Where the state is checked, all ranks call it, some perhaps without values: the same command
+  /// hashes all that the last training step updated, and the first collective of the next one
+  /// compares it. If that step succeeds, what was copied is what all ranks have.
   EventPtr snapshot(std::span<const Tensor> values, std::vector<HostTensor> to);
 
   /// The number that messages, spans and collectives give to what is queued from now on.
@@ -74,13 +77,12 @@ class Engine {
   /// it updated, see state_check.h, and the next one compares it with the other ranks'. A
   /// difference is a kPeer error of the next step. Nothing for a single rank.
   void start_state_check(std::int64_t interval);
-  /// The next training step hashes everything: what is queued behind it may save it.
-  void check_whole_state() { check_whole_state_ = true; }
+  bool checks_state() const { return state_watch_ != nullptr; }
   /// The first collective of the next training step carries this, too: called by all ranks, or by
   /// none. The error of a difference is one of that step.
   void carry(CarriedDigestPtr digest) { carried_ = std::move(digest); }
   /// Called by all ranks: waits for the device, and compares all that the last training step
-  /// updated. Error kPeer.
+  /// updated; if a snapshot was made of it, as it was then. Error kPeer.
   void compare_whole_state();
 
   /// Cuts the trace, but does not run it: looks for the first value of its shard program that is
@@ -114,7 +116,6 @@ class Engine {
   std::shared_ptr<Failure> failure_;
   std::shared_ptr<Ledger> ledger_;           ///< shared with queued executions
   std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
-  bool check_whole_state_ = false;
   CarriedDigestPtr carried_;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;

@@ -78,8 +78,7 @@ class Run {
   void check_state() {
     if (execution_.state_watch == nullptr) return;
     const LedgerTimer timer(page(&LedgerPage::state_check_ns), clock());
-    execution_.state_watch->look(execution_.program, execution_.outputs,
-                                 {execution_.step + 1, execution_.check_whole_state},
+    execution_.state_watch->look(execution_.program, execution_.outputs, execution_.step + 1,
                                  device_.pool());
   }
 

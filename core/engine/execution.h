@@ -28,7 +28,6 @@ struct StepExecution {
   std::uint64_t correlation = 0;
   bool overlap = true;
   std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
-  bool check_whole_state = false;           ///< at all of it
   CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
   std::optional<LedgerPage> page;           ///< where its time goes; absent: not measured
   bool updating = false;  ///< the update program has begun: donated memory may be half written

@@ -1,4 +1,4 @@
-// A copy of device values to host memory, by all of the device's cores.
+// A copy of device values to host memory, by all of the device's cores, past their caches.
 #pragma once
 
 #include <span>
@@ -14,7 +14,10 @@ struct SnapshotPart {
   HostTensor to;         ///< of the same type
 };
 
-/// For a command of the device's stream. Rethrows the error of what should have made a value.
+/// Waits for the values; rethrows the error of what should have made one.
+void check_snapshot(std::span<const SnapshotPart> parts);
+
+/// For a command of the device's stream, of parts that were checked.
 void copy_snapshot(std::span<const SnapshotPart> parts, ThreadPool& pool);
 
 }  // namespace lockstep

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <map>
 
+#include "core/base/stream_copy.h"
+
 namespace lockstep {
 namespace {
 
@@ -62,6 +64,7 @@ StateSample::StateSample(std::span<const StatePiece> pieces, const StateTurn& tu
   pool.parallel_for((count + kTask - 1) / kTask, [&](std::int64_t task) {
     for (std::int64_t i = task * kTask; i < std::min(count, (task + 1) * kTask); ++i) {
       const Block& block = blocks_[static_cast<std::size_t>(i)];
+      if (block.copy != nullptr) stream_copy(block.copy, block.data, block.bytes);
       hashes_[static_cast<std::size_t>(i)] = hash128(block.data, block.bytes).low;
     }
   });
@@ -78,6 +81,7 @@ void StateSample::choose(std::span<const StatePiece> pieces) {
       const std::int64_t first = (b - begin) * kBlock;
       const std::int64_t elements = std::min(kBlock, piece.elements - first);
       blocks_.push_back({piece.name, b, first, elements, piece.data + first * size,
+                         piece.copy == nullptr ? nullptr : piece.copy + first * size,
                          static_cast<std::size_t>(elements * size), piece.elements == 1});
     }
     begin = end;

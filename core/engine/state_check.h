@@ -28,6 +28,7 @@ struct StatePiece {
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
   const std::byte* data = nullptr;
+  std::byte* copy = nullptr;  ///< where it is copied by who hashes it; null: nowhere
 };
 
 /// Which blocks are looked at.
@@ -43,7 +44,8 @@ class StateSample {
  public:
   static constexpr std::int64_t kBlock = 16 * 1024;  ///< elements
 
-  /// Pieces and their order must be the same on all ranks. `names` owns their names.
+  /// Pieces and their order must be the same on all ranks. `names` owns their names. What is
+  /// copied is what is hashed: one pass reads both.
   StateSample(std::span<const StatePiece> pieces, const StateTurn& turn,
               std::shared_ptr<const void> names, ThreadPool& pool);
 
@@ -65,6 +67,7 @@ class StateSample {
     std::int64_t first = 0;   ///< element of its piece
     std::int64_t elements = 0;
     const std::byte* data = nullptr;  ///< while it is hashed
+    std::byte* copy = nullptr;
     std::size_t bytes = 0;
     bool of_scalar = false;
   };

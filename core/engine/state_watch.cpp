@@ -1,5 +1,7 @@
 #include "core/engine/state_watch.h"
 
+#include <map>
+
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -10,16 +12,20 @@ constexpr int kPlacesLevel = 2;
 }  // namespace
 
 void StateWatch::look(const std::shared_ptr<const CompiledStep>& program,
-                      std::span<const DeviceTensorPtr> outputs, const Turn& turn,
+                      std::span<const DeviceTensorPtr> outputs, std::int64_t step,
                       ThreadPool& pool) {
   program_ = program;
   outputs_.assign(outputs.begin(), outputs.end());
-  step_ = turn.step;
-  sample(turn, pool);
+  step_ = step;
+  sample(false, {}, pool);
 }
 
-void StateWatch::look_at_everything(ThreadPool& pool) {
-  if (program_ != nullptr) sample({step_, true}, pool);
+void StateWatch::look_at_everything(std::span<const SnapshotPart> parts, ThreadPool& pool) {
+  if (program_ == nullptr) {
+    copy_snapshot(parts, pool);
+  } else {
+    sample(true, parts, pool);
+  }
 }
 
 CarriedDigestPtr StateWatch::to_compare() const {
@@ -31,22 +37,29 @@ CarriedDigestPtr StateWatch::to_compare() const {
                     }});
 }
 
-void StateWatch::sample(const Turn& turn, ThreadPool& pool) {
+void StateWatch::sample(bool whole, std::span<const SnapshotPart> parts, ThreadPool& pool) {
   const Graph& step = program_->step;
   std::vector<StatePiece> pieces;
   std::vector<std::shared_ptr<const DeviceTensor>> held;
+  std::map<const DeviceTensor*, const SnapshotPart*> to_copy;
+  for (const SnapshotPart& part : parts) to_copy.emplace(part.from.get(), &part);
   for (const Update& update : step.updates) {
     const auto tensor = outputs_.at(static_cast<std::size_t>(update.output)).lock();
-    LS_CHECK(tensor != nullptr, "a variable of step {} is gone before it was checked", turn.step);
+    LS_CHECK(tensor != nullptr, "a variable of step {} is gone before it was checked", step_);
     const Node& input = step[step.inputs[static_cast<std::size_t>(update.input)]];
     pieces.push_back({input.name, tensor->type.dtype, tensor->type.shape.elements(),
                       tensor->shards.at(0)->data()});
+    if (const auto part = to_copy.find(tensor.get()); part != to_copy.end()) {
+      pieces.back().copy = part->second->to.bytes().data();
+      to_copy.erase(part);
+    }
     held.push_back(tensor);
   }
   if (log_.debug_level() >= kPlacesLevel) tell_places(pieces);
-  last_ = std::make_shared<StateSample>(
-      pieces, StateTurn{turn.step, interval_, last_whole_, turn.whole}, program_, pool);
-  if (turn.whole) last_whole_ = turn.step;
+  for (const auto& [tensor, part] : to_copy) copy_snapshot({part, 1}, pool);
+  last_ = std::make_shared<StateSample>(pieces, StateTurn{step_, interval_, last_whole_, whole},
+                                        program_, pool);
+  if (whole) last_whole_ = step_;
 }
 
 // For who looks at the state from outside: a debugger, or a test that damages it.

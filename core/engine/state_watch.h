@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/engine/compile.h"
+#include "core/engine/snapshot.h"
 #include "core/engine/state_check.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device_tensor.h"
@@ -21,15 +22,12 @@ class StateWatch {
   StateWatch(std::int64_t interval, std::int64_t first_step, Log& log)
       : log_(log), interval_(interval), last_whole_(first_step) {}
 
-  struct Turn {
-    std::int64_t step = 0;  ///< updates made
-    bool whole = false;
-  };
-  /// `program` has made `outputs`, one per output of its step.
+  /// `program` has made `outputs`, one per output of its step, the `step`th update.
   void look(const std::shared_ptr<const CompiledStep>& program,
-            std::span<const DeviceTensorPtr> outputs, const Turn& turn, ThreadPool& pool);
-  /// The same step again, at all of it: what it made must still be there.
-  void look_at_everything(ThreadPool& pool);
+            std::span<const DeviceTensorPtr> outputs, std::int64_t step, ThreadPool& pool);
+  /// The same step again, at all of it: what it made must still be there. Copies `parts`, in the
+  /// same pass where they are of what it made: what is saved is what ranks compare.
+  void look_at_everything(std::span<const SnapshotPart> parts, ThreadPool& pool);
 
   /// What was seen last; null before the first look.
   std::shared_ptr<const StateSample> last() const { return last_; }
@@ -37,7 +35,7 @@ class StateWatch {
   CarriedDigestPtr to_compare() const;
 
  private:
-  void sample(const Turn& turn, ThreadPool& pool);
+  void sample(bool whole, std::span<const SnapshotPart> parts, ThreadPool& pool);
   void tell_places(std::span<const StatePiece> pieces);
 
   Log& log_;

@@ -1,4 +1,6 @@
 """Good checkpoints stay good: what a run that goes wrong leaves behind, and how it ends."""
+import os
+import re
 import resource
 import signal
 
@@ -6,6 +8,19 @@ from lockstep_runs import EndToEndTest, Job, Run, _programs, corpus, main, small
 
 #: Parameters explode in the first step; every later one is not finite.
 EXPLODES = {"optimizer__learning_rate": 1e30, "training__on_nonfinite": "skip"}
+#: What LOCKSTEP_DEBUG=2 says of a parameter: how many elements lie where.
+PLACE = re.compile(r"state: wpe\.weight has (\d+) f32 at 0x([0-9a-f]+)$", re.MULTILINE)
+
+
+def flip_bit(pid, place):
+    """Of the first element that is not tiny: its highest bit below the exponent, which no update rounds away."""
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        count, address = int(place[1]), int(place[2], 16)
+        memory.seek(address)
+        values = memory.read(4 * count)
+        element = next(i for i in range(count) if values[4 * i + 3] & 0x7F >= 0x3B)
+        memory.seek(address + 4 * element + 2)
+        memory.write(bytes([values[4 * element + 2] ^ 0x40]))
 
 
 class GoodCheckpoints(EndToEndTest):
@@ -103,6 +118,26 @@ class GoodCheckpoints(EndToEndTest):
         self.assert_fails(outcome, 4)
         self.assertRegex(outcome.errors[0], r"^step 20: cannot save the checkpoint \S+: cannot write ")
         self.assertEqual(run.checkpoint_steps(), [])
+
+    def test_a_bit_flipped_before_a_save_is_never_sealed(self):
+        config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000)
+        good = Run(self.folder, "good", config)
+        good.train(ranks=2)
+        for damaged in (0, 1):
+            run = Run(self.folder, f"flipped{damaged}", config)
+            job = Job(run.words(), self.folder, 2, launcher=["-x", "LOCKSTEP_DEBUG=2"])
+            log = run.path / f"logs/rank-{damaged}.log"
+            job.wait_until(lambda: len(run.checkpoint_steps()) > 5 and log.exists(), "a few saves")
+            pid = job.rank_pids()[damaged]
+            os.kill(pid, signal.SIGSTOP)
+            flip_bit(pid, PLACE.search(log.read_text()))
+            os.kill(pid, signal.SIGCONT)
+            outcome = job.wait()
+            self.assert_fails(outcome, 7)
+            self.assertRegex(outcome.err, "the ranks' states differ at step ")
+            steps = run.checkpoint_steps()
+            for step in steps[-3:]:
+                self.assertEqual(run.hash(step), good.hash(step), f"rank {damaged}, step {step} of {steps}")
 
     def test_a_kill_during_a_write_loses_nothing(self):
         run = Run(self.folder, "killed", small_gpt(self.text, checkpoint__save_interval=5))

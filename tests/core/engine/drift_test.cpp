@@ -38,6 +38,15 @@ class Trainee {
     auto* bits = const_cast<std::byte*>(address_of(tensor));
     bits[element * sizeof(float) + 2] ^= std::byte{0x40};  // one that rounding does not heal
   }
+  /// Takes a snapshot as a master or another rank does.
+  HostTensor save(bool master) {
+    HostTensor p(DType::kF32, p_.shape());
+    HostTensor m(DType::kF32, m_.shape());
+    saved_ = master ? rank_.engine.snapshot({{p_, m_}}, {p, m}) : rank_.engine.snapshot({}, {});
+    return p;
+  }
+  const EventPtr& saved() const { return saved_; }
+  EventPtr block_device() { return rank_.block_device(); }
   Engine& engine() { return rank_.engine; }
   const Tensor& p() const { return p_; }
   const Tensor& m() const { return m_; }
@@ -48,6 +57,7 @@ class Trainee {
   Tensor p_;
   Tensor m_;
   std::int64_t steps_ = 0;
+  EventPtr saved_;
 };
 
 /// What each rank's error is, "" for none.
@@ -118,15 +128,51 @@ TEST(Drift, IsFoundAtOnceWhenEverythingIsCompared) {
                       HasSubstr("elements 32768 to 39999")));
 }
 
-TEST(Drift, IsFoundByTheNextStepIfThatOneCheckedEverything) {
-  const std::vector<std::string> errors = errors_of(2, [](Trainee& trainee, int rank) {
-    trainee.step();
-    if (rank == 0) trainee.flip_bit(trainee.p(), 0);
-    trainee.engine().check_whole_state();
-    trainee.step();
-    trainee.step();
-  });
-  for (const std::string& error : errors) EXPECT_THAT(error, HasSubstr("states differ at step 2"));
+TEST(Drift, OfWhatIsSavedIsFoundByTheNextStep) {
+  for (const int damaged : {0, 1}) {
+    for (const bool of_state : {false, true}) {
+      const std::vector<std::string> errors = errors_of(2, [&](Trainee& trainee, int rank) {
+        trainee.step();
+        trainee.step();
+        if (rank == damaged) trainee.flip_bit(of_state ? trainee.m() : trainee.p(), 30'000);
+        trainee.save(rank == 0);
+        trainee.step();
+      });
+      for (const std::string& error : errors) {
+        EXPECT_THAT(error, HasSubstr(of_state ? "have different m" : "have different p"));
+        EXPECT_THAT(error, HasSubstr("states differ at step 2"));
+      }
+    }
+  }
+}
+
+TEST(Drift, IsComparedOfWhatWasCopiedEvenIfItCameLater) {
+  for (const std::string& error : errors_of(2, [](Trainee&trainee, int rank) {
+         trainee.step();
+         const HostTensor copy = trainee.save(rank == 0);
+         if (rank == 0) {
+           trainee.saved()->wait();
+           EXPECT_EQ(copy.as<float>()[30'000], values_of(trainee.p())[30'000]);
+           trainee.flip_bit(trainee.p(), 30'000);
+         }
+         trainee.engine().compare_whole_state();
+       }))
+    EXPECT_EQ(error, "") << "the copy is good";
+}
+
+TEST(Drift, OfWhatIsSavedIsComparedWithoutWaitingForIt) {
+  for (const std::string& error : errors_of(2, [](Trainee&trainee, int rank) {
+         trainee.step();
+         trainee.engine().wait();
+         const EventPtr gate = trainee.block_device();
+         trainee.save(rank == 0);
+         trainee.step();  // returns while the device has not begun to copy
+         EXPECT_FALSE(trainee.saved()->is_ready());
+         gate->set();
+         trainee.engine().wait();
+         EXPECT_TRUE(trainee.saved()->is_ready());
+       }))
+    EXPECT_EQ(error, "");
 }
 
 TEST(Drift, DoesNotKeepDonatedMemory) {

@@ -78,6 +78,7 @@ class OneHash(Nodes):
                 run = self.run_of(name, **changes)
                 outcome = run.train(ranks=ranks, cluster=self.cluster)
                 self.assertIn(f"ranks {sum(ranks)} x", outcome.out)
+                self.assertEqual("a node sends up to 2 partial sums" in outcome.out, 3 in ranks)
                 self.assertEqual(run.hash(), reference.hash())
                 self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
 
@@ -105,11 +106,11 @@ class Traffic(Nodes):
     START = 1 << 20  # what mpirun and MPI say at start and end
 
     def test_bytes_out_of_a_node(self):
-        """Two nodes of equally many ranks, a power of two: one partial sum of half the data to the other
-        node, and one half of the result."""
+        """Of two nodes each sends its partial sums of half the data to the other, and one half of the result. A
+        node of three ranks has two partial sums, of two ranks and of one."""
         words = ["--lockstep-only", "--json", f"--sizes={self.BYTES}",
                  f"--iterations={self.ITERATIONS}"]
-        for ranks in ([1, 1], [2, 2]):
+        for ranks, partials in (([1, 1], [1, 1]), ([2, 2], [1, 1]), ([3, 1], [2, 1]), ([1, 3], [1, 2])):
             with self.subTest(ranks=ranks):
                 before = [host.sent_bytes() for host in self.cluster.hosts]
                 outcome = Job(words, self.folder, ranks, cluster=self.cluster,
@@ -117,10 +118,11 @@ class Traffic(Nodes):
                 self.assertEqual(outcome.code, 0, str(outcome))
                 row = json.loads(outcome.out)
                 self.assertEqual((row["ranks"], row["nodes"]), (sum(ranks), 2))
-                self.assertLessEqual(row["node_sent_bytes"], 1.05 * self.BYTES)
-                self.assertGreater(row["node_sent_bytes"], 0.95 * self.BYTES)
-                counted = row["node_sent_bytes"] * (self.ITERATIONS + 1)  # one is not timed
-                for host, sent in zip(self.cluster.hosts, before):
+                needed = [(c + 1) * self.BYTES / 2 for c in partials]
+                self.assertLessEqual(row["node_sent_bytes"], 1.05 * max(needed))
+                self.assertGreater(row["node_sent_bytes"], 0.95 * max(needed))
+                for host, sent, bytes_needed in zip(self.cluster.hosts, before, needed):
+                    counted = bytes_needed * (self.ITERATIONS + 1)  # one is not timed
                     seen = host.sent_bytes() - sent
                     self.assertGreater(seen, 0.95 * counted)
                     self.assertLess(seen, (1 + self.HEADERS) * counted + self.START)

@@ -100,6 +100,11 @@ bool CheckpointWriter::failed() const {
   return !problem_.text.empty() && problem_.kind == ErrorKind::kCheckpoint;
 }
 
+double CheckpointWriter::last_write_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return last_write_seconds_;
+}
+
 std::int64_t CheckpointWriter::staging_bytes(const TrainingState& state) {
   const auto copies = static_cast<std::int64_t>(1 + state.optimizer->slots().size());
   return copies * state.model->parameters().elements() *
@@ -126,8 +131,10 @@ void CheckpointWriter::run() {
       lock.lock();
     } else if (phase_ == Phase::kReleased) {
       lock.unlock();
+      const std::int64_t begin = spans_.clock().now_ns();
       SaveProblem problem = write();
       lock.lock();
+      last_write_seconds_ = static_cast<double>(spans_.clock().now_ns() - begin) * 1e-9;
       problem_ = std::move(problem);
     } else {
       return;

@@ -57,6 +57,8 @@ class CheckpointWriter {
   void release();
   /// Waits for what was released. Returns why the last save gave no checkpoint, if so.
   SaveProblem wait();
+  /// What the last write took, until its file was there and verified; 0 if there was none.
+  double last_write_seconds() const;
   /// Whether a save failed: the run has to end. Does not wait. A suspect is no failure.
   bool failed() const;
 
@@ -86,6 +88,7 @@ class CheckpointWriter {
   Phase phase_ = Phase::kIdle;
   bool stop_ = false;
   SaveProblem problem_;  ///< of the last save
+  double last_write_seconds_ = 0;
   std::thread thread_;
 };
 

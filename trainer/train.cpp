@@ -290,6 +290,8 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
                      .data_watch = data_watch.get()});
   const LoopEnd end = loop.run();
   watch.on_stop(OnStop::kEnd);
+  if (end == LoopEnd::kPreempted)  // now: a hurried mpirun may not let the ranks come to the end
+    log.info("asked to stop: saved step {}; continue with --resume", state.progress.step);
   activity.begin(Phase::kFinish, state.progress.step);
   session.finish();
   if (const Ledger* ledger = session.engine().ledger()) {
@@ -301,8 +303,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     case LoopEnd::kFinished: log.info("finished at step {}", state.progress.step); return 0;
     case LoopEnd::kEarlyStopping: return 0;
     case LoopEnd::kPreempted:
-      log.info("asked to stop: saved step {}; continue with --resume", state.progress.step);
-      return static_cast<int>(ErrorKind::kPreempted);
+    case LoopEnd::kUnsaved: return static_cast<int>(ErrorKind::kPreempted);
   }
   __builtin_unreachable();
 }

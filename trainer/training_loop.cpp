@@ -81,12 +81,14 @@ LoopEnd TrainingLoop::run_steps() {
   }
   finish_all();
   if (parts_.config.eval.interval > 0 && !stop_agreed_) evaluate_now();
-  if (parts_.config.checkpoint.save_interval >= 0 || stop_agreed_) save_now();
+  const bool saves =
+      stop_agreed_ ? has_time_to_save() : parts_.config.checkpoint.save_interval >= 0;
+  if (saves) save_now();
   parts_.session.engine().compare_whole_state();  // no header follows
   release_save();
   finish_saves();
   step_log_.flush();
-  if (stop_agreed_) return LoopEnd::kPreempted;
+  if (stop_agreed_) return saves ? LoopEnd::kPreempted : LoopEnd::kUnsaved;
   return stop_early_ ? LoopEnd::kEarlyStopping : LoopEnd::kFinished;
 }
 
@@ -286,6 +288,37 @@ void TrainingLoop::save_now() {
 void TrainingLoop::release_save() {
   step_log_.flush();
   if (writer_) writer_->release();
+}
+
+// mpirun that is interrupted kills its ranks a second after it has told them. A write that is under
+// way gets that second; a new one only if it needs the half of it. All ranks decide alike.
+bool TrainingLoop::has_time_to_save() {
+  constexpr double kHurriedWrite = 0.5;  // seconds
+  if (saved_step_ == step()) return true;
+  const double last = writer_ ? writer_->last_write_seconds() : 0;
+  const std::string mine = fmt::format("{}{}", watch_.stop_is_hurried() ? "hurried" : "",
+                                       last < kHurriedWrite ? "" : " slow");
+  bool hurried = false;
+  bool slow = false;
+  for (const std::string& text : parts_.session.communicator().exchange("time to save", mine)) {
+    hurried = hurried || text.starts_with("hurried");
+    slow = slow || text.ends_with("slow");
+  }
+  const std::string last_saved =
+      saved_step_ < 0 ? "nothing was saved"
+                      : fmt::format("the last checkpoint is of step {}", saved_step_);
+  if (hurried && slow)
+    parts_.session.log().warn(
+        "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
+        "the last save took {:.1f} s; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
+        "is saved",
+        step(), last, last_saved);
+  else if (hurried)
+    parts_.session.log().info(
+        "asked to stop by mpirun, which kills the ranks within a second: saving step {} at once; "
+        "{}",
+        step(), last_saved);
+  return !hurried || !slow;
 }
 
 // No rank reports success, or another rank's failure to save, before the master's file is there.

@@ -20,7 +20,12 @@
 namespace lockstep {
 
 /// Why a loop ended.
-enum class LoopEnd : std::uint8_t { kFinished, kEarlyStopping, kPreempted };
+enum class LoopEnd : std::uint8_t {
+  kFinished,
+  kEarlyStopping,
+  kPreempted,  ///< and saved
+  kUnsaved,    ///< asked to stop, without the time to save, and said so
+};
 
 /// Everything a loop works with. References outlive it.
 struct LoopParts {
@@ -63,6 +68,7 @@ class TrainingLoop {
   void save_now();
   void release_save();
   void finish_saves();
+  bool has_time_to_save();
   void keep_last_save();
   double epoch() const;
   bool due(std::int64_t interval) const { return interval > 0 && step() % interval == 0; }

@@ -5,6 +5,7 @@
 //   IO_FAULT_KIND   EIO, ENOSPC or EINTR: the call fails so. SHORT: a read or write moves half.
 //   DROP: a write leaves
 //                   eight bytes in its middle out and reports success; other calls are as always.
+//                   SLOW: every fsync takes 0.7 s longer, whatever IO_FAULT_CALL is
 //   IO_FAULT_LOG    gets a line per call: its name; and "fault" after the one that failed
 #include <dirent.h>
 #include <dlfcn.h>
@@ -59,10 +60,14 @@ Fault fault_of(const char* name, const char* path) {
   const char* wanted = setting("IO_FAULT_PATH");
   if (path == nullptr || *wanted == '\0' || std::strstr(path, wanted) == nullptr)
     return Fault::kNone;
+  const char* kind = setting("IO_FAULT_KIND");
+  if (std::strcmp(kind, "SLOW") == 0) {
+    if (std::strcmp(name, "fsync") == 0) usleep(700'000);
+    return Fault::kNone;
+  }
   const bool is_it = ++calls == std::atol(setting("IO_FAULT_CALL"));
   note(name, is_it);
   if (!is_it) return Fault::kNone;
-  const char* kind = setting("IO_FAULT_KIND");
   if (std::strcmp(kind, "SHORT") == 0) return Fault::kShort;
   if (std::strcmp(kind, "DROP") == 0) return Fault::kDrop;
   errno = error_number(kind);

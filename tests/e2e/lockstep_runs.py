@@ -160,6 +160,10 @@ class Job:
                 raise AssertionError(f"{what} did not come within {TIMEOUT_S} s")
             time.sleep(0.0005)
 
+    def has_printed(self, words):
+        """On standard output, until now."""
+        return words in os.pread(self.out.fileno(), 1 << 20, 0).decode(errors="replace")
+
     def wait(self):
         try:
             code = self.process.wait(TIMEOUT_S)

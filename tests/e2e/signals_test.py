@@ -1,5 +1,6 @@
 """SIGINT, SIGTERM and SIGUSR1 end a process in any phase: saved if there is something to save, with code 75."""
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -87,6 +88,41 @@ class Signals(EndToEndTest):
         time.sleep(0.3)
         job.process.send_signal(signal.SIGCONT)
         self.assert_fails(job.wait(), 75)
+
+    def interrupt_mpirun(self, run, number, launcher=()):
+        """How a job of two ranks ends when mpirun gets a signal just after a save, and the log of rank 0. An mpirun that
+        is interrupted does not read on: it may lose what ranks print, and one that prints much has to wait."""
+        job = Job(run.words(), self.folder, ranks=2, launcher=launcher)
+        job.wait_until(lambda: job.has_printed(" saved "), "a save")
+        job.process.send_signal(number)
+        return job.wait(), (run.path / "logs/rank-0.log").read_text()
+
+    def test_an_interrupted_mpirun_leaves_time_for_a_short_save(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                run = self.run_of(f"short_{number.name}", checkpoint__save_interval=100, logging__interval=100)
+                outcome, log = self.interrupt_mpirun(run, number)
+                self.assertNotEqual(outcome.code, 0)
+                saved = re.search(r"asked to stop: saved step (\d+); continue with --resume$", log, re.M)
+                self.assertTrue(saved, log)
+                self.assertEqual(int(saved[1]), run.checkpoint_steps()[-1])
+                self.assertEqual(run.unfinished(), [])
+
+    def test_an_interrupted_mpirun_leaves_no_time_for_a_long_save(self):
+        faults = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
+        variables = {"LD_PRELOAD": faults, "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"}
+        slow = [word for variable in variables.items() for word in ("-x", "=".join(map(str, variable)))]
+        slow_run = {"checkpoint__save_interval": 100, "training__global_batch_size": 256, "logging__interval": 100}
+        run = self.run_of("long", **slow_run)
+        _, log = self.interrupt_mpirun(run, signal.SIGTERM, slow)
+        self.assertRegex(log, r"step \d+ is NOT saved, as the last save took \d\.\d s; the last checkpoint is of "
+                         r"step 100\. Send SIGUSR1 to mpirun, or use lockstep launch: then all is saved\n")
+        self.assertNotIn("asked to stop: saved", log)
+        self.assertEqual(run.checkpoint_steps(), [100])
+        run = self.run_of("long_enough", **slow_run)
+        outcome, _ = self.interrupt_mpirun(run, signal.SIGUSR1, slow)
+        self.assert_fails(outcome, 75)
+        self.assertEqual(len(run.checkpoint_steps()), 2)
 
     def test_an_evaluation_is_broken_off(self):
         run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,

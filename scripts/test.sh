@@ -42,9 +42,9 @@ heading "packages"
 scripts/install_deps.sh --tests
 case $extent in
   quick) suite release all --label-regex '^unit$' ;;
-  suite) suite release all --label-exclude '^campaign' ;;
+  suite) suite release all --label-exclude '^campaign$' ;;
   all)
-    suite release all --label-exclude '^campaign_long$'
+    suite release all
     # Of what meets foreign bytes, other processes or threads.
     suite asan-ubsan unit_tests --label-regex '^unit$' --tests-regex '^(watch|data|collectives|checkpoint)$'
     ;;

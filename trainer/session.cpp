@@ -35,15 +35,11 @@ DeviceOptions device_options(const Config& config, Activity activity) {
   return out;
 }
 
-/// The nodes of a job hear of each other's ranks through hubs: the launcher's, or, if it has none,
-/// those of the lowest ranks of the first two nodes.
+/// The nodes of a job hear of each other's ranks through hubs: the launcher's, which are known
+/// before MPI is up, or, if it has none, those of the lowest ranks of the first two nodes.
 void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
   const Topology& topology = communicator.topology();
-  if (topology.nodes() == 1) return;
-  if (!settings.watch_address.empty()) {
-    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
-    return;
-  }
+  if (topology.nodes() == 1 || !settings.watch_address.empty()) return;
   const std::string token =
       communicator.exchange("watch token", to_hex(make_side_token()))[0];  // the master's
   const bool leads = topology.ranks_of(topology.node())[0] == topology.rank();
@@ -149,6 +145,8 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
     case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
     case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
   }
+  if (!settings.watch_address.empty())
+    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
   const Activity activity = watch.activity();
   activity.begin(Phase::kConnect);
   auto communicator = [&] {

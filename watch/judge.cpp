@@ -51,18 +51,34 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return out;
 }
 
+/// "rank 5", "ranks 4 5", "ranks 1 2 3 4 5 6 7 8 and 91 more"
+std::string list_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string out = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
+    out += fmt::format(" {}", ranks[i]);
+  if (ranks.size() > kShown) out += fmt::format(" and {} more", ranks.size() - kShown);
+  return out;
+}
+
 /// "ranks 0 1 3 wait", "rank 0 waits"
 std::string list_waiting(const std::vector<const RankReport*>& ranks) {
-  std::string out = ranks.size() == 1 ? "rank" : "ranks";
-  for (const RankReport* report : ranks) out += fmt::format(" {}", report->rank);
-  return out + (ranks.size() == 1 ? " waits" : " wait");
+  std::vector<int> numbers;
+  for (const RankReport* report : ranks) numbers.push_back(report->rank);
+  return list_ranks(numbers) + (ranks.size() == 1 ? " waits" : " wait");
 }
 
 bool is_present(const RankReport& report) {
   return !report.exit_code && report.state != ProcessState::kGone;
 }
 
+/// It waits for whoever compiles the same step, who may be another rank.
+bool waits_for_a_compilation(const RankReport& report) {
+  return report.host_lane.phase == Phase::kCompile && !report.foreign_calls.empty();
+}
+
 std::string describe_wait(const RankReport& waiter) {
+  if (!waiter.waits_for_peers) return describe_place(waiter);
   const std::string step =
       waiter.peer_step >= 0 ? fmt::format(" at step {}", waiter.peer_step) : std::string();
   return fmt::format("in {}{}", waiter.peer_wait, step);
@@ -130,16 +146,23 @@ double Judge::silence(const RankReport& report) const {
   return seconds_between(memory_.at(report.rank).beat_ns, now_ns_) - report.age_s;
 }
 
-std::vector<const RankReport*> Judge::waiters_for(const RankReport& report, const Scene& scene) {
+bool Judge::is_frozen(const RankReport& report) const {
+  return silence(report) > std::min(kBeatPatience, limits_.abort_s);
+}
+
+std::vector<const RankReport*> Judge::waiters_for(const RankReport& report,
+                                                  const Scene& scene) const {
   std::vector<const RankReport*> out;
-  for (const RankReport& other : scene.ranks)
-    if (other.rank != report.rank && other.waits_for_peers && is_present(other) &&
-        !is_halted(other.state))
+  const bool holds_all = is_halted(report.state) || is_frozen(report);
+  for (const RankReport& other : scene.ranks) {
+    const bool waits = other.waits_for_peers || (holds_all && waits_for_a_compilation(other));
+    if (other.rank != report.rank && waits && is_present(other) && !is_halted(other.state))
       out.push_back(&other);
+  }
   return out;
 }
 
-std::string Judge::waiters_of(const RankReport& report, const Scene& scene) {
+std::string Judge::waiters_of(const RankReport& report, const Scene& scene) const {
   const auto waiters = waiters_for(report, scene);
   if (waiters.empty()) return "";
   return fmt::format("; {} for it {}", list_waiting(waiters), describe_wait(*waiters[0]));
@@ -161,7 +184,7 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
       fault.what = "is out of sight: its node is not heard of";
       fault.seconds = report.age_s;
       if (!awaited) continue;
-    } else if (silence(report) > std::min(kBeatPatience, limits_.abort_s)) {
+    } else if (is_frozen(report)) {
       fault.what = "is frozen: none of its threads runs";
       if (!awaited) continue;
     } else if (report.waits_for_peers) {
@@ -197,16 +220,14 @@ void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
     seconds = std::min(seconds, idle(report));
     foreign = foreign && report.host_lane.phase == Phase::kConnect;
   }
-  if (waiting.empty() || (scene.missing > 0 && scene.others_see_them)) return;
+  if (waiting.empty() || (!scene.unseen.empty() && scene.others_see_them)) return;
   if (seconds <= limits_.warn_s) warned_of_deadlock_ = false;
   const double limit = foreign ? limits_.foreign_abort_s : limits_.abort_s;
   const std::string sentence = fmt::format(
       "no rank gets on for {:.0f} s: {} {} {}", seconds, list_waiting(waiting),
-      scene.missing > 0
-          ? fmt::format("for {} that cannot be seen from {}",
-                        scene.missing == 1 ? "a rank" : fmt::format("{} ranks", scene.missing),
-                        waiting[0]->host)
-          : "for each other (messages are lost, or the network is cut)",
+      !scene.unseen.empty() ? fmt::format("for {}, which cannot be seen from {},",
+                                          list_ranks(scene.unseen), waiting[0]->host)
+                            : "for each other (messages are lost, or the network is cut)",
       describe_wait(*waiting[0]));
   if (seconds > limit) out.fatal = sentence;
   if (seconds <= limits_.warn_s || warned_of_deadlock_) return;

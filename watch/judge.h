@@ -3,7 +3,8 @@
 // is halted. What this decides is a function of the reports and times it is given.
 //
 //   counter moves                                     never stuck, however long a phase takes
-//   process stopped, traced; its watch does not run   stuck after abort_s, once another rank waits
+//   process stopped, traced; its watch does not run   stuck after abort_s, once another rank waits,
+//                                                     or wants what another process compiles
 //   process gone without an exit code                 lost: said at once, ended after kLostGrace
 //   in a foreign call; before the config is read      stuck after foreign_abort_s
 //   waits for peers                                   not stuck; all ranks are, if all of them wait
@@ -33,8 +34,8 @@ struct Judgement {
 /// What one judge looks at.
 struct Scene {
   std::vector<RankReport> ranks;  ///< that can be seen, this one among them; by rank
-  int missing = 0;                ///< ranks of the job that cannot be seen
-  bool others_see_them = false;   ///< another watch of this node hears of the missing
+  std::vector<int> unseen;        ///< the other ranks of the job
+  bool others_see_them = false;   ///< another watch of this node hears of the unseen
 };
 
 class Judge {
@@ -69,8 +70,9 @@ class Judge {
   void remember(std::int64_t now_ns, const Scene& scene);
   double idle(const RankReport& report) const;     ///< seconds without progress
   double silence(const RankReport& report) const;  ///< seconds without a beat
-  static std::vector<const RankReport*> waiters_for(const RankReport& report, const Scene& scene);
-  static std::string waiters_of(const RankReport& report, const Scene& scene);
+  bool is_frozen(const RankReport& report) const;  ///< it runs, for the kernel, but not its watch
+  std::vector<const RankReport*> waiters_for(const RankReport& report, const Scene& scene) const;
+  std::string waiters_of(const RankReport& report, const Scene& scene) const;
   std::vector<Fault> find_faults(const Scene& scene) const;
   void judge_deadlock(const Scene& scene, Judgement& out);
 

@@ -92,6 +92,7 @@ class SideLink::Client {
     std::array<unsigned char, 4> length{};
     std::string bytes;
     std::string out;
+    std::string waiting;  ///< the newest frame, which says more than older ones
   };
 
   /// Whether the callback of an operation that began in `attempt` still matters.
@@ -118,6 +119,7 @@ class SideLink::Client {
                           if (is_over(line, attempt)) return;
                           if (failed) return retry(line);
                           line.sending = false;
+                          send_waiting(line);
                         });
       read_message(line, attempt);
     });
@@ -165,7 +167,10 @@ class SideLink::Client {
   }
 
   void send(Line& line, const std::string& bytes) {
-    if (!line.connected || line.sending) return;  // the next frame says more than this one
+    if (!line.connected || line.sending) {
+      line.waiting = bytes;
+      return;
+    }
     line.out.clear();
     for (std::size_t i = 0; i < 4; ++i)
       line.out += static_cast<char>(static_cast<std::uint32_t>(bytes.size()) >> (8 * i));
@@ -177,7 +182,12 @@ class SideLink::Client {
                         if (is_over(line, attempt)) return;
                         if (error) return retry(line);
                         line.sending = false;
+                        send_waiting(line);
                       });
+  }
+
+  void send_waiting(Line& line) {
+    if (!line.waiting.empty()) send(line, std::exchange(line.waiting, {}));
   }
 
   SideToken token_;

@@ -203,6 +203,7 @@ std::string Watch::Sentry::hold_hub(const std::string& token, const std::string&
 void Watch::Sentry::join_other_nodes(const std::vector<std::string>& hubs,
                                      const std::string& token) {
   const SideToken parsed = parse_side_token(token);
+  if (identity_ && identity_->local_size == identity_->size) return;
   const std::lock_guard lock(mutex_);
   hubs_ = hubs;
   token_ = parsed;
@@ -293,7 +294,13 @@ Scene Watch::Sentry::scene() {
     std::sort(out.ranks.begin(), out.ranks.end(),
               [](const RankReport& a, const RankReport& b) { return a.rank < b.rank; });
   }
-  out.missing = identity_ ? identity_->size - static_cast<int>(out.ranks.size()) : 0;
+  auto seen = out.ranks.begin();
+  for (int rank = 0; identity_ && rank < identity_->size; ++rank) {
+    if (seen != out.ranks.end() && seen->rank == rank)
+      ++seen;
+    else
+      out.unseen.push_back(rank);
+  }
   return out;
 }
 
@@ -394,7 +401,8 @@ void Watch::Sentry::sleep(double seconds) {
 
 // Early in MPI_Init a rank introduces itself to mpirun. If it ends before it is answered, libpmix
 // 4.2 releases its record of the rank twice, and mpirun waits at its own end for a lock in memory
-// that was given back, for ever, when all ranks have ended. So a rank that leaves awaits the answer.
+// that was given back, for ever, when all ranks have ended. So a rank that leaves awaits the
+// answer.
 void Watch::Sentry::await_handshake() {
   const auto connects = static_cast<std::uint32_t>(Phase::kConnect);
   const std::int64_t start = clock_.now_ns();

@@ -47,7 +47,8 @@ class Watch {
   /// Holds a hub for the nodes of the job (side_hub.h) from now on, and returns its addresses.
   std::string hold_hub(const std::string& token, const std::string& interfaces);
   /// Watches the ranks of other nodes, too, through hubs; each is a list of addresses. Of a node's
-  /// ranks the lowest one that can does it for all of them.
+  /// ranks the lowest one that can does it for all of them. Without effect if the launcher says
+  /// that all ranks are on this node.
   void join_other_nodes(const std::vector<std::string>& hubs, const std::string& token);
 
   void on_stop(OnStop action);

@@ -1,87 +1,142 @@
-"""Stops one rank (SIGSTOP) at any moment from exec to exit, in `train`, `eval` and `generate`: the job ends with
-code 7 soon after distributed.stall_abort_s, and names that rank.
+"""Stops one rank (SIGSTOP) in each phase from exec to exit of `train`, `eval` and `generate`, on one host and on two,
+under mpirun and under lockstep launch: all that can still run ends with code 7 soon after distributed.stall_abort_s,
+and that rank is named.
 
     python3 -B stop_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """
+import collections
 import os
 import re
 import signal
+import threading
 import time
 
 from campaign import Campaign
-from lockstep_runs import Job, Run, corpus, small_gpt
+import cluster
+from lockstep_runs import Run, corpus, small_gpt
+from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run
+from processes import alive
 
-ABORT_S = 4
-#: Beyond stall_abort_s; what a loaded machine takes to end two processes is in it.
+ABORT_S = 3
+#: Beyond stall_abort_s; what a loaded machine takes to end the processes is in it.
 GRACE_S = 10
-LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S}
+HEALTHY_S = 30  # what a job takes that nothing happens to
+AT_ONCE = 5  # jobs: most of the time they wait
+LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S,
+          # Before its ranks talk, a host alone cannot tell a stopped rank of another one from a slow MPI_Init.
+          "distributed__foreign_call_abort_s": 2 * ABORT_S}
 
 
-def start(campaign, kind, run, ranks):
-    if kind == "train":
-        return run.start(ranks=ranks)
-    words = ["eval", run.path] if kind == "eval" else ["generate", run.path, "--prompt", "a", "--max-new-tokens", "200"]
-    return Job(words, campaign.folder, ranks)
+def config(text):
+    return small_gpt(text, training__max_steps=30, checkpoint__save_interval=10, eval__interval=10, eval__max_batches=2,
+                     **LIMITS)
 
 
-def stop_one(job, rank, after):
-    """SIGSTOP to a rank, `after` seconds after its process could be seen. None if it had ended by then."""
-    while rank not in job.rank_pids():
-        if job.process.poll() is not None:
-            return None
-        time.sleep(0.001)
-    pid = job.rank_pids()[rank]
-    time.sleep(after)
-    try:
-        os.kill(pid, signal.SIGSTOP)
-    except ProcessLookupError:
-        return None
-    return time.monotonic()
+class Case:
+    def __init__(self, campaign, dice, number, text, finished, two_hosts):
+        self.campaign, self.number, self.two_hosts = campaign, number, two_hosts
+        self.kind = dice.choice(["train", "train", "eval", "generate"])
+        self.phase = dice.choice(PHASES_OF[self.kind])
+        self.ranks = dice.choice([[1, 1], [2, 2]]) if two_hosts else [2]
+        self.launched = dice.random() < 0.4
+        self.victim = dice.randrange(sum(self.ranks))
+        self.after = dice.choice([0, dice.uniform(0, 0.02)])
+        self.run = new_run(campaign.folder, number, config(text))
+        if self.kind != "train":
+            self.run.path = finished.path
+        self.outcome, self.seconds, self.text = "", 0.0, ""
+
+    def __str__(self):
+        return (f"{self.kind}, ranks {'+'.join(map(str, self.ranks))}{', launch' if self.launched else ''}, rank "
+                f"{self.victim} stopped in {self.phase} + {self.after:.3f} s")
+
+    def play(self):
+        try:
+            if self.two_hosts:
+                with cluster.Cluster(self.run.folder, 2) as hosts:
+                    self._play(hosts)
+            else:
+                self._play(None)
+        except Exception as error:  # of this thread; the campaign goes on
+            self._find("broke", f"{type(error).__name__}: {error}")
+
+    def _play(self, hosts):
+        job = PhasedJob(self.kind, self.run, self.ranks, self.launched, hosts, ["--max-restarts", 0])
+        pid, page = job.await_phase(self.victim, self.phase)
+        if pid is None:
+            self.outcome = "late"
+            if not job.wait(time.monotonic() + HEALTHY_S):
+                self._find("hung", "without a stop")
+            return
+        time.sleep(self.after)
+        others = [other for rank, other in job.pids().items() if rank != self.victim]
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            pass  # the job's end will show it
+        stopped = time.monotonic()
+        self.phase = page.phase()
+        ended = job.wait(stopped + ABORT_S / 2)
+        if not ended and alive(pid) and not any(map(alive, others)):
+            # The last of its job: there is nobody left who could miss it.
+            os.kill(pid, signal.SIGCONT)
+            self.outcome = "alone"
+        ended = ended or job.wait(stopped + 2 * ABORT_S + GRACE_S)
+        self.seconds = time.monotonic() - stopped
+        if ended and self.outcome == "alone":
+            return
+        if not ended:
+            left = [other for other in others if alive(other)]
+            self._find("hung", f"{len(left)} of {len(others)} other ranks live on")
+            job.process.kill()
+            return
+        outcome = job.job.wait()
+        if outcome.code == 0:  # nobody needed it any more
+            self.outcome = "late"
+        elif not re.search(self._message(), outcome.text):
+            self._find("unnamed", str(outcome))
+        elif outcome.code != 7:
+            self._find("wrong code", str(outcome))
+        else:
+            self.outcome = "stop"
+
+    def _message(self):
+        """Where a rank that is alone on its host is stopped, nobody is left there who could say so."""
+        named = rf"rank {self.victim} \(\S+, \d+\) is stopped, "
+        if self.ranks != [1, 1]:
+            return named
+        return rf"{named}|rank {self.victim} \(\S+, \d+\) is out of sight|rank {self.victim}, which cannot be seen"
+
+    def _find(self, kind, text):
+        self.outcome, self.text = kind, text
 
 
 def main():
-    campaign = Campaign(__doc__.splitlines()[0], seconds=25)
+    campaign = Campaign(__doc__.splitlines()[0], seconds=12)  # and what the last round takes
     text = corpus(campaign.folder)
-    seconds, finished = {}, Run(campaign.folder, "finished", small_gpt(text, training__max_steps=30, **LIMITS))
-    for kind in ("train", "eval", "generate"):
-        began = time.monotonic()
-        start(campaign, kind, finished, 2).wait()
-        seconds[kind] = time.monotonic() - began
-    stops = late = hung = unnamed = 0
-    longest = 0.0
+    finished = Run(campaign.folder, "finished", config(text))
+    finished.train(ranks=2)
+    two_hosts = clusters_are_possible(campaign.folder)
+    counts, phases, longest, number = collections.Counter(), set(), 0.0, 0
     for dice in campaign.rounds():
-        kind = dice.choice(["train", "train", "eval", "generate"])
-        ranks, folder = 2, f"stop-{campaign.number}"
-        run = finished if kind != "train" else Run(
-            campaign.folder, folder, small_gpt(text, training__max_steps=30, **LIMITS))
-        victim = dice.randrange(ranks)
-        after = dice.choice([0, dice.uniform(0, seconds[kind])])
-        job = start(campaign, kind, run, ranks)
-        stopped = stop_one(job, victim, after)
-        if stopped is None:
-            job.wait()
-            late += 1
-            continue
-        try:
-            outcome = job.wait()
-        except AssertionError as error:
-            hung += 1
-            campaign.finding(f"{kind}, rank {victim} stopped after {after:.3f} s: {error}")
-            continue
-        if outcome.code == 0:  # it had ended before the signal came
-            late += 1
-            continue
-        stops += 1
-        took = time.monotonic() - stopped
-        longest = max(longest, took)
-        if not re.search(rf"rank {victim} \(\S+, \d+\) is stopped, ", outcome.err):
-            unnamed += 1
-            campaign.finding(f"{kind}, rank {victim} stopped after {after:.3f} s is not named: {outcome}")
-        elif outcome.code != 7 or took > ABORT_S + GRACE_S:
-            campaign.finding(f"{kind}, rank {victim} stopped after {after:.3f} s: code {outcome.code} after "
-                             f"{took:.1f} s: {outcome}")
-    campaign.end(f"{stops} stops, {late} too late, {hung} hung, {unnamed} unnamed, longest {longest:.1f} s "
-                 f"(stall_abort_s {ABORT_S})")
+        cases = []
+        for i in range(AT_ONCE):
+            cases.append(Case(campaign, dice, f"{campaign.number}-{i}", text, finished, two_hosts and i % 2 == 1))
+        threads = [threading.Thread(target=case.play) for case in cases]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for case in cases:
+            counts[case.outcome] += 1
+            if case.text:
+                campaign.finding(f"{case}: {case.outcome} after {case.seconds:.1f} s: {case.text}")
+            elif case.outcome == "stop":
+                phases.add(case.phase)
+                longest = max(longest, case.seconds)
+    campaign.end(f"{counts['stop']} stops in {len(phases)} phases, {counts['late']} too late, {counts['alone']} alone, "
+                 f"{counts['hung']} hung, {counts['unnamed']} unnamed, {len(campaign.findings)} findings, longest "
+                 f"{longest:.1f} s (stall_abort_s {ABORT_S})")
 
 
 if __name__ == "__main__":

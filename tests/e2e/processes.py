@@ -36,3 +36,18 @@ def has_socket(pid):
     except OSError:
         return False  # it, or one of them, has just gone
     return any(link.startswith("socket:") for link in links)
+
+
+def descendants(pid):
+    """Children, their children, and so on."""
+    found, waiting = [], children(pid)
+    while waiting:
+        found.append(waiting.pop())
+        waiting += children(found[-1])
+    return found
+
+
+def ranks_among(pids):
+    """Pids by rank, of those that are ranks of a job."""
+    ranks = ((environment(pid).get("OMPI_COMM_WORLD_RANK"), pid) for pid in pids)
+    return {int(rank): pid for rank, pid in ranks if rank is not None}

@@ -247,11 +247,11 @@ TEST(Judge, EndsAJobInWhichAllWaitForEachOther) {
 
 TEST(Judge, EndsAWaitForRanksThatCannotBeSeen) {
   Trial trial(1);
-  trial.scene().missing = 2;
+  trial.scene().unseen = {1, 2};
   trial.wait_in(0, "all_reduce bucket 2", 812);
   EXPECT_EQ(trial.run(1000).fatal,
-            "no rank gets on for 301 s: rank 0 waits for 2 ranks that cannot be seen from host in "
-            "all_reduce bucket 2 at step 812");
+            "no rank gets on for 301 s: rank 0 waits for ranks 1 2, which cannot be seen from "
+            "host, in all_reduce bucket 2 at step 812");
 }
 
 TEST(Judge, GivesMpiInitTheTimeOfAForeignCall) {
@@ -304,10 +304,23 @@ TEST(Judge, EndsAWaitForARankWhoseNodeIsNotHeardOf) {
 
 TEST(Judge, LeavesRanksToTheWatchThatHearsOfThem) {
   Trial trial(1);
-  trial.scene().missing = 2;
+  trial.scene().unseen = {1, 2};
   trial.scene().others_see_them = true;
   trial.wait_in(0, "all_reduce bucket 2", 812);
   EXPECT_EQ(trial.run(1000).fatal, "");
+}
+
+TEST(Judge, NamesTheStoppedRankThatAnotherWantsToCompile) {
+  Trial trial(2);
+  trial.rank(0).state = ProcessState::kStopped;
+  trial.rank(0).host_lane = {Phase::kCompile, 0, ""};
+  trial.rank(0).device_lane = {Phase::kIdle, -1, ""};
+  trial.rank(1).host_lane = {Phase::kCompile, 0, ""};
+  EXPECT_EQ(trial.run_while_moving(400, {1}).fatal, "");  // it compiles itself
+  trial.rank(1).foreign_calls = {"waiting for another process that compiles"};
+  EXPECT_EQ(trial.run(1000).fatal,
+            "rank 0 (host, 100) is stopped, at step 0 in a compilation, for 400 s; rank 1 waits "
+            "for it at step 0 in a compilation");
 }
 
 TEST(Judge, NamesAllRanksThatAreStuck) {

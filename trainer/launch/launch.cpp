@@ -31,8 +31,8 @@ constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::chrono::seconds kRepeat{1};
 constexpr std::chrono::seconds kSecondInterrupt{1};
 /// mpirun ends within seconds of its ranks, unless it waits for a host that it cannot reach, or for
-/// itself (libpmix 4.2: a rank died while it introduced itself to mpirun). Counted in looks, 10 s of
-/// them: on a machine with too much to do they take longer, as mpirun does.
+/// itself (libpmix 4.2: a rank died while it introduced itself to mpirun). Counted in looks, 10 s
+/// of them: on a machine with too much to do they take longer, as mpirun does.
 constexpr int kLooksWithoutRanks = 100;
 
 template <class... Args>

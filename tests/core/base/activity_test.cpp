@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,6 +12,10 @@
 
 namespace lockstep {
 namespace {
+
+// Campaigns read the page so: tests/campaigns/phased_jobs.py.
+static_assert(offsetof(ActivityPage, host) == 128 && offsetof(ActivityPage, device) == 216);
+static_assert(offsetof(ActivityPage::Lane, phase) == 0);
 
 /// A page as the watch maps one: all zero.
 std::shared_ptr<ActivityPage> zeroed_page() {

@@ -120,7 +120,13 @@ CommandResult checkpoint_verify(const std::string& path) {
 }
 
 CommandResult checkpoint_hash(const std::string& path) {
-  return {state_hash(open_checkpoint(path)) + "\n", 0};
+  const CheckpointReader reader = open_checkpoint(path);
+  const TrainerState& trainer = reader.trainer();
+  CommandResult out{state_hash(reader) + "\n", 0};
+  if (!trainer.instruction_set.empty())
+    out.note = fmt::format("computed with {} on {}; elsewhere the same run may have another hash\n",
+                           trainer.instruction_set, trainer.cpu_models);
+  return out;
 }
 
 CommandResult checkpoint_prune(const std::string& path, int keep_last) {

@@ -7,8 +7,9 @@
 namespace lockstep {
 
 struct CommandResult {
-  std::string text;  ///< for standard output, with its last newline
-  int status;        ///< for exit(): 0, or that of ErrorKind::kCheckpoint
+  std::string text;       ///< for standard output, with its last newline
+  int status;             ///< for exit(): 0, or that of ErrorKind::kCheckpoint
+  std::string note = "";  ///< for standard error
 };
 
 /// A folder's checkpoints, one a line: step, bytes, "ok" or what is wrong; then those that are
@@ -26,6 +27,7 @@ CommandResult checkpoint_inspect(const std::string& path);
 CommandResult checkpoint_verify(const std::string& path);
 
 /// The state_hash() of one checkpoint, as 64 hexadecimal digits; of a folder's newest usable one.
+/// The note names the instruction set and processors that it is the hash of.
 CommandResult checkpoint_hash(const std::string& path);
 
 /// Removes all but the newest `keep_last` checkpoints of a folder and the best one, and lists what

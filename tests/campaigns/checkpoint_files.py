@@ -1,13 +1,9 @@
-"""Checkpoint files for campaigns: a small run that made some, the seal that lockstep puts on them, and commands whose
-ends are judged."""
-import hashlib
-import struct
+"""Checkpoint files for campaigns: a small run that made some, and commands whose ends are judged."""
 import subprocess
 
 import lockstep_runs
 from lockstep_runs import Run, corpus, small_gpt
 
-HEADER = 512
 HANG_S = 60  # far above what any command on these files takes
 
 
@@ -18,14 +14,6 @@ def small_run(folder, **changes):
                        scheduler__decay_steps=10, checkpoint__save_interval=1, eval__interval=100,
                        eval__max_batches=1, **changes)
     return Run(folder, "run", config)
-
-
-def sealed(contents):
-    """A whole file with a valid header (checkpoint/header_block.h) around what follows it."""
-    head = b"lockstep ckpt\r\n\x1a" + struct.pack("<IIQ", 1, HEADER, HEADER + len(contents))
-    head += hashlib.sha256(contents).digest()
-    head += hashlib.sha256(head).digest()
-    return head.ljust(HEADER, b"\0") + contents
 
 
 class End:

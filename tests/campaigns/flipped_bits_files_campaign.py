@@ -68,7 +68,7 @@ def main():
             judge(["ckpt", "verify", victim], (4,), victim)
             judge(["ckpt", "hash", victim], (4,), victim)
         left = max(step for step in steps if run.checkpoint(step).read_bytes() == good[step])
-        if judge(["ckpt", "hash", run.path], (0,), "").strip() != hashes[left]:
+        if judge(["ckpt", "hash", run.path], (0,), "").split()[0] != hashes[left]:
             campaign.finding(f"not the checkpoint of step {left}, the newest good one, was used")
         if campaign.number % 20 == 0:
             text = judge(run.words(resume="auto"), (0,), "")

@@ -8,7 +8,8 @@ import struct
 import sys
 
 from campaign import Campaign
-from checkpoint_files import HEADER, run_lockstep, sealed, small_run
+from checkpoint_files import run_lockstep, small_run
+from checkpoint_seal import HEADER, sealed
 
 try:
     import h5py

@@ -102,6 +102,17 @@ TEST_F(Commands, ARunMeansItsNewestGoodCheckpoint) {
   EXPECT_EQ(checkpoint_hash(file(100)).text, state_hash(sample_state(100)) + "\n");
 }
 
+TEST_F(Commands, HashAndInspectNameTheProcessors) {
+  CheckpointState state = sample_state(400);
+  state.trainer.instruction_set = "AVX-512";
+  state.trainer.cpu_models = "A; B";
+  save_checkpoint(checkpoints_, state, Log::null());
+  EXPECT_EQ(checkpoint_hash(file(400)).note,
+            "computed with AVX-512 on A; B; elsewhere the same run may have another hash\n");
+  EXPECT_THAT(checkpoint_inspect(file(400)).text,
+              HasSubstr("\n  instruction_set: AVX-512\n  cpu_models: A; B\n"));
+}
+
 TEST_F(Commands, ARunWithoutAGoodCheckpointNamesEachProblem) {
   write_bytes(file(100), "x");
   std::filesystem::remove(file(200));

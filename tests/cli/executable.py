@@ -37,6 +37,13 @@ class CommandLineTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
+    def hash(self, path):
+        """What `ckpt hash` prints; it also says of which processors that is."""
+        done = self.lockstep("ckpt", "hash", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"^computed with AVX\S.* on .*; elsewhere the same run may have another hash\n$")
+        return done.stdout
+
     def refuses(self, code, message, *arguments):
         """The command must end with this exit code, exactly this message, and print nothing."""
         done = self.lockstep(*arguments)

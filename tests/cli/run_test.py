@@ -29,13 +29,13 @@ class Run(CommandLineTest):
     def test_train_resume_inspect_evaluate_generate(self):
         self.succeeds("train", "tiny.yaml")
         self.assertEqual(self.steps(), [2, 4])
-        first_hash = self.succeeds("ckpt", "hash", "runs/tiny")
+        first_hash = self.hash("runs/tiny")
 
         # What follows --resume is an override, not its value.
         resumed = self.succeeds("train", "tiny.yaml", "--resume", "training.max_steps=6")
         self.assertIn("resuming from runs/tiny/checkpoints/step-00000004.h5 at step 4", resumed)
         self.assertEqual(self.steps(), [2, 4, 6])
-        last_hash = self.succeeds("ckpt", "hash", "runs/tiny")
+        last_hash = self.hash("runs/tiny")
         self.assertRegex(last_hash, r"^[0-9a-f]{64}\n$")
         self.assertNotEqual(last_hash, first_hash)
 
@@ -54,7 +54,7 @@ class Run(CommandLineTest):
 
         self.succeeds("ckpt", "prune", "runs/tiny", "--keep-last", 1)
         self.assertEqual(self.steps(), [6])
-        self.assertEqual(self.succeeds("ckpt", "hash", "runs/tiny"), last_hash)
+        self.assertEqual(self.hash("runs/tiny"), last_hash)
 
     def test_resume_from_a_checkpoint_by_path(self):
         self.succeeds("train", "tiny.yaml")

@@ -106,18 +106,21 @@ class GoodCheckpoints(EndToEndTest):
         self.assertIn("step: 20, eval/loss: ", outcome.out)
 
     def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
-        run = Run(self.folder, "fails", small_gpt(self.text, checkpoint__save_interval=20,
-                                                  training__max_steps=100_000))
-
-        def small_files_only():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-
-
-        outcome = Job(run.words(), self.folder,
-                      preexec=small_files_only).wait()
-        self.assert_fails(outcome, 4)
-        self.assertRegex(outcome.errors[0], r"^step 20: cannot save the checkpoint \S+: cannot write ")
-        self.assertEqual(run.checkpoint_steps(), [])
+        for ranks in (None, 2):
+            run = Run(self.folder, f"fails{ranks}", small_gpt(self.text, checkpoint__save_interval=50,
+                                                              training__max_steps=100_000))
+            job = run.start(ranks=ranks)
+            job.wait_until(lambda: run.checkpoint_steps() == [50], "the first save")
+            resource.prlimit(job.rank_pids()[0], resource.RLIMIT_FSIZE, (200_000, 200_000))
+            outcome = job.wait()
+            self.assert_fails(outcome, 4)
+            steps = run.checkpoint_steps()
+            message = (f"step {steps[-1] + 50}: cannot save the checkpoint "
+                       rf"{re.escape(str(run.checkpoint(steps[-1] + 50)))}: cannot write ")
+            self.assertRegex(outcome.errors[0], f"^(rank 1: )?{message}")
+            self.assertEqual(len(re.findall(message, outcome.err)), ranks or 1, "every rank says it")
+            self.assertEqual(run.unfinished(), [])
+            self.assertEqual(self.lockstep("ckpt", "verify", run.path).code, 0)
 
     def test_a_bit_flipped_before_a_save_is_never_sealed(self):
         config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000)

@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import signal
+import struct
 
 import lockstep_runs
+from checkpoint_seal import HEADER, sealed
 from lockstep_runs import EndToEndTest, Run, corpus, small_gpt, vocabulary
 
 DAMAGED = r"the contents are damaged: their SHA-256 is \w{16}\.\.\., the header says \w{16}\.\.\."
@@ -168,6 +170,25 @@ class ChangedRuns(ReferenceRun):
         self.assertIn("config changed since the checkpoint: training.max_steps: 60 -> 65",
                       outcome.out)
         self.assertEqual(run.column("step"), list(range(1, self.steps + 6)))
+
+    def test_other_processors_than_the_checkpoints_are_warned_of(self):
+        run = self.copy_of_reference("elsewhere")
+        contents = run.checkpoint(60).read_bytes()[HEADER:]
+        inspected = self.lockstep("ckpt", "inspect", run.path).out
+        for key, what in (("instruction_set", "instruction set"), ("cpu_models", "processors")):
+            here = re.search(rf"^  {key}: (.+)$", inspected, re.MULTILINE)[1]
+            there = "Z" * len(here)
+            size = struct.pack("<Q", len(here))  # stands before an attribute's text
+            self.assertEqual(contents.count(size + here.encode()), 1)
+            changed = contents.replace(size + here.encode(), size + there.encode())
+            run.checkpoint(60).write_bytes(sealed(changed))
+            for ranks in (None, 2):
+                outcome = run.train(ranks=ranks, resume=run.checkpoint(60))
+                self.assertEqual(outcome.text.count(": its hash will not be that of an uninterrupted run"), 1)
+                self.assertIn(f"the checkpoint was trained with {what} {there}, and goes on with {here}: its hash",
+                              outcome.text)
+        run.checkpoint(60).write_bytes(sealed(contents))
+        self.assertNotIn("uninterrupted", run.train(resume="auto").text)
 
     def test_resuming_a_finished_run_changes_nothing(self):
         run = self.copy_of_reference("finished")

@@ -1,3 +1,4 @@
+#include <iostream>
 #include <limits>
 #include <ostream>
 
@@ -11,6 +12,7 @@ template <CommandResult (*command)(const std::string&)>
 int run(const CommandCall& call) {
   const CommandResult result = command(call.arguments.positionals()[0]);
   call.out << result.text;
+  std::cerr << result.note;
   return result.status;
 }
 

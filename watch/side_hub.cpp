@@ -6,9 +6,12 @@
 #include <sys/random.h>
 
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
@@ -46,11 +49,17 @@ bool is_in(const std::string& interfaces, const std::string& name, const asio::i
   for (std::string word; std::getline(words, word, ',');) {
     if (word == name) return true;
     error_code bad;
-    const auto network = asio::ip::make_network_v4(word, bad);
-    if (bad || !at.is_v4()) continue;
-    if (asio::ip::make_network_v4(at.to_v4(), network.prefix_length()).canonical() ==
-        network.canonical())
-      return true;
+    if (at.is_v4()) {
+      const auto network = asio::ip::make_network_v4(word, bad);
+      if (!bad && asio::ip::network_v4(at.to_v4(), network.prefix_length()).canonical() ==
+                      network.canonical())
+        return true;
+    } else {
+      const auto network = asio::ip::make_network_v6(word, bad);
+      if (!bad && asio::ip::network_v6(at.to_v6(), network.prefix_length()).canonical() ==
+                      network.canonical())
+        return true;
+    }
   }
   return false;
 }
@@ -61,16 +70,28 @@ struct Interface {
   bool loopback;
 };
 
+/// IPv4 addresses, then those of IPv6; not those that mean something on one link alone.
 std::vector<Interface> list_interfaces() {
   std::vector<Interface> out;
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) return out;
-  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-    if ((at->ifa_flags & IFF_UP) == 0) continue;
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
-    out.push_back({at->ifa_name, asio::ip::address_v4(ntohl(v4->sin_addr.s_addr)),
-                   (at->ifa_flags & IFF_LOOPBACK) != 0});
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+      if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != family) continue;
+      if ((at->ifa_flags & IFF_UP) == 0) continue;
+      asio::ip::address address;
+      if (family == AF_INET) {
+        const auto* v4 = reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
+        address = asio::ip::address_v4(ntohl(v4->sin_addr.s_addr));
+      } else {
+        asio::ip::address_v6::bytes_type bytes;
+        const auto* v6 = reinterpret_cast<const sockaddr_in6*>(at->ifa_addr);
+        std::copy_n(v6->sin6_addr.s6_addr, bytes.size(), bytes.begin());
+        address = asio::ip::address_v6(bytes);
+        if (address.to_v6().is_link_local()) continue;
+      }
+      out.push_back({at->ifa_name, address, (at->ifa_flags & IFF_LOOPBACK) != 0});
+    }
   }
   ::freeifaddrs(first);
   return out;
@@ -106,10 +127,9 @@ class SideHub::Server {
  public:
   explicit Server(const SideToken& token) : token_(token), acceptor_(context_), timer_(context_) {
     error_code error;
-    const tcp::endpoint any(tcp::v4(), 0);
-    acceptor_.open(any.protocol(), error);
-    if (!error) acceptor_.bind(any, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    listen(tcp::v6(), error);  // IPv4 as well
+    has_v6_ = !error;
+    if (error) listen(tcp::v4(), error);
     if (error) raise(ErrorKind::kPeer, "the watch cannot listen: {}", error.message());
     port_ = acceptor_.local_endpoint().port();
     accept();
@@ -122,6 +142,7 @@ class SideHub::Server {
   }
 
   std::uint16_t port() const { return port_; }
+  bool has_v6() const { return has_v6_; }
 
  private:
   struct Node {
@@ -134,6 +155,15 @@ class SideHub::Server {
     bool known = false;  ///< it knew the token
   };
   using NodePtr = std::shared_ptr<Node>;
+
+  void listen(const tcp& protocol, error_code& error) {
+    error_code ignored;
+    acceptor_.close(ignored);
+    acceptor_.open(protocol, error);
+    if (!error && protocol == tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false), error);
+    if (!error) acceptor_.bind({protocol, 0}, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  }
 
   void accept() {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
@@ -218,6 +248,7 @@ class SideHub::Server {
   asio::steady_timer timer_;
   std::set<NodePtr> nodes_;
   std::uint16_t port_ = 0;
+  bool has_v6_ = false;
   std::thread thread_;
 };
 
@@ -229,9 +260,11 @@ std::string SideHub::addresses(const std::string& interfaces) const {
   std::string inner;
   for (const Interface& interface : list_interfaces()) {
     if (!is_in(interfaces, interface.name, interface.address)) continue;
+    const bool v6 = interface.address.is_v6();
+    if (v6 && !server_->has_v6()) continue;
     std::string& out = interface.loopback ? inner : outer;
-    out += fmt::format("{}{}:{}", out.empty() ? "" : ",", interface.address.to_string(),
-                       server_->port());
+    out += fmt::format(fmt::runtime(v6 ? "{}[{}]:{}" : "{}{}:{}"), out.empty() ? "" : ",",
+                       interface.address.to_string(), server_->port());
   }
   return outer.empty() ? inner : outer;
 }

@@ -31,11 +31,11 @@ class SideHub {
   SideHub(const SideHub&) = delete;
   SideHub& operator=(const SideHub&) = delete;
 
-  /// "10.0.0.1:4711,192.168.0.7:4711": where other nodes may reach it, as in
+  /// "10.0.0.1:4711,[fd00::7]:4711": where other nodes may reach it, as in
   /// LOCKSTEP_WATCH_ADDRESS. `interfaces` in the manner of OpenMPI's btl_tcp_if_include: names
   /// ("eth0") or networks
-  /// ("10.0.0.0/8"), separated by commas; empty: all but loopback, which is taken if there is no
-  /// other.
+  /// ("10.0.0.0/8", "fd00::/8"), separated by commas; empty: all but loopback, which is taken if
+  /// there is no other.
   std::string addresses(const std::string& interfaces) const;
 
  private:

@@ -37,7 +37,9 @@ std::vector<tcp::endpoint> parse_endpoints(const std::string& list) {
     const std::size_t colon = word.rfind(':');
     if (colon == std::string::npos) continue;
     error_code bad;
-    const auto address = asio::ip::make_address(word.substr(0, colon), bad);
+    const bool bracketed = word.starts_with('[') && colon >= 2;
+    const auto address =
+        asio::ip::make_address(bracketed ? word.substr(1, colon - 2) : word.substr(0, colon), bad);
     std::uint16_t port = 0;
     const char* end = word.data() + word.size();
     const auto result = std::from_chars(word.data() + colon + 1, end, port);

@@ -12,7 +12,7 @@ namespace lockstep {
 
 class SideLink {
  public:
-  /// `hubs`: for each hub its addresses, "10.0.0.1:4711,192.168.0.7:4711", of which each is tried
+  /// `hubs`: for each hub its addresses, "10.0.0.1:4711,[fd00::7]:4711", of which each is tried
   /// in turn, again and again, on a thread of its own. Addresses that do not parse are left out.
   SideLink(const std::vector<std::string>& hubs, const SideToken& token);
   ~SideLink();

@@ -19,6 +19,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 RankReport report_of(int rank) {
   RankReport out;
@@ -125,6 +126,17 @@ TEST(SideHub, NamesTheAddressesThatTheInterfacesHave) {
   EXPECT_THAT(hub.addresses("127.0.0.0/8"), HasSubstr("127.0.0.1:"));
   EXPECT_EQ(hub.addresses("no_such_interface"), "");
   EXPECT_NE(hub.addresses(""), "");
+}
+
+TEST(SideHub, IsReachedByIpv6) {
+  const SideToken token = make_side_token();
+  const SideHub hub(token);
+  const std::string address = hub.addresses("::1/128");
+  if (address.empty()) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_THAT(address, StartsWith("[::1]:"));
+  EXPECT_THAT(hub.addresses("lo"), HasSubstr("," + address));
+  SideLink link({address}, token);
+  EXPECT_TRUE(happens_soon([&] { return link.was_connected(); }));
 }
 
 TEST(SideLink, TriesEveryAddressInTurn) {

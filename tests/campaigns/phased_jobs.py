@@ -59,9 +59,9 @@ class RankPage:
 class PhasedJob:
     """A job under way. `hosts`: a Cluster of two, or None for this machine. `ranks`: on each host."""
 
-    def __init__(self, kind, run, ranks, launched=False, hosts=None, options=()):
+    def __init__(self, kind, run, ranks, launched=False, hosts=None, options=(), resume=False):
         self.hosts, self.launched = hosts, launched
-        words = {"train": run.words(), "eval": ["eval", run.path],
+        words = {"train": run.words(resume="auto" if resume else None), "eval": ["eval", run.path],
                  "generate": ["generate", run.path, "--prompt", "a", "--max-new-tokens", "200"]}[kind]
         folder = run.folder
         self.what = f"{kind}, ranks {'+'.join(map(str, ranks))}{', launch' if launched else ''}"

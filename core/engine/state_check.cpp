@@ -121,7 +121,9 @@ std::string StateSample::explain(std::span<const std::string> details) const {
     std::vector<std::uint64_t> of_block;
     for (const std::vector<std::uint64_t>& rank : ranks) of_block.push_back(rank[i]);
     if (std::equal(of_block.begin() + 1, of_block.end(), of_block.begin())) continue;
-    if (++differing > 1) continue;
+    ++differing;
+    // A scalar tells of the others, more often than not.
+    if (first != nullptr && (!first->of_scalar || blocks_[i].of_scalar)) continue;
     first = &blocks_[i];
     hashes = std::move(of_block);
   }

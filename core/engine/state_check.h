@@ -56,8 +56,8 @@ class StateSample {
 
   /// What a rank whose digest differs tells the others.
   std::string details() const;
-  /// Given all ranks' details, in rank order: who has another state, in which tensor, and when all
-  /// last agreed on it. The same text on every rank.
+  /// Given all ranks' details, in rank order: who has another state, in which tensor (a scalar only
+  /// if no other differs), and when all last agreed on it. The same text on every rank.
   std::string explain(std::span<const std::string> details) const;
 
  private:

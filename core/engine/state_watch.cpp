@@ -1,6 +1,9 @@
 #include "core/engine/state_watch.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -30,30 +33,66 @@ void StateWatch::look_at_everything(std::span<const SnapshotPart> parts, ThreadP
 
 CarriedDigestPtr StateWatch::to_compare() const {
   if (last_ == nullptr) return nullptr;
-  return std::make_shared<CarriedDigest>(
-      CarriedDigest{last_->digest(), [sample = last_] { return sample->details(); },
-                    [sample = last_](const std::vector<std::string>& all) {
-                      return Error(ErrorKind::kPeer, sample->explain(all));
-                    }});
+  using Sample = std::shared_ptr<const StateSample>;
+  const auto digest_of = [](const Hash128& digest, std::function<Sample()> get) {
+    const auto sample = std::make_shared<Sample>();
+    return std::make_shared<CarriedDigest>(
+        CarriedDigest{digest,
+                      [get = std::move(get), sample] {
+                        *sample = get();
+                        return (*sample)->details();
+                      },
+                      [sample](const std::vector<std::string>& all) {
+                        return Error(ErrorKind::kPeer, (*sample)->explain(all));
+                      }});
+  };
+  return join(digest_of({}, [watch = shared_from_this()] { return watch->everything_now(); }),
+              digest_of(last_->digest(), [last = last_] { return last; }));
+}
+
+/// The variables' values, in order; null where one is gone.
+std::vector<std::shared_ptr<const DeviceTensor>> StateWatch::updated() const {
+  std::vector<std::shared_ptr<const DeviceTensor>> out;
+  for (const Update& update : program_->step.updates)
+    out.push_back(outputs_.at(static_cast<std::size_t>(update.output)).lock());
+  return out;
+}
+
+std::vector<StatePiece> StateWatch::pieces_of(
+    std::span<const std::shared_ptr<const DeviceTensor>> tensors) const {
+  const Graph& step = program_->step;
+  std::vector<StatePiece> out;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const DeviceTensor& tensor = *tensors[i];
+    const Node& input = step[step.inputs[static_cast<std::size_t>(step.updates[i].input)]];
+    out.push_back(
+        {input.name, tensor.type.dtype, tensor.type.shape.elements(), tensor.shards.at(0)->data()});
+  }
+  return out;
+}
+
+// On the communication thread, while the device computes with its pool.
+std::shared_ptr<const StateSample> StateWatch::everything_now() const {
+  ThreadPool alone(1);
+  const auto tensors = updated();
+  const bool gone = std::ranges::count(tensors, nullptr) > 0;
+  return std::make_shared<StateSample>(gone ? std::vector<StatePiece>{} : pieces_of(tensors),
+                                       StateTurn{step_, interval_, last_->turn().last_whole, true},
+                                       program_, alone);
 }
 
 void StateWatch::sample(bool whole, std::span<const SnapshotPart> parts, ThreadPool& pool) {
-  const Graph& step = program_->step;
-  std::vector<StatePiece> pieces;
-  std::vector<std::shared_ptr<const DeviceTensor>> held;
+  const auto tensors = updated();
+  LS_CHECK(std::ranges::count(tensors, nullptr) == 0,
+           "a variable of step {} is gone before it was checked", step_);
+  std::vector<StatePiece> pieces = pieces_of(tensors);
   std::map<const DeviceTensor*, const SnapshotPart*> to_copy;
   for (const SnapshotPart& part : parts) to_copy.emplace(part.from.get(), &part);
-  for (const Update& update : step.updates) {
-    const auto tensor = outputs_.at(static_cast<std::size_t>(update.output)).lock();
-    LS_CHECK(tensor != nullptr, "a variable of step {} is gone before it was checked", step_);
-    const Node& input = step[step.inputs[static_cast<std::size_t>(update.input)]];
-    pieces.push_back({input.name, tensor->type.dtype, tensor->type.shape.elements(),
-                      tensor->shards.at(0)->data()});
-    if (const auto part = to_copy.find(tensor.get()); part != to_copy.end()) {
-      pieces.back().copy = part->second->to.bytes().data();
-      to_copy.erase(part);
-    }
-    held.push_back(tensor);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto part = to_copy.find(tensors[i].get());
+    if (part == to_copy.end()) continue;
+    pieces[i].copy = part->second->to.bytes().data();
+    to_copy.erase(part);
   }
   if (log_.debug_level() >= kPlacesLevel) tell_places(pieces);
   for (const auto& [tensor, part] : to_copy) copy_snapshot({part, 1}, pool);

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-class StateWatch {
+class StateWatch : public std::enable_shared_from_this<StateWatch> {
  public:
   /// The ranks are known to agree at `first_step`. `log` outlives it, and is told on level 2 where
   /// in memory the state lies.
@@ -31,10 +31,16 @@ class StateWatch {
 
   /// What was seen last; null before the first look.
   std::shared_ptr<const StateSample> last() const { return last_; }
-  /// The same for the header of the next step's first collective.
+  /// The same for the header of the next step's first collective. If it differs, all of the state
+  /// is looked at, which the next step cannot have updated yet: what differs may be what another
+  /// tensor, whose turn it was not, has led to.
   CarriedDigestPtr to_compare() const;
 
  private:
+  std::vector<std::shared_ptr<const DeviceTensor>> updated() const;
+  std::vector<StatePiece> pieces_of(
+      std::span<const std::shared_ptr<const DeviceTensor>> tensors) const;
+  std::shared_ptr<const StateSample> everything_now() const;
   void sample(bool whole, std::span<const SnapshotPart> parts, ThreadPool& pool);
   void tell_places(std::span<const StatePiece> pieces);
 

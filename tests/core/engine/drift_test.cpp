@@ -30,8 +30,13 @@ class Trainee {
     const Tensor next = m_ * 0.9 + all_reduce(gradient);
     p_.assign(p_ - next * 0.01);
     m_.assign(next);
+    if (total_.defined()) total_.assign(total_ * 0.5 + sum(p_));
     rank_.engine.set_step(steps_++);
     rank_.engine.mark_step(SyncReason::kStepEnd);
+  }
+  /// From now on a sum over p is state, too.
+  void keep_total() {
+    total_ = rank_.engine.to_device({HostTensor::scalar(0.0F)}, InputKind::kState, "total");
   }
   void flip_bit(const Tensor& tensor, std::size_t element) {
     rank_.engine.wait();
@@ -56,6 +61,7 @@ class Trainee {
   Rank rank_;
   Tensor p_;
   Tensor m_;
+  Tensor total_;
   std::int64_t steps_ = 0;
   EventPtr saved_;
 };
@@ -114,6 +120,25 @@ TEST(Drift, IsFoundWithinTheIntervalAndTheRankNamed) {
       EXPECT_THAT(errors[0], HasSubstr("another p than"));
     }
   }
+}
+
+// A scalar's turn is every step's: what it tells of is looked for in all of the state.
+TEST(Drift, OfAScalarIsNamedByTheTensorThatItIsMadeOf) {
+  std::vector<std::int64_t> steps(3);
+  const std::vector<std::string> errors = errors_of(3, [&](Trainee& trainee, int rank) {
+    trainee.keep_total();
+    for (int i = 0; i < 5; ++i) trainee.step();
+    if (rank == 1) trainee.flip_bit(trainee.p(), 20'000);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      trainee.step();
+      trainee.engine().wait();
+      steps[static_cast<std::size_t>(rank)] = trainee.steps();
+    }
+  });
+  EXPECT_THAT(steps, testing::Each(6)) << "the next step's header told of it";
+  for (const std::string& error : errors)
+    EXPECT_THAT(error, AllOf(HasSubstr("at step 6: rank 1 has another p than ranks 0 2 (elements "
+                                       "16384 to 32767 and 1 more blocks)")));
 }
 
 TEST(Drift, IsFoundAtOnceWhenEverythingIsCompared) {

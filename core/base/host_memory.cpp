@@ -109,6 +109,14 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   }
 }
 
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes, alignment);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

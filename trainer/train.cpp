@@ -173,6 +173,7 @@ void start_state(TrainingState& state, Session& session, const Config& config,
                  const SharedCheckpoint* saved, const std::string& digest) {
   Engine& engine = session.engine();
   if (saved == nullptr) {
+    const ForeignCall call(session.watch().activity(), "drawing the parameters");  // uncounted
     draw_parameters(state, engine, static_cast<std::uint64_t>(config.run.seed));
     broadcast_parameters(state, engine, session.communicator());
     // Made after what was broadcast, which the other ranks made anew: tensors have one order on all

@@ -112,17 +112,13 @@ class Signals(EndToEndTest):
         faults = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
         variables = {"LD_PRELOAD": faults, "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"}
         slow = [word for variable in variables.items() for word in ("-x", "=".join(map(str, variable)))]
-        slow_run = {"checkpoint__save_interval": 100, "training__global_batch_size": 256, "logging__interval": 100}
-        run = self.run_of("long", **slow_run)
+        # Steps are short, for those under way are finished first; the next save is due long after mpirun's second.
+        run = self.run_of("long", checkpoint__save_interval=500, logging__interval=100)
         _, log = self.interrupt_mpirun(run, signal.SIGTERM, slow)
         self.assertRegex(log, r"step \d+ is NOT saved, as the last save took \d\.\d s; the last checkpoint is of "
-                         r"step 100\. Send SIGUSR1 to mpirun, or use lockstep launch: then all is saved\n")
+                         r"step 500\. Send SIGUSR1 to mpirun, or use lockstep launch: then all is saved\n")
         self.assertNotIn("asked to stop: saved", log)
-        self.assertEqual(run.checkpoint_steps(), [100])
-        run = self.run_of("long_enough", **slow_run)
-        outcome, _ = self.interrupt_mpirun(run, signal.SIGUSR1, slow)
-        self.assert_fails(outcome, 75)
-        self.assertEqual(len(run.checkpoint_steps()), 2)
+        self.assertEqual(run.checkpoint_steps(), [500])
 
     def test_an_evaluation_is_broken_off(self):
         run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,

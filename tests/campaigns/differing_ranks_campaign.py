@@ -138,7 +138,7 @@ def try_pair(campaign, key, row, run, other):
     elif outcome.code not in (2, 3):
         campaign.finding(f"{what}: code {outcome.code} instead of 2 or 3: {outcome}")
     elif not re.search(rf"^  {re.escape(key)}: .* on rank 0 .*; .* on rank 1 |"
-                       rf"differ in {re.escape(key)}: .* on rank 0, .* on rank 1", outcome.err, re.MULTILINE):
+                       rf"differ in {re.escape(key)}: .* on rank 0 .*, .* on rank 1 ", outcome.err, re.MULTILINE):
         campaign.finding(f"{what}: the message does not name it: {outcome}")
 
 

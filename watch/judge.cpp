@@ -171,14 +171,15 @@ std::string Judge::waiters_of(const RankReport& report, const Scene& scene) cons
 std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
   std::vector<Fault> out;
   for (const RankReport& report : scene.ranks) {
-    if (report.state == ProcessState::kGone && !report.exit_code) continue;  // lost
+    const bool gone = report.state == ProcessState::kGone;
+    if (gone && !report.exit_code) continue;  // lost
     const bool awaited = !waiters_for(report, scene).empty();
     Fault fault{&report, idle(report), limits_.abort_s, "", "distributed.stall_abort_s"};
-    if (report.exit_code) {
-      fault.what = fmt::format("has left with code {}", *report.exit_code);
-      if (!awaited) continue;
-    } else if (is_halted(report.state)) {
+    if (is_halted(report.state) && !gone) {  // perhaps on its way out, with a code already
       fault.what = fmt::format("is {}", name_of(report.state));
+      if (!awaited) continue;
+    } else if (report.exit_code) {
+      fault.what = fmt::format("has left with code {}", *report.exit_code);
       if (!awaited) continue;
     } else if (report.state == ProcessState::kUnknown) {
       fault.what = "is out of sight: its node is not heard of";

@@ -227,6 +227,14 @@ TEST(Judge, LeavesARankAloneThatHasEndedWell) {
   EXPECT_THAT(trial.take_warnings(), IsEmpty());
 }
 
+TEST(Judge, NamesARankThatIsStoppedWhereItHasLeft) {
+  Trial trial(2);
+  trial.rank(1).state = ProcessState::kStopped;
+  trial.rank(1).exit_code = 0;
+  trial.wait_in(0, "the end of all processes", 30);
+  EXPECT_THAT(trial.run(1000).fatal, HasSubstr("rank 1 (host, 101) is stopped"));
+}
+
 TEST(Judge, NamesARankThatLeftTooEarly) {
   Trial trial(2);
   trial.rank(1).state = ProcessState::kGone;

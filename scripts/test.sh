@@ -45,9 +45,7 @@ case $extent in
   suite) suite release all --label-exclude '^campaign$' ;;
   all)
     suite release all
-    # Of what meets foreign bytes, other processes or threads, and of what the rest stands on.
-    suite asan-ubsan unit_tests --label-regex '^unit$' \
-      --tests-regex '^(watch|data|collectives|checkpoint|base|ir|trace|passes|nn|runtime)$'
+    suite asan-ubsan unit_tests --label-regex '^unit$'
     ;;
 esac
 

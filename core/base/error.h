@@ -18,7 +18,7 @@ enum class ErrorKind : int {
   kData = 3,         ///< a dataset, tokenizer or corpus file
   kCheckpoint = 4,   ///< a checkpoint cannot be written, found or trusted
   kNonFinite = 5,    ///< NaN or infinity in loss or gradients
-  kOutOfMemory = 6,  ///< the device's memory limit
+  kOutOfMemory = 6,  ///< of the device (its limit), or of the host
   kPeer = 7,         ///< a stalled, lost or diverging rank
   kPreempted = 75,   ///< asked to stop, and saved
 };

@@ -132,6 +132,7 @@ DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
       out->shards.push_back(allocator_.allocate(
           out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label.to_string())));
       std::memset(out->shards[0]->data(), 0, out->type.bytes());
+      options_.activity.progress();
       out.reset();
       ready->set();
     } catch (...) {

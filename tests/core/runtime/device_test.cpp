@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 #include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/ranks.h"
@@ -73,6 +74,15 @@ TEST_F(DeviceTest, CopiesThereAndBackAndCounts) {
   EXPECT_EQ(metrics.metric("TransferToDevice").accumulator, 12);
   EXPECT_EQ(metrics.metric("TransferFromDevice").accumulator, 12);
   EXPECT_EQ(metrics.metric("DeviceLockWait").samples, 1);
+}
+
+TEST_F(DeviceTest, GetsOnWithEveryTensorItMakes) {
+  const auto page = std::make_unique<ActivityPage>();  // all zero
+  Device device({.activity = Activity(page.get())}, spans);
+  device.make_zeros({DType::kF32, Shape{4}}, "zeros")->ready->wait();
+  EXPECT_EQ(page->progress, 1U);
+  device.copy_to_device({floats({1}), floats({2})}, "x")->ready->wait();
+  EXPECT_EQ(page->progress, 3U);
 }
 
 TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {

@@ -105,6 +105,11 @@ double CheckpointWriter::last_write_seconds() const {
   return last_write_seconds_;
 }
 
+bool CheckpointWriter::is_writing() const {
+  const std::lock_guard lock(mutex_);
+  return phase_ == Phase::kSubmitted || phase_ == Phase::kReleased;
+}
+
 std::int64_t CheckpointWriter::staging_bytes(const TrainingState& state) {
   const auto copies = static_cast<std::int64_t>(1 + state.optimizer->slots().size());
   return copies * state.model->parameters().elements() *

@@ -59,6 +59,8 @@ class CheckpointWriter {
   SaveProblem wait();
   /// What the last write took, until its file was there and verified; 0 if there was none.
   double last_write_seconds() const;
+  /// Whether a state that was submitted is not on file yet, and perhaps never will be.
+  bool is_writing() const;
   /// Whether a save failed: the run has to end. Does not wait. A suspect is no failure.
   bool failed() const;
 

@@ -304,21 +304,26 @@ bool TrainingLoop::has_time_to_save() {
     hurried = hurried || text.starts_with("hurried");
     slow = slow || text.ends_with("slow");
   }
-  const std::string last_saved =
-      saved_step_ < 0 ? "nothing was saved"
-                      : fmt::format("the last checkpoint is of step {}", saved_step_);
-  if (hurried && slow)
+  if (hurried && writer_) say_what_is_saved(slow);
+  return !hurried || !slow;
+}
+
+void TrainingLoop::say_what_is_saved(bool slow) {
+  const std::string_view before = writer_->is_writing() ? "that of step {} is being written"
+                                                        : "the last checkpoint is of step {}";
+  const std::string saved =
+      saved_step_ < 0 ? "nothing was saved" : fmt::format(fmt::runtime(before), saved_step_);
+  if (slow)
     parts_.session.log().warn(
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
         "the last save took {:.1f} s; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
         "is saved",
-        step(), last, last_saved);
-  else if (hurried)
+        step(), writer_->last_write_seconds(), saved);
+  else
     parts_.session.log().info(
         "asked to stop by mpirun, which kills the ranks within a second: saving step {} at once; "
         "{}",
-        step(), last_saved);
-  return !hurried || !slow;
+        step(), saved);
 }
 
 // No rank reports success, or another rank's failure to save, before the master's file is there.

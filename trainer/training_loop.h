@@ -69,6 +69,7 @@ class TrainingLoop {
   void release_save();
   void finish_saves();
   bool has_time_to_save();
+  void say_what_is_saved(bool slow);
   void keep_last_save();
   double epoch() const;
   bool due(std::int64_t interval) const { return interval > 0 && step() % interval == 0; }

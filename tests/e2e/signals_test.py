@@ -112,13 +112,15 @@ class Signals(EndToEndTest):
         faults = Path(lockstep_runs.program("lockstep")).parent / "bin/io_faults.so"
         variables = {"LD_PRELOAD": faults, "IO_FAULT_PATH": "checkpoints/", "IO_FAULT_KIND": "SLOW"}
         slow = [word for variable in variables.items() for word in ("-x", "=".join(map(str, variable)))]
-        # Steps are short, for those under way are finished first; the next save is due long after mpirun's second.
+        # Steps are short, for those under way are finished first. On a fast machine the next write is under way.
         run = self.run_of("long", checkpoint__save_interval=500, logging__interval=100)
         _, log = self.interrupt_mpirun(run, signal.SIGTERM, slow)
-        self.assertRegex(log, r"step \d+ is NOT saved, as the last save took \d\.\d s; the last checkpoint is of "
-                         r"step 500\. Send SIGUSR1 to mpirun, or use lockstep launch: then all is saved\n")
+        self.assertRegex(log, r"step \d+ is NOT saved, as the last save took \d\.\d s; (the last checkpoint is of "
+                         r"step 500|that of step 1000 is being written)\. "
+                         r"Send SIGUSR1 to mpirun, or use lockstep launch: then all is saved\n")
         self.assertNotIn("asked to stop: saved", log)
-        self.assertEqual(run.checkpoint_steps(), [500])
+        self.assertLessEqual(set(run.checkpoint_steps()), {500, 1000})
+        self.assertIn(500, run.checkpoint_steps())
 
     def test_an_evaluation_is_broken_off(self):
         run = self.run_of("evaluation", eval__interval=2, eval__batch_size=1, model__block_size=4,

@@ -151,10 +151,11 @@ void CheckpointWriter::run() {
 
 // A copy into memory that was never touched would be bound by its page faults.
 void CheckpointWriter::reserve() {
-  const auto make = [](const Parameter& parameter) {
+  const auto make = [this](const Parameter& parameter) {
     HostTensor out(DType::kF32, parameter.shape);
     prefer_huge_pages(out.bytes());
     std::memset(out.bytes().data(), 0, out.bytes().size());
+    options_.activity.progress();  // the first save may wait for it
     return out;
   };
   for (const Parameter& parameter : state_.model->parameters().all()) {

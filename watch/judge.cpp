@@ -153,7 +153,8 @@ bool Judge::is_frozen(const RankReport& report) const {
 std::vector<const RankReport*> Judge::waiters_for(const RankReport& report,
                                                   const Scene& scene) const {
   std::vector<const RankReport*> out;
-  const bool holds_all = is_halted(report.state) || is_frozen(report);
+  const bool holds_all =
+      is_halted(report.state) || report.state == ProcessState::kUnknown || is_frozen(report);
   for (const RankReport& other : scene.ranks) {
     const bool waits = other.waits_for_peers || (holds_all && waits_for_a_compilation(other));
     if (other.rank != report.rank && waits && is_present(other) && !is_halted(other.state))

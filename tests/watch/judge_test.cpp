@@ -331,6 +331,16 @@ TEST(Judge, NamesTheStoppedRankThatAnotherWantsToCompile) {
             "for it at step 0 in a compilation");
 }
 
+TEST(Judge, NamesTheRankOutOfSightThatAnotherWantsToCompile) {
+  Trial trial(2);
+  trial.rank(0).state = ProcessState::kUnknown;
+  trial.rank(0).age_s = 301;
+  trial.rank(1).host_lane = {Phase::kCompile, 0, ""};
+  trial.rank(1).foreign_calls = {"waiting for another process that compiles"};
+  EXPECT_THAT(trial.run(1).fatal,
+              HasSubstr("rank 0 (host, 100) is out of sight: its node is not heard of, "));
+}
+
 TEST(Judge, NamesAllRanksThatAreStuck) {
   Trial trial(3);
   trial.wait_in(0, "all_reduce bucket 2", 812);

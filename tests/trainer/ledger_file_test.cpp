@@ -16,6 +16,7 @@ TEST(LedgerFile, HoldsStepsRowsAndCommandsThatSumToTheStep) {
   for (int i = 0; i < 4; ++i) {
     state.assign(state * state);
     rank.engine.mark_step();
+    rank.engine.wait();  // the device reads the clock as each step ends
     rank.clock.advance_ns(2'000'000);
   }
   rank.engine.wait();

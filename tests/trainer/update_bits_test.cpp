@@ -11,6 +11,7 @@
 
 #include "core/base/rng.h"
 #include "tests/core/engine/rank.h"
+#include "tests/data/temporary_folder.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/optimizer_step.h"
 #include "trainer/optimizers/sgd.h"
@@ -187,8 +188,8 @@ TEST(UpdateBits, OfTheNormAreTheSameOnEveryProcessor) {
 }
 
 TEST(UpdateBits, LeaveNothingToTheCodeGenerator) {
-  const std::string path = testing::TempDir() + "update_bits.log";
-  std::filesystem::remove(path);
+  const TemporaryFolder folder;
+  const std::string path = folder.path("log");
   Log log({.console = false, .file = path, .debug = 4});
   Training training(OptimizerName::kAdamW, host_target(MaxIsa::kAvx2), log);
   training.step(0);

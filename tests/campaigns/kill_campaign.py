@@ -9,13 +9,12 @@ import os
 import random
 import re
 import signal
-import threading
 import time
 
 from campaign import Campaign
 import cluster
 from lockstep_runs import Run, corpus, small_gpt
-from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run
+from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run, play_at_once
 from processes import alive, children
 
 STEPS = 60
@@ -115,11 +114,7 @@ def main():
     for dice in campaign.rounds():
         cases = [Case(campaign, random.Random(dice.random()), f"{campaign.number}-{i}", text, expected, hosts_are_possible)
                  for i in range(AT_ONCE)]
-        threads = [threading.Thread(target=case.play) for case in cases]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        play_at_once(cases)
         for case in cases:
             counts.update(case.counts)
             phases |= case.phases

@@ -5,6 +5,7 @@ import mmap
 import os
 import re
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -114,3 +115,12 @@ def new_run(folder, number, config):
     own = Path(folder) / str(number)
     own.mkdir()
     return Run(own, "run", config)
+
+
+def play_at_once(cases):
+    """Calls play() of each on a thread of its own, and waits for all."""
+    threads = [threading.Thread(target=case.play) for case in cases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -8,13 +8,12 @@ import collections
 import os
 import re
 import signal
-import threading
 import time
 
 from campaign import Campaign
 import cluster
 from lockstep_runs import Run, corpus, small_gpt
-from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run
+from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run, play_at_once
 from processes import alive
 
 ABORT_S = 3
@@ -122,11 +121,7 @@ def main():
         cases = []
         for i in range(AT_ONCE):
             cases.append(Case(campaign, dice, f"{campaign.number}-{i}", text, finished, two_hosts and i % 2 == 1))
-        threads = [threading.Thread(target=case.play) for case in cases]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        play_at_once(cases)
         for case in cases:
             counts[case.outcome] += 1
             if case.text:

@@ -90,7 +90,7 @@ class Suite(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (2, "test.sh: unknown argument '--fast'\n"))
 
     def test_continuous_integration_runs_all_with_nothing_beside(self):
-        (self.top / "shared").mkdir()
+        (self.top / "beside").mkdir()
         git = ["git", "-C", self.clone]
         subprocess.run([*git, "init", "--quiet"], check=True)
         subprocess.run([*git, "add", "."], check=True)

@@ -51,16 +51,6 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return out;
 }
 
-/// "rank 5", "ranks 4 5", "ranks 1 2 3 4 5 6 7 8 and 91 more"
-std::string list_ranks(const std::vector<int>& ranks) {
-  constexpr std::size_t kShown = 8;
-  std::string out = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
-    out += fmt::format(" {}", ranks[i]);
-  if (ranks.size() > kShown) out += fmt::format(" and {} more", ranks.size() - kShown);
-  return out;
-}
-
 /// "ranks 0 1 3 wait", "rank 0 waits"
 std::string list_waiting(const std::vector<const RankReport*>& ranks) {
   std::vector<int> numbers;
@@ -75,6 +65,13 @@ bool is_present(const RankReport& report) {
 /// It waits for whoever compiles the same step, who may be another rank.
 bool waits_for_a_compilation(const RankReport& report) {
   return report.host_lane.phase == Phase::kCompile && !report.foreign_calls.empty();
+}
+
+/// On its way out a rank waits for those of its own node, until they have left.
+bool is_done_with(const RankReport& waiter, const RankReport& report) {
+  if (waiter.host_lane.phase != Phase::kExit) return false;
+  const bool has_left = report.exit_code && report.state == ProcessState::kGone;
+  return has_left || waiter.host != report.host;
 }
 
 std::string describe_wait(const RankReport& waiter) {
@@ -156,9 +153,10 @@ std::vector<const RankReport*> Judge::waiters_for(const RankReport& report,
   const bool holds_all =
       is_halted(report.state) || report.state == ProcessState::kUnknown || is_frozen(report);
   for (const RankReport& other : scene.ranks) {
-    const bool waits = other.waits_for_peers || (holds_all && waits_for_a_compilation(other));
-    if (other.rank != report.rank && waits && is_present(other) && !is_halted(other.state))
-      out.push_back(&other);
+    const bool waits = (other.waits_for_peers && !is_done_with(other, report)) ||
+                       (holds_all && waits_for_a_compilation(other));
+    const bool is_seen = !is_halted(other.state) && other.state != ProcessState::kUnknown;
+    if (other.rank != report.rank && waits && is_present(other) && is_seen) out.push_back(&other);
   }
   return out;
 }

@@ -65,4 +65,13 @@ std::string describe_rank(const RankReport& report) {
   return fmt::format("rank {} ({}, {})", report.rank, report.host, report.pid);
 }
 
+std::string list_ranks(const std::vector<int>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string out = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
+    out += fmt::format(" {}", ranks[i]);
+  if (ranks.size() > kShown) out += fmt::format(" and {} more", ranks.size() - kShown);
+  return out;
+}
+
 }  // namespace lockstep

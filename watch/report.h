@@ -48,4 +48,7 @@ std::string describe_place(const RankReport& report);
 /// "rank 2 (host, 4711)"
 std::string describe_rank(const RankReport& report);
 
+/// "rank 5", "ranks 4 5", "ranks 1 2 3 4 5 6 7 8 and 91 more"
+std::string list_ranks(const std::vector<int>& ranks);
+
 }  // namespace lockstep

@@ -235,6 +235,19 @@ TEST(Judge, NamesARankThatIsStoppedWhereItHasLeft) {
   EXPECT_THAT(trial.run(1000).fatal, HasSubstr("rank 1 (host, 101) is stopped"));
 }
 
+TEST(Judge, WaitsOnItsWayOutForWhoStillWorksOnItsNode) {
+  Trial trial(4);
+  trial.rank(0).host_lane = {Phase::kExit, -1, ""};
+  trial.wait_in(0, "the end of all processes");
+  trial.rank(1).state = ProcessState::kGone;
+  trial.rank(1).exit_code = 0;
+  trial.rank(3).host = "other";  // whose ranks have left, too
+  trial.rank(3).state = ProcessState::kUnknown;
+  EXPECT_EQ(trial.run_while_moving(1000, {2}).fatal, "");
+  EXPECT_THAT(trial.take_warnings(), IsEmpty());
+  EXPECT_THAT(trial.run(1000).fatal, HasSubstr("rank 2 (host, 102) does not get on"));
+}
+
 TEST(Judge, NamesARankThatLeftTooEarly) {
   Trial trial(2);
   trial.rank(1).state = ProcessState::kGone;

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <filesystem>
 
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
@@ -19,25 +18,12 @@ std::string six_decimals(double x) {
   return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
 }
 
-/// The checkpoint's config is known to all ranks only when they talk. Until then the limits are
-/// those of the run's own config, where this rank can read it.
-void set_early_limits(const std::string& run, Watch& watch) {
-  const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return;
-  try {
-    watch.set_limits(watch_limits(load_config(file.string()).config));
-  } catch (const Error&) {
-    return;  // the defaults will do; whatever is wrong with it, the checkpoint counts
-  }
-}
-
 }  // namespace
 
 int evaluate_run(const std::string& run, const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  set_early_limits(run, watch);
+  watch.set_limits(early_watch_limits(run));
   // The ranks must talk before they know the config, which is in the checkpoint. An evaluation sums
   // nothing in memory that ranks share.
   Config plain;

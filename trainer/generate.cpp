@@ -69,6 +69,8 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
              Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
+  watch.set_limits(early_watch_limits(run));
+  join_hub_of_launcher(settings, watch);
   std::unique_ptr<Communicator> alone = make_single_communicator();
   const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
                                    const ForeignCall call(activity, "reading the checkpoints");

@@ -7,6 +7,8 @@
 #include "collectives/mpi.h"
 #include "collectives/single.h"
 #include "collectives/watched.h"
+#include "core/base/error.h"
+#include "trainer/config/load.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -93,6 +95,17 @@ WatchLimits watch_limits(const Config& config) {
   return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
 }
 
+WatchLimits early_watch_limits(const std::string& run) {
+  const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return {};
+  try {
+    return watch_limits(load_config(file.string()).config);
+  } catch (const Error&) {
+    return {};  // whatever is wrong with it, the checkpoint counts
+  }
+}
+
 void Session::finish() {
   engine_->wait();
   communicator_->finish();
@@ -133,6 +146,11 @@ std::string describe_fallback(const Config& config, const Target& target) {
       widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
 }
 
+void join_hub_of_launcher(const Settings& settings, Watch& watch) {
+  if (settings.under_launcher && !settings.watch_address.empty())
+    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
+}
+
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
                                                 Watch& watch) {
   if (!settings.under_launcher) return make_single_communicator();
@@ -145,8 +163,7 @@ std::unique_ptr<Communicator> make_communicator(const Config& config, const Sett
     case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
     case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
   }
-  if (!settings.watch_address.empty())
-    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
+  join_hub_of_launcher(settings, watch);
   const Activity activity = watch.activity();
   activity.begin(Phase::kConnect);
   auto communicator = [&] {

@@ -71,6 +71,13 @@ std::string cache_folder(const Config& config, const Settings& settings);
 /// distributed.stall_warn_s and the like.
 WatchLimits watch_limits(const Config& config);
 
+/// The limits in the config.yaml of a run's folder, where this host can read it, else the defaults.
+/// They hold until the config in the checkpoint is known, which counts.
+WatchLimits early_watch_limits(const std::string& run);
+
+/// Watches the ranks of other nodes from now on if the launcher has a hub for them.
+void join_hub_of_launcher(const Settings& settings, Watch& watch);
+
 /// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
 /// Its waits for other ranks are published, and the ranks of other nodes watched.
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,

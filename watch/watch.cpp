@@ -102,6 +102,7 @@ class Watch::Sentry {
   std::optional<SideHub> hub_;        ///< of the thread that runs the loop
   std::optional<OtherNodes> others_;  ///< of the thread; of the node's speaker alone
   std::int64_t told_ns_ = 0;
+  bool told_leaving_ = false;
   std::int64_t looked_ns_ = 0;
   std::int64_t hubs_heard_ns_ = 0;  ///< or suspended
   bool warned_of_hubs_ = false;
@@ -314,8 +315,10 @@ void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node)
     others_.emplace(hubs_, token_);
     hubs_heard_ns_ = now;
   }
-  if (told_ns_ == 0 || seconds(now - told_ns_) >= kTellPeriod) {
+  const bool leaving = leaving_;  // perhaps the last word: told at once
+  if (told_ns_ == 0 || leaving != told_leaving_ || seconds(now - told_ns_) >= kTellPeriod) {
     told_ns_ = now;
+    told_leaving_ = leaving;
     others_->tell(host_name(), own_node);
   }
   pages_.watch().sees_other_nodes = others_->was_connected() ? 1 : 0;

@@ -5,10 +5,12 @@ import time
 
 import cluster
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Job, Run
+from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt
 from processes import alive, children, environment, has_socket
 
 ENDLESS = 10_000_000
+#: By which a job has ended after a stall; what a loaded machine takes is in it.
+GRACE_S = 20
 
 
 def small_mlp(**changes):
@@ -175,6 +177,7 @@ class Hosts(Launching):
             cls.tearDownClass()
             raise cls.skipTest(cls, str(error))
         cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.hosts[0].run("touch", "/dev/shm/other")  # of another job
 
     def start(self, name, *options):
         run = Run(self.folder, name, small_mlp())
@@ -183,6 +186,25 @@ class Hosts(Launching):
         self.wait_for_steps(run, job)
         return run, job
 
+    def test_the_last_rank_is_stopped(self):
+        """The other one ends, and then nobody but the launcher waits for it."""
+        text = corpus(self.folder)
+        run = Run(self.folder, "last", small_gpt(text, training__max_steps=1, distributed__stall_warn_s=1,
+                                                 distributed__stall_abort_s=3))
+        run.train()
+        words = ["launch", "-n", 2, "--hosts", "node1,node2", "--max-restarts", 0, "--", "generate", run.path,
+                 "--prompt", "a"]
+        job = Job(words, self.folder, host=self.cluster.hosts[0])
+        job.wait_until(lambda: 0 in self.ranks(job), "rank 0")
+        os.kill(self.ranks(job)[0], signal.SIGSTOP)
+        stopped = time.monotonic()
+        outcome = job.wait()
+        self.assertEqual(outcome.code, 7, str(outcome))
+        self.assertLess(time.monotonic() - stopped, 3 + GRACE_S)
+        self.assertRegex(outcome.err, r"lockstep launch: error: rank 0 \(node1, \d+\) is stopped, in .*, for \d+ s, and "
+                         "no other rank of the job runs")
+        self.assert_nothing_is_left()
+
     def assert_nothing_is_left(self):
         (host, *_) = self.cluster.hosts
         self.assertEqual(host.pids(), [])
@@ -190,8 +212,7 @@ class Hosts(Launching):
         self.assertEqual(list(self.folder.glob("lockstep-*")), [])
 
     def test_losses(self):
-        (here, there) = self.cluster.hosts
-        here.run("touch", "/dev/shm/other")  # of another job
+        (_, there) = self.cluster.hosts
         run, job = self.start("mpirun")
         os.kill(self.mpirun(job), signal.SIGKILL)
         self.assertEqual(job.wait().code, 7)
@@ -200,9 +221,11 @@ class Hosts(Launching):
         run, job = self.start("cut", "--hosts", "node1,node2")
         self.assertEqual(len(self.ranks(job)), 2)
         there.cut()
+        self.addCleanup(there.mend)
         outcome = job.wait()
         self.assertEqual(outcome.code, 7, str(outcome))
-        self.assertIn("it waits for a host that does not answer", outcome.err)
+        for rank in (2, 3):  # of the host that was cut off
+            self.assertRegex(outcome.err, rf"rank {rank} \(node2, \d+\) is out of sight, (at step \d+ )?in ")
         self.assert_nothing_is_left()
 
 

@@ -4,6 +4,7 @@
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/launch/launch.h"
+#include "trainer/session.h"
 
 namespace lockstep {
 namespace {
@@ -12,14 +13,23 @@ constexpr int kMostRanks = 1 << 20;
 constexpr int kMostRestarts = 1000000;
 constexpr int kRestarts = 3;  ///< unless told otherwise
 
-/// Where training with these words saves. The config is read here so that an error in it is
-/// reported once, before anything is started.
-std::string checkpoints_of(std::span<const std::string> words) {
+/// Sets where training with these words saves, and its limits. The config is read here so that an
+/// error in it is reported once, before anything is started.
+void prepare_training(std::span<const std::string> words, LaunchOptions& options) {
   const Arguments arguments(words, train_command().options);
   const std::span<const std::string> positionals = arguments.positionals();
   LS_USER_CHECK(!positionals.empty(), "train needs a CONFIG");
-  const RunConfig run = load_config(positionals[0], positionals.subspan(1)).config.run;
-  return (std::filesystem::path(run.dir) / run.name / "checkpoints").string();
+  const Config config = load_config(positionals[0], positionals.subspan(1)).config;
+  const std::filesystem::path folder = std::filesystem::path(config.run.dir) / config.run.name;
+  options.checkpoints = (folder / "checkpoints").string();
+  options.limits = watch_limits(config);
+}
+
+/// The limits of the run that these words of eval or generate name.
+WatchLimits limits_of_run(std::span<const std::string> words, const CliCommand& command) {
+  const Arguments arguments(words, command.options);
+  LS_USER_CHECK(!arguments.positionals().empty(), "{} needs a RUN", command.name);
+  return early_watch_limits(arguments.positionals()[0]);
 }
 
 int run(const CommandCall& call) {
@@ -40,8 +50,11 @@ int run(const CommandCall& call) {
   LS_USER_CHECK(command == "train" || command == "eval" || command == "generate",
                 "cannot launch '{}': the commands for several ranks are train, eval and generate",
                 command);
+  const auto words = std::span<const std::string>(options.command).subspan(1);
   if (command == "train")
-    options.checkpoints = checkpoints_of(std::span(options.command).subspan(1));
+    prepare_training(words, options);
+  else
+    options.limits = limits_of_run(words, command == "eval" ? eval_command() : generate_command());
   return launch(options);
 }
 

@@ -13,8 +13,10 @@
 #include <tuple>
 
 #include "checkpoint/folder.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "trainer/launch/job_remains.h"
+#include "trainer/launch/last_ranks.h"
 #include "trainer/launch/mpirun_job.h"
 #include "watch/side_hub.h"
 
@@ -30,10 +32,6 @@ constexpr std::chrono::milliseconds kPoll{100};
 /// Between SIGUSR1s: one that comes before a process can take it is lost.
 constexpr std::chrono::seconds kRepeat{1};
 constexpr std::chrono::seconds kSecondInterrupt{1};
-/// mpirun ends within seconds of its ranks, unless it waits for a host that it cannot reach, or for
-/// itself (libpmix 4.2: a rank died while it introduced itself to mpirun). Counted in looks, 10 s
-/// of them: on a machine with too much to do they take longer, as mpirun does.
-constexpr int kLooksWithoutRanks = 100;
 
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
@@ -141,22 +139,29 @@ constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
 /// Where the nodes of the job hear of each other's ranks, in the ranks' environment.
 class Hub {
  public:
-  explicit Hub(const std::string& interfaces) : hub_(token_) {
-    setenv(kHubAddress, hub_.addresses(interfaces).c_str(), 1);
+  explicit Hub(const std::string& interfaces)
+      : hub_(token_), addresses_(hub_.addresses(interfaces)) {
+    setenv(kHubAddress, addresses_.c_str(), 1);
     setenv(kHubToken, to_hex(token_).c_str(), 1);
   }
+
+  /// What the nodes tell each other from now on.
+  OtherNodes listen() const { return {{addresses_ + "," + hub_.addresses("lo")}, token_}; }
 
  private:
   SideToken token_ = make_side_token();
   SideHub hub_;
+  std::string addresses_;
 };
 
 /// One start of the job.
 class Attempt {
  public:
   Attempt(const LaunchOptions& options, const std::vector<std::string>& program,
-          const JobNames& names)
+          const JobNames& names, const Hub& hub)
       : names_(names),
+        heard_(hub.listen()),
+        last_ranks_(options.limits),
         job_(mpirun_words({.ranks = options.ranks,
                            .hosts = options.hosts,
                            .hostfile = options.hostfile,
@@ -171,7 +176,7 @@ class Attempt {
     remove_segments(names_.folder);
   }
 
-  /// Waits for its end. The exit code of mpirun, kPeer's if it does not end when its ranks have, or
+  /// Waits for its end. The exit code of mpirun, kPeer's if the last ranks or mpirun do not end, or
   /// kInterrupted.
   int wait(const HeldSignals& signals, StopRequest& stop) {
     Clock::time_point told{};
@@ -184,27 +189,22 @@ class Attempt {
         job_.send(SIGUSR1);
         told = now;
       }
-      if (looks_without_ranks() > kLooksWithoutRanks) {
-        say("the ranks of this host have ended, and mpirun does not: it waits for a host that does "
-            "not answer, or for itself");
-        return static_cast<int>(ErrorKind::kPeer);
-      }
+      const std::int64_t now_ns = clock_.now_ns();
+      const Judgement judgement =
+          last_ranks_.judge(now_ns, look_at_ranks(job_.pid(), now_ns, heard_));
+      for (const std::string& warning : judgement.warnings) say("warning: {}", warning);
+      if (judgement.fatal.empty()) continue;
+      say("error: {}", judgement.fatal);
+      return static_cast<int>(ErrorKind::kPeer);
     }
   }
 
  private:
-  /// How often in turn no rank was here; 0 before the first, and on a host without any.
-  int looks_without_ranks() {
-    const bool any = !ranks_of(job_.pid()).empty();
-    had_ranks_ = had_ranks_ || any;
-    without_ranks_ = any || !had_ranks_ ? 0 : without_ranks_ + 1;
-    return without_ranks_;
-  }
-
   const JobNames& names_;
+  SteadyClock clock_;
+  OtherNodes heard_;
+  LastRanks last_ranks_;
   MpirunJob job_;
-  bool had_ranks_ = false;
-  int without_ranks_ = 0;
 };
 
 /// Codes that say more than that something was lost, and would say the same again.
@@ -251,7 +251,7 @@ int launch(const LaunchOptions& options) {
   program.insert(program.end(), options.command.begin(), options.command.end());
   StopRequest stop;
   for (int restarts = 0;; ++restarts) {
-    const int code = Attempt(options, program, names).wait(signals, stop);
+    const int code = Attempt(options, program, names, hub).wait(signals, stop);
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
     if (stop.since) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/launch/mpirun_words.h"
+#include "watch/limits.h"
 
 namespace lockstep {
 
@@ -16,13 +17,15 @@ struct LaunchOptions {
   int max_restarts = 0;
   std::string tcp_interfaces;        ///< that reach the other hosts; empty for any
   std::vector<std::string> command;  ///< of lockstep: {"train", "CONFIG", ...}
+  WatchLimits limits;                ///< of the command, as far as this machine knows them
   /// Where the command leaves checkpoints, as this machine sees it; empty if it leaves none.
   std::string checkpoints;
 };
 
 /// Runs the command on all ranks and returns the exit code of the job:
 ///   what the ranks returned, if all returned by themselves;
-///   7 if a rank, a host or mpirun was lost, or the job stalled, more often than max_restarts;
+///   7 if a rank, a host or mpirun was lost, or the job stalled, more often than max_restarts. That
+///   the last of its ranks is stuck nobody else can tell; see last_ranks.h;
 ///   75 if asked to stop (SIGTERM, SIGINT, SIGUSR1): the ranks are told by SIGUSR1, which leaves
 ///   them the time to save; 130 at once after a second SIGINT a second later.
 ///

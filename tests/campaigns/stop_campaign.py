@@ -1,6 +1,6 @@
 """Stops one rank (SIGSTOP) in each phase from exec to exit of `train`, `eval` and `generate`, on one host and on two,
 under mpirun and under lockstep launch: all that can still run ends with code 7 soon after distributed.stall_abort_s,
-and that rank is named.
+and that rank is named. The last rank to live has nobody left under mpirun who could miss it; launch does.
 
     python3 -B stop_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """
@@ -17,8 +17,9 @@ from phased_jobs import PHASES_OF, PhasedJob, clusters_are_possible, new_run, pl
 from processes import alive
 
 ABORT_S = 3
-#: Beyond stall_abort_s; what a loaded machine takes to end the processes is in it.
-GRACE_S = 10
+#: After a stop, or after all other ranks have ended; what a loaded machine takes to end the processes is in it.
+BOUND_S = 2 * ABORT_S + 10
+ALONE_S = 5  # longer than mpirun takes to end the last rank of a job that has failed
 HEALTHY_S = 30  # what a job takes that nothing happens to
 AT_ONCE = 5  # jobs: most of the time they wait
 LIMITS = {"distributed__stall_warn_s": 1, "distributed__stall_abort_s": ABORT_S,
@@ -43,6 +44,7 @@ class Case:
         self.run = new_run(campaign.folder, number, config(text))
         if self.kind != "train":
             self.run.path = finished.path
+        self.is_last = False  # whether the victim outlived the others
         self.outcome, self.seconds, self.text = "", 0.0, ""
 
     def __str__(self):
@@ -68,25 +70,18 @@ class Case:
                 self._find("hung", "without a stop")
             return
         time.sleep(self.after)
-        others = [other for rank, other in job.pids().items() if rank != self.victim]
         try:
             os.kill(pid, signal.SIGSTOP)
         except ProcessLookupError:
             pass  # the job's end will show it
         stopped = time.monotonic()
         self.phase = page.phase()
-        ended = job.wait(stopped + ABORT_S / 2)
-        if not ended and alive(pid) and not any(map(alive, others)):
-            # The last of its job: there is nobody left who could miss it.
-            os.kill(pid, signal.SIGCONT)
-            self.outcome = "alone"
-        ended = ended or job.wait(stopped + 2 * ABORT_S + GRACE_S)
+        ended = self._await_end(job, pid, stopped)
         self.seconds = time.monotonic() - stopped
         if ended and self.outcome == "alone":
             return
         if not ended:
-            left = [other for other in others if alive(other)]
-            self._find("hung", f"{len(left)} of {len(others)} other ranks live on")
+            self._find("hung", f"{len(self._others(job))} other ranks live on")
             job.process.kill()
             return
         outcome = job.job.wait()
@@ -99,10 +94,31 @@ class Case:
         else:
             self.outcome = "stop"
 
+    def _await_end(self, job, pid, stopped):
+        """Whether the job ends in time."""
+        since = stopped
+        while not job.wait(time.monotonic() + 0.1):
+            is_last = alive(pid) and not self._others(job)
+            now = time.monotonic()
+            if is_last and not self.is_last:
+                since = now
+            self.is_last = is_last
+            if is_last and now - since > ALONE_S and not self.launched:
+                os.kill(pid, signal.SIGCONT)
+                self.outcome = "alone"
+            if now - since > BOUND_S:
+                return False
+        return True
+
+    def _others(self, job):
+        """Ranks that live besides the victim."""
+        return [other for rank, other in job.pids().items() if rank != self.victim and alive(other)]
+
     def _message(self):
         """Where a rank that is alone on its host is stopped, nobody is left there who could say so."""
         named = rf"rank {self.victim} \(\S+, \d+\) is stopped, "
-        if self.ranks != [1, 1]:
+        last_elsewhere = self.is_last and self.launched and self.victim >= self.ranks[0]
+        if self.ranks != [1, 1] and not last_elsewhere:
             return named
         return rf"{named}|rank {self.victim} \(\S+, \d+\) is out of sight|rank {self.victim}, which cannot be seen"
 

@@ -7,24 +7,32 @@
 namespace lockstep {
 namespace {
 
-DeviceBatch start_copies(StepBatch batch, Device& device) {
+DeviceBatch start_copies(StepBatch batch, Device& device,
+                         const std::shared_ptr<Reservation>& room) {
   DeviceBatch out;
   out.step = batch.step;
   for (const auto& [name, first] : batch.shards[0]) {
     std::vector<HostTensor> shards;
     for (const Batch& shard : batch.shards) shards.push_back(shard.at(name));
-    out.fields[name] = device.copy_to_device(std::move(shards), "batch." + name);
+    out.fields[name] = device.copy_to_device(std::move(shards), "batch." + name, room);
   }
   return out;
 }
 
 }  // namespace
 
-DeviceFeed::DeviceFeed(Loader& loader, Device& device, std::int64_t depth)
+std::int64_t batches_on_device(const DeviceOptions& device, std::int64_t depth) {
+  return depth + device.steps_in_flight();
+}
+
+DeviceFeed::DeviceFeed(Loader& loader, Device& device, std::int64_t depth, std::int64_t step_bytes)
     : loader_(loader),
       device_(device),
       depth_(static_cast<std::size_t>(std::max<std::int64_t>(depth, 1))),
-      thread_([this] { run(); }) {}
+      room_(std::make_shared<Reservation>(device.allocator(), "batches on the device")) {
+  room_->grow_to(static_cast<std::size_t>(batches_on_device(device.options(), depth) * step_bytes));
+  thread_ = std::thread([this] { run(); });
+}
 
 DeviceFeed::~DeviceFeed() {
   {
@@ -48,10 +56,14 @@ DeviceBatch DeviceFeed::next() {
 void DeviceFeed::run() {
   try {
     while (loader_.has_next()) {
-      DeviceBatch batch = start_copies(loader_.next(), device_);
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || ready_.size() < depth_; });
-      if (stop_) return;
+      StepBatch loaded = loader_.next();
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || ready_.size() < depth_; });
+        if (stop_) return;
+      }
+      DeviceBatch batch = start_copies(std::move(loaded), device_, room_);
+      const std::lock_guard lock(mutex_);
       ready_.push_back(std::move(batch));
       changed_.notify_all();
     }

@@ -1,5 +1,6 @@
 // Batches on their way to the device: a thread takes them from the loader and starts their copies,
-// `depth` steps ahead of the training loop.
+// `depth` steps ahead of the training loop. All that can be there at once is set aside from the
+// start, so that a device with too little memory fails then, and not when the loader is quick.
 #pragma once
 
 #include <condition_variable>
@@ -23,9 +24,13 @@ struct DeviceBatch {
   std::map<std::string, DeviceTensorPtr> fields;
 };
 
+/// How many batches the device holds at most: those fed ahead, and those of steps in flight.
+std::int64_t batches_on_device(const DeviceOptions& device, std::int64_t depth);
+
 class DeviceFeed {
  public:
-  DeviceFeed(Loader& loader, Device& device, std::int64_t depth);
+  /// `step_bytes`: what a step's batches take of this device. Error kOutOfMemory.
+  DeviceFeed(Loader& loader, Device& device, std::int64_t depth, std::int64_t step_bytes);
   ~DeviceFeed();
   DeviceFeed(const DeviceFeed&) = delete;
   DeviceFeed& operator=(const DeviceFeed&) = delete;
@@ -39,6 +44,7 @@ class DeviceFeed {
   Loader& loader_;
   Device& device_;
   std::size_t depth_;
+  std::shared_ptr<Reservation> room_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<DeviceBatch> ready_;

@@ -6,8 +6,10 @@
 
 #include "collectives/single.h"
 #include "core/engine/step_memory.h"
+#include "trainer/batch_types.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
+#include "trainer/device_feed.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -23,6 +25,7 @@ void give_phantoms(TrainingState& state, Engine& engine) {
   const auto add = [&](const Type& type, InputKind kind, const std::string& name) {
     return phantom(engine, type, kind, name);
   };
+  state.slots.clear();
   for (Parameter& parameter : state.model->parameters().all()) {
     const Type type{DType::kF32, parameter.shape};
     parameter.value = add(type, InputKind::kParameter, parameter.name);
@@ -34,36 +37,71 @@ void give_phantoms(TrainingState& state, Engine& engine) {
   state.sound = add({DType::kBool, Shape{}}, InputKind::kState, "sound");
 }
 
-TensorMap phantom_batch(Engine& engine, const DataSource& data, std::int64_t micro_batch,
-                        std::int64_t& bytes) {
+TensorMap phantom_batch(Engine& engine, const BatchTypes& batch) {
   TensorMap out;
-  for (const FieldSpec& field : data.train->fields()) {
-    Shape shape{micro_batch};
-    for (int i = 0; i < field.shape.rank(); ++i) shape.push_back(field.shape.dim(i));
-    const Type type{field.dtype, shape};
-    bytes += static_cast<std::int64_t>(Allocator::block_bytes(type.bytes()));
-    out[field.name] = phantom(engine, type, InputKind::kBatch, "batch." + field.name);
-  }
+  for (const auto& [name, type] : batch)
+    out[name] = phantom(engine, type, InputKind::kBatch, "batch." + name);
   return out;
 }
 
-/// A compiled step whose tensors never had memory.
-struct DryStep {
-  std::shared_ptr<const CompiledStep> step;
-  std::int64_t batch_bytes = 0;  ///< one logical shard's
-};
+using Compiled = std::shared_ptr<const CompiledStep>;
 
-DryStep compile_dry(const Config& config, Engine& engine, TrainingState& state,
-                    const DataSource& data, std::int64_t micro_batch) {
-  DryStep out;
+// Steps whose tensors never had memory.
+
+Compiled compile_training(const Config& config, Engine& engine, TrainingState& state,
+                          const BatchTypes& batch) {
   give_phantoms(state, engine);
-  const TensorMap fields = phantom_batch(engine, data, micro_batch, out.batch_bytes);
+  const TensorMap fields = phantom_batch(engine, batch);
   const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
   update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
   const StepResult result = record_step(state, fields, inputs, update);
-  out.step = engine.compile_pending();
+  return engine.compile_pending();
+}
+
+Compiled compile_evaluation(Engine& engine, TrainingState& state, const BatchTypes& batch) {
+  give_phantoms(state, engine);
+  const TensorMap fields = phantom_batch(engine, batch);
+  const ModelOutput result = state.model->forward(fields, {.training = false, .key = {}});
+  return engine.compile_pending();
+}
+
+/// Device memory of a rank, to the byte: what a run has in use at its peak, whoever is faster.
+struct DeviceMemory {
+  std::int64_t state = 0;
+  std::int64_t batches = 0;     ///< that are set aside, and the shards' numbers
+  std::int64_t results = 0;     ///< of steps in flight
+  StepMemory step;              ///< of one step; its results are among those
+  std::int64_t evaluation = 0;  ///< what an evaluation takes more than a step
+
+  std::int64_t total() const {
+    return state + batches + results + step.total() - step.results + evaluation;
+  }
+};
+
+DeviceMemory device_memory(const Config& config, Session& session, TrainingState& state,
+                           const DataSource& data, const BatchPlan& batch,
+                           const CompiledStep& step) {
+  const DeviceOptions& device = session.device().options();
+  const std::int64_t in_flight = device.steps_in_flight();
+  DeviceMemory out;
+  out.state = state_bytes(state);
+  out.step = step_memory(step, batch.shards_per_rank);
+  const std::int64_t shard = batch_bytes(train_batch_types(*data.train, batch.micro_batch));
+  const std::int64_t number = batch_bytes({{"shard", {DType::kI64, Shape{}}}});
+  out.batches = batch.shards_per_rank *
+                (batches_on_device(device, config.data.device_prefetch_size) * shard + number);
+  out.results = in_flight * out.step.results;
+  if (config.eval.interval <= 0 || data.validation == nullptr) return out;
+  const BatchTypes types = eval_batch_types(
+      *data.validation, config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch);
+  const Compiled evaluation = compile_evaluation(session.engine(), state, types);
+  const StepMemory need = step_memory(*evaluation, 1);
+  out.results = std::max(out.results, in_flight * need.results);
+  out.evaluation = std::max<std::int64_t>(in_flight * batch_bytes(types) + need.total() -
+                                              need.results - (out.step.total() - out.step.results),
+                                          0);
   return out;
 }
 
@@ -113,22 +151,19 @@ CompiledConfig compile_config(const Config& config) {
   TrainingState state = make_training_state(config, data.vocab_size);
   Watch watch;
   Session session(config, Settings{}, make_single_communicator(), "", watch);
-  const DryStep dry =
-      compile_dry(config, session.engine(), state, data, config.training.micro_batch_size);
-  return {dry.step, state.model->parameters().elements(),
+  const Compiled step =
+      compile_training(config, session.engine(), state,
+                       train_batch_types(*data.train, config.training.micro_batch_size));
+  return {step, state.model->parameters().elements(),
           static_cast<std::int64_t>(state.optimizer->slots().size())};
 }
 
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
                         const DataSource& data, const BatchPlan& batch) {
-  const DryStep dry = compile_dry(config, session.engine(), state, data, batch.micro_batch);
-  const auto& step = dry.step;
-  const StepMemory need = step_memory(*step, batch.shards_per_rank);
-  const std::int64_t tensors = state_bytes(state);
-  const std::int64_t prefetched =
-      dry.batch_bytes * batch.shards_per_rank *
-      (config.data.device_prefetch_size + config.device.queue_depth + 1);
-  const std::int64_t total = tensors + need.total() + prefetched;
+  const Compiled step = compile_training(config, session.engine(), state,
+                                         train_batch_types(*data.train, batch.micro_batch));
+  const DeviceMemory need = device_memory(config, session, state, data, batch, *step);
+  const std::int64_t total = need.total();
 
   double flops = 0;
   for (const Command& command : step->shard.commands)
@@ -143,12 +178,15 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
                   count_launches(step->shard), count_launches(step->update), flops * 1e-9);
   out += "device memory of a rank at its peak:\n";
-  out += line("parameters, optimizer state", tensors);
-  out += line("gradient sums", need.gradient_sums);
-  out += line("activations, temporaries", need.arena);
-  out += line("new values not in place", need.outputs + need.scalars);
-  out += line("batches, prefetched", prefetched);
-  out += line("total", total);
+  out += line("parameters, optimizer state", need.state);
+  out += line("gradient sums", need.step.gradient_sums);
+  out += line("activations, temporaries", need.step.arena);
+  out += line("new values not in place", need.step.updates + need.step.scalars);
+  out += line("batches, prefetched", need.batches);
+  out += line("results of steps in flight", need.results);
+  if (need.evaluation > 0) out += line("more while evaluating", need.evaluation);
+  out += fmt::format("  {:<28} {:>10} ({} bytes)\n", "total",
+                     format_bytes(static_cast<double>(total)), total);
   const Topology& topology = session.communicator().topology();
   const bool saves_here =
       config.checkpoint.save_interval >= 0 && topology.node() == topology.node_of(0);

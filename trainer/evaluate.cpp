@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "data/eval_loader.h"
+#include "trainer/batch_types.h"
 
 namespace lockstep {
 namespace {
@@ -65,7 +66,12 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   EvalLoader loader(dataset, loading);
 
   // Results are read a few batches late, so that the device always has work.
-  constexpr std::size_t kInFlight = 3;
+  Device& device = engine.device();
+  const auto lag = static_cast<std::size_t>(device.options().queue_depth);
+  const auto room = std::make_shared<Reservation>(device.allocator(), "evaluation batches");
+  room->grow_to(
+      static_cast<std::size_t>(device.options().steps_in_flight() *
+                               batch_bytes(eval_batch_types(*dataset, options.batch_size))));
   std::deque<Pending> pending;
   std::vector<BatchSums> own;
   const auto read_first = [&] {
@@ -78,11 +84,14 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   while (loader.has_next() && !stopped()) {
     EvalBatch batch = loader.next();
     TensorMap fields;
-    for (auto& [name, value] : batch.batch)
-      fields[name] = engine.to_device({std::move(value)}, InputKind::kBatch, "eval." + name);
+    for (auto& [name, value] : batch.batch) {
+      const std::string label = "eval." + name;
+      fields[name] = engine.adopt(device.copy_to_device({std::move(value)}, label, room),
+                                  InputKind::kBatch, label);
+    }
     pending.push_back({batch.index, model.forward(fields, {.training = false, .key = {}})});
     engine.mark_step(SyncReason::kEvaluation);
-    if (pending.size() > kInFlight) read_first();
+    if (pending.size() > lag) read_first();
   }
   while (!pending.empty()) read_first();
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "trainer/batch_types.h"
 #include "trainer/config/show.h"
 #include "trainer/telemetry/console.h"
 
@@ -66,7 +67,9 @@ LoopEnd TrainingLoop::run() {
 
 LoopEnd TrainingLoop::run_steps() {
   Loader loader(parts_.data.train, parts_.sampler, loader_options());
-  DeviceFeed feed(loader, parts_.session.device(), parts_.config.data.device_prefetch_size);
+  DeviceFeed feed(loader, parts_.session.device(), parts_.config.data.device_prefetch_size,
+                  parts_.batch.shards_per_rank *
+                      batch_bytes(train_batch_types(*parts_.data.train, parts_.batch.micro_batch)));
   const auto lag = static_cast<std::size_t>(parts_.config.device.queue_depth);
   // The signal that ended the run before may have cut its evaluation short.
   if (parts_.resumed && step() > 0 && due(parts_.config.eval.interval)) evaluate_now();

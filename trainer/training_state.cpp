@@ -81,6 +81,7 @@ std::vector<StateTensor> state_tensors(const TrainingState& state) {
     for (const std::string& slot : state.optimizer->slots())
       out.push_back({{DType::kF32, parameter.shape}, slot_label(slot, parameter)});
   }
+  out.push_back({{DType::kBool, Shape{}}, "sound"});
   return out;
 }
 

@@ -28,7 +28,8 @@ struct TrainingState {
 /// Model and optimizer of the config, with parameters declared but no values.
 TrainingState make_training_state(const Config& config, std::int64_t vocab_size);
 
-/// A tensor that lives as long as the run: a parameter, its copy for dots, or an optimizer slot.
+/// A tensor that lives as long as the run: a parameter, its copy for dots, an optimizer slot, or
+/// `sound`.
 struct StateTensor {
   Type type;
   std::string name;

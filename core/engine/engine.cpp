@@ -61,7 +61,8 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       compiler_(options, device.spans(), log),
       analysis_(device.spans().metrics(), log),
       failure_(std::make_shared<Failure>()),
-      last_execution_(std::make_shared<LastExecution>()) {
+      last_execution_(std::make_shared<LastExecution>()),
+      results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
   context_.set_sync_handler([this](SyncReason reason) { mark_step(reason); });
 }
 
@@ -126,6 +127,7 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->overlap = options_.buckets.overlap;
   const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
   if (ledger_ && is_step) out->page.emplace();
+  if (reason == SyncReason::kStepEnd || reason == SyncReason::kEvaluation) out->results = results_;
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;
     out->carried = std::exchange(carried_, nullptr);

@@ -51,7 +51,8 @@ class Engine {
 
   /// Cuts, compiles on a miss, queues; blocks only while the device's queue is full. Rethrows the
   /// error of an earlier execution; then nothing was cut. Error kUsage for a step that cannot be
-  /// split, see split_step.h.
+  /// split, see split_step.h. Of training steps and evaluations several may be in flight
+  /// (DeviceOptions): the first of them sets room aside for the results of so many.
   void mark_step(SyncReason reason = SyncReason::kMarkStep);
   /// Waits until everything queued has run, and rethrows its error if there was one.
   void wait();
@@ -120,6 +121,7 @@ class Engine {
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
   std::shared_ptr<LastExecution> last_execution_;
+  std::shared_ptr<Reservation> results_;  ///< of steps whose results are read late
 };
 
 }  // namespace lockstep

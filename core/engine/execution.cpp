@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/engine/step_memory.h"
 #include "core/runtime/executor.h"
 
 namespace lockstep {
@@ -39,6 +40,7 @@ class Run {
 
   void reserve() {
     count_shards();
+    reserve_results();
     reserve_scalars();
     const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
     arena_ = allocate(static_cast<std::size_t>(arena), "activations and temporaries");
@@ -74,6 +76,16 @@ class Run {
     return out;
   }
 
+  /// Before publish(): the host may go on as soon as it sees the results, and it must not matter
+  /// for the memory in use how soon.
+  void release() {
+    scalars_.reset();
+    arena_.reset();
+    reduction_.reset();
+    copies_.clear();
+    execution_.inputs.clear();
+  }
+
   /// Behind publish(), so that who waits for a result does not wait for this.
   void check_state() {
     if (execution_.state_watch == nullptr) return;
@@ -96,8 +108,10 @@ class Run {
 
   BufferPtr allocate_output(std::size_t step_output) {
     const DeviceTensor& out = *execution_.outputs[step_output];
-    return allocate(out.type.bytes(),
-                    fmt::format("{} {}", out.type.to_string(), out.label.to_string()));
+    AllocationLabel label = fmt::format("{} {}", out.type.to_string(), out.label.to_string());
+    if (execution_.results && !is_update_[step_output])
+      return execution_.results->allocate(out.type.bytes(), std::move(label));
+    return allocate(out.type.bytes(), label);
   }
 
   void count_shards() {
@@ -113,6 +127,16 @@ class Run {
     }
     shards_ = std::max<std::int64_t>(shards_, 1);
     if (execution_.page) execution_.page->shards = shards_;
+  }
+
+  void reserve_results() {
+    results_.resize(execution_.outputs.size());
+    is_update_.resize(execution_.outputs.size());
+    for (const Update& update : execution_.updates)
+      is_update_[static_cast<std::size_t>(update.output)] = true;
+    if (!execution_.results) return;
+    const std::int64_t steps = device_.options().steps_in_flight();
+    execution_.results->grow_to(static_cast<std::size_t>(steps * result_bytes(program_, shards_)));
   }
 
   /// Scalars travel with the execution: they share one small device buffer.
@@ -142,7 +166,6 @@ class Run {
   }
 
   void reserve_shard_outputs() {
-    results_.resize(execution_.outputs.size());
     for (const std::int32_t output : program_.split.shard_outputs)
       for (std::int64_t shard = 0; shard < shards_; ++shard)
         results_[static_cast<std::size_t>(output)].push_back(
@@ -150,7 +173,6 @@ class Run {
   }
 
   void reserve_update_outputs() {
-    results_.resize(execution_.outputs.size());
     const SplitStep& split = program_.split;
     donated_.assign(program_.update.graph.inputs.size(), nullptr);
     for (std::size_t i = 0; i < split.update_outputs.size(); ++i) {
@@ -267,6 +289,7 @@ class Run {
   std::vector<std::byte*> scalar_places_;  ///< per step input; null for device tensors
   BufferPtr arena_;
   std::optional<Reduction> reduction_;
+  std::vector<bool> is_update_;                  ///< per step output
   std::vector<std::vector<BufferPtr>> results_;  ///< per step output
   std::vector<std::byte*> donated_;              ///< per update input: memory written in place
   struct Copy {
@@ -297,6 +320,7 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
   const ScopedSpan span(device.spans(), SpanCategory::kExecute, execution.step,
                         execution.correlation);
   run.run();
+  run.release();
   run.publish();
   run.check_state();
 }

@@ -27,6 +27,9 @@ struct StepExecution {
   std::int64_t step = -1;
   std::uint64_t correlation = 0;
   bool overlap = true;
+  /// Where results come from if several steps may be in flight, see Device: room for those of all
+  /// is set aside. Null: like all else.
+  std::shared_ptr<Reservation> results;
   std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
   CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
   std::optional<LedgerPage> page;           ///< where its time goes; absent: not measured
@@ -38,7 +41,8 @@ void wait_for_inputs(const StepExecution& execution);
 
 /// Runs on the device's thread, once the inputs exist. All memory is reserved before the first
 /// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs hold
-/// what they held before unless `updating` was set.
+/// what they held before unless `updating` was set. When the outputs are marked, all other memory
+/// has been given back, that of the inputs too: what is in use then is no question of time.
 void run_step(StepExecution& execution, Device& device, Communicator& communicator);
 
 /// Marks all outputs failed, but for updates of inputs that still hold their old value: those stand

@@ -12,6 +12,18 @@ std::int64_t block(std::int64_t bytes) {
   return static_cast<std::int64_t>(Allocator::block_bytes(static_cast<std::size_t>(bytes)));
 }
 
+std::vector<bool> updates_of(const CompiledStep& step) {
+  std::vector<bool> out(step.step.outputs.size());
+  for (const Update& update : step.step.updates)
+    out[static_cast<std::size_t>(update.output)] = true;
+  return out;
+}
+
+/// Which output of the step the update program's i-th is.
+std::size_t step_output(const CompiledStep& step, std::size_t i) {
+  return static_cast<std::size_t>(step.split.update_outputs[i]);
+}
+
 std::int64_t output_bytes(const Graph& graph, std::size_t output) {
   return block(static_cast<std::int64_t>(graph[graph.outputs[output]].type.bytes()));
 }
@@ -27,12 +39,23 @@ StepMemory step_memory(const CompiledStep& step, std::int64_t shards) {
   out.arena = block(std::max(step.shard.arena_bytes, step.update.arena_bytes));
   if (step.has_shard_program()) {
     out.gradient_sums = block(step.reduction.bytes) * reduction_buffers(shards);
-    const Graph& shard = step.shard.graph;
-    for (std::size_t i = step.split.reduced.size(); i < shard.outputs.size(); ++i)
-      out.outputs += shards * output_bytes(shard, i);
   }
+  const std::vector<bool> is_update = updates_of(step);
   for (std::size_t i = 0; i < step.update.donated_inputs.size(); ++i)
-    if (step.update.donated_inputs[i] < 0) out.outputs += output_bytes(step.update.graph, i);
+    if (step.update.donated_inputs[i] < 0 && is_update[step_output(step, i)])
+      out.updates += output_bytes(step.update.graph, i);
+  out.results = result_bytes(step, shards);
+  return out;
+}
+
+std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards) {
+  std::int64_t out = 0;
+  const std::vector<bool> is_update = updates_of(step);
+  for (std::size_t i = step.split.reduced.size(); i < step.shard.graph.outputs.size(); ++i)
+    out += shards * output_bytes(step.shard.graph, i);
+  for (std::size_t i = 0; i < step.update.donated_inputs.size(); ++i)
+    if (step.update.donated_inputs[i] < 0 && !is_update[step_output(step, i)])
+      out += output_bytes(step.update.graph, i);
   return out;
 }
 

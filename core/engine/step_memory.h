@@ -13,13 +13,17 @@ struct StepMemory {
   std::int64_t scalars = 0;
   std::int64_t arena = 0;          ///< activations and temporaries, of the larger program
   std::int64_t gradient_sums = 0;  ///< see reduction.h
-  std::int64_t outputs = 0;        ///< that are not written over their inputs
+  std::int64_t updates = 0;        ///< that are not written over their inputs
+  std::int64_t results = 0;        ///< see result_bytes()
 
-  std::int64_t total() const { return scalars + arena + gradient_sums + outputs; }
+  std::int64_t total() const { return scalars + arena + gradient_sums + updates + results; }
 };
 
 /// With this many logical shards on the rank, if all inputs that outputs take over are held by
 /// nobody else.
 StepMemory step_memory(const CompiledStep& step, std::int64_t shards);
+
+/// Of the outputs that are no variable's next value: they live until the host lets go of them.
+std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards);
 
 }  // namespace lockstep

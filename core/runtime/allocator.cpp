@@ -26,7 +26,7 @@ std::align_val_t alignment_of(std::size_t size) {
 }  // namespace
 
 // Shared with the buffers, which give their memory back to it whenever they die.
-struct Allocator::State {
+struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   explicit State(std::size_t limit) : limit(limit) {}
   ~State() { drop_cache(); }
 
@@ -50,8 +50,9 @@ struct Allocator::State {
   /// Freed blocks of other sizes are memory too. They never make the device take more of the host
   /// than the most that was live at once, and so neither more than the limit.
   void make_room(std::size_t size) {
-    const std::size_t bound = std::max(peak, used + size);
-    while (used + cached_bytes + size > bound) release_oldest();
+    const std::size_t live_bytes = used - reserved;
+    const std::size_t bound = std::max(peak, live_bytes + size);
+    while (live_bytes + cached_bytes + size > bound) release_oldest();
   }
 
   static std::byte* take_from_host(std::size_t size) {
@@ -66,6 +67,10 @@ struct Allocator::State {
     const std::lock_guard lock(mutex);
     live.erase(data);
     used -= size;
+    keep(data, size);
+  }
+
+  void keep(std::byte* data, std::size_t size) {
     free_by_age.push_back({data, size});
     free_by_size.emplace(size, std::prev(free_by_age.end()));
     cached_bytes += size;
@@ -89,10 +94,23 @@ struct Allocator::State {
     live.emplace(data, Block{size, std::move(label)});
   }
 
+  /// A block that is taken, as a buffer of `bytes`.
+  BufferPtr counted(std::byte* data, std::size_t bytes, std::size_t size, AllocationLabel label) {
+    count(data, size, std::move(label));
+    return std::make_shared<Buffer>(data, bytes, MemorySpace::kDevice,
+                                    [state = shared_from_this(), size](std::byte* p, std::size_t) {
+                                      state->give_back(p, size);
+                                    });
+  }
+
   void uncount(const std::byte* data, std::size_t size) {
     const std::lock_guard lock(mutex);
     live.erase(data);
     used -= size;
+  }
+
+  void check_limit(std::size_t size, const AllocationLabel& label) const {
+    if (limit > 0 && used + size > limit) fail_at_limit(size, label);
   }
 
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
@@ -155,6 +173,7 @@ struct Allocator::State {
   std::mutex mutex;
   std::size_t limit;
   std::size_t used = 0;
+  std::size_t reserved = 0;  ///< of `used`, what no block has
   std::size_t peak = 0;
   std::size_t cached_bytes = 0;
   std::map<const std::byte*, Block> live;
@@ -176,13 +195,10 @@ BufferPtr Allocator::allocate(std::size_t bytes, AllocationLabel label) {
   const std::size_t size = block_bytes(bytes);
   const std::lock_guard lock(state_->mutex);
   State& s = *state_;
-  if (s.limit > 0 && s.used + size > s.limit) s.fail_at_limit(size, label);
+  s.check_limit(size, label);
   std::byte* data = s.take(size);
   if (data == nullptr) s.fail_at_host(size, label);
-  s.count(data, size, std::move(label));
-  return std::make_shared<Buffer>(
-      data, bytes, MemorySpace::kDevice,
-      [state = state_, size](std::byte* p, std::size_t) { state->give_back(p, size); });
+  return s.counted(data, bytes, size, std::move(label));
 }
 
 BufferPtr Allocator::adopt(std::size_t bytes, AllocationLabel label,
@@ -190,7 +206,7 @@ BufferPtr Allocator::adopt(std::size_t bytes, AllocationLabel label,
   const std::size_t size = block_bytes(bytes);
   const std::lock_guard lock(state_->mutex);
   State& s = *state_;
-  if (s.limit > 0 && s.used + size > s.limit) s.fail_at_limit(size, label);
+  s.check_limit(size, label);
   s.make_room(size);
   const std::shared_ptr<std::byte> memory = source();
   if (memory == nullptr) return nullptr;
@@ -217,6 +233,65 @@ std::size_t Allocator::peak_bytes() const {
 std::size_t Allocator::cached_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return state_->cached_bytes;
+}
+
+// Shared with the blocks. In the list of what is alive it stands for all of them.
+struct Reservation::Room {
+  ~Room() {
+    const std::lock_guard lock(state->mutex);
+    state->used -= size;
+    state->reserved -= size - taken;
+    state->live.erase(key());
+  }
+
+  const std::byte* key() const { return reinterpret_cast<const std::byte*>(this); }
+  bool has(std::size_t bytes) const { return size - taken >= bytes; }
+  void take(std::size_t bytes) {
+    taken += bytes;
+    state->reserved -= bytes;
+  }
+  void give_back(std::byte* data, std::size_t bytes) {
+    const std::lock_guard lock(state->mutex);
+    taken -= bytes;
+    state->reserved += bytes;
+    state->keep(data, bytes);
+  }
+
+  std::shared_ptr<Allocator::State> state;
+  AllocationLabel label;
+  std::size_t size = 0;
+  std::size_t taken = 0;
+};
+
+Reservation::Reservation(const Allocator& allocator, AllocationLabel label)
+    : room_(std::make_shared<Room>(allocator.state_, std::move(label))) {}
+
+void Reservation::grow_to(std::size_t bytes) {
+  Allocator::State& s = *room_->state;
+  const std::lock_guard lock(s.mutex);
+  if (bytes <= room_->size) return;
+  const std::size_t more = bytes - room_->size;
+  s.check_limit(more, room_->label);
+  room_->size = bytes;
+  s.used += more;
+  s.reserved += more;
+  s.peak = std::max(s.peak, s.used);
+  s.live.insert_or_assign(room_->key(), Allocator::State::Block{bytes, room_->label});
+}
+
+BufferPtr Reservation::allocate(std::size_t bytes, AllocationLabel label) {
+  const std::size_t size = Allocator::block_bytes(bytes);
+  Allocator::State& s = *room_->state;
+  const std::lock_guard lock(s.mutex);
+  const bool has_room = room_->has(size);
+  if (!has_room) s.check_limit(size, label);
+  std::byte* data = s.take(size);
+  if (data == nullptr) s.fail_at_host(size, label);
+  if (!has_room) return s.counted(data, bytes, size, std::move(label));
+  room_->take(size);
+  return std::make_shared<Buffer>(
+      data, bytes, MemorySpace::kDevice,
+      [room = room_, size](std::byte* p, std::size_t) { room->give_back(p, size); });
 }
 
 }  // namespace lockstep

@@ -92,7 +92,8 @@ void Device::synchronize() {
   done->wait();
 }
 
-DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::string label) {
+DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::string label,
+                                       std::shared_ptr<Reservation> room) {
   LS_USER_CHECK(!shards.empty(), "nothing to copy to the device for {}", label);
   const Type type{shards[0].dtype(), shards[0].shape()};
   for (const HostTensor& shard : shards)
@@ -100,21 +101,23 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
                   label, type.to_string(), name_of(shard.dtype()), shard.shape().to_string());
   auto out = std::make_shared<DeviceTensor>(type, std::move(label));
   Worker& worker = *transfers_[next_transfer_++ % transfers_.size()];
-  worker.push([this, out, shards = std::move(shards)]() mutable {
+  worker.push([this, out, shards = std::move(shards), room = std::move(room)]() mutable {
     const auto ready = out->ready;
     try {
       const ScopedSpan span(spans_, SpanCategory::kTransferToDevice);
       for (const HostTensor& shard : shards) {
         const auto bytes = shard.bytes();
-        BufferPtr buffer = allocator_.allocate(
-            bytes.size(), fmt::format("{} {}", out->type.to_string(), out->label.to_string()));
+        AllocationLabel what = fmt::format("{} {}", out->type.to_string(), out->label.to_string());
+        BufferPtr buffer = room ? room->allocate(bytes.size(), std::move(what))
+                                : allocator_.allocate(bytes.size(), std::move(what));
         if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
         out->shards.push_back(std::move(buffer));
         spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
                                 Unit::kBytes);
         options_.activity.progress();
       }
-      out.reset();  // whoever waits for the tensor may find itself alone with it, and donate it
+      out.reset();   // whoever waits for the tensor may find itself alone with it, and donate it
+      room.reset();  // and may count on what it set aside being free with the last block
       ready->set();
     } catch (...) {
       out->shards.clear();

@@ -27,6 +27,10 @@ struct DeviceOptions {
   int queue_depth = 2;           ///< executions that may wait in the stream
   int transfer_threads = 1;      ///< host to device copies that run at once
   Activity activity = {};        ///< told of commands, tasks and copies
+
+  /// Steps that a host has started and not read yet, if it reads them queue_depth steps late, so
+  /// that it does not wait: memory that is held until then is needed so many times.
+  int steps_in_flight() const { return queue_depth + 1; }
 };
 
 class Device {
@@ -50,8 +54,10 @@ class Device {
   void synchronize();
 
   /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
-  /// type. Counted in TransferToDevice. Failure to allocate marks the tensor failed. Thread-safe.
-  DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label);
+  /// type. Their memory is taken out of `room` unless that is null. Counted in TransferToDevice.
+  /// Failure to allocate marks the tensor failed. Thread-safe.
+  DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label,
+                                 std::shared_ptr<Reservation> room = nullptr);
   /// A tensor of zeros, made on the device. Failure to allocate marks it failed. Thread-safe.
   DeviceTensorPtr make_zeros(const Type& type, std::string label);
   /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). A read

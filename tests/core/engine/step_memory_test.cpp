@@ -1,6 +1,7 @@
 // What is planned is what is allocated, to the byte.
 #include "core/engine/step_memory.h"
 
+#include <deque>
 #include <functional>
 
 #include "tests/core/engine/rank.h"
@@ -28,7 +29,8 @@ void expect_as_planned(const Record& record, std::int64_t shards) {
   const StepMemory planned = step_memory(*step, shards);
   EXPECT_EQ(static_cast<std::int64_t>(allocator.peak_bytes() - before), planned.total());
   // Afterwards only the outputs stay.
-  EXPECT_EQ(static_cast<std::int64_t>(allocator.used_bytes() - before), planned.outputs);
+  EXPECT_EQ(static_cast<std::int64_t>(allocator.used_bytes() - before),
+            planned.updates + planned.results);
 }
 
 /// The tensor, once it has its memory: transfers take it on threads of their own.
@@ -81,6 +83,45 @@ TEST(StepMemory, OfGradientSumsOverShards) {
         },
         shards);
   }
+}
+
+// Who sees a result may go on at once: the next batch's memory must not meet this step's.
+TEST(StepMemory, IsGivenBackBeforeItsResultsAreSeen) {
+  Rank rank;
+  Tensor p = on_device(rank.variable(ramp(500)));
+  const std::size_t state = rank.device.allocator().used_bytes();
+  Tensor x = on_device(rank.batch({ramp(500), ramp(500)}));
+  const EventPtr gate = rank.block_device();
+  p.assign(p - all_reduce(exp(x * p)));
+  const Tensor result = sum(p);
+  x = {};
+  rank.engine.mark_step();
+  std::size_t seen = 0;
+  device_tensor_of(result)->ready->on_ready([&] { seen = rank.device.allocator().used_bytes(); });
+  gate->set();
+  rank.engine.wait();
+  EXPECT_EQ(seen, state + 64);
+}
+
+/// The most in use while training steps run whose results are held for `held` steps.
+std::size_t peak_of_steps(std::size_t held) {
+  Rank rank;
+  Tensor p = on_device(rank.variable(ramp(500)));
+  std::deque<Tensor> results;
+  for (int step = 0; step < 8; ++step) {
+    p.assign(p * 0.5);
+    results.push_back(sum(p));
+    rank.engine.mark_step(SyncReason::kStepEnd);
+    rank.engine.wait();
+    while (results.size() > held) results.pop_front();
+  }
+  return rank.device.allocator().peak_bytes();
+}
+
+TEST(StepMemory, DoesNotDependOnWhenResultsAreRead) {
+  const auto in_flight = static_cast<std::size_t>(DeviceOptions{}.steps_in_flight());
+  EXPECT_EQ(peak_of_steps(0), peak_of_steps(in_flight - 1));
+  EXPECT_EQ(peak_of_steps(0) + 64, peak_of_steps(in_flight)) << "more late than the queue is deep";
 }
 
 }  // namespace

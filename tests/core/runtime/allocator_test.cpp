@@ -131,5 +131,71 @@ TEST(Allocator, IsThreadSafe) {
   EXPECT_LE(allocator.peak_bytes(), 4U * 192);
 }
 
+TEST(Reservation, IsInUseWhetherItsBlocksAreThereOrNot) {
+  Allocator allocator(0);
+  Reservation room(allocator, "batches");
+  EXPECT_EQ(allocator.used_bytes(), 0U);
+  room.grow_to(256);
+  room.grow_to(128);
+  EXPECT_EQ(allocator.used_bytes(), 256U) << "it never shrinks";
+  std::vector<BufferPtr> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(room.allocate(60, "batch"));
+  EXPECT_EQ(allocator.used_bytes(), 256U);
+  const std::byte* address = blocks[2]->data();
+  blocks.erase(blocks.begin() + 2);
+  EXPECT_EQ(allocator.used_bytes(), 256U);
+  EXPECT_EQ(room.allocate(64, "batch")->data(), address) << "freed blocks are used again";
+  EXPECT_EQ(allocator.peak_bytes(), 256U);
+}
+
+TEST(Reservation, WhatFindsNoRoomInItCountsByItself) {
+  Allocator allocator(0);
+  Reservation room(allocator, "batches");
+  room.grow_to(64);
+  const BufferPtr a = room.allocate(64, "a");
+  BufferPtr b = room.allocate(64, "b");
+  EXPECT_EQ(allocator.used_bytes(), 128U);
+  b.reset();
+  EXPECT_EQ(allocator.used_bytes(), 64U);
+}
+
+TEST(Reservation, IsRefusedAtTheLimitAndListed) {
+  Allocator allocator(1024);
+  Reservation room(allocator, "batches");
+  room.grow_to(1024);
+  EXPECT_EQ(room.allocate(1024, "batch")->bytes(), 1024U) << "it has what it was promised";
+  EXPECT_THAT(error_of([&] { (void)allocator.allocate(64, "x"); }),
+              testing::EndsWith("the largest live tensors are:\n     1.00KiB  batches"));
+  EXPECT_THAT(error_of([&] { room.grow_to(1025); }),
+              testing::HasSubstr("device out of memory: 1.00B for batches on top of 1.00KiB"));
+  EXPECT_THAT(error_of([&] { (void)room.allocate(1025, "large"); }), testing::HasSubstr("large"));
+  EXPECT_EQ(allocator.used_bytes(), 1024U) << "a refused allocation changes nothing";
+}
+
+TEST(Reservation, EndsWithItsLastBlock) {
+  Allocator allocator(0);
+  BufferPtr block;
+  {
+    Reservation room(allocator, "batches");
+    room.grow_to(640);
+    block = room.allocate(64, "batch");
+  }
+  EXPECT_EQ(allocator.used_bytes(), 640U);
+  block.reset();
+  EXPECT_EQ(allocator.used_bytes(), 0U);
+}
+
+TEST(Reservation, NeverMakesTheDeviceTakeMoreOfTheHostThanItsPeak) {
+  Allocator allocator(1024);
+  Reservation room(allocator, "batches");
+  room.grow_to(512);
+  BufferPtr rest = allocator.allocate(512, "rest");
+  for (const std::size_t bytes : {64, 128, 256, 512, 64}) room.allocate(bytes, "batch").reset();
+  EXPECT_LE(allocator.cached_bytes(), 512U);
+  rest.reset();
+  rest = allocator.allocate(448, "another size");
+  EXPECT_LE(allocator.cached_bytes() + 448, 1024U);
+}
+
 }  // namespace
 }  // namespace lockstep

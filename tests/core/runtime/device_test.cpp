@@ -121,6 +121,23 @@ TEST_F(DeviceTest, KeepsOneBufferPerShard) {
             "2: f32[1] x has one value for each of 3 logical shards: all_reduce it before reading");
 }
 
+TEST_F(DeviceTest, TakesACopyOutOfItsRoomAndLetsGoOfThatBeforeTheCopyIsSeen) {
+  Device device({}, spans);
+  const std::vector<float> values(4 << 20);  // takes long enough to be seen coming
+  auto room = std::make_shared<Reservation>(device.allocator(), "batches");
+  room->grow_to(values.size() * sizeof(float));
+  const std::weak_ptr<Reservation> held = room;
+  const DeviceTensorPtr x = device.copy_to_device({floats(values)}, "x", std::move(room));
+  bool still_held = true;
+  x->ready->on_ready([&] { still_held = !held.expired(); });
+  x->ready->wait();
+  device.copy_to_device({floats({1})}, "y")->ready->wait();  // behind the first, and its callbacks
+  EXPECT_FALSE(still_held);
+  EXPECT_EQ(device.allocator().peak_bytes(), values.size() * sizeof(float) + 64);
+  x->shards.clear();
+  EXPECT_EQ(device.allocator().used_bytes(), 0U);
+}
+
 TEST_F(DeviceTest, RefusesShardsOfDifferentTypes) {
   Device device({}, spans);
   EXPECT_EQ(error_of([&] {

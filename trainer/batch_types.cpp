@@ -1,0 +1,30 @@
+#include "trainer/batch_types.h"
+
+#include "core/runtime/allocator.h"
+
+namespace lockstep {
+
+BatchTypes train_batch_types(const Dataset& dataset, std::int64_t samples) {
+  BatchTypes out;
+  for (const FieldSpec& field : dataset.fields()) {
+    Shape shape{samples};
+    for (int i = 0; i < field.shape.rank(); ++i) shape.push_back(field.shape.dim(i));
+    out[field.name] = {field.dtype, shape};
+  }
+  return out;
+}
+
+BatchTypes eval_batch_types(const Dataset& dataset, std::int64_t samples) {
+  BatchTypes out = train_batch_types(dataset, samples);
+  out["mask"] = {DType::kF32, Shape{samples}};
+  return out;
+}
+
+std::int64_t batch_bytes(const BatchTypes& batch) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, type] : batch)
+    bytes += static_cast<std::int64_t>(Allocator::block_bytes(type.bytes()));
+  return bytes;
+}
+
+}  // namespace lockstep

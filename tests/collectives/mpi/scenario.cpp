@@ -173,7 +173,8 @@ void abort_job() {
   watchdog.join();
 }
 
-// An exception unwinds through rank 0's communicator while the others wait for it.
+// An exception unwinds through rank 0's communicator while the others wait for it. mpirun takes the
+// exit code of the first rank that ends: those that only learn that rank 0 is gone leave that to it.
 void unwind() {
   const auto comm = make_communicator();
   std::vector<float> data(8);
@@ -183,7 +184,12 @@ void unwind() {
     comm->submit(request);
     raise(ErrorKind::kData, "rank 0 cannot read its data");
   }
-  comm->submit(request)->wait();
+  try {
+    comm->submit(request)->wait();
+  } catch (const Error&) {
+    std::this_thread::sleep_for(std::chrono::seconds(40));  // until mpirun ends this rank
+    throw;
+  }
 }
 
 // Rank 1 is killed while the others wait for it.

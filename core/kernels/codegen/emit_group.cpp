@@ -92,6 +92,9 @@ llvm::Function* GroupEmitter::make_function(llvm::Module& module) {
       llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                              llvm::StringRef(kGroupSymbol.data(), kGroupSymbol.size()), module);
   function->setDoesNotThrow();
+  // Registers are spilled to addresses that are a multiple of their size. Elsewhere a spill may
+  // cross a cache line, and a loop takes up to twice as long, as the caller's stack happens to lie.
+  function->addFnAttr("stackrealign");
   function->addFnAttr("prefer-vector-width", "512");
   function->addFnAttr("min-legal-vector-width", "512");
   return function;

@@ -123,8 +123,13 @@ llvm::Value* ValueEmitter::emit(const Value& value) {
   }
   std::vector<llvm::Value*> in;
   for (const int operand : value.operands) in.push_back(get(operand));
-  const DType from = nest_.values[static_cast<std::size_t>(value.operands[0])].dtype;
-  return emit_op(e_, value.op, from, value.dtype, in);
+  const Value& first = nest_.values[static_cast<std::size_t>(value.operands[0])];
+  if (value.op == Op::kSelect && first.level == Level::kScalar) {
+    // One question for all lanes is a branch, which also leaves out what only the other side needs.
+    llvm::Value* lane = e_.b.CreateExtractElement(in[0], std::uint64_t{0});
+    return e_.b.CreateSelect(e_.b.CreateIsNotNull(lane), in[1], in[2]);
+  }
+  return emit_op(e_, value.op, first.dtype, value.dtype, in);
 }
 
 llvm::Value* ValueEmitter::in_every_lane(llvm::Value* scalar) {

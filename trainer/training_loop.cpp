@@ -223,8 +223,12 @@ void TrainingLoop::rule_out_drift() {
   parts_.session.engine().compare_whole_state();
 }
 
+// No header follows the last step. If it made a parameter that is not finite on one rank alone,
+// that one rules out drift, and the others must not go on to something else.
 void TrainingLoop::finish_all() {
+  if (in_flight_.empty()) return;
   while (!in_flight_.empty()) finish_step();
+  parts_.session.engine().compare_whole_state();
 }
 
 void TrainingLoop::evaluate_now() {

@@ -3,13 +3,15 @@ import os
 import re
 import resource
 import signal
+import struct
 
 from lockstep_runs import EndToEndTest, Job, Run, _programs, corpus, main, small_gpt
 
 #: Parameters explode in the first step; every later one is not finite.
 EXPLODES = {"optimizer__learning_rate": 1e30, "training__on_nonfinite": "skip"}
-#: What LOCKSTEP_DEBUG=2 says of a parameter: how many elements lie where.
+#: What LOCKSTEP_DEBUG=2 says of a parameter, and of its mean of squares: how many elements lie where.
 PLACE = re.compile(r"state: wpe\.weight has (\d+) f32 at 0x([0-9a-f]+)$", re.MULTILINE)
+PLACE_OF_SQUARES = re.compile(r"state: exp_avg_sq\.wpe\.weight has (\d+) f32 at 0x([0-9a-f]+)$", re.MULTILINE)
 
 
 def flip_bit(pid, place):
@@ -21,6 +23,17 @@ def flip_bit(pid, place):
         element = next(i for i in range(count) if values[4 * i + 3] & 0x7F >= 0x3B)
         memory.seek(address + 4 * element + 2)
         memory.write(bytes([values[4 * element + 2] ^ 0x40]))
+
+
+def flip_sign(pid, place):
+    """Of the largest element."""
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        count, address = int(place[1]), int(place[2], 16)
+        memory.seek(address)
+        values = struct.unpack(f"<{count}f", memory.read(4 * count))
+        element = max(range(count), key=values.__getitem__)
+        memory.seek(address + 4 * element)
+        memory.write(struct.pack("<f", -values[element]))
 
 
 class GoodCheckpoints(EndToEndTest):
@@ -141,6 +154,23 @@ class GoodCheckpoints(EndToEndTest):
             steps = run.checkpoint_steps()
             for step in steps[-3:]:
                 self.assertEqual(run.hash(step), good.hash(step), f"rank {damaged}, step {step} of {steps}")
+
+    def test_a_parameter_that_is_not_finite_on_one_rank_before_an_evaluation(self):
+        """The root of a negative mean of squares. No header of a next step tells the other rank."""
+        config = small_gpt(self.text, training__max_steps=300, eval__interval=1, eval__max_batches=1,
+                           distributed__check_interval=10_000)
+        run = Run(self.folder, "negative", config)
+        job = Job(run.words(), self.folder, 2, launcher=["-x", "LOCKSTEP_DEBUG=2"])
+        log = run.path / "logs/rank-1.log"
+        job.wait_until(lambda: len(run.metrics()) > 5 and log.exists(), "a few steps")
+        pid = job.rank_pids()[1]
+        os.kill(pid, signal.SIGSTOP)
+        flip_sign(pid, PLACE_OF_SQUARES.search(log.read_text()))
+        os.kill(pid, signal.SIGCONT)
+        outcome = job.wait()
+        self.assert_fails(outcome, 7)
+        for error in outcome.errors:
+            self.assertRegex(error, "the ranks' states differ at step ")
 
     def test_a_kill_during_a_write_loses_nothing(self):
         run = Run(self.folder, "killed", small_gpt(self.text, checkpoint__save_interval=5))

@@ -174,7 +174,8 @@ void abort_job() {
 }
 
 // An exception unwinds through rank 0's communicator while the others wait for it. mpirun takes the
-// exit code of the first rank that ends: those that only learn that rank 0 is gone leave that to it.
+// exit code of the first rank that ends: those that only learn that rank 0 is gone leave that to
+// it.
 void unwind() {
   const auto comm = make_communicator();
   std::vector<float> data(8);

@@ -201,12 +201,13 @@ class BadFortune(BadInput):
         config = small_gpt(self.text)
         run = Run(self.folder, "parameters", config)
         parameters = gpt_parameters(config, vocabulary(self.text))
+        needed = parameters * 12 + 64  # and whether they are sound
         for ranks in (None, 2):
             outcome = run.start("device.memory_gb=0.0003", ranks=ranks).wait()
             self.assert_fails(
                 outcome, 6,
-                f"the model does not fit the device: {parameters * 12 / 1024:.2f}KiB for {parameters} parameters and 2 optimizer "
-                "slots of each pass the limit of 314.57KiB (device.memory_gb); lockstep train "
+                f"the model does not fit the device: {needed / 1024:.2f}KiB for {parameters} parameters and 2 "
+                "optimizer slots of each pass the limit of 314.57KiB (device.memory_gb); lockstep train "
                 "--dry-run shows what a step needs")
             self.assertFalse(run.path.exists(), "nothing was begun")
 

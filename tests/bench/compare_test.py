@@ -191,14 +191,17 @@ class Memory(unittest.TestCase):
         self.assertEqual(memory_use.parse_kb(text, "Swap"), 0)
 
     def test_finds_what_a_process_started(self):
-        process = subprocess.Popen(["sh", "-c", "sleep 30 & echo $!; wait"], text=True,
+        process = subprocess.Popen(["sh", "-c", "cat; :"], text=True, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
-        child = int(process.stdout.readline())
         try:
-            self.assertIn(child, memory_use.descendants(process.pid))
-            self.assertEqual(memory_use.descendants_called("sleep", process.pid), [child])
+            process.stdin.write("ready\n")
+            process.stdin.flush()
+            # Until it answers, what the shell has forked is still called sh.
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            found = memory_use.descendants(process.pid)
+            self.assertEqual(len(found), 2)
+            self.assertEqual(memory_use.descendants_called("cat", process.pid), found[1:])
         finally:
-            os.kill(child, 9)
             process.communicate()
 
     def test_a_peak_between_samples_is_not_missed(self):

@@ -186,14 +186,17 @@ TEST(SharedDestruction, OfOneRankFailsThoseThatWaitForIt) {
 }
 
 TEST(SharedAbort, EndsAWaitForOtherRanks) {
-  on_sharing_ranks(2, [](Communicator& comm) {
+  std::atomic<bool> prepared{false};
+  on_sharing_ranks(2, [&](Communicator& comm) {
     if (comm.rank() == 0) {
+      while (!prepared) std::this_thread::sleep_for(1ms);
       std::this_thread::sleep_for(20ms);
       EXPECT_THAT(error_of([&] { comm.abort(3, "no more data"); }),
                   testing::HasSubstr("no more data"));
       return;
     }
     const auto buffer = comm.shared_buffer(400);
+    prepared = true;
     EXPECT_EQ(error_of([&] { comm.wait(comm.submit(all_reduce_at<float>(buffer->data(), 8))); }),
               "7: rank 0 ended the job with code 3: no more data");
   });

@@ -55,17 +55,22 @@ TEST(StopSignals, KnowWhetherTheParentSentThem) {
             0);
   EXPECT_EQ(exit_code_of([] {
               StopSignals::install();
+              int installed[2];
+              if (::pipe(installed) != 0) return 2;
               const pid_t pid = ::fork();
               if (pid == 0) {
                 StopSignals::install();
+                (void)!::write(installed[1], "x", 1);
                 while (!StopSignals::requested()) ::usleep(1000);
                 std::_Exit(StopSignals::sent_by_parent() ? 0 : 1);
               }
-              ::usleep(50'000);
+              char byte = 0;
+              ::close(installed[1]);
+              if (::read(installed[0], &byte, 1) != 1) return 3;
               ::kill(pid, SIGTERM);
               int status = 0;
               ::waitpid(pid, &status, 0);
-              return WEXITSTATUS(status);
+              return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
             }),
             0);
 }

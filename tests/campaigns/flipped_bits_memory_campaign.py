@@ -30,10 +30,11 @@ LAST_AGREED = re.compile(r"the ranks' states differ at step (\d+): (.*) \(elemen
                          r"blocks)?\); they last agreed on it at step (\d+)\.")
 
 
-def make_run(campaign, text, name, variant, ranks, save_interval):
+def make_run(campaign, text, name, variant, ranks, save_interval, eval_interval=0):
     return Run(campaign.folder, name, small_gpt(
         text, training__max_steps=STEPS, training__global_batch_size=4 * ranks, distributed__check_interval=INTERVAL,
-        checkpoint__save_interval=save_interval, **VARIANTS[variant]))
+        checkpoint__save_interval=save_interval, eval__interval=eval_interval, eval__max_batches=1,
+        **VARIANTS[variant]))
 
 
 def value_of(dtype, data):
@@ -131,7 +132,8 @@ def main():
     for dice in campaign.rounds():
         variant, ranks = dice.choice(sorted(VARIANTS)), dice.choice([2, 3])
         good = reference(variant, ranks)
-        run = make_run(campaign, text, f"round{campaign.number}", variant, ranks, dice.choice([-1, 0, 7, 35]))
+        run = make_run(campaign, text, f"round{campaign.number}", variant, ranks, dice.choice([-1, 0, 7, 35]),
+                       dice.choice([0, 2]))
         job = Job(run.words(), campaign.folder, ranks, launcher=["-x", "LOCKSTEP_DEBUG=2"])
         flip = flip_one(dice, job, run, ranks)
         outcome = job.wait()

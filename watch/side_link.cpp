@@ -2,6 +2,7 @@
 
 #include <atomic>
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#include <algorithm>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -29,6 +30,7 @@ using boost::system::error_code;
 constexpr auto kConnectPatience = std::chrono::seconds(3);
 constexpr auto kPause = std::chrono::milliseconds(500);  // between attempts
 constexpr std::size_t kHeard = 4096;                     // messages that wait to be taken
+constexpr auto kLastWord = std::chrono::milliseconds(200);
 
 std::vector<tcp::endpoint> parse_endpoints(const std::string& list) {
   std::vector<tcp::endpoint> out;
@@ -62,7 +64,12 @@ class SideLink::Client {
     thread_ = std::thread([this] { context_.run(); });
   }
   ~Client() {
-    context_.stop();
+    asio::post(context_, [this] {
+      last_word_.expires_after(kLastWord);
+      last_word_.async_wait([this](error_code) { context_.stop(); });
+      ending_ = true;
+      stop_if_all_is_said();
+    });
     thread_.join();
   }
 
@@ -99,6 +106,11 @@ class SideLink::Client {
 
   /// Whether the callback of an operation that began in `attempt` still matters.
   static bool is_over(const Line& line, std::uint64_t attempt) { return line.attempt != attempt; }
+
+  void stop_if_all_is_said() {
+    const auto has_more = [](const auto& line) { return line->connected && line->sending; };
+    if (ending_ && std::ranges::none_of(lines_, has_more)) context_.stop();
+  }
 
   void connect(Line& line) {
     const std::uint64_t attempt = ++line.attempt;
@@ -189,7 +201,8 @@ class SideLink::Client {
   }
 
   void send_waiting(Line& line) {
-    if (!line.waiting.empty()) send(line, std::exchange(line.waiting, {}));
+    if (!line.waiting.empty()) return send(line, std::exchange(line.waiting, {}));
+    stop_if_all_is_said();
   }
 
   SideToken token_;
@@ -200,6 +213,8 @@ class SideLink::Client {
   std::vector<std::string> heard_;  ///< guarded by mutex_
   asio::io_context context_;
   std::vector<std::unique_ptr<Line>> lines_;
+  asio::steady_timer last_word_{context_};
+  bool ending_ = false;
   std::thread thread_;
 };
 

@@ -15,6 +15,7 @@ class SideLink {
   /// `hubs`: for each hub its addresses, "10.0.0.1:4711,[fd00::7]:4711", of which each is tried
   /// in turn, again and again, on a thread of its own. Addresses that do not parse are left out.
   SideLink(const std::vector<std::string>& hubs, const SideToken& token);
+  /// Waits for a moment until what was published is sent, where a hub is connected.
   ~SideLink();
   SideLink(const SideLink&) = delete;
   SideLink& operator=(const SideLink&) = delete;

@@ -236,6 +236,8 @@ void Watch::Sentry::run() {
     look();
     sleep(period());
   }
+  // Whoever is left must neither wait for these ranks nor leave it to them to speak.
+  if (others_) others_->tell(host_name(), ranks_of_this_node());
 }
 
 void Watch::Sentry::look() {

@@ -165,6 +165,22 @@ TEST(SideLink, OneOfTwoHubsIsEnough) {
   EXPECT_TRUE(b_hears("after"));
 }
 
+TEST(SideLink, SaysItsLastWord) {
+  const SideToken token = make_side_token();
+  const SideHub hub(token);
+  const std::vector<std::string> at{hub.addresses("lo")};
+  OtherNodes listener(at, token);
+  ASSERT_TRUE(happens_soon([&] { return listener.was_connected(); }));
+  for (int rank = 0; rank < 2; ++rank) {
+    {
+      OtherNodes leaving(at, token);
+      ASSERT_TRUE(happens_soon([&] { return leaving.was_connected(); }));
+      leaving.tell("node-a", {report_of(rank)});
+    }
+    EXPECT_TRUE(happens_soon([&] { return listener.read(1).size() == rank + 1U; })) << rank;
+  }
+}
+
 TEST(SideLink, GrowsSilentWithItsHub) {
   const SideToken token = make_side_token();
   auto hub = std::make_unique<SideHub>(token);

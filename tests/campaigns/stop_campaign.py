@@ -32,6 +32,13 @@ def config(text):
                      **LIMITS)
 
 
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # the job's end will show it
+
+
 class Case:
     def __init__(self, campaign, dice, number, text, finished, two_hosts):
         self.campaign, self.number, self.two_hosts = campaign, number, two_hosts
@@ -44,7 +51,7 @@ class Case:
         self.run = new_run(campaign.folder, number, config(text))
         if self.kind != "train":
             self.run.path = finished.path
-        self.is_last = False  # whether the victim outlived the others
+        self.was_last = False  # whether the victim outlived the others by more than a moment
         self.outcome, self.seconds, self.text = "", 0.0, ""
 
     def __str__(self):
@@ -70,10 +77,7 @@ class Case:
                 self._find("hung", "without a stop")
             return
         time.sleep(self.after)
-        try:
-            os.kill(pid, signal.SIGSTOP)
-        except ProcessLookupError:
-            pass  # the job's end will show it
+        send(pid, signal.SIGSTOP)
         stopped = time.monotonic()
         self.phase = page.phase()
         ended = self._await_end(job, pid, stopped)
@@ -96,16 +100,18 @@ class Case:
 
     def _await_end(self, job, pid, stopped):
         """Whether the job ends in time."""
-        since = stopped
+        since, last = stopped, False
         while not job.wait(time.monotonic() + 0.1):
             is_last = alive(pid) and not self._others(job)
             now = time.monotonic()
-            if is_last and not self.is_last:
+            if is_last and not last:
                 since = now
-            self.is_last = is_last
-            if is_last and now - since > ALONE_S and not self.launched:
-                os.kill(pid, signal.SIGCONT)
-                self.outcome = "alone"
+            last = is_last
+            if is_last and now - since > ALONE_S:
+                self.was_last = True
+                if not self.launched:
+                    self.outcome = "alone"
+                    send(pid, signal.SIGCONT)
             if now - since > BOUND_S:
                 return False
         return True
@@ -117,7 +123,7 @@ class Case:
     def _message(self):
         """Where a rank that is alone on its host is stopped, nobody is left there who could say so."""
         named = rf"rank {self.victim} \(\S+, \d+\) is stopped, "
-        last_elsewhere = self.is_last and self.launched and self.victim >= self.ranks[0]
+        last_elsewhere = self.was_last and self.launched and self.victim >= self.ranks[0]
         if self.ranks != [1, 1] and not last_elsewhere:
             return named
         return rf"{named}|rank {self.victim} \(\S+, \d+\) is out of sight|rank {self.victim}, which cannot be seen"

@@ -7,6 +7,7 @@ import struct
 
 from lockstep_runs import EndToEndTest, Job, Run, _programs, corpus, main, small_gpt
 
+ENDLESS = 1_000_000
 #: Parameters explode in the first step; every later one is not finite.
 EXPLODES = {"optimizer__learning_rate": 1e30, "training__on_nonfinite": "skip"}
 #: What LOCKSTEP_DEBUG=2 says of a parameter, and of its mean of squares: how many elements lie where.
@@ -121,7 +122,7 @@ class GoodCheckpoints(EndToEndTest):
     def test_a_save_that_fails_in_the_background_ends_all_ranks(self):
         for ranks in (None, 2):
             run = Run(self.folder, f"fails{ranks}", small_gpt(self.text, checkpoint__save_interval=50,
-                                                              training__max_steps=100_000))
+                                                              training__max_steps=ENDLESS))
             job = run.start(ranks=ranks)
             job.wait_until(lambda: run.checkpoint_steps() == [50], "the first save")
             resource.prlimit(job.rank_pids()[0], resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -136,9 +137,8 @@ class GoodCheckpoints(EndToEndTest):
             self.assertEqual(self.lockstep("ckpt", "verify", run.path).code, 0)
 
     def test_a_bit_flipped_before_a_save_is_never_sealed(self):
-        config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000)
-        good = Run(self.folder, "good", config)
-        good.train(ranks=2)
+        config = small_gpt(self.text, checkpoint__save_interval=1, distributed__check_interval=10_000,
+                           training__max_steps=ENDLESS)
         for damaged in (0, 1):
             run = Run(self.folder, f"flipped{damaged}", config)
             job = Job(run.words(), self.folder, 2, launcher=["-x", "LOCKSTEP_DEBUG=2"])
@@ -152,12 +152,14 @@ class GoodCheckpoints(EndToEndTest):
             self.assert_fails(outcome, 7)
             self.assertRegex(outcome.err, "the ranks' states differ at step ")
             steps = run.checkpoint_steps()
+            good = Run(self.folder, f"good{damaged}", config)
+            good.train(f"training.max_steps={steps[-1]}", ranks=2)
             for step in steps[-3:]:
                 self.assertEqual(run.hash(step), good.hash(step), f"rank {damaged}, step {step} of {steps}")
 
     def test_a_parameter_that_is_not_finite_on_one_rank_before_an_evaluation(self):
         """The root of a negative mean of squares. No header of a next step tells the other rank."""
-        config = small_gpt(self.text, training__max_steps=300, eval__interval=1, eval__max_batches=1,
+        config = small_gpt(self.text, training__max_steps=ENDLESS, eval__interval=1, eval__max_batches=1,
                            distributed__check_interval=10_000)
         run = Run(self.folder, "negative", config)
         job = Job(run.words(), self.folder, 2, launcher=["-x", "LOCKSTEP_DEBUG=2"])
@@ -177,7 +179,7 @@ class GoodCheckpoints(EndToEndTest):
         run.train()
         whole = run.hash(60)
         for kill in range(4):
-            job = run.start(ranks=2)  # anew: the run before is moved aside
+            job = run.start(f"training.max_steps={ENDLESS}", ranks=2)  # anew: the run before is moved aside
             job.wait_until(lambda: len(run.checkpoint_steps()) > kill and run.unfinished(),
                            "a write")
             job.signal_rank(0, signal.SIGKILL)

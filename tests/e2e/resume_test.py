@@ -47,12 +47,12 @@ class ReferenceRun(EndToEndTest):
 
 class Preemption(ReferenceRun):
     """SIGUSR1 or SIGTERM saves at the next step, ends with exit code 75, and costs nothing."""
-    steps, interval = 200, 100  # so many that a signal never comes too late
+    steps, interval = 600, 300  # so many that a signal never comes too late
 
     def test_the_undisturbed_run_logs_every_step_once(self):
         self.assertEqual(self.reference.column("step"), list(range(1, self.steps + 1)))
         evaluated = [r["step"] for r in self.reference.metrics() if "eval/loss" in r]
-        self.assertEqual(evaluated, [100, 200])
+        self.assertEqual(evaluated, [300, 600])
 
     def stop_and_resume(self, name, send, ranks):
         run = Run(self.folder, name, self.config)

@@ -86,7 +86,7 @@ class Run {
     execution_.inputs.clear();
   }
 
-  /// Behind publish(), so that who waits for a result does not wait for this.
+  /// Before publish(), which wakes the host: where that has no core of its own, it takes this one.
   void check_state() {
     if (execution_.state_watch == nullptr) return;
     const LedgerTimer timer(page(&LedgerPage::state_check_ns), clock());
@@ -94,11 +94,13 @@ class Run {
                                  device_.pool());
   }
 
-  void publish() {
-    for (std::size_t i = 0; i < execution_.outputs.size(); ++i) {
+  void hand_over() {
+    for (std::size_t i = 0; i < execution_.outputs.size(); ++i)
       execution_.outputs[i]->shards = std::move(results_[i]);
-      execution_.outputs[i]->ready->set();
-    }
+  }
+
+  void publish() {
+    for (const DeviceTensorPtr& output : execution_.outputs) output->ready->set();
   }
 
  private:
@@ -321,8 +323,9 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
                         execution.correlation);
   run.run();
   run.release();
-  run.publish();
+  run.hand_over();
   run.check_state();
+  run.publish();
 }
 
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {

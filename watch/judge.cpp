@@ -67,6 +67,11 @@ bool waits_for_a_compilation(const RankReport& report) {
   return report.host_lane.phase == Phase::kCompile && !report.foreign_calls.empty();
 }
 
+bool compiles(const RankReport& report) {
+  return report.host_lane.phase == Phase::kCompile && report.foreign_calls.empty() &&
+         is_present(report);
+}
+
 /// On its way out a rank waits for those of its own node, until they have left.
 bool is_done_with(const RankReport& waiter, const RankReport& report) {
   if (waiter.host_lane.phase != Phase::kExit) return false;
@@ -131,6 +136,13 @@ void Judge::remember(std::int64_t now_ns, const Scene& scene) {
     if (report.state == ProcessState::kGone && memory.gone_ns < 0) memory.gone_ns = now_ns;
     memory.progress = report.progress;
     memory.beat = report.beat;
+  }
+  // Who waits for a compilation gets on as the rank does that compiles.
+  for (const RankReport& report : scene.ranks) {
+    if (!waits_for_a_compilation(report)) continue;
+    std::int64_t& moved_ns = memory_[report.rank].moved_ns;
+    for (const RankReport& other : scene.ranks)
+      if (compiles(other)) moved_ns = std::max(moved_ns, memory_[other.rank].moved_ns);
   }
 }
 

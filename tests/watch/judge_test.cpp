@@ -227,6 +227,20 @@ TEST(Judge, LeavesARankAloneThatHasEndedWell) {
   EXPECT_THAT(trial.take_warnings(), IsEmpty());
 }
 
+TEST(Judge, LeavesARankAloneThatWaitsForOneThatCompiles) {
+  Trial trial(2);
+  for (const int rank : {0, 1}) trial.rank(rank).host_lane = {Phase::kCompile, 0, ""};
+  trial.rank(1).foreign_calls = {"waiting for another process that compiles"};
+  EXPECT_EQ(trial.run_while_moving(5000, {0}).fatal, "");
+  EXPECT_THAT(trial.take_warnings(), IsEmpty());
+  trial.rank(0).host_lane = {Phase::kRead, 0, ""};  // now another job compiles
+  trial.wait_in(0, "all_reduce bucket 0", 0);
+  EXPECT_EQ(trial.run(1790).fatal, "");
+  EXPECT_THAT(trial.run(20).fatal,
+              HasSubstr("rank 1 (host, 101) does not get on (in waiting for another process that "
+                        "compiles), at step 0 in a compilation, for 1801 s"));
+}
+
 TEST(Judge, NamesARankThatIsStoppedWhereItHasLeft) {
   Trial trial(2);
   trial.rank(1).state = ProcessState::kStopped;

@@ -85,19 +85,22 @@ TEST_F(DeviceTest, GetsOnWithEveryTensorItMakes) {
   EXPECT_EQ(page->progress, 3U);
 }
 
-/// A manual clock that tells how often it was looked at.
+/// A manual clock that tells whether a thread has looked at it.
 class WatchedClock final : public Clock {
  public:
   std::int64_t now_ns() const override {
-    ++looks_;
-    return manual_.now_ns();
+    const std::int64_t now = manual_.now_ns();
+    if (std::this_thread::get_id() == reader_.load()) has_looked_ = true;
+    return now;
   }
   void advance_ns(std::int64_t ns) { manual_.advance_ns(ns); }
-  int looks() const { return looks_; }
+  void watch_this_thread() { reader_ = std::this_thread::get_id(); }
+  bool has_looked() const { return has_looked_; }
 
  private:
   ManualClock manual_;
-  mutable std::atomic<int> looks_{0};
+  std::atomic<std::thread::id> reader_{};
+  mutable std::atomic<bool> has_looked_{false};
 };
 
 TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
@@ -118,9 +121,11 @@ TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
 
   const auto late = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
   late->shards.push_back(device.allocator().allocate(4, "late"));
-  const int looks = manual.looks();
-  std::jthread second([&] { (void)device.copy_to_host(*late); });
-  while (manual.looks() == looks) std::this_thread::yield();  // until its wait has begun
+  std::jthread second([&] {
+    manual.watch_this_thread();
+    (void)device.copy_to_host(*late);
+  });
+  while (!manual.has_looked()) std::this_thread::yield();  // until its wait has begun
   manual.advance_ns(7'000'000);
   late->ready->set();
   second.join();

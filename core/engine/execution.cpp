@@ -133,9 +133,7 @@ class Run {
 
   void reserve_results() {
     results_.resize(execution_.outputs.size());
-    is_update_.resize(execution_.outputs.size());
-    for (const Update& update : execution_.updates)
-      is_update_[static_cast<std::size_t>(update.output)] = true;
+    is_update_ = updates_of(program_);
     if (!execution_.results) return;
     const std::int64_t steps = device_.options().steps_in_flight();
     execution_.results->grow_to(static_cast<std::size_t>(steps * result_bytes(program_, shards_)));

@@ -12,13 +12,6 @@ std::int64_t block(std::int64_t bytes) {
   return static_cast<std::int64_t>(Allocator::block_bytes(static_cast<std::size_t>(bytes)));
 }
 
-std::vector<bool> updates_of(const CompiledStep& step) {
-  std::vector<bool> out(step.step.outputs.size());
-  for (const Update& update : step.step.updates)
-    out[static_cast<std::size_t>(update.output)] = true;
-  return out;
-}
-
 /// Which output of the step the update program's i-th is.
 std::size_t step_output(const CompiledStep& step, std::size_t i) {
   return static_cast<std::size_t>(step.split.update_outputs[i]);
@@ -45,6 +38,13 @@ StepMemory step_memory(const CompiledStep& step, std::int64_t shards) {
     if (step.update.donated_inputs[i] < 0 && is_update[step_output(step, i)])
       out.updates += output_bytes(step.update.graph, i);
   out.results = result_bytes(step, shards);
+  return out;
+}
+
+std::vector<bool> updates_of(const CompiledStep& step) {
+  std::vector<bool> out(step.step.outputs.size());
+  for (const Update& update : step.step.updates)
+    out[static_cast<std::size_t>(update.output)] = true;
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/engine/compile.h"
 
@@ -22,6 +23,9 @@ struct StepMemory {
 /// With this many logical shards on the rank, if all inputs that outputs take over are held by
 /// nobody else.
 StepMemory step_memory(const CompiledStep& step, std::int64_t shards);
+
+/// By output of the step: whether it is a variable's next value.
+std::vector<bool> updates_of(const CompiledStep& step);
 
 /// Of the outputs that are no variable's next value: they live until the host lets go of them.
 std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards);

@@ -52,7 +52,7 @@ class HostStep {
     for (Parameter& parameter : state_.model->parameters().all()) {
       const Type type{DType::kF32, parameter.shape};
       parameter.value = phantom(engine, type, InputKind::kParameter, parameter.name);
-      for (const std::string& slot : state_.optimizer->slots())
+      for (const std::string& slot : state_.optimizer.slots())
         state_.slots[slot].push_back(
             phantom(engine, type, InputKind::kState, slot + "." + parameter.name));
     }

@@ -25,7 +25,7 @@ void measure(benchmark::State& state, CompiledGraph graph, std::int64_t elements
 void adamw(benchmark::State& state) {
   const std::int64_t tensors = state.range(0);
   const Type type{DType::kF32, Shape{state.range(1)}};
-  const AdamW optimizer({});
+  const AdamW optimizer;
   const auto record = [&](TraceContext& context) {
     const std::vector<Tensor> scalars = optimizer.scalars(context, 10, 1e-3);
     std::vector<Tensor> out;

@@ -111,7 +111,7 @@ bool CheckpointWriter::is_writing() const {
 }
 
 std::int64_t CheckpointWriter::staging_bytes(const TrainingState& state) {
-  const auto copies = static_cast<std::int64_t>(1 + state.optimizer->slots().size());
+  const auto copies = static_cast<std::int64_t>(1 + state.optimizer.slots().size());
   return copies * state.model->parameters().elements() *
          static_cast<std::int64_t>(size_of(DType::kF32));
 }
@@ -160,7 +160,7 @@ void CheckpointWriter::reserve() {
   };
   for (const Parameter& parameter : state_.model->parameters().all()) {
     staging_.model[parameter.name] = make(parameter);
-    for (const std::string& slot : state_.optimizer->slots())
+    for (const std::string& slot : state_.optimizer.slots())
       staging_.optimizer[slot][parameter.name] = make(parameter);
   }
   sound_ = HostTensor::scalar<bool>(false);

@@ -31,7 +31,7 @@ void give_phantoms(TrainingState& state, Engine& engine) {
     parameter.value = add(type, InputKind::kParameter, parameter.name);
     if (parameter.in_dots && compute_dtype != DType::kF32)
       parameter.copy = add({compute_dtype, parameter.shape}, InputKind::kState, parameter.name);
-    for (const std::string& slot : state.optimizer->slots())
+    for (const std::string& slot : state.optimizer.slots())
       state.slots[slot].push_back(add(type, InputKind::kState, slot + "." + parameter.name));
   }
   state.sound = add({DType::kBool, Shape{}}, InputKind::kState, "sound");
@@ -155,7 +155,7 @@ CompiledConfig compile_config(const Config& config) {
       compile_training(config, session.engine(), state,
                        train_batch_types(*data.train, config.training.micro_batch_size));
   return {step, state.model->parameters().elements(),
-          static_cast<std::int64_t>(state.optimizer->slots().size())};
+          static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
 
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,

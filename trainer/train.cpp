@@ -146,7 +146,7 @@ void check_state_fits(const TrainingState& state, const Config& config) {
   raise(ErrorKind::kOutOfMemory,
         "the model does not fit the device: {} for {} parameters and {} optimizer slots of each "
         "pass the limit of {} (device.memory_gb); lockstep train --dry-run shows what a step needs",
-        format_bytes(needed), state.model->parameters().elements(), state.optimizer->slots().size(),
+        format_bytes(needed), state.model->parameters().elements(), state.optimizer.slots().size(),
         format_bytes(config.device.memory_gb * 0x1p30));
 }
 

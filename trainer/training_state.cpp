@@ -6,6 +6,8 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
 namespace {
@@ -62,13 +64,26 @@ Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std:
   return engine.adopt(tensor, kind, name);
 }
 
+Optimizer make_optimizer(const OptimizerConfig& config) {
+  switch (config.name) {
+    case OptimizerName::kAdamW:
+      return AdamW{.learning_rate = config.learning_rate,
+                   .betas = config.betas,
+                   .eps = config.eps,
+                   .weight_decay = config.weight_decay};
+    case OptimizerName::kSgd:
+      return Sgd{.learning_rate = config.learning_rate,
+                 .momentum = config.momentum,
+                 .weight_decay = config.weight_decay};
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace
 
 TrainingState make_training_state(const Config& config, std::int64_t vocab_size) {
-  TrainingState out;
-  out.model = make_model(config.model, vocab_size, config.training.precision);
-  out.optimizer = make_optimizer(config.optimizer);
-  return out;
+  return {.model = make_model(config.model, vocab_size, config.training.precision),
+          .optimizer = make_optimizer(config.optimizer)};
 }
 
 std::vector<StateTensor> state_tensors(const TrainingState& state) {
@@ -78,7 +93,7 @@ std::vector<StateTensor> state_tensors(const TrainingState& state) {
     out.push_back({{DType::kF32, parameter.shape}, parameter.name});
     if (parameter.in_dots && compute_dtype != DType::kF32)
       out.push_back({{compute_dtype, parameter.shape}, parameter.name});
-    for (const std::string& slot : state.optimizer->slots())
+    for (const std::string& slot : state.optimizer.slots())
       out.push_back({{DType::kF32, parameter.shape}, slot_label(slot, parameter)});
   }
   out.push_back({{DType::kBool, Shape{}}, "sound"});
@@ -109,7 +124,7 @@ void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed) {
 }
 
 void zero_slots(TrainingState& state, Engine& engine) {
-  for (const std::string& slot : state.optimizer->slots())
+  for (const std::string& slot : state.optimizer.slots())
     for (const Parameter& parameter : state.model->parameters().all())
       state.slots[slot].push_back(zeros(engine, parameter.shape, slot_label(slot, parameter)));
 }
@@ -130,7 +145,7 @@ void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved
   }
   state.progress = saved.trainer();
   if (!with_optimizer) return;
-  for (const std::string& slot : state.optimizer->slots()) {
+  for (const std::string& slot : state.optimizer.slots()) {
     const std::string prefix = optimizer_path(slot, "");
     if (std::ranges::none_of(saved.tensors(), [&](const TensorEntry& entry) {
           return entry.path.starts_with(prefix);

@@ -16,13 +16,13 @@ namespace lockstep {
 
 struct TrainingState {
   std::unique_ptr<Model> model;
-  std::unique_ptr<Optimizer> optimizer;
-  OptimizerState slots;
+  Optimizer optimizer;
+  OptimizerState slots = {};
   /// The largest |parameter| when they were drawn or restored.
   double initial_magnitude = 0;
   /// bool[]: while it is true steps update the values; see optimizer_step(). Not saved.
-  Tensor sound;
-  TrainerState progress;
+  Tensor sound = {};
+  TrainerState progress = {};
 };
 
 /// Model and optimizer of the config, with parameters declared but no values.

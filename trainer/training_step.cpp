@@ -21,7 +21,7 @@ StepResult record_step(TrainingState& state, const TensorMap& batch, const StepI
   const ModelOutput output = state.model->forward(batch, {.training = true, .key = key});
   const std::vector<Tensor> parameters = state.model->parameters().values();
   const std::vector<Tensor> grads = gradients(output.loss_sum, parameters);
-  return optimizer_step(*state.optimizer, state.model->parameters(), state.slots, state.sound,
+  return optimizer_step(state.optimizer, state.model->parameters(), state.slots, state.sound,
                         output, grads, update);
 }
 

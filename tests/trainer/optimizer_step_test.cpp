@@ -5,18 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/engine/rank.h"
+#include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
 namespace {
 
 using testing::ElementsAre;
-
-OptimizerConfig plain_sgd() {
-  OptimizerConfig out;
-  out.weight_decay = 0;
-  return out;
-}
 
 /// One parameter whose gradient is the batch, of one shard.
 struct Training : Rank {
@@ -26,16 +21,16 @@ struct Training : Rank {
     sound = engine.to_device({HostTensor::scalar<bool>(true)}, InputKind::kState, "sound");
   }
 
-  StepSummary step(std::vector<float> gradient, double learning_rate, bool stop = false) {
+  StepSummary step(std::vector<float> gradient, double learning_rate, bool stop = false,
+                   const Optimizer& optimizer = Sgd{.weight_decay = 0}) {
     const Tensor g = batch({std::move(gradient)});
     ModelOutput output;
     output.loss_sum = sum(g) * 0.0 + 1.0;
     output.count = context.scalar(1, DType::kI64, "count");
     output.correct_sum = context.scalar(0, DType::kF32, "correct");
-    const Sgd sgd(plain_sgd());
     const std::vector<Tensor> gradients = {g};
     const StepResult result =
-        optimizer_step(sgd, parameters, slots, sound, output, gradients,
+        optimizer_step(optimizer, parameters, slots, sound, output, gradients,
                        {.learning_rate = learning_rate, .stop_at_nonfinite = stop});
     engine.mark_step();
     return result.read();
@@ -75,6 +70,31 @@ TEST(OptimizerStep, BlocksLaterUpdatesAfterAParameterThatIsNotFinite) {
   EXPECT_FALSE(std::isfinite(then[0]));
   EXPECT_FALSE(training.step({1, 1}, 0.5).sound);
   EXPECT_EQ(training.values(), then);
+}
+
+/// A rule of a user's own: steps of one size, against the gradient's sign.
+struct SignDescent {
+  double learning_rate = 0.25;
+
+  std::vector<std::string> slots() const { return {}; }
+  std::vector<Tensor> scalars(TraceContext& context, std::int64_t, double rate) const {
+    return {context.scalar(rate, DType::kF32, "rate")};
+  }
+  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
+                             std::span<const Tensor>, std::span<const Tensor> scalars) const {
+    return {parameter.value - scalars[0] * (gradient / abs(gradient))};
+  }
+};
+
+TEST(OptimizerStep, TakesAnyRuleAsAValue) {
+  Optimizer optimizer = AdamW{.learning_rate = 0.5};
+  const Optimizer copy = optimizer;
+  optimizer = SignDescent{};
+  EXPECT_EQ(copy.learning_rate(), 0.5);
+  EXPECT_THAT(copy.slots(), ElementsAre("exp_avg", "exp_avg_sq"));
+  Training training;
+  training.step({8, -3}, optimizer.learning_rate(), false, optimizer);
+  EXPECT_THAT(training.values(), ElementsAre(0.75F, 2.25F));
 }
 
 }  // namespace

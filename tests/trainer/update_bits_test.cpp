@@ -48,19 +48,14 @@ std::vector<float> gradient_of(int step, std::size_t parameter) {
   return draw(100 + 10 * static_cast<std::uint64_t>(step) + parameter, kSizes[parameter]);
 }
 
-OptimizerConfig config_of(OptimizerName name) {
-  OptimizerConfig out;
-  out.name = name;
-  out.weight_decay = 0.1;
-  out.momentum = 0.9;
-  return out;
-}
+constexpr AdamW kAdamW{.weight_decay = 0.1};
+constexpr Sgd kSgd{.momentum = 0.9, .weight_decay = 0.1};
 
 /// Two parameters, a matrix and a vector, whose gradients are the batch's.
 struct Training : Rank {
-  Training(OptimizerName name, const Target& target, Log& log = Log::null())
+  Training(Optimizer rule, const Target& target, Log& log = Log::null())
       : Rank(CompileOptions{.target = target, .buckets = {}, .verify = true}, {}, log),
-        optimizer(make_optimizer(config_of(name))) {
+        optimizer(std::move(rule)) {
     const std::array<Shape, 2> shapes = {Shape{130, 127}, Shape{29}};
     for (std::size_t i = 0; i < kSizes.size(); ++i)
       parameters
@@ -68,7 +63,7 @@ struct Training : Rank {
                    i == 0 ? ParameterKind::kMatrix : ParameterKind::kVector,
                    Initializer::constant(0))
           .value = put(HostTensor::of(shapes[i], initial(i)), "p" + std::to_string(i));
-    for (const std::string& slot : optimizer->slots())
+    for (const std::string& slot : optimizer.slots())
       for (const Shape& shape : shapes)
         slots[slot].push_back(
             put(HostTensor::of(
@@ -92,13 +87,13 @@ struct Training : Rank {
     output.count = context.scalar(1, DType::kI64, "count");
     output.correct_sum = context.scalar(0, DType::kF32, "correct");
     const StepResult result =
-        optimizer_step(*optimizer, parameters, slots, sound, output, gradients,
+        optimizer_step(optimizer, parameters, slots, sound, output, gradients,
                        {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
     engine.mark_step();
     return result.read();
   }
 
-  std::unique_ptr<Optimizer> optimizer;
+  Optimizer optimizer;
   ParameterSet parameters;
   OptimizerState slots;
   Tensor sound;
@@ -107,7 +102,7 @@ struct Training : Rank {
 /// The same in plain loops, which the compiler may not contract. The norm is given.
 class Oracle {
  public:
-  explicit Oracle(OptimizerName name) : adamw_(name == OptimizerName::kAdamW) {
+  explicit Oracle(bool adamw) : adamw_(adamw) {
     for (std::size_t i = 0; i < kSizes.size(); ++i) {
       p.push_back(initial(i));
       m_.emplace_back(kSizes[i], 0.0F);
@@ -117,35 +112,32 @@ class Oracle {
 
   void step(int number, float norm) {
     const float scale = std::min(static_cast<float>(kClip) / (norm + 1e-6F), 1.0F);
-    const OptimizerConfig config = config_of(adamw_ ? OptimizerName::kAdamW : OptimizerName::kSgd);
     for (std::size_t i = 0; i < kSizes.size(); ++i) {
       const std::vector<float> gradient = gradient_of(number, i);
       for (std::size_t j = 0; j < kSizes[i]; ++j)
-        (adamw_ ? &adamw : &sgd)(*this, config, number, i, j, gradient[j] * scale);
+        (adamw_ ? &adamw : &sgd)(*this, number, i, j, gradient[j] * scale);
     }
   }
 
   std::vector<std::vector<float>> p;
 
  private:
-  static void adamw(Oracle& o, const OptimizerConfig& config, int number, std::size_t i,
-                    std::size_t j, float g) {
+  static void adamw(Oracle& o, int number, std::size_t i, std::size_t j, float g) {
     const double t = number + 1;
-    const auto decay = static_cast<float>(1.0 - kLearningRate * config.weight_decay);
-    const auto size = static_cast<float>(kLearningRate / (1.0 - std::pow(config.betas[0], t)));
-    const auto root = static_cast<float>(std::sqrt(1.0 - std::pow(config.betas[1], t)));
+    const auto decay = static_cast<float>(1.0 - kLearningRate * kAdamW.weight_decay);
+    const auto size = static_cast<float>(kLearningRate / (1.0 - std::pow(kAdamW.betas[0], t)));
+    const auto root = static_cast<float>(std::sqrt(1.0 - std::pow(kAdamW.betas[1], t)));
     float& m = o.m_[i][j];
     float& v = o.v_[i][j];
-    m = m * static_cast<float>(config.betas[0]) + g * static_cast<float>(1.0 - config.betas[0]);
-    v = v * static_cast<float>(config.betas[1]) + g * g * static_cast<float>(1.0 - config.betas[1]);
-    const float denominator = std::sqrt(v) / root + static_cast<float>(config.eps);
+    m = m * static_cast<float>(kAdamW.betas[0]) + g * static_cast<float>(1.0 - kAdamW.betas[0]);
+    v = v * static_cast<float>(kAdamW.betas[1]) + g * g * static_cast<float>(1.0 - kAdamW.betas[1]);
+    const float denominator = std::sqrt(v) / root + static_cast<float>(kAdamW.eps);
     const float base = i == 0 ? o.p[i][j] * decay : o.p[i][j];
     o.p[i][j] = base - size * (m / denominator);
   }
-  static void sgd(Oracle& o, const OptimizerConfig& config, int /*number*/, std::size_t i,
-                  std::size_t j, float g) {
-    const float with_decay = i == 0 ? g + o.p[i][j] * static_cast<float>(config.weight_decay) : g;
-    o.m_[i][j] = o.m_[i][j] * static_cast<float>(config.momentum) + with_decay;
+  static void sgd(Oracle& o, int /*number*/, std::size_t i, std::size_t j, float g) {
+    const float with_decay = i == 0 ? g + o.p[i][j] * static_cast<float>(kSgd.weight_decay) : g;
+    o.m_[i][j] = o.m_[i][j] * static_cast<float>(kSgd.momentum) + with_decay;
     o.p[i][j] = o.p[i][j] - static_cast<float>(kLearningRate) * o.m_[i][j];
   }
 
@@ -163,11 +155,11 @@ std::vector<Target> targets() {
 }
 
 TEST(UpdateBits, AreThoseOfPlainArithmeticForEveryInstructionSet) {
-  for (const OptimizerName name : {OptimizerName::kAdamW, OptimizerName::kSgd})
+  for (const bool adamw : {true, false})
     for (const Target& target : targets()) {
-      SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(name), static_cast<int>(target.isa)));
-      Training training(name, target);
-      Oracle oracle(name);
+      SCOPED_TRACE(fmt::format("{} {}", adamw ? "adamw" : "sgd", static_cast<int>(target.isa)));
+      Training training(adamw ? Optimizer(kAdamW) : Optimizer(kSgd), target);
+      Oracle oracle(adamw);
       for (int step = 0; step < kSteps; ++step)
         oracle.step(step, static_cast<float>(training.step(step).grad_norm));
       for (std::size_t i = 0; i < kSizes.size(); ++i)
@@ -178,7 +170,7 @@ TEST(UpdateBits, AreThoseOfPlainArithmeticForEveryInstructionSet) {
 /// The norm is the one sum of the update: its order is the program's, not the processor's.
 TEST(UpdateBits, OfTheNormAreTheSameOnEveryProcessor) {
   for (const Target& target : targets()) {
-    Training training(OptimizerName::kAdamW, target);
+    Training training(kAdamW, target);
     std::vector<float> norms;
     for (int step = 0; step < kSteps; ++step)
       norms.push_back(static_cast<float>(training.step(step).grad_norm));
@@ -191,7 +183,7 @@ TEST(UpdateBits, LeaveNothingToTheCodeGenerator) {
   const TemporaryFolder folder;
   const std::string path = folder.path("log");
   Log log({.console = false, .file = path, .debug = 4});
-  Training training(OptimizerName::kAdamW, host_target(MaxIsa::kAvx2), log);
+  Training training(kAdamW, host_target(MaxIsa::kAvx2), log);
   training.step(0);
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -8,14 +8,13 @@ std::vector<std::string> AdamW::slots() const {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-std::vector<Tensor> AdamW::scalars(TraceContext& context, std::int64_t step,
-                                   double learning_rate) const {
+std::vector<Tensor> AdamW::scalars(TraceContext& context, std::int64_t step, double rate) const {
   const auto t = static_cast<double>(step + 1);
-  const double correction1 = 1.0 - std::pow(config_.betas[0], t);
-  const double correction2 = 1.0 - std::pow(config_.betas[1], t);
+  const double correction1 = 1.0 - std::pow(betas[0], t);
+  const double correction2 = 1.0 - std::pow(betas[1], t);
   return {
-      context.scalar(1.0 - learning_rate * config_.weight_decay, DType::kF32, "optimizer.decay"),
-      context.scalar(learning_rate / correction1, DType::kF32, "optimizer.step_size"),
+      context.scalar(1.0 - rate * weight_decay, DType::kF32, "optimizer.decay"),
+      context.scalar(rate / correction1, DType::kF32, "optimizer.step_size"),
       context.scalar(std::sqrt(correction2), DType::kF32, "optimizer.sqrt_correction2"),
   };
 }
@@ -23,12 +22,12 @@ std::vector<Tensor> AdamW::scalars(TraceContext& context, std::int64_t step,
 std::vector<Tensor> AdamW::update(const Parameter& parameter, const Tensor& gradient,
                                   std::span<const Tensor> slots,
                                   std::span<const Tensor> scalars) const {
-  const double beta1 = config_.betas[0];
-  const double beta2 = config_.betas[1];
+  const double beta1 = betas[0];
+  const double beta2 = betas[1];
   const Tensor m = slots[0] * beta1 + gradient * (1.0 - beta1);
   const Tensor v = slots[1] * beta2 + gradient * gradient * (1.0 - beta2);
-  const Tensor denominator = sqrt(v) / scalars[2] + config_.eps;
-  const bool decay = parameter.kind == ParameterKind::kMatrix && config_.weight_decay != 0;
+  const Tensor denominator = sqrt(v) / scalars[2] + eps;
+  const bool decay = parameter.kind == ParameterKind::kMatrix && weight_decay != 0;
   const Tensor base = decay ? parameter.value * scalars[0] : parameter.value;
   return {base - scalars[1] * (m / denominator), m, v};
 }

@@ -2,22 +2,22 @@
 // the order of PyTorch's. Decay applies to matrices only.
 #pragma once
 
+#include <array>
+
 #include "trainer/optimizers/optimizer.h"
 
 namespace lockstep {
 
-class AdamW final : public Optimizer {
- public:
-  explicit AdamW(const OptimizerConfig& config) : config_(config) {}
-  std::vector<std::string> slots() const override;
-  std::vector<Tensor> scalars(TraceContext& context, std::int64_t step,
-                              double learning_rate) const override;
-  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
-                             std::span<const Tensor> slots,
-                             std::span<const Tensor> scalars) const override;
+struct AdamW {
+  double learning_rate = 1e-3;  ///< peak
+  std::array<double, 2> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0.01;
 
- private:
-  OptimizerConfig config_;
+  std::vector<std::string> slots() const;
+  std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
+  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
+                             std::span<const Tensor> slots, std::span<const Tensor> scalars) const;
 };
 
 }  // namespace lockstep

@@ -3,22 +3,21 @@
 namespace lockstep {
 
 std::vector<std::string> Sgd::slots() const {
-  if (config_.momentum == 0) return {};
+  if (momentum == 0) return {};
   return {"momentum_buffer"};
 }
 
-std::vector<Tensor> Sgd::scalars(TraceContext& context, std::int64_t /*step*/,
-                                 double learning_rate) const {
-  return {context.scalar(learning_rate, DType::kF32, "optimizer.learning_rate")};
+std::vector<Tensor> Sgd::scalars(TraceContext& context, std::int64_t /*step*/, double rate) const {
+  return {context.scalar(rate, DType::kF32, "optimizer.learning_rate")};
 }
 
 std::vector<Tensor> Sgd::update(const Parameter& parameter, const Tensor& gradient,
                                 std::span<const Tensor> slots,
                                 std::span<const Tensor> scalars) const {
-  const bool decay = parameter.kind == ParameterKind::kMatrix && config_.weight_decay != 0;
-  const Tensor g = decay ? gradient + parameter.value * config_.weight_decay : gradient;
+  const bool decay = parameter.kind == ParameterKind::kMatrix && weight_decay != 0;
+  const Tensor g = decay ? gradient + parameter.value * weight_decay : gradient;
   if (slots.empty()) return {parameter.value - scalars[0] * g};
-  const Tensor buffer = slots[0] * config_.momentum + g;
+  const Tensor buffer = slots[0] * momentum + g;
   return {parameter.value - scalars[0] * buffer, buffer};
 }
 

@@ -6,18 +6,15 @@
 
 namespace lockstep {
 
-class Sgd final : public Optimizer {
- public:
-  explicit Sgd(const OptimizerConfig& config) : config_(config) {}
-  std::vector<std::string> slots() const override;
-  std::vector<Tensor> scalars(TraceContext& context, std::int64_t step,
-                              double learning_rate) const override;
-  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
-                             std::span<const Tensor> slots,
-                             std::span<const Tensor> scalars) const override;
+struct Sgd {
+  double learning_rate = 1e-3;  ///< peak
+  double momentum = 0.0;        ///< 0: plain SGD, without a slot
+  double weight_decay = 0.01;
 
- private:
-  OptimizerConfig config_;
+  std::vector<std::string> slots() const;
+  std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
+  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
+                             std::span<const Tensor> slots, std::span<const Tensor> scalars) const;
 };
 
 }  // namespace lockstep

@@ -36,8 +36,8 @@ Linear::Linear(ParameterSet& parameters, std::string path, std::int64_t in, std:
 
 Tensor Linear::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  const Tensor weight = weight_.in(x.dtype(), where);
-  return linear(x, weight, bias_ == nullptr ? nullptr : &bias_->value, transposed_, where);
+  const Tensor weight = weight_.in(x.dtype());
+  return linear(x, weight, bias_ == nullptr ? nullptr : &bias_->value, transposed_);
 }
 
 Embedding::Embedding(ParameterSet& parameters, std::string path, std::int64_t count,
@@ -50,12 +50,12 @@ Embedding::Embedding(ParameterSet& parameters, std::string path, std::int64_t co
 
 Tensor Embedding::operator()(const Tensor& indices, Where where) const {
   const ModuleScope scope(indices.context(), path_, where);
-  return gather(weight_.value, indices, 0, where);
+  return gather(weight_.value, indices, 0);
 }
 
 Tensor Embedding::attend(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  return linear(x, weight_.in(x.dtype(), where), nullptr, true, where);
+  return linear(x, weight_.in(x.dtype()), nullptr, true);
 }
 
 LayerNorm::LayerNorm(ParameterSet& parameters, std::string path, std::int64_t width, double eps)
@@ -68,7 +68,7 @@ LayerNorm::LayerNorm(ParameterSet& parameters, std::string path, std::int64_t wi
 
 Tensor LayerNorm::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  return layer_norm(x, weight_.value, bias_.value, eps_, where);
+  return layer_norm(x, weight_.value, bias_.value, eps_);
 }
 
 Conv2d::Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
@@ -83,10 +83,8 @@ Conv2d::Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std:
 
 Tensor Conv2d::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope(x.context(), path_, where);
-  const Tensor y =
-      convolution(convert(x, weight_.value.dtype(), where), weight_.value, spec_, where);
-  const Tensor biased = Operand(y, where) + broadcast_in_dim(bias_.value, y.shape(), {1}, where);
-  return convert(biased, x.dtype(), where);
+  const Tensor y = convolution(convert(x, weight_.value.dtype()), weight_.value, spec_);
+  return convert(y + broadcast_in_dim(bias_.value, y.shape(), {1}), x.dtype());
 }
 
 Tensor apply_dropout(const Tensor& x, double p, const Forward& forward, std::string_view path,
@@ -94,7 +92,7 @@ Tensor apply_dropout(const Tensor& x, double p, const Forward& forward, std::str
   if (!forward.training || p == 0) return x;
   LS_USER_CHECK(forward.key.has_value(), "dropout {} in '{}' needs a random key", p, path);
   const ModuleScope scope(x.context(), path, where);
-  return dropout(x, p, *forward.key, where);
+  return dropout(x, p, *forward.key);
 }
 
 }  // namespace lockstep

@@ -31,9 +31,10 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
 }
 
 Tensor Parameter::in(DType dtype, Where where) const {
+  const LocationScope line(value.context(), where);
   if (dtype != value.dtype() && copy.defined() && copy.dtype() == dtype)
-    return stand_in(copy, value, where);
-  return convert(value, dtype, where);
+    return stand_in(copy, value);
+  return convert(value, dtype);
 }
 
 Parameter& ParameterSet::declare(std::string name, Shape shape, ParameterKind kind,

@@ -85,7 +85,7 @@ std::size_t TraceContext::FilledHasher::operator()(const Filled& filled) const {
 }
 
 Tensor TraceContext::record(Op op, std::span<const Tensor> operands, Attrs attrs,
-                            const std::source_location& where) {
+                            std::source_location where) {
   Operands ids;
   for (const Tensor& operand : operands) ids.push_back(node_of(operand));
   const Origin origin = origin_at(where);
@@ -97,8 +97,7 @@ Tensor TraceContext::record(Op op, std::span<const Tensor> operands, Attrs attrs
 }
 
 Tensor TraceContext::record_call(std::shared_ptr<const Graph> body,
-                                 std::span<const Tensor> operands,
-                                 const std::source_location& where) {
+                                 std::span<const Tensor> operands, std::source_location where) {
   Node node;
   node.op = Op::kCall;
   node.origin = origin_at(where);
@@ -196,7 +195,7 @@ const Origin* TraceContext::set_origin(const Origin* origin) {
 
 Origin TraceContext::origin_at(const std::source_location& where) const {
   if (origin_ != nullptr) return *origin_;
-  const std::source_location& place = has_location_ ? location_ : where;
+  const std::source_location& place = location_ ? *location_ : where;
   if (place.file_name() != path_) {
     path_ = place.file_name();
     file_ = origin_of(place).file;
@@ -222,6 +221,15 @@ Tensor TraceContext::handle_for(ValueId id) {
   return Tensor(std::move(state));
 }
 
+LocationScope::LocationScope(TraceContext& context, const std::source_location& where)
+    : context_(context), outermost_(!context.location_) {
+  if (outermost_) context.location_ = where;
+}
+
+LocationScope::~LocationScope() {
+  if (outermost_) context_.location_.reset();
+}
+
 ModuleScope::ModuleScope(TraceContext& context, std::string_view name)
     : context_(context), previous_scope_(context.scope_) {
   context.scope_ = previous_scope_.empty()
@@ -232,14 +240,11 @@ ModuleScope::ModuleScope(TraceContext& context, std::string_view name)
 ModuleScope::ModuleScope(TraceContext& context, std::string_view name,
                          const std::source_location& where)
     : ModuleScope(context, name) {
-  if (context.has_location_) return;
-  context.has_location_ = set_location_ = true;
-  context.location_ = where;
+  line_.emplace(context, where);
 }
 
 ModuleScope::~ModuleScope() {
   context_.scope_ = previous_scope_;
-  if (set_location_) context_.has_location_ = false;
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -66,12 +67,12 @@ class TraceContext {
 
   /// Records op(operands){attrs}. Error kUsage if the operands do not fit, naming line and scope.
   Tensor record(Op op, std::span<const Tensor> operands, Attrs attrs,
-                const std::source_location& where);
+                std::source_location where = std::source_location::current());
   /// Records a call of `body` (one output), whose inputs are the operands in order.
   Tensor record_call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands,
-                     const std::source_location& where);
+                     std::source_location where = std::source_location::current());
   Tensor record(Op op, std::initializer_list<Tensor> operands, Attrs attrs,
-                const std::source_location& where) {
+                std::source_location where = std::source_location::current()) {
     return record(op, std::span(operands.begin(), operands.size()), std::move(attrs), where);
   }
 
@@ -87,8 +88,11 @@ class TraceContext {
   /// Ordinals start again at every cut, so that equal steps are equal graphs.
   std::int64_t next_stream();
   std::string_view scope() const { return scope_; }
-  /// The line and module path that a node recorded by a call at `where` gets.
+  /// The line and module path that a node recorded by a call at `where` gets: the line of the open
+  /// LocationScope, if there is one.
   Origin origin_at(const std::source_location& where) const;
+  /// Those of the open LocationScope, for messages of functions that have opened one.
+  Origin origin() const { return origin_at({}); }
 
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
@@ -104,6 +108,7 @@ class TraceContext {
  private:
   friend struct TensorState;
   friend void intrusive_ptr_release(TensorState* state);
+  friend class LocationScope;
   friend class ModuleScope;
   struct Filled {
     std::uint64_t bits;  ///< of the number
@@ -129,8 +134,7 @@ class TraceContext {
 
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;
-  bool has_location_ = false;
-  std::source_location location_;
+  std::optional<std::source_location> location_;
   // The last path whose folders were cut off: most nodes come from the file of the one before.
   mutable const char* path_ = nullptr;
   mutable std::string_view file_;
@@ -139,8 +143,30 @@ class TraceContext {
   std::map<ValueId, ValueId> redirected_;
 };
 
-/// While alive, new nodes belong to module path `outer.name`. With `where`, the nodes' source line
-/// is that line (the model's call of a layer) rather than a line inside the layer.
+/// While alive, everything that is recorded or refused shows the line `where` instead of its own,
+/// unless an outer scope is open already: the outermost call counts, which is the user's. What
+/// lockstep offers as a function (a composite, a layer) takes its caller's line as a default
+/// argument, opens a scope with it, and is written without lines from there on; users whose
+/// functions are to show their callers' lines do the same:
+///
+///     Tensor swish(const Tensor& x, Where where = Where::current()) {
+///       const LocationScope line(x.context(), where);
+///       return x * sigmoid(x);
+///     }
+class LocationScope {
+ public:
+  LocationScope(TraceContext& context, const std::source_location& where);
+  ~LocationScope();
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  TraceContext& context_;
+  bool outermost_;
+};
+
+/// While alive, new nodes belong to module path `outer.name`. With `where` it is a LocationScope,
+/// too: that of the model's call of a layer.
 class ModuleScope {
  public:
   ModuleScope(TraceContext& context, std::string_view name);
@@ -152,7 +178,7 @@ class ModuleScope {
  private:
   TraceContext& context_;
   std::string_view previous_scope_;
-  bool set_location_ = false;
+  std::optional<LocationScope> line_;
 };
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ Attrs with_shape(const Attrs& attrs, const Shape& shape) {
 }
 
 Tensor record(const GradientCall& c, Op op, std::initializer_list<Tensor> operands, Attrs attrs) {
-  return c.grad.context().record(op, operands, std::move(attrs), Where::current());
+  return c.grad.context().record(op, operands, std::move(attrs));
 }
 
 /// dot_general's gradient for one side, contracting the other operand's free dimensions with those
@@ -135,8 +135,7 @@ Gradients gradient_attention(const GradientCall& c) {
   const bool packed = c.in[0].shape().rank() == 5;
   std::vector<Tensor> operands(c.in.begin(), c.in.end());
   operands.insert(operands.begin() + (packed ? 1 : 3), {c.out, c.grad});
-  const Tensor all =
-      c.grad.context().record(Op::kAttentionGrad, operands, c.node.attrs, Where::current());
+  const Tensor all = c.grad.context().record(Op::kAttentionGrad, operands, c.node.attrs);
   Gradients out(c.in.size());
   if (packed) {
     out[0] = all;
@@ -173,7 +172,7 @@ Gradients gradient_call(const GradientCall& c) {
     for (const ValueId id : node.operands) operands.push_back(values[static_cast<std::size_t>(id)]);
     values[i] = node.op == Op::kConstant ? context.constant(node.literal)
                 : node.op == Op::kCall   ? call(node.body, operands)
-                                         : context.record(node.op, operands, node.attrs, {});
+                                         : context.record(node.op, operands, node.attrs);
   }
   const Tensor& out = values[static_cast<std::size_t>(body.outputs[0])];
   const std::vector<Tensor> grads = gradients(sum(out * c.grad), fenced);

@@ -219,20 +219,21 @@ GradientRule gradient_rule(Op op) {
 
 std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets, Where where) {
   TraceContext& context = loss.context();
+  const LocationScope line(context, where);
   LS_USER_CHECK(is_float(loss.dtype()) && loss.shape().rank() == 0,
                 "{}: gradients need a float scalar as loss, but it is {}",
-                context.origin_at(where).to_string(), loss.type().to_string());
+                context.origin().to_string(), loss.type().to_string());
   const ValueId root = context.node_of(loss);
   std::vector<ValueId> target_ids;
   for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
   BackwardPass pass(context, target_ids);
-  pass.run(root, context.constant(1.0, loss.dtype(), where));
+  pass.run(root, context.constant(1.0, loss.dtype()));
 
   std::vector<Tensor> out;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Tensor found = pass.gradient(target_ids[i]);
-    out.push_back(found.defined() ? convert(found, targets[i].dtype(), where)
-                                  : context.filled(0.0, targets[i].type(), where));
+    out.push_back(found.defined() ? convert(found, targets[i].dtype())
+                                  : context.filled(0.0, targets[i].type()));
   }
   return out;
 }
@@ -240,26 +241,27 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
 namespace {
 
 /// A node of its own with x's value, on which a redirection can be put. Passes drop it.
-ValueId fence(const Tensor& x, Where where) {
+ValueId fence(const Tensor& x) {
   return x.context().node_of(
-      x.context().record(Op::kReshape, {x}, {{Attr::kShape, x.shape().sizes()}}, where));
+      x.context().record(Op::kReshape, {x}, {{Attr::kShape, x.shape().sizes()}}));
 }
 
 }  // namespace
 
 Tensor stop_gradient(const Tensor& x, Where where) {
-  const ValueId node = fence(x, where);
+  const LocationScope line(x.context(), where);
+  const ValueId node = fence(x);
   x.context().redirect_gradient(node, kNoValue);
   return x.context().tensor_of(node);
 }
 
 Tensor stand_in(const Tensor& copy, const Tensor& original, Where where) {
   TraceContext& context = copy.context();
+  const LocationScope line(context, where);
   LS_USER_CHECK(copy.shape() == original.shape(), "{}: {} cannot stand in for {}",
-                context.origin_at(where).to_string(), copy.type().to_string(),
-                original.type().to_string());
+                context.origin().to_string(), copy.type().to_string(), original.type().to_string());
   const ValueId to = context.node_of(original);
-  const ValueId node = fence(copy, where);
+  const ValueId node = fence(copy);
   context.redirect_gradient(node, to);
   return context.tensor_of(node);
 }

@@ -7,42 +7,42 @@
 namespace lockstep {
 namespace {
 
-/// The line to blame for a bad operand.
-std::string place_of(const Tensor& x, const Where& where) {
-  return x.context().origin_at(where).to_string();
+/// The line to blame for a bad operand: that of the open LocationScope.
+std::string line_of(const Tensor& x) {
+  return x.context().origin().to_string();
 }
 
-int normal_dim(const Tensor& x, std::int64_t dim, const Where& where) {
+int normal_dim(const Tensor& x, std::int64_t dim) {
   const int rank = x.shape().rank();
-  LS_USER_CHECK(dim >= -rank && dim < rank, "{}: dimension {} is out of range for {}",
-                place_of(x, where), dim, x.type().to_string());
+  LS_USER_CHECK(dim >= -rank && dim < rank, "{}: dimension {} is out of range for {}", line_of(x),
+                dim, x.type().to_string());
   return static_cast<int>(dim < 0 ? dim + rank : dim);
 }
 
-Ints normal_dims(const Tensor& x, IntView dims, const Where& where) {
+Ints normal_dims(const Tensor& x, IntView dims) {
   Ints out;
-  for (const std::int64_t d : dims) out.push_back(normal_dim(x, d, where));
+  for (const std::int64_t d : dims) out.push_back(normal_dim(x, d));
   return out;
 }
 
 /// The tensor, or for a bare number one like `other` that is full of it.
-Tensor materialize(const Operand& x, const Tensor& other, const Where& where) {
+Tensor materialize(const Operand& x, const Tensor& other) {
   if (!x.is_number()) return x.tensor();
-  return other.context().filled(x.number(), other.type(), where);
+  return other.context().filled(x.number(), other.type());
 }
 
 /// Broadcasts both operands of an elementwise op to their common shape.
-void broadcast_pair(Op op, Tensor& a, Tensor& b, const Where& where) {
+void broadcast_pair(Op op, Tensor& a, Tensor& b) {
   if (a.shape() == b.shape()) return;
   Shape shape;
   try {
     shape = broadcast_shapes(a.shape(), b.shape());
   } catch (const Error& e) {
-    raise(ErrorKind::kUsage, "{}: {}({}, {}): {}", place_of(a, where), name_of(op),
-          a.type().to_string(), b.type().to_string(), e.what());
+    raise(ErrorKind::kUsage, "{}: {}({}, {}): {}", line_of(a), name_of(op), a.type().to_string(),
+          b.type().to_string(), e.what());
   }
-  a = broadcast_to(a, shape, where);
-  b = broadcast_to(b, shape, where);
+  a = broadcast_to(a, shape);
+  b = broadcast_to(b, shape);
 }
 
 Attrs window_attrs(const ConvSpec& spec) {
@@ -62,7 +62,7 @@ Attrs window_attrs(const PoolSpec& spec) {
   return attrs;
 }
 
-Tensor record1(Op op, const Tensor& x, Attrs attrs, const Where& where) {
+Tensor record1(Op op, const Tensor& x, Attrs attrs, Where where = Where::current()) {
   return x.context().record(op, {x}, std::move(attrs), where);
 }
 
@@ -71,10 +71,12 @@ Tensor record1(Op op, const Tensor& x, Attrs attrs, const Where& where) {
 Tensor binary(Op op, const Operand& a, const Operand& b) {
   LS_USER_CHECK(!a.is_number() || !b.is_number(), "{}: {} of two plain numbers records nothing",
                 origin_of(a.where()).to_string(), name_of(op));
-  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor(), a.where());
-  Tensor right = materialize(b, left, a.where());
-  broadcast_pair(op, left, right, a.where());
-  return left.context().record(op, {left, right}, {}, a.where());
+  const Tensor& either = a.is_number() ? b.tensor() : a.tensor();
+  const LocationScope line(either.context(), a.where());
+  Tensor left = materialize(a, either);
+  Tensor right = materialize(b, left);
+  broadcast_pair(op, left, right);
+  return left.context().record(op, {left, right}, {});
 }
 
 Tensor unary(Op op, const Tensor& x, Where where) {
@@ -134,15 +136,16 @@ Tensor logical_not(const Tensor& x, Where where) {
 }
 
 Tensor select(const Tensor& pred, const Operand& a, const Operand& b, Where where) {
+  const LocationScope line(pred.context(), where);
   LS_USER_CHECK(!a.is_number() || !b.is_number(),
-                "{}: select needs a tensor to take the dtype from", place_of(pred, where));
-  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor(), where);
-  Tensor right = materialize(b, left, where);
-  broadcast_pair(Op::kSelect, left, right, where);
+                "{}: select needs a tensor to take the dtype from", line_of(pred));
+  Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
+  Tensor right = materialize(b, left);
+  broadcast_pair(Op::kSelect, left, right);
   Tensor condition = pred;
-  broadcast_pair(Op::kSelect, condition, left, where);
-  right = broadcast_to(right, left.shape(), where);
-  return pred.context().record(Op::kSelect, {condition, left, right}, {}, where);
+  broadcast_pair(Op::kSelect, condition, left);
+  right = broadcast_to(right, left.shape());
+  return pred.context().record(Op::kSelect, {condition, left, right}, {});
 }
 
 Tensor convert(const Tensor& x, DType to, Where where) {
@@ -154,12 +157,13 @@ Tensor convert(const Tensor& x, DType to, Where where) {
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
   if (x.shape() == shape) return x;
+  const LocationScope line(x.context(), where);
   const int lead = shape.rank() - x.shape().rank();
-  LS_USER_CHECK(lead >= 0, "{}: {} cannot be broadcast to the lower rank of {}", place_of(x, where),
+  LS_USER_CHECK(lead >= 0, "{}: {} cannot be broadcast to the lower rank of {}", line_of(x),
                 x.type().to_string(), shape.to_string());
   Ints dims(static_cast<std::size_t>(x.shape().rank()));
   std::iota(dims.begin(), dims.end(), lead);
-  return broadcast_in_dim(x, shape, dims, where);
+  return broadcast_in_dim(x, shape, dims);
 }
 
 Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, IntView dims, Where where) {
@@ -172,6 +176,7 @@ Tensor reshape(const Tensor& x, const Shape& shape, Where where) {
 }
 
 Tensor reshape(const Tensor& x, IntView sizes, Where where) {
+  const LocationScope line(x.context(), where);
   Ints resolved(sizes.begin(), sizes.end());
   std::int64_t known = 1;
   std::int64_t* open = nullptr;
@@ -180,21 +185,22 @@ Tensor reshape(const Tensor& x, IntView sizes, Where where) {
       known *= size;
       continue;
     }
-    LS_USER_CHECK(open == nullptr, "{}: reshape of {}: only one size can be -1", place_of(x, where),
+    LS_USER_CHECK(open == nullptr, "{}: reshape of {}: only one size can be -1", line_of(x),
                   x.type().to_string());
     open = &size;
   }
   if (open != nullptr) {
     LS_USER_CHECK(known > 0 && x.shape().elements() % known == 0,
-                  "{}: reshape of {}: {} elements do not divide by {}", place_of(x, where),
+                  "{}: reshape of {}: {} elements do not divide by {}", line_of(x),
                   x.type().to_string(), x.shape().elements(), known);
     *open = x.shape().elements() / known;
   }
-  return reshape(x, Shape(resolved), where);
+  return reshape(x, Shape(resolved));
 }
 
 Tensor transpose(const Tensor& x, IntView permutation, Where where) {
-  return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation, where)}}, where);
+  const LocationScope line(x.context(), where);
+  return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation)}});
 }
 
 Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride, Where where) {
@@ -203,14 +209,15 @@ Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride, Wher
 }
 
 Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit, Where where) {
-  const auto at = static_cast<std::size_t>(normal_dim(x, dim, where));
+  const LocationScope line(x.context(), where);
+  const auto at = static_cast<std::size_t>(normal_dim(x, dim));
   const auto sizes = x.shape().sizes();
   Ints starts(sizes.size(), 0);
   Ints limits(sizes.begin(), sizes.end());
   const std::int64_t size = limits[at];
   starts[at] = start < 0 ? start + size : start;
   limits[at] = limit < 0 ? limit + size : limit;
-  return slice(x, starts, limits, Ints(starts.size(), 1), where);
+  return slice(x, starts, limits, Ints(starts.size(), 1));
 }
 
 Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Shape& shape,
@@ -228,27 +235,30 @@ Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<con
 }
 
 Tensor pad(const Tensor& x, double value, IntView low, IntView high, Where where) {
-  const Tensor fill = x.context().constant(value, x.dtype(), where);
-  return x.context().record(Op::kPad, {x, fill}, {{Attr::kLow, low}, {Attr::kHigh, high}}, where);
+  const LocationScope line(x.context(), where);
+  const Tensor fill = x.context().constant(value, x.dtype());
+  return x.context().record(Op::kPad, {x, fill}, {{Attr::kLow, low}, {Attr::kHigh, high}});
 }
 
 Tensor concatenate(std::span<const Tensor> parts, int axis, Where where) {
   LS_USER_CHECK(!parts.empty(), "{}: concatenate needs at least one tensor",
                 origin_of(where).to_string());
+  const LocationScope line(parts[0].context(), where);
   Attrs attrs;
-  attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis, where));
-  return parts[0].context().record(Op::kConcatenate, parts, std::move(attrs), where);
+  attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis));
+  return parts[0].context().record(Op::kConcatenate, parts, std::move(attrs));
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
-  return x.context().record(Op::kGather, {x, indices},
-                            {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
+  const LocationScope line(x.context(), where);
+  return x.context().record(Op::kGather, {x, indices}, {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis,
                    Where where) {
+  const LocationScope line(x.context(), where);
   return x.context().record(Op::kScatterAdd, {x, indices, updates},
-                            {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
+                            {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
 
 Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Where where) {
@@ -258,12 +268,13 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Wh
 }
 
 Tensor reduce(Op op, const Tensor& x, IntView dims, bool keep_dims, Where where) {
-  const Ints normal = normal_dims(x, dims, where);
-  const Tensor out = record1(op, x, {{Attr::kDims, normal}}, where);
+  const LocationScope line(x.context(), where);
+  const Ints normal = normal_dims(x, dims);
+  const Tensor out = record1(op, x, {{Attr::kDims, normal}});
   if (!keep_dims) return out;
   Shape kept = x.shape();
   for (const std::int64_t d : normal) kept.set_dim(static_cast<int>(d), 1);
-  return reshape(out, kept, where);
+  return reshape(out, kept);
 }
 
 Tensor reduce_sum(const Tensor& x, IntView dims, bool keep_dims, Where where) {
@@ -281,7 +292,8 @@ Tensor sum(const Tensor& x, Where where) {
 }
 
 Tensor arg_max(const Tensor& x, int axis, Where where) {
-  return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis, where)}}}, where);
+  const LocationScope line(x.context(), where);
+  return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
 
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where where) {
@@ -294,13 +306,14 @@ Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where 
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
+  const LocationScope line(a.context(), where);
   LS_USER_CHECK(a.shape().rank() >= 2 && b.shape().rank() == a.shape().rank(),
-                "{}: matmul of {} and {}: both need one rank of at least 2", place_of(a, where),
+                "{}: matmul of {} and {}: both need one rank of at least 2", line_of(a),
                 a.type().to_string(), b.type().to_string());
   const int rank = a.shape().rank();
   Ints batch(static_cast<std::size_t>(rank - 2));
   std::iota(batch.begin(), batch.end(), 0);
-  return dot_general(a, b, {batch, batch, {rank - 1}, {rank - 2}}, where);
+  return dot_general(a, b, {batch, batch, {rank - 1}, {rank - 2}});
 }
 
 Tensor convolution(const Tensor& x, const Tensor& w, const ConvSpec& spec, Where where) {
@@ -327,17 +340,18 @@ namespace {
 /// `operands`: q, k, v or qkv.
 Tensor record_attention(std::vector<Tensor> operands, const AttentionSpec& spec, Where where) {
   TraceContext& context = operands[0].context();
+  const LocationScope line(context, where);
   Attrs attrs{{Attr::kCausal, {spec.causal ? 1 : 0}}, {Attr::kMasked, {spec.key_mask ? 1 : 0}}};
   attrs.set_float(Attr::kScale, spec.scale);
   attrs.set_float(Attr::kDropout, spec.dropout);
   if (spec.key_mask) operands.push_back(*spec.key_mask);
   if (spec.dropout > 0) {
     LS_USER_CHECK(spec.key.has_value(), "{}: attention with dropout {} needs a random key",
-                  place_of(operands[0], where), spec.dropout);
+                  line_of(operands[0]), spec.dropout);
     operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->shard});
     attrs.set_int(Attr::kStream, context.next_stream());
   }
-  return context.record(Op::kAttention, operands, std::move(attrs), where);
+  return context.record(Op::kAttention, operands, std::move(attrs));
 }
 
 }  // namespace

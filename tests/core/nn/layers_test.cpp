@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/kernels/reference.h"
@@ -196,6 +197,34 @@ TEST_F(Layers, DropoutAtTwoPathsDropsDifferentElements) {
   const std::vector<float> again = value_of(apply_dropout(x, 0.5, forward, "h.0.drop"));
   EXPECT_NE(a, b);
   EXPECT_EQ(a, again);
+}
+
+/// The lines of layers_test.cpp that the pending nodes show, each once.
+std::set<std::uint32_t> lines_of(const TraceContext& context) {
+  std::set<std::uint32_t> out;
+  for (const Node& node : context.pending().nodes) {
+    if (node.op == Op::kInput) continue;
+    EXPECT_EQ(node.origin.file, "layers_test.cpp") << name_of(node.op);
+    out.insert(node.origin.line);
+  }
+  return out;
+}
+
+TEST_F(Layers, AllNodesShowTheModelsLine) {
+  const Linear linear(parameters, "fc", 4, 4, {});
+  const LayerNorm norm(parameters, "ln", 4);
+  const Conv2d convolution(parameters, "conv", 1, 1, 2, {});
+  const Embedding embedding(parameters, "wte", 3, 4, {.init = {}, .attends = true});
+  for (Parameter& parameter : parameters.all()) parameter.value = counting(parameter.shape);
+  const Tensor x = convert(counting(Shape{2, 4}), DType::kBF16);
+  const Tensor image = counting(Shape{1, 1, 4, 4});
+  const Tensor indices = value(HostTensor(DType::kI32, Shape{2}));
+  std::set<std::uint32_t> lines{__LINE__ - 3};
+  (void)norm(linear(x)), lines.insert(__LINE__);
+  (void)convolution(image), lines.insert(__LINE__);
+  (void)embedding(indices), lines.insert(__LINE__);
+  (void)embedding.attend(x), lines.insert(__LINE__);
+  EXPECT_EQ(lines_of(context), lines);
 }
 
 }  // namespace

@@ -55,9 +55,8 @@ std::vector<std::vector<double>> recorded_gradients(const OpCase& c) {
     if (is_differentiated(operand)) targets.push_back(operands.back());
   }
   const auto record_loss = [&] {
-    const Tensor out = c.body != nullptr
-                           ? call(c.body, operands)
-                           : context.record(c.op, operands, c.attrs, Where::current());
+    const Tensor out =
+        c.body != nullptr ? call(c.body, operands) : context.record(c.op, operands, c.attrs);
     return sum(convert(out, DType::kF64) *
                context.constant(from_doubles(DType::kF64, out.shape(), loss_weights(c))));
   };

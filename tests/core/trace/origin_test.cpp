@@ -1,6 +1,9 @@
 // Every node knows the user's line and module path.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
+#include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "tests/core/trace/inputs.h"
 
@@ -65,8 +68,45 @@ TEST(Line, OfACompositeIsTheUsersForEveryNode) {
   check(cross_entropy(x, targets), __LINE__);
   check(correct_predictions(x, targets), __LINE__);
   check(dropout(x, 0.5, key), __LINE__);
+  check(random_uniform(key, Shape{3}), __LINE__);
   check(linear(x, w, &v, true), __LINE__);
   check(pad(x, 0.0, {1, 1}, {1, 1}), __LINE__);
+}
+
+Tensor swish(const Tensor& x, Where where = Where::current()) {
+  const LocationScope line(x.context(), where);
+  return x * sigmoid(x);
+}
+
+TEST(Line, OfAUsersCompositeIsItsCallers) {
+  TraceContext context;
+  const Tensor x = input(context, Shape{2});
+  const ValueId from = context.pending().size();
+  swish(x);
+  expect_all_at(context, from, __LINE__ - 1);
+}
+
+TEST(Line, OfAnErrorInACompositeIsTheUsersAndEndsWithIt) {
+  TraceContext context;
+  const Tensor x = input(context, Shape{2, 4});
+  const Tensor v = input(context, Shape{3});
+  std::string message;
+  const int call = __LINE__ + 2;
+  try {
+    layer_norm(x, v, v);
+  } catch (const Error& e) {
+    message = e.what();
+  }
+  EXPECT_THAT(message, testing::StartsWith(here(call)));
+  const Tensor y = tanh(x);
+  EXPECT_EQ(origin_of(y), here(__LINE__ - 1));
+}
+
+TEST(Line, OfOneContextIsNotThatOfAnother) {
+  TraceContext context, other;
+  const LocationScope line(context, Where::current());
+  const Tensor y = tanh(input(other, Shape{2}));
+  EXPECT_EQ(origin_of(y), here(__LINE__ - 1));
 }
 
 TEST(Line, OfABackwardNodeIsThatOfTheForwardNode) {

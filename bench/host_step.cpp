@@ -5,6 +5,8 @@
 #include <benchmark/benchmark.h>
 
 #include "collectives/single.h"
+#include "trainer/from_config.h"
+#include "trainer/models/model.h"
 #include "trainer/session.h"
 #include "trainer/training_step.h"
 
@@ -36,11 +38,13 @@ class HostStep {
  public:
   explicit HostStep(const Config& config)
       : session_(config, Settings{}, make_single_communicator(), "", watch_),
-        state_(make_training_state(config, 0)),
+        model_(make_model(config.model, 0)),
+        state_(make_training_state(config, *model_)),
         inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
     Engine& engine = session_.engine();
+    Batch::Fields fields;
     const auto add = [&](const char* name, const Type& type) {
-      batch_[name] = phantom(engine, type, InputKind::kBatch, std::string("batch.") + name);
+      fields[name] = phantom(engine, type, InputKind::kBatch, std::string("batch.") + name);
     };
     if (config.model.name == ModelName::kMlp) {
       add("image", {DType::kF32, Shape{64, 1, 28, 28}});
@@ -49,18 +53,13 @@ class HostStep {
       add("tokens", {DType::kI32, Shape{12, 64}});
       add("targets", {DType::kI32, Shape{12, 64}});
     }
-    for (Parameter& parameter : state_.model->parameters().all()) {
-      const Type type{DType::kF32, parameter.shape};
-      parameter.value = phantom(engine, type, InputKind::kParameter, parameter.name);
-      for (const std::string& slot : state_.optimizer.slots())
-        state_.slots[slot].push_back(
-            phantom(engine, type, InputKind::kState, slot + "." + parameter.name));
-    }
-    state_.sound = phantom(engine, {DType::kBool, Shape{}}, InputKind::kState, "sound");
+    batch_ = Batch(std::move(fields));
+    for (const StateTensor& tensor : state_tensors(state_))
+      *tensor.value = phantom(engine, tensor.type, tensor.kind(), tensor.label());
   }
 
   void compile() {
-    const StepResult result = record_step(state_, batch_, inputs_, update_);
+    const StepNumbers result = record_step(state_, std::cref(*model_), batch_, inputs_, update_);
     session_.engine().compile_pending();
   }
   [[gnu::noinline]] void run() { compile(); }
@@ -68,9 +67,10 @@ class HostStep {
  private:
   Watch watch_;
   Session session_;
+  std::unique_ptr<Model> model_;
   TrainingState state_;
   StepInputs inputs_;
-  TensorMap batch_;
+  Batch batch_;
   UpdateOptions update_;
 };
 

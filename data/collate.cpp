@@ -81,11 +81,11 @@ HostTensor content_mask(std::span<const HostTensor> tensors, std::int64_t length
 
 }  // namespace
 
-Batch collate(std::span<const Sample> samples, std::span<const std::int64_t> indices,
-              std::span<const FieldSpec> fields, const Padding& padding) {
+HostBatch collate(std::span<const Sample> samples, std::span<const std::int64_t> indices,
+                  std::span<const FieldSpec> fields, const Padding& padding) {
   LS_CHECK(!samples.empty() && samples.size() == indices.size(), "{} samples and {} indices",
            samples.size(), indices.size());
-  Batch out;
+  HostBatch out;
   for (const FieldSpec& field : fields) {
     std::vector<HostTensor> tensors;
     std::int64_t longest = 0;

@@ -12,7 +12,7 @@ namespace lockstep {
 /// the end of dimension 0. `indices` (one per sample) are the samples' numbers in the dataset, for
 /// messages. Error kData naming field, sample and both shapes (or dtypes) if a sample is not what
 /// `fields` promises.
-Batch collate(std::span<const Sample> samples, std::span<const std::int64_t> indices,
-              std::span<const FieldSpec> fields, const Padding& padding);
+HostBatch collate(std::span<const Sample> samples, std::span<const std::int64_t> indices,
+                  std::span<const FieldSpec> fields, const Padding& padding);
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@ namespace lockstep {
 using Sample = std::map<std::string, HostTensor>;
 
 /// Named tensors of several samples, stacked along a new leading dimension.
-using Batch = std::map<std::string, HostTensor>;
+using HostBatch = std::map<std::string, HostTensor>;
 
 /// What a field of every sample looks like, known without fetching one.
 struct FieldSpec {

@@ -30,7 +30,7 @@ std::int64_t samples_in(std::int64_t batch, std::int64_t batch_size, std::int64_
   return std::min(batch_size, size - batch * batch_size);
 }
 
-Batch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& options) {
+HostBatch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& options) {
   const std::int64_t count = samples_in(k, options.batch_size, dataset.size());
   std::vector<std::int64_t> indices(static_cast<std::size_t>(options.batch_size), 0);
   HostTensor mask(DType::kF32, {Dim(options.batch_size, "batch")});
@@ -39,7 +39,7 @@ Batch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& op
     if (i < count) indices[row] = k * options.batch_size + i;
     mask.as<float>()[row] = i < count ? 1.0F : 0.0F;
   }
-  Batch out = fetch_batch(dataset, indices, options.padding);
+  HostBatch out = fetch_batch(dataset, indices, options.padding);
   out["mask"] = mask;
   return out;
 }

@@ -18,7 +18,7 @@ struct EvalBatch {
   std::int64_t samples = 0;  ///< how many of the B rows count
   /// Every field as [B, ...], and "mask", f32 [B]: 1 for a row that counts. The last batch is
   /// filled up with copies of sample 0 under mask 0.
-  Batch batch;
+  HostBatch batch;
 };
 
 struct EvalOptions {

@@ -38,8 +38,8 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
 
 }  // namespace
 
-Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                  const Padding& padding) {
+HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
+                      const Padding& padding) {
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));

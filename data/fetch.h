@@ -11,8 +11,8 @@ namespace lockstep {
 
 /// Samples `indices`, collated. Whatever goes wrong becomes an Error(kData) that names the sample,
 /// its file (if it has one) and the cause. Thread-safe.
-Batch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                  const Padding& padding);
+HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
+                      const Padding& padding);
 
 /// Of the names, types, shapes and bytes of the fields of sample `index`. Errors as above.
 Hash128 hash_sample(const Dataset& dataset, std::int64_t index);

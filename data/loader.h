@@ -17,7 +17,7 @@ namespace lockstep {
 /// What one rank trains on in one step: shards[i] is logical shard first_shard + i.
 struct StepBatch {
   std::int64_t step = 0;
-  std::vector<Batch> shards;
+  std::vector<HostBatch> shards;
 };
 
 struct LoaderOptions {

@@ -18,7 +18,7 @@ namespace lockstep {
 
 struct OrderedFetch::Group {
   explicit Group(std::size_t parts) : batches(parts), errors(parts), pending(parts) {}
-  std::vector<Batch> batches;              // each element is written by one worker
+  std::vector<HostBatch> batches;          // each element is written by one worker
   std::vector<std::exception_ptr> errors;  // likewise
   std::size_t pending;                     // guarded by Workers::mutex
 };
@@ -79,7 +79,7 @@ void OrderedFetch::start_groups() {
   }
 }
 
-std::vector<Batch> OrderedFetch::next() {
+std::vector<HostBatch> OrderedFetch::next() {
   if (failure_) std::rethrow_exception(failure_);
   LS_CHECK(has_next(), "a loader was read past its end, {}", *options_.end);
   std::shared_ptr<Group> group;

@@ -22,7 +22,7 @@ namespace lockstep {
 
 class OrderedFetch {
  public:
-  using Fetch = std::function<Batch(std::int64_t group, std::int64_t part)>;
+  using Fetch = std::function<HostBatch(std::int64_t group, std::int64_t part)>;
 
   struct Options {
     std::int64_t first = 0;                ///< the first group
@@ -46,7 +46,7 @@ class OrderedFetch {
 
   /// The parts of the next group. If one failed, rethrows the failure of the lowest part, now and
   /// whenever it is called again. Error kInternal if there is no next group. One caller at a time.
-  std::vector<Batch> next();
+  std::vector<HostBatch> next();
 
  private:
   struct Group;

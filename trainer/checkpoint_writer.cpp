@@ -32,7 +32,7 @@ void prefer_huge_pages(std::span<std::byte> bytes) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(Options options, const TrainingState& state, SpanStream& spans,
+CheckpointWriter::CheckpointWriter(Options options, TrainingState& state, SpanStream& spans,
                                    Log& log)
     : options_(std::move(options)),
       state_(state),
@@ -64,16 +64,11 @@ void CheckpointWriter::submit(Engine& engine) {
   staging_.config_yaml = options_.config_yaml;
   std::vector<Tensor> values;
   std::vector<HostTensor> places;
-  const auto& parameters = state_.model->parameters().all();
-  for (const Parameter& parameter : parameters) {
-    values.push_back(parameter.value);
-    places.push_back(staging_.model.at(parameter.name));
+  for (const StateTensor& tensor : state_tensors(state_)) {
+    if (!is_saved(tensor)) continue;
+    values.push_back(*tensor.value);
+    places.push_back(staged(tensor));
   }
-  for (const auto& [slot, tensors] : state_.slots)
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      values.push_back(tensors[i]);
-      places.push_back(staging_.optimizer.at(slot).at(parameters[i].name));
-    }
   values.push_back(state_.sound);
   places.push_back(sound_);
   copied_ = engine.snapshot(values, std::move(places));
@@ -110,10 +105,11 @@ bool CheckpointWriter::is_writing() const {
   return phase_ == Phase::kSubmitted || phase_ == Phase::kReleased;
 }
 
-std::int64_t CheckpointWriter::staging_bytes(const TrainingState& state) {
-  const auto copies = static_cast<std::int64_t>(1 + state.optimizer.slots().size());
-  return copies * state.model->parameters().elements() *
-         static_cast<std::int64_t>(size_of(DType::kF32));
+std::int64_t CheckpointWriter::staging_bytes(TrainingState& state) {
+  std::int64_t bytes = 0;
+  for (const StateTensor& tensor : state_tensors(state))
+    if (is_saved(tensor)) bytes += static_cast<std::int64_t>(tensor.type.bytes());
+  return bytes;
 }
 
 void CheckpointWriter::await_idle(std::unique_lock<std::mutex>& lock) const {
@@ -149,19 +145,20 @@ void CheckpointWriter::run() {
   }
 }
 
+HostTensor& CheckpointWriter::staged(const StateTensor& tensor) {
+  return tensor.slot.empty() ? staging_.model[tensor.name]
+                             : staging_.optimizer[tensor.slot][tensor.name];
+}
+
 // A copy into memory that was never touched would be bound by its page faults.
 void CheckpointWriter::reserve() {
-  const auto make = [this](const Parameter& parameter) {
-    HostTensor out(DType::kF32, parameter.shape);
+  for (const StateTensor& tensor : state_tensors(state_)) {
+    if (!is_saved(tensor)) continue;
+    HostTensor& out = staged(tensor);
+    out = HostTensor(tensor.type.dtype, tensor.type.shape);
     prefer_huge_pages(out.bytes());
     std::memset(out.bytes().data(), 0, out.bytes().size());
     options_.activity.progress();  // the first save may wait for it
-    return out;
-  };
-  for (const Parameter& parameter : state_.model->parameters().all()) {
-    staging_.model[parameter.name] = make(parameter);
-    for (const std::string& slot : state_.optimizer.slots())
-      staging_.optimizer[slot][parameter.name] = make(parameter);
   }
   sound_ = HostTensor::scalar<bool>(false);
 }
@@ -181,8 +178,8 @@ SaveProblem CheckpointWriter::write() {
                         "checkpoints are intact",
                         step, bad)};
   double magnitude = 0;
-  for (const auto& [name, tensor] : staging_.model)
-    magnitude = std::max(magnitude, largest_magnitude(tensor));
+  for (const Parameter& parameter : state_.module.parameters().all())
+    magnitude = std::max(magnitude, largest_magnitude(staging_.model.at(parameter.name)));
   const double limit = kAbsurdGrowth * std::max(options_.good_magnitude, kLeastMagnitude);
   try {
     if (magnitude > limit) {

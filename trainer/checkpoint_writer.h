@@ -45,7 +45,7 @@ class CheckpointWriter {
     bool reserve = true;        ///< make the staging memory now, in the background
   };
   /// The references must outlive it.
-  CheckpointWriter(Options options, const TrainingState& state, SpanStream& spans, Log& log);
+  CheckpointWriter(Options options, TrainingState& state, SpanStream& spans, Log& log);
   /// Finishes what was released; what was only submitted is dropped.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
@@ -65,12 +65,14 @@ class CheckpointWriter {
   bool failed() const;
 
   /// Host memory that staging takes.
-  static std::int64_t staging_bytes(const TrainingState& state);
+  static std::int64_t staging_bytes(TrainingState& state);
 
  private:
   enum class Phase : std::uint8_t { kIdle, kReserving, kSubmitted, kReleased };
   void run();
   void reserve();
+  /// Its place in the staging memory.
+  HostTensor& staged(const StateTensor& tensor);
   SaveProblem write();
   void remove_other_suspects(const std::string& kept);
   /// The first tensor that is not finite, for messages; empty for none.
@@ -78,7 +80,7 @@ class CheckpointWriter {
   void await_idle(std::unique_lock<std::mutex>& lock) const;
 
   Options options_;
-  const TrainingState& state_;
+  TrainingState& state_;
   SpanStream& spans_;
   Log& log_;
   CheckpointState staging_;  ///< of the thread while reserving or released, else of the caller

@@ -13,7 +13,7 @@ DeviceBatch start_copies(StepBatch batch, Device& device,
   out.step = batch.step;
   for (const auto& [name, first] : batch.shards[0]) {
     std::vector<HostTensor> shards;
-    for (const Batch& shard : batch.shards) shards.push_back(shard.at(name));
+    for (const HostBatch& shard : batch.shards) shards.push_back(shard.at(name));
     out.fields[name] = device.copy_to_device(std::move(shards), "batch." + name, room);
   }
   return out;

@@ -10,7 +10,8 @@
 #include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
 #include "trainer/device_feed.h"
-#include "trainer/training_step.h"
+#include "trainer/from_config.h"
+#include "trainer/models/model.h"
 
 namespace lockstep {
 namespace {
@@ -21,27 +22,15 @@ Tensor phantom(Engine& engine, Type type, InputKind kind, const std::string& nam
 }
 
 void give_phantoms(TrainingState& state, Engine& engine) {
-  const DType compute_dtype = state.model->compute_dtype();
-  const auto add = [&](const Type& type, InputKind kind, const std::string& name) {
-    return phantom(engine, type, kind, name);
-  };
-  state.slots.clear();
-  for (Parameter& parameter : state.model->parameters().all()) {
-    const Type type{DType::kF32, parameter.shape};
-    parameter.value = add(type, InputKind::kParameter, parameter.name);
-    if (parameter.in_dots && compute_dtype != DType::kF32)
-      parameter.copy = add({compute_dtype, parameter.shape}, InputKind::kState, parameter.name);
-    for (const std::string& slot : state.optimizer.slots())
-      state.slots[slot].push_back(add(type, InputKind::kState, slot + "." + parameter.name));
-  }
-  state.sound = add({DType::kBool, Shape{}}, InputKind::kState, "sound");
+  for (const StateTensor& tensor : state_tensors(state))
+    *tensor.value = phantom(engine, tensor.type, tensor.kind(), tensor.label());
 }
 
-TensorMap phantom_batch(Engine& engine, const BatchTypes& batch) {
-  TensorMap out;
+Batch phantom_batch(Engine& engine, const BatchTypes& batch) {
+  Batch::Fields out;
   for (const auto& [name, type] : batch)
     out[name] = phantom(engine, type, InputKind::kBatch, "batch." + name);
-  return out;
+  return Batch(std::move(out));
 }
 
 using Compiled = std::shared_ptr<const CompiledStep>;
@@ -49,21 +38,22 @@ using Compiled = std::shared_ptr<const CompiledStep>;
 // Steps whose tensors never had memory.
 
 Compiled compile_training(const Config& config, Engine& engine, TrainingState& state,
-                          const BatchTypes& batch) {
+                          const LossFunction& loss, const BatchTypes& batch) {
   give_phantoms(state, engine);
-  const TensorMap fields = phantom_batch(engine, batch);
+  const Batch fields = phantom_batch(engine, batch);
   const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
   update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
-  const StepResult result = record_step(state, fields, inputs, update);
+  const StepNumbers result = record_step(state, loss, fields, inputs, update);
   return engine.compile_pending();
 }
 
-Compiled compile_evaluation(Engine& engine, TrainingState& state, const BatchTypes& batch) {
+Compiled compile_evaluation(Engine& engine, TrainingState& state, const LossFunction& loss,
+                            const BatchTypes& batch) {
   give_phantoms(state, engine);
-  const TensorMap fields = phantom_batch(engine, batch);
-  const ModelOutput result = state.model->forward(fields, {.training = false, .key = {}});
+  const Batch fields = phantom_batch(engine, batch);
+  const Loss result = record_evaluation(loss, fields, state.compute_dtype);
   return engine.compile_pending();
 }
 
@@ -81,7 +71,7 @@ struct DeviceMemory {
 };
 
 DeviceMemory device_memory(const Config& config, Session& session, TrainingState& state,
-                           const DataSource& data, const BatchPlan& batch,
+                           const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                            const CompiledStep& step) {
   const DeviceOptions& device = session.device().options();
   const std::int64_t in_flight = device.steps_in_flight();
@@ -96,7 +86,7 @@ DeviceMemory device_memory(const Config& config, Session& session, TrainingState
   if (config.eval.interval <= 0 || data.validation == nullptr) return out;
   const BatchTypes types = eval_batch_types(
       *data.validation, config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch);
-  const Compiled evaluation = compile_evaluation(session.engine(), state, types);
+  const Compiled evaluation = compile_evaluation(session.engine(), state, loss, types);
   const StepMemory need = step_memory(*evaluation, 1);
   out.results = std::max(out.results, in_flight * need.results);
   out.evaluation = std::max<std::int64_t>(in_flight * batch_bytes(types) + need.total() -
@@ -110,7 +100,7 @@ std::string line(const char* what, std::int64_t bytes) {
 }
 
 /// A line for each of the ten largest tensors that live as long as the run.
-std::string describe_largest(const TrainingState& state) {
+std::string describe_largest(TrainingState& state) {
   std::vector<StateTensor> tensors = state_tensors(state);
   std::stable_sort(tensors.begin(), tensors.end(), [](const StateTensor& a, const StateTensor& b) {
     return a.type.bytes() > b.type.bytes();
@@ -120,7 +110,7 @@ std::string describe_largest(const TrainingState& state) {
   for (std::size_t i = 0; i < std::min(tensors.size(), kListed); ++i)
     out +=
         fmt::format("  {:>10}  {} {}\n", format_bytes(static_cast<double>(tensors[i].type.bytes())),
-                    tensors[i].type.to_string(), tensors[i].name);
+                    tensors[i].type.to_string(), tensors[i].label());
   return out;
 }
 
@@ -148,21 +138,22 @@ MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
 
 CompiledConfig compile_config(const Config& config) {
   const DataSource data = open_data(config, "");
-  TrainingState state = make_training_state(config, data.vocab_size);
+  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
+  TrainingState state = make_training_state(config, *model);
   Watch watch;
   Session session(config, Settings{}, make_single_communicator(), "", watch);
   const Compiled step =
-      compile_training(config, session.engine(), state,
+      compile_training(config, session.engine(), state, std::cref(*model),
                        train_batch_types(*data.train, config.training.micro_batch_size));
-  return {step, state.model->parameters().elements(),
+  return {step, state.module.parameters().elements(),
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
 
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
-                        const DataSource& data, const BatchPlan& batch) {
-  const Compiled step = compile_training(config, session.engine(), state,
+                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch) {
+  const Compiled step = compile_training(config, session.engine(), state, loss,
                                          train_batch_types(*data.train, batch.micro_batch));
-  const DeviceMemory need = device_memory(config, session, state, data, batch, *step);
+  const DeviceMemory need = device_memory(config, session, state, loss, data, batch, *step);
   const std::int64_t total = need.total();
 
   double flops = 0;
@@ -171,8 +162,8 @@ DryRun describe_dry_run(const Config& config, Session& session, TrainingState& s
   for (const Command& command : step->update.commands) flops += command.flops;
 
   std::string out =
-      fmt::format("model: {:L} parameters in {} tensors\n", state.model->parameters().elements(),
-                  state.model->parameters().all().size());
+      fmt::format("model: {:L} parameters in {} tensors\n", state.module.parameters().elements(),
+                  state.module.parameters().all().size());
   out += batch.to_string() + "\n";
   out +=
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "trainer/config/batch_plan.h"
+#include "trainer/data_source.h"
 #include "trainer/session.h"
-#include "trainer/training_state.h"
+#include "trainer/training_step.h"
 
 namespace lockstep {
 
@@ -31,6 +32,6 @@ struct DryRun {
 /// the largest tensors, with verdicts against device.memory_gb and the memory that the machine has
 /// available for all ranks. `state` is made but not initialized.
 DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
-                        const DataSource& data, const BatchPlan& batch);
+                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch);
 
 }  // namespace lockstep

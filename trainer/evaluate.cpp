@@ -1,8 +1,7 @@
 #include "trainer/evaluate.h"
 
-#include <cstring>
 #include <deque>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "data/eval_loader.h"
@@ -11,32 +10,55 @@
 namespace lockstep {
 namespace {
 
+struct Sums {
+  double sum = 0;
+  double count = 0;
+};
+
+/// What a batch gave.
 struct BatchSums {
-  std::int64_t index;
-  double loss;
-  double count;
-  double correct;
+  std::int64_t index = 0;
+  std::map<std::string, Sums> metrics;
+  std::vector<std::string> partials;  ///< one for each evaluator
 };
 
 struct Pending {
   std::int64_t index;
-  ModelOutput output;
+  Loss loss;
+  HostTensor mask;
 };
 
-BatchSums read_sums(const Pending& pending) {
-  return {pending.index, pending.output.loss_sum.item(), pending.output.count.item(),
-          pending.output.correct_sum.item()};
+using Json = nlohmann::json;  // as MessagePack, which keeps every bit of a double
+
+std::string to_bytes(const std::vector<BatchSums>& all) {
+  Json out = Json::array();
+  for (const BatchSums& batch : all) {
+    Json metrics = Json::object();
+    for (const auto& [name, sums] : batch.metrics) metrics[name] = {sums.sum, sums.count};
+    Json partials = Json::array();
+    for (const std::string& partial : batch.partials)
+      partials.push_back(Json::binary({partial.begin(), partial.end()}));
+    out.push_back({batch.index, std::move(metrics), std::move(partials)});
+  }
+  std::string bytes;
+  Json::to_msgpack(out, bytes);
+  return bytes;
 }
 
-std::string to_bytes(const std::vector<BatchSums>& sums) {
-  std::string out(sums.size() * sizeof(BatchSums), '\0');
-  if (!sums.empty()) std::memcpy(out.data(), sums.data(), out.size());
-  return out;
+void add_from_bytes(const std::string& bytes, std::vector<BatchSums>& all) {
+  for (const Json& batch : Json::from_msgpack(bytes)) {
+    BatchSums& out = all.at(batch[0].get<std::size_t>());
+    for (const auto& [name, sums] : batch[1].items())
+      out.metrics[name] = {sums[0].get<double>(), sums[1].get<double>()};
+    for (const Json& partial : batch[2]) {
+      const auto& binary = partial.get_binary();
+      out.partials.emplace_back(binary.begin(), binary.end());
+    }
+  }
 }
 
 /// A rank that was asked to stop sends this instead of sums.
 constexpr std::string_view kStopped = "stopped";
-static_assert(kStopped.size() % sizeof(BatchSums) != 0);
 
 /// All ranks' sums, ordered by batch; empty if one of them stopped.
 std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::string& own,
@@ -44,16 +66,54 @@ std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::stri
   std::vector<BatchSums> out(static_cast<std::size_t>(batches));
   for (const std::string& bytes : communicator.exchange("evaluation", own)) {
     if (bytes == kStopped) return {};
-    std::vector<BatchSums> theirs(bytes.size() / sizeof(BatchSums));
-    if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
-    for (const BatchSums& sums : theirs) out.at(static_cast<std::size_t>(sums.index)) = sums;
+    add_from_bytes(bytes, out);
+  }
+  return out;
+}
+
+/// Waits for the batch.
+BatchSums read_sums(const Pending& pending, const EvaluateOptions& options) {
+  BatchSums out;
+  out.index = pending.index;
+  const Loss& loss = pending.loss;
+  const Sums& total = out.metrics["loss"] = {loss.sum.item(), loss.count.item()};
+  for (const auto& [name, ratio] : loss.metrics) {
+    const bool shared = ratio.count.handle() == loss.count.handle();
+    out.metrics[name] = {ratio.sum.item(), shared ? total.count : ratio.count.item()};
+  }
+  if (options.evaluators.empty()) return out;
+  HostBatch outputs;
+  for (const auto& [name, tensor] : loss.outputs) outputs[name] = tensor.to_host();
+  outputs["mask"] = pending.mask;
+  for (const auto& evaluator : options.evaluators)
+    out.partials.push_back(evaluator->partial(outputs));
+  return out;
+}
+
+Evaluation combine(const std::vector<BatchSums>& all, const EvaluateOptions& options) {
+  std::map<std::string, Sums> totals;
+  for (const BatchSums& batch : all)
+    for (const auto& [name, sums] : batch.metrics) {
+      totals[name].sum += sums.sum;
+      totals[name].count += sums.count;
+    }
+  Evaluation out;
+  out.count = static_cast<std::int64_t>(totals["loss"].count);
+  for (const auto& [name, sums] : totals)
+    if (sums.count != 0) out.metrics[name] = sums.sum / sums.count;
+  const MetricValues ratios = out.metrics;
+  for (std::size_t i = 0; i < options.evaluators.size(); ++i) {
+    std::vector<std::string> partials;
+    for (const BatchSums& batch : all) partials.push_back(batch.partials.at(i));
+    for (const auto& [name, value] : options.evaluators[i]->combine(partials, ratios))
+      out.metrics[name] = value;
   }
   return out;
 }
 
 }  // namespace
 
-Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
+Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFunction& loss,
                     const DatasetPtr& dataset, const EvaluateOptions& options) {
   EvalOptions loading;
   loading.batch_size = options.batch_size;
@@ -75,7 +135,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   std::deque<Pending> pending;
   std::vector<BatchSums> own;
   const auto read_first = [&] {
-    own.push_back(read_sums(pending.front()));
+    own.push_back(read_sums(pending.front(), options));
     pending.pop_front();
     options.activity.progress();
   };
@@ -83,34 +143,25 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
   const auto stopped = [&] { return options.stop_requested && options.stop_requested(); };
   while (loader.has_next() && !stopped()) {
     EvalBatch batch = loader.next();
-    TensorMap fields;
+    const HostTensor mask = batch.batch.at("mask");
+    Batch::Fields fields;
     for (auto& [name, value] : batch.batch) {
       const std::string label = "eval." + name;
       fields[name] = engine.adopt(device.copy_to_device({std::move(value)}, label, room),
                                   InputKind::kBatch, label);
     }
-    pending.push_back({batch.index, model.forward(fields, {.training = false, .key = {}})});
+    Loss recorded = record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype);
+    if (options.evaluators.empty()) recorded.outputs.clear();
+    pending.push_back({batch.index, std::move(recorded), mask});
     engine.mark_step(SyncReason::kEvaluation);
     if (pending.size() > lag) read_first();
   }
   while (!pending.empty()) read_first();
 
-  Evaluation out;
-  double loss = 0;
-  double correct = 0;
-  double count = 0;
   const std::string mine = loader.has_next() ? std::string(kStopped) : to_bytes(own);
   const std::vector<BatchSums> all = exchange_sums(communicator, mine, loader.batches());
-  out.complete = !all.empty() || loader.batches() == 0;
-  for (const BatchSums& sums : all) {
-    loss += sums.loss;
-    count += sums.count;
-    correct += sums.correct;
-  }
-  out.count = static_cast<std::int64_t>(count);
-  out.loss = loss / count;
-  out.accuracy = correct / count;
-  return out;
+  if (all.empty() && loader.batches() > 0) return {.complete = false};
+  return combine(all, options);
 }
 
 }  // namespace lockstep

@@ -3,19 +3,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "core/base/activity.h"
 #include "core/engine/engine.h"
 #include "data/dataset.h"
-#include "trainer/models/model.h"
+#include "trainer/metrics.h"
+#include "trainer/training_step.h"
 
 namespace lockstep {
 
 struct Evaluation {
-  double loss = 0;      ///< mean over tokens or samples
-  double accuracy = 0;  ///< 0..1
-  std::int64_t count = 0;
-  bool complete = true;  ///< false: a rank was asked to stop, and the numbers mean nothing
+  MetricValues metrics;    ///< "loss" and those of the loss whose count is not zero; of evaluators
+  std::int64_t count = 0;  ///< what the loss counts: samples or tokens
+  bool complete = true;    ///< false: a rank was asked to stop, and the numbers mean nothing
 };
 
 struct EvaluateOptions {
@@ -23,6 +25,8 @@ struct EvaluateOptions {
   std::int64_t max_batches = 0;  ///< 0: all
   std::int64_t prefetch = 2;
   int workers = 0;
+  DType compute_dtype = DType::kF32;
+  std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
   std::int64_t step = 0;                      ///< for messages
   Activity activity = {};                     ///< told of every batch
   std::function<bool()> stop_requested = {};  ///< asked before every batch; null: never
@@ -30,7 +34,7 @@ struct EvaluateOptions {
 
 /// All ranks call it; each runs every size()-th batch, and the sums of all batches are added in the
 /// batches' order, in f64: the result is the same for any number of ranks.
-Evaluation evaluate(Engine& engine, Communicator& communicator, Model& model,
+Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFunction& loss,
                     const DatasetPtr& dataset, const EvaluateOptions& options);
 
 }  // namespace lockstep

@@ -5,11 +5,12 @@
 #include "trainer/agreement.h"
 #include "trainer/data_agreement.h"
 #include "trainer/evaluate.h"
+#include "trainer/from_config.h"
+#include "trainer/models/model.h"
 #include "trainer/saved_texts.h"
 #include "trainer/session.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
-#include "trainer/training_state.h"
 
 namespace lockstep {
 namespace {
@@ -51,7 +52,8 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   agree_on_datasets(session.communicator(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
-  TrainingState state = make_training_state(config, data.vocab_size);
+  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
+  TrainingState state = make_training_state(config, *model);
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());
   EvaluateOptions options;
@@ -60,14 +62,18 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   options.max_batches = config.eval.max_batches;
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;
+  options.compute_dtype = state.compute_dtype;
   options.step = saved.trainer().step;
   options.activity = activity;
   activity.begin(Phase::kEvaluate, saved.trainer().step);
-  const Evaluation result =
-      evaluate(session.engine(), session.communicator(), *state.model, data.validation, options);
-  if (session.is_master())
-    fmt::print("step: {}, eval/loss: {}, eval/accuracy: {}, count: {}\n", saved.trainer().step,
-               six_decimals(result.loss), six_decimals(result.accuracy), result.count);
+  const Evaluation result = evaluate(session.engine(), session.communicator(), std::cref(*model),
+                                     data.validation, options);
+  if (session.is_master()) {
+    std::string line = fmt::format("step: {}", saved.trainer().step);
+    for (const auto& [name, value] : loss_first(result.metrics))
+      line += fmt::format(", eval/{}: {}", name, six_decimals(value));
+    fmt::print("{}, count: {}\n", line, result.count);
+  }
   session.finish();
   return 0;
 }

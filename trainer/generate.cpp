@@ -6,10 +6,13 @@
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/trace/mode.h"
+#include "data/tokenizers/tokenizer.h"
+#include "trainer/from_config.h"
+#include "trainer/models/model.h"
 #include "trainer/saved_texts.h"
 #include "trainer/session.h"
 #include "trainer/train.h"
-#include "trainer/training_state.h"
 
 namespace lockstep {
 namespace {
@@ -46,8 +49,8 @@ std::int32_t draw_token(std::span<const float> logits, const SampleConfig& sampl
 
 /// Logits of the token after `tokens`. The window has a fixed size, so that one program serves all
 /// positions: what follows the last token is padding, which a causal model does not see.
-std::vector<float> next_logits(Engine& engine, Model& model, std::span<const std::int32_t> tokens,
-                               std::int64_t block_size) {
+std::vector<float> next_logits(Engine& engine, const Model& model, DType compute_dtype,
+                               std::span<const std::int32_t> tokens, std::int64_t block_size) {
   const auto window = static_cast<std::size_t>(block_size);
   if (tokens.size() > window) tokens = tokens.last(window);
   std::vector<std::int32_t> padded(tokens.begin(), tokens.end());
@@ -56,8 +59,9 @@ std::vector<float> next_logits(Engine& engine, Model& model, std::span<const std
       engine.to_device({HostTensor::of(Shape{1, block_size}, padded)}, InputKind::kState, "tokens");
   const Tensor last =
       engine.context().scalar(static_cast<double>(tokens.size()) - 1, DType::kI64, "last_position");
-  const Tensor logits = model.logits(input, {.training = false, .key = {}});  // [1,T,V]
-  const Tensor row = gather(logits, last, 1);                                 // [1,V]
+  const ModeScope mode(engine.context(), {.compute_dtype = compute_dtype});
+  const Tensor logits = model.logits(input);   // [1,T,V]
+  const Tensor row = gather(logits, last, 1);  // [1,V]
   const HostTensor host = convert(row, DType::kF32).to_host();
   const auto values = host.as<const float>();
   return {values.begin(), values.end()};
@@ -96,14 +100,15 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");
 
   Session session(config, settings, std::move(alone), "", watch);
-  TrainingState state = make_training_state(config, tokenizer->vocab_size());
+  const std::unique_ptr<Model> model = make_model(config.model, tokenizer->vocab_size());
+  TrainingState state = make_training_state(config, *model);
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());
   fmt::print("{}", sample.prompt);
   activity.begin(Phase::kGenerate);
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     std::vector<float> logits =
-        next_logits(session.engine(), *state.model, tokens, config.model.block_size);
+        next_logits(session.engine(), *model, state.compute_dtype, tokens, config.model.block_size);
     // A vocabulary that was padded up has rows without tokens.
     logits.resize(std::min(logits.size(), static_cast<std::size_t>(tokenizer->vocab_size())));
     const std::int32_t token = draw_token(logits, sample, tokens.size());

@@ -14,10 +14,10 @@
 namespace lockstep {
 
 /// The numbers of a finished step.
-struct StepNumbers {
+struct FinishedStep {
   std::int64_t step = 0;  ///< updates made so far
   double epoch = 0;
-  double loss = 0;
+  MetricValues metrics;  ///< "loss" and the others
   double grad_norm = 0;
   double learning_rate = 0;
 };
@@ -25,14 +25,18 @@ struct StepNumbers {
 class StepLog {
  public:
   /// `telemetry` is null on ranks other than 0: they log nothing. `tokens_per_step`: of a global
-  /// batch; 0 if samples have none.
+  /// batch; 0 if samples have none. Steps `first_step` + 1 and `last_step` are logged whatever the
+  /// interval.
   StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
           const Allocator& allocator, std::int64_t interval, double tokens_per_step,
-          std::int64_t first_step);
+          std::int64_t first_step, std::int64_t last_step);
 
-  void add_step(const StepNumbers& numbers);
+  void add_step(const FinishedStep& done);
   /// Joins the record of the same step if there is one, else makes its own.
   void add_evaluation(std::int64_t step, double epoch, const Evaluation& evaluation);
+  /// The loop did something else than steps from `begin_ns` until now.
+  enum class Pause : std::uint8_t { kEvaluation, kSave };
+  void add_pause(Pause pause, std::int64_t begin_ns);
   /// Writes the last record.
   void flush();
 
@@ -45,8 +49,13 @@ class StepLog {
   const Allocator& allocator_;
   std::int64_t interval_;
   double tokens_per_step_;
+  std::int64_t first_step_;
+  std::int64_t final_step_;
   std::int64_t last_step_;
   std::int64_t last_ns_;
+  // In the interval that is under way.
+  std::int64_t eval_ns_ = 0;
+  std::int64_t save_ns_ = 0;
   std::map<std::string, double> last_totals_;
   /// Waits for a possible evaluation of its step.
   std::optional<TelemetryRecord> held_;

@@ -14,6 +14,8 @@
 #include "trainer/config/show.h"
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
+#include "trainer/from_config.h"
+#include "trainer/models/model.h"
 #include "trainer/run_lock.h"
 #include "trainer/saved_texts.h"
 #include "trainer/telemetry/ledger_file.h"
@@ -140,13 +142,13 @@ void log_config_changes(const SharedCheckpoint& saved, const Config& config, Log
 
 /// Error kOutOfMemory, before a value is drawn or read, for a model that cannot fit whatever the
 /// batch.
-void check_state_fits(const TrainingState& state, const Config& config) {
+void check_state_fits(TrainingState& state, const Config& config) {
   const auto needed = static_cast<double>(state_bytes(state));
   if (needed <= config.device.memory_gb * 0x1p30) return;
   raise(ErrorKind::kOutOfMemory,
         "the model does not fit the device: {} for {} parameters and {} optimizer slots of each "
         "pass the limit of {} (device.memory_gb); lockstep train --dry-run shows what a step needs",
-        format_bytes(needed), state.model->parameters().elements(), state.optimizer.slots().size(),
+        format_bytes(needed), state.module.parameters().elements(), state.optimizer.slots().size(),
         format_bytes(config.device.memory_gb * 0x1p30));
 }
 
@@ -174,11 +176,7 @@ void start_state(TrainingState& state, Session& session, const Config& config,
   Engine& engine = session.engine();
   if (saved == nullptr) {
     const ForeignCall call(session.watch().activity(), "drawing the parameters");  // uncounted
-    draw_parameters(state, engine, static_cast<std::uint64_t>(config.run.seed));
-    broadcast_parameters(state, engine, session.communicator());
-    // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
-    // ranks, and so steps one structure.
-    zero_slots(state, engine);
+    begin_state(state, engine, session.communicator(), static_cast<std::uint64_t>(config.run.seed));
   } else {
     restore(state, engine, *saved, true);
     if (saved->trainer().dataset_digest != digest)
@@ -239,11 +237,12 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
                             batch.global_batch, config.data.shuffle);
   const std::int64_t total_steps = count_steps(config.training, sampler);
-  TrainingState state = make_training_state(config, data.vocab_size);
+  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
+  TrainingState state = make_training_state(config, *model);
 
   if (options.dry_run) {
     Session session(config, settings, std::move(owned), "", watch);
-    const DryRun dry = describe_dry_run(config, session, state, data, batch);
+    const DryRun dry = describe_dry_run(config, session, state, std::cref(*model), data, batch);
     if (session.is_master()) fmt::print("{}", dry.text);
     session.finish();
     return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
@@ -259,7 +258,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
            data.train->size(), sampler.steps_per_epoch());
   const std::unique_ptr<DataWatch> data_watch =
       same_files ? nullptr : watch_data(data.train, config, communicator, log);
-  log.info("model: {} parameters", state.model->parameters().elements());
+  log.info("model: {} parameters", state.module.parameters().elements());
   if (resume == "auto" && !saved) log.info("nothing to resume in {}: starting anew", folder.path);
   if (saved) {
     log.info("resuming from {} at step {}", saved->path(), saved->trainer().step);
@@ -281,6 +280,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   TrainingLoop loop({.config = config,
                      .session = session,
                      .state = state,
+                     .loss = std::cref(*model),
                      .data = data,
                      .batch = batch,
                      .sampler = sampler,

@@ -14,6 +14,11 @@ std::uint64_t seed_of(const Config& config) {
   return static_cast<std::uint64_t>(config.run.seed);
 }
 
+double metric_of(const Evaluation& result, EvalMetric metric) {
+  const auto found = result.metrics.find(metric == EvalMetric::kLoss ? "loss" : "accuracy");
+  return found == result.metrics.end() ? std::nan("") : found->second;
+}
+
 /// Whether `value` improves on the best by more than `min_delta`; a first value always does.
 bool improves(const EarlyStoppingConfig& config, double value, double best) {
   if (std::isnan(value)) return false;
@@ -36,7 +41,7 @@ TrainingLoop::TrainingLoop(LoopParts parts)
       step_log_(parts_.telemetry, parts_.session.metrics(), parts_.session.clock(),
                 parts_.session.device().allocator(), parts_.config.logging.interval,
                 static_cast<double>(parts_.batch.global_batch * parts_.data.tokens_per_sample),
-                parts_.state.progress.step),
+                parts_.state.progress.step, parts_.total_steps),
       skip_limit_(parts_.config.training.max_skipped_steps) {
   parts_.state.progress.seed = seed_of(parts_.config);
   Engine& engine = parts_.session.engine();
@@ -116,10 +121,11 @@ void TrainingLoop::start_step(std::int64_t step, DeviceFeed& feed) {
   update.stop_at_nonfinite = parts_.config.training.on_nonfinite == OnNonfinite::kStop;
   {
     const ScopedSpan span(spans, SpanCategory::kTrace, step);
-    TensorMap batch;
+    Batch::Fields fields;
     for (const auto& [name, tensor] : loaded.fields)
-      batch[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
-    StepResult result = record_step(parts_.state, batch, inputs_, update);
+      fields[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
+    Batch batch(std::move(fields));
+    StepNumbers result = record_step(parts_.state, parts_.loss, batch, inputs_, update);
     in_flight_.push_back({step, update, std::move(batch), std::move(result)});
   }
   engine.mark_step(SyncReason::kStepEnd);
@@ -136,11 +142,12 @@ void TrainingLoop::finish_step() {
   const StepSummary summary = done.result.read();
   // Its first header compared what was saved before it.
   if (done.step == saved_step_) release_save();
-  StepNumbers numbers;
+  FinishedStep numbers;
   numbers.step = done.step + 1;
   numbers.epoch =
       static_cast<double>(numbers.step) / static_cast<double>(parts_.sampler.steps_per_epoch());
-  numbers.loss = summary.loss;
+  numbers.metrics = summary.metrics;
+  numbers.metrics["loss"] = summary.loss;
   numbers.grad_norm = summary.grad_norm;
   numbers.learning_rate = done.update.learning_rate;
   stop_agreed_ = stop_agreed_ || summary.stop;
@@ -192,7 +199,7 @@ void TrainingLoop::stop_at_nonfinite(const InFlight& done, const std::string& wh
 // them. The lowest shard that finds something is right for all ranks.
 std::string TrainingLoop::name_nonfinite(const InFlight& done) {
   activity_.begin(Phase::kTrace, done.step);
-  record_step(parts_.state, done.batch, inputs_, done.update);
+  record_step(parts_.state, parts_.loss, done.batch, inputs_, done.update);
   std::string mine;
   if (const auto found = parts_.session.engine().find_nonfinite()) {
     const std::int64_t first =
@@ -234,6 +241,7 @@ void TrainingLoop::finish_all() {
 void TrainingLoop::evaluate_now() {
   if (parts_.data.validation == nullptr || parts_.state.progress.evaluated_step == step()) return;
   finish_all();
+  const std::int64_t begin_ns = parts_.session.clock().now_ns();
   activity_.begin(Phase::kEvaluate, step());
   const EvalConfig& config = parts_.config.eval;
   EvaluateOptions options;
@@ -241,21 +249,23 @@ void TrainingLoop::evaluate_now() {
   options.max_batches = config.max_batches;
   options.workers = static_cast<int>(parts_.config.data.loader_workers);
   options.prefetch = parts_.config.data.loader_prefetch_size;
+  options.compute_dtype = parts_.state.compute_dtype;
   options.step = step();
   options.activity = activity_;
   options.stop_requested = [this] { return watch_.stop_requested(); };
   const Evaluation result = evaluate(parts_.session.engine(), parts_.session.communicator(),
-                                     *parts_.state.model, parts_.data.validation, options);
+                                     parts_.loss, parts_.data.validation, options);
   if (!result.complete) {  // all ranks know it
     stop_agreed_ = true;
     return;
   }
   parts_.state.progress.evaluated_step = step();
+  step_log_.add_pause(StepLog::Pause::kEvaluation, begin_ns);
   step_log_.add_evaluation(step(), epoch(), result);
 
   const EarlyStoppingConfig& early = parts_.config.early_stopping;
   TrainerState& progress = parts_.state.progress;
-  const double value = early.metric == EvalMetric::kLoss ? result.loss : result.accuracy;
+  const double value = metric_of(result, early.metric);
   if (improves(early, value, progress.best_metric)) {
     progress.best_metric = value;
     progress.early_stopping = {step(), 0};
@@ -276,6 +286,7 @@ void TrainingLoop::save_now() {
   if (saved_step_ == step()) return;
   // The save before this one is released by the step after it.
   while (!in_flight_.empty() && in_flight_.front().step <= saved_step_) finish_step();
+  const std::int64_t begin_ns = parts_.session.clock().now_ns();
   activity_.begin(Phase::kSnapshot, step());
   saved_step_ = step();
   TrainerState& progress = parts_.state.progress;
@@ -289,6 +300,7 @@ void TrainingLoop::save_now() {
   } else {
     parts_.session.engine().snapshot({}, {});  // to be compared with what the master copies
   }
+  step_log_.add_pause(StepLog::Pause::kSave, begin_ns);
 }
 
 // A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.

@@ -9,6 +9,7 @@
 
 #include "trainer/checkpoint_writer.h"
 #include "trainer/config/batch_plan.h"
+#include "trainer/data_source.h"
 #include "trainer/data_watch.h"
 #include "trainer/device_feed.h"
 #include "trainer/schedule.h"
@@ -32,6 +33,7 @@ struct LoopParts {
   const Config& config;
   Session& session;
   TrainingState& state;
+  LossFunction loss;
   const DataSource& data;
   const BatchPlan& batch;
   StepSampler sampler;
@@ -52,8 +54,8 @@ class TrainingLoop {
   struct InFlight {
     std::int64_t step;
     UpdateOptions update;
-    TensorMap batch;  ///< for a second look at a step that was not finite
-    StepResult result;
+    Batch batch;  ///< for a second look at a step that was not finite
+    StepNumbers result;
   };
   LoopEnd run_steps();
   void start_step(std::int64_t step, DeviceFeed& feed);

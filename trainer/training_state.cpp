@@ -6,8 +6,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "trainer/optimizers/adamw.h"
-#include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
 namespace {
@@ -16,45 +14,60 @@ Tensor put(Engine& engine, HostTensor value, InputKind kind, std::string_view na
   return engine.to_device({std::move(value)}, kind, name);
 }
 
-std::string slot_label(const std::string& slot, const Parameter& parameter) {
-  return slot + "." + parameter.name;
-}
-
 Tensor zeros(Engine& engine, const Shape& shape, const std::string& name) {
   return engine.adopt(engine.device().make_zeros({DType::kF32, shape}, name), InputKind::kState,
                       name);
 }
 
-/// The saved tensor for a parameter. `what` is "model" or the slot, and `path` where it stands.
-const TensorEntry& find_saved(const SharedCheckpoint& saved, const std::string& path,
-                              const Parameter& parameter, std::string_view what) {
-  const TensorEntry* found = saved.find(path);
+/// Where a tensor stands in a checkpoint.
+std::string saved_path(const StateTensor& tensor) {
+  return tensor.slot.empty() ? model_path(tensor.name) : optimizer_path(tensor.slot, tensor.name);
+}
+
+/// The saved tensor for one of the state.
+const TensorEntry& find_saved(const SharedCheckpoint& saved, const StateTensor& tensor) {
+  const std::string what = tensor.slot.empty() ? "model" : tensor.slot;
+  const TensorEntry* found = saved.find(saved_path(tensor));
   if (found == nullptr)
     raise(
         ErrorKind::kCheckpoint,
         "{}: the checkpoint has no '{}' in '{}': it was saved by another model or optimizer; check "
         "the model and optimizer sections of the config",
-        saved.path(), parameter.name, what);
-  if (found->dtype != DType::kF32 || !(found->shape == parameter.shape))
+        saved.path(), tensor.name, what);
+  if (found->dtype != tensor.type.dtype || !(found->shape == tensor.type.shape))
     raise(ErrorKind::kCheckpoint,
-          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model wants f32{}; check the model "
+          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model wants {}; check the model "
           "section of the config",
-          saved.path(), parameter.name, what, name_of(found->dtype), found->shape.to_string(),
-          parameter.shape.to_string());
+          saved.path(), tensor.name, what, name_of(found->dtype), found->shape.to_string(),
+          tensor.type.to_string());
   return *found;
 }
 
-void check_no_strangers(const SharedCheckpoint& saved, const ParameterSet& parameters) {
+void check_no_strangers(const SharedCheckpoint& saved, const std::vector<StateTensor>& tensors) {
   std::set<std::string> known;
-  for (const Parameter& parameter : parameters.all()) known.insert(model_path(parameter.name));
+  for (const StateTensor& tensor : tensors)
+    if (tensor.slot.empty()) known.insert(model_path(tensor.name));
   const std::string prefix = model_path("");
   for (const TensorEntry& entry : saved.tensors())
     if (entry.path.starts_with(prefix) && !known.contains(entry.path))
       raise(ErrorKind::kCheckpoint,
             "{}: the checkpoint's tensor '{}' has no place in the model; check the model section "
-            "of the "
-            "config",
+            "of the config",
             saved.path(), entry.path.substr(prefix.size()));
+}
+
+void check_slots(const SharedCheckpoint& saved, const TrainingState& state) {
+  if (state.trained.empty()) return;
+  for (const std::string& slot : state.optimizer.slots()) {
+    const std::string prefix = optimizer_path(slot, "");
+    if (std::ranges::none_of(saved.tensors(), [&](const TensorEntry& entry) {
+          return entry.path.starts_with(prefix);
+        }))
+      raise(ErrorKind::kCheckpoint,
+            "{}: the checkpoint has no optimizer state '{}': it was saved by another optimizer; "
+            "check optimizer.name and its keys",
+            saved.path(), slot);
+  }
 }
 
 /// Returns when the host's copy is no longer needed.
@@ -64,39 +77,52 @@ Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std:
   return engine.adopt(tensor, kind, name);
 }
 
-Optimizer make_optimizer(const OptimizerConfig& config) {
-  switch (config.name) {
-    case OptimizerName::kAdamW:
-      return AdamW{.learning_rate = config.learning_rate,
-                   .betas = config.betas,
-                   .eps = config.eps,
-                   .weight_decay = config.weight_decay};
-    case OptimizerName::kSgd:
-      return Sgd{.learning_rate = config.learning_rate,
-                 .momentum = config.momentum,
-                 .weight_decay = config.weight_decay};
+/// Rank 0's parameters and buffers become everybody's.
+void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator) {
+  if (communicator.size() == 1) return;
+  for (const StateTensor& tensor : state_tensors(state)) {
+    if (!is_saved(tensor) || !tensor.slot.empty()) continue;
+    HostTensor host = tensor.value->to_host();
+    CollectiveRequest request;
+    request.kind = CollectiveKind::kBroadcast;
+    request.data = host.bytes().data();
+    request.dtype = host.dtype();
+    request.count = host.shape().elements();
+    communicator.wait(communicator.submit(request));
+    if (!communicator.is_master_ordinal())
+      *tensor.value = put(engine, std::move(host), tensor.kind(), tensor.name);
   }
-  __builtin_unreachable();
 }
 
 }  // namespace
 
-TrainingState make_training_state(const Config& config, std::int64_t vocab_size) {
-  return {.model = make_model(config.model, vocab_size, config.training.precision),
-          .optimizer = make_optimizer(config.optimizer)};
+TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType compute_dtype_)
+    : module(module_),
+      optimizer(std::move(optimizer_)),
+      compute_dtype(compute_dtype_),
+      trained(module_.parameters().trained()) {
+  for (const std::string& slot : optimizer.slots()) slots[slot].resize(trained.size());
 }
 
-std::vector<StateTensor> state_tensors(const TrainingState& state) {
-  const DType compute_dtype = state.model->compute_dtype();
+std::vector<StateTensor> state_tensors(TrainingState& state) {
+  using Role = StateTensor::Role;
   std::vector<StateTensor> out;
-  for (const Parameter& parameter : state.model->parameters().all()) {
-    out.push_back({{DType::kF32, parameter.shape}, parameter.name});
-    if (parameter.in_dots && compute_dtype != DType::kF32)
-      out.push_back({{compute_dtype, parameter.shape}, parameter.name});
-    for (const std::string& slot : state.optimizer.slots())
-      out.push_back({{DType::kF32, parameter.shape}, slot_label(slot, parameter)});
-  }
-  out.push_back({{DType::kBool, Shape{}}, "sound"});
+  for (Parameter& p : state.module.parameters().all())
+    out.push_back({Role::kParameter, {DType::kF32, p.shape}, p.name, "", &p.value});
+  for (ModuleBuffer& b : state.module.buffers().all())
+    out.push_back({Role::kBuffer, {b.dtype(), b.shape()}, b.name, "", &b.value});
+  for (const std::string& slot : state.optimizer.slots())
+    for (std::size_t i = 0; i < state.trained.size(); ++i)
+      out.push_back({Role::kSlot,
+                     {DType::kF32, state.trained[i]->shape},
+                     state.trained[i]->name,
+                     slot,
+                     &state.slots.at(slot)[i]});
+  out.push_back({Role::kSound, {DType::kBool, Shape{}}, "sound", "", &state.sound});
+  if (state.compute_dtype == DType::kF32) return out;
+  for (Parameter& p : state.module.parameters().all())
+    if (p.in_dots)
+      out.push_back({Role::kCopy, {state.compute_dtype, p.shape}, p.name, "", &p.copy});
   return out;
 }
 
@@ -108,25 +134,34 @@ double largest_magnitude(const HostTensor& tensor) {
   return std::bit_cast<float>(largest);
 }
 
-std::int64_t state_bytes(const TrainingState& state) {
+std::int64_t state_bytes(TrainingState& state) {
   std::int64_t bytes = 0;
   for (const StateTensor& tensor : state_tensors(state))
     bytes += static_cast<std::int64_t>(Allocator::block_bytes(tensor.type.bytes()));
   return bytes;
 }
 
-void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed) {
-  for (Parameter& parameter : state.model->parameters().all()) {
-    HostTensor value = initial_value(parameter, seed);
-    state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
-    parameter.value = put(engine, std::move(value), InputKind::kParameter, parameter.name);
+double draw_values(Module& module, Engine& engine, std::uint64_t seed) {
+  double largest = 0;
+  for (Parameter& p : module.parameters().all()) {
+    HostTensor value = initial_value(p, seed);
+    largest = std::max(largest, largest_magnitude(value));
+    p.value = put(engine, std::move(value), InputKind::kParameter, p.name);
   }
+  for (ModuleBuffer& b : module.buffers().all())
+    b.value = put(engine, b.initial, InputKind::kState, b.name);
+  return largest;
 }
 
-void zero_slots(TrainingState& state, Engine& engine) {
-  for (const std::string& slot : state.optimizer.slots())
-    for (const Parameter& parameter : state.model->parameters().all())
-      state.slots[slot].push_back(zeros(engine, parameter.shape, slot_label(slot, parameter)));
+void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
+                 std::uint64_t seed) {
+  state.initial_magnitude = draw_values(state.module, engine, seed);
+  broadcast_values(state, engine, communicator);
+  // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
+  // ranks, and so steps one structure.
+  for (const StateTensor& tensor : state_tensors(state))
+    if (tensor.role == StateTensor::Role::kSlot)
+      *tensor.value = zeros(engine, tensor.type.shape, tensor.label());
 }
 
 void make_sound(TrainingState& state, Engine& engine) {
@@ -135,55 +170,23 @@ void make_sound(TrainingState& state, Engine& engine) {
 
 void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
              bool with_optimizer) {
-  ParameterSet& parameters = state.model->parameters();
-  check_no_strangers(saved, parameters);
-  for (Parameter& parameter : parameters.all()) {
-    const TensorEntry& entry = find_saved(saved, model_path(parameter.name), parameter, "model");
-    HostTensor value = saved.read(entry);
-    state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
-    parameter.value = put_and_wait(engine, std::move(value), InputKind::kParameter, parameter.name);
+  const std::vector<StateTensor> tensors = state_tensors(state);
+  check_no_strangers(saved, tensors);
+  if (with_optimizer) check_slots(saved, state);
+  for (const StateTensor& tensor : tensors) {
+    if (!is_saved(tensor) || (!with_optimizer && !tensor.slot.empty())) continue;
+    HostTensor value = saved.read(find_saved(saved, tensor));
+    if (tensor.role == StateTensor::Role::kParameter)
+      state.initial_magnitude = std::max(state.initial_magnitude, largest_magnitude(value));
+    *tensor.value = put_and_wait(engine, std::move(value), tensor.kind(), tensor.label());
   }
   state.progress = saved.trainer();
-  if (!with_optimizer) return;
-  for (const std::string& slot : state.optimizer.slots()) {
-    const std::string prefix = optimizer_path(slot, "");
-    if (std::ranges::none_of(saved.tensors(), [&](const TensorEntry& entry) {
-          return entry.path.starts_with(prefix);
-        }))
-      raise(ErrorKind::kCheckpoint,
-            "{}: the checkpoint has no optimizer state '{}': it was saved by another optimizer; "
-            "check "
-            "optimizer.name and its keys",
-            saved.path(), slot);
-    for (const Parameter& parameter : parameters.all()) {
-      const TensorEntry& entry =
-          find_saved(saved, optimizer_path(slot, parameter.name), parameter, slot);
-      state.slots[slot].push_back(
-          put_and_wait(engine, saved.read(entry), InputKind::kState, slot_label(slot, parameter)));
-    }
-  }
-}
-
-void broadcast_parameters(TrainingState& state, Engine& engine, Communicator& communicator) {
-  if (communicator.size() == 1) return;
-  for (Parameter& parameter : state.model->parameters().all()) {
-    HostTensor host = parameter.value.to_host();
-    CollectiveRequest request;
-    request.kind = CollectiveKind::kBroadcast;
-    request.data = host.bytes().data();
-    request.dtype = host.dtype();
-    request.count = host.shape().elements();
-    communicator.wait(communicator.submit(request));
-    if (!communicator.is_master_ordinal())
-      parameter.value = put(engine, std::move(host), InputKind::kParameter, parameter.name);
-  }
 }
 
 void make_copies(TrainingState& state, Engine& engine) {
-  const DType dtype = state.model->compute_dtype();
-  if (dtype == DType::kF32) return;
-  for (Parameter& parameter : state.model->parameters().all())
-    if (parameter.in_dots) parameter.copy = convert(parameter.value, dtype);
+  if (state.compute_dtype == DType::kF32) return;
+  for (Parameter& parameter : state.module.parameters().all())
+    if (parameter.in_dots) parameter.copy = convert(parameter.value, state.compute_dtype);
   engine.mark_step();
 }
 

@@ -1,68 +1,86 @@
-// Everything that training changes: the model's parameters, the optimizer's slots, and the counters
-// that go with them. Saved and restored whole, for any number of ranks.
+// Everything that training changes: the model's parameters and buffers, the optimizer's slots, and
+// the counters that go with them. Saved and restored whole, for any number of ranks.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "trainer/data_source.h"
-#include "trainer/models/model.h"
+#include "core/nn/module.h"
 #include "trainer/optimizers/optimizer.h"
 #include "trainer/shared_checkpoint.h"
 
 namespace lockstep {
 
 struct TrainingState {
-  std::unique_ptr<Model> model;
+  /// The module must outlive the state. Its parameters and buffers are declared; whether they are
+  /// trained is settled now.
+  TrainingState(Module& module, Optimizer optimizer, DType compute_dtype);
+
+  Module& module;
   Optimizer optimizer;
-  OptimizerState slots = {};
+  DType compute_dtype;              ///< of dots; f32 or a 16-bit float
+  std::vector<Parameter*> trained;  ///< in the order of declaration
+  OptimizerState slots;             ///< of the trained parameters
   /// The largest |parameter| when they were drawn or restored.
   double initial_magnitude = 0;
   /// bool[]: while it is true steps update the values; see optimizer_step(). Not saved.
-  Tensor sound = {};
-  TrainerState progress = {};
+  Tensor sound;
+  TrainerState progress;
 };
 
-/// Model and optimizer of the config, with parameters declared but no values.
-TrainingState make_training_state(const Config& config, std::int64_t vocab_size);
-
-/// A tensor that lives as long as the run: a parameter, its copy for dots, an optimizer slot, or
-/// `sound`.
+/// A tensor that lives as long as the run.
 struct StateTensor {
+  enum class Role : std::uint8_t { kParameter, kBuffer, kSlot, kSound, kCopy };
+  Role role;
   Type type;
-  std::string name;
+  std::string name;  ///< of the parameter or buffer, which `slot` is of
+  std::string slot;
+  Tensor* value;
+
+  std::string label() const { return slot.empty() ? name : slot + "." + name; }
+  InputKind kind() const {
+    return role == Role::kParameter ? InputKind::kParameter : InputKind::kState;
+  }
 };
-std::vector<StateTensor> state_tensors(const TrainingState& state);
+
+/// The one list of them: saving, restoring, dry runs and memory verdicts go through it. Those that
+/// belong to checkpoints come first: parameters, buffers, slots; then `sound`; then the copies in
+/// the compute dtype of parameters that are factors of dots.
+std::vector<StateTensor> state_tensors(TrainingState& state);
+
+/// Whether a tensor is a part of checkpoints.
+inline bool is_saved(const StateTensor& tensor) {
+  return tensor.role != StateTensor::Role::kSound && tensor.role != StateTensor::Role::kCopy;
+}
 
 /// The largest absolute value of an f32 tensor; not finite if one is not.
 double largest_magnitude(const HostTensor& tensor);
 
 /// The device memory that they take.
-std::int64_t state_bytes(const TrainingState& state);
+std::int64_t state_bytes(TrainingState& state);
 
-/// Fresh parameters, functions of (seed, name): the same on all ranks without talking.
-void draw_parameters(TrainingState& state, Engine& engine, std::uint64_t seed);
+/// Fresh parameters, functions of (seed, name): the same on all ranks without talking. Buffers get
+/// their initial values. Returns the largest |parameter|.
+double draw_values(Module& module, Engine& engine, std::uint64_t seed);
 
-/// Lets steps update the values.
-void make_sound(TrainingState& state, Engine& engine);
-
-/// Fresh optimizer slots.
-void zero_slots(TrainingState& state, Engine& engine);
+/// The same for a state that begins to be trained: rank 0's values become everybody's, bit for bit,
+/// and slots are zero.
+void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
+                 std::uint64_t seed);
 
 /// Values of a checkpoint, the same on all ranks, which all call this. One tensor at a time is in
 /// host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the
 /// model; a slot the optimizer has but the checkpoint lacks is an error too. `with_optimizer` false
-/// restores the parameters alone (evaluation, sampling).
+/// restores the model alone (evaluation, sampling).
 void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
              bool with_optimizer);
 
-/// Rank 0's parameters become everybody's, bit for bit.
-void broadcast_parameters(TrainingState& state, Engine& engine, Communicator& communicator);
+/// Lets steps update the values.
+void make_sound(TrainingState& state, Engine& engine);
 
-/// Gives the factors of dots copies in the model's compute dtype, if that is not f32: the optimizer
-/// writes them along with the values, and shard programs need not convert.
+/// Gives the factors of dots copies in the compute dtype, if that is not f32: the optimizer writes
+/// them along with the values, and shard programs need not convert.
 void make_copies(TrainingState& state, Engine& engine);
 
 }  // namespace lockstep

@@ -1,8 +1,26 @@
 #include "trainer/training_step.h"
 
+#include "core/base/error.h"
 #include "core/trace/gradients.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
+namespace {
+
+/// Calls `loss` in `mode`; what it recorded before it threw is dropped.
+Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode) {
+  const ModeScope scope(context, std::move(mode));
+  try {
+    Loss out = loss(batch);
+    check_loss(out);
+    return out;
+  } catch (...) {
+    context.discard();
+    throw;
+  }
+}
+
+}  // namespace
 
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
                             std::uint64_t seed) {
@@ -12,17 +30,27 @@ StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64
   return {engine.to_device(std::move(numbers), InputKind::kBatch, "shard"), seed};
 }
 
-StepResult record_step(TrainingState& state, const TensorMap& batch, const StepInputs& inputs,
-                       const UpdateOptions& update) {
+StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
+                        const StepInputs& inputs, const UpdateOptions& update) {
   TraceContext& context = inputs.shard.context();
-  const RandomKey key{context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
-                      context.scalar(static_cast<double>(update.step), DType::kI64, "step"),
-                      inputs.shard};
-  const ModelOutput output = state.model->forward(batch, {.training = true, .key = key});
-  const std::vector<Tensor> parameters = state.model->parameters().values();
-  const std::vector<Tensor> grads = gradients(output.loss_sum, parameters);
-  return optimizer_step(state.optimizer, state.model->parameters(), state.slots, state.sound,
-                        output, grads, update);
+  Mode mode{.training = true, .compute_dtype = state.compute_dtype, .forbids_reads = true};
+  mode.key = {context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
+              context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
+  for (ModuleBuffer& buffer : state.module.buffers().all())
+    buffer.take_updates();  // of one that threw
+  const Loss output = record_loss(loss, batch, context, std::move(mode));
+  std::vector<Tensor> values;
+  for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
+  const std::vector<Tensor> grads = gradients(output.sum, values);
+  return optimizer_step(
+      {state.optimizer, state.trained, state.module.buffers(), state.slots, state.sound}, output,
+      grads, update);
+}
+
+Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype) {
+  LS_CHECK(!batch.fields().empty(), "a batch without fields");
+  return record_loss(loss, batch, batch.fields().begin()->second.context(),
+                     {.compute_dtype = compute_dtype, .forbids_reads = true});
 }
 
 }  // namespace lockstep

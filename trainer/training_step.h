@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "trainer/batch.h"
 #include "trainer/optimizers/optimizer_step.h"
 #include "trainer/training_state.h"
 
 namespace lockstep {
+
+/// A model, or whatever else gives the loss of a batch of one logical shard.
+using LossFunction = std::function<Loss(const Batch&)>;
 
 /// Inputs that every step of a run shares.
 struct StepInputs {
@@ -18,8 +23,12 @@ struct StepInputs {
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
                             std::uint64_t seed);
 
-/// Records one step and assigns the new values. Nothing runs until mark_step.
-StepResult record_step(TrainingState& state, const TensorMap& batch, const StepInputs& inputs,
-                       const UpdateOptions& update);
+/// Records one step and assigns the new values. Nothing runs until mark_step. An exception of
+/// `loss` is passed on; then nothing of the step is left in the trace, and no value has changed.
+StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
+                        const StepInputs& inputs, const UpdateOptions& update);
+
+/// The loss recorded as evaluations want it: without dropout, with running statistics.
+Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 namespace {
@@ -21,78 +22,87 @@ const ConvSpec& checked(const ConvSpec& spec, const std::string& path, std::int6
 
 }  // namespace
 
-Linear::Linear(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
+Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out)
+    : Linear(parent, name, in, out, Options{}) {}
+
+Linear::Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                const Options& options)
-    : path_(std::move(path)),
+    : Module(parent, name),
       transposed_(options.transposed),
-      weight_(parameters.declare(path_ + ".weight", transposed_ ? Shape{out, in} : Shape{in, out},
-                                 ParameterKind::kMatrix,
-                                 options.weight_init.value_or(fan_in_uniform(in)))) {
+      weight_(parameter("weight", transposed_ ? Shape{out, in} : Shape{in, out},
+                        ParameterKind::kMatrix, options.weight_init.value_or(fan_in_uniform(in)))) {
   weight_.in_dots = true;
   if (options.bias)
-    bias_ = &parameters.declare(path_ + ".bias", Shape{out}, ParameterKind::kVector,
-                                options.bias_init.value_or(fan_in_uniform(in)));
+    bias_ = &parameter("bias", Shape{out}, ParameterKind::kVector,
+                       options.bias_init.value_or(fan_in_uniform(in)));
 }
 
 Tensor Linear::operator()(const Tensor& x, Where where) const {
-  const ModuleScope scope(x.context(), path_, where);
-  const Tensor weight = weight_.in(x.dtype());
-  return linear(x, weight, bias_ == nullptr ? nullptr : &bias_->value, transposed_);
+  const ModuleScope scope = enter(x, where);
+  const DType dtype = x.dtype() == DType::kF32 ? mode_of(x).compute_dtype : x.dtype();
+  const Tensor* bias = bias_ == nullptr ? nullptr : &bias_->get();
+  const Tensor y = linear(convert(x, dtype), weight_.in(dtype), bias, transposed_);
+  return convert(y, x.dtype());
 }
 
-Embedding::Embedding(ParameterSet& parameters, std::string path, std::int64_t count,
-                     std::int64_t width, const Options& options)
-    : path_(std::move(path)),
-      weight_(parameters.declare(path_ + ".weight", Shape{count, width}, ParameterKind::kMatrix,
-                                 options.init)) {
+Embedding::Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width)
+    : Embedding(parent, name, count, width, Options{}) {}
+
+Embedding::Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width,
+                     const Options& options)
+    : Module(parent, name),
+      weight_(parameter("weight", Shape{count, width}, ParameterKind::kMatrix, options.init)) {
   weight_.in_dots = options.attends;
 }
 
 Tensor Embedding::operator()(const Tensor& indices, Where where) const {
-  const ModuleScope scope(indices.context(), path_, where);
-  return gather(weight_.value, indices, 0);
+  const ModuleScope scope = enter(indices, where);
+  return gather(table(), indices, 0);
 }
 
 Tensor Embedding::attend(const Tensor& x, Where where) const {
-  const ModuleScope scope(x.context(), path_, where);
+  const ModuleScope scope = enter(x, where);
   return linear(x, weight_.in(x.dtype()), nullptr, true);
 }
 
-LayerNorm::LayerNorm(ParameterSet& parameters, std::string path, std::int64_t width, double eps)
-    : path_(std::move(path)),
+LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps)
+    : Module(parent, name),
       eps_(eps),
-      weight_(parameters.declare(path_ + ".weight", Shape{width}, ParameterKind::kVector,
-                                 Initializer::constant(1.0))),
-      bias_(parameters.declare(path_ + ".bias", Shape{width}, ParameterKind::kVector,
-                               Initializer::constant(0.0))) {}
+      weight_(
+          parameter("weight", Shape{width}, ParameterKind::kVector, Initializer::constant(1.0))),
+      bias_(parameter("bias", Shape{width}, ParameterKind::kVector, Initializer::constant(0.0))) {}
 
 Tensor LayerNorm::operator()(const Tensor& x, Where where) const {
-  const ModuleScope scope(x.context(), path_, where);
-  return layer_norm(x, weight_.value, bias_.value, eps_);
+  const ModuleScope scope = enter(x, where);
+  return layer_norm(x, weight_.get(), bias_.get(), eps_);
 }
 
-Conv2d::Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
+Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const ConvSpec& spec)
-    : path_(std::move(path)),
-      spec_(checked(spec, path_, in, out)),
-      weight_(parameters.declare(path_ + ".weight", Shape{out, in / spec.groups, kernel, kernel},
-                                 ParameterKind::kMatrix,
-                                 fan_in_uniform(in / spec.groups * kernel * kernel))),
-      bias_(parameters.declare(path_ + ".bias", Shape{out}, ParameterKind::kVector,
-                               fan_in_uniform(in / spec.groups * kernel * kernel))) {}
+    : Module(parent, name),
+      spec_(checked(spec, path(), in, out)),
+      weight_(parameter("weight", Shape{out, in / spec.groups, kernel, kernel},
+                        ParameterKind::kMatrix,
+                        fan_in_uniform(in / spec.groups * kernel * kernel))),
+      bias_(parameter("bias", Shape{out}, ParameterKind::kVector,
+                      fan_in_uniform(in / spec.groups * kernel * kernel))) {}
 
 Tensor Conv2d::operator()(const Tensor& x, Where where) const {
-  const ModuleScope scope(x.context(), path_, where);
-  const Tensor y = convolution(convert(x, weight_.value.dtype()), weight_.value, spec_);
-  return convert(y + broadcast_in_dim(bias_.value, y.shape(), {1}), x.dtype());
+  const ModuleScope scope = enter(x, where);
+  const Tensor y = convolution(convert(x, weight_.get().dtype()), weight_.get(), spec_);
+  return convert(y + broadcast_in_dim(bias_.get(), y.shape(), {1}), x.dtype());
 }
 
-Tensor apply_dropout(const Tensor& x, double p, const Forward& forward, std::string_view path,
-                     Where where) {
-  if (!forward.training || p == 0) return x;
-  LS_USER_CHECK(forward.key.has_value(), "dropout {} in '{}' needs a random key", p, path);
-  const ModuleScope scope(x.context(), path, where);
-  return dropout(x, p, *forward.key);
+Dropout::Dropout(Module& parent, std::string_view name, double p) : Module(parent, name), p_(p) {
+  LS_USER_CHECK(p >= 0 && p < 1, "dropout '{}': the probability {} is not in [0, 1)", path(), p);
+}
+
+Tensor Dropout::operator()(const Tensor& x, Where where) const {
+  if (p_ == 0 || !mode_of(x).training) return x;
+  const ModuleScope scope = enter(x, where);
+  const std::optional<RandomKey>& key = mode_of(x).key;
+  LS_USER_CHECK(key.has_value(), "dropout {} in '{}' needs a random key", p_, path());
+  return dropout(x, p_, *key);
 }
 
 }  // namespace lockstep

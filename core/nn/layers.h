@@ -4,21 +4,16 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <string_view>
 
-#include "core/nn/parameter.h"
+#include "core/nn/module.h"
 #include "core/trace/functions.h"
 
 namespace lockstep {
 
-/// How a forward pass is meant. Random draws (dropout) happen in training only.
-struct Forward {
-  bool training = false;
-  std::optional<RandomKey> key;  ///< needed where dropout > 0 in training
-};
-
-/// y = x w + b over the last dimension.
-class Linear {
+/// y = x w + b over the last dimension. The product is computed in the dtype of x, or, for an x of
+/// f32, in the mode's compute dtype (mode.h).
+class Linear : public Module {
  public:
   struct Options {
     bool bias = true;
@@ -28,46 +23,45 @@ class Linear {
     std::optional<Initializer> weight_init;
     std::optional<Initializer> bias_init;
   };
-  Linear(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
+  Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out);
+  Linear(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
          const Options& options);
   /// [..., in] -> [..., out]
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
-  std::string path_;
   bool transposed_;
   Parameter& weight_;
   Parameter* bias_ = nullptr;
 };
 
 /// Rows of a table [count, width].
-class Embedding {
+class Embedding : public Module {
  public:
   struct Options {
-    Initializer init;
-    bool attends = false;  ///< whether attend() will be called
+    Initializer init = Initializer::normal(1.0);  ///< PyTorch's default
+    bool attends = false;                         ///< whether attend() will be called
   };
-  Embedding(ParameterSet& parameters, std::string path, std::int64_t count, std::int64_t width,
+  Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width);
+  Embedding(Module& parent, std::string_view name, std::int64_t count, std::int64_t width,
             const Options& options);
   /// integer [...] -> [..., width], f32
   Tensor operator()(const Tensor& indices, Where where = Where::current()) const;
   /// x [..., width] times every row: [..., count]; the output layer of a model that ties its weight
   /// to the embedding.
   Tensor attend(const Tensor& x, Where where = Where::current()) const;
-  const Tensor& table() const { return weight_.value; }
+  const Tensor& table() const { return weight_.get(); }
 
  private:
-  std::string path_;
   Parameter& weight_;
 };
 
-class LayerNorm {
+class LayerNorm : public Module {
  public:
-  LayerNorm(ParameterSet& parameters, std::string path, std::int64_t width, double eps = 1e-5);
+  LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-5);
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
-  std::string path_;
   double eps_;
   Parameter& weight_;
   Parameter& bias_;
@@ -75,22 +69,27 @@ class LayerNorm {
 
 /// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW]. Computed in f32
 /// whatever x is.
-class Conv2d {
+class Conv2d : public Module {
  public:
   /// Error kUsage if spec.groups does not divide both numbers of channels.
-  Conv2d(ParameterSet& parameters, std::string path, std::int64_t in, std::int64_t out,
-         std::int64_t kernel, const ConvSpec& spec);
+  Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
+         std::int64_t kernel, const ConvSpec& spec = {});
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
-  std::string path_;
   ConvSpec spec_;
   Parameter& weight_;
   Parameter& bias_;
 };
 
-/// dropout(x) when training with p > 0, under module path `path`.
-Tensor apply_dropout(const Tensor& x, double p, const Forward& forward, std::string_view path,
-                     Where where = Where::current());
+/// Drops elements in training (functions.h), and does nothing otherwise.
+class Dropout : public Module {
+ public:
+  Dropout(Module& parent, std::string_view name, double p);
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  double p_;
+};
 
 }  // namespace lockstep

@@ -30,8 +30,15 @@ HostTensor initial_value(const Parameter& parameter, std::uint64_t seed) {
   return out;
 }
 
+const Tensor& Parameter::get() const {
+  LS_USER_CHECK(value.defined(),
+                "parameter '{}' has no value yet: a Trainer or Session::initialize() gives it",
+                name);
+  return value;
+}
+
 Tensor Parameter::in(DType dtype, Where where) const {
-  const LocationScope line(value.context(), where);
+  const LocationScope line(get().context(), where);
   if (dtype != value.dtype() && copy.defined() && copy.dtype() == dtype)
     return stand_in(copy, value);
   return convert(value, dtype);
@@ -51,11 +58,17 @@ std::int64_t ParameterSet::elements() const {
   return count;
 }
 
+std::vector<Parameter*> ParameterSet::trained() {
+  std::vector<Parameter*> out;
+  for (Parameter& p : parameters_)
+    if (p.trainable) out.push_back(&p);
+  return out;
+}
+
 std::vector<Tensor> ParameterSet::values() const {
   std::vector<Tensor> out;
   for (const Parameter& p : parameters_) {
-    LS_USER_CHECK(p.value.defined(), "parameter '{}' has no value yet", p.name);
-    out.push_back(p.value);
+    out.push_back(p.get());
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // Parameters: named, shaped, initialized by counter-based random numbers, so that every rank count
-// and every order of construction gives the same values. A model declares its parameters in a
-// ParameterSet; whoever owns a device gives them values.
+// and every order of construction gives the same values. Modules declare them (module.h); whoever
+// owns a device gives them values.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,18 @@ struct Parameter {
   ParameterKind kind = ParameterKind::kMatrix;
   Initializer initializer;
   Tensor value;  ///< f32, undefined until given
+  /// Whether steps change it. What is not trained has no gradient and no optimizer state.
+  bool trainable = true;
+  /// Parameters of a group have update settings of their own; empty: those of all.
+  std::string group = {};
   /// Whether it is a factor of dots, and so worth a copy in their dtype.
   bool in_dots = false;
   /// The value in another float dtype, if whoever updates the value keeps one: a matrix need not be
   /// converted then each time it is used. Derived, and so no part of checkpoints.
   Tensor copy = {};
 
+  /// The value. Error kUsage if none was given yet.
+  const Tensor& get() const;
   /// The value in `dtype`: itself, the copy, or a conversion. Gradients flow to the value.
   Tensor in(DType dtype, Where where = Where::current()) const;
 };
@@ -59,6 +65,8 @@ class ParameterSet {
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   std::int64_t elements() const;
+  /// Those that steps change, in order.
+  std::vector<Parameter*> trained();
   /// All values, in order. Error kUsage if one is not given yet.
   std::vector<Tensor> values() const;
 

@@ -151,6 +151,10 @@ CutTrace TraceContext::cut() {
   return out;
 }
 
+void TraceContext::discard() {
+  cut();
+}
+
 bool TraceContext::has_pending() const {
   for (TensorState* state = first_; state != nullptr; state = state->next)
     if (state->value == nullptr && state->epoch == epoch_) return true;
@@ -170,8 +174,9 @@ ValueId TraceContext::node_of(const Tensor& tensor) {
   TensorState& state = tensor.state();
   LS_USER_CHECK(state.context == this, "tensors of two trace contexts were mixed");
   if (state.epoch == epoch_) return state.node;
-  LS_CHECK(state.value != nullptr, "a {} tensor has neither a node nor a value",
-           state.type.to_string());
+  LS_USER_CHECK(state.value != nullptr,
+                "a {} tensor was used that was recorded in a step which has been discarded",
+                state.type.to_string());
   // Handles that share a value share its input, but scalars never merge: each has its own value.
   const auto [it, inserted] = input_nodes_.try_emplace(state.value.get(), graph_.size());
   if (inserted) {

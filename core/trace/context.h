@@ -42,6 +42,8 @@ struct CutTrace {
   void bind(std::span<const TensorValuePtr> values) const;
 };
 
+struct Mode;
+
 class TraceContext {
  public:
   TraceContext();
@@ -78,6 +80,9 @@ class TraceContext {
 
   /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
   CutTrace cut();
+  /// Drops what was recorded since the last cut. Tensors that were recorded in between have no
+  /// value and no recipe any more: using one is an error.
+  void discard();
   bool has_pending() const;  ///< whether a live tensor is still a recipe
 
   /// Who cuts and runs when a pending value is read. Without one, reading is an error.
@@ -93,6 +98,10 @@ class TraceContext {
   Origin origin_at(const std::source_location& where) const;
   /// Those of the open LocationScope, for messages of functions that have opened one.
   Origin origin() const { return origin_at({}); }
+
+  /// Null outside of every ModeScope (mode.h), which sets it.
+  const Mode* mode() const { return mode_; }
+  void set_mode(const Mode* mode) { mode_ = mode; }
 
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
@@ -139,6 +148,7 @@ class TraceContext {
   mutable const char* path_ = nullptr;
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
+  const Mode* mode_ = nullptr;
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
 };

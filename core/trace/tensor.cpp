@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/context.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 
@@ -34,16 +35,24 @@ TraceContext& Tensor::context() const {
   return *state().context;
 }
 
-HostTensor Tensor::to_host() const {
+HostTensor Tensor::to_host(std::source_location where) const {
+  const bool refused = state().context != nullptr && mode_of(*state().context).forbids_reads;
+  LS_USER_CHECK(
+      !refused,
+      "{}: a tensor's value was read inside the loss, which would cut the step in two; "
+      "return the tensor as a metric or an output of the loss, and read it after the step",
+      context().origin_at(where).to_string());
   if (state().value == nullptr) context().sync(SyncReason::kValueRead);
-  LS_CHECK(state().value != nullptr, "a sync left a {} tensor without a value", type().to_string());
+  LS_USER_CHECK(state().value != nullptr,
+                "{}: a {} tensor was read that was recorded in a step which has been discarded",
+                context().origin_at(where).to_string(), type().to_string());
   return state().value->to_host();
 }
 
-double Tensor::item() const {
+double Tensor::item(std::source_location where) const {
   LS_USER_CHECK(shape().elements() == 1, "item() needs one element, but the tensor is {}",
                 type().to_string());
-  return to_doubles(to_host())[0];
+  return to_doubles(to_host(where))[0];
 }
 
 void Tensor::assign(const Tensor& value, std::source_location where) {

@@ -61,9 +61,10 @@ class Tensor {
   std::int64_t size(int dim) const { return shape()[dim]; }
 
   /// Waits for the value; cuts the trace first (reason: value read) if it is not computed yet.
-  HostTensor to_host() const;
+  /// Error kUsage inside a step's loss (mode.h), with the line.
+  HostTensor to_host(std::source_location where = std::source_location::current()) const;
   /// The only element as a double. Error kUsage if there is not exactly one.
-  double item() const;
+  double item(std::source_location where = std::source_location::current()) const;
 
   /// Makes this handle and all its copies stand for `value` from now on, as a variable does. The
   /// old value's memory is donated to the new one if nothing else holds it. Error kUsage if dtype

@@ -17,8 +17,8 @@ std::vector<FieldSpec> up_to(std::int64_t length) {
   return {{"tokens", DType::kI32, Shape{Dim(length)}, true}};
 }
 
-Batch collate_tokens(const std::vector<Sample>& samples, const std::vector<FieldSpec>& fields,
-                     const Padding& padding = {}) {
+HostBatch collate_tokens(const std::vector<Sample>& samples, const std::vector<FieldSpec>& fields,
+                         const Padding& padding = {}) {
   std::vector<std::int64_t> indices;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     indices.push_back(static_cast<std::int64_t>(10 * i));
@@ -36,7 +36,7 @@ TEST(Collate, StacksFixedShapesAndScalars) {
         {{"image", HostTensor::of(Shape{2, 1}, std::vector<float>{value, value + 0.5F})},
          {"label", HostTensor::scalar(i)}});
   }
-  const Batch batch = collate_tokens(samples, fields);
+  const HostBatch batch = collate_tokens(samples, fields);
   EXPECT_EQ(batch.size(), 2U) << "no mask without variable lengths";
   EXPECT_EQ(batch.at("image").shape(), (Shape{3, 2, 1}));
   EXPECT_EQ(to_doubles(batch.at("image")), (std::vector<double>{0, 0.5, 1, 1.5, 2, 2.5}));
@@ -47,7 +47,7 @@ TEST(Collate, StacksFixedShapesAndScalars) {
 TEST(Collate, PadsToTheLongestAndMarksTheContent) {
   Padding padding{.mode = PaddingMode::kLongest};
   padding.pad_values["tokens"] = -1;
-  const Batch batch = collate_tokens({tokens({1, 2, 3}), tokens({4})}, up_to(8), padding);
+  const HostBatch batch = collate_tokens({tokens({1, 2, 3}), tokens({4})}, up_to(8), padding);
   EXPECT_EQ(batch.at("tokens").shape(), (Shape{2, 3}));
   EXPECT_EQ(to_doubles(batch.at("tokens")), (std::vector<double>{1, 2, 3, 4, -1, -1}));
   EXPECT_EQ(batch.at("attention_mask").dtype(), DType::kF32);
@@ -67,7 +67,7 @@ TEST(Collate, PaddedLengthFollowsTheMode) {
 }
 
 TEST(Collate, EmptySamplesArePaddedThroughout) {
-  const Batch batch =
+  const HostBatch batch =
       collate_tokens({tokens({}), tokens({5})}, up_to(4), {.mode = PaddingMode::kLongest});
   EXPECT_EQ(to_doubles(batch.at("tokens")), (std::vector<double>{0, 5}));
   EXPECT_EQ(to_doubles(batch.at("attention_mask")), (std::vector<double>{0, 1}));

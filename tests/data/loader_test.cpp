@@ -43,7 +43,7 @@ class NumberedDataset final : public Dataset {
   std::function<void(std::int64_t)> before_;
 };
 
-Indices numbers(const Batch& batch) {
+Indices numbers(const HostBatch& batch) {
   const auto values = batch.at("number").as<const std::int64_t>();
   return {values.begin(), values.end()};
 }

@@ -24,13 +24,12 @@ struct Training : Rank {
   StepSummary step(std::vector<float> gradient, double learning_rate, bool stop = false,
                    const Optimizer& optimizer = Sgd{.weight_decay = 0}) {
     const Tensor g = batch({std::move(gradient)});
-    ModelOutput output;
-    output.loss_sum = sum(g) * 0.0 + 1.0;
-    output.count = context.scalar(1, DType::kI64, "count");
-    output.correct_sum = context.scalar(0, DType::kF32, "correct");
+    const Loss loss{
+        .sum = sum(g) * 0.0 + 1.0, .count = context.scalar(1, DType::kI64, "count"), .metrics = {}};
     const std::vector<Tensor> gradients = {g};
-    const StepResult result =
-        optimizer_step(optimizer, parameters, slots, sound, output, gradients,
+    const std::vector<Parameter*> trained = parameters.trained();
+    const StepNumbers result =
+        optimizer_step({optimizer, trained, buffers, slots, sound}, loss, gradients,
                        {.learning_rate = learning_rate, .stop_at_nonfinite = stop});
     engine.mark_step();
     return result.read();
@@ -38,6 +37,7 @@ struct Training : Rank {
   std::vector<float> values() { return values_of(parameters.all()[0].value); }
 
   ParameterSet parameters;
+  ModuleBufferSet buffers;
   OptimizerState slots;
   Tensor sound;
 };

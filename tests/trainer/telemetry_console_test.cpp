@@ -10,7 +10,7 @@ namespace {
 
 TEST(Console, TheLineHoldsProgressLossRateAndTimes) {
   TelemetryRecord record{.step = 1550};
-  record.train_loss = 2.3141;
+  record.train["loss"] = 2.3141;
   record.learning_rate = 0.00054;
   record.grad_norm = 0.8099;
   record.updates_per_s = 7.6891;
@@ -22,8 +22,8 @@ TEST(Console, TheLineHoldsProgressLossRateAndTimes) {
 
 TEST(Console, AnEvaluationWithoutTrainingFiguresHasALineToo) {
   TelemetryRecord record{.step = 2000};
-  record.eval_loss = 1.8812;
-  record.eval_accuracy = 0.975;
+  record.eval["loss"] = 1.8812;
+  record.eval["accuracy"] = 0.975;
   EXPECT_EQ(progress_line(record, -1, 5),
             "progress: 2000, eval/loss: 1.881, eval/accuracy: 0.975, time_since_start: 5s");
 }

@@ -51,28 +51,36 @@ class TelemetryFiles : public testing::Test {
 
 TelemetryRecord at_step(std::int64_t step) {
   TelemetryRecord record{.step = step, .epoch = 0.5, .wall_time = 1.7e9};
-  record.train_loss = 2.5;
+  record.train["loss"] = 2.5;
   return record;
 }
 
 TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
   TelemetryRecord record = at_step(10);
-  for (const TelemetryField& field : telemetry_fields()) record.*field.value = 1.5;
+  record.train["mlm/accuracy"] = 1;
+  record.eval = {{"loss", 1}, {"accuracy", 1}};
+  for (std::optional<double>* value :
+       {&record.learning_rate, &record.grad_norm, &record.updates_per_s, &record.tokens_per_s,
+        &record.step_ms, &record.trace_ms, &record.device_ms, &record.compile_ms,
+        &record.input_wait_ms, &record.exposed_comm_ms, &record.exposed_gap_ms,
+        &record.checkpoint_stall_ms, &record.eval_ms, &record.save_ms, &record.peak_bytes})
+    *value = 1.5;
   std::vector<std::string> keys;
   const json object = json::parse(to_json(record));
   for (const auto& [key, value] : object.items()) keys.push_back(key);
-  EXPECT_THAT(keys, testing::UnorderedElementsAre(
-                        "step", "epoch", "wall_time", "train/loss", "lr", "grad_norm", "perf/ups",
-                        "perf/tokens_per_s", "perf/step_ms", "perf/trace_ms", "perf/device_ms",
-                        "perf/compile_ms", "perf/input_wait_ms", "perf/exposed_comm_ms",
-                        "perf/exposed_gap_ms", "perf/checkpoint_stall_ms", "memory/peak_bytes",
-                        "eval/loss", "eval/accuracy"));
+  EXPECT_THAT(
+      keys, testing::UnorderedElementsAre(
+                "step", "epoch", "wall_time", "train/loss", "train/mlm/accuracy", "lr", "grad_norm",
+                "perf/ups", "perf/tokens_per_s", "perf/step_ms", "perf/trace_ms", "perf/device_ms",
+                "perf/compile_ms", "perf/input_wait_ms", "perf/exposed_comm_ms",
+                "perf/exposed_gap_ms", "perf/checkpoint_stall_ms", "perf/eval_ms", "perf/save_ms",
+                "memory/peak_bytes", "eval/loss", "eval/accuracy"));
   EXPECT_EQ(object["step"], 10);
 }
 
 TEST_F(TelemetryFiles, WhatWasNotMeasuredIsAbsentAndWhatIsNotFiniteIsNull) {
   TelemetryRecord record = at_step(3);
-  record.train_loss = std::nan("");
+  record.train["loss"] = std::nan("");
   record.grad_norm = INFINITY;
   EXPECT_EQ(
       to_json(record),
@@ -94,14 +102,14 @@ TEST_F(TelemetryFiles, AResumedRunReplacesTheRecordsItMakesAgain) {
 
 TEST_F(TelemetryFiles, ARecordOfTheResumedStepCompletesItsLine) {
   TelemetryRecord trained = at_step(20);
-  trained.train_loss = 2.5;
+  trained.train["loss"] = 2.5;
   {
     MetricsFile file(path("metrics.jsonl"), -1, Log::null());
     file.write(at_step(10));
     file.write(trained);
   }
   TelemetryRecord evaluated = at_step(20);
-  evaluated.eval_loss = 3.5;
+  evaluated.eval["loss"] = 3.5;
   {
     MetricsFile file(path("metrics.jsonl"), 20, Log::null());
     file.write(evaluated);

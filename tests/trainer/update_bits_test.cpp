@@ -82,12 +82,11 @@ struct Training : Rank {
       const Tensor flat = batch({gradient_of(number, i)}, "batch." + std::to_string(i));
       gradients.push_back(reshape(flat, parameters.all()[i].value.shape()));
     }
-    ModelOutput output;
-    output.loss_sum = sum(gradients[1]);
-    output.count = context.scalar(1, DType::kI64, "count");
-    output.correct_sum = context.scalar(0, DType::kF32, "correct");
-    const StepResult result =
-        optimizer_step(optimizer, parameters, slots, sound, output, gradients,
+    const Loss loss{
+        .sum = sum(gradients[1]), .count = context.scalar(1, DType::kI64, "count"), .metrics = {}};
+    const std::vector<Parameter*> trained = parameters.trained();
+    const StepNumbers result =
+        optimizer_step({optimizer, trained, buffers, slots, sound}, loss, gradients,
                        {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
     engine.mark_step();
     return result.read();
@@ -95,6 +94,7 @@ struct Training : Rank {
 
   Optimizer optimizer;
   ParameterSet parameters;
+  ModuleBufferSet buffers;
   OptimizerState slots;
   Tensor sound;
 };

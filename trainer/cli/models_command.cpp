@@ -56,7 +56,7 @@ int run(const CommandCall& call) {
   call.out << fmt::format("{:<10} {:>13}  {}\n", "model.name", "parameters", "what it is");
   for (const Variant& variant : variants()) {
     const std::int64_t parameters =
-        make_model(variant.config, variant.vocab_size, Precision::kFp32)->parameters().elements();
+        make_model(variant.config, variant.vocab_size)->parameters().elements();
     call.out << fmt::format("{:<10} {:>13}  {}{}\n", name_of(variant.config.name), parameters,
                             keys_of(variant.config), variant.description);
   }

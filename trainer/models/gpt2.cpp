@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 namespace {
@@ -24,78 +25,83 @@ double residual_stddev(const ModelConfig& config) {
 
 }  // namespace
 
-Gpt2::Block::Block(ParameterSet& parameters, const ModelConfig& config, std::int64_t layer)
-    : path(fmt::format("h.{}", layer)),
+Gpt2::Attention::Attention(Module& parent, const ModelConfig& config)
+    : Module(parent, "attn"),
       n_head(config.n_head),
-      dropout(config.dropout),
-      ln_1(parameters, path + ".ln_1", config.n_embd),
-      c_attn(parameters, path + ".attn.c_attn", config.n_embd, 3 * config.n_embd,
-             conv1d(kInitStddev)),
-      attn_proj(parameters, path + ".attn.c_proj", config.n_embd, config.n_embd,
-                conv1d(residual_stddev(config))),
-      ln_2(parameters, path + ".ln_2", config.n_embd),
-      c_fc(parameters, path + ".mlp.c_fc", config.n_embd, 4 * config.n_embd, conv1d(kInitStddev)),
-      mlp_proj(parameters, path + ".mlp.c_proj", 4 * config.n_embd, config.n_embd,
-               conv1d(residual_stddev(config))) {}
+      attn_dropout(config.dropout),
+      c_attn(*this, "c_attn", config.n_embd, 3 * config.n_embd, conv1d(kInitStddev)),
+      c_proj(*this, "c_proj", config.n_embd, config.n_embd, conv1d(residual_stddev(config))),
+      dropout(*this, "dropout", config.dropout) {}
 
-Tensor Gpt2::Block::operator()(const Tensor& x, const Forward& mode) const {  // [B,T,C]
-  const Tensor attended = x + attend(ln_1(x), mode);
-  const Tensor hidden = gelu_tanh(c_fc(ln_2(attended)));  // [B,T,4C]
-  return attended + apply_dropout(mlp_proj(hidden), dropout, mode, path + ".mlp.dropout");
-}
-
-Tensor Gpt2::Block::attend(const Tensor& x, const Forward& mode) const {
+Tensor Gpt2::Attention::operator()(const Tensor& x) const {
   const std::int64_t width = x.size(2);
   const Tensor qkv =
       reshape(c_attn(x), Shape{x.size(0), x.size(1), 3, n_head, width / n_head});  // [B,T,3,H,D]
   AttentionSpec spec;
   spec.causal = true;
   spec.scale = 1.0 / std::sqrt(static_cast<double>(width / n_head));
-  spec.dropout = mode.training ? dropout : 0.0;
-  spec.key = mode.key;
+  spec.dropout = mode_of(x).training ? attn_dropout : 0.0;
+  spec.key = mode_of(x).key;
   const auto mix = [&] {
-    const ModuleScope scope(x.context(), path + ".attn");
+    const ModuleScope scope = enter(x);
     return reshape(attention(qkv, spec), x.shape());
   };
-  return apply_dropout(attn_proj(mix()), dropout, mode, path + ".attn.dropout");
+  return dropout(c_proj(mix()));
 }
 
-Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size, Precision precision)
-    : Model(precision),
-      block_size_(config.block_size),
-      dropout_(config.dropout),
-      wte_(parameters_, "wte", vocab_size, config.n_embd,
+Gpt2::Mlp::Mlp(Module& parent, const ModelConfig& config)
+    : Module(parent, "mlp"),
+      c_fc(*this, "c_fc", config.n_embd, 4 * config.n_embd, conv1d(kInitStddev)),
+      c_proj(*this, "c_proj", 4 * config.n_embd, config.n_embd, conv1d(residual_stddev(config))),
+      dropout(*this, "dropout", config.dropout) {}
+
+Tensor Gpt2::Mlp::operator()(const Tensor& x) const {
+  return dropout(c_proj(gelu_tanh(c_fc(x))));  // [B,T,4C] between
+}
+
+Gpt2::Block::Block(Module& parent, std::string_view name, const ModelConfig& config)
+    : Module(parent, name),
+      ln_1(*this, "ln_1", config.n_embd),
+      attn(*this, config),
+      ln_2(*this, "ln_2", config.n_embd),
+      mlp(*this, config) {}
+
+Tensor Gpt2::Block::operator()(const Tensor& x) const {  // [B,T,C]
+  const Tensor attended = x + attn(ln_1(x));
+  return attended + mlp(ln_2(attended));
+}
+
+Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size)
+    : block_size_(config.block_size),
+      wte_(*this, "wte", vocab_size, config.n_embd,
            {.init = Initializer::normal(kInitStddev), .attends = true}),
-      wpe_(parameters_, "wpe", config.block_size, config.n_embd,
+      wpe_(*this, "wpe", config.block_size, config.n_embd,
            {.init = Initializer::normal(kInitStddev)}),
-      blocks_([&] {
+      drop_(*this, "drop", config.dropout),
+      h_(*this, "h"),
+      ln_f_([&]() -> LayerNorm {
         LS_USER_CHECK(config.n_embd % config.n_head == 0,
                       "model.n_embd {} does not divide by model.n_head {}", config.n_embd,
                       config.n_head);
-        std::vector<Block> blocks;
-        blocks.reserve(static_cast<std::size_t>(config.n_layer));
-        for (std::int64_t i = 0; i < config.n_layer; ++i)
-          blocks.emplace_back(parameters_, config, i);
-        return blocks;
-      }()),
-      ln_f_(parameters_, "ln_f", config.n_embd) {}
+        for (std::int64_t i = 0; i < config.n_layer; ++i) h_.add(config);
+        return {*this, "ln_f", config.n_embd};
+      }()) {}
 
-ModelOutput Gpt2::forward(const TensorMap& batch, const Forward& mode) {
-  const Tensor& targets = batch.at("targets");  // [B,T]
-  const Tensor scores = logits(batch.at("tokens"), mode);
+Loss Gpt2::operator()(const Batch& batch) const {
+  const Tensor& targets = batch["targets"];  // [B,T]
+  const Tensor scores = logits(batch["tokens"]);
   const std::int64_t rows = targets.shape().elements();
-  return classification_output(reshape(scores, Shape{rows, scores.size(2)}),
-                               reshape(targets, Shape{rows}), batch, targets.size(0));
+  return classification_loss(reshape(scores, Shape{rows, scores.size(2)}),
+                             reshape(targets, Shape{rows}), batch);
 }
 
-Tensor Gpt2::logits(const Tensor& tokens, const Forward& mode) {
+Tensor Gpt2::logits(const Tensor& tokens) const {
   const std::int64_t time = tokens.size(1);
   LS_USER_CHECK(time <= block_size_, "a sequence of {} tokens is longer than model.block_size {}",
                 time, block_size_);
-  const Tensor positions = slice_dim(wpe_.table(), 0, 0, time);                // [T,C]
-  const Tensor embedded = convert(wte_(tokens) + positions, compute_dtype());  // [B,T,C]
-  Tensor x = apply_dropout(embedded, dropout_, mode, "drop");
-  for (const Block& block : blocks_) x = block(x, mode);
+  const Tensor positions = slice_dim(wpe_.table(), 0, 0, time);  // [T,C]
+  Tensor x = drop_(to_compute_dtype(wte_(tokens) + positions));  // [B,T,C]
+  for (const Block& block : h_) x = block(x);
   return wte_.attend(ln_f_(x));  // [B,T,V]
 }
 

@@ -3,40 +3,51 @@
 // names, layouts and initialization are those of Hugging Face's gpt2 checkpoints.
 #pragma once
 
-#include <vector>
-
 #include "trainer/models/model.h"
 
 namespace lockstep {
 
 class Gpt2 final : public Model {
  public:
-  Gpt2(const ModelConfig& config, std::int64_t vocab_size, Precision precision);
-  ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
-  Tensor logits(const Tensor& tokens, const Forward& mode) override;
+  Gpt2(const ModelConfig& config, std::int64_t vocab_size);
+  Loss operator()(const Batch& batch) const override;
+  Tensor logits(const Tensor& tokens) const override;
 
  private:
-  struct Block {
-    Block(ParameterSet& parameters, const ModelConfig& config, std::int64_t layer);
-    Tensor operator()(const Tensor& x, const Forward& mode) const;
-    Tensor attend(const Tensor& x, const Forward& mode) const;
+  /// [B,T,C] -> [B,T,C]
+  struct Attention : Module {
+    Attention(Module& parent, const ModelConfig& config);
+    Tensor operator()(const Tensor& x) const;
 
-    std::string path;
     std::int64_t n_head;
-    double dropout;
-    LayerNorm ln_1;
+    double attn_dropout;
     Linear c_attn;
-    Linear attn_proj;
-    LayerNorm ln_2;
+    Linear c_proj;
+    Dropout dropout;
+  };
+  struct Mlp : Module {
+    Mlp(Module& parent, const ModelConfig& config);
+    Tensor operator()(const Tensor& x) const;
+
     Linear c_fc;
-    Linear mlp_proj;
+    Linear c_proj;
+    Dropout dropout;
+  };
+  struct Block : Module {
+    Block(Module& parent, std::string_view name, const ModelConfig& config);
+    Tensor operator()(const Tensor& x) const;
+
+    LayerNorm ln_1;
+    Attention attn;
+    LayerNorm ln_2;
+    Mlp mlp;
   };
 
   std::int64_t block_size_;
-  double dropout_;
   Embedding wte_;
   Embedding wpe_;
-  std::vector<Block> blocks_;
+  Dropout drop_;
+  ModuleList<Block> h_;
   LayerNorm ln_f_;
 };
 

@@ -1,55 +1,30 @@
-// What the training loop asks of a model: sums, not means. The update divides by the global count.
+// What the registry builds and the command line trains: a module that returns the loss of a batch.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
-#include <string>
 
 #include "core/nn/layers.h"
+#include "trainer/batch.h"
 #include "trainer/config/config.h"
+#include "trainer/loss.h"
 
 namespace lockstep {
 
-/// A batch on the device: "tokens" i32 [B,T] and "targets" i32 [B,T], or "image" f32 [B,C,H,W] and
-/// "label" i32 [B]; in evaluation also "mask" f32 [B], 0 for samples that only fill the batch up.
-using TensorMap = std::map<std::string, Tensor, std::less<>>;
-
-/// Scalars of one logical shard.
-struct ModelOutput {
-  Tensor loss_sum;     ///< f32: the loss summed over what `count` counts
-  Tensor count;        ///< i64: tokens or samples
-  Tensor correct_sum;  ///< f32: how many were predicted right
-};
-
-class Model {
+class Model : public Module {
  public:
-  virtual ~Model() = default;
-  ParameterSet& parameters() { return parameters_; }
-  /// That of activations: the models convert what enters the first layer, and layers keep it.
-  DType compute_dtype() const { return compute_dtype_; }
-  virtual ModelOutput forward(const TensorMap& batch, const Forward& mode) = 0;
-  /// Logits [B,T,V] of the compute dtype for tokens [B,T]. Error kUsage for models that do not
-  /// generate.
-  virtual Tensor logits(const Tensor& tokens, const Forward& mode);
-
- protected:
-  explicit Model(Precision precision);
-
-  ParameterSet parameters_;
-
- private:
-  DType compute_dtype_;
+  /// Of one logical shard. Fields are those of the dataset's samples: "tokens" and "targets" i32
+  /// [B,T], or "image" f32 [B,C,H,W] and "label" i32 [B].
+  virtual Loss operator()(const Batch& batch) const = 0;
+  /// Logits [B,T,V] for tokens [B,T]. Error kUsage for models that do not generate.
+  virtual Tensor logits(const Tensor& tokens) const;
 };
 
 /// The model of the config, its parameters declared but without values. `vocab_size` is the
 /// tokenizer's (0: none); it must fit model.vocab_size where that is given.
-std::unique_ptr<Model> make_model(const ModelConfig& config, std::int64_t vocab_size,
-                                  Precision precision);
+std::unique_ptr<Model> make_model(const ModelConfig& config, std::int64_t vocab_size);
 
-/// Loss sum, count and hits, all in f32, of per-sample logits [N,V] and targets [N], under an
-/// optional mask over the batch whose every sample has N / B rows.
-ModelOutput classification_output(const Tensor& logits, const Tensor& targets,
-                                  const TensorMap& batch, std::int64_t batch_size);
+/// Cross-entropy and "accuracy" of `logits` [N,V] against `targets` [N], where a sample of the
+/// batch has N / batch.size() rows.
+Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch);
 
 }  // namespace lockstep

@@ -1,49 +1,43 @@
 #include "trainer/models/vision.h"
 
 #include "core/base/error.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 
-Mlp::Mlp(const ModelConfig& config, Precision precision)
-    : Model(precision), input_size_(config.input_size) {
-  std::vector<std::int64_t> sizes{config.input_size};
-  sizes.insert(sizes.end(), config.hidden_sizes.begin(), config.hidden_sizes.end());
-  sizes.push_back(config.n_classes);
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
-    layers_.emplace_back(parameters_, fmt::format("layers.{}", i), sizes[i], sizes[i + 1],
-                         Linear::Options{});
+Mlp::Mlp(const ModelConfig& config) : input_size_(config.input_size) {
+  std::int64_t width = config.input_size;
+  for (const std::int64_t hidden : config.hidden_sizes) {
+    layers_.add(width, hidden);
+    width = hidden;
+  }
+  layers_.add(width, config.n_classes);
 }
 
-ModelOutput Mlp::forward(const TensorMap& batch, const Forward&) {
-  const Tensor& image = batch.at("image");
+Loss Mlp::operator()(const Batch& batch) const {
+  const Tensor& image = batch["image"];
   const std::int64_t pixels = image.shape().elements() / std::max<std::int64_t>(image.size(0), 1);
   LS_USER_CHECK(pixels == input_size_, "images of {} elements do not fit model.input_size {}",
                 pixels, input_size_);
-  Tensor x = convert(reshape(image, Shape{image.shape().dim(0), pixels}), compute_dtype());
+  Tensor x = to_compute_dtype(reshape(image, Shape{image.size(0), pixels}));
   for (std::size_t i = 0; i < layers_.size(); ++i)
     x = i + 1 < layers_.size() ? relu(layers_[i](x)) : layers_[i](x);
-  return classification_output(x, batch.at("label"), batch, image.size(0));
+  return classification_loss(x, batch["label"], batch);
 }
 
-Lenet::Lenet(const ModelConfig& config, Precision precision)
-    : Model(precision),
-      conv1_(parameters_, "conv1", 1, 6, 5, {.padding = {2, 2, 2, 2}}),
-      conv2_(parameters_, "conv2", 6, 16, 5, {}),
-      fc1_(parameters_, "fc1", 400, 120, {}),
-      fc2_(parameters_, "fc2", 120, 84, {}),
-      fc3_(parameters_, "fc3", 84, config.n_classes, {}) {}
+Lenet::Lenet(const ModelConfig& config) : fc3_(*this, "fc3", 84, config.n_classes) {}
 
-ModelOutput Lenet::forward(const TensorMap& batch, const Forward&) {
-  const Tensor& image = batch.at("image");
+Loss Lenet::operator()(const Batch& batch) const {
+  const Tensor& image = batch["image"];
   const std::int64_t size = image.size(0);
   LS_USER_CHECK((image.shape() == Shape{size, 1, 28, 28}), "lenet takes images [B,1,28,28], not {}",
                 image.shape().to_string());
-  Tensor x = convert(image, compute_dtype());
+  Tensor x = to_compute_dtype(image);
   x = max_pool(relu(conv1_(x)), {});  // [B,6,14,14]
   x = max_pool(relu(conv2_(x)), {});  // [B,16,5,5]
   x = reshape(x, Shape{size, 400});
   x = relu(fc2_(relu(fc1_(x))));
-  return classification_output(fc3_(x), batch.at("label"), batch, size);
+  return classification_loss(fc3_(x), batch["label"], batch);
 }
 
 }  // namespace lockstep

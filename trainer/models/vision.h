@@ -2,8 +2,6 @@
 // learning applied to document recognition", 1998) with ReLU and max pooling.
 #pragma once
 
-#include <vector>
-
 #include "trainer/models/model.h"
 
 namespace lockstep {
@@ -11,25 +9,25 @@ namespace lockstep {
 /// input_size -> hidden_sizes... -> n_classes with ReLU between. Images are flattened.
 class Mlp final : public Model {
  public:
-  Mlp(const ModelConfig& config, Precision precision);
-  ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
+  explicit Mlp(const ModelConfig& config);
+  Loss operator()(const Batch& batch) const override;
 
  private:
   std::int64_t input_size_;
-  std::vector<Linear> layers_;
+  ModuleList<Linear> layers_{*this, "layers"};
 };
 
 /// For images [B,1,28,28].
 class Lenet final : public Model {
  public:
-  Lenet(const ModelConfig& config, Precision precision);
-  ModelOutput forward(const TensorMap& batch, const Forward& mode) override;
+  explicit Lenet(const ModelConfig& config);
+  Loss operator()(const Batch& batch) const override;
 
  private:
-  Conv2d conv1_;
-  Conv2d conv2_;
-  Linear fc1_;
-  Linear fc2_;
+  Conv2d conv1_{*this, "conv1", 1, 6, 5, {.padding = {2, 2, 2, 2}}};
+  Conv2d conv2_{*this, "conv2", 6, 16, 5};
+  Linear fc1_{*this, "fc1", 400, 120};
+  Linear fc2_{*this, "fc2", 120, 84};
   Linear fc3_;
 };
 

@@ -20,11 +20,13 @@ std::vector<Tensor> reduce_gradients(std::span<const Tensor> gradients) {
   return out;
 }
 
-std::vector<Tensor> in_name_order(const ParameterSet& parameters, std::span<const Tensor> values) {
+/// The values of parameters, one each, ordered by the parameters' names.
+std::vector<Tensor> in_name_order(std::span<Parameter* const> parameters,
+                                  std::span<const Tensor> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return parameters.all()[a].name < parameters.all()[b].name;
+    return parameters[a]->name < parameters[b]->name;
   });
   std::vector<Tensor> out;
   for (const std::size_t i : order) out.push_back(values[i]);
@@ -45,25 +47,73 @@ Tensor sum_of_zeros(const Tensor& value) {
   return sum(value - value);
 }
 
-Tensor summarize(std::initializer_list<Tensor> scalars) {
+Tensor summarize(std::span<const Tensor> scalars) {
   std::vector<Tensor> parts;
   for (const Tensor& scalar : scalars)
     parts.push_back(reshape(convert(scalar, DType::kF32), Shape{1}));
   return concatenate(parts, 0);
 }
 
+/// The metrics over all shards of the step: for each its value, and whether it has one.
+class StepMetrics {
+ public:
+  StepMetrics(const Loss& loss, const Tensor& count, const Tensor& inverse_count)
+      : loss_count_(loss.count), count_(count), inverse_count_(inverse_count) {
+    for (const auto& [name, ratio] : loss.metrics) add(ratio);
+  }
+  const std::vector<Tensor>& values() const { return values_; }
+
+ private:
+  void add(const Ratio& ratio) {
+    const bool shared = ratio.count.handle() == loss_count_.handle();
+    const Tensor count = shared ? count_ : convert(all_reduce(ratio.count), DType::kF32);
+    const Tensor sum = all_reduce(convert(ratio.sum, DType::kF32));
+    values_.push_back(sum * (shared ? inverse_count_ : 1.0 / count));
+    values_.push_back(count);
+  }
+
+  Tensor loss_count_, count_, inverse_count_;
+  std::vector<Tensor> values_;
+};
+
+/// Buffers whose modules ran in this step get their new values, if the step counts.
+void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
+  TraceContext& context = apply.context();
+  Tensor shards;  // of the step
+  for (ModuleBuffer& buffer : buffers.all()) {
+    const std::vector<ModuleBuffer::Update> updates = buffer.take_updates();
+    if (updates.empty()) continue;
+    const ModuleScope scope(context, buffer.name);
+    Tensor next = buffer.get();
+    for (const ModuleBuffer::Update& update : updates) {
+      Tensor mean;
+      if (update.contribution.defined()) {
+        if (!shards.defined())
+          shards = convert(all_reduce(context.constant(1.0, DType::kI64)), DType::kF32);
+        mean = all_reduce(convert(update.contribution, DType::kF32)) / shards;
+      }
+      next = update.rule(next, mean);
+    }
+    buffer.value.assign(select(apply, next, buffer.value));
+  }
+}
+
 }  // namespace
 
-StepSummary StepResult::read() const {
-  const std::vector<double> v = to_doubles(summary.to_host());
-  const double news = v[5];
-  return {.loss = v[0],
-          .accuracy = v[1],
-          .grad_norm = v[2],
-          .finite = v[3] != 0,
-          .sound = v[4] != 0,
-          .stop = news > 0 && news < static_cast<double>(kSaveFailed),
-          .save_failed = news >= static_cast<double>(kSaveFailed)};
+StepSummary StepNumbers::read() const {
+  constexpr std::size_t kFixed = 5;
+  const std::vector<double> v = to_doubles(values.to_host());
+  const double news = v[4];
+  StepSummary out;
+  out.loss = v[0];
+  out.grad_norm = v[1];
+  out.finite = v[2] != 0;
+  out.sound = v[3] != 0;
+  out.stop = news > 0 && news < static_cast<double>(kSaveFailed);
+  out.save_failed = news >= static_cast<double>(kSaveFailed);
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    if (v[kFixed + 2 * i + 1] != 0) out.metrics[metrics[i]] = v[kFixed + 2 * i];
+  return out;
 }
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
@@ -86,37 +136,40 @@ Tensor sum_of_squares(std::span<const Tensor> tensors) {
   return sum(concatenate(blocks, 0));
 }
 
-StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
-                          OptimizerState& state, Tensor& sound, const ModelOutput& output,
-                          std::span<const Tensor> gradients, const UpdateOptions& options) {
-  TraceContext& context = output.loss_sum.context();
+StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
+                           std::span<const Tensor> gradients, const UpdateOptions& options) {
+  TraceContext& context = loss.sum.context();
   const ModuleScope scope(context, "optimizer_step");
+  const std::span<Parameter* const> parameters = state.parameters;
+  LS_CHECK(gradients.size() == parameters.size(), "{} gradients for {} parameters",
+           gradients.size(), parameters.size());
   const std::vector<Tensor> sums = reduce_gradients(gradients);
 
-  const Tensor count = convert(all_reduce(output.count), DType::kF32);
+  const Tensor count = convert(all_reduce(loss.count), DType::kF32);
   const Tensor inverse_count = 1.0 / count;
-  const Tensor loss = all_reduce(output.loss_sum) * inverse_count;
-  const Tensor accuracy = all_reduce(output.correct_sum) * inverse_count;
+  const Tensor mean_loss = all_reduce(convert(loss.sum, DType::kF32)) * inverse_count;
+  const StepMetrics metrics(loss, count, inverse_count);
   const Tensor all_news =
       all_reduce(context.scalar(static_cast<double>(news(options)), DType::kI64, "trainer.news"));
 
   const Tensor grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
-  const Tensor finite = logical_and(is_finite(grad_norm), is_finite(loss));
-  const Tensor apply = logical_and(finite, sound);
+  const Tensor finite = logical_and(is_finite(grad_norm), is_finite(mean_loss));
+  const Tensor apply = logical_and(finite, state.sound);
   Tensor scale = inverse_count;
   if (options.clip_norm > 0)
     scale = scale * minimum(options.clip_norm / (grad_norm + kClipEpsilon), 1.0);
 
   const std::vector<Tensor> scalars =
-      optimizer.scalars(context, options.step, options.learning_rate);
-  const std::vector<std::string> slot_names = optimizer.slots();
+      state.optimizer.scalars(context, options.step, options.learning_rate);
   std::vector<Tensor> zeros;
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    Parameter& parameter = parameters.all()[i];
+    Parameter& parameter = *parameters[i];
     const ModuleScope parameter_scope(context, parameter.name);
     std::vector<Tensor> slots;
-    for (const std::string& name : slot_names) slots.push_back(state.at(name)[i]);
-    const std::vector<Tensor> next = optimizer.update(parameter, sums[i] * scale, slots, scalars);
+    for (const std::string& name : state.optimizer.slots())
+      slots.push_back(state.slots.at(name)[i]);
+    const std::vector<Tensor> next =
+        state.optimizer.update(parameter, sums[i] * scale, slots, scalars);
     // A step that is not finite changes nothing.
     parameter.value.assign(select(apply, next[0], parameter.value));
     zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));
@@ -125,10 +178,17 @@ StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
     for (std::size_t s = 0; s < slots.size(); ++s)
       slots[s].assign(select(apply, next[s + 1], slots[s]));
   }
-  Tensor still_sound = logical_and(sound, is_finite(sum(concatenate(zeros, 0))));
+  update_buffers(state.buffers, apply);
+  Tensor still_sound = logical_and(state.sound, is_finite(sum(concatenate(zeros, 0))));
   if (options.stop_at_nonfinite) still_sound = logical_and(still_sound, finite);
-  sound.assign(still_sound);
-  return {summarize({loss, accuracy, grad_norm, finite, still_sound, all_news})};
+  state.sound.assign(still_sound);
+
+  StepNumbers out;
+  std::vector<Tensor> numbers{mean_loss, grad_norm, finite, still_sound, all_news};
+  numbers.insert(numbers.end(), metrics.values().begin(), metrics.values().end());
+  out.values = summarize(numbers);
+  for (const auto& [name, ratio] : loss.metrics) out.metrics.push_back(name);
+  return out;
 }
 
 }  // namespace lockstep

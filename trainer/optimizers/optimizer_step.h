@@ -2,18 +2,22 @@
 // clipped by their global norm and applied. What it computes does not depend on ranks or shards.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "trainer/models/model.h"
+#include "core/nn/module_buffer.h"
+#include "trainer/loss.h"
 #include "trainer/optimizers/optimizer.h"
 
 namespace lockstep {
 
 /// The numbers of a step, equal on all ranks.
 struct StepSummary {
-  double loss = 0;           ///< mean over the global batch
-  double accuracy = 0;       ///< share of right predictions
-  double grad_norm = 0;      ///< of the mean gradient, before clipping
+  double loss = 0;                        ///< mean over the global batch
+  double grad_norm = 0;                   ///< of the mean gradient, before clipping
+  std::map<std::string, double> metrics;  ///< those of the loss whose count is not zero
   bool finite = true;        ///< whether loss and norm are; if not, nothing was updated
   bool sound = true;         ///< what optimizer_step() made of `sound`
   bool stop = false;         ///< whether any rank was asked to stop
@@ -21,8 +25,9 @@ struct StepSummary {
 };
 
 /// The same on the device, as one small tensor: reading a step's numbers is one copy.
-struct StepResult {
-  Tensor summary;  ///< f32[6]
+struct StepNumbers {
+  Tensor values;  ///< f32[5 + 2 metrics]
+  std::vector<std::string> metrics;
   StepSummary read() const;
 };
 
@@ -35,16 +40,24 @@ struct UpdateOptions {
   bool stop_at_nonfinite = false;  ///< a step that is not finite keeps later ones from updating
 };
 
-/// `output` and `gradients` (of output.loss_sum, one per parameter in order) are sums of one
-/// logical shard. Assigns the new values to parameters, their copies and state, unless loss or norm
-/// are not finite, or `sound` is false.
+/// What a step updates. References outlive it.
+struct UpdatedState {
+  const Optimizer& optimizer;
+  std::span<Parameter* const> parameters;  ///< those that are trained
+  ModuleBufferSet& buffers;
+  OptimizerState& slots;
+  Tensor& sound;  ///< bool[]
+};
+
+/// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one logical
+/// shard. Assigns the new values to parameters, their copies, slots, buffers and `sound`, unless
+/// loss or norm are not finite, or `sound` is false.
 ///
-/// `sound` (bool[]) becomes false, and stays so, when a new parameter is not finite, or with
+/// `sound` becomes false, and stays so, when a new parameter is not finite, or with
 /// stop_at_nonfinite when loss or norm are not: steps that were queued since change nothing, and
 /// what is saved of the values can be told from good ones.
-StepResult optimizer_step(const Optimizer& optimizer, ParameterSet& parameters,
-                          OptimizerState& state, Tensor& sound, const ModelOutput& output,
-                          std::span<const Tensor> gradients, const UpdateOptions& options);
+StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
+                           std::span<const Tensor> gradients, const UpdateOptions& options);
 
 /// The sum of squares of all elements of all tensors, in an order that depends on their shapes
 /// only: blocks of 16 Ki elements of each tensor, then one tree over the blocks of all.

@@ -72,10 +72,7 @@ std::string to_json(const TelemetryRecord& record) {
   Json out{{"step", record.step},
            {"epoch", number_or_null(record.epoch)},
            {"wall_time", number_or_null(record.wall_time)}};
-  for (const TelemetryField& field : telemetry_fields()) {
-    if (const auto& value = record.*field.value)
-      out[std::string(field.name)] = number_or_null(*value);
-  }
+  for (const auto& [name, value] : fields_of(record)) out[name] = number_or_null(value);
   return out.dump();
 }
 

@@ -1,5 +1,5 @@
 // <run>/metrics.jsonl: one JSON object per record, readable while the run goes on. Keys are `step`,
-// `epoch`, `wall_time` and those of telemetry_fields(); NaN and infinity are written as null.
+// `epoch`, `wall_time` and those of fields_of(); NaN and infinity are written as null.
 #pragma once
 
 #include <cstdint>

@@ -1,28 +1,44 @@
 #include "trainer/telemetry/record.h"
 
-namespace lockstep {
+#include <array>
+#include <string_view>
 
-const std::vector<TelemetryField>& telemetry_fields() {
-  using R = TelemetryRecord;
-  static const std::vector<TelemetryField> fields = {
-      {"train/loss", &R::train_loss},
-      {"lr", &R::learning_rate},
-      {"grad_norm", &R::grad_norm},
-      {"perf/ups", &R::updates_per_s},
-      {"perf/tokens_per_s", &R::tokens_per_s},
-      {"perf/step_ms", &R::step_ms},
-      {"perf/trace_ms", &R::trace_ms},
-      {"perf/device_ms", &R::device_ms},
-      {"perf/compile_ms", &R::compile_ms},
-      {"perf/input_wait_ms", &R::input_wait_ms},
-      {"perf/exposed_comm_ms", &R::exposed_comm_ms},
-      {"perf/exposed_gap_ms", &R::exposed_gap_ms},
-      {"perf/checkpoint_stall_ms", &R::checkpoint_stall_ms},
-      {"memory/peak_bytes", &R::peak_bytes},
-      {"eval/loss", &R::eval_loss},
-      {"eval/accuracy", &R::eval_accuracy},
-  };
-  return fields;
+namespace lockstep {
+namespace {
+
+struct Field {
+  std::string_view name;
+  std::optional<double> TelemetryRecord::*value;
+};
+
+using R = TelemetryRecord;
+constexpr std::array kFields = {Field{"lr", &R::learning_rate},
+                                Field{"grad_norm", &R::grad_norm},
+                                Field{"perf/ups", &R::updates_per_s},
+                                Field{"perf/tokens_per_s", &R::tokens_per_s},
+                                Field{"perf/step_ms", &R::step_ms},
+                                Field{"perf/trace_ms", &R::trace_ms},
+                                Field{"perf/device_ms", &R::device_ms},
+                                Field{"perf/compile_ms", &R::compile_ms},
+                                Field{"perf/input_wait_ms", &R::input_wait_ms},
+                                Field{"perf/exposed_comm_ms", &R::exposed_comm_ms},
+                                Field{"perf/exposed_gap_ms", &R::exposed_gap_ms},
+                                Field{"perf/checkpoint_stall_ms", &R::checkpoint_stall_ms},
+                                Field{"perf/eval_ms", &R::eval_ms},
+                                Field{"perf/save_ms", &R::save_ms},
+                                Field{"memory/peak_bytes", &R::peak_bytes}};
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& record) {
+  std::vector<std::pair<std::string, double>> out;
+  for (const auto& [name, value] : loss_first(record.train))
+    out.emplace_back("train/" + name, value);
+  for (const Field& field : kFields)
+    if (const std::optional<double>& value = record.*field.value)
+      out.emplace_back(field.name, *value);
+  for (const auto& [name, value] : loss_first(record.eval)) out.emplace_back("eval/" + name, value);
+  return out;
 }
 
 }  // namespace lockstep

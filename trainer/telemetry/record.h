@@ -4,22 +4,25 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "trainer/metrics.h"
 
 namespace lockstep {
 
 /// What was not measured stays empty and is not written.
 struct TelemetryRecord {
-  std::int64_t step = 0;  ///< updates made so far
-  double epoch = 0;       ///< passes over the training data so far
-  double wall_time = 0;   ///< seconds since 1970
-  std::optional<double> train_loss = {};
+  std::int64_t step = 0;    ///< updates made so far
+  double epoch = 0;         ///< passes over the training data so far
+  double wall_time = 0;     ///< seconds since 1970
+  MetricValues train = {};  ///< of the step: "loss" and the others
   std::optional<double> learning_rate = {};
   std::optional<double> grad_norm = {};  ///< before clipping
   std::optional<double> updates_per_s = {};
   std::optional<double> tokens_per_s = {};  ///< of all ranks
-  // Milliseconds per step, means over the logging interval.
+  // Milliseconds per step, means over the logging interval without its evaluations and saves.
   std::optional<double> step_ms = {};
   std::optional<double> trace_ms = {};
   std::optional<double> device_ms = {};
@@ -29,17 +32,15 @@ struct TelemetryRecord {
   std::optional<double> exposed_gap_ms = {};
   /// How long the device stood still for saves that ended in the interval, in all.
   std::optional<double> checkpoint_stall_ms = {};
+  // Milliseconds that the loop spent on evaluations, and on saves, in the interval, in all.
+  std::optional<double> eval_ms = {};
+  std::optional<double> save_ms = {};
   std::optional<double> peak_bytes = {};  ///< device memory, most since the start
-  std::optional<double> eval_loss = {};
-  std::optional<double> eval_accuracy = {};  ///< 0..1
+  MetricValues eval = {};                 ///< of the validation data
 };
 
-struct TelemetryField {
-  std::string_view name;  ///< "train/loss", as in metrics.jsonl and TensorBoard
-  std::optional<double> TelemetryRecord::*value;
-};
-
-/// The one list of names; step, epoch and wall_time are written by themselves.
-const std::vector<TelemetryField>& telemetry_fields();
+/// All that was measured by the names of metrics.jsonl and TensorBoard ("train/loss",
+/// "eval/accuracy", "perf/step_ms"), in order; step, epoch and wall_time are written by themselves.
+std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& record);
 
 }  // namespace lockstep

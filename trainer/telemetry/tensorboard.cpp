@@ -109,9 +109,7 @@ TensorBoardFile::~TensorBoardFile() {
 
 void TensorBoardFile::write(const TelemetryRecord& record) {
   std::string summary;
-  for (const TelemetryField& field : telemetry_fields()) {
-    if (const auto& value = record.*field.value) summary += scalar(field.name, *value);
-  }
+  for (const auto& [name, value] : fields_of(record)) summary += scalar(name, value);
   append(event(record.wall_time, record.step, bytes_field(5, summary)));
 }
 

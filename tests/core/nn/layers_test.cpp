@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/reference.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
 namespace {
@@ -51,11 +52,12 @@ struct Layers : testing::Test {
   }
 
   TraceContext context;
-  ParameterSet parameters;
+  Module root;
+  ParameterSet& parameters = root.parameters();
 };
 
 TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
-  const Linear layer(parameters, "fc", 2, 3, {});
+  const Linear layer(root, "fc", 2, 3, {});
   EXPECT_EQ(parameter("fc.weight").shape, (Shape{3, 2}));
   EXPECT_EQ(parameter("fc.weight").kind, ParameterKind::kMatrix);
   EXPECT_EQ(parameter("fc.bias").kind, ParameterKind::kVector);
@@ -65,7 +67,7 @@ TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
 }
 
 TEST_F(Layers, LinearTakesGpt2sLayoutAndNoBias) {
-  const Linear layer(parameters, "c_attn", 2, 3,
+  const Linear layer(root, "c_attn", 2, 3,
                      {.bias = false, .transposed = false, .weight_init = {}, .bias_init = {}});
   EXPECT_EQ(parameters.all().size(), 1U);
   value_of_parameter("c_attn.weight") = counting(Shape{2, 3});
@@ -73,7 +75,7 @@ TEST_F(Layers, LinearTakesGpt2sLayoutAndNoBias) {
 }
 
 TEST_F(Layers, LinearStartsAsPyTorchsDoes) {
-  const Linear layer(parameters, "fc", 16, 3, {});
+  const Linear layer(root, "fc", 16, 3, {});
   for (const char* name : {"fc.weight", "fc.bias"}) {
     EXPECT_EQ(parameter(name).initializer.kind, Initializer::Kind::kUniform);
     EXPECT_EQ(parameter(name).initializer.a, 0.25) << "1 / sqrt(16)";
@@ -81,7 +83,7 @@ TEST_F(Layers, LinearStartsAsPyTorchsDoes) {
 }
 
 TEST_F(Layers, EmbeddingTakesRows) {
-  const Embedding layer(parameters, "wte", 4, 2, {.init = Initializer::normal(0.02)});
+  const Embedding layer(root, "wte", 4, 2, {.init = Initializer::normal(0.02)});
   value_of_parameter("wte.weight") = counting(Shape{4, 2});
   const Tensor indices = value(HostTensor::of(Shape{1, 3}, std::vector<std::int32_t>{3, 0, 3}));
   const Tensor rows = layer(indices);
@@ -90,15 +92,14 @@ TEST_F(Layers, EmbeddingTakesRows) {
 }
 
 TEST_F(Layers, EmbeddingAttendsToItsRows) {
-  const Embedding layer(parameters, "wte", 3, 2,
-                        {.init = Initializer::normal(0.02), .attends = true});
+  const Embedding layer(root, "wte", 3, 2, {.init = Initializer::normal(0.02), .attends = true});
   EXPECT_TRUE(parameter("wte.weight").in_dots);
   value_of_parameter("wte.weight") = counting(Shape{3, 2});
   EXPECT_THAT(value_of(layer.attend(counting(Shape{1, 2}))), ElementsAre(5, 11, 17));
 }
 
 TEST_F(Layers, TakeTheCopyOfAWeightInTheirDtype) {
-  const Linear layer(parameters, "fc", 2, 1, {.bias = false, .weight_init = {}, .bias_init = {}});
+  const Linear layer(root, "fc", 2, 1, {.bias = false, .weight_init = {}, .bias_init = {}});
   value_of_parameter("fc.weight") = counting(Shape{1, 2});
   parameters.all()[0].copy = value(from_doubles(DType::kBF16, Shape{1, 2}, std::vector{8.0, 9.0}));
   EXPECT_THAT(value_of(layer(counting(Shape{1, 2}))), ElementsAre(5)) << "1*1 + 2*2: f32";
@@ -109,7 +110,7 @@ TEST_F(Layers, TakeTheCopyOfAWeightInTheirDtype) {
 }
 
 TEST_F(Layers, LayerNormNormalizesRows) {
-  const LayerNorm layer(parameters, "ln_f", 3, 0.0);
+  const LayerNorm layer(root, "ln_f", 3, 0.0);
   value_of_parameter("ln_f.weight") = counting(Shape{3});
   value_of_parameter("ln_f.bias") = counting(Shape{3}, 10);
   const float third = std::sqrt(1.5F);  // (3 - 2) / sqrt(2/3)
@@ -121,7 +122,7 @@ TEST_F(Layers, LayerNormNormalizesRows) {
 }
 
 TEST_F(Layers, Conv2dAddsOneBiasPerChannel) {
-  const Conv2d layer(parameters, "conv", 1, 2, 2, {});
+  const Conv2d layer(root, "conv", 1, 2, 2, {});
   value_of_parameter("conv.weight") = counting(Shape{2, 1, 2, 2});
   value_of_parameter("conv.bias") = counting(Shape{2}, 1000);
   // Rows 1 2 3 / 4 5 6; channel 0: 1*1 + 2*2 + 4*3 + 5*4, channel 1: 1*5 + 2*6 + 4*7 + 5*8.
@@ -135,7 +136,7 @@ TEST_F(Layers, Conv2dPadsStridesAndGroups) {
   spec.stride = {2, 2};
   spec.padding = {1, 1, 1, 1};
   spec.groups = 2;
-  const Conv2d layer(parameters, "conv", 4, 6, 3, spec);
+  const Conv2d layer(root, "conv", 4, 6, 3, spec);
   EXPECT_EQ(parameter("conv.weight").shape, (Shape{6, 2, 3, 3}));
   EXPECT_NEAR(parameter("conv.weight").initializer.a, 1 / std::sqrt(18.0), 1e-12);
   value_of_parameter("conv.weight") = counting(Shape{6, 2, 3, 3});
@@ -147,15 +148,15 @@ TEST_F(Layers, Conv2dNeedsGroupsThatDivideItsChannels) {
   ConvSpec spec;
   spec.groups = 3;
   EXPECT_THAT(
-      [&] { Conv2d(parameters, "conv", 4, 6, 3, spec); },
+      [&] { Conv2d(root, "conv", 4, 6, 3, spec); },
       testing::ThrowsMessage<Error>("convolution 'conv': 3 groups do not divide 4 input and "
                                     "6 output channels"));
 }
 
 TEST_F(Layers, KeepTheDtypeOfTheirInputAndF32Parameters) {
-  const Linear linear(parameters, "fc", 2, 3, {});
-  const LayerNorm norm(parameters, "ln", 3);
-  const Conv2d convolution(parameters, "conv", 1, 2, 2, {});
+  const Linear linear(root, "fc", 2, 3, {});
+  const LayerNorm norm(root, "ln", 3);
+  const Conv2d convolution(root, "conv", 1, 2, 2, {});
   for (Parameter& p : parameters.all()) p.value = counting(p.shape);
   EXPECT_EQ(norm(linear(convert(counting(Shape{1, 2}), DType::kBF16))).type().to_string(),
             "bf16[1,3]");
@@ -169,7 +170,7 @@ TEST_F(Layers, KeepTheDtypeOfTheirInputAndF32Parameters) {
 }
 
 TEST_F(Layers, RecordUnderTheirPathWithTheModelsLine) {
-  const Linear layer(parameters, "h.0.fc", 2, 2, {});
+  const Linear layer(root, "h.0.fc", 2, 2, {});
   value_of_parameter("h.0.fc.weight") = counting(Shape{2, 2});
   value_of_parameter("h.0.fc.bias") = counting(Shape{2});
   const Tensor x = counting(Shape{1, 2});
@@ -182,19 +183,24 @@ TEST_F(Layers, RecordUnderTheirPathWithTheModelsLine) {
 }
 
 TEST_F(Layers, DropoutHappensInTrainingOnly) {
+  const Dropout drop(root, "drop", 0.5);
   const Tensor x = counting(Shape{4});
-  EXPECT_EQ(apply_dropout(x, 0.5, {.training = false, .key = {}}, "drop").handle(), x.handle());
-  EXPECT_THAT([&] { (void)apply_dropout(x, 0.5, {.training = true, .key = {}}, "drop"); },
+  EXPECT_EQ(drop(x).handle(), x.handle());
+  const ModeScope training(context, {.training = true});
+  EXPECT_THAT([&] { (void)drop(x); },
               testing::ThrowsMessage<Error>("dropout 0.5 in 'drop' needs a random key"));
 }
 
 TEST_F(Layers, DropoutAtTwoPathsDropsDifferentElements) {
   const auto number = [&](double n) { return context.scalar(n, DType::kI64, "n"); };
-  const Forward forward{.training = true, .key = RandomKey{number(1), number(2), number(3)}};
+  const ModeScope training(context,
+                           {.training = true, .key = RandomKey{number(1), number(2), number(3)}});
+  const Dropout first(root, "h.0.drop", 0.5);
+  const Dropout second(root, "h.1.drop", 0.5);
   const Tensor x = counting(Shape{1000});
-  const std::vector<float> a = value_of(apply_dropout(x, 0.5, forward, "h.0.drop"));
-  const std::vector<float> b = value_of(apply_dropout(x, 0.5, forward, "h.1.drop"));
-  const std::vector<float> again = value_of(apply_dropout(x, 0.5, forward, "h.0.drop"));
+  const std::vector<float> a = value_of(first(x));
+  const std::vector<float> b = value_of(second(x));
+  const std::vector<float> again = value_of(first(x));
   EXPECT_NE(a, b);
   EXPECT_EQ(a, again);
 }

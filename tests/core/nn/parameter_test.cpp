@@ -83,7 +83,9 @@ TEST(ParameterSet, RefusesANameThatExistsAndAMissingValue) {
   declare();
   EXPECT_THAT(declare, testing::ThrowsMessage<Error>("parameter 'w' is declared twice"));
   EXPECT_THAT([&] { (void)set.values(); },
-              testing::ThrowsMessage<Error>("parameter 'w' has no value yet"));
+              testing::ThrowsMessage<Error>(
+                  "parameter 'w' has no value yet: a Trainer or Session::initialize() "
+                  "gives it"));
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+// Modules: what a model is made of. A module declares parameters and buffers under its path and
+// holds its children as members, each built with its parent and a name:
+//
+//   struct Net : Module {
+//     Linear in{*this, "in", 2, 16}, out{*this, "out", 16, 1};
+//     Tensor operator()(const Tensor& x) const { return out(relu(in(x))); }
+//   };
+//
+// A module only declares. A Trainer, or Session::initialize(), gives values, and they live as long
+// as the session: using a module without them, or after it, is an error. Paths are those of
+// checkpoints: "in.weight", "h.0.attn.c_attn.bias".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/nn/module_buffer.h"
+#include "core/nn/parameter.h"
+#include "core/trace/context.h"
+
+namespace lockstep {
+
+/// Neither copied nor moved: children and layers refer to their parents.
+class Module {
+ public:
+  /// A model's outermost module. Its path is empty.
+  Module();
+  /// A part of `parent`, at `parent's path`.`name`. The parent must outlive it.
+  Module(Module& parent, std::string_view name);
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  /// Those of the whole model that this module is a part of, in the order of declaration.
+  ParameterSet& parameters() { return *parameters_; }
+  const ParameterSet& parameters() const { return *parameters_; }
+  ModuleBufferSet& buffers() { return *buffers_; }
+  const ModuleBufferSet& buffers() const { return *buffers_; }
+
+  /// Whether the parameters below this module are trained; what is not has no gradient and no
+  /// optimizer state. To be settled before a Trainer is made.
+  void set_trainable(bool trainable);
+  /// Puts the parameters below this module into a group of their own, see TrainerOptions::groups.
+  void set_group(std::string_view group);
+
+  /// New nodes belong to this module while the result lives:
+  ///   const ModuleScope scope = enter(x);
+  ModuleScope enter(const Tensor& x, Where where = Where::current()) const;
+
+ protected:
+  /// Declares `path().name`. Error kUsage for a name that exists. The reference stays valid.
+  Parameter& parameter(std::string_view name, const Shape& shape, ParameterKind kind,
+                       Initializer initializer);
+  /// State that is not trained, see module_buffer.h.
+  ModuleBuffer& buffer(std::string_view name, HostTensor initial);
+  std::string path_of(std::string_view name) const;
+
+ private:
+  bool is_below(std::string_view name) const;
+
+  struct Declared;
+  std::unique_ptr<Declared> owned_;  ///< of an outermost module
+  ParameterSet* parameters_;
+  ModuleBufferSet* buffers_;
+  std::string path_;
+};
+
+/// Modules of one type, at `parent's path`.`name`.0, .1, ...
+template <class M>
+class ModuleList final : public Module {
+ public:
+  using Module::Module;
+
+  /// Appends M(*this, "<number>", arguments...).
+  template <class... Arguments>
+  M& add(Arguments&&... arguments) {
+    modules_.push_back(std::make_unique<M>(*this, std::to_string(modules_.size()),
+                                           std::forward<Arguments>(arguments)...));
+    return *modules_.back();
+  }
+  std::size_t size() const { return modules_.size(); }
+  const M& operator[](std::size_t i) const { return *modules_.at(i); }
+
+  class Iterator {
+   public:
+    explicit Iterator(const std::unique_ptr<M>* at) : at_(at) {}
+    const M& operator*() const { return **at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const std::unique_ptr<M>* at_;
+  };
+  Iterator begin() const { return Iterator(modules_.data()); }
+  Iterator end() const { return Iterator(modules_.data() + modules_.size()); }
+
+ private:
+  std::vector<std::unique_ptr<M>> modules_;
+};
+
+}  // namespace lockstep

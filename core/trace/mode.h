@@ -1,0 +1,46 @@
+// What a forward pass is recorded for, as a scope of the trace: layers ask the trace instead of
+// taking arguments that every module would have to hand on.
+#pragma once
+
+#include <optional>
+
+#include "core/trace/ops.h"
+
+namespace lockstep {
+
+struct Mode {
+  /// Dropout drops, batch normalization takes the batch's statistics.
+  bool training = false;
+  /// Keys all draws; needed where something is drawn.
+  std::optional<RandomKey> key = {};
+  /// Of dots: layers convert an f32 input of theirs to it, and models that convert what enters
+  /// their first layer keep all activations in it.
+  DType compute_dtype = DType::kF32;
+  /// What is recorded is the loss of a step: reading a value would cut the step in two.
+  bool forbids_reads = false;
+};
+
+/// While alive, what is recorded in the context is recorded in this mode.
+class ModeScope {
+ public:
+  ModeScope(TraceContext& context, Mode mode);
+  ~ModeScope();
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+
+ private:
+  TraceContext& context_;
+  const Mode* outer_;
+  Mode mode_;
+};
+
+/// That of the innermost scope; without one, an evaluation in f32.
+const Mode& mode_of(const TraceContext& context);
+inline const Mode& mode_of(const Tensor& tensor) {
+  return mode_of(tensor.context());
+}
+
+/// x in the mode's compute dtype, where a model's activations begin.
+Tensor to_compute_dtype(const Tensor& x, Where where = Where::current());
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+#include "trainer/batch.h"
+
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/trace/context.h"
+#include "core/trace/functions.h"
+
+namespace lockstep {
+
+const Tensor& Batch::operator[](std::string_view name) const {
+  const auto found = fields_.find(name);
+  if (found != fields_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [field, tensor] : fields_) names.push_back(field);
+  raise(ErrorKind::kUsage, "the batch has no field '{}'; its fields are: {}", name,
+        fmt::join(names, ", "));
+}
+
+std::int64_t Batch::size() const {
+  LS_USER_CHECK(!fields_.empty(), "a batch without fields has no samples");
+  const Tensor& first = fields_.begin()->second;
+  LS_USER_CHECK(first.shape().rank() > 0, "field '{}' of the batch has no dimension of samples",
+                fields_.begin()->first);
+  return first.size(0);
+}
+
+Tensor Batch::count() const {
+  if (has("mask")) return convert(sum((*this)["mask"]), DType::kI64);
+  const std::int64_t samples = size();
+  return fields_.begin()->second.context().constant(static_cast<double>(samples), DType::kI64);
+}
+
+Tensor Batch::masked_sum(const Tensor& values) const {
+  const Tensor wide = convert(values, DType::kF32);
+  if (!has("mask")) return sum(wide);
+  return sum(wide * broadcast_in_dim((*this)["mask"], values.shape(), {0}));
+}
+
+}  // namespace lockstep

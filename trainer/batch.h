@@ -1,0 +1,37 @@
+// A batch on the device, as a model's loss sees it: the fields of one logical shard by name.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/trace/tensor.h"
+
+namespace lockstep {
+
+class Batch {
+ public:
+  using Fields = std::map<std::string, Tensor, std::less<>>;
+
+  Batch() = default;
+  /// `fields`: [samples, ...] each. "mask", where there is one (f32 [samples], in evaluations), is
+  /// 0 for samples that only fill the batch up.
+  explicit Batch(Fields fields) : fields_(std::move(fields)) {}
+
+  /// Error kUsage that lists the fields there are.
+  const Tensor& operator[](std::string_view name) const;
+  bool has(std::string_view name) const { return fields_.contains(name); }
+  const Fields& fields() const { return fields_; }
+
+  /// Samples of a shard, those that only fill it up included.
+  std::int64_t size() const;
+  /// i64[]: the samples that count.
+  Tensor count() const;
+  /// values [samples, ...] summed over what counts: f32[]. Without a mask that is sum(values).
+  Tensor masked_sum(const Tensor& values) const;
+
+ private:
+  Fields fields_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// What a model returns for one logical shard: sums, not means. The update adds them over all shards
+// of the step and divides once, so that nothing depends on how a batch was cut into shards.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/trace/tensor.h"
+
+namespace lockstep {
+
+/// A metric: sum / count, each added over all shards of a step, or all batches of an evaluation.
+/// Where the count of all is zero, there is no such metric.
+struct Ratio {
+  Tensor sum;    ///< scalar, of a float dtype
+  Tensor count;  ///< scalar, of an integer or float dtype
+};
+
+struct Loss {
+  Tensor
+      sum;  ///< scalar, of a float dtype: what is differentiated, summed over what `count` counts
+  Tensor count;  ///< scalar, of an integer or float dtype: samples or tokens
+  /// By name: "accuracy", "mlm/accuracy". "loss" is taken.
+  std::map<std::string, Ratio> metrics = {};
+  /// By name: what an Evaluator sees on the host after each batch of an evaluation. Not computed in
+  /// training, unless something else needs it.
+  std::map<std::string, Tensor> outputs = {};
+};
+
+/// Error kUsage that says what of the loss is missing or of the wrong type.
+void check_loss(const Loss& loss);
+
+}  // namespace lockstep

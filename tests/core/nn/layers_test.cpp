@@ -217,10 +217,10 @@ std::set<std::uint32_t> lines_of(const TraceContext& context) {
 }
 
 TEST_F(Layers, AllNodesShowTheModelsLine) {
-  const Linear linear(parameters, "fc", 4, 4, {});
-  const LayerNorm norm(parameters, "ln", 4);
-  const Conv2d convolution(parameters, "conv", 1, 1, 2, {});
-  const Embedding embedding(parameters, "wte", 3, 4, {.init = {}, .attends = true});
+  const Linear linear(root, "fc", 4, 4, {});
+  const LayerNorm norm(root, "ln", 4);
+  const Conv2d convolution(root, "conv", 1, 1, 2, {});
+  const Embedding embedding(root, "wte", 3, 4, {.init = {}, .attends = true});
   for (Parameter& parameter : parameters.all()) parameter.value = counting(parameter.shape);
   const Tensor x = convert(counting(Shape{2, 4}), DType::kBF16);
   const Tensor image = counting(Shape{1, 1, 4, 4});

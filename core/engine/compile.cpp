@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-Place to_place(const Slot& slot) {
+BufferSlice to_slice(const Slot& slot) {
   const auto area = [&] {
     switch (slot.kind) {
       case SlotKind::kInput: return Area::kInput;
@@ -47,14 +47,14 @@ std::int64_t collective_scratch(const Graph& graph, const Node& node) {
 }
 
 std::shared_ptr<const Buffer> collect_constants(const Graph& graph, const MemoryPlan& memory,
-                                                std::vector<Place>& places) {
+                                                std::vector<BufferSlice>& slices) {
   BufferPtr data = allocate_host(static_cast<std::size_t>(memory.constant_bytes));
   for (ValueId id = 0; id < graph.size(); ++id) {
     if (graph[id].op != Op::kConstant) continue;
     const Slot& slot = memory.values[static_cast<std::size_t>(id)];
     const auto bytes = graph[id].literal.bytes();
     if (!bytes.empty()) std::memcpy(data->data() + slot.offset, bytes.data(), bytes.size());
-    places.push_back(to_place(slot));
+    slices.push_back(to_slice(slot));
   }
   return data;
 }
@@ -68,10 +68,10 @@ Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory) {
                  : node.op == Op::kOptimizationBarrier               ? CommandKind::kCopy
                                                                      : CommandKind::kKernel;
   for (const ValueId operand : node.operands)
-    command.operands.push_back(to_place(memory.values[static_cast<std::size_t>(operand)]));
+    command.operands.push_back(to_slice(memory.values[static_cast<std::size_t>(operand)]));
   for (std::size_t k = 0; k < result_count(node); ++k)
-    command.results.push_back(to_place(memory.values[at + k]));
-  command.scratch = to_place(memory.scratch[at]);
+    command.results.push_back(to_slice(memory.values[at + k]));
+  command.scratch = to_slice(memory.scratch[at]);
   const Cost cost = cost_of(graph, id);
   command.flops = cost.flops;
   command.bytes = cost.bytes_read + cost.bytes_written;
@@ -84,7 +84,7 @@ void append_copies(const MemoryPlan& memory, Plan& plan) {
     Command copy;
     copy.kind = CommandKind::kCopy;
     copy.value = plan.graph.outputs[static_cast<std::size_t>(output)];
-    copy.operands.push_back(to_place(memory.values[static_cast<std::size_t>(copy.value)]));
+    copy.operands.push_back(to_slice(memory.values[static_cast<std::size_t>(copy.value)]));
     copy.results.push_back({Area::kOutput, output, 0, copy.operands[0].bytes});
     copy.bytes = 2.0 * static_cast<double>(copy.operands[0].bytes);
     plan.commands.push_back(std::move(copy));
@@ -96,10 +96,10 @@ void append_copies(const MemoryPlan& memory, Plan& plan) {
 void mark_finished_outputs(Plan& plan) {
   std::vector<std::int32_t> last(plan.graph.outputs.size(), -1);
   for (std::size_t c = 0; c < plan.commands.size(); ++c)
-    for (const auto* places : {&plan.commands[c].operands, &plan.commands[c].results})
-      for (const Place& place : *places)
-        if (place.area == Area::kOutput)
-          last[static_cast<std::size_t>(place.index)] = static_cast<std::int32_t>(c);
+    for (const auto* slices : {&plan.commands[c].operands, &plan.commands[c].results})
+      for (const BufferSlice& slice : *slices)
+        if (slice.area == Area::kOutput)
+          last[static_cast<std::size_t>(slice.index)] = static_cast<std::int32_t>(c);
   for (std::size_t i = 0; i < last.size(); ++i) {
     const auto output = static_cast<std::int32_t>(i);
     if (last[i] < 0) {

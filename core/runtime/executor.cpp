@@ -10,13 +10,13 @@
 namespace lockstep {
 namespace {
 
-std::byte* resolve(const Plan& plan, const PlanMemory& memory, const Place& place) {
-  const auto index = static_cast<std::size_t>(place.index);
-  switch (place.area) {
-    case Area::kInput: return memory.inputs[index] + place.offset;
-    case Area::kOutput: return memory.outputs[index] + place.offset;
-    case Area::kArena: return memory.arena + place.offset;
-    case Area::kConstant: return plan.constant_data->data() + place.offset;
+std::byte* resolve(const Plan& plan, const PlanMemory& memory, const BufferSlice& slice) {
+  const auto index = static_cast<std::size_t>(slice.index);
+  switch (slice.area) {
+    case Area::kInput: return memory.inputs[index] + slice.offset;
+    case Area::kOutput: return memory.outputs[index] + slice.offset;
+    case Area::kArena: return memory.arena + slice.offset;
+    case Area::kConstant: return plan.constant_data->data() + slice.offset;
   }
   __builtin_unreachable();
 }
@@ -94,8 +94,10 @@ class Addresses {
   KernelCall call(const Command& command, ThreadPool& pool) {
     const std::size_t operand = operands_.size();
     const std::size_t result = results_.size();
-    for (const Place& place : command.operands) operands_.push_back(resolve(plan_, memory_, place));
-    for (const Place& place : command.results) results_.push_back(resolve(plan_, memory_, place));
+    for (const BufferSlice& slice : command.operands)
+      operands_.push_back(resolve(plan_, memory_, slice));
+    for (const BufferSlice& slice : command.results)
+      results_.push_back(resolve(plan_, memory_, slice));
     std::byte* scratch =
         command.scratch.bytes > 0 ? resolve(plan_, memory_, command.scratch) : nullptr;
     return {std::span(operands_).subspan(operand), std::span(results_).subspan(result), scratch,
@@ -147,14 +149,14 @@ void tell_results(const Plan& plan, std::size_t begin, std::size_t end, const Pl
                   const PlanCallbacks& callbacks) {
   for (std::size_t c = begin; c < end; ++c) {
     std::vector<const std::byte*> results;
-    for (const Place& place : plan.commands[c].results)
-      results.push_back(resolve(plan, memory, place));
+    for (const BufferSlice& slice : plan.commands[c].results)
+      results.push_back(resolve(plan, memory, slice));
     callbacks.ran(c, results);
   }
 }
 
 bool writes_outputs(const Command& command) {
-  const auto is_output = [](const Place& place) { return place.area == Area::kOutput; };
+  const auto is_output = [](const BufferSlice& slice) { return slice.area == Area::kOutput; };
   return is_output(command.scratch) || std::ranges::any_of(command.results, is_output);
 }
 

@@ -1,5 +1,5 @@
-// A plan: what a program compiles to. A list of commands over memory places; the executor walks it,
-// and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes.
+// A plan: what a program compiles to. A list of commands over slices of buffers; the executor walks
+// it, and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace lockstep {
 
 /// A range of bytes in one of the memories that an execution binds.
 enum class Area : std::uint8_t { kInput, kOutput, kArena, kConstant };
-struct Place {
+struct BufferSlice {
   Area area = Area::kArena;
   std::int32_t index = 0;   ///< which input or output; 0 for the arena and the constants
   std::int64_t offset = 0;  ///< bytes
   std::int64_t bytes = 0;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const BufferSlice&, const BufferSlice&) = default;
 };
 
 enum class CommandKind : std::uint8_t {
@@ -31,9 +31,9 @@ enum class CommandKind : std::uint8_t {
 struct Command {
   CommandKind kind = CommandKind::kKernel;
   ValueId value = kNoValue;  ///< the node that this computes; a fusion: all its results
-  std::vector<Place> operands;
-  std::vector<Place> results;
-  Place scratch;
+  std::vector<BufferSlice> operands;
+  std::vector<BufferSlice> results;
+  BufferSlice scratch;
   /// Runs at once with the command before it: both have task kernels, neither depends on the other
   /// or writes what the other reads or writes. See next_launch().
   bool with_previous = false;
@@ -50,7 +50,7 @@ struct Plan {
   std::vector<std::shared_ptr<const Kernel>> kernels;  ///< one per command; null for non-kernels
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;
-  std::vector<Place> constants;  ///< where each kConstant node of `graph` lies, in order
+  std::vector<BufferSlice> constants;  ///< where each kConstant node of `graph` lies, in order
   std::shared_ptr<const Buffer> constant_data;  ///< host copy, written once when the plan is made
   /// Output i lives in the memory of input donated_inputs[i] (written in place), or -1: in its own.
   std::vector<std::int32_t> donated_inputs;

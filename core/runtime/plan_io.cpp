@@ -22,18 +22,18 @@ void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
           fmt::format(what, std::forward<Args>(args)...));
 }
 
-void write(const Place& place, proto::Place& out) {
-  out.set_area(static_cast<std::int32_t>(place.area));
-  out.set_index(place.index);
-  out.set_offset(place.offset);
-  out.set_bytes(place.bytes);
+void write(const BufferSlice& slice, proto::BufferSlice& out) {
+  out.set_area(static_cast<std::int32_t>(slice.area));
+  out.set_index(slice.index);
+  out.set_offset(slice.offset);
+  out.set_bytes(slice.bytes);
 }
 
 void write(const Command& command, proto::Command& out) {
   out.set_kind(static_cast<std::int32_t>(command.kind));
   out.set_value(command.value);
-  for (const Place& place : command.operands) write(place, *out.add_operands());
-  for (const Place& place : command.results) write(place, *out.add_results());
+  for (const BufferSlice& slice : command.operands) write(slice, *out.add_operands());
+  for (const BufferSlice& slice : command.results) write(slice, *out.add_results());
   write(command.scratch, *out.mutable_scratch());
   for (const std::int32_t output : command.finishes) out.add_finishes(output);
   out.set_flops(command.flops);
@@ -71,8 +71,8 @@ class Reader {
     if (!from_.constant_data().empty())
       std::memcpy(data->data(), from_.constant_data().data(), from_.constant_data().size());
     plan_.constant_data = std::move(data);
-    for (const proto::Place& place : from_.constants()) {
-      plan_.constants.push_back(read(place));
+    for (const proto::BufferSlice& slice : from_.constants()) {
+      plan_.constants.push_back(read(slice));
       check(plan_.constants.back().area == Area::kConstant, "a constant lies elsewhere");
     }
   }
@@ -118,10 +118,11 @@ class Reader {
     __builtin_unreachable();
   }
 
-  Place read(const proto::Place& from) const {
+  BufferSlice read(const proto::BufferSlice& from) const {
     check(from.area() >= 0 && from.area() <= static_cast<std::int32_t>(Area::kConstant),
           "there is no area {}", from.area());
-    const Place out{static_cast<Area>(from.area()), from.index(), from.offset(), from.bytes()};
+    const BufferSlice out{static_cast<Area>(from.area()), from.index(), from.offset(),
+                          from.bytes()};
     const std::int64_t size = area_bytes(out.area, out.index);
     check(out.bytes >= 0 && out.offset >= 0 && out.bytes <= size &&
               out.offset <= size - out.bytes &&
@@ -137,8 +138,8 @@ class Reader {
     Command out;
     out.kind = static_cast<CommandKind>(from.kind());
     out.value = from.value();
-    for (const proto::Place& place : from.operands()) out.operands.push_back(read(place));
-    for (const proto::Place& place : from.results()) out.results.push_back(read(place));
+    for (const proto::BufferSlice& slice : from.operands()) out.operands.push_back(read(slice));
+    for (const proto::BufferSlice& slice : from.results()) out.results.push_back(read(slice));
     out.scratch = read(from.scratch());
     for (const std::int32_t output : from.finishes()) {
       check(is_index(output, graph().outputs.size()), "there is no output {}", output);
@@ -147,15 +148,15 @@ class Reader {
     out.flops = from.flops();
     out.bytes = from.bytes();
     out.with_previous = from.with_previous();
-    check_places(out);
+    check_slices(out);
     return out;
   }
 
-  /// Places have the sizes of the values that lie in them.
-  void check_places(const Command& command) const {
+  /// Slices have the sizes of the values that lie in them.
+  void check_slices(const Command& command) const {
     const Node& node = graph()[command.value];
-    const auto holds = [](const Place& place, const Type& type) {
-      return place.bytes == static_cast<std::int64_t>(type.bytes());
+    const auto holds = [](const BufferSlice& slice, const Type& type) {
+      return slice.bytes == static_cast<std::int64_t>(type.bytes());
     };
     const std::size_t results = command.kind == CommandKind::kKernel ? result_count(node) : 1;
     bool fits = node.op != Op::kGroupResult || command.kind == CommandKind::kCopy;
@@ -211,7 +212,7 @@ std::string serialize(const Plan& plan) {
   out.set_graph(print(plan.graph));
   for (const Command& command : plan.commands) write(command, *out.add_commands());
   out.set_arena_bytes(plan.arena_bytes);
-  for (const Place& place : plan.constants) write(place, *out.add_constants());
+  for (const BufferSlice& slice : plan.constants) write(slice, *out.add_constants());
   if (plan.constant_data != nullptr)
     out.set_constant_data(plan.constant_data->data(), plan.constant_data->bytes());
   for (const std::int32_t input : plan.donated_inputs) out.add_donated_inputs(input);

@@ -126,8 +126,8 @@ bool wrong_operand_of_group(Plan& plan) {
   return false;
 }
 
-bool reads(const Command& command, const Place& place) {
-  return std::ranges::find(command.operands, place) != command.operands.end();
+bool reads(const Command& command, const BufferSlice& slice) {
+  return std::ranges::find(command.operands, slice) != command.operands.end();
 }
 
 /// A result written over an operand that a later command still reads.
@@ -135,8 +135,8 @@ bool overwritten_too_early(Plan& plan) {
   run_one_by_one(plan);
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
-    const Place result = plan.commands[c].results[0];
-    for (const Place& operand : plan.commands[c].operands) {
+    const BufferSlice result = plan.commands[c].results[0];
+    for (const BufferSlice& operand : plan.commands[c].operands) {
       if (result.area != Area::kArena || operand.area != Area::kArena || operand == result ||
           operand.bytes != result.bytes || result.bytes == 0)
         continue;
@@ -144,11 +144,11 @@ bool overwritten_too_early(Plan& plan) {
           plan.commands.begin() + static_cast<std::ptrdiff_t>(c) + 1, plan.commands.end(),
           [&](const Command& command) { return reads(command, operand); });
       if (later == plan.commands.end()) continue;
-      const Place overwritten = operand;
+      const BufferSlice overwritten = operand;
       for (std::size_t k = c; k < plan.commands.size(); ++k)
-        for (auto* places : {&plan.commands[k].operands, &plan.commands[k].results})
-          if (k > c || places == &plan.commands[k].results)
-            std::ranges::replace(*places, result, overwritten);
+        for (auto* slices : {&plan.commands[k].operands, &plan.commands[k].results})
+          if (k > c || slices == &plan.commands[k].results)
+            std::ranges::replace(*slices, result, overwritten);
       return true;
     }
   }
@@ -172,14 +172,14 @@ bool stale_operand(Plan& plan) {
 bool updated_too_early(Plan& plan) {
   run_one_by_one(plan);
   for (std::size_t c = 1; c < plan.commands.size(); ++c) {
-    const Place result = plan.commands[c].results[0];
+    const BufferSlice result = plan.commands[c].results[0];
     if (result.area != Area::kOutput || result.bytes == 0) continue;
     const std::int32_t donor = plan.donated_inputs[static_cast<std::size_t>(result.index)];
     if (donor < 0) continue;
     for (std::size_t reader = c; reader-- > 0;) {
       const bool reads_old = std::ranges::any_of(
           plan.commands[reader].operands,
-          [&](const Place& p) { return p.area == Area::kInput && p.index == donor; });
+          [&](const BufferSlice& p) { return p.area == Area::kInput && p.index == donor; });
       if (!reads_old || reads(plan.commands[c], plan.commands[reader].results[0])) continue;
       std::rotate(plan.commands.begin() + static_cast<std::ptrdiff_t>(reader),
                   plan.commands.begin() + static_cast<std::ptrdiff_t>(reader) + 1,

@@ -1,4 +1,4 @@
-// Plans without a compiler: every value has a place of its own.
+// Plans without a compiler: every value has memory of its own.
 #pragma once
 
 #include <cstring>
@@ -18,31 +18,31 @@ inline Plan plan_of(const std::string& text, KernelCache& kernels) {
   Plan plan;
   plan.graph = parse(text, "plan.ir");
   const Graph& graph = plan.graph;
-  std::vector<Place> places(graph.nodes.size());
+  std::vector<BufferSlice> slices(graph.nodes.size());
   const auto in_arena = [&](std::int64_t bytes) {
-    const Place out{Area::kArena, 0, plan.arena_bytes, bytes};
+    const BufferSlice out{Area::kArena, 0, plan.arena_bytes, bytes};
     plan.arena_bytes += (bytes + 63) / 64 * 64;
     return out;
   };
   for (ValueId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    Place& place = places[static_cast<std::size_t>(id)];
+    BufferSlice& slice = slices[static_cast<std::size_t>(id)];
     const auto bytes = static_cast<std::int64_t>(node.type.bytes());
     if (node.op == Op::kInput) continue;
     if (node.op == Op::kConstant) {
-      place = {Area::kConstant, 0, plan.constant_bytes, bytes};
-      plan.constants.push_back(place);
+      slice = {Area::kConstant, 0, plan.constant_bytes, bytes};
+      plan.constants.push_back(slice);
       plan.constant_bytes += (bytes + 63) / 64 * 64;
       continue;
     }
-    place = in_arena(bytes);
+    slice = in_arena(bytes);
     Command command;
     command.value = id;
-    command.results = {place};
+    command.results = {slice};
     std::vector<Type> types;
     for (const ValueId operand : node.operands) {
       types.push_back(graph[operand].type);
-      command.operands.push_back(places[static_cast<std::size_t>(operand)]);
+      command.operands.push_back(slices[static_cast<std::size_t>(operand)]);
       if (graph[operand].op == Op::kInput)
         for (std::size_t i = 0; i < graph.inputs.size(); ++i)
           if (graph.inputs[i] == operand)
@@ -74,7 +74,7 @@ inline Plan plan_of(const std::string& text, KernelCache& kernels) {
     Command copy;
     copy.kind = CommandKind::kCopy;
     copy.value = graph.outputs[i];
-    copy.operands = {places[static_cast<std::size_t>(copy.value)]};
+    copy.operands = {slices[static_cast<std::size_t>(copy.value)]};
     copy.results = {{Area::kOutput, static_cast<std::int32_t>(i), 0, copy.operands[0].bytes}};
     copy.finishes = {static_cast<std::int32_t>(i)};
     plan.commands.push_back(std::move(copy));

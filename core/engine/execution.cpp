@@ -148,19 +148,19 @@ class Run {
     std::byte* at = scalars_->data();
     for (const TensorValuePtr& value : execution_.inputs) {
       if (device_tensor(value) != nullptr) {
-        scalar_places_.push_back(nullptr);
+        scalar_memory_.push_back(nullptr);
         continue;
       }
       const HostTensor host = value->to_host();
       std::memcpy(at, host.bytes().data(), host.bytes().size());
-      scalar_places_.push_back(at);
+      scalar_memory_.push_back(at);
       at += kScalarSlotBytes;
     }
   }
 
-  std::byte* input_place(std::int32_t step_input, std::int64_t shard) const {
+  std::byte* input_memory(std::int32_t step_input, std::int64_t shard) const {
     const auto i = static_cast<std::size_t>(step_input);
-    if (scalar_places_[i] != nullptr) return scalar_places_[i];
+    if (scalar_memory_[i] != nullptr) return scalar_memory_[i];
     const auto& shards = device_tensor(execution_.inputs[i])->shards;
     return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
   }
@@ -190,7 +190,7 @@ class Run {
       } else {
         // Somebody still reads the old value (a snapshot, another handle): work on a copy.
         memory = allocate_output(output);
-        copies_.push_back({memory->data(), input_place(from.step_input, 0), memory->bytes()});
+        copies_.push_back({memory->data(), input_memory(from.step_input, 0), memory->bytes()});
         device_.spans().metrics().count("DonationCopy");
       }
       donated_[static_cast<std::size_t>(input)] = memory->data();
@@ -230,7 +230,7 @@ class Run {
     PlanMemory memory;
     memory.arena = arena_->data();
     for (const std::int32_t input : split.shard_inputs)
-      memory.inputs.push_back(input_place(input, shard));
+      memory.inputs.push_back(input_memory(input, shard));
     const auto reduced = static_cast<std::int32_t>(program_.reduction.offsets.size());
     for (std::int32_t value = 0; value < reduced; ++value)
       memory.outputs.push_back(reduction_->slot(value));
@@ -272,7 +272,7 @@ class Run {
         // A plan writes to donated inputs only.
         memory.inputs.push_back(const_cast<std::byte*>(reduction_->result(input.reduced)));
       } else {
-        memory.inputs.push_back(input_place(input.step_input, 0));
+        memory.inputs.push_back(input_memory(input.step_input, 0));
       }
     }
     for (const std::int32_t output : split.update_outputs)
@@ -286,7 +286,7 @@ class Run {
   Communicator& communicator_;
   std::int64_t shards_ = 0;
   BufferPtr scalars_;
-  std::vector<std::byte*> scalar_places_;  ///< per step input; null for device tensors
+  std::vector<std::byte*> scalar_memory_;  ///< per step input; null for device tensors
   BufferPtr arena_;
   std::optional<Reduction> reduction_;
   std::vector<bool> is_update_;                  ///< per step output

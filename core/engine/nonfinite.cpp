@@ -30,9 +30,9 @@ std::string describe(const Node& node) {
 }
 
 /// The values of a step's inputs where a program can read them.
-class InputPlaces {
+class InputMemory {
  public:
-  explicit InputPlaces(std::span<const TensorValuePtr> inputs) : inputs_(inputs) {
+  explicit InputMemory(std::span<const TensorValuePtr> inputs) : inputs_(inputs) {
     for (const TensorValuePtr& input : inputs) {
       auto* value = dynamic_cast<DeviceValue*>(input.get());
       scalars_.push_back(value == nullptr ? input->to_host() : HostTensor());
@@ -62,7 +62,7 @@ struct Found {
 };
 
 /// The first value of one shard that is not finite; empty for none.
-std::string check_shard(const Plan& plan, const SplitStep& split, const InputPlaces& inputs,
+std::string check_shard(const Plan& plan, const SplitStep& split, const InputMemory& inputs,
                         std::int64_t shard, const PlanContext& context) {
   const Graph& graph = plan.graph;
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
@@ -122,14 +122,14 @@ std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
   plain.disabled_passes = {"fuse"};
   KernelCache kernels(options.target, log);
   const Plan plan = compile_program(split.shard, plain, kernels, log);
-  const InputPlaces places(inputs);
+  const InputMemory memory(inputs);
   std::optional<NonFiniteValue> out;
   std::exception_ptr error;
   device.enqueue([&] {
     try {
       const PlanContext context{device.pool(), communicator, -1, {}, nullptr, {}};
-      for (std::int64_t shard = 0; shard < places.shards() && !out; ++shard) {
-        std::string text = check_shard(plan, split, places, shard, context);
+      for (std::int64_t shard = 0; shard < memory.shards() && !out; ++shard) {
+        std::string text = check_shard(plan, split, memory, shard, context);
         if (!text.empty()) out = {shard, std::move(text)};
       }
     } catch (...) {

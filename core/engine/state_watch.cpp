@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kPlacesLevel = 2;
+constexpr int kAddressesLevel = 2;
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void StateWatch::sample(bool whole, std::span<const SnapshotPart> parts, ThreadP
     pieces[i].copy = part->second->to.bytes().data();
     to_copy.erase(part);
   }
-  if (log_.debug_level() >= kPlacesLevel) tell_places(pieces);
+  if (log_.debug_level() >= kAddressesLevel) tell_addresses(pieces);
   for (const auto& [tensor, part] : to_copy) copy_snapshot({part, 1}, pool);
   last_ = std::make_shared<StateSample>(pieces, StateTurn{step_, interval_, last_whole_, whole},
                                         program_, pool);
@@ -102,13 +102,13 @@ void StateWatch::sample(bool whole, std::span<const SnapshotPart> parts, ThreadP
 }
 
 // For who looks at the state from outside: a debugger, or a test that damages it.
-void StateWatch::tell_places(std::span<const StatePiece> pieces) {
-  places_.resize(pieces.size());
+void StateWatch::tell_addresses(std::span<const StatePiece> pieces) {
+  addresses_.resize(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const StatePiece& piece = pieces[i];
-    if (places_[i] == piece.data) continue;
-    places_[i] = piece.data;
-    log_.debug(kPlacesLevel, "state: {} has {} {} at {}", piece.name, piece.elements,
+    if (addresses_[i] == piece.data) continue;
+    addresses_[i] = piece.data;
+    log_.debug(kAddressesLevel, "state: {} has {} {} at {}", piece.name, piece.elements,
                name_of(piece.dtype), fmt::ptr(piece.data));
   }
 }

@@ -42,7 +42,7 @@ class StateWatch : public std::enable_shared_from_this<StateWatch> {
       std::span<const std::shared_ptr<const DeviceTensor>> tensors) const;
   std::shared_ptr<const StateSample> everything_now() const;
   void sample(bool whole, std::span<const SnapshotPart> parts, ThreadPool& pool);
-  void tell_places(std::span<const StatePiece> pieces);
+  void tell_addresses(std::span<const StatePiece> pieces);
 
   Log& log_;
   std::int64_t interval_;
@@ -52,7 +52,7 @@ class StateWatch : public std::enable_shared_from_this<StateWatch> {
   /// Not held: the next step takes their memory.
   std::vector<std::weak_ptr<const DeviceTensor>> outputs_;
   std::shared_ptr<const StateSample> last_;
-  std::vector<const std::byte*> places_;  ///< that the log was told of; one per piece
+  std::vector<const std::byte*> addresses_;  ///< that the log was told of; one per piece
 };
 
 /// Called by all ranks. Error kPeer, the same on all, if their samples differ.

@@ -164,9 +164,9 @@ class Parser {
     if (!scan_.accept('-') || !scan_.accept('>')) scan_.fail_expected("'->'");
     const std::size_t input_at = scan_.position();
     const ValueId input = value(names);
-    const auto place = std::find(graph.inputs.begin(), graph.inputs.end(), input);
-    if (place == graph.inputs.end()) scan_.fail(input_at, "an update's target must be an input");
-    const auto target = static_cast<std::int32_t>(place - graph.inputs.begin());
+    const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), input);
+    if (found == graph.inputs.end()) scan_.fail(input_at, "an update's target must be an input");
+    const auto target = static_cast<std::int32_t>(found - graph.inputs.begin());
     for (const Update& other : graph.updates) {
       if (other.output == output)
         scan_.fail(start, "output {} updates two inputs; return the value twice", output);

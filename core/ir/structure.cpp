@@ -162,9 +162,9 @@ bool structurally_equal(const Graph& a, const Graph& b) {
 }
 
 std::vector<Hash128> node_hashes(const Graph& graph) {
-  std::vector<std::uint64_t> place(graph.nodes.size(), 0);
+  std::vector<std::uint64_t> input_number(graph.nodes.size(), 0);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-    place[static_cast<std::size_t>(graph.inputs[i])] = i;
+    input_number[static_cast<std::size_t>(graph.inputs[i])] = i;
   std::vector<Hash128> out;
   out.reserve(graph.nodes.size());
   BodyHashes bodies;
@@ -173,7 +173,7 @@ std::vector<Hash128> node_hashes(const Graph& graph) {
     const Node& node = graph.nodes[i];
     bytes.clear();
     write_node(node, bytes, &bodies);
-    if (node.op == Op::kInput) bytes.word(place[i]);
+    if (node.op == Op::kInput) bytes.word(input_number[i]);
     for (const ValueId operand : node.operands) bytes.hash(out[static_cast<std::size_t>(operand)]);
     out.push_back(bytes.finish());
   }

@@ -17,7 +17,7 @@ std::int32_t FusionOrder::add_node() {
   const auto node = static_cast<std::int32_t>(parent_.size());
   parent_.push_back(node);
   next_.emplace_back();
-  place_.push_back(order_.size());
+  position_.push_back(order_.size());
   order_.push_back(node);
   seen_.push_back(0);
   return node;
@@ -36,9 +36,9 @@ std::int32_t FusionOrder::find(std::int32_t node) {
 }
 
 FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
-  if (place_[at(a)] > place_[at(b)]) std::swap(a, b);
-  const std::size_t begin = place_[at(a)];
-  const std::size_t end = place_[at(b)];
+  if (position_[at(a)] > position_[at(b)]) std::swap(a, b);
+  const std::size_t begin = position_[at(a)];
+  const std::size_t end = position_[at(b)];
   // All that a path from `a` reaches before `b`.
   ++search_;
   std::vector<std::int32_t> reached = {a};
@@ -46,7 +46,7 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
     for (const Edge& edge : next_[at(reached[i])]) {
       const std::int32_t to = find(edge.to);
       if (to == b && (i > 0 || edge.apart)) return Answer::kCycle;
-      if (place_[at(to)] >= end || seen_[at(to)] == search_ || to == a) continue;
+      if (position_[at(to)] >= end || seen_[at(to)] == search_ || to == a) continue;
       seen_[at(to)] = search_;
       reached.push_back(to);
       if (reached.size() > kMaxVisits) return Answer::kTooFar;
@@ -54,7 +54,7 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
   }
   // Behind the merged node goes what was reached, before it what was not.
   std::vector<std::int32_t> behind;
-  std::size_t place = begin;
+  std::size_t position = begin;
   for (std::size_t i = begin + 1; i < end; ++i) {
     const std::int32_t node = order_[i];
     if (node == kNone) continue;
@@ -62,19 +62,19 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
       behind.push_back(node);
       continue;
     }
-    order_[place] = node;
-    place_[at(node)] = place++;
+    order_[position] = node;
+    position_[at(node)] = position++;
   }
   parent_[at(a)] = b;
   next_[at(b)].insert(next_[at(b)].end(), next_[at(a)].begin(), next_[at(a)].end());
   next_[at(a)] = {};
-  order_[place] = b;
-  place_[at(b)] = place++;
+  order_[position] = b;
+  position_[at(b)] = position++;
   for (const std::int32_t node : behind) {
-    order_[place] = node;
-    place_[at(node)] = place++;
+    order_[position] = node;
+    position_[at(node)] = position++;
   }
-  for (; place <= end; ++place) order_[place] = kNone;
+  for (; position <= end; ++position) order_[position] = kNone;
   return Answer::kYes;
 }
 

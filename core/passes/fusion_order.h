@@ -40,9 +40,9 @@ class FusionOrder {
   std::vector<std::int32_t> parent_;
   std::vector<std::vector<Edge>> next_;
   static constexpr std::int32_t kNone = -1;
-  std::vector<std::int32_t> order_;  ///< kNone where a node went into another
-  std::vector<std::size_t> place_;   ///< in order_
-  std::vector<std::int32_t> seen_;   ///< by the search with this number
+  std::vector<std::int32_t> order_;    ///< kNone where a node went into another
+  std::vector<std::size_t> position_;  ///< in order_
+  std::vector<std::int32_t> seen_;     ///< by the search with this number
   std::int32_t search_ = 0;
 };
 

@@ -44,11 +44,11 @@ class Planner {
     find_owned_outputs();
     find_last_uses();
     donate_inputs();
-    place_given();
-    place_outputs();
+    give_slots_to_leaves();
+    give_slots_to_outputs();
     assign_blocks();
-    place_blocks();
-    place_views();
+    give_slots_to_blocks();
+    give_slots_to_views();
     measure();
     return std::move(plan_);
   }
@@ -134,7 +134,7 @@ class Planner {
     }
   }
 
-  void place_given() {
+  void give_slots_to_leaves() {
     for (std::size_t j = 0; j < graph_.inputs.size(); ++j) {
       const ValueId id = graph_.inputs[j];
       plan_.values[at(id)] = {SlotKind::kInput, static_cast<std::int32_t>(j), 0,
@@ -148,7 +148,7 @@ class Planner {
     }
   }
 
-  void place_outputs() {
+  void give_slots_to_outputs() {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (output_of_[at(id)] >= 0)
         plan_.values[at(id)] = {SlotKind::kOutput, output_of_[at(id)], 0, bytes_of(graph_[id])};
@@ -198,7 +198,7 @@ class Planner {
     return -1;
   }
 
-  void place_blocks() {
+  void give_slots_to_blocks() {
     for (const Block& block : blocks_)
       for (const ValueId id : block.values)
         if (block.output >= 0)
@@ -217,7 +217,7 @@ class Planner {
     peak_live_bytes(lifetimes, &peak_step_);
   }
 
-  void place_views() {
+  void give_slots_to_views() {
     for (ValueId id = 0; id < graph_.size(); ++id) {
       if (!plan_.is_view[at(id)]) continue;
       Slot slot = plan_.values[at(owner(id))];

@@ -1,4 +1,4 @@
-// Memory planning: every value of a scheduled graph gets a place. Temporaries share one arena by
+// Memory planning: every value of a scheduled graph gets a slot. Temporaries share one arena by
 // liveness; outputs have memory of their own or, for updates, take over their input's; what an
 // output is written over in place lies in its memory from the start; reshapes and contiguous slices
 // are views of their operand.

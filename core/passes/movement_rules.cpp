@@ -100,11 +100,11 @@ ValueId become_reshape(Builder& b, const Node& node) {
 
 /// Where each dimension of `from` stands in `to`, if `to` only inserts dimensions of size 1; else
 /// nothing.
-bool find_inserted_ones(const Shape& from, const Shape& to, Ints& places) {
+bool find_inserted_ones(const Shape& from, const Shape& to, Ints& dims) {
   int next = 0;
   for (int i = 0; i < to.rank(); ++i) {
     if (next < from.rank() && from[next] == to[i]) {
-      places.push_back(i);
+      dims.push_back(i);
       ++next;
     } else if (to[i] != 1) {
       return false;
@@ -118,12 +118,11 @@ ValueId broadcast_through_reshape(Builder& b, const Node& node) {
   const Node& inner = b[node.operands[0]];
   if (inner.op != Op::kReshape) return kNoValue;
   const ValueId x = inner.operands[0];
-  Ints places;
-  if (!find_inserted_ones(b.type(x).shape, inner.type.shape, places)) return kNoValue;
-  for (std::int64_t& place : places)
-    place = node.attrs.ints(Attr::kDims)[static_cast<std::size_t>(place)];
+  Ints dims;
+  if (!find_inserted_ones(b.type(x).shape, inner.type.shape, dims)) return kNoValue;
+  for (std::int64_t& dim : dims) dim = node.attrs.ints(Attr::kDims)[static_cast<std::size_t>(dim)];
   Attrs attrs = node.attrs;
-  attrs.set(Attr::kDims, places);
+  attrs.set(Attr::kDims, dims);
   return b.emit(Op::kBroadcast, {x}, attrs, node.origin);
 }
 
@@ -136,9 +135,8 @@ ValueId move_reshape_down(Builder& b, const Node& node) {
     const Node& operand = b[id];
     if (operand.op == Op::kReshape) {
       const Shape& from = b.type(operand.operands[0]).shape;
-      Ints places;
-      if (from.rank() >= node.type.shape.rank() ||
-          !find_inserted_ones(from, node.type.shape, places))
+      Ints dims;
+      if (from.rank() >= node.type.shape.rank() || !find_inserted_ones(from, node.type.shape, dims))
         return kNoValue;
       if (inner != nullptr && b.type(inner->operands[0]).shape != from) return kNoValue;
       inner = &operand;

@@ -1,4 +1,4 @@
-// Places in one arena for blocks that are alive during known intervals of time: blocks that are
+// Offsets in one arena for blocks that are alive during known intervals of time: blocks that are
 // alive together do not overlap. Optimal packing is NP-hard; two greedy orders are tried.
 #pragma once
 

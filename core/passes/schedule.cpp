@@ -218,25 +218,26 @@ void delay_updates(const Graph& graph, Order& order) {
   if (graph.updates.empty()) return;
   const Storage storage(graph);
   const auto readers = find_readers(graph, storage);
-  std::vector<std::size_t> place(graph.nodes.size());
-  const auto find_places = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) place[index(order[i])] = i;
+  std::vector<std::size_t> position(graph.nodes.size());
+  const auto find_positions = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) position[index(order[i])] = i;
   };
-  find_places(0, order.size());
+  find_positions(0, order.size());
   for (const Update& update : graph.updates) {
     const ValueId value = graph.outputs[index(update.output)];
     if (is_given(graph[value]) || storage.is_view(value)) continue;  // no command writes it
     const ValueId next = group_of(graph, value);
-    const std::size_t from = place[index(next)];
+    const std::size_t from = position[index(next)];
     std::size_t last = from;
     for (const ValueId reader : readers[index(graph.inputs[index(update.input)])])
-      last = std::max(last, place[index(reader)]);
-    const bool needed = std::any_of(readers[index(next)].begin(), readers[index(next)].end(),
-                                    [&](ValueId reader) { return place[index(reader)] <= last; });
+      last = std::max(last, position[index(reader)]);
+    const bool needed =
+        std::any_of(readers[index(next)].begin(), readers[index(next)].end(),
+                    [&](ValueId reader) { return position[index(reader)] <= last; });
     if (needed || last == from) continue;
     const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
     std::rotate(at(from), at(from + 1), at(last + 1));
-    find_places(from, last + 1);
+    find_positions(from, last + 1);
   }
 }
 

@@ -70,16 +70,16 @@ Lanes shuffled(Emitter& e, llvm::Value* lanes, int distance) {
 
 llvm::Value* emit_arg_reduced(Emitter& e, const Accumulator& a, const LoopState& state) {
   Lanes best(e.b, state[a.first]);
-  Lanes place(e.b, state[a.first + 1]);
+  Lanes index(e.b, state[a.first + 1]);
   for (int distance = static_cast<int>(kLanes) / 2; distance > 0; distance /= 2) {
     const Lanes other = shuffled(e, best.get(), distance);
-    const Lanes there = shuffled(e, place.get(), distance);
-    const Lanes take = beats(e, a, other, best) | ((!beats(e, a, best, other)) & (there < place));
+    const Lanes there = shuffled(e, index.get(), distance);
+    const Lanes take = beats(e, a, other, best) | ((!beats(e, a, best, other)) & (there < index));
     best = select(take, other, best);
-    place = select(take, there, place);
+    index = select(take, there, index);
   }
   // Nothing was better than the lowest value: all elements are.
-  return emit_first_everywhere(e, select(place == kNowhere, place.like(0), place).get());
+  return emit_first_everywhere(e, select(index == kNowhere, index.like(0), index).get());
 }
 
 }  // namespace
@@ -112,9 +112,9 @@ void emit_accumulate(Emitter& e, const Accumulator& a, llvm::Value* lanes, llvm:
                                                e.b.CreateTrunc(column, e.b.getInt32Ty()));
     llvm::SmallVector<llvm::Constant*, 16> order;
     for (std::uint32_t i = 0; i < kLanes; ++i) order.push_back(e.b.getInt32(i));
-    const Lanes place(e.b, e.b.CreateAdd(first, llvm::ConstantVector::get(order)));
+    const Lanes index(e.b, e.b.CreateAdd(first, llvm::ConstantVector::get(order)));
     state[a.first] = select(better, x, best).get();
-    state[a.first + 1] = select(better, place, Lanes(e.b, state[a.first + 1])).get();
+    state[a.first + 1] = select(better, index, Lanes(e.b, state[a.first + 1])).get();
     return;
   }
   const DType dtype = accumulated(a.dtype);

@@ -49,16 +49,16 @@ class GroupKernel final : public TaskKernel {
                         bounded ? kMaxScratchTasks : INT64_MAX);
     }
     if (nest_.stage_bytes() > kStackStages) task_bytes_ = nest_.stage_bytes();
-    places_.resize(nest_.outputs.size());
-    for (std::size_t k = 0; k < places_.size(); ++k) {
+    offsets_.resize(nest_.outputs.size());
+    for (std::size_t k = 0; k < offsets_.size(); ++k) {
       if (nest_.outputs[k].role != Role::kColumn) continue;
-      places_[k] = task_bytes_;
+      offsets_[k] = task_bytes_;
       task_bytes_ += 2 * column_bytes(k);
     }
     bytes_ = task_bytes_ * static_cast<std::size_t>(grid_.tasks());
-    for (std::size_t k = 0; k < places_.size(); ++k) {
+    for (std::size_t k = 0; k < offsets_.size(); ++k) {
       if (nest_.outputs[k].role != Role::kTotal) continue;
-      places_[k] = bytes_;
+      offsets_[k] = bytes_;
       bytes_ += round_up(static_cast<std::size_t>(total_parts()) * partial_bytes(k));
     }
   }
@@ -77,7 +77,7 @@ class GroupKernel final : public TaskKernel {
       const Output& output = nest_.outputs[k];
       if (output.role == Role::kColumn) finish_columns(call, k);
       if (output.role == Role::kTotal)
-        sum_total(output.dtype, call.scratch + places_[k], total_parts(), call.results[k]);
+        sum_total(output.dtype, call.scratch + offsets_[k], total_parts(), call.results[k]);
     }
   }
 
@@ -106,7 +106,7 @@ class GroupKernel final : public TaskKernel {
   bool has_totals_ = false;
   std::size_t task_bytes_ = 0;
   std::size_t bytes_ = 0;
-  std::vector<std::size_t> places_;  ///< by output: in a task's memory (columns), in all (totals)
+  std::vector<std::size_t> offsets_;  ///< by output: in a task's memory (columns), in all (totals)
 };
 
 std::vector<const std::byte*> GroupKernel::with_streams(const KernelCall& call) const {
@@ -136,10 +136,10 @@ void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* opera
   std::vector<std::byte*> results(call.results.begin(), call.results.end());
   for (std::size_t k = 0; k < results.size(); ++k) {
     const Output& output = nest_.outputs[k];
-    if (output.role == Role::kTotal) results[k] = call.scratch + places_[k];
+    if (output.role == Role::kTotal) results[k] = call.scratch + offsets_[k];
     if (output.role != Role::kColumn) continue;
-    std::memset(own + places_[k], 0, column_bytes(k));
-    results[k] = own + places_[k] + column_bytes(k);
+    std::memset(own + offsets_[k], 0, column_bytes(k));
+    results[k] = own + offsets_[k] + column_bytes(k);
   }
   const std::int64_t end = grid_.end(task);
   const std::int64_t step = has_columns_ ? kColumnBlock : end;
@@ -149,7 +149,7 @@ void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* opera
     code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task);
     for (std::size_t k = 0; k < results.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)
-        add_partials(nest_.outputs[k].dtype, results[k], nest_.column_count(), own + places_[k]);
+        add_partials(nest_.outputs[k].dtype, results[k], nest_.column_count(), own + offsets_[k]);
   }
 }
 
@@ -160,7 +160,7 @@ void GroupKernel::finish_columns(const KernelCall& call, std::size_t k) const {
     const std::int64_t first = columns.begin(range);
     const std::int64_t count = columns.end(range) - first;
     const auto part = [&](std::int64_t task) {
-      return call.scratch + task_bytes_ * static_cast<std::size_t>(task) + places_[k] +
+      return call.scratch + task_bytes_ * static_cast<std::size_t>(task) + offsets_[k] +
              static_cast<std::size_t>(first) * partial_bytes(k);
     };
     std::byte* out = call.results[k] + static_cast<std::size_t>(first) * size_of(dtype);

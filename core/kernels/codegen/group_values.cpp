@@ -52,10 +52,10 @@ class Reader {
   bool only_sums_everything() const;
   bool add_sum(ValueId id);
   void add_output(ValueId id);
-  int evaluate(ValueId id, const Placement& place);
-  int make_value(const Node& node, ValueId id, const Placement& place);
+  int evaluate(ValueId id, const Placement& placement);
+  int make_value(const Node& node, ValueId id, const Placement& placement);
   int add_stream(const Node& random);
-  View view_of(const Shape& shape, const Placement& place) const;
+  View view_of(const Shape& shape, const Placement& placement) const;
   bool is_full(const Shape& shape) const { return shape == domain_; }
 
   const Graph& body_;
@@ -111,22 +111,22 @@ void Reader::add_output(ValueId id) {
   LS_CHECK(full || shape.rank() <= axis_,
            "output {} of a group over {} by {} is neither full nor a row", node.type.to_string(),
            domain_.to_string(), axis_);
-  const Placement place = leading(shape.rank());
+  const Placement placement = leading(shape.rank());
   Output output;
   output.dtype = node.type.dtype;
   output.role = full ? Output::Role::kFull : Output::Role::kRow;
-  output.value = evaluate(id, place);
-  output.view = view_of(shape, place);
+  output.value = evaluate(id, placement);
+  output.view = view_of(shape, placement);
   out_.is_free = out_.is_free && full;
   out_.outputs.push_back(std::move(output));
 }
 
-View Reader::view_of(const Shape& shape, const Placement& place) const {
+View Reader::view_of(const Shape& shape, const Placement& placement) const {
   View out;
   out.columns.assign(static_cast<std::size_t>(domain_.rank()), 0);
   const std::vector<std::int64_t> strides = shape.strides();
-  for (std::size_t d = 0; d < place.size(); ++d)
-    if (place[d] >= 0) out.columns[static_cast<std::size_t>(place[d])] += strides[d];
+  for (std::size_t d = 0; d < placement.size(); ++d)
+    if (placement[d] >= 0) out.columns[static_cast<std::size_t>(placement[d])] += strides[d];
   return out;
 }
 
@@ -142,8 +142,8 @@ int Reader::add_stream(const Node& random) {
   return static_cast<int>(out_.values.size()) - 1;
 }
 
-int Reader::evaluate(ValueId id, const Placement& place) {
-  const auto key = std::make_pair(id, place);
+int Reader::evaluate(ValueId id, const Placement& placement) {
+  const auto key = std::make_pair(id, placement);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const Node& node = body_[id];
   int result = -1;
@@ -153,17 +153,17 @@ int Reader::evaluate(ValueId id, const Placement& place) {
     for (int d = 0; d < operand.type.shape.rank(); ++d) {
       const auto to =
           static_cast<std::size_t>(node.attrs.ints(Attr::kDims)[static_cast<std::size_t>(d)]);
-      inner.push_back(operand.type.shape[d] == 1 ? -1 : place[to]);
+      inner.push_back(operand.type.shape[d] == 1 ? -1 : placement[to]);
     }
     result = evaluate(node.operands[0], inner);
   } else {
-    result = make_value(node, id, place);
+    result = make_value(node, id, placement);
   }
   known_.emplace(key, result);
   return result;
 }
 
-int Reader::make_value(const Node& node, ValueId id, const Placement& place) {
+int Reader::make_value(const Node& node, ValueId id, const Placement& placement) {
   using Kind = Value::Kind;
   Value value;
   value.op = node.op;
@@ -173,7 +173,7 @@ int Reader::make_value(const Node& node, ValueId id, const Placement& place) {
       value.kind = Kind::kLoad;
       value.operand = static_cast<int>(std::find(body_.inputs.begin(), body_.inputs.end(), id) -
                                        body_.inputs.begin());
-      value.view = view_of(node.type.shape, place);
+      value.view = view_of(node.type.shape, placement);
       break;
     case Op::kConstant:
       LS_CHECK(node.type.elements() == 1, "a group holds a constant {}", node.type.to_string());
@@ -183,13 +183,13 @@ int Reader::make_value(const Node& node, ValueId id, const Placement& place) {
     case Op::kIota: {
       value.kind = Kind::kIota;
       value.view.columns.assign(static_cast<std::size_t>(domain_.rank()), 0);
-      const int to = place[static_cast<std::size_t>(node.attrs.integer(Attr::kAxis))];
+      const int to = placement[static_cast<std::size_t>(node.attrs.integer(Attr::kAxis))];
       if (to >= 0) value.view.columns[static_cast<std::size_t>(to)] = 1;
       break;
     }
     case Op::kRandomBits:
       value.kind = Kind::kRandom;
-      value.view = view_of(node.type.shape, place);
+      value.view = view_of(node.type.shape, placement);
       for (const ValueId operand : node.operands) value.operands.push_back(evaluate(operand, {}));
       value.operands.insert(value.operands.begin() + 1, add_stream(node));
       break;
@@ -205,7 +205,7 @@ int Reader::make_value(const Node& node, ValueId id, const Placement& place) {
       } else {
         LS_CHECK(is_elementwise(node.op), "{} in a group", name_of(node.op));
         for (const ValueId operand : node.operands)
-          value.operands.push_back(evaluate(operand, place));
+          value.operands.push_back(evaluate(operand, placement));
       }
   }
   out_.values.push_back(std::move(value));

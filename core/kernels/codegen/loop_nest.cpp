@@ -109,7 +109,7 @@ class Phases {
   explicit Phases(LoopNest& nest) : nest_(nest) {}
 
   void run() {
-    place_targets();
+    assign_targets();
     for (std::size_t p = 0; p < nest_.loops.size(); ++p) fill(static_cast<int>(p));
     for (Loop& loop : nest_.loops) weigh(loop);
   }
@@ -124,7 +124,7 @@ class Phases {
       nest_.loops.resize(static_cast<std::size_t>(p) + 1);
     return nest_.loops[static_cast<std::size_t>(p)];
   }
-  void place_targets();
+  void assign_targets();
   void fill(int p);
   void visit(int v, int p, std::set<int>& wanted);
   int first_loop_with(int v, int before) const;
@@ -134,7 +134,7 @@ class Phases {
   LoopNest& nest_;
 };
 
-void Phases::place_targets() {
+void Phases::assign_targets() {
   for (std::size_t v = 0; v < nest_.values.size(); ++v)
     if (nest_.values[v].kind == Value::Kind::kReduce)
       loop(nest_.values[v].phase - 1).reductions.push_back(static_cast<int>(v));

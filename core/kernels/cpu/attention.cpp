@@ -13,8 +13,8 @@
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/places.h"
 #include "core/kernels/cpu/reference_kernel.h"
+#include "core/kernels/cpu/scratch_slots.h"
 
 namespace lockstep {
 namespace {
@@ -53,10 +53,10 @@ class AttentionKernel : public Kernel {
     const auto tensors = static_cast<std::size_t>(p_.tensors() + (backward_ ? 2 : 0));
     const Extras extras(p_, call.operands.subspan(tensors));
     const Grid grid = this->grid();
-    Places places(call.scratch, task_bytes_);
+    ScratchSlots slots(call.scratch, task_bytes_);
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-      const Places::Place place(places);
-      const Workspace w(p_, loops_.pair, backward_, place.memory());
+      const ScratchSlots::Slot slot(slots);
+      const Workspace w(p_, loops_.pair, backward_, slot.memory());
       for (std::int64_t unit = grid.begin(task); unit < grid.end(task); ++unit)
         run_unit(unit, call, extras, w);
     });

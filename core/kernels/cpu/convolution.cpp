@@ -78,7 +78,7 @@ class ConvolutionKernel final : public Kernel {
     convolutions_[0] = make_part(whole, parts_.step);
     if (parts_.size % parts_.step != 0)
       convolutions_[1] = make_part(whole, parts_.size % parts_.step);
-    place_parts(whole);
+    lay_out_parts(whole);
     for (const auto& part : convolutions_)
       if (part != nullptr) task_bytes_ = std::max(task_bytes_, aligned(part->scratch_bytes()));
   }
@@ -139,7 +139,7 @@ class ConvolutionKernel final : public Kernel {
     return Convolution::create(op_, part, whole);
   }
   /// Elements from one unit to the next in both operands and the result.
-  void place_parts(const ConvolutionShape& p) {
+  void lay_out_parts(const ConvolutionShape& p) {
     const std::int64_t image = p.c * p.h * p.w;
     const std::int64_t output = p.o * p.oh * p.ow;
     if (op_ == Op::kConvolution) {

@@ -27,8 +27,8 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/places.h"
 #include "core/kernels/cpu/reference_kernel.h"
+#include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/strided.h"
 #include "core/kernels/cpu/vector_loops.h"
 
@@ -134,7 +134,7 @@ class DotKernel final : public Kernel {
     plan_operands(node, operands, dims);
     choose_parts();
     choose_product(target);
-    place_scratch();
+    lay_out_scratch();
   }
 
   std::string name() const override { return "dot"; }
@@ -152,14 +152,14 @@ class DotKernel final : public Kernel {
     const Grid batches{batch_, batch_step_};
     const Grid rows{m_, row_step_};
     const Grid columns{n_, column_step_};
-    Places places(call.scratch + task_offset_, task_bytes_);
+    ScratchSlots slots(call.scratch + task_offset_, task_bytes_);
     call.pool.parallel_for(batches.tasks() * rows.tasks() * columns.tasks(),
                            [&](std::int64_t task) {
                              const Part at{batches.begin(task / rows.tasks() / columns.tasks()),
                                            rows.begin(task / columns.tasks() % rows.tasks()),
                                            columns.begin(task % columns.tasks())};
-                             const Places::Place place(places);
-                             run_part(at, a, b, call.results[0], place.memory());
+                             const ScratchSlots::Slot slot(slots);
+                             run_part(at, a, b, call.results[0], slot.memory());
                            });
   }
 
@@ -167,7 +167,7 @@ class DotKernel final : public Kernel {
   void plan_operands(const Node& node, Types operands, const DotDims& dims);
   void choose_parts();
   void choose_product(const Target& target);
-  void place_scratch();
+  void lay_out_scratch();
   std::unique_ptr<Matmul> create_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
   const std::byte* in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
                             ThreadPool& pool) const;
@@ -271,7 +271,7 @@ void DotKernel::choose_product(const Target& target) {
   }
 }
 
-void DotKernel::place_scratch() {
+void DotKernel::lay_out_scratch() {
   std::size_t offset = 0;
   const auto take = [&](std::size_t bytes) {
     const std::size_t at = offset;

@@ -18,7 +18,7 @@ struct Range {
   std::int64_t end;
 };
 
-/// An element of every window: its place relative to the window's place without padding.
+/// An element of every window: its offset from the window's offset without padding.
 struct Tap {
   std::int64_t row;
   std::int64_t column;
@@ -59,7 +59,7 @@ class PoolKernel final : public Kernel {
   struct Work {
     std::vector<float> x;
     std::vector<float> y;
-    std::vector<std::int32_t> place;
+    std::vector<std::int32_t> winner;
   };
 
   void load(const std::byte* from, std::int64_t plane, std::vector<float>& to) const {
@@ -106,8 +106,8 @@ class PoolKernel final : public Kernel {
     for (std::int64_t r = 0; r < window_[0]; ++r)
       for (std::int64_t c = 0; c < window_[1]; ++c) visit(Tap{r - padding_[0], c - padding_[1]});
   }
-  /// Calls visit(place in y, place in x, count) for the rows of windows of which this element is no
-  /// padding; in a row, y advances by 1 and x by the stride.
+  /// Calls visit(offset in y, offset in x, count) for the rows of windows of which this element is
+  /// no padding; in a row, y advances by 1 and x by the stride.
   template <class Visit>
   void for_each_row(const Tap& tap, const Visit& visit) const {
     const Range rows = inside(tap.row, stride_[0], h_, oh_);
@@ -126,14 +126,14 @@ class PoolKernel final : public Kernel {
     return {first, std::min(end, count)};
   }
 
-  /// y = the maxima, place = where the first of them are.
+  /// y = the maxima, winner = where the first of them are.
   void max_pool(Work& work) const {
     std::fill(work.y.begin(), work.y.end(), -std::numeric_limits<float>::infinity());
-    std::fill(work.place.begin(), work.place.end(), -1);
+    std::fill(work.winner.begin(), work.winner.end(), -1);
     for_each_tap([&](const Tap& tap) {
       for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
         loops_.max_pool(work.x.data() + x, stride_[1], count, static_cast<std::int32_t>(x),
-                        work.y.data() + y, work.place.data() + y);
+                        work.y.data() + y, work.winner.data() + y);
       });
     });
   }
@@ -152,8 +152,8 @@ class PoolKernel final : public Kernel {
 
   void max_pool_grad(Work& work) const {
     std::fill(work.x.begin(), work.x.end(), 0.0F);
-    for (std::size_t o = 0; o < work.place.size(); ++o)
-      if (work.place[o] >= 0) work.x[at(work.place[o])] += work.y[o];
+    for (std::size_t o = 0; o < work.winner.size(); ++o)
+      if (work.winner[o] >= 0) work.x[at(work.winner[o])] += work.y[o];
   }
 
   void avg_pool_grad(Work& work) const {

@@ -44,10 +44,10 @@ struct VectorLoops {
   void (*to_f32)(DType dtype, const std::byte* from, std::int64_t count, float* to);
   void (*from_f32)(DType dtype, const float* from, std::int64_t count, std::byte* to);
   /// One element of many pooling windows: window j sees x[j * stride], which is its new maximum
-  /// best[j] if it is larger, NaN or the first; place[j] = place + j * stride then. place[j] < 0
-  /// says that a window has seen nothing.
-  void (*max_pool)(const float* x, std::int64_t stride, std::int64_t count, std::int32_t place,
-                   float* best, std::int32_t* places);
+  /// best[j] if it is larger, NaN or the first; indices[j] = index + j * stride then. indices[j] <
+  /// 0 says that a window has seen nothing.
+  void (*max_pool)(const float* x, std::int64_t stride, std::int64_t count, std::int32_t index,
+                   float* best, std::int32_t* indices);
   /// row[i] = bits[i] >> 8 < threshold ? 0 : row[i] * scale.
   void (*dropout)(const std::uint32_t* bits, std::uint32_t threshold, float scale,
                   std::int64_t count, float* row);

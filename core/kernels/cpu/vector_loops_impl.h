@@ -46,28 +46,28 @@ void from_f32(DType dtype, const float* from, std::int64_t count, std::byte* to_
 }
 
 template <Isa kIsa, std::int64_t kStride>
-void max_pool_strided(const float* x, std::int64_t stride, std::int64_t count, std::int32_t place,
-                      float* best, std::int32_t* places) {
+void max_pool_strided(const float* x, std::int64_t stride, std::int64_t count, std::int32_t index,
+                      float* best, std::int32_t* indices) {
   const std::int64_t step = kStride > 0 ? kStride : stride;
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < count; ++j) {
     const float element = x[j * step];
     const float largest = best[j];
-    const bool first = places[j] < 0;
+    const bool first = indices[j] < 0;
     const bool better =
         first | ((largest == largest) & ((element > largest) | (element != element)));
     best[j] = better ? element : largest;
-    places[j] = better ? place + static_cast<std::int32_t>(j * step) : places[j];
+    indices[j] = better ? index + static_cast<std::int32_t>(j * step) : indices[j];
   }
 }
 
 template <Isa kIsa>
-void max_pool(const float* x, std::int64_t stride, std::int64_t count, std::int32_t place,
-              float* best, std::int32_t* places) {
+void max_pool(const float* x, std::int64_t stride, std::int64_t count, std::int32_t index,
+              float* best, std::int32_t* indices) {
   switch (stride) {
-    case 1: return max_pool_strided<kIsa, 1>(x, stride, count, place, best, places);
-    case 2: return max_pool_strided<kIsa, 2>(x, stride, count, place, best, places);
-    default: return max_pool_strided<kIsa, 0>(x, stride, count, place, best, places);
+    case 1: return max_pool_strided<kIsa, 1>(x, stride, count, index, best, indices);
+    case 2: return max_pool_strided<kIsa, 2>(x, stride, count, index, best, indices);
+    default: return max_pool_strided<kIsa, 0>(x, stride, count, index, best, indices);
   }
 }
 

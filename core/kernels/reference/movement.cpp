@@ -77,9 +77,9 @@ Value evaluate_broadcast(const Node& node, Operands in) {
   const Ints own = from.strides();
   Strided repeated{Ints(static_cast<std::size_t>(to.rank()), 0)};
   for (int d = 0; d < from.rank(); ++d) {
-    const auto place =
+    const auto dim =
         static_cast<std::size_t>(node.attrs.ints(Attr::kDims)[static_cast<std::size_t>(d)]);
-    repeated.strides[place] = from[d] == 1 ? 0 : own[static_cast<std::size_t>(d)];
+    repeated.strides[dim] = from[d] == 1 ? 0 : own[static_cast<std::size_t>(d)];
   }
   Value out = make_value(node.type);
   copy(to, *in[0], repeated, out, dense(to));

@@ -98,10 +98,10 @@ class AllReduce {
       for (int part = 0; part < parts_of(group_.self()); ++part)
         group_.send(to, range(addends_.part(part, theirs), 0, theirs.size() * width()));
     });
-    const auto place = static_cast<std::size_t>(
+    const auto own_begin = static_cast<std::size_t>(
         (first[static_cast<std::size_t>(group_.self())] - first[0]) / std::max(stride, kLine));
     for (int part = 0; part < parts_of(group_.self()); ++part)
-      operands_[place + static_cast<std::size_t>(part)] = addends_.part(part, own(piece));
+      operands_[own_begin + static_cast<std::size_t>(part)] = addends_.part(part, own(piece));
   }
 
   void sum(Slice elements) {

@@ -22,7 +22,7 @@ std::string_view allreduce_of(const Greeting::Rank& rank) {
 }
 
 /// "rank 1 (node-b)"
-std::string place_of(const Greeting::Rank& rank, const Topology& topology) {
+std::string host_and_rank(const Greeting::Rank& rank, const Topology& topology) {
   const std::string& host = topology.host_of(rank.rank);
   return host.empty() ? fmt::format("rank {}", rank.rank)
                       : fmt::format("rank {} ({})", rank.rank, host);
@@ -47,8 +47,8 @@ void require_same_greeting(const Greeting& all, const Topology& topology) {
   if (all.other.rank < 0) return;
   const Greeting::Rank& a = all.first;
   const Greeting::Rank& b = all.other;
-  const std::string at_a = place_of(a, topology);
-  const std::string at_b = place_of(b, topology);
+  const std::string at_a = host_and_rank(a, topology);
+  const std::string at_b = host_and_rank(b, topology);
   LS_USER_CHECK(a.protocol == b.protocol,
                 "the ranks do not run the same build of lockstep: {} on {}, {} on {}; start the "
                 "same program on all hosts",

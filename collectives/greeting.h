@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "collectives/header.h"
-#include "collectives/node_memory.h"
+#include "collectives/shared_arena.h"
 #include "core/base/topology.h"
 
 namespace lockstep {

@@ -29,7 +29,7 @@ bool is_tagged(CollectiveKind kind) {
 // Which fields are not the same on all ranks.
 struct Differences {
   bool protocol = false, sequence = false, kind = false, count = false, dtype = false, root = false,
-       step = false, bucket = false, signature = false, place = false, tag = false;
+       step = false, bucket = false, signature = false, offset = false, tag = false;
 
   void add(const CollectiveHeader& a, const CollectiveHeader& b) {
     const bool a_exchange = is_tagged(a.kind);
@@ -46,7 +46,7 @@ struct Differences {
       count |= a.count != b.count;
       dtype |= a.dtype != b.dtype;
       signature |= a.signature != b.signature;
-      place |= a.place != b.place;
+      offset |= a.offset != b.offset;
     }
   }
 
@@ -60,7 +60,7 @@ struct Differences {
     if (step) out.emplace_back("the step");
     if (bucket) out.emplace_back("the bucket");
     if (signature) out.emplace_back("the signature");
-    if (place) out.emplace_back("the place in shared memory");
+    if (offset) out.emplace_back("the offset in shared memory");
     if (tag) out.emplace_back("the tag");
     return out;
   }
@@ -90,7 +90,7 @@ std::string describe(const CollectiveHeader& header, const Differences& differen
   if (header.step >= 0) details.push_back(fmt::format("step {}", header.step));
   if (header.bucket >= 0) details.push_back(fmt::format("bucket {}", header.bucket));
   if (differences.sequence) details.push_back(fmt::format("number {}", header.sequence));
-  if (differences.place) details.push_back(fmt::format("place {}", header.place));
+  if (differences.offset) details.push_back(fmt::format("offset {}", header.offset));
   if (differences.signature) details.push_back(fmt::format("signature {}", header.signature.hex()));
   if (!details.empty()) out += fmt::format(" ({})", fmt::join(details, ", "));
   return out;

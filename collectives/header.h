@@ -37,7 +37,7 @@ struct CollectiveHeader {
   std::int64_t count = 0;  ///< elements; 0 for an exchange
   std::int32_t bucket = -1;
   std::int32_t root = 0;       ///< broadcast only, else 0
-  std::int64_t place = -1;     ///< where the data lies in the rank's shared memory; -1: elsewhere
+  std::int64_t offset = -1;    ///< where the data lies in the rank's shared memory; -1: elsewhere
   Hash128 signature;           ///< see CollectiveRequest; for an exchange the hash of its tag
   Hash128 digest;              ///< of the state, or what is to be agreed on; 0: none
   char text[kTextBytes] = {};  ///< an exchange's tag or the failure; cut off, ends with 0

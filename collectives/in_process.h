@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/node_memory.h"
+#include "collectives/shared_arena.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectives/node_memory.h"
+#include "collectives/shared_arena.h"
 #include "core/base/spans.h"
 #include "core/runtime/communicator.h"
 

@@ -29,7 +29,7 @@ class LaneAddends final : public Addends {
   std::int64_t count() const { return count_; }
 
   const std::byte* part(int part, Slice elements) override {
-    std::byte* out = place(2 + part, elements);
+    std::byte* out = memory_of(2 + part, elements);
     const LeafRange& subtree = subtrees_[static_cast<std::size_t>(part)];
     std::vector<const std::byte*> operands(static_cast<std::size_t>(subtree.end - subtree.begin));
     for_each_run(elements, [&](std::size_t offset, std::int64_t at, std::int64_t length) {
@@ -41,7 +41,7 @@ class LaneAddends final : public Addends {
   }
 
   std::byte* result(Slice elements) override {
-    return place(static_cast<int>(elements.begin / piece_ % 2), elements);
+    return memory_of(static_cast<int>(elements.begin / piece_ % 2), elements);
   }
 
   void store(Slice elements) override {
@@ -60,8 +60,8 @@ class LaneAddends final : public Addends {
 
   std::size_t width() const { return size_of(dtype_); }
 
-  /// A place for these elements of a piece in the block number `block` of the memory.
-  std::byte* place(int block, Slice elements) const {
+  /// Where there is room for these elements of a piece in the block number `block` of the memory.
+  std::byte* memory_of(int block, Slice elements) const {
     const std::int64_t at = block * std::min(piece_, count_) + elements.begin % piece_;
     return memory_ + static_cast<std::size_t>(at) * width();
   }

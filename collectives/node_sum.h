@@ -6,7 +6,7 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/group.h"
-#include "collectives/node_memory.h"
+#include "collectives/shared_arena.h"
 #include "core/base/dtype.h"
 #include "core/base/topology.h"
 

@@ -33,8 +33,8 @@ Participant::Participant(Transport& transport, const ParticipantOptions& options
       by_position_(transport, copy_of(transport.topology().by_position()), interrupt) {
   greet(options);
   share_memory(options.shared_memory, interrupt);
-  roll_call_.emplace(transport, node_ == nullptr ? nullptr : &node_->board(), interrupt);
-  if (node_ == nullptr) return;
+  roll_call_.emplace(transport, arena_ == nullptr ? nullptr : &arena_->flags(), interrupt);
+  if (arena_ == nullptr) return;
   lanes_ = lane_groups(transport, interrupt);
   subtrees_ = node_subtrees(transport.topology(), options.fixed_order);
 }
@@ -64,14 +64,14 @@ void Participant::share_memory(SharedMemoryUse use, const std::function<void()>&
     lanes = std::max(lanes, topology.ranks_of(node).size());
   const std::span<const int> on_node = topology.ranks_of(topology.node());
   std::string problem;
-  node_ = NodeMemory::connect(Group(transport_, copy_of(on_node), interrupt), by_rank_,
-                              static_cast<int>(lanes), may_spin(static_cast<int>(on_node.size())),
-                              problem);
-  LS_USER_CHECK(node_ != nullptr || !required,
+  arena_ = SharedArena::connect(Group(transport_, copy_of(on_node), interrupt), by_rank_,
+                                static_cast<int>(lanes), may_spin(static_cast<int>(on_node.size())),
+                                problem);
+  LS_USER_CHECK(arena_ != nullptr || !required,
                 "the ranks cannot share memory (distributed.allreduce: shm): {}", problem);
 }
 
-void Participant::carry_out(const CollectiveRequest& r, const SharedRegion* region) {
+void Participant::progress(const CollectiveRequest& r, const SharedRegion* region) {
   const std::int64_t bytes = r.count * static_cast<std::int64_t>(size_of(r.dtype));
   switch (r.kind) {
     case CollectiveKind::kAllReduce:

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "collectives/group.h"
-#include "collectives/node_memory.h"
 #include "collectives/node_sum.h"
 #include "collectives/roll_call.h"
+#include "collectives/shared_arena.h"
 #include "collectives/transport.h"
 #include "core/runtime/communicator.h"
 
@@ -37,7 +37,7 @@ class Participant {
               const std::function<void()>& interrupt);
 
   /// Null if ranks share no memory.
-  const std::shared_ptr<NodeMemory>& node() const { return node_; }
+  const std::shared_ptr<SharedArena>& arena() const { return arena_; }
   RollCall& roll_call() { return *roll_call_; }
   /// Whether a sum in shared memory needs messages to other nodes.
   bool sums_need_messages() const { return roll_call_->needs_messages(); }
@@ -45,7 +45,7 @@ class Participant {
   /// The data of a collective whose headers match. `region`: where it lies if it is shared; then it
   /// may be called on any thread if sums need no messages, and other ranks see this rank's part of
   /// the sums once Progress::kSummed is advanced.
-  void carry_out(const CollectiveRequest& request, const SharedRegion* region);
+  void progress(const CollectiveRequest& request, const SharedRegion* region);
 
   /// The strings of all ranks, in the order of the ranks.
   std::vector<std::string> exchange(const std::string& mine);
@@ -57,7 +57,7 @@ class Participant {
   Transport& transport_;
   Group by_rank_;      ///< all ranks
   Group by_position_;  ///< all ranks; sums follow this order
-  std::shared_ptr<NodeMemory> node_;
+  std::shared_ptr<SharedArena> arena_;
   std::optional<RollCall> roll_call_;
   std::vector<LaneGroup> lanes_;
   NodeSubtrees subtrees_;

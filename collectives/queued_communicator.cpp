@@ -74,7 +74,7 @@ void QueuedCommunicator::connect(const std::function<std::unique_ptr<Transport>(
   const auto on_node = static_cast<int>(topology_.ranks_of(topology_.node()).size());
   own_core_ = has_cores_for(on_node * (options.busy_threads + 1));
   participant_ = std::make_unique<Participant>(*transport_, options.participant, interrupt_);
-  node_ = participant_->node();
+  arena_ = participant_->arena();
 }
 
 QueuedCommunicator::~QueuedCommunicator() {
@@ -112,12 +112,12 @@ EventPtr QueuedCommunicator::submit(CollectiveRequest request) {
     });
   }
   Job job;
-  if (node_ != nullptr && request.kind == CollectiveKind::kAllReduce)
-    job.region = node_->find(request.data);
+  if (arena_ != nullptr && request.kind == CollectiveKind::kAllReduce)
+    job.region = arena_->find(request.data);
   job.header = header_of(request);
   if (job.region != nullptr) {
-    job.header.place =
-        static_cast<std::int64_t>(job.region->place()) + (request.data - job.region->data());
+    job.header.offset =
+        static_cast<std::int64_t>(job.region->offset()) + (request.data - job.region->data());
     job.needs_messages = participant_->sums_need_messages();
   }
   job.request = std::move(request);
@@ -156,13 +156,13 @@ EventPtr QueuedCommunicator::push(Job job) {
     job.header.sequence = next_sequence_++;
     job.submitted = std::chrono::steady_clock::now();
     // The others need not wait for this rank's turn to learn that its data is ready.
-    if (node_ != nullptr && is_ready && job.header.sequence == next_post_) post(job.header);
+    if (arena_ != nullptr && is_ready && job.header.sequence == next_post_) post(job.header);
     queue_.push_back(std::move(job));
     if (passes) {
       // What all ranks are ready for, without waiting: this thread has other work to do.
       const auto all_have_posted = [this](const Job& next) {
         return !next.needs_messages &&
-               node_->board().all_have(Progress::kPosted, next.header.sequence + 1);
+               arena_->flags().all_have(Progress::kPosted, next.header.sequence + 1);
       };
       if (!driving_) drive(lock, all_have_posted, false);
       return done;
@@ -179,7 +179,7 @@ bool QueuedCommunicator::post(const CollectiveHeader& header) {
 }
 
 void QueuedCommunicator::wait(const EventPtr& event) {
-  if (node_ != nullptr && !own_core_) {
+  if (arena_ != nullptr && !own_core_) {
     const auto is_ready_here = [](const Job& next) {
       return !next.needs_messages &&
              (next.request.ready == nullptr || next.request.ready->is_ready());
@@ -192,8 +192,8 @@ void QueuedCommunicator::wait(const EventPtr& event) {
 }
 
 std::unique_ptr<SharedBuffer> QueuedCommunicator::shared_buffer(std::size_t bytes) {
-  if (node_ == nullptr) return nullptr;
-  return node_->hold(bytes, [this] { check_on_job(); });
+  if (arena_ == nullptr) return nullptr;
+  return arena_->hold(bytes, [this] { check_on_job(); });
 }
 
 void QueuedCommunicator::abort(int exit_code, const std::string& reason) {
@@ -225,7 +225,7 @@ void QueuedCommunicator::serve() {
     Lock lock(wake_->mutex);
     while (wait_for_work(lock)) drive(lock, everything, true);
   }
-  if (node_ != nullptr) node_->board().leave();
+  if (arena_ != nullptr) arena_->flags().leave();
   transport_->close(poison() == nullptr);
 }
 
@@ -310,7 +310,7 @@ void QueuedCommunicator::drive(Lock& lock, const Takes& takes, bool completes) {
       Job job = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      carry_out(std::move(job));
+      progress(std::move(job));
     } else if (completes && !summed_.empty()) {
       lock.unlock();
       complete_sums();
@@ -322,7 +322,7 @@ void QueuedCommunicator::drive(Lock& lock, const Takes& takes, bool completes) {
   driving_ = false;
 }
 
-void QueuedCommunicator::carry_out(Job job) {
+void QueuedCommunicator::progress(Job job) {
   try {
     if (const auto error = poison()) std::rethrow_exception(error);
     if (job.digests_differ) tell_difference(job);
@@ -357,12 +357,12 @@ void QueuedCommunicator::carry_out(Job job) {
 Verdict QueuedCommunicator::roll_call(const Job& job) {
   const auto interrupt = [this] { check_on_job(); };
   const std::uint64_t sequence = job.header.sequence;
-  if (node_ != nullptr) {
+  if (arena_ != nullptr) {
     Lock lock(wake_->mutex);
     while (next_post_ <= sequence && !post(job.header)) {
       lock.unlock();
-      node_->board().wait_for_all(Progress::kCompared, sequence - NodeBoard::kHeaders + 1,
-                                  interrupt);
+      arena_->flags().wait_for_all(Progress::kCompared, sequence - SharedFlags::kHeaders + 1,
+                                   interrupt);
       lock.lock();
     }
   }
@@ -371,15 +371,15 @@ Verdict QueuedCommunicator::roll_call(const Job& job) {
 
 void QueuedCommunicator::sum_in_shared_memory(Job job) {
   const DenormalsFlushed flushed;
-  participant_->carry_out(job.request, job.region);
+  participant_->progress(job.request, job.region);
   job.region->sums_end = job.header.sequence + 1;
-  node_->board().advance(Progress::kSummed, job.header.sequence + 1);
+  arena_->flags().advance(Progress::kSummed, job.header.sequence + 1);
   summed_.push_back(std::move(job));
 }
 
 void QueuedCommunicator::move_data(const Job& job, const Verdict& verdict) {
   if (job.answer == nullptr) {
-    participant_->carry_out(job.request, nullptr);
+    participant_->progress(job.request, nullptr);
     return;
   }
   job.answer->same = !verdict.digests_differ;
@@ -414,8 +414,8 @@ void QueuedCommunicator::complete_sums() {
   if (summed_.empty()) return;
   try {
     if (const auto error = poison()) std::rethrow_exception(error);
-    node_->board().wait_for_all(Progress::kSummed, summed_.back().header.sequence + 1,
-                                [this] { check_on_job(); });
+    arena_->flags().wait_for_all(Progress::kSummed, summed_.back().header.sequence + 1,
+                                 [this] { check_on_job(); });
   } catch (...) {
     poison_with(std::current_exception());
   }

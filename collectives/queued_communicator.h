@@ -106,7 +106,7 @@ class QueuedCommunicator final : public Communicator {
   /// Carries out jobs while `takes` the first one; then, if `completes`, waits for the other ranks'
   /// parts of what it summed.
   void drive(Lock& lock, const Takes& takes, bool completes);
-  void carry_out(Job job);
+  void progress(Job job);
   Verdict roll_call(const Job& job);
   void sum_in_shared_memory(Job job);
   void move_data(const Job& job, const Verdict& verdict);
@@ -138,13 +138,13 @@ class QueuedCommunicator final : public Communicator {
   Topology topology_;
   SpanStream* spans_;
   bool own_core_ = true;  ///< the communication thread need not wait for others to do its work
-  std::shared_ptr<NodeMemory> node_;  ///< null if ranks share no memory
+  std::shared_ptr<SharedArena> arena_;  ///< null if ranks share no memory
 
   std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
   // Guarded by wake_->mutex:
   std::deque<Job> queue_;
   std::uint64_t next_sequence_ = 0;
-  std::uint64_t next_post_ = 0;  ///< headers before this one are on the board
+  std::uint64_t next_post_ = 0;  ///< headers before this one are posted
   bool driving_ = false;
   bool stopping_ = false;
   bool give_up_ = false;  ///< stopping, and not to wait for other ranks

@@ -68,12 +68,12 @@ struct RollCall::Summary {
   }
 };
 
-RollCall::RollCall(Transport& transport, NodeBoard* board, const std::function<void()>& interrupt)
-    : topology_(transport.topology()), board_(board), nodes_(topology_.nodes()) {
+RollCall::RollCall(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt)
+    : topology_(transport.topology()), flags_(flags), nodes_(topology_.nodes()) {
   if (!needs_messages()) return;
   std::vector<int> ranks;
-  if (board != nullptr) {
-    if (!board->leads()) return;
+  if (flags != nullptr) {
+    if (!flags->leads()) return;
     for (int node = 0; node < nodes_; ++node) ranks.push_back(topology_.ranks_of(node)[0]);
   } else {
     const std::span<const int> all = topology_.by_position();
@@ -83,30 +83,30 @@ RollCall::RollCall(Transport& transport, NodeBoard* board, const std::function<v
 }
 
 bool RollCall::post_early(const CollectiveHeader& mine) {
-  return board_ != nullptr && board_->try_post(mine);
+  return flags_ != nullptr && flags_->try_post(mine);
 }
 
 Verdict RollCall::compare(const CollectiveHeader& mine, const std::function<void()>& interrupt) {
-  if (board_ == nullptr) return compare_between_callers({mine});
+  if (flags_ == nullptr) return compare_between_callers({mine});
   const std::uint64_t sequence = mine.sequence;
   Verdict verdict;
-  if (nodes_ == 1 || board_->leads()) {
+  if (nodes_ == 1 || flags_->leads()) {
     const std::vector<CollectiveHeader> headers = headers_on_node(mine, interrupt);
     verdict = nodes_ == 1 ? judge(headers) : compare_between_callers(headers);
-    if (nodes_ > 1) board_->post_verdict(sequence, to_post(verdict));
+    if (nodes_ > 1) flags_->post_verdict(sequence, to_post(verdict));
   } else {
-    verdict = from_posted(board_->wait_for_verdict(sequence, interrupt));
+    verdict = from_posted(flags_->wait_for_verdict(sequence, interrupt));
   }
-  board_->advance(Progress::kCompared, sequence + 1);
+  flags_->advance(Progress::kCompared, sequence + 1);
   return verdict;
 }
 
 std::vector<CollectiveHeader> RollCall::headers_on_node(const CollectiveHeader& mine,
                                                         const std::function<void()>& interrupt) {
-  board_->wait_for_all(Progress::kPosted, mine.sequence + 1, interrupt);
+  flags_->wait_for_all(Progress::kPosted, mine.sequence + 1, interrupt);
   std::vector<CollectiveHeader> out;
-  for (int place = 0; place < board_->size(); ++place)
-    out.push_back(board_->header(place, mine.sequence));
+  for (int local_rank = 0; local_rank < flags_->size(); ++local_rank)
+    out.push_back(flags_->header(local_rank, mine.sequence));
   return out;
 }
 

@@ -1,7 +1,7 @@
 // Before the data of a collective moves, all ranks compare their headers (header.h): ranks that
 // drifted apart are found at the first collective that does not match.
 //
-// Ranks of a node post them on its board. Between nodes the leaders send what their node has in
+// Ranks of a node post them on its flags. Between nodes the leaders send what their node has in
 // common, one message for each pair of nodes; beyond kDirectCallers nodes they combine it over a
 // tree. Only on a difference do all headers travel, so that every rank tells it in the same words.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "collectives/group.h"
 #include "collectives/header.h"
-#include "collectives/node_memory.h"
+#include "collectives/shared_arena.h"
 
 namespace lockstep {
 
@@ -29,11 +29,11 @@ class RollCall {
   /// Up to this many nodes (or ranks that share no memory) tell each other directly.
   static constexpr int kDirectCallers = 8;
 
-  /// `board`: of this node; null if ranks share no memory. References outlive it.
-  RollCall(Transport& transport, NodeBoard* board, const std::function<void()>& interrupt);
+  /// `flags`: of this node; null if ranks share no memory. References outlive it.
+  RollCall(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt);
 
   /// Whether a rank can compare without messages.
-  bool needs_messages() const { return board_ == nullptr || nodes_ > 1; }
+  bool needs_messages() const { return flags_ == nullptr || nodes_ > 1; }
 
   /// Shows this rank's header of the next collective to its node before its turn has come. False if
   /// there is no place for it yet. Not concurrently with itself.
@@ -51,7 +51,7 @@ class RollCall {
   Summary summary_of_all(const Summary& mine) const;
 
   const Topology& topology_;
-  NodeBoard* board_;
+  SharedFlags* flags_;
   int nodes_;
   std::optional<Group> callers_;  ///< leaders, or all ranks; null if this rank is not one
 };

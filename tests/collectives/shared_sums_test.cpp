@@ -150,13 +150,13 @@ TEST(SharedBuffers, LargerThanTheNodesMemoryAreRefusedBeforeTheyAreTouched) {
   });
 }
 
-TEST(SharedMismatch, NamesThePlace) {
+TEST(SharedMismatch, NamesTheOffset) {
   on_sharing_ranks(2, [](Communicator& comm) {
     const auto buffer = comm.shared_buffer(8'192);
     const std::size_t offset = comm.rank() == 0 ? 0 : 64;
     EXPECT_THAT(
         error_of([&] { comm.wait(comm.submit(all_reduce_at<float>(buffer->data() + offset, 8))); }),
-        testing::EndsWith("the place in shared memory differs"));
+        testing::EndsWith("the offset in shared memory differs"));
   });
 }
 

@@ -1,0 +1,122 @@
+// The memory that the ranks of a node share: one file per rank, of which the others map what they
+// need. It holds the rank's part of the flags and its shared buffers.
+//
+// A shared buffer is cut into stripes, dealt to lanes in turn. There are as many lanes as the
+// largest node has ranks; on each node one rank works in a lane, a rank of a smaller node in
+// several. It reads a lane's stripes from all buffers of its node, has them summed with those of
+// the other nodes (node_sum.h), and writes the sum over its own. A view puts the stripes that hold
+// sums side by side, each mapped from the file of the rank that wrote it. So on one node the sum of
+// N bytes over P ranks moves N / P bytes from each rank's buffer and N / P bytes to memory, per
+// rank, and takes no memory beyond the data's own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collectives/shared_file.h"
+#include "collectives/shared_flags.h"
+#include "core/runtime/communicator.h"
+
+namespace lockstep {
+
+class Group;
+
+enum class SharedMemoryUse : std::uint8_t {
+  kNever,
+  kIfPossible,  ///< if all ranks are on one node and can see each other's memory
+  kRequired,
+};
+
+/// How the stripes of a buffer are dealt.
+struct Lanes {
+  int count = 1;  ///< the ranks of the largest node
+  int ranks = 1;  ///< of this node
+  int self = 0;   ///< this rank's local rank
+
+  int worker_of(int lane) const { return lane % ranks; }
+};
+
+/// A block of memory at the same offset in every rank's file.
+class SharedRegion {
+ public:
+  /// files[i]: of the node's local rank i; [offset, offset + bytes) exists in this rank's, and
+  /// will in the others' before anybody sums.
+  SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes, std::size_t offset,
+               std::size_t bytes);
+
+  /// What a buffer of `bytes` takes.
+  static std::size_t rounded(std::size_t bytes);
+
+  std::size_t offset() const { return offset_; }
+  std::size_t bytes() const { return view_.bytes(); }
+  std::byte* data() const { return own_.data(); }
+  const std::byte* sums() const { return view_.data(); }
+  bool holds(const std::byte* data) const {
+    return data >= own_.data() && data < own_.data() + bytes();
+  }
+  const Lanes& lanes() const { return lanes_; }
+  /// The data of the node's local rank i.
+  const std::byte* data_of(int local_rank) const {
+    return local_rank == lanes_.self ? own_.data()
+                                     : operands_[static_cast<std::size_t>(local_rank)].data();
+  }
+
+  /// Calls visit(begin, end) for the parts of [begin, end), in bytes, that are in this lane.
+  template <class F>
+  void for_each_stripe(int lane, std::size_t begin, std::size_t end, const F& visit) const {
+    const auto lanes = static_cast<std::size_t>(lanes_.count);
+    const std::size_t first = begin / stripe_;
+    const std::size_t skip = (static_cast<std::size_t>(lane) + lanes - first % lanes) % lanes;
+    for (std::size_t stripe = first + skip; stripe * stripe_ < end; stripe += lanes)
+      visit(std::max(begin, stripe * stripe_), std::min(end, (stripe + 1) * stripe_));
+  }
+
+  std::uint64_t sums_end = 0;  ///< collectives below this one left their sums here
+  bool held = false;           ///< a SharedBuffer uses it; guarded by the SharedArena
+
+ private:
+  std::size_t offset_;
+  std::size_t stripe_;
+  Lanes lanes_;
+  Mapping own_;                    ///< writable
+  std::vector<Mapping> operands_;  ///< read-only, of each rank of the node
+  Mapping view_;                   ///< read-only
+};
+
+class SharedArena : public std::enable_shared_from_this<SharedArena> {
+ public:
+  /// All ranks of the job call it at the same point. Null on all of them if one cannot share memory
+  /// with the others of its node; then `problem` says which, and why. `node`: the ranks of this
+  /// one.
+  static std::shared_ptr<SharedArena> connect(const Group& node, const Group& job, int lanes,
+                                              bool spin, std::string& problem);
+
+  SharedArena(std::vector<SharedFile> files, std::vector<Mapping> parts, std::vector<int> ranks,
+              const Lanes& lanes, bool spin);
+
+  SharedFlags& flags() { return flags_; }
+
+  /// See Communicator::shared_buffer. `interrupt` is called while it waits for readers.
+  std::unique_ptr<SharedBuffer> hold(std::size_t bytes, std::function<void()> interrupt);
+  /// The region that data lies in; null if it is not shared.
+  SharedRegion* find(const std::byte* data);
+
+ private:
+  class Held;
+  void release(SharedRegion& region);
+
+  std::vector<SharedFile> files_;
+  Lanes lanes_;
+  SharedFlags flags_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SharedRegion>> regions_;
+  std::size_t end_;         ///< of this rank's file
+  std::uint64_t read_ = 0;  ///< what this rank told the others with Progress::kRead
+};
+
+}  // namespace lockstep

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "core/ir/group.h"
-#include "core/passes/storage.h"
+#include "core/passes/buffer_aliases.h"
 
 namespace lockstep {
 namespace {
@@ -18,7 +18,7 @@ class Finder {
   Finder(const Graph& graph, const LaunchQuery& query)
       : graph_(graph),
         query_(query),
-        storage_(graph),
+        aliases_(graph),
         in_arena_(graph.nodes.size(), true),
         last_reader_(graph.nodes.size(), kNoValue),
         replaced_(graph.nodes.size()),
@@ -34,7 +34,7 @@ class Finder {
   Launches run() {
     for (ValueId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
-      if (is_given(node) || storage_.is_view(id) || node.op == Op::kGroupResult) continue;
+      if (is_given(node) || aliases_.is_view(id) || node.op == Op::kGroupResult) continue;
       const std::string kind = query_.kind(id);
       const std::int64_t bytes = arena_bytes(id);
       const bool joins = !kind.empty() && kind == kind_ && bytes_ + bytes <= kMaxLaunchBytes &&
@@ -56,7 +56,7 @@ class Finder {
   }
 
  private:
-  ValueId owner(ValueId id) const { return storage_.owner[index(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index(id)]; }
 
   std::int64_t arena_bytes(ValueId id) const {
     std::int64_t out = query_.scratch_bytes(id);
@@ -84,7 +84,7 @@ class Finder {
 
   const Graph& graph_;
   const LaunchQuery& query_;
-  Storage storage_;
+  BufferAliases aliases_;
   std::vector<bool> in_arena_;                  ///< by owner
   std::vector<ValueId> last_reader_;            ///< by owner
   std::vector<std::vector<ValueId>> replaced_;  ///< by command: inputs whose next values it makes

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/ir/group.h"
+#include "core/passes/buffer_aliases.h"
 #include "core/passes/pack_intervals.h"
-#include "core/passes/storage.h"
 
 namespace lockstep {
 namespace {
@@ -33,14 +33,14 @@ class Planner {
       : graph_(graph),
         query_(query),
         launches_(query.launches == nullptr ? Launches(graph) : *query.launches),
-        storage_(graph) {}
+        aliases_(graph) {}
 
   MemoryPlan run() {
     const std::size_t n = graph_.nodes.size();
     plan_.values.resize(n);
     plan_.is_view.resize(n, false);
     plan_.scratch.resize(n);
-    for (ValueId id = 0; id < graph_.size(); ++id) plan_.is_view[at(id)] = storage_.is_view(id);
+    for (ValueId id = 0; id < graph_.size(); ++id) plan_.is_view[at(id)] = aliases_.is_view(id);
     find_owned_outputs();
     find_last_uses();
     donate_inputs();
@@ -86,7 +86,7 @@ class Planner {
     for (const std::int32_t output : plan_.copied_outputs)
       last_use_[at(owner(graph_.outputs[static_cast<std::size_t>(output)]))] = graph_.size();
   }
-  ValueId owner(ValueId id) const { return storage_.owner[at(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[at(id)]; }
 
   /// Memory is in use from the beginning to the end of launches, whose commands run at once.
   std::int32_t launch_begin(ValueId command) const { return launches_.first[at(command)]; }
@@ -221,7 +221,7 @@ class Planner {
     for (ValueId id = 0; id < graph_.size(); ++id) {
       if (!plan_.is_view[at(id)]) continue;
       Slot slot = plan_.values[at(owner(id))];
-      slot.offset += storage_.offset[at(id)];
+      slot.offset += aliases_.offset[at(id)];
       slot.bytes = bytes_of(graph_[id]);
       plan_.values[at(id)] = slot;
     }
@@ -257,7 +257,7 @@ class Planner {
   const Graph& graph_;
   const MemoryQuery& query_;
   Launches launches_;
-  Storage storage_;
+  BufferAliases aliases_;
   MemoryPlan plan_;
   std::vector<std::int32_t> output_of_;  ///< the output whose slot a value has, or -1
   std::vector<std::int32_t> last_use_;   ///< of owners: the last step that reads it or a view of it

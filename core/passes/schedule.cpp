@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/ir/group.h"
+#include "core/passes/buffer_aliases.h"
 #include "core/passes/rewrite.h"
-#include "core/passes/storage.h"
 
 namespace lockstep {
 namespace {
@@ -23,14 +23,14 @@ class Memory {
  public:
   explicit Memory(const Graph& graph)
       : graph_(graph),
-        storage_(graph),
+        aliases_(graph),
         uses_left_(graph.nodes.size(), 0),
         own_(graph.nodes.size(), true) {
     for (const Node& node : graph.nodes)
       if (node.op != Op::kGroupResult)
         for (const ValueId operand : node.operands) ++uses_left_[index(owner(operand))];
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (is_given(graph[id]) || storage_.is_view(id)) own_[index(id)] = false;
+      if (is_given(graph[id]) || aliases_.is_view(id)) own_[index(id)] = false;
     // Outputs have memory of their own.
     for (const ValueId output : graph.outputs) own_[index(owner(output))] = false;
   }
@@ -70,13 +70,13 @@ class Memory {
   std::int64_t peak() const { return peak_; }
 
  private:
-  ValueId owner(ValueId id) const { return storage_.owner[index(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index(id)]; }
   std::int64_t bytes(ValueId id) const {
     return own_[index(id)] ? static_cast<std::int64_t>(graph_[id].type.bytes()) : 0;
   }
 
   const Graph& graph_;
-  Storage storage_;
+  BufferAliases aliases_;
   std::vector<int> uses_left_;  ///< per owner, through views too
   std::vector<bool> own_;       ///< takes arena memory
   std::int64_t live_ = 0;
@@ -203,12 +203,12 @@ void move_given_first(const Graph& graph, Order& order) {
 }
 
 /// Per command: who reads its results, through views too (and the views themselves).
-std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const Storage& storage) {
+std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const BufferAliases& aliases) {
   std::vector<std::vector<ValueId>> readers(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id)
     if (graph[id].op != Op::kGroupResult)
       for (const ValueId operand : graph[id].operands)
-        readers[index(group_of(graph, storage.owner[index(operand)]))].push_back(id);
+        readers[index(group_of(graph, aliases.owner[index(operand)]))].push_back(id);
   return readers;
 }
 
@@ -216,8 +216,8 @@ std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const Storage
 /// so that it can be written into the input's memory; not if a reader needs the new value.
 void delay_updates(const Graph& graph, Order& order) {
   if (graph.updates.empty()) return;
-  const Storage storage(graph);
-  const auto readers = find_readers(graph, storage);
+  const BufferAliases aliases(graph);
+  const auto readers = find_readers(graph, aliases);
   std::vector<std::size_t> position(graph.nodes.size());
   const auto find_positions = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) position[index(order[i])] = i;
@@ -225,7 +225,7 @@ void delay_updates(const Graph& graph, Order& order) {
   find_positions(0, order.size());
   for (const Update& update : graph.updates) {
     const ValueId value = graph.outputs[index(update.output)];
-    if (is_given(graph[value]) || storage.is_view(value)) continue;  // no command writes it
+    if (is_given(graph[value]) || aliases.is_view(value)) continue;  // no command writes it
     const ValueId next = group_of(graph, value);
     const std::size_t from = position[index(next)];
     std::size_t last = from;

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "core/kernels/cpu/storage.h"
+#include "core/kernels/cpu/element_conversion.h"
 
 namespace lockstep::codegen {
 namespace {

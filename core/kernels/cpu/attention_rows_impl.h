@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/kernels/cpu/attention_products_impl.h"
-#include "core/kernels/cpu/storage.h"
+#include "core/kernels/cpu/element_conversion.h"
 
 namespace lockstep::attention_loops_impl {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/kernels/cpu/element_conversion.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/storage.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {

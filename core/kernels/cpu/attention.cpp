@@ -80,16 +80,17 @@ class AttentionKernel : public Kernel {
   /// Fetches the part of x's rows, of which there are `length`, that belongs to the tile at
   /// `first`.
   template <class Byte>
-  void fetch(const Rows<Byte>& x, std::int64_t first, std::int64_t length, Ahead& ahead) const {
+  void fetch(const Rows<Byte>& x, std::int64_t first, std::int64_t length,
+             Prefetcher& prefetcher) const {
     if (first < length)
-      ahead.add(x.at(first), x.stride * x.bytes, std::min(kTile, length - first),
-                p_.depth * x.bytes);
+      prefetcher.add(x.at(first), x.stride * x.bytes, std::min(kTile, length - first),
+                     p_.depth * x.bytes);
   }
   /// Fetches what is read after the tile at `first`: by_tile(unit, first) for the next one, and a
   /// share of the next head's keys and values.
   template <class F>
-  void fetch_next(const KernelCall& call, std::int64_t unit, std::int64_t first, Ahead& ahead,
-                  const F& by_tile) const {
+  void fetch_next(const KernelCall& call, std::int64_t unit, std::int64_t first,
+                  Prefetcher& prefetcher, const F& by_tile) const {
     const bool last_head = unit + 1 == p_.batch * p_.heads;
     if (first + kTile < p_.queries) {
       by_tile(unit, first + kTile);
@@ -97,7 +98,7 @@ class AttentionKernel : public Kernel {
       by_tile(unit + 1, 0);
     }
     for (std::int64_t part = 1; part < 3 && !last_head; ++part)
-      fetch(operand(call, unit + 1, part), first, p_.keys, ahead);
+      fetch(operand(call, unit + 1, part), first, p_.keys, prefetcher);
   }
 
   /// Units of all keys up to `keys`, filled up to whole panels.
@@ -152,14 +153,14 @@ class ForwardKernel final : public AttentionKernel {
     interleave(key_rows(operand(call, unit, 2), keys, w), w.values);
     const Rows<const std::byte> q = operand(call, unit, 0);
     const auto out = rows_of(p_, call.results[0], unit, p_.queries, false, 0);
-    Ahead ahead;
+    Prefetcher prefetcher;
     for (std::int64_t first = begin; first < end; first += kTile) {
-      ahead.clear();
-      fetch_next(call, unit, first, ahead, [&](std::int64_t u, std::int64_t i) {
-        fetch(operand(call, u, 0), i, p_.queries, ahead);
+      prefetcher.clear();
+      fetch_next(call, unit, first, prefetcher, [&](std::int64_t u, std::int64_t i) {
+        fetch(operand(call, u, 0), i, p_.queries, prefetcher);
       });
-      fetch(out, first, p_.queries, ahead);
-      const Tile tile(p_, loops_, isa_, extras, unit, first, w, ahead);
+      fetch(out, first, p_.queries, prefetcher);
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w, prefetcher);
       Factors inverses;
       tile.load(q, w.queries);
       tile.compute_weights(inverses);
@@ -196,11 +197,11 @@ class BackwardKernel final : public AttentionKernel {
     if (p_.queries == 0)  // no tile sets them
       for (float* sums : {w.dkeys, w.dvalues})
         std::fill_n(sums, p_.padded_keys() * p_.padded_depth(), 0.0F);
-    Ahead ahead;
+    Prefetcher prefetcher;
     for (std::int64_t first = 0; first < p_.queries; first += kTile) {
-      ahead.clear();
-      fetch_tile(call, unit, first, ahead);
-      const Tile tile(p_, loops_, isa_, extras, unit, first, w, ahead);
+      prefetcher.clear();
+      fetch_tile(call, unit, first, prefetcher);
+      const Tile tile(p_, loops_, isa_, extras, unit, first, w, prefetcher);
       run_tile(tile, operand(call, unit, 0), outcome(call, unit, 0), outcome(call, unit, 1), w);
       tile.store(nullptr, result(call, unit, 0));
     }
@@ -237,14 +238,14 @@ class BackwardKernel final : public AttentionKernel {
   }
   /// Fetches what the tile at `first` writes and what follows it reads.
   void fetch_tile(const KernelCall& call, std::int64_t unit, std::int64_t first,
-                  Ahead& ahead) const {
-    fetch_next(call, unit, first, ahead, [&](std::int64_t u, std::int64_t i) {
-      fetch(operand(call, u, 0), i, p_.queries, ahead);
-      fetch(outcome(call, u, 0), i, p_.queries, ahead);
-      fetch(outcome(call, u, 1), i, p_.queries, ahead);
+                  Prefetcher& prefetcher) const {
+    fetch_next(call, unit, first, prefetcher, [&](std::int64_t u, std::int64_t i) {
+      fetch(operand(call, u, 0), i, p_.queries, prefetcher);
+      fetch(outcome(call, u, 0), i, p_.queries, prefetcher);
+      fetch(outcome(call, u, 1), i, p_.queries, prefetcher);
     });
     for (std::int64_t part = 0; part < 3; ++part)
-      fetch(result(call, unit, part), first, part == 0 ? p_.queries : p_.keys, ahead);
+      fetch(result(call, unit, part), first, part == 0 ? p_.queries : p_.keys, prefetcher);
   }
   /// dq, dk or dv: one after the other, or slices of one array.
   Rows<std::byte> result(const KernelCall& call, std::int64_t unit, std::int64_t part) const {

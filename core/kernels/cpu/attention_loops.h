@@ -14,7 +14,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/target.h"
-#include "core/kernels/cpu/attention_ahead.h"
+#include "core/kernels/cpu/attention_prefetcher.h"
 
 namespace lockstep {
 
@@ -39,10 +39,10 @@ struct AttentionLoops {
 
   /// c[i][0..columns) = (add ? c : 0) + sum over u < units of a[i * a_row + u * a_unit] panel[u];
   /// `columns` are kPanel or half of it; rows of c are `c_row` apart. Meanwhile fetches rows of
-  /// `ahead`.
+  /// `prefetcher`.
   void (*product)(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
                   std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
-                  std::int64_t c_row, bool add, Ahead& ahead);
+                  std::int64_t c_row, bool add, Prefetcher& prefetcher);
 
   /// Rows of scores, `stride` apart, to exp(score * scale - largest) over the first visible[row] of
   /// `width` elements whose byte in `mask` (if there is one) is not 0, to 0 for others. Of each row

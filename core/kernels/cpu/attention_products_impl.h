@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "core/kernels/cpu/attention_loops.h"
-#include "core/kernels/cpu/storage.h"
+#include "core/kernels/cpu/element_conversion.h"
 
 namespace lockstep::attention_loops_impl {
 
@@ -125,7 +125,7 @@ template <class S, int kV>
 [[gnu::always_inline]] inline void product_block(std::int64_t units, const Unit* a,
                                                  std::int64_t a_row, std::int64_t a_unit,
                                                  const Unit* panel, float* c, std::int64_t c_row,
-                                                 bool add, Ahead& ahead) {
+                                                 bool add, Prefetcher& prefetcher) {
   using Vector = typename S::Vector;
   constexpr int kR = S::kRows;
   constexpr int kW = S::kWidth;
@@ -135,7 +135,7 @@ template <class S, int kV>
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) sum[r][v] = add ? load<S>(c + r * c_row + v * kW) : Vector{};
   while (units > 0) {
-    ahead.fetch();
+    prefetcher.fetch();
     std::int64_t some = units < kUnitsPerRow ? units : kUnitsPerRow;
     units -= some;
     for (; some > 0; --some, a += a_unit, panel += kPanel) {
@@ -159,13 +159,13 @@ template <class S, int kV>
 template <class S, int kV>
 void product_blocks(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
                     std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
-                    std::int64_t c_row, bool add, Ahead& ahead) {
+                    std::int64_t c_row, bool add, Prefetcher& prefetcher) {
   for (std::int64_t r = 0; r < rows; r += S::kRows, a += S::kRows * a_row, c += S::kRows * c_row)
     for (std::int64_t j = 0; j < columns; j += kV * S::kWidth) {
       if (a_unit == 1) {
-        product_block<S, kV>(units, a, a_row, 1, panel + j, c + j, c_row, add, ahead);
+        product_block<S, kV>(units, a, a_row, 1, panel + j, c + j, c_row, add, prefetcher);
       } else {
-        product_block<S, kV>(units, a, a_row, a_unit, panel + j, c + j, c_row, add, ahead);
+        product_block<S, kV>(units, a, a_row, a_unit, panel + j, c + j, c_row, add, prefetcher);
       }
     }
 }
@@ -173,13 +173,14 @@ void product_blocks(std::int64_t rows, std::int64_t columns, std::int64_t units,
 template <class S>
 void product(std::int64_t rows, std::int64_t columns, std::int64_t units, const Unit* a,
              std::int64_t a_row, std::int64_t a_unit, const Unit* panel, float* c,
-             std::int64_t c_row, bool add, Ahead& ahead) {
+             std::int64_t c_row, bool add, Prefetcher& prefetcher) {
   constexpr int kHalf = kPanel / 2 / S::kWidth;
   if (columns == kPanel) {
     product_blocks<S, S::kVectors>(rows, columns, units, a, a_row, a_unit, panel, c, c_row, add,
-                                   ahead);
+                                   prefetcher);
   } else {
-    product_blocks<S, kHalf>(rows, columns, units, a, a_row, a_unit, panel, c, c_row, add, ahead);
+    product_blocks<S, kHalf>(rows, columns, units, a, a_row, a_unit, panel, c, c_row, add,
+                             prefetcher);
   }
 }
 

@@ -79,7 +79,7 @@ Workspace::Workspace(const Problem& p, std::int64_t pair, bool backward, std::by
 }
 
 Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
-           std::int64_t unit, std::int64_t first, const Workspace& w, Ahead& ahead)
+           std::int64_t unit, std::int64_t first, const Workspace& w, Prefetcher& prefetcher)
     : p_(p),
       loops_(loops),
       isa_(isa),
@@ -90,7 +90,7 @@ Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras&
       padded_rows_(round_up(rows_, kBlock)),
       depth_units_(p.depth_units(loops.pair)),
       w_(w),
-      ahead_(ahead) {}
+      prefetcher_(prefetcher) {}
 
 void Tile::load(const Rows<const std::byte>& x, Unit* to) const {
   loops_.load_rows(p_.dtype, x.at(first_), x.stride, rows_, padded_rows_, p_.depth, to);
@@ -118,7 +118,7 @@ void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   const auto multiply = [&](std::int64_t begin, std::int64_t end, std::int64_t j,
                             std::int64_t columns) {
     loops_.product(end - begin, columns, used, x + begin * depth_units_, depth_units_, 1,
-                   y + j * depth_units_, to + begin * ld + j, ld, false, ahead_);
+                   y + j * depth_units_, to + begin * ld + j, ld, false, prefetcher_);
   };
   std::int64_t half = 0;   // the first row that sees the panel
   std::int64_t whole = 0;  // and the first that sees more than half of it
@@ -142,7 +142,7 @@ void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const
     for (std::int64_t r = 0; r < padded_rows_; r += kBlock)
       loops_.product(kBlock, kPanel, width(r) / loops_.pair, x + r * ld, ld, 1,
                      y + d * keys / loops_.pair, w_.tile + r * p_.padded_depth() + d,
-                     p_.padded_depth(), false, ahead_);
+                     p_.padded_depth(), false, prefetcher_);
 }
 
 void Tile::add_rows(const float* s, const Unit* y, float* to) const {
@@ -162,7 +162,7 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
       while (width(r) <= j) r += kBlock;
       const std::int64_t u = r / loops_.pair;
       loops_.product(kBlock, kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
-                     to + j * p_.padded_depth() + d, p_.padded_depth(), j < seen, ahead_);
+                     to + j * p_.padded_depth() + d, p_.padded_depth(), j < seen, prefetcher_);
     }
   }
 }

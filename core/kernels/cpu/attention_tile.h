@@ -117,7 +117,7 @@ using Factors = std::array<float, kTile>;
 class Tile {
  public:
   Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
-       std::int64_t unit, std::int64_t first, const Workspace& w, Ahead& ahead);
+       std::int64_t unit, std::int64_t first, const Workspace& w, Prefetcher& prefetcher);
 
   void load(const Rows<const std::byte>& x, Unit* to) const;
   /// Loaded rows as panels contracted over them: written to `to`, or the rows where they are that.
@@ -163,7 +163,7 @@ class Tile {
   std::int64_t padded_rows_;
   std::int64_t depth_units_;
   const Workspace& w_;
-  Ahead& ahead_;
+  Prefetcher& prefetcher_;
 };
 
 }  // namespace lockstep::attention

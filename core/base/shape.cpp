@@ -10,7 +10,7 @@ Shape::Shape(std::initializer_list<Dim> dims) {
   for (const Dim& dim : dims) push_back(dim);
 }
 
-Shape::Shape(ListView<std::int64_t> sizes) {
+Shape::Shape(ArrayRef<std::int64_t> sizes) {
   for (const std::int64_t size : sizes) push_back(size);
 }
 

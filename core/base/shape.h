@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/list_view.h"
+#include "core/base/array_ref.h"
 
 namespace lockstep {
 
@@ -35,7 +35,7 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<Dim> dims);
-  explicit Shape(ListView<std::int64_t> sizes);
+  explicit Shape(ArrayRef<std::int64_t> sizes);
 
   int rank() const { return rank_; }
   /// Size of dimension i; negative i counts from the end. Error kUsage if out of range.

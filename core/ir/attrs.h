@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/array_ref.h"
 #include "core/base/dtype.h"
-#include "core/base/list_view.h"
 
 namespace lockstep {
 
@@ -52,7 +52,7 @@ std::string_view name_of(Attr attr);
 AttrType type_of(Attr attr);
 std::optional<Attr> parse_attr(std::string_view name);
 
-using IntView = ListView<std::int64_t>;
+using IntView = ArrayRef<std::int64_t>;
 
 class Attrs {
  public:

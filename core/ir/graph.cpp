@@ -50,7 +50,7 @@ ValueId Graph::append(Node node) {
 
 // The functions below build their node where it stays: it is large, and a step has many.
 
-ValueId Graph::add(Op op, ListView<ValueId> operands, Attrs attrs, Origin origin) {
+ValueId Graph::add(Op op, ArrayRef<ValueId> operands, Attrs attrs, Origin origin) {
   boost::container::small_vector<Type, 4> types;
   for (const ValueId operand : operands) types.push_back((*this)[operand].type);
   const Type type = infer_type(op, {types.data(), types.size()}, attrs);

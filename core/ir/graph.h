@@ -15,9 +15,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/base/array_ref.h"
 #include "core/base/buffer.h"
 #include "core/base/dtype.h"
-#include "core/base/list_view.h"
 #include "core/base/shape.h"
 #include "core/ir/attrs.h"
 #include "core/ir/op.h"
@@ -102,7 +102,7 @@ struct Graph {
   /// Appends a node as it is, type included; an input is appended to `inputs` too.
   ValueId append(Node node);
   /// Appends an op whose type is inferred (infer.h). Error kUsage if the operands do not fit.
-  ValueId add(Op op, ListView<ValueId> operands, Attrs attrs = {}, Origin origin = {});
+  ValueId add(Op op, ArrayRef<ValueId> operands, Attrs attrs = {}, Origin origin = {});
   ValueId add_input(Type type, InputKind kind, std::string_view name, Origin origin = {});
   ValueId add_constant(HostTensor literal, Origin origin = {});
 };

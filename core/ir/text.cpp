@@ -67,7 +67,7 @@ class Printer {
 
   void indent(int depth) { out.append(2 * static_cast<std::size_t>(depth), ' '); }
 
-  void values(ListView<ValueId> list) {
+  void values(ArrayRef<ValueId> list) {
     for (std::size_t i = 0; i < list.size(); ++i) format("{} %{}", i == 0 ? "" : ",", list[i]);
   }
 

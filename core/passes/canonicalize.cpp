@@ -15,7 +15,7 @@ namespace {
 constexpr ValueId kMaxNodes = 1 << 18;
 
 /// Appends a call's body to `out`; returns its result. Depth is that of the user's nested calls.
-ValueId inline_body(Graph& out, const Graph& body, ListView<ValueId> operands) {
+ValueId inline_body(Graph& out, const Graph& body, ArrayRef<ValueId> operands) {
   std::vector<ValueId> now(body.nodes.size(), kNoValue);
   for (std::size_t i = 0; i < body.inputs.size(); ++i)
     now[static_cast<std::size_t>(body.inputs[i])] = operands[i];

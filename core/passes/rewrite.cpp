@@ -40,7 +40,7 @@ ValueId Builder::emit(Node node) {
   return graph_.append(std::move(node));
 }
 
-ValueId Builder::emit(Op op, ListView<ValueId> operands, Attrs attrs, const Origin& origin) {
+ValueId Builder::emit(Op op, ArrayRef<ValueId> operands, Attrs attrs, const Origin& origin) {
   std::vector<Type> types;
   types.reserve(operands.size());
   for (const ValueId operand : operands) types.push_back(type(operand));

@@ -44,7 +44,7 @@ class Builder {
   const Node& operator[](ValueId id) const { return graph_[id]; }
   const Type& type(ValueId id) const { return graph_[id].type; }
   ValueId emit(Node node);
-  ValueId emit(Op op, ListView<ValueId> operands, Attrs attrs, const Origin& origin);
+  ValueId emit(Op op, ArrayRef<ValueId> operands, Attrs attrs, const Origin& origin);
   ValueId emit_constant(HostTensor literal, const Origin& origin);
   /// broadcast(scalar) to `shape`; the scalar itself for rank 0.
   ValueId emit_splat(ValueId scalar, const Shape& shape, const Origin& origin);

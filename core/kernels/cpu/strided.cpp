@@ -52,7 +52,7 @@ void load_run(const T* from, std::int64_t run, std::int64_t stride, T* out) {
 
 }  // namespace
 
-StridedView::StridedView(ListView<std::int64_t> sizes, ListView<std::int64_t> strides) {
+StridedView::StridedView(ArrayRef<std::int64_t> sizes, ArrayRef<std::int64_t> strides) {
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 1) continue;
     if (!dims.empty() && dims.back().stride == sizes[d] * strides[d]) {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/array_ref.h"
 #include "core/base/dtype.h"
-#include "core/base/list_view.h"
 
 namespace lockstep {
 
@@ -21,7 +21,7 @@ struct StridedView {
   std::vector<Dim> dims;
 
   StridedView() = default;
-  StridedView(ListView<std::int64_t> sizes, ListView<std::int64_t> strides);
+  StridedView(ArrayRef<std::int64_t> sizes, ArrayRef<std::int64_t> strides);
 
   bool is_single() const;      ///< one operand element for all of the result
   bool is_contiguous() const;  ///< element i of the result is element i of the operand

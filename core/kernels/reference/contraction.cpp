@@ -10,7 +10,7 @@ using Int = std::int64_t;
 /// The elements of an operand with its dimensions reordered to [batch..., free..., contract...].
 template <class T>
 std::vector<T> pack(const Shape& shape, const std::vector<T>& elements, IntView batch,
-                    ListView<int> free, IntView contract) {
+                    ArrayRef<int> free, IntView contract) {
   const std::vector<Int> own = shape.strides();
   Shape order;
   Strided view;

@@ -9,18 +9,18 @@
 namespace lockstep {
 
 template <class T>
-class ListView : public std::span<const T> {
+class ArrayRef : public std::span<const T> {
  public:
-  ListView() = default;
-  ListView(const T* first, std::size_t count) : std::span<const T>(first, count) {}
-  ListView(std::initializer_list<T> list)  // NOLINT(google-explicit-constructor)
+  ArrayRef() = default;
+  ArrayRef(const T* first, std::size_t count) : std::span<const T>(first, count) {}
+  ArrayRef(std::initializer_list<T> list)  // NOLINT(google-explicit-constructor)
       : std::span<const T>(list.begin(), list.size()) {}
   template <class List>
   requires requires(const List& list) {
     { list.data() } -> std::convertible_to<const T*>;
     list.size();
   }
-  ListView(const List& list)  // NOLINT(google-explicit-constructor)
+  ArrayRef(const List& list)  // NOLINT(google-explicit-constructor)
       : std::span<const T>(list.data(), list.size()) {}
 };
 

@@ -45,6 +45,11 @@ struct CollectiveHeader {
 static_assert(sizeof(CollectiveHeader) == 256);
 static_assert(std::is_trivially_copyable_v<CollectiveHeader>);
 
+/// Error kUsage that names what is wrong with `request` in a job of `size` ranks: a negative count,
+/// no data, a dtype that cannot be summed, a root out of range, or an exchange (which has a call of
+/// its own).
+void check_request(const CollectiveRequest& request, int size);
+
 /// What `request` announces; its number is given when it is queued.
 CollectiveHeader header_of(const CollectiveRequest& request);
 

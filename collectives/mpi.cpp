@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <climits>
 #include <cstdio>
@@ -176,6 +177,15 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
       QueueOptions{.spans = options.spans,
                    .participant = {options.shared_memory, options.fixed_order, build_id().high},
                    .busy_threads = options.busy_threads});
+}
+
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  // What follows the first comma says who built it, and when.
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "collectives/shared_arena.h"
 #include "core/base/spans.h"
@@ -33,5 +34,8 @@ struct MpiOptions {
 /// Error kUsage if MPI has another number of ranks than are expected. Any failed MPI call is an
 /// error kPeer that names the call and MPI's reason.
 std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
+
+/// Of the library, "Open MPI v4.1.4". Does not initialize MPI.
+std::string mpi_version();
 
 }  // namespace lockstep

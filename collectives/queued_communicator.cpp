@@ -11,7 +11,6 @@
 
 #include "collectives/backoff.h"
 #include "collectives/header.h"
-#include "collectives/request_check.h"
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-#include "collectives/request_check.h"
+#include "collectives/header.h"
 #include "core/base/error.h"
 
 namespace lockstep {

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "data/files/matching_files.h"
 #include "data/files/read_text.h"
 #include "data/tokenizers/char_tokenizer.h"
 #include "data/tokens/jsonl.h"
@@ -72,17 +71,6 @@ TEST(Text, AWholeTextIsSplitAndComesBack) {
   EXPECT_EQ(
       tokenizer->decode(all_of(*train_tokens)) + tokenizer->decode(all_of(*validation_tokens)),
       text);
-}
-
-TEST(MatchingFiles, AreSortedByName) {
-  const TemporaryFolder folder;
-  const std::string b = folder.write("train_1.bin", "");
-  const std::string a = folder.write("train_0.bin", "");
-  folder.write("val_0.bin", "");
-  EXPECT_EQ(matching_files(folder.path("train_*.bin")), (std::vector<std::string>{a, b}));
-  EXPECT_EQ(matching_files(a), (std::vector<std::string>{a}));
-  const std::string nothing = folder.path("test_*.bin");
-  EXPECT_EQ(data_error([&] { matching_files(nothing); }), nothing + ": no such file");
 }
 
 class Jsonl : public testing::Test {

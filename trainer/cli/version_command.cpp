@@ -1,7 +1,7 @@
 #include <ostream>
 
 #include "checkpoint/hdf5_version.h"
-#include "collectives/mpi_version.h"
+#include "collectives/mpi.h"
 #include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "core/ir/target.h"

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/kernels/codegen/emit_float.h"
 #include "core/kernels/codegen/emit_lanes.h"
 #include "core/kernels/codegen/loop_nest.h"
 

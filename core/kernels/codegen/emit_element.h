@@ -35,6 +35,9 @@ llvm::Value* emit_first_everywhere(Emitter& e, llvm::Value* lanes);
 
 /// An elementwise op on registers of `from` (the dtype of in[0], or of in[1] for select).
 llvm::Value* emit_op(Emitter& e, Op op, DType from, DType to, std::span<llvm::Value* const> in);
+/// Its part for floats, on f32 lanes.
+llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* x);
+llvm::Value* emit_float_binary(Emitter& e, Op op, llvm::Value* a, llvm::Value* b);
 
 /// Lanes as numbers of another dtype, as Op::kConvert says.
 llvm::Value* emit_convert(Emitter& e, DType from, DType to, llvm::Value* x);

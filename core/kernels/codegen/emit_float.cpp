@@ -1,5 +1,3 @@
-#include "core/kernels/codegen/emit_float.h"
-
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
@@ -7,6 +5,7 @@
 #include <initializer_list>
 
 #include "core/base/error.h"
+#include "core/kernels/codegen/emit_element.h"
 #include "core/kernels/codegen/emit_lanes.h"
 #include "core/kernels/codegen/runtime.h"
 #include "core/kernels/codegen/vector_math.h"

@@ -13,7 +13,6 @@
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/reference_kernel.h"
 #include "core/kernels/cpu/scratch_slots.h"
 
 namespace lockstep {

@@ -11,7 +11,6 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/reference_kernel.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {

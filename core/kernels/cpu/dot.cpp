@@ -27,7 +27,6 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/reference_kernel.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/strided.h"
 #include "core/kernels/cpu/vector_loops.h"

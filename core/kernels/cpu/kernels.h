@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/ir/target.h"
 #include "core/kernels/kernel.h"
@@ -23,5 +24,8 @@ KernelPtr make_dot(const Node& node, Types operands, const Target& target);
 KernelPtr make_convolution(const Node& node, Types operands, const Target& target);
 KernelPtr make_pool(const Node& node, Types operands, const Target& target);
 KernelPtr make_attention(const Node& node, Types operands, const Target& target);
+/// Rarely used dtypes (f64, integers in dots) have no fast kernel: this one runs the oracle,
+/// evaluate_reference_node, on one thread.
+KernelPtr make_reference_kernel(const Node& node, Types operands, std::string name);
 
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 #include "core/base/error.h"
 #include "core/kernels/codegen/fused_kernel.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/reference_kernel.h"
 
 namespace lockstep {
 namespace {

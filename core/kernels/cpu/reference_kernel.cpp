@@ -1,5 +1,3 @@
-#include "core/kernels/cpu/reference_kernel.h"
-
 #include <immintrin.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/kernels/cpu/kernels.h"
 #include "core/kernels/reference.h"
 
 namespace lockstep {

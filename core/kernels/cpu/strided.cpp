@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/base/shape.h"
-#include "core/kernels/cpu/element_bytes.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include "collectives/single.h"
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -37,7 +37,7 @@ Config gpt_micro() {
 class HostStep {
  public:
   explicit HostStep(const Config& config)
-      : session_(config, Settings{}, make_single_communicator(), "", watch_),
+      : session_(config, Settings{}, make_single_communicator(), watch_),
         model_(make_model(config.model, 0)),
         state_(make_training_state(config, *model_)),
         inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
@@ -66,7 +66,7 @@ class HostStep {
 
  private:
   Watch watch_;
-  Session session_;
+  RankRuntime session_;
   std::unique_ptr<Model> model_;
   TrainingState state_;
   StepInputs inputs_;

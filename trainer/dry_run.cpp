@@ -70,7 +70,7 @@ struct DeviceMemory {
   }
 };
 
-DeviceMemory device_memory(const Config& config, Session& session, TrainingState& state,
+DeviceMemory device_memory(const Config& config, RankRuntime& session, TrainingState& state,
                            const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                            const CompiledStep& step) {
   const DeviceOptions& device = session.device().options();
@@ -141,7 +141,7 @@ CompiledConfig compile_config(const Config& config) {
   const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
   TrainingState state = make_training_state(config, *model);
   Watch watch;
-  Session session(config, Settings{}, make_single_communicator(), "", watch);
+  RankRuntime session(config, Settings{}, make_single_communicator(), watch);
   const Compiled step =
       compile_training(config, session.engine(), state, std::cref(*model),
                        train_batch_types(*data.train, config.training.micro_batch_size));
@@ -149,7 +149,7 @@ CompiledConfig compile_config(const Config& config) {
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
 
-DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
+DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch) {
   const Compiled step = compile_training(config, session.engine(), state, loss,
                                          train_batch_types(*data.train, batch.micro_batch));

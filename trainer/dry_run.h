@@ -7,7 +7,7 @@
 
 #include "trainer/config/batch_plan.h"
 #include "trainer/data_source.h"
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -31,7 +31,7 @@ struct DryRun {
 /// Compiles the training step, and describes parameters, batch arithmetic and device memory with
 /// the largest tensors, with verdicts against device.memory_gb and the memory that the machine has
 /// available for all ranks. `state` is made but not initialized.
-DryRun describe_dry_run(const Config& config, Session& session, TrainingState& state,
+DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch);
 
 }  // namespace lockstep

@@ -122,6 +122,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   loading.ranks = communicator.size();
   loading.workers = options.workers;
   loading.prefetch = options.prefetch;
+  loading.padding = options.padding;
   loading.activity = options.activity;
   EvalLoader loader(dataset, loading);
 

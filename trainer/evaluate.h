@@ -9,6 +9,7 @@
 #include "core/base/activity.h"
 #include "core/engine/engine.h"
 #include "data/dataset.h"
+#include "data/padding.h"
 #include "trainer/metrics.h"
 #include "trainer/training_step.h"
 
@@ -25,6 +26,7 @@ struct EvaluateOptions {
   std::int64_t max_batches = 0;  ///< 0: all
   std::int64_t prefetch = 2;
   int workers = 0;
+  Padding padding = {};  ///< of fields of variable length
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
   std::int64_t step = 0;                      ///< for messages

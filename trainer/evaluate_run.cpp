@@ -8,7 +8,7 @@
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
 #include "trainer/saved_texts.h"
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
 
@@ -39,7 +39,7 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
   agree_on_task(*communicator, config, {.command = "eval " + run}, settings);
-  Session session(config, settings, std::move(communicator), "", watch);
+  RankRuntime session(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
   agree_on_files(session.communicator(), config,
                  {.cache_folder = cache_folder(config, settings), .activity = activity},

@@ -4,7 +4,6 @@
 #include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
-namespace {
 
 Optimizer make_optimizer(const OptimizerConfig& config) {
   switch (config.name) {
@@ -20,8 +19,6 @@ Optimizer make_optimizer(const OptimizerConfig& config) {
   }
   __builtin_unreachable();
 }
-
-}  // namespace
 
 DType compute_dtype(Precision precision) {
   return precision == Precision::kFp32 ? DType::kF32 : DType::kBF16;

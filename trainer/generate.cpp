@@ -11,7 +11,7 @@
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
 #include "trainer/saved_texts.h"
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 #include "trainer/train.h"
 
 namespace lockstep {
@@ -99,7 +99,7 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   std::vector<std::int32_t> tokens = tokenizer->encode(sample.prompt);
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");
 
-  Session session(config, settings, std::move(alone), "", watch);
+  RankRuntime session(config, settings, std::move(alone), watch);
   const std::unique_ptr<Model> model = make_model(config.model, tokenizer->vocab_size());
   TrainingState state = make_training_state(config, *model);
   restore(state, session.engine(), saved, false);

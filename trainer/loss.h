@@ -2,10 +2,12 @@
 // of the step and divides once, so that nothing depends on how a batch was cut into shards.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
 #include "core/trace/tensor.h"
+#include "trainer/batch.h"
 
 namespace lockstep {
 
@@ -26,6 +28,9 @@ struct Loss {
   /// training, unless something else needs it.
   std::map<std::string, Tensor> outputs = {};
 };
+
+/// A model, or whatever else gives the loss of a batch of one logical shard.
+using LossFunction = std::function<Loss(const Batch&)>;
 
 /// Error kUsage that says what of the loss is missing or of the wrong type.
 void check_loss(const Loss& loss);

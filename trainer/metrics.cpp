@@ -1,12 +1,16 @@
 #include "trainer/metrics.h"
 
+#include <algorithm>
+
 namespace lockstep {
 
 std::vector<std::pair<std::string, double>> loss_first(const MetricValues& values) {
-  std::vector<std::pair<std::string, double>> out;
-  if (const auto loss = values.find("loss"); loss != values.end()) out.push_back(*loss);
-  for (const auto& [name, value] : values)
-    if (name != "loss") out.emplace_back(name, value);
+  const auto is_loss = [](const std::string& name) {
+    return name == "loss" || name == "eval/loss";
+  };
+  std::vector<std::pair<std::string, double>> out(values.begin(), values.end());
+  std::stable_partition(out.begin(), out.end(),
+                        [&](const auto& metric) { return is_loss(metric.first); });
   return out;
 }
 

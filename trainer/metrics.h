@@ -13,7 +13,7 @@ namespace lockstep {
 
 using MetricValues = std::map<std::string, double>;
 
-/// The same as a list with "loss", the first to be looked at, in front.
+/// The same as a list with losses ("loss", "eval/loss"), which are looked at first, in front.
 std::vector<std::pair<std::string, double>> loss_first(const MetricValues& values);
 
 /// A metric of an evaluation that is no ratio of sums: mAP, exact match, perplexity. It sees what

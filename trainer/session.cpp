@@ -1,179 +1,132 @@
 #include "trainer/session.h"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
+#include <fmt/ranges.h>
 
-#include "collectives/mpi.h"
-#include "collectives/single.h"
-#include "collectives/watched.h"
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
 #include "core/base/error.h"
-#include "trainer/config/load.h"
-#include "watch/side_hub.h"
+#include "trainer/agreement.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/values.h"
+#include "trainer/process.h"
+#include "trainer/rank_runtime.h"
+#include "trainer/training_state.h"
 
 namespace lockstep {
 namespace {
 
-Log::Options log_options(const Settings& settings, const Communicator& communicator,
-                         const std::string& run_folder) {
-  Log::Options out;
-  out.debug = settings.debug;
-  out.console = communicator.is_master_ordinal();
-  if (!run_folder.empty()) {
-    const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
-    std::filesystem::create_directories(folder);
-    out.file = (folder / fmt::format("rank-{}.log", communicator.rank())).string();
-  }
-  return out;
+/// Whether a word of the command line is an override of the session's own settings.
+bool is_override(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kOwn = {"device.", "distributed.", "profile.",
+                                                    "training.deterministic"};
+  const std::string_view path = word.substr(0, word.find('='));
+  return path.size() < word.size() && std::ranges::any_of(kOwn, [&](std::string_view own) {
+           return path.starts_with(own);
+         });
 }
 
-DeviceOptions device_options(const Config& config, Activity activity) {
-  DeviceOptions out;
-  out.activity = activity;
-  out.memory_bytes = static_cast<std::size_t>(std::llround(config.device.memory_gb * 0x1p30));
-  out.threads = static_cast<int>(config.device.threads);
-  out.queue_depth = static_cast<int>(config.device.queue_depth);
-  out.transfer_threads = static_cast<int>(config.data.host_to_device_transfer_threads);
-  return out;
+void override_key(const std::string& word, Config& config) {
+  const std::size_t equals = word.find('=');
+  const ConfigKey* key = find_config_key(word.substr(0, equals));
+  LS_USER_CHECK(key != nullptr, "unknown key '{}'; `lockstep config schema` lists them",
+                word.substr(0, equals));
+  if (const auto problem = set_value(*key, std::string_view(word).substr(equals + 1), config))
+    raise(ErrorKind::kUsage, "{}: {}", word, *problem);
 }
 
-/// The nodes of a job hear of each other's ranks through hubs: the launcher's, which are known
-/// before MPI is up, or, if it has none, those of the lowest ranks of the first two nodes.
-void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
-  const Topology& topology = communicator.topology();
-  if (topology.nodes() == 1 || !settings.watch_address.empty()) return;
-  const std::string token =
-      communicator.exchange("watch token", to_hex(make_side_token()))[0];  // the master's
-  const bool leads = topology.ranks_of(topology.node())[0] == topology.rank();
-  const bool has_hub = leads && topology.node() < 2;
-  std::vector<std::string> hubs;
-  for (std::string& hub : communicator.exchange(
-           "watch hubs", has_hub ? watch.hold_hub(token, settings.tcp_interfaces) : ""))
-    if (!hub.empty()) hubs.push_back(std::move(hub));
-  watch.join_other_nodes(hubs, token);
-}
-
-CompileOptions compile_options(const Config& config, const Settings& settings, const Target& target,
-                               Activity activity) {
-  CompileOptions out;
-  out.activity = activity;
-  out.target = target;
-  out.target.memory_bytes = device_options(config, activity).memory_bytes;
-  out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
-  out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
-  out.buckets.overlap = config.distributed.overlap;
-  out.artifacts.folder = cache_folder(config, settings);
-  out.artifacts.max_bytes =
-      static_cast<std::uint64_t>(std::llround(config.device.compile_cache_gb * 0x1p30));
-  return out;
+Config config_of(const SessionOptions& options, const std::vector<std::string>& words) {
+  Config config;
+  config.device.memory_gb = options.memory_gb;
+  config.device.threads = options.threads;
+  config.training.deterministic = options.deterministic;
+  config.profile.metrics_report = options.metrics_report;
+  for (const std::string& word : words)
+    if (is_override(word)) override_key(word, config);
+  return config;
 }
 
 }  // namespace
 
-Session::Session(const Config& config, const Settings& settings,
-                 std::unique_ptr<Communicator> communicator, const std::string& run_folder,
-                 Watch& watch)
-    : watch_(watch),
-      log_(std::make_unique<Log>(log_options(settings, *communicator, run_folder))),
-      communicator_(std::move(communicator)),
-      instruction_set_(
-          agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
-      device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
-      engine_(std::make_unique<Engine>(
-          compile_options(config, settings, instruction_set_.target, watch.activity()), context_,
-          *device_, *communicator_, *log_)) {
-  watch.set_limits(watch_limits(config));
-  watch.set_log(log_.get(), is_master());
+Session::Session(const ProcessCall& process, const SessionOptions& options) {
+  const Config config = config_of(options, process.arguments);
+  for (const std::string& word : process.arguments)
+    if (!is_override(word)) arguments_.push_back(word);
+  process.watch.set_limits(watch_limits(config));
+  std::unique_ptr<Communicator> communicator =
+      make_communicator(config, process.settings, process.watch);
+  process.watch.activity().begin(Phase::kAgree);
+  agree_on_task(*communicator, config, {.command = fmt::format("{}", fmt::join(arguments_, " "))},
+                process.settings);
+  runtime_ = std::make_unique<RankRuntime>(config, process.settings, std::move(communicator),
+                                           process.watch);
 }
 
-Session::~Session() {
-  watch_.set_log(nullptr, false);
+Session::Session(std::unique_ptr<RankRuntime> runtime) : runtime_(std::move(runtime)) {}
+
+Session::~Session() = default;
+
+int Session::rank() const {
+  return runtime_->communicator().rank();
 }
 
-WatchLimits watch_limits(const Config& config) {
-  const DistributedConfig& distributed = config.distributed;
-  return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
+int Session::ranks() const {
+  return runtime_->communicator().size();
 }
 
-WatchLimits early_watch_limits(const std::string& run) {
-  const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return {};
-  try {
-    return watch_limits(load_config(file.string()).config);
-  } catch (const Error&) {
-    return {};  // whatever is wrong with it, the checkpoint counts
-  }
+bool Session::is_master() const {
+  return runtime_->is_master();
+}
+
+void Session::initialize(Module& module, std::uint64_t seed) {
+  draw_values(module, runtime_->engine(), seed);
+}
+
+Tensor Session::tensor(HostTensor value, std::string_view name) {
+  return runtime_->engine().to_device({std::move(value)}, InputKind::kState, name);
+}
+
+void Session::print_line(Line line) {
+  lines_.push_back(std::move(line));
+  flush_lines(false);
+}
+
+void Session::flush_lines(bool wait) {
+  auto line = lines_.begin();
+  for (; line != lines_.end() && (wait || line->ready()); ++line) fmt::print("{}\n", line->text());
+  std::fflush(stdout);
+  lines_.erase(lines_.begin(), line);
 }
 
 void Session::finish() {
-  engine_->wait();
-  communicator_->finish();
+  flush_lines(true);
+  runtime_->activity().begin(Phase::kFinish);
+  runtime_->finish();
+  if (runtime_->config().profile.metrics_report)
+    runtime_->log().info("metrics\n{}", runtime_->metrics().report());
 }
 
-std::string describe_placement(const Topology& topology, bool deterministic) {
-  std::size_t partial_sums = 1;
-  if (deterministic && topology.nodes() < topology.size())
-    for (int node = 0; node < topology.nodes(); ++node)
-      partial_sums = std::max(partial_sums, subtrees_of(topology, node).size());
-  if (partial_sums == 1) return topology.to_string();
-  return fmt::format(
-      "{}: a node sends up to {} partial sums of each gradient, to keep the order of the sum; "
-      "nodes "
-      "of equally many ranks, a power of two, send one, and so does training.deterministic: false",
-      topology.to_string(), partial_sums);
+int run(int argc, char** argv, const std::function<void(Session&)>& body) {
+  return run(argc, argv, {}, body);
 }
 
-std::string cache_folder(const Config& config, const Settings& settings) {
-  const std::string& choice = config.device.compile_cache;
-  if (choice == "off") return "";
-  if (choice != "auto") return choice;
-  return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
-}
-
-std::string describe_fallback(const Config& config, const Target& target) {
-  const MaxIsa max = config.device.max_isa;
-  const bool narrow = target.isa == Isa::kAvx2;
-  const bool falls_back = narrow && max != MaxIsa::kAvx2;
-  const bool widens =
-      target.bf16 == Bf16Units::kNone && config.training.precision == Precision::kBf16Mixed;
-  if (!falls_back && !widens) return "";
-  return fmt::format(
-      "{}kernels use {}{}",
-      falls_back ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
-                 : "",
-      narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
-      widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
-}
-
-void join_hub_of_launcher(const Settings& settings, Watch& watch) {
-  if (settings.under_launcher && !settings.watch_address.empty())
-    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
-}
-
-std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
-                                                Watch& watch) {
-  if (!settings.under_launcher) return make_single_communicator();
-  MpiOptions options;
-  options.expected_ranks = settings.world_size;
-  options.fixed_order = config.training.deterministic;
-  options.busy_threads = static_cast<int>(config.device.threads);
-  switch (config.distributed.allreduce) {
-    case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;
-    case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
-    case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
-  }
-  join_hub_of_launcher(settings, watch);
-  const Activity activity = watch.activity();
-  activity.begin(Phase::kConnect);
-  auto communicator = [&] {
-    const ForeignCall call(activity, "MPI_Init");
-    const PeerWait wait(activity, "MPI_Init");
-    return make_watched_communicator(make_mpi_communicator(options), activity);
-  }();
-  activity.begin(Phase::kPrepare);
-  watch_other_nodes(*communicator, settings, watch);
-  return communicator;
+int run(int argc, char** argv, const SessionOptions& options,
+        const std::function<void(Session&)>& body) {
+  return run_process(argc, argv, [&](const ProcessCall& process) {
+    Session session(process, options);
+    try {
+      body(session);
+    } catch (const Error& error) {
+      // Everything was saved, and all ranks know it.
+      if (error.kind() != ErrorKind::kPreempted) throw;
+      session.runtime().log().info("{}", error.what());
+      session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
+    }
+    session.finish();
+    return session.exit_code();
+  });
 }
 
 }  // namespace lockstep

@@ -1,86 +1,115 @@
-// What one rank works with, made in one place and passed down: clock, metrics, log, communicator,
-// device, trace context and engine.
+// A program's share of a job: its rank, its device, its log. A program of a user's own is
+//
+//   int main(int argc, char** argv) {
+//     return lockstep::run(argc, argv, [](lockstep::Session& session) { ... });
+//   }
+//
+// alone or under mpirun, where every rank runs the same body.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "core/base/clock.h"
-#include "core/base/log.h"
-#include "core/base/metrics.h"
-#include "core/base/settings.h"
-#include "core/base/spans.h"
-#include "core/engine/engine.h"
-#include "trainer/config/config.h"
-#include "trainer/instruction_set.h"
-#include "watch/watch.h"
+#include "core/nn/module.h"
 
 namespace lockstep {
 
+class RankRuntime;
+struct ProcessCall;
+
+/// What a session is made with. On the command line of the program, words like device.threads=2 or
+/// distributed.stall_abort_s=60 override them: any key of the sections device, distributed and
+/// profile that `lockstep config schema` lists, and training.deterministic.
+struct SessionOptions {
+  double memory_gb = 4.0;         ///< of the device, a hard limit
+  int threads = 1;                ///< cores that run one kernel
+  bool deterministic = true;      ///< one result on any number of ranks
+  bool metrics_report = false;    ///< print all counters and times when the session ends
+};
+
 class Session {
  public:
-  /// Made by all ranks at the same place: they agree on the instruction set.
-  /// `run_folder` (may be empty): ranks other than 0 log to <run_folder>/logs/rank-N.log only. The
-  /// watch, which must outlive the session, gets the config's limits and the log.
-  Session(const Config& config, const Settings& settings,
-          std::unique_ptr<Communicator> communicator, const std::string& run_folder, Watch& watch);
+  /// Called by run().
+  Session(const ProcessCall& process, const SessionOptions& options);
+  /// A session that did not finish() leaves without waiting for anybody.
+  /// Of a runtime that was made elsewhere.
+  explicit Session(std::unique_ptr<RankRuntime> runtime);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  const Clock& clock() const { return clock_; }
-  Metrics& metrics() { return metrics_; }
-  SpanStream& spans() { return spans_; }
-  Log& log() { return *log_; }
-  Communicator& communicator() { return *communicator_; }
-  Device& device() { return *device_; }
-  TraceContext& context() { return context_; }
-  Engine& engine() { return *engine_; }
-  Watch& watch() { return watch_; }
-  Activity activity() const { return watch_.activity(); }
-  const InstructionSet& instruction_set() const { return instruction_set_; }
-  bool is_master() const { return communicator_->is_master_ordinal(); }
+  int rank() const;
+  int ranks() const;
+  bool is_master() const;  ///< rank 0
+  /// What the command line held besides overrides, without the program's name.
+  const std::vector<std::string>& arguments() const { return arguments_; }
 
-  /// Waits for the device, then leaves the job together with the other ranks. The last call on
-  /// every way out but that of an exception. Throws what is still to be thrown.
+  /// Gives a module values without training it: parameters are functions of (seed, name).
+  void initialize(Module& module, std::uint64_t seed);
+  /// A value on the device.
+  Tensor tensor(HostTensor value, std::string_view name);
+
+  /// Writes a line on rank 0. An argument that is a number of a step (StepResult::loss()) is waited
+  /// for off the loop: the line appears, in order, once its numbers are there. Other arguments are
+  /// copied.
+  template <class... A>
+  void print(fmt::format_string<std::remove_cvref_t<A>&...> format, A&&... arguments) {
+    if (!is_master()) return;
+    const auto held = std::make_shared<std::tuple<std::remove_cvref_t<A>...>>(
+        std::forward<A>(arguments)...);
+    print_line({[held] { return std::apply([](auto&... a) { return (is_ready(a) && ...); }, *held); },
+                [held, format] {
+                  return std::apply([&](auto&... a) { return fmt::format(format, a...); }, *held);
+                }});
+  }
+
+  /// Waits for the device and leaves the job together with the other ranks; called by run().
   void finish();
 
+  // For lockstep itself.
+  RankRuntime& runtime() { return *runtime_; }
+  /// Prints the lines whose numbers have arrived; all of them with `wait`.
+  void flush_lines(bool wait);
+  /// The exit code if the body ends well.
+  void set_exit_code(int code) { exit_code_ = code; }
+  int exit_code() const { return exit_code_; }
+
  private:
-  Watch& watch_;
-  SteadyClock clock_;
-  Metrics metrics_{clock_};
-  SpanStream spans_{clock_, metrics_};
-  std::unique_ptr<Log> log_;
-  // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
-  std::unique_ptr<Communicator> communicator_;
-  InstructionSet instruction_set_;
-  std::unique_ptr<Device> device_;
-  TraceContext context_;
-  std::unique_ptr<Engine> engine_;
+  struct Line {
+    std::function<bool()> ready;
+    std::function<std::string()> text;
+  };
+  template <class T>
+  static bool is_ready(const T& argument) {
+    if constexpr (requires { argument.is_ready(); }) {
+      return argument.is_ready();
+    } else {
+      return true;
+    }
+  }
+  void print_line(Line line);
+
+  std::vector<std::string> arguments_;
+  std::unique_ptr<RankRuntime> runtime_;
+  std::vector<Line> lines_;
+  int exit_code_ = 0;
+  bool finished_ = false;
 };
 
-/// "4 ranks on 2 nodes", and what the placement costs where it costs something.
-std::string describe_placement(const Topology& topology, bool deterministic);
-
-/// One line that says where `target` has less than the config asks for; empty if nowhere.
-std::string describe_fallback(const Config& config, const Target& target);
-
-/// Where compiled steps, and hashes of files, are kept; empty for nowhere.
-std::string cache_folder(const Config& config, const Settings& settings);
-
-/// distributed.stall_warn_s and the like.
-WatchLimits watch_limits(const Config& config);
-
-/// The limits in the config.yaml of a run's folder, where this host can read it, else the defaults.
-/// They hold until the config in the checkpoint is known, which counts.
-WatchLimits early_watch_limits(const std::string& run);
-
-/// Watches the ranks of other nodes from now on if the launcher has a hub for them.
-void join_hub_of_launcher(const Settings& settings, Watch& watch);
-
-/// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
-/// Its waits for other ranks are published, and the ranks of other nodes watched.
-std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
-                                                Watch& watch);
+/// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error the
+/// body ended with (2 usage, 3 data, 4 checkpoint, 5 not finite, 6 device out of memory, 7 lost rank),
+/// or 75 if it was asked to stop and saved. Peers of a rank that fails are told. First thing in
+/// main(), once.
+int run(int argc, char** argv, const std::function<void(Session&)>& body);
+int run(int argc, char** argv, const SessionOptions& options,
+        const std::function<void(Session&)>& body);
 
 }  // namespace lockstep

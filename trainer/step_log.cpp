@@ -53,7 +53,7 @@ void StepLog::add_step(const FinishedStep& done) {
   held_ = record;
 }
 
-void StepLog::add_evaluation(std::int64_t step, double epoch, const Evaluation& evaluation) {
+void StepLog::add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics) {
   if (telemetry_ == nullptr) return;
   if (!held_ || held_->step != step) {
     flush();
@@ -61,7 +61,7 @@ void StepLog::add_evaluation(std::int64_t step, double epoch, const Evaluation& 
     held_->step = step;
     held_->epoch = epoch;
   }
-  held_->eval = evaluation.metrics;
+  held_->evaluations = metrics;
   flush();
 }
 

@@ -8,7 +8,6 @@
 
 #include "core/base/metrics.h"
 #include "core/runtime/allocator.h"
-#include "trainer/evaluate.h"
 #include "trainer/telemetry/telemetry.h"
 
 namespace lockstep {
@@ -32,8 +31,9 @@ class StepLog {
           std::int64_t first_step, std::int64_t last_step);
 
   void add_step(const FinishedStep& done);
-  /// Joins the record of the same step if there is one, else makes its own.
-  void add_evaluation(std::int64_t step, double epoch, const Evaluation& evaluation);
+  /// `metrics` by their full names ("eval/loss"). Joins the record of the same step if there is one,
+  /// else makes its own.
+  void add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics);
   /// The loop did something else than steps from `begin_ns` until now.
   enum class Pause : std::uint8_t { kEvaluation, kSave };
   void add_pause(Pause pause, std::int64_t begin_ns);

@@ -96,12 +96,20 @@ void broadcast_values(TrainingState& state, Engine& engine, Communicator& commun
 
 }  // namespace
 
-TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType compute_dtype_)
+TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType compute_dtype_,
+                             OptimizerGroups groups_)
     : module(module_),
       optimizer(std::move(optimizer_)),
+      groups(std::move(groups_)),
       compute_dtype(compute_dtype_),
       trained(module_.parameters().trained()) {
   for (const std::string& slot : optimizer.slots()) slots[slot].resize(trained.size());
+  for (const auto& [name, rule] : groups) {
+    LS_USER_CHECK(std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
+                  "no trained parameter is in group '{}'; Module::set_group() puts some there", name);
+    LS_USER_CHECK(rule.slots() == optimizer.slots(),
+                  "group '{}' must be updated by the same rule as all, with other settings", name);
+  }
 }
 
 std::vector<StateTensor> state_tensors(TrainingState& state) {

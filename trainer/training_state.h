@@ -14,11 +14,14 @@ namespace lockstep {
 
 struct TrainingState {
   /// The module must outlive the state. Its parameters and buffers are declared; whether they are
-  /// trained is settled now.
-  TrainingState(Module& module, Optimizer optimizer, DType compute_dtype);
+  /// trained is settled now. Error kUsage for a group without parameters, or whose rule has other
+  /// slots than `optimizer`.
+  TrainingState(Module& module, Optimizer optimizer, DType compute_dtype,
+                OptimizerGroups groups = {});
 
   Module& module;
   Optimizer optimizer;
+  OptimizerGroups groups;
   DType compute_dtype;              ///< of dots; f32 or a 16-bit float
   std::vector<Parameter*> trained;  ///< in the order of declaration
   OptimizerState slots;             ///< of the trained parameters

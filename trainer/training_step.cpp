@@ -43,8 +43,8 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
   const std::vector<Tensor> grads = gradients(output.sum, values);
   return optimizer_step(
-      {state.optimizer, state.trained, state.module.buffers(), state.slots, state.sound}, output,
-      grads, update);
+      {state.optimizer, state.groups, state.trained, state.module.buffers(), state.slots, state.sound},
+      output, grads, update);
 }
 
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype) {

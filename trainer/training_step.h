@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "trainer/batch.h"
 #include "trainer/optimizers/optimizer_step.h"
 #include "trainer/training_state.h"
 
 namespace lockstep {
-
-/// A model, or whatever else gives the loss of a batch of one logical shard.
-using LossFunction = std::function<Loss(const Batch&)>;
 
 /// Inputs that every step of a run shares.
 struct StepInputs {

@@ -2,6 +2,7 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -29,30 +30,31 @@ class ConsolePrefix final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 struct Log::Sinks {
-  explicit Sinks(std::vector<spdlog::sink_ptr> sinks)
-      : logger("lockstep", sinks.begin(), sinks.end()) {}
-  spdlog::logger logger;
+  std::shared_ptr<spdlog::sinks::dist_sink_mt> all = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  spdlog::logger logger{"lockstep", all};
 };
 
-Log::Log(const Options& options) : debug_(options.debug) {
-  std::vector<spdlog::sink_ptr> sinks;
+Log::Log(const Options& options) : debug_(options.debug), sinks_(std::make_unique<Sinks>()) {
   if (options.console) {
-    sinks.push_back(std::make_shared<spdlog::sinks::stdout_sink_mt>());
+    const auto sink = std::make_shared<spdlog::sinks::stdout_sink_mt>();
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
     formatter->add_flag<ConsolePrefix>('*').set_pattern("%H:%M:%S %*%v");
-    sinks.back()->set_formatter(std::move(formatter));
+    sink->set_formatter(std::move(formatter));
+    sinks_->all->add_sink(sink);
   }
-  if (!options.file.empty()) {
-    try {
-      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
-    } catch (const spdlog::spdlog_ex& e) {
-      raise(ErrorKind::kUsage, "cannot open the log file {}: {}", options.file, e.what());
-    }
-    sinks.back()->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
-  }
-  sinks_ = std::make_unique<Sinks>(std::move(sinks));
+  if (!options.file.empty()) add_file(options.file);
   sinks_->logger.set_level(spdlog::level::debug);
   sinks_->logger.flush_on(spdlog::level::debug);
+}
+
+void Log::add_file(const std::string& file) {
+  try {
+    const auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
+    sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+    sinks_->all->add_sink(sink);
+  } catch (const spdlog::spdlog_ex& e) {
+    raise(ErrorKind::kUsage, "cannot open the log file {}: {}", file, e.what());
+  }
 }
 
 Log::~Log() = default;

@@ -25,6 +25,9 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  /// From now on writes to this file, too, appending. Error kUsage if it cannot be opened.
+  void add_file(const std::string& file);
+
   /// A log that writes nothing.
   static Log& null();
 

@@ -29,7 +29,7 @@ struct Training : Rank {
     const std::vector<Tensor> gradients = {g};
     const std::vector<Parameter*> trained = parameters.trained();
     const StepNumbers result =
-        optimizer_step({optimizer, trained, buffers, slots, sound}, loss, gradients,
+        optimizer_step({optimizer, {}, trained, buffers, slots, sound}, loss, gradients,
                        {.learning_rate = learning_rate, .stop_at_nonfinite = stop});
     engine.mark_step();
     return result.read();

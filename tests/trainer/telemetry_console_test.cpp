@@ -22,8 +22,8 @@ TEST(Console, TheLineHoldsProgressLossRateAndTimes) {
 
 TEST(Console, AnEvaluationWithoutTrainingFiguresHasALineToo) {
   TelemetryRecord record{.step = 2000};
-  record.eval["loss"] = 1.8812;
-  record.eval["accuracy"] = 0.975;
+  record.evaluations["eval/loss"] = 1.8812;
+  record.evaluations["eval/accuracy"] = 0.975;
   EXPECT_EQ(progress_line(record, -1, 5),
             "progress: 2000, eval/loss: 1.881, eval/accuracy: 0.975, time_since_start: 5s");
 }

@@ -58,7 +58,7 @@ TelemetryRecord at_step(std::int64_t step) {
 TEST_F(TelemetryFiles, ARecordIsOneJsonObjectWithTheContractsKeys) {
   TelemetryRecord record = at_step(10);
   record.train["mlm/accuracy"] = 1;
-  record.eval = {{"loss", 1}, {"accuracy", 1}};
+  record.evaluations = {{"eval/loss", 1}, {"eval/accuracy", 1}};
   for (std::optional<double>* value :
        {&record.learning_rate, &record.grad_norm, &record.updates_per_s, &record.tokens_per_s,
         &record.step_ms, &record.trace_ms, &record.device_ms, &record.compile_ms,
@@ -109,7 +109,7 @@ TEST_F(TelemetryFiles, ARecordOfTheResumedStepCompletesItsLine) {
     file.write(trained);
   }
   TelemetryRecord evaluated = at_step(20);
-  evaluated.eval["loss"] = 3.5;
+  evaluated.evaluations["eval/loss"] = 3.5;
   {
     MetricsFile file(path("metrics.jsonl"), 20, Log::null());
     file.write(evaluated);

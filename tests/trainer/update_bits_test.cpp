@@ -86,7 +86,7 @@ struct Training : Rank {
         .sum = sum(gradients[1]), .count = context.scalar(1, DType::kI64, "count"), .metrics = {}};
     const std::vector<Parameter*> trained = parameters.trained();
     const StepNumbers result =
-        optimizer_step({optimizer, trained, buffers, slots, sound}, loss, gradients,
+        optimizer_step({optimizer, {}, trained, buffers, slots, sound}, loss, gradients,
                        {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
     engine.mark_step();
     return result.read();

@@ -4,7 +4,7 @@
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/launch/launch.h"
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 
 namespace lockstep {
 namespace {

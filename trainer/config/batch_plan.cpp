@@ -92,11 +92,21 @@ std::optional<std::string> batch_problem(const TrainingConfig& t, std::int64_t r
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
   LS_CHECK(ranks >= 1, "{} ranks", ranks);
   const TrainingConfig& t = loaded.config.training;
-  if (const auto problem = batch_problem(t, ranks)) {
+  if (const auto problem = batch_problem(t, ranks))
     raise(ErrorKind::kUsage, "{}: {}", loaded.where("training.global_batch_size"), *problem);
-  }
-  const std::int64_t shards = t.global_batch_size / t.micro_batch_size;
-  return {t.global_batch_size, t.micro_batch_size, shards, ranks, shards / ranks};
+  return plan_batch(t.global_batch_size, t.micro_batch_size, t.deterministic, ranks);
+}
+
+BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
+                     std::int64_t ranks) {
+  TrainingConfig training;
+  training.global_batch_size = global_batch;
+  training.micro_batch_size = micro_batch;
+  training.deterministic = deterministic;
+  if (const auto problem = batch_problem(training, ranks))
+    raise(ErrorKind::kUsage, "{}", *problem);
+  const std::int64_t shards = global_batch / micro_batch;
+  return {global_batch, micro_batch, shards, ranks, shards / ranks};
 }
 
 }  // namespace lockstep

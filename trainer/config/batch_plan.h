@@ -30,5 +30,8 @@ std::optional<std::string> batch_problem(const TrainingConfig& training, std::in
 
 /// Error kUsage that begins with the place of the setting to change.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
+/// The same for settings that no config gave.
+BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
+                     std::int64_t ranks);
 
 }  // namespace lockstep

@@ -140,10 +140,10 @@ void check_best_metric(const Config& c, const ReportProblem& report) {
     report({"checkpoint.keep_best", "eval.interval"},
            "'checkpoint.keep_best' compares evaluations, but 'eval.interval: 0' makes none");
   }
-  if (c.model.name == ModelName::kGpt2 && c.early_stopping.metric == EvalMetric::kAccuracy) {
-    report(
-        {"early_stopping.metric", "model.name"},
-        "'early_stopping.metric: eval/accuracy' is measured for classifiers only; use eval/loss");
+  if (!c.early_stopping.metric.starts_with("eval/")) {
+    report({"early_stopping.metric"},
+           fmt::format("'early_stopping.metric' must be eval/<name>, as in eval/loss, not '{}'",
+                       c.early_stopping.metric));
   }
 }
 

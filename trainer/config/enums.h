@@ -17,7 +17,7 @@ enum class OnNonfinite : std::uint8_t { kStop, kSkip };
 enum class OptimizerName : std::uint8_t { kAdamW, kSgd };
 enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
 enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
-enum class EvalMetric : std::uint8_t { kLoss, kAccuracy };
+enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
 
 /// How the values of an enum are spelled in YAML; entry i names value i.
 template <class E>
@@ -59,8 +59,8 @@ struct EnumNames<MaxIsa> {
   static constexpr std::array<std::string_view, 3> kNames{"auto", "avx2", "avx512"};
 };
 template <>
-struct EnumNames<EvalMetric> {
-  static constexpr std::array<std::string_view, 2> kNames{"eval/loss", "eval/accuracy"};
+struct EnumNames<BetterMetric> {
+  static constexpr std::array<std::string_view, 3> kNames{"auto", "min", "max"};
 };
 
 /// The YAML spelling of an enum value: "gpt2", "cosine", ...

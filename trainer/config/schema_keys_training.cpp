@@ -124,7 +124,12 @@ std::vector<ConfigKey> evaluation_and_checkpoint_keys() {
        .doc = "Stop after so many evaluations without improvement; 0 is off."},
       {.path = "early_stopping.metric",
        .member = bind<&C::early_stopping, &EarlyStoppingConfig::metric>(),
-       .doc = "What must improve, for early stopping and checkpoint.keep_best."},
+       .doc = "What must improve, for early stopping and checkpoint.keep_best: eval/<name> of any "
+              "metric that an evaluation gives."},
+      {.path = "early_stopping.mode",
+       .member = bind<&C::early_stopping, &EarlyStoppingConfig::mode>(),
+       .doc = "Whether less or more of the metric is better; auto takes min for names that end in "
+              "loss or perplexity, else max."},
       {.path = "early_stopping.min_delta",
        .member = bind<&C::early_stopping, &EarlyStoppingConfig::min_delta>(),
        .range = at_least(0),

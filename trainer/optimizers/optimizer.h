@@ -100,6 +100,9 @@ class Optimizer {
   std::unique_ptr<AnyRule> held_;
 };
 
+/// Rules of parameters that have settings of their own, by Parameter::group.
+using OptimizerGroups = std::map<std::string, Optimizer>;
+
 /// The optimizer's state: one tensor per slot and parameter, in the parameters' order.
 using OptimizerState = std::map<std::string, std::vector<Tensor>>;
 

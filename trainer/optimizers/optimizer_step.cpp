@@ -76,6 +76,31 @@ class StepMetrics {
   std::vector<Tensor> values_;
 };
 
+/// The rules of all groups, with the numbers of this step.
+class Rules {
+ public:
+  Rules(const UpdatedState& state, TraceContext& context, const UpdateOptions& options)
+      : state_(state), all_(state.optimizer.scalars(context, options.step, options.learning_rate)) {
+    for (const auto& [name, rule] : state.groups) {
+      const double rate =
+          options.learning_rate * rule.learning_rate() / state.optimizer.learning_rate();
+      groups_[name] = rule.scalars(context, options.step, rate);
+    }
+  }
+  std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
+                             std::span<const Tensor> slots) const {
+    const auto group = state_.groups.find(parameter.group);
+    if (group == state_.groups.end())
+      return state_.optimizer.update(parameter, gradient, slots, all_);
+    return group->second.update(parameter, gradient, slots, groups_.at(parameter.group));
+  }
+
+ private:
+  const UpdatedState& state_;
+  std::vector<Tensor> all_;
+  std::map<std::string, std::vector<Tensor>> groups_;
+};
+
 /// Buffers whose modules ran in this step get their new values, if the step counts.
 void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
   TraceContext& context = apply.context();
@@ -159,8 +184,7 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   if (options.clip_norm > 0)
     scale = scale * minimum(options.clip_norm / (grad_norm + kClipEpsilon), 1.0);
 
-  const std::vector<Tensor> scalars =
-      state.optimizer.scalars(context, options.step, options.learning_rate);
+  const Rules rules(state, context, options);
   std::vector<Tensor> zeros;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     Parameter& parameter = *parameters[i];
@@ -168,8 +192,7 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
     std::vector<Tensor> slots;
     for (const std::string& name : state.optimizer.slots())
       slots.push_back(state.slots.at(name)[i]);
-    const std::vector<Tensor> next =
-        state.optimizer.update(parameter, sums[i] * scale, slots, scalars);
+    const std::vector<Tensor> next = rules.update(parameter, sums[i] * scale, slots);
     // A step that is not finite changes nothing.
     parameter.value.assign(select(apply, next[0], parameter.value));
     zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));

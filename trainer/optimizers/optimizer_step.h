@@ -43,6 +43,7 @@ struct UpdateOptions {
 /// What a step updates. References outlive it.
 struct UpdatedState {
   const Optimizer& optimizer;
+  const OptimizerGroups& groups;
   std::span<Parameter* const> parameters;  ///< those that are trained
   ModuleBufferSet& buffers;
   OptimizerState& slots;

@@ -18,12 +18,10 @@ std::string progress_line(const TelemetryRecord& record, std::int64_t total_step
   const auto with_digits = [](int digits) {
     return [digits](double x) { return format_significant(x, digits); };
   };
-  const auto add_metrics = [&](std::string_view prefix, const MetricValues& values) {
-    for (const auto& [name, value] : loss_first(values))
-      add(fmt::format("{}/{}", prefix, name), std::optional(value), with_digits(4));
-  };
-  add_metrics("train", record.train);
-  add_metrics("eval", record.eval);
+  for (const auto& [name, value] : loss_first(record.train))
+    add("train/" + name, std::optional(value), with_digits(4));
+  for (const auto& [name, value] : loss_first(record.evaluations))
+    add(name, std::optional(value), with_digits(4));
   add("lr", record.learning_rate, with_digits(3));
   add("grad_norm", record.grad_norm, with_digits(3));
   add("ups", record.updates_per_s, with_digits(3));

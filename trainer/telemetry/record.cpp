@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& rec
   for (const Field& field : kFields)
     if (const std::optional<double>& value = record.*field.value)
       out.emplace_back(field.name, *value);
-  for (const auto& [name, value] : loss_first(record.eval)) out.emplace_back("eval/" + name, value);
+  for (const auto& metric : loss_first(record.evaluations)) out.push_back(metric);
   return out;
 }
 

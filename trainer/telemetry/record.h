@@ -36,7 +36,7 @@ struct TelemetryRecord {
   std::optional<double> eval_ms = {};
   std::optional<double> save_ms = {};
   std::optional<double> peak_bytes = {};  ///< device memory, most since the start
-  MetricValues eval = {};                 ///< of the validation data
+  MetricValues evaluations = {};          ///< by full name: "eval/loss"
 };
 
 /// All that was measured by the names of metrics.jsonl and TensorBoard ("train/loss",

@@ -17,7 +17,8 @@ Telemetry::Telemetry(const Start& start, const LoggingConfig& logging, const Clo
 
 void Telemetry::write(TelemetryRecord record) {
   record.wall_time = start_.wall_time + seconds_since_start();
-  log_.info("{}", progress_line(record, start_.total_steps, seconds_since_start()));
+  if (start_.console)
+    log_.info("{}", progress_line(record, start_.total_steps, seconds_since_start()));
   metrics_.write(record);
   if (tensorboard_) tensorboard_->write(record);
 }

@@ -22,6 +22,7 @@ class Telemetry {
         -1;  ///< step of the checkpoint the run starts from; -1: from nothing
     std::int64_t total_steps = -1;  ///< -1: not known
     double wall_time = 0;           ///< seconds since 1970, now
+    bool console = true;            ///< whether the log gets a line of each record
   };
   Telemetry(const Start& start, const LoggingConfig& logging, const Clock& clock, Log& log);
 

@@ -1,5 +1,5 @@
 // What a run says of where its ranks are.
-#include "trainer/session.h"
+#include "trainer/rank_runtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

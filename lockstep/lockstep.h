@@ -1,0 +1,12 @@
+// The library in one header: what a program with a model, a dataset or an op of its own includes.
+#pragma once
+
+#include "core/base/rng.h"
+#include "core/nn/layers.h"
+#include "core/trace/functions.h"
+#include "core/trace/mode.h"
+#include "data/tensor_dataset.h"
+#include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/sgd.h"
+#include "trainer/session.h"
+#include "trainer/trainer.h"

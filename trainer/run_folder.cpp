@@ -1,0 +1,98 @@
+#include "trainer/run_folder.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/commit.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/restore.h"
+#include "core/base/activity.h"
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new run does not mix with an old one of its name: the old one is moved aside.
+void move_old_run(const RunFolder& folder, Log& log) {
+  if (list_checkpoints(folder.checkpoints).empty()) return;
+  int number = 1;
+  while (fs::exists(fmt::format("{}.{}", folder.path, number))) ++number;
+  const std::string aside = fmt::format("{}.{}", folder.path, number);
+  fs::rename(folder.path, aside);
+  log.info("{} holds an earlier run, which was moved to {}; use --resume to continue a run",
+           folder.path, aside);
+}
+
+RunLock prepare_on_master(const RunFolder& folder, const std::string& config_text, bool fresh,
+                          Log& log) {
+  RunLock lock;
+  try {
+    fs::create_directories(folder.path);
+    lock = RunLock(folder.path);
+    if (fresh) move_old_run(folder, log);
+    fs::create_directories(folder.checkpoints);
+    std::ofstream file(fs::path(folder.path) / "config.yaml");
+    file << config_text;
+    file.close();
+    if (!file) raise_errno(ErrorKind::kUsage, "cannot write " + folder.path + "/config.yaml");
+  } catch (const fs::filesystem_error& e) {
+    raise(ErrorKind::kUsage, "cannot prepare the run folder {} (run.dir, run.name): {}",
+          folder.path, e.code().message());
+  }
+  remove_unfinished_checkpoints(folder.checkpoints, log);
+  return lock;
+}
+
+}  // namespace
+
+RunFolder run_folder(const std::string& at) {
+  fs::path path(at);
+  std::error_code error;
+  if (fs::is_symlink(path, error)) {
+    const fs::path target = fs::canonical(path, error);
+    if (!error) path = target;
+  }
+  return {path.string(), (path / "checkpoints").string()};
+}
+
+std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
+                                                  const RunFolder& folder,
+                                                  Communicator& communicator, Activity activity,
+                                                  Log& log) {
+  return SharedCheckpoint::open(communicator, [&]() -> std::optional<CheckpointReader> {
+    const ForeignCall call(activity, "reading the checkpoints");
+    if (resume == "none") return std::nullopt;
+    if (resume != "auto") return open_checkpoint(resume);
+    FoundCheckpoint found = find_newest(folder.checkpoints);
+    // Whoever has checkpoints and asks to resume does not mean to begin again.
+    if (!found.newest && !found.skipped.empty())
+      raise(ErrorKind::kCheckpoint, "{}",
+            describe_skipped(folder.checkpoints, found.skipped,
+                             " (to start anew all the same, leave out --resume or set "
+                             "checkpoint.resume=none)"));
+    for (const SkippedCheckpoint& skipped : found.skipped)
+      log.warn("skipped {}: {}", skipped.path, skipped.reason);
+    return std::move(found.newest);
+  });
+}
+
+RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, bool fresh,
+                       Communicator& communicator, Activity activity, Log& log) {
+  RunLock lock;
+  std::string problem;
+  if (communicator.is_master_ordinal()) {
+    const ForeignCall call(activity, "preparing the run folder");
+    try {
+      lock = prepare_on_master(folder, config_text, fresh, log);
+    } catch (const Error& e) {
+      problem = e.what();
+    }
+  }
+  problem = communicator.exchange("run folder", problem)[0];
+  if (!problem.empty()) raise(ErrorKind::kUsage, "{}", problem);
+  return lock;
+}
+
+}  // namespace lockstep

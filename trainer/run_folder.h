@@ -1,0 +1,36 @@
+// The folder of a run: <path>/config.yaml, checkpoints/, metrics.jsonl, logs/. Rank 0 alone touches
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/runtime/communicator.h"
+#include "trainer/run_lock.h"
+#include "trainer/shared_checkpoint.h"
+
+namespace lockstep {
+
+struct RunFolder {
+  std::string path;
+  std::string checkpoints;
+};
+
+/// A symbolic link to a run's folder is that folder: it is what is locked and moved aside.
+RunFolder run_folder(const std::string& path);
+
+/// The checkpoint to start from, found and read by rank 0 for all; nothing to start anew. `resume`:
+/// "none", "auto" or the path of a checkpoint. Called by all ranks. Error kCheckpoint.
+std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
+                                                  const RunFolder& folder,
+                                                  Communicator& communicator, Activity activity,
+                                                  Log& log);
+
+/// Rank 0 makes the folder, writes `config_text` into it and holds its lock; the others learn
+/// whether it worked. With `fresh`, an earlier run in the folder is moved aside. Called by all ranks.
+/// Error kUsage.
+RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, bool fresh,
+                       Communicator& communicator, Activity activity, Log& log);
+
+}  // namespace lockstep

@@ -1,0 +1,210 @@
+// Trains a module: steps over a data loader's batches, evaluation, checkpoints and resume, logs.
+//
+//   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
+//                   {.run = "runs/net", .save_interval = 50, .resume = Resume::kAuto});
+//   for (const Batch& batch : trainer.steps(data, 500)) trainer.step(batch, net);
+//   session.print("eval {}", trainer.evaluate(data, net).at("loss"));
+//
+// All ranks of a job do the same. What a rank trains on is its part of each batch; what comes out has
+// the same bits on any number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/nn/module.h"
+#include "trainer/batch.h"
+#include "trainer/data_loader.h"
+#include "trainer/loss.h"
+#include "trainer/metrics.h"
+#include "trainer/optimizers/optimizer.h"
+#include "trainer/session.h"
+
+namespace lockstep {
+
+struct Evaluation;
+struct StepOutcome;
+
+enum class Resume : std::uint8_t {
+  kNone,  ///< an earlier run in the folder is moved aside
+  kAuto,  ///< from the folder's newest checkpoint that verifies, if there is one
+};
+enum class OnNonFinite : std::uint8_t { kStop, kSkip };
+enum class SchedulePolicy : std::uint8_t { kConstant, kLinear, kCosine };
+
+/// The learning rate over the steps: warm-up from 0, then constant, or down to min_lr.
+struct LearningRateSchedule {
+  SchedulePolicy policy = SchedulePolicy::kConstant;
+  std::int64_t warmup_steps = 0;
+  double min_lr = 0.0;
+  std::int64_t decay_steps = 0;  ///< 0: the number given to Trainer::steps()
+};
+
+struct TrainerOptions {
+  /// The run's folder: checkpoints, metrics.jsonl, TensorBoard files, logs. Empty: leaves no files.
+  std::string run = {};
+  std::uint64_t seed = 1337;       ///< of parameters, dropout and the order of the data
+  std::int64_t save_interval = 0;  ///< steps; 0: at the end only; -1: never
+  std::int64_t keep_last = 3;      ///< checkpoints
+  bool keep_best = false;          ///< also the one with the best `best_metric`
+  Resume resume = Resume::kNone;
+  std::string resume_from = {};  ///< the path of a checkpoint, instead of `resume`
+  bool bf16 = false;             ///< bf16 dots and activations, f32 parameters and optimizer
+  double gradient_clip_norm = 0.0;  ///< of the global norm; 0: no clipping
+  OnNonFinite on_nonfinite = OnNonFinite::kStop;
+  std::int64_t max_skipped_steps = 10;  ///< in a row; 0: no limit
+  LearningRateSchedule schedule = {};
+  std::string best_metric = "eval/loss";  ///< for keep_best and patience
+  bool best_is_max = false;
+  std::int64_t patience = 0;      ///< evaluations without improvement before steps() ends; 0: off
+  std::int64_t log_interval = 10;  ///< steps; the first and the last are always logged
+  bool progress_lines = false;     ///< on the console, too
+  /// Parameters of a group (Module::set_group) are updated with settings of their own, by the same
+  /// rule. The schedule scales all learning rates alike.
+  OptimizerGroups groups = {};
+};
+
+/// A number of a step that is computed behind the loop.
+class StepNumber {
+ public:
+  StepNumber(std::shared_ptr<StepOutcome> step, std::string name)
+      : step_(std::move(step)), name_(std::move(name)) {}
+  /// Waits for the step. NaN for a metric whose count was zero.
+  double value() const;
+  bool is_ready() const;
+
+ private:
+  std::shared_ptr<StepOutcome> step_;
+  std::string name_;
+};
+
+/// A step that was handed over to the device.
+class StepResult {
+ public:
+  explicit StepResult(std::shared_ptr<StepOutcome> step) : step_(std::move(step)) {}
+  std::int64_t number() const;  ///< updates made, this one included
+  StepNumber loss() const { return {step_, "loss"}; }
+  /// The norm of the mean gradient before clipping.
+  StepNumber grad_norm() const { return {step_, "grad_norm"}; }
+  StepNumber metric(const std::string& name) const { return {step_, name}; }
+
+ private:
+  std::shared_ptr<StepOutcome> step_;
+};
+
+using Evaluators = std::vector<std::shared_ptr<const Evaluator>>;
+
+class Trainer {
+ public:
+  /// Gives the module its values: fresh ones, or those of a checkpoint. All ranks call it with the
+  /// same. Session and module must outlive it. Errors: kUsage for options, a run folder that cannot
+  /// be made, or ranks that differ; kCheckpoint for one that does not fit the module; kOutOfMemory
+  /// for a model that does not fit the device.
+  Trainer(Session& session, Module& module, Optimizer optimizer, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  class Steps;
+  /// Batches from the restored step to step `total`, counted from the first step of the run. Each is
+  /// to be given to step() once. Between two of them the run saves if it is time; when they end, it
+  /// has saved. They end before `total` when a rank was asked to stop, all ranks at one step, or when
+  /// `patience` is over. The loader must outlive them.
+  Steps steps(const DataLoader& data, std::int64_t total);
+
+  /// Records forward, backward and update of the batch and hands them over; returns while they run.
+  /// `loss` is a module or a function from a Batch to a Loss. It must not read values of tensors. If
+  /// it throws, nothing was changed.
+  template <class F>
+  StepResult step(const Batch& batch, F&& loss) {
+    constexpr bool kIsModule =
+        std::is_lvalue_reference_v<F> && std::is_base_of_v<Module, std::remove_cvref_t<F>>;
+    return step_loss(batch, as_function(loss), kIsModule);
+  }
+
+  /// Exact over the loader's dataset: every sample counts once, and the values are the same on any
+  /// number of ranks. Logged as <name>/<metric>; as "eval" compared with the best. Error kPreempted,
+  /// which run() turns into exit code 75, if a rank was asked to stop: then the run has saved.
+  template <class F>
+  MetricValues evaluate(const DataLoader& data, F&& loss, const Evaluators& evaluators = {},
+                        const std::string& name = "eval") {
+    return evaluate_loss(data, as_function(loss), evaluators, name);
+  }
+
+  /// Saves now, and returns when the file is there.
+  void save();
+
+  std::int64_t step_number() const;  ///< updates made so far
+  bool stopped() const;              ///< whether the run ended because it was asked to
+
+  // For lockstep itself.
+  struct Parts;  ///< trainer_parts.h
+  explicit Trainer(std::unique_ptr<Parts> parts);
+  const Parts& parts() const { return *parts_; }
+  /// The same as evaluate(); nothing if a rank was asked to stop: then the steps end.
+  std::optional<Evaluation> try_evaluate(const DataLoader& data, const LossFunction& loss,
+                                         const Evaluators& evaluators, const std::string& name);
+
+ private:
+  friend class Steps;
+  template <class F>
+  static LossFunction as_function(F& loss) {
+    return [&loss](const Batch& batch) { return loss(batch); };
+  }
+  StepResult step_loss(const Batch& batch, const LossFunction& loss, bool lasting);
+  MetricValues evaluate_loss(const DataLoader& data, const LossFunction& loss,
+                        const Evaluators& evaluators, const std::string& name);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+/// What a range-for goes over.
+class Trainer::Steps {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(Steps* steps) : steps_(steps) {}
+    const Batch& operator*() const { return *steps_->batch_; }
+    Iterator& operator++() {
+      steps_->advance();
+      return *this;
+    }
+    bool operator!=(const Iterator&) const { return steps_->batch_ != nullptr; }
+
+   private:
+    Steps* steps_;
+  };
+  Steps(Trainer& trainer, const DataLoader& data, std::int64_t total);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+
+  Iterator begin() {
+    advance();
+    return Iterator(this);
+  }
+  Iterator end() { return Iterator(this); }
+
+ private:
+  void advance();
+
+  Trainer& trainer_;
+  const Batch* batch_ = nullptr;
+  int exceptions_;  ///< under way when the steps began
+};
+
+}  // namespace lockstep
+
+template <>
+struct fmt::formatter<lockstep::StepNumber> : fmt::formatter<double> {
+  template <class Context>
+  auto format(const lockstep::StepNumber& number, Context& context) const {
+    return fmt::formatter<double>::format(number.value(), context);
+  }
+};

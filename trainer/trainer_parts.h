@@ -1,0 +1,25 @@
+// What a Trainer consists of, for those who make one from something else than TrainerOptions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "trainer/run_lock.h"
+#include "trainer/trainer.h"
+#include "trainer/training_run.h"
+
+namespace lockstep {
+
+struct Trainer::Parts {
+  /// Gives the module its values, from `saved` if there is one, and prepares the run's folder.
+  Parts(Session& session, Module& module, Optimizer optimizer, OptimizerGroups groups, RunSpec spec,
+        std::optional<SharedCheckpoint> saved);
+
+  Session& session;
+  TrainingState state;
+  RunLock lock;
+  TrainingRun run;
+};
+
+}  // namespace lockstep

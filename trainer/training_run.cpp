@@ -1,0 +1,437 @@
+#include "trainer/training_run.h"
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "trainer/batch_types.h"
+#include "trainer/best_metric.h"
+#include "trainer/telemetry/console.h"
+
+namespace lockstep {
+namespace {
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::uint64_t seed_of(const Config& config) {
+  return static_cast<std::uint64_t>(config.run.seed);
+}
+
+RunSaves::Options saves_of(const RunSpec& spec, bool resumed) {
+  const CheckpointConfig& saving = spec.config.checkpoint;
+  return {.folder = spec.folder ? spec.folder->checkpoints : "",
+          .retention = {static_cast<int>(saving.keep_last), saving.keep_best},
+          .config_text = spec.config_text,
+          .resumed = resumed,
+          .reserve = saving.save_interval > 0 || saving.keep_best};
+}
+
+}  // namespace
+
+/// Destroyed before anything else of the run: its threads use it.
+struct TrainingRun::Feed {
+  Feed(const DataLoader& data, const StepSampler& sampler, const LoaderOptions& options,
+       Device& device)
+      : loader(data.dataset(), sampler, options),
+        feed(loader, device, data.options().device_prefetch,
+             options.shards *
+                 batch_bytes(train_batch_types(*data.dataset(), options.micro_batch))) {}
+  Loader loader;
+  DeviceFeed feed;
+};
+
+const StepSummary& StepOutcome::read() {
+  if (!summary) {
+    summary = numbers.read();
+    numbers.values = Tensor();  // the results of steps in flight have so much room and no more
+  }
+  return *summary;
+}
+
+TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec, bool resumed)
+    : runtime_(runtime),
+      state_(state),
+      spec_(std::move(spec)),
+      watch_(runtime.watch()),
+      activity_(runtime.activity()),
+      skip_limit_(spec_.config.training.max_skipped_steps),
+      saves_(saves_of(spec_, resumed), state, runtime),
+      resumed_(resumed),
+      first_step_(state.progress.step) {
+  state_.progress.seed = seed_of(spec_.config);
+  state_.progress.tokenizer = spec_.tokenizer;
+  runtime_.engine().set_step(steps_done());
+  if (const std::int64_t interval = spec_.config.distributed.check_interval; interval > 0)
+    runtime_.engine().start_state_check(interval);
+}
+
+TrainingRun::~TrainingRun() = default;
+
+void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
+  LS_USER_CHECK(feed_ == nullptr, "steps() was called while the steps of another call go on");
+  const DataLoaderOptions& options = data.options();
+  Communicator& communicator = runtime_.communicator();
+  batch_ = plan_batch(options.global_batch, options.micro_batch,
+                      spec_.config.training.deterministic, communicator.size());
+  total_steps_ = total_steps;
+  sampler_.emplace(seed_of(spec_.config), data.dataset()->size(), options.global_batch,
+                   options.shuffle);
+  schedule_.emplace(spec_.config.scheduler, state_.optimizer.learning_rate(), total_steps);
+  inputs_ = make_step_inputs(runtime_.engine(),
+                             batch_.first_shard(communicator.topology().position()),
+                             batch_.shards_per_rank, seed_of(spec_.config));
+  const std::string digest = data.dataset()->digest();
+  if (resumed_ && steps_done() == first_step_ && state_.progress.dataset_digest != digest)
+    runtime_.log().warn("the training data differs from what the checkpoint was trained on");
+  state_.progress.dataset_digest = digest;
+  if (runtime_.is_master() && spec_.folder && !telemetry_)
+    telemetry_.emplace(Telemetry::Start{.run_folder = spec_.folder->path,
+                                        .resumed_step = resumed_ ? first_step_ : -1,
+                                        .total_steps = total_steps,
+                                        .wall_time = unix_time(),
+                                        .console = spec_.console},
+                       spec_.config.logging, runtime_.clock(), runtime_.log());
+  step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
+                    runtime_.device().allocator(), spec_.config.logging.interval,
+                    static_cast<double>(options.global_batch * options.tokens_per_sample),
+                    steps_done(), total_steps);
+  watch_data(data);
+  end_ = RunEnd::kRunning;
+  feed_ = std::make_unique<Feed>(data, *sampler_, loader_options(data), runtime_.device());
+}
+
+const Batch* TrainingRun::next() {
+  LS_USER_CHECK(!current_, "a batch was taken, but no step was made of it: call Trainer::step()");
+  LS_CHECK(feed_ != nullptr, "next() without begin()");
+  // What was trained since the last batch, and evaluated before it is saved: a resume from the last
+  // step has nothing left to do.
+  if (steps_done() > first_step_ && due(spec_.config.checkpoint.save_interval)) save_now();
+  if (steps_done() >= total_steps_ || stop_agreed_ || stop_early_) {
+    end_run();
+    return nullptr;
+  }
+  take_batch();
+  return &*current_;
+}
+
+void TrainingRun::take_batch() {
+  Engine& engine = runtime_.engine();
+  const std::int64_t step = steps_done();
+  activity_.begin(Phase::kInputWait, step);
+  DeviceBatch loaded;
+  {
+    const ScopedSpan span(runtime_.spans(), SpanCategory::kInputWait, step);
+    loaded = feed_->feed.next();
+  }
+  activity_.begin(Phase::kTrace, step);
+  engine.set_step(step);
+  Batch::Fields fields;
+  for (const auto& [name, tensor] : loaded.fields)
+    fields[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
+  current_.emplace(std::move(fields));
+}
+
+std::shared_ptr<StepOutcome> TrainingRun::step(const LossFunction& loss, bool lasting) {
+  LS_USER_CHECK(current_.has_value(), "a step needs a batch of Trainer::steps(), each one once");
+  Engine& engine = runtime_.engine();
+  const std::int64_t step = steps_done();
+  const Batch batch = *std::exchange(current_, std::nullopt);
+  lasting_loss_ = lasting ? loss : LossFunction();
+  if (data_watch_) engine.carry(data_watch_->take(step));
+  UpdateOptions update;
+  update.clip_norm = spec_.config.training.gradient_clip_norm;
+  update.step = step;
+  update.learning_rate = schedule_->learning_rate(step);
+  update.stop_requested = watch_.stop_requested();
+  update.save_failed = saves_.failed();
+  update.stop_at_nonfinite = spec_.config.training.on_nonfinite == OnNonfinite::kStop;
+  const auto outcome = std::make_shared<StepOutcome>();
+  outcome->number = step + 1;
+  {
+    const ScopedSpan span(runtime_.spans(), SpanCategory::kTrace, step);
+    outcome->numbers = record_step(state_, loss, batch, inputs_, update);
+    in_flight_.push_back({step, update, batch, outcome});
+  }
+  engine.mark_step(SyncReason::kStepEnd);
+  // Before this, no rank can have finished the step: there was nothing to save.
+  watch_.on_stop(spec_.folder ? OnStop::kSave : OnStop::kLeave);
+  ++state_.progress.step;
+  loss_ = &loss;
+  const auto lag = static_cast<std::size_t>(spec_.config.device.queue_depth);
+  if (in_flight_.size() > lag) finish_step();
+  loss_ = nullptr;
+  return outcome;
+}
+
+// Results are read when their step has long been computed, so that reading never waits. Every rank
+// reads the same numbers for the same step, and so comes to the same decisions.
+void TrainingRun::finish_step() {
+  const InFlight done = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  activity_.begin(Phase::kRead, done.step);
+  const StepSummary& summary = done.outcome->read();
+  // Its first header compared what was saved before it.
+  if (done.step == saves_.saved_step()) release_save();
+  FinishedStep numbers;
+  numbers.step = done.step + 1;
+  numbers.epoch =
+      static_cast<double>(numbers.step) / static_cast<double>(sampler_->steps_per_epoch());
+  numbers.metrics = summary.metrics;
+  numbers.metrics["loss"] = summary.loss;
+  numbers.grad_norm = summary.grad_norm;
+  numbers.learning_rate = done.update.learning_rate;
+  stop_agreed_ = stop_agreed_ || summary.stop;
+  check_finite(done, summary);
+  if (summary.save_failed) {
+    drain();
+    saves_.finish();
+  }
+  step_log_->add_step(numbers);
+  finished_step_ = numbers.step;
+}
+
+void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary) {
+  const std::string limit = skip_limit_.add(!summary.finite);
+  const std::string numbers =
+      fmt::format("loss {} and gradient norm {}", format_significant(summary.loss, 4),
+                  format_significant(summary.grad_norm, 3));
+  if (summary.finite && summary.sound) return;
+  if (summary.finite) {
+    rule_out_drift();
+    raise(
+        ErrorKind::kNonFinite,
+        "step {}: the update made a parameter that is not finite ({}), and the run stops; earlier "
+        "checkpoints are intact. Lower optimizer.learning_rate or set "
+        "training.gradient_clip_norm, and resume",
+        done.step, numbers);
+  }
+  const std::string what = numbers + " are not finite; the update was left out";
+  if (spec_.config.training.on_nonfinite == OnNonfinite::kStop) stop_at_nonfinite(done, what);
+  runtime_.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
+  if (limit.empty()) return;
+  rule_out_drift();
+  raise(ErrorKind::kNonFinite,
+        "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
+        "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
+        "training.gradient_clip_norm, and resume",
+        done.step, what, limit, spec_.config.training.max_skipped_steps);
+}
+
+void TrainingRun::stop_at_nonfinite(const InFlight& done, const std::string& what) {
+  rule_out_drift();
+  raise(ErrorKind::kNonFinite,
+        "step {}: {}; {}, and the run stops (training.on_nonfinite: stop); lower "
+        "optimizer.learning_rate, set training.gradient_clip_norm, or choose skip",
+        done.step, name_nonfinite(done), what);
+}
+
+// The step's parameters and slots are still there: neither it nor what was queued behind it changed
+// them. The lowest shard that finds something is right for all ranks.
+std::string TrainingRun::name_nonfinite(const InFlight& done) {
+  const LossFunction* loss = loss_ != nullptr ? loss_ : lasting_loss_ ? &lasting_loss_ : nullptr;
+  if (loss == nullptr) return "the step cannot be looked at again, as its loss is gone";
+  activity_.begin(Phase::kTrace, done.step);
+  record_step(state_, *loss, done.batch, inputs_, done.update);
+  std::string mine;
+  if (const auto found = runtime_.engine().find_nonfinite()) {
+    const std::int64_t first =
+        batch_.first_shard(runtime_.communicator().topology().position());
+    mine = fmt::format("{:010} {}", first + found->shard, found->text);
+  }
+  std::string lowest;
+  for (const std::string& theirs :
+       runtime_.communicator().exchange("value that is not finite", mine))
+    if (!theirs.empty() && (lowest.empty() || theirs < lowest)) lowest = theirs;
+  if (lowest.empty())
+    return "every value of the shards is finite, but their gradients' sum or norm is not";
+  const std::size_t space = lowest.find(' ');
+  return fmt::format("first non-finite value: {}, shard {}", lowest.substr(space + 1),
+                     std::stoll(lowest.substr(0, space)));
+}
+
+// All ranks have queued the same steps, so that all come to the end of them.
+void TrainingRun::drain() {
+  in_flight_.clear();
+  runtime_.engine().wait();
+  saves_.wait();
+}
+
+// One rank's damaged state makes the numbers of all not finite: then it is to blame.
+void TrainingRun::rule_out_drift() {
+  drain();
+  runtime_.engine().compare_whole_state();
+}
+
+// No header follows the last step. If it made a parameter that is not finite on one rank alone,
+// that one rules out drift, and the others must not go on to something else.
+void TrainingRun::finish_all() {
+  if (in_flight_.empty()) return;
+  while (!in_flight_.empty()) finish_step();
+  runtime_.engine().compare_whole_state();
+}
+
+std::optional<Evaluation> TrainingRun::evaluate(
+    const DataLoader& data, const LossFunction& loss, const std::string& name,
+    std::vector<std::shared_ptr<const Evaluator>> evaluators) {
+  finish_all();
+  const std::int64_t begin_ns = runtime_.clock().now_ns();
+  activity_.begin(Phase::kEvaluate, steps_done());
+  EvaluateOptions options;
+  options.batch_size = data.eval_batch();
+  options.max_batches = data.options().max_eval_batches;
+  options.workers = static_cast<int>(data.options().workers);
+  options.prefetch = data.options().prefetch;
+  options.padding = data.options().padding;
+  options.compute_dtype = state_.compute_dtype;
+  options.evaluators = std::move(evaluators);
+  options.step = steps_done();
+  options.activity = activity_;
+  options.stop_requested = [this] { return watch_.stop_requested(); };
+  Evaluation result =
+      lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(), options);
+  if (!result.complete) {  // all ranks know it
+    stop_agreed_ = true;
+    return std::nullopt;
+  }
+  MetricValues named;
+  for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
+  if (step_log_) {
+    step_log_->add_pause(StepLog::Pause::kEvaluation, begin_ns);
+    step_log_->add_evaluation(steps_done(), epoch(), named);
+  }
+  if (name == "eval") {
+    state_.progress.evaluated_step = steps_done();
+    judge(named);
+  }
+  return result;
+}
+
+void TrainingRun::judge(const MetricValues& metrics) {
+  const EarlyStoppingConfig& early = spec_.config.early_stopping;
+  TrainerState& progress = state_.progress;
+  const bool needed = early.patience > 0 || spec_.config.checkpoint.keep_best;
+  const double value = watched_metric(early, metrics, needed);
+  if (improves(early, value, progress.best_metric)) {
+    progress.best_metric = value;
+    progress.early_stopping = {steps_done(), 0};
+    // The best parameters exist only now: keep_best is a promise to have them on disk.
+    if (spec_.config.checkpoint.keep_best) save_now();
+    return;
+  }
+  ++progress.early_stopping.bad_evaluations;
+  if (early.patience > 0 && progress.early_stopping.bad_evaluations >= early.patience &&
+      !stop_early_) {
+    stop_early_ = true;
+    runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
+                        steps_done(), progress.early_stopping.bad_evaluations);
+  }
+}
+
+void TrainingRun::end_run() {
+  finish_all();
+  const bool keeps = spec_.folder.has_value();
+  const bool saves = keeps && (stop_agreed_ ? saves_.has_time()
+                                            : spec_.config.checkpoint.save_interval >= 0);
+  if (saves) save_now();
+  runtime_.engine().compare_whole_state();  // no header follows
+  release_save();
+  saves_.finish();
+  step_log_->flush();
+  feed_.reset();
+  end_ = stop_agreed_  ? (saves ? RunEnd::kPreempted : RunEnd::kUnsaved)
+         : stop_early_ ? RunEnd::kEarlyStopping
+                       : RunEnd::kFinished;
+  watch_.on_stop(OnStop::kEnd);
+}
+
+void TrainingRun::end_early() {
+  current_.reset();
+  if (feed_ != nullptr) end_run();
+}
+
+void TrainingRun::stop_feeding() {
+  current_.reset();
+  feed_.reset();
+}
+
+void TrainingRun::save() {
+  LS_USER_CHECK(spec_.folder.has_value(), "a run without a folder (TrainerOptions::run) has no "
+                                          "place to save to");
+  finish_all();
+  save_now();
+  runtime_.engine().compare_whole_state();
+  release_save();
+  saves_.finish();
+}
+
+void TrainingRun::save_now() {
+  if (!spec_.folder || saves_.saved_step() == steps_done()) return;
+  // The save before this one is released by the step after it.
+  while (!in_flight_.empty() && in_flight_.front().step <= saves_.saved_step()) finish_step();
+  const std::int64_t begin_ns = runtime_.clock().now_ns();
+  TrainerState& progress = state_.progress;
+  if (sampler_) {
+    const std::int64_t per_epoch = steps_per_epoch();
+    progress.epoch = steps_done() / per_epoch;
+    progress.sample_position = steps_done() % per_epoch * batch_.global_batch;
+    progress.schedule = {std::string(name_of(spec_.config.scheduler.name)),
+                         {{"learning_rate", schedule_->learning_rate(steps_done())}}};
+  }
+  saves_.save();
+  if (step_log_) step_log_->add_pause(StepLog::Pause::kSave, begin_ns);
+}
+
+// A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.
+void TrainingRun::release_save() {
+  if (step_log_) step_log_->flush();
+  saves_.release();
+}
+
+// What the run saved before is kept if the steps before it were good, and if another one has shown
+// that all ranks have the same or there are no others.
+void TrainingRun::keep_last_save() {
+  feed_.reset();
+  try {
+    while (!in_flight_.empty() && in_flight_.front().step <= saves_.saved_step()) finish_step();
+    const bool alone = !runtime_.engine().checks_state();
+    if (alone && finished_step_ == saves_.saved_step()) release_save();
+  } catch (...) {
+    return;  // not the first error, and so not the one to report
+  }
+  saves_.wait();
+}
+
+double TrainingRun::epoch() const {
+  return static_cast<double>(steps_done()) / static_cast<double>(steps_per_epoch());
+}
+
+LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
+  LoaderOptions out;
+  out.first_step = steps_done();
+  out.end_step = std::max(total_steps_, steps_done());
+  out.first_shard = batch_.first_shard(runtime_.communicator().topology().position());
+  out.shards = batch_.shards_per_rank;
+  out.micro_batch = batch_.micro_batch;
+  out.workers = static_cast<int>(data.options().workers);
+  out.prefetch = data.options().prefetch;
+  out.padding = data.options().padding;
+  out.activity = activity_;
+  if (DataWatch* watch = data_watch_.get())
+    out.beside = [watch](std::int64_t s) { watch->look(s); };
+  return out;
+}
+
+/// Data that was not compared in full is compared while the ranks train.
+void TrainingRun::watch_data(const DataLoader& data) {
+  data_watch_.reset();
+  const std::int64_t interval = spec_.config.distributed.check_interval;
+  if (spec_.same_data || runtime_.communicator().size() == 1 || interval == 0) return;
+  runtime_.log().info("one more sample is compared between the ranks every {} steps", interval);
+  data_watch_ = std::make_unique<DataWatch>(data.dataset(), seed_of(spec_.config), interval,
+                                            runtime_.communicator().topology());
+}
+
+}  // namespace lockstep

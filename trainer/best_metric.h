@@ -10,8 +10,8 @@ namespace lockstep {
 /// asked for it and it is not there. Error kUsage that lists what there is if `needed`.
 double watched_metric(const EarlyStoppingConfig& config, const MetricValues& metrics, bool needed);
 
-/// Whether `value` improves on the best by more than config.min_delta; a first value always does, and
-/// one that is not a number never.
+/// Whether `value` improves on the best by more than config.min_delta; a first value always does,
+/// and one that is not a number never.
 bool improves(const EarlyStoppingConfig& config, double value, double best);
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@
 #include "trainer/evaluate.h"
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
-#include "trainer/saved_texts.h"
 #include "trainer/rank_runtime.h"
+#include "trainer/saved_texts.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
 

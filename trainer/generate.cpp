@@ -10,8 +10,8 @@
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
-#include "trainer/saved_texts.h"
 #include "trainer/rank_runtime.h"
+#include "trainer/saved_texts.h"
 #include "trainer/train.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 // The frame of a program: the process's surroundings put in order, the watch started, and what ends
-// as an exception turned into a message and an exit code. main() of the command line and of programs
-// of users is one call of it.
+// as an exception turned into a message and an exit code. main() of the command line and of
+// programs of users is one call of it.
 #pragma once
 
 #include <functional>

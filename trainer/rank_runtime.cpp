@@ -61,9 +61,8 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
                          std::unique_ptr<Communicator> communicator, Watch& watch)
     : config_(config),
       watch_(watch),
-      log_(std::make_unique<Log>(Log::Options{.console = communicator->is_master_ordinal(),
-                                              .file = {},
-                                              .debug = settings.debug})),
+      log_(std::make_unique<Log>(Log::Options{
+          .console = communicator->is_master_ordinal(), .file = {}, .debug = settings.debug})),
       communicator_(std::move(communicator)),
       instruction_set_(
           agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
@@ -80,7 +79,6 @@ RankRuntime::~RankRuntime() {
 }
 
 void RankRuntime::log_to(const std::string& run_folder) {
-  if (is_master()) return;
   const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
   std::filesystem::create_directories(folder);
   log_->add_file((folder / fmt::format("rank-{}.log", communicator_->rank())).string());

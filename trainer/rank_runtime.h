@@ -20,8 +20,8 @@ namespace lockstep {
 class RankRuntime {
  public:
   /// Made by all ranks at the same place: they agree on the instruction set.
-  /// Rank 0 logs to the console. The watch, which must outlive the runtime, gets the config's limits
-  /// and the log.
+  /// Rank 0 logs to the console. The watch, which must outlive the runtime, gets the config's
+  /// limits and the log.
   RankRuntime(const Config& config, const Settings& settings,
               std::unique_ptr<Communicator> communicator, Watch& watch);
 
@@ -44,7 +44,7 @@ class RankRuntime {
   const InstructionSet& instruction_set() const { return instruction_set_; }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
-  /// From now on every rank logs to <run_folder>/logs/rank-N.log; rank 0 to its console alone.
+  /// From now on the log goes to <run_folder>/logs/rank-N.log, too.
   void log_to(const std::string& run_folder);
 
   /// Waits for the device, then leaves the job together with the other ranks. The last call on

@@ -28,8 +28,8 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
                                                   Log& log);
 
 /// Rank 0 makes the folder, writes `config_text` into it and holds its lock; the others learn
-/// whether it worked. With `fresh`, an earlier run in the folder is moved aside. Called by all ranks.
-/// Error kUsage.
+/// whether it worked. With `fresh`, an earlier run in the folder is moved aside. Called by all
+/// ranks. Error kUsage.
 RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, bool fresh,
                        Communicator& communicator, Activity activity, Log& log);
 

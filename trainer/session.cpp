@@ -23,9 +23,8 @@ bool is_override(std::string_view word) {
   constexpr std::array<std::string_view, 4> kOwn = {"device.", "distributed.", "profile.",
                                                     "training.deterministic"};
   const std::string_view path = word.substr(0, word.find('='));
-  return path.size() < word.size() && std::ranges::any_of(kOwn, [&](std::string_view own) {
-           return path.starts_with(own);
-         });
+  return path.size() < word.size() &&
+         std::ranges::any_of(kOwn, [&](std::string_view own) { return path.starts_with(own); });
 }
 
 void override_key(const std::string& word, Config& config) {

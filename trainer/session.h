@@ -29,10 +29,10 @@ struct ProcessCall;
 /// distributed.stall_abort_s=60 override them: any key of the sections device, distributed and
 /// profile that `lockstep config schema` lists, and training.deterministic.
 struct SessionOptions {
-  double memory_gb = 4.0;         ///< of the device, a hard limit
-  int threads = 1;                ///< cores that run one kernel
-  bool deterministic = true;      ///< one result on any number of ranks
-  bool metrics_report = false;    ///< print all counters and times when the session ends
+  double memory_gb = 4.0;       ///< of the device, a hard limit
+  int threads = 1;              ///< cores that run one kernel
+  bool deterministic = true;    ///< one result on any number of ranks
+  bool metrics_report = false;  ///< print all counters and times when the session ends
 };
 
 class Session {
@@ -63,12 +63,13 @@ class Session {
   template <class... A>
   void print(fmt::format_string<std::remove_cvref_t<A>&...> format, A&&... arguments) {
     if (!is_master()) return;
-    const auto held = std::make_shared<std::tuple<std::remove_cvref_t<A>...>>(
-        std::forward<A>(arguments)...);
-    print_line({[held] { return std::apply([](auto&... a) { return (is_ready(a) && ...); }, *held); },
-                [held, format] {
-                  return std::apply([&](auto&... a) { return fmt::format(format, a...); }, *held);
-                }});
+    const auto held =
+        std::make_shared<std::tuple<std::remove_cvref_t<A>...>>(std::forward<A>(arguments)...);
+    print_line(
+        {[held] { return std::apply([](auto&... a) { return (is_ready(a) && ...); }, *held); },
+         [held, format] {
+           return std::apply([&](auto&... a) { return fmt::format(format, a...); }, *held);
+         }});
   }
 
   /// Waits for the device and leaves the job together with the other ranks; called by run().
@@ -104,10 +105,10 @@ class Session {
   bool finished_ = false;
 };
 
-/// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error the
-/// body ended with (2 usage, 3 data, 4 checkpoint, 5 not finite, 6 device out of memory, 7 lost rank),
-/// or 75 if it was asked to stop and saved. Peers of a rank that fails are told. First thing in
-/// main(), once.
+/// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error
+/// the body ended with (2 usage, 3 data, 4 checkpoint, 5 not finite, 6 device out of memory, 7 lost
+/// rank), or 75 if it was asked to stop and saved. Peers of a rank that fails are told. First thing
+/// in main(), once.
 int run(int argc, char** argv, const std::function<void(Session&)>& body);
 int run(int argc, char** argv, const SessionOptions& options,
         const std::function<void(Session&)>& body);

@@ -31,8 +31,8 @@ class StepLog {
           std::int64_t first_step, std::int64_t last_step);
 
   void add_step(const FinishedStep& done);
-  /// `metrics` by their full names ("eval/loss"). Joins the record of the same step if there is one,
-  /// else makes its own.
+  /// `metrics` by their full names ("eval/loss"). Joins the record of the same step if there is
+  /// one, else makes its own.
   void add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics);
   /// The loop did something else than steps from `begin_ns` until now.
   enum class Pause : std::uint8_t { kEvaluation, kSave };

@@ -113,8 +113,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   const RunFolder folder = run_folder((fs::path(config.run.dir) / config.run.name).string());
   const BatchPlan batch = plan_batch(loaded, communicator->size());
   activity.begin(Phase::kPrepare);
-  Session session(
-      std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
+  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
   RankRuntime& runtime = session.runtime();
   Log& log = runtime.log();
 
@@ -129,9 +128,9 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
     saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
   if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
-  spec.same_data = agree_on_files(
-      runtime.communicator(), config,
-      {.cache_folder = cache_folder(config, settings), .activity = activity}, log);
+  spec.same_data =
+      agree_on_files(runtime.communicator(), config,
+                     {.cache_folder = cache_folder(config, settings), .activity = activity}, log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");

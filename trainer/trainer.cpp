@@ -234,7 +234,7 @@ std::optional<Evaluation> Trainer::try_evaluate(const DataLoader& data, const Lo
 }
 
 MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& loss,
-                               const Evaluators& evaluators, const std::string& name) {
+                                    const Evaluators& evaluators, const std::string& name) {
   const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name);
   if (out) return out->metrics;
   parts_->run.end_early();

@@ -5,8 +5,8 @@
 //   for (const Batch& batch : trainer.steps(data, 500)) trainer.step(batch, net);
 //   session.print("eval {}", trainer.evaluate(data, net).at("loss"));
 //
-// All ranks of a job do the same. What a rank trains on is its part of each batch; what comes out has
-// the same bits on any number of ranks.
+// All ranks of a job do the same. What a rank trains on is its part of each batch; what comes out
+// has the same bits on any number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,15 @@ struct TrainerOptions {
   std::int64_t keep_last = 3;      ///< checkpoints
   bool keep_best = false;          ///< also the one with the best `best_metric`
   Resume resume = Resume::kNone;
-  std::string resume_from = {};  ///< the path of a checkpoint, instead of `resume`
-  bool bf16 = false;             ///< bf16 dots and activations, f32 parameters and optimizer
+  std::string resume_from = {};     ///< the path of a checkpoint, instead of `resume`
+  bool bf16 = false;                ///< bf16 dots and activations, f32 parameters and optimizer
   double gradient_clip_norm = 0.0;  ///< of the global norm; 0: no clipping
   OnNonFinite on_nonfinite = OnNonFinite::kStop;
   std::int64_t max_skipped_steps = 10;  ///< in a row; 0: no limit
   LearningRateSchedule schedule = {};
   std::string best_metric = "eval/loss";  ///< for keep_best and patience
   bool best_is_max = false;
-  std::int64_t patience = 0;      ///< evaluations without improvement before steps() ends; 0: off
+  std::int64_t patience = 0;       ///< evaluations without improvement before steps() ends; 0: off
   std::int64_t log_interval = 10;  ///< steps; the first and the last are always logged
   bool progress_lines = false;     ///< on the console, too
   /// Parameters of a group (Module::set_group) are updated with settings of their own, by the same
@@ -112,15 +112,15 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   class Steps;
-  /// Batches from the restored step to step `total`, counted from the first step of the run. Each is
-  /// to be given to step() once. Between two of them the run saves if it is time; when they end, it
-  /// has saved. They end before `total` when a rank was asked to stop, all ranks at one step, or when
-  /// `patience` is over. The loader must outlive them.
+  /// Batches from the restored step to step `total`, counted from the first step of the run. Each
+  /// is to be given to step() once. Between two of them the run saves if it is time; when they end,
+  /// it has saved. They end before `total` when a rank was asked to stop, all ranks at one step, or
+  /// when `patience` is over. The loader must outlive them.
   Steps steps(const DataLoader& data, std::int64_t total);
 
   /// Records forward, backward and update of the batch and hands them over; returns while they run.
-  /// `loss` is a module or a function from a Batch to a Loss. It must not read values of tensors. If
-  /// it throws, nothing was changed.
+  /// `loss` is a module or a function from a Batch to a Loss. It must not read values of tensors.
+  /// If it throws, nothing was changed.
   template <class F>
   StepResult step(const Batch& batch, F&& loss) {
     constexpr bool kIsModule =
@@ -129,8 +129,9 @@ class Trainer {
   }
 
   /// Exact over the loader's dataset: every sample counts once, and the values are the same on any
-  /// number of ranks. Logged as <name>/<metric>; as "eval" compared with the best. Error kPreempted,
-  /// which run() turns into exit code 75, if a rank was asked to stop: then the run has saved.
+  /// number of ranks. Logged as <name>/<metric>; as "eval" compared with the best. Error
+  /// kPreempted, which run() turns into exit code 75, if a rank was asked to stop: then the run has
+  /// saved.
   template <class F>
   MetricValues evaluate(const DataLoader& data, F&& loss, const Evaluators& evaluators = {},
                         const std::string& name = "eval") {
@@ -159,7 +160,7 @@ class Trainer {
   }
   StepResult step_loss(const Batch& batch, const LossFunction& loss, bool lasting);
   MetricValues evaluate_loss(const DataLoader& data, const LossFunction& loss,
-                        const Evaluators& evaluators, const std::string& name);
+                             const Evaluators& evaluators, const std::string& name);
 
   std::unique_ptr<Parts> parts_;
 };

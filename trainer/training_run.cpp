@@ -80,9 +80,9 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
   sampler_.emplace(seed_of(spec_.config), data.dataset()->size(), options.global_batch,
                    options.shuffle);
   schedule_.emplace(spec_.config.scheduler, state_.optimizer.learning_rate(), total_steps);
-  inputs_ = make_step_inputs(runtime_.engine(),
-                             batch_.first_shard(communicator.topology().position()),
-                             batch_.shards_per_rank, seed_of(spec_.config));
+  inputs_ =
+      make_step_inputs(runtime_.engine(), batch_.first_shard(communicator.topology().position()),
+                       batch_.shards_per_rank, seed_of(spec_.config));
   const std::string digest = data.dataset()->digest();
   if (resumed_ && steps_done() == first_step_ && state_.progress.dataset_digest != digest)
     runtime_.log().warn("the training data differs from what the checkpoint was trained on");
@@ -237,8 +237,7 @@ std::string TrainingRun::name_nonfinite(const InFlight& done) {
   record_step(state_, *loss, done.batch, inputs_, done.update);
   std::string mine;
   if (const auto found = runtime_.engine().find_nonfinite()) {
-    const std::int64_t first =
-        batch_.first_shard(runtime_.communicator().topology().position());
+    const std::int64_t first = batch_.first_shard(runtime_.communicator().topology().position());
     mine = fmt::format("{:010} {}", first + found->shard, found->text);
   }
   std::string lowest;
@@ -333,8 +332,8 @@ void TrainingRun::judge(const MetricValues& metrics) {
 void TrainingRun::end_run() {
   finish_all();
   const bool keeps = spec_.folder.has_value();
-  const bool saves = keeps && (stop_agreed_ ? saves_.has_time()
-                                            : spec_.config.checkpoint.save_interval >= 0);
+  const bool saves =
+      keeps && (stop_agreed_ ? saves_.has_time() : spec_.config.checkpoint.save_interval >= 0);
   if (saves) save_now();
   runtime_.engine().compare_whole_state();  // no header follows
   release_save();
@@ -358,8 +357,9 @@ void TrainingRun::stop_feeding() {
 }
 
 void TrainingRun::save() {
-  LS_USER_CHECK(spec_.folder.has_value(), "a run without a folder (TrainerOptions::run) has no "
-                                          "place to save to");
+  LS_USER_CHECK(spec_.folder.has_value(),
+                "a run without a folder (TrainerOptions::run) has no "
+                "place to save to");
   finish_all();
   save_now();
   runtime_.engine().compare_whole_state();

@@ -1,6 +1,6 @@
 // A run under way: feeds batches, records and hands over steps, reads their results a few steps
-// later, evaluates, saves, stops. Trainer (trainer.h) is its public face; `lockstep train` drives it
-// through that, too.
+// later, evaluates, saves, stops. Trainer (trainer.h) is its public face; `lockstep train` drives
+// it through that, too.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +66,8 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
 
-  /// From now on batches of `data` are fed, from the current step to `total_steps`. Error kUsage for a
-  /// batch that does not divide over the ranks.
+  /// From now on batches of `data` are fed, from the current step to `total_steps`. Error kUsage
+  /// for a batch that does not divide over the ranks.
   void begin(const DataLoader& data, std::int64_t total_steps);
   /// Ends the step before (saves if it is time) and waits for the next batch. Null at the end, when
   /// everything is saved: see end().
@@ -143,7 +143,7 @@ class TrainingRun {
   std::unique_ptr<DataWatch> data_watch_;  ///< null: the ranks have the same data
   std::unique_ptr<Feed> feed_;
 
-  std::optional<Batch> current_;  ///< of which no step was made yet
+  std::optional<Batch> current_;        ///< of which no step was made yet
   const LossFunction* loss_ = nullptr;  ///< while step() runs
   LossFunction lasting_loss_;
   std::deque<InFlight> in_flight_;

@@ -105,8 +105,9 @@ TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType comput
       trained(module_.parameters().trained()) {
   for (const std::string& slot : optimizer.slots()) slots[slot].resize(trained.size());
   for (const auto& [name, rule] : groups) {
-    LS_USER_CHECK(std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
-                  "no trained parameter is in group '{}'; Module::set_group() puts some there", name);
+    LS_USER_CHECK(
+        std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
+        "no trained parameter is in group '{}'; Module::set_group() puts some there", name);
     LS_USER_CHECK(rule.slots() == optimizer.slots(),
                   "group '{}' must be updated by the same rule as all, with other settings", name);
   }

@@ -42,9 +42,9 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   std::vector<Tensor> values;
   for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
   const std::vector<Tensor> grads = gradients(output.sum, values);
-  return optimizer_step(
-      {state.optimizer, state.groups, state.trained, state.module.buffers(), state.slots, state.sound},
-      output, grads, update);
+  return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),
+                         state.slots, state.sound},
+                        output, grads, update);
 }
 
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype) {

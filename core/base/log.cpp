@@ -30,7 +30,8 @@ class ConsolePrefix final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 struct Log::Sinks {
-  std::shared_ptr<spdlog::sinks::dist_sink_mt> all = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  std::shared_ptr<spdlog::sinks::dist_sink_mt> all =
+      std::make_shared<spdlog::sinks::dist_sink_mt>();
   spdlog::logger logger{"lockstep", all};
 };
 

@@ -103,8 +103,7 @@ BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool d
   training.global_batch_size = global_batch;
   training.micro_batch_size = micro_batch;
   training.deterministic = deterministic;
-  if (const auto problem = batch_problem(training, ranks))
-    raise(ErrorKind::kUsage, "{}", *problem);
+  if (const auto problem = batch_problem(training, ranks)) raise(ErrorKind::kUsage, "{}", *problem);
   const std::int64_t shards = global_batch / micro_batch;
   return {global_batch, micro_batch, shards, ranks, shards / ranks};
 }

@@ -101,7 +101,7 @@ struct EvalConfig {
 };
 
 struct EarlyStoppingConfig {
-  std::int64_t patience = 0;  ///< evaluations without improvement; 0: off
+  std::int64_t patience = 0;         ///< evaluations without improvement; 0: off
   std::string metric = "eval/loss";  ///< any that an evaluation gives
   BetterMetric mode = BetterMetric::kAuto;
   double min_delta = 0.0;

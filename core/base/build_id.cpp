@@ -44,9 +44,11 @@ Hash128 hash_file(const std::string& path) {
 
 /// A file that is mapped into this process.
 struct Module {
-  std::string path;  ///< "" for the executable
+  std::string path;   ///< "" for the executable
+  bool ours = false;  ///< whether it holds this function: the executable, or liblockstep.so
   std::string build_id;
-  std::vector<std::string> needed;  ///< names of the libraries it is linked to
+  std::vector<std::string>
+      needed;  ///< names of the libraries that executable or `ours` is linked to
 
   std::string name() const { return path.substr(path.rfind('/') + 1); }
 };
@@ -71,9 +73,11 @@ int visit_module(dl_phdr_info* info, std::size_t /*size*/, void* out) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     const auto address = info->dlpi_addr + segment.p_vaddr;
+    const auto here = reinterpret_cast<ElfW(Addr)>(&visit_module);
+    module.ours |= segment.p_type == PT_LOAD && here - address < segment.p_memsz;
     if (segment.p_type == PT_NOTE && module.build_id.empty())
       module.build_id = find_in_notes(reinterpret_cast<const char*>(address), segment.p_memsz);
-    if (segment.p_type == PT_DYNAMIC && modules.empty())
+    if (segment.p_type == PT_DYNAMIC && (modules.empty() || module.ours))
       module.needed = needed_by(reinterpret_cast<const ElfW(Dyn)*>(address));
   }
   modules.push_back(std::move(module));
@@ -86,7 +90,11 @@ std::vector<BuildPart> build_parts() {
   std::vector<Module> modules;
   dl_iterate_phdr(visit_module, &modules);
   std::vector<BuildPart> out{{"lockstep", hash_file("/proc/self/exe")}};
-  for (const std::string& name : modules.at(0).needed) {
+  std::vector<std::string> needed;
+  for (const Module& module : modules)
+    for (const std::string& name : module.needed)
+      if (std::ranges::find(needed, name) == needed.end()) needed.push_back(name);
+  for (const std::string& name : needed) {
     const auto module = std::find_if(modules.begin() + 1, modules.end(),
                                      [&](const Module& m) { return m.name() == name; });
     if (module == modules.end()) continue;  // replaced by one of another name (LD_PRELOAD)

@@ -16,9 +16,10 @@ struct BuildPart {
 };
 
 /// The executable, by its whole content, then the shared libraries that it is linked to, in its
-/// order, each by the build id that the linker derived from its content, or by the content where
-/// there is none. What was loaded by other means (plugins of MPI) is not among them. Error
-/// kInternal if the executable cannot be read.
+/// order, and those that liblockstep.so is linked to, if the program uses that; each by the build
+/// id that the linker derived from its content, or by the content where there is none. What was
+/// loaded by other means (plugins of MPI) is not among them. Error kInternal if the executable
+/// cannot be read.
 std::vector<BuildPart> build_parts();
 
 /// A hash of all of them: equal for copies of one executable with the same libraries, different as

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/buffer.h"
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// Named tensors of one sample: {"tokens": i32 [T], "targets": i32 [T]} for text,
 /// {"image": f32 [C,H,W], "label": i32 []} for images.

@@ -1,9 +1,12 @@
 // The library in one header: what a program with a model, a dataset or an op of its own includes.
+// Every header that this one includes, directly or not, is public and is installed with it; the
+// others are not. ARCHITECTURE.md tells how a header becomes public.
 #pragma once
 
 #include "core/base/rng.h"
 #include "core/nn/layers.h"
 #include "core/trace/functions.h"
+#include "core/trace/gradients.h"
 #include "core/trace/mode.h"
 #include "data/tensor_dataset.h"
 #include "trainer/optimizers/adamw.h"

@@ -6,7 +6,9 @@
 #include <initializer_list>
 #include <span>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 template <class T>
 class ArrayRef : public std::span<const T> {

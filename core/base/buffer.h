@@ -9,11 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/shape.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// Where a buffer's bytes live. Device memory may be touched only by the device and its copies.
 enum class MemorySpace : std::uint8_t { kHost, kDevice };

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string_view>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 enum class DType : std::uint8_t { kF32, kBF16, kF16, kF64, kI32, kI64, kU8, kBool };
 

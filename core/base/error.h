@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 /// What went wrong; the value is the process exit code of the command line.
 enum class ErrorKind : int {

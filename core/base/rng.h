@@ -8,7 +8,9 @@
 #include <span>
 #include <string_view>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 /// Names an endless sequence of random words.
 struct RngKey {

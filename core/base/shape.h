@@ -13,9 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/array_ref.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// One dimension: its size (>= 0) and an optional label with static storage ("batch", "time").
 struct Dim {

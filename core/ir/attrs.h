@@ -2,7 +2,6 @@
 // representation for all ops means one printer, one parser, one hash and one comparison.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -10,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/array_ref.h"
 #include "core/base/dtype.h"
+#include "core/base/small_vector.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 enum class Attr : std::uint8_t {
   kShape,
@@ -122,7 +123,7 @@ class Attrs {
  private:
   // Of an entry there are a word with key and length, then the values. The attributes of nearly all
   // nodes fit without an allocation: recording makes thousands of nodes a step.
-  using Words = boost::container::small_vector<std::int64_t, 8>;
+  using Words = SmallVector<std::int64_t, 8>;
 
   static std::int64_t head(Attr attr, std::size_t count) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(attr) << 32U | count);

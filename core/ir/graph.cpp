@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"

@@ -5,7 +5,6 @@
 // updates. Names and origins are labels: they explain, and take no part in hash or equality.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -15,20 +14,22 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/array_ref.h"
 #include "core/base/buffer.h"
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
+#include "core/base/small_vector.h"
 #include "core/ir/attrs.h"
 #include "core/ir/op.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct Graph;
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
 /// Most nodes have at most four: no allocation.
-using Operands = boost::container::small_vector<ValueId, 4>;
+using Operands = SmallVector<ValueId, 4>;
 
 /// dtype and shape; prints as "f32[8,64]".
 struct Type {

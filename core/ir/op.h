@@ -10,7 +10,9 @@
 #include <optional>
 #include <string_view>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 enum class Op : std::uint8_t {
   // Leaves.

@@ -6,10 +6,11 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/api.h"
 #include "core/nn/module.h"
 #include "core/trace/functions.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// y = x w + b over the last dimension. The product is computed in the dtype of x, or, for an x of
 /// f32, in the mode's compute dtype (mode.h).

@@ -10,10 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/buffer.h"
 #include "core/trace/ops.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// What a parameter is, which decides whether weight decay applies.
 enum class ParameterKind : std::uint8_t {

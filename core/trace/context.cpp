@@ -41,7 +41,7 @@ TraceContext::~TraceContext() {
 }
 
 Tensor TraceContext::tensor(TensorValuePtr value, InputKind kind, std::string_view name) {
-  const boost::intrusive_ptr<TensorState> state = new_state(value->type());
+  const TensorStatePtr state = new_state(value->type());
   state->value = std::move(value);
   state->input_kind = kind;
   state->name = strings_->intern(name);
@@ -208,7 +208,7 @@ Origin TraceContext::origin_at(const std::source_location& where) const {
   return {file_, place.line(), scope_};
 }
 
-boost::intrusive_ptr<TensorState> TraceContext::new_state(const Type& type) {
+TensorStatePtr TraceContext::new_state(const Type& type) {
   void* memory = nullptr;
   if (free_states_.empty()) {
     memory = ::operator new(sizeof(TensorState));
@@ -216,11 +216,11 @@ boost::intrusive_ptr<TensorState> TraceContext::new_state(const Type& type) {
     memory = free_states_.back();
     free_states_.pop_back();
   }
-  return new (memory) TensorState(*this, type);
+  return TensorStatePtr(new (memory) TensorState(*this, type));
 }
 
 Tensor TraceContext::handle_for(ValueId id) {
-  boost::intrusive_ptr<TensorState> state = new_state(graph_[id].type);
+  TensorStatePtr state = new_state(graph_[id].type);
   state->node = id;
   state->epoch = epoch_;
   return Tensor(std::move(state));

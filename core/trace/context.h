@@ -12,10 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/trace/tensor.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// The line alone, without folders: "model.cpp:41".
 Origin origin_of(const std::source_location& where);
@@ -116,7 +117,7 @@ class TraceContext {
 
  private:
   friend struct TensorState;
-  friend void intrusive_ptr_release(TensorState* state);
+  friend void release_state(TensorState* state);
   friend class LocationScope;
   friend class ModuleScope;
   struct Filled {
@@ -127,7 +128,7 @@ class TraceContext {
   struct FilledHasher {
     std::size_t operator()(const Filled& filled) const;
   };
-  boost::intrusive_ptr<TensorState> new_state(const Type& type);
+  TensorStatePtr new_state(const Type& type);
   Tensor handle_for(ValueId id);
 
   Graph graph_;

@@ -7,9 +7,10 @@
 // 16-bit x to f32 and rounds its result once.
 #pragma once
 
+#include "core/base/api.h"
 #include "core/trace/ops.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 Tensor relu(const Tensor& x, Where where = Where::current());
 Tensor sigmoid(const Tensor& x, Where where = Where::current());

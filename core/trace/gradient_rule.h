@@ -1,6 +1,7 @@
 // What a gradient rule sees and returns. Internal to core/trace.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <span>
 
 #include "core/trace/ops.h"

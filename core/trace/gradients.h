@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/trace/tensor.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// d loss / d target for each target, recorded in the targets' trace; zeros for a target that the
 /// loss does not depend on. `loss` is a float scalar (differentiate the sum for per-element

@@ -11,13 +11,14 @@
 #include <span>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/trace/context.h"
 #include "core/trace/tensor.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 using Where = std::source_location;
-using Ints = boost::container::small_vector<std::int64_t, 4>;
+using Ints = SmallVector<std::int64_t, 4>;
 
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);

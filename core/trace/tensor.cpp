@@ -19,8 +19,7 @@ TensorState::~TensorState() {
   (next == nullptr ? context->last_ : next->previous) = previous;
 }
 
-void intrusive_ptr_release(TensorState* state) {
-  if (--state->handles > 0) return;
+void release_state(TensorState* state) {
   TraceContext* const context = state->context;
   state->~TensorState();
   if (context != nullptr) {

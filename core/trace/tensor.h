@@ -3,15 +3,16 @@
 // cut (mark_step, or reading a value).
 #pragma once
 
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <utility>
 
+#include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/trace/value.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class TraceContext;
 
@@ -41,18 +42,41 @@ struct TensorState {
   std::uint32_t handles = 0;
 };
 
-inline void intrusive_ptr_add_ref(TensorState* state) {
-  ++state->handles;
-}
-/// The last handle gives the state's memory back to the context.
-void intrusive_ptr_release(TensorState* state);
+/// The last handle is gone: gives the state's memory back to the context.
+void release_state(TensorState* state);
+
+/// A counted pointer to a state.
+class TensorStatePtr {
+ public:
+  TensorStatePtr() = default;
+  explicit TensorStatePtr(TensorState* state) noexcept : state_(state) {
+    if (state_ != nullptr) ++state_->handles;
+  }
+  TensorStatePtr(const TensorStatePtr& other) noexcept : TensorStatePtr(other.state_) {}
+  TensorStatePtr(TensorStatePtr&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  TensorStatePtr& operator=(TensorStatePtr other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~TensorStatePtr() {
+    if (state_ != nullptr && --state_->handles == 0) release_state(state_);
+  }
+
+  TensorState* get() const { return state_; }
+  TensorState& operator*() const { return *state_; }
+  TensorState* operator->() const { return state_; }
+  friend bool operator==(const TensorStatePtr&, const TensorStatePtr&) = default;
+
+ private:
+  TensorState* state_ = nullptr;
+};
 
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(boost::intrusive_ptr<TensorState> state) : state_(std::move(state)) {}
+  explicit Tensor(TensorStatePtr state) : state_(std::move(state)) {}
 
-  bool defined() const { return state_ != nullptr; }
+  bool defined() const { return state_.get() != nullptr; }
   DType dtype() const { return state().type.dtype; }
   const Shape& shape() const { return state().type.shape; }
   const Type& type() const { return state().type; }
@@ -73,15 +97,15 @@ class Tensor {
 
   /// Error kUsage for an undefined tensor.
   TensorState& state() const {
-    if (state_ == nullptr) raise_undefined();
+    if (state_.get() == nullptr) raise_undefined();
     return *state_;
   }
-  const boost::intrusive_ptr<TensorState>& handle() const { return state_; }
+  const TensorStatePtr& handle() const { return state_; }
 
  private:
   [[noreturn]] static void raise_undefined();
 
-  boost::intrusive_ptr<TensorState> state_;
+  TensorStatePtr state_;
 };
 
 /// An operand as written in user code: a tensor, or a number that becomes a constant of the other

@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "core/base/api.h"
 #include "core/base/buffer.h"
 #include "core/ir/graph.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class TensorValue {
  public:

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The public headers: lockstep/lockstep.h and every header of ours that it includes, directly or not.
+
+Usage: public_headers.py [--root FOLDER] [--copy-to FOLDER]
+
+Checks them, as part of every build:
+- of other libraries' headers they include fmt's only;
+- they show what they declare (`namespace LOCKSTEP_API lockstep {`), and no other header does.
+Prints one line per violation in the manner of a compiler, path:line: message, and exits with 1 if
+there was one. --copy-to brings FOLDER up to date with what is installed as include/lockstep: there,
+"core/base/shape.h" is included as "lockstep/core/base/shape.h", so that no header of the program
+that uses them can be taken for one of ours.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+import check_includes
+
+UMBRELLA = "lockstep/lockstep.h"
+MARK = "core/base/api.h"
+FOREIGN = re.compile(r"fmt/.*")
+NAMESPACE = re.compile(r"^namespace (LOCKSTEP_API )?lockstep\b[^;]*\{")
+
+
+def closure(root):
+    """The public headers, sorted."""
+    seen, todo = set(), [UMBRELLA]
+    while todo:
+        path = todo.pop()
+        if path in seen or not (root / path).is_file():
+            continue  # check_includes.py tells of one that is missing
+        seen.add(path)
+        text = (root / path).read_text(encoding="utf-8")
+        todo += [header for _, quote, header in check_includes.includes(text) if quote == '"']
+    return sorted(seen)
+
+
+def check_public(path, text):
+    for number, quote, header in check_includes.includes(text):
+        foreign = quote == "<" and not check_includes.is_system(header)
+        if foreign and not FOREIGN.match(header):
+            yield number, f"<{header}> in a public header: programs on lockstep need no library but fmt"
+    marked = False
+    for number, line in enumerate(text.splitlines(), 1):
+        match = NAMESPACE.match(line)
+        # A block of nothing but forward declarations shows nothing: "namespace lockstep {" is right there.
+        marked |= match is not None and match.group(1) is not None
+    declares = any(NAMESPACE.match(line) for line in text.splitlines())
+    if declares and not marked:
+        yield 1, f'a public header opens its namespace with "namespace LOCKSTEP_API lockstep {{" ({MARK})'
+
+
+def check_private(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        if "LOCKSTEP_API" in line:
+            yield number, f"LOCKSTEP_API outside of the public headers: no include leads here from {UMBRELLA}"
+
+
+def violations(root, public):
+    for path in check_includes.sources(root):
+        if not path.endswith(".h") or path == MARK:
+            continue
+        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        found = check_public(path, text) if path in public else check_private(text)
+        yield from ((path, *violation) for violation in found)
+
+
+def installed_text(text):
+    """A header as it is installed."""
+    return re.sub(r'^(\s*#\s*include\s*")(?!lockstep/)', r"\1lockstep/", text, flags=re.MULTILINE)
+
+
+def installed_path(path):
+    """Below include/lockstep."""
+    return path.removeprefix("lockstep/")
+
+
+def copy(root, public, folder):
+    """Writes what changed only: what was not touched need not be compiled again."""
+    wanted = {folder / installed_path(path): root / path for path in public}
+    for old in folder.rglob("*.h"):
+        if old not in wanted:
+            old.unlink()
+    for target, source in wanted.items():
+        text = installed_text(source.read_text(encoding="utf-8"))
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    parser.add_argument("--copy-to", type=pathlib.Path)
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
+    public = closure(root)
+    found = list(violations(root, public))
+    for path, number, message in found:
+        print(f"{path}:{number}: {message}", file=sys.stderr)
+    if not public:
+        print(f"{root}: no {UMBRELLA}", file=sys.stderr)
+    if found or not public:
+        return 1
+    if arguments.copy_to:
+        copy(root, public, arguments.copy_to.resolve())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -22,6 +22,11 @@ function(lockstep_library name)
     return()
   endif()
   add_library(lockstep_${name} STATIC ${sources})
+  # One compilation serves the programs of this tree and the shared library, which shows what LOCKSTEP_API marks. Calls
+  # of what it shows need no detour either: nobody puts another function in its place.
+  set_target_properties(lockstep_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(lockstep_${name} PRIVATE -fno-semantic-interposition)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_flags fmt::fmt)
   foreach(dep ${ARG_DEPS})
     target_link_libraries(lockstep_${name} PUBLIC lockstep_${dep})

@@ -1,0 +1,114 @@
+"""Installs a build into an empty folder and uses it as another project does: find_package or
+pkg-config, the public headers, the shared library; alone and under mpirun.
+
+Usage: install_test.py BUILD_FOLDER MPIRUN [unittest arguments]
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import public_headers  # noqa: E402
+
+PROGRAM = pathlib.Path(__file__).parent / "program"
+OUTPUT = re.compile(r"recorded f32\[1\]\ncaught 2: main\.cpp:\d+: .*f32\[1\].*\n")
+LAUNCHER = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run(*words, expect=0, **environment):
+    """The output of a command, which must end with `expect`."""
+    words = [str(word) for word in words]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, **LAUNCHER, **environment})
+    if done.returncode != expect:
+        raise AssertionError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.prefix = cls.folder / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", cls.folder / "first")
+        os.rename(cls.folder / "first", cls.prefix)  # nothing that is installed knows where it lies
+        cls.library_folder = next(cls.prefix.rglob("liblockstep.so")).parent
+        cls.pkg_config = {"PKG_CONFIG_PATH": str(cls.library_folder / "pkgconfig")}
+        cls.version = re.search(r"^project\(lockstep VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(),
+                                re.MULTILINE).group(1)
+
+    def configure(self, folder, *options, expect=0):
+        return run("cmake", "-G", "Ninja", "-S", PROGRAM, "-B", self.folder / folder,
+                   f"-DCMAKE_PREFIX_PATH={self.prefix}", *options, expect=expect)
+
+    def symbols(self):
+        """What the library shows, with C++ names."""
+        lines = run("nm", "-DC", "--defined-only", self.library_folder / "liblockstep.so").splitlines()
+        return [line.split(" ", 2)[2] for line in lines]
+
+    def test_a_project_that_finds_the_package_runs_alone_and_under_mpirun(self):
+        self.configure("cmake")
+        run("cmake", "--build", self.folder / "cmake")
+        program = self.folder / "cmake" / "program"
+        self.assertRegex(run(program), OUTPUT)
+        printed = run(MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", 2, program)
+        self.assertEqual(len(re.findall("^recorded f32", printed, re.MULTILINE)), 2, printed)
+
+    def test_a_program_that_asks_pkg_config_runs(self):
+        flags = run("pkg-config", "--cflags", "--libs", "lockstep", **self.pkg_config).split()
+        program = self.folder / "by_pkg_config"
+        run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", PROGRAM / "main.cpp",
+            "-o", program, *flags)
+        self.assertRegex(run(program, LD_LIBRARY_PATH=str(self.library_folder)), OUTPUT)
+
+    def test_only_versions_that_promise_the_same_are_found(self):
+        major, minor, patch = (int(part) for part in self.version.split("."))
+        self.configure("same", f"-DWANTED={self.version}")
+        for other in (f"{major}.{minor}.{patch + 1}", f"{major}.{minor + 1}", f"{major + 1}"):
+            refused = self.configure("other", "--fresh", f"-DWANTED={other}", expect=1)
+            self.assertIn("compatible with requested version", " ".join(refused.split()))
+
+    def test_all_versions_agree(self):
+        self.assertEqual(run(self.prefix / "bin" / "lockstep", "--version"), f"lockstep {self.version}\n")
+        self.assertEqual(run("pkg-config", "--modversion", "lockstep", **self.pkg_config).strip(), self.version)
+        released = re.findall(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        self.assertEqual(released[0], self.version, "the newest version of CHANGELOG.md")
+
+    def test_the_library_is_named_by_the_version_it_is_compatible_with(self):
+        major, minor, _ = self.version.split(".")
+        name = f"liblockstep.so.{f'0.{minor}' if major == '0' else major}"
+        self.assertIn(f"[{name}]", run("readelf", "-d", self.library_folder / "liblockstep.so"))
+        self.assertEqual(os.path.realpath(self.library_folder / name),
+                         str((self.library_folder / f"liblockstep.so.{self.version}").resolve()))
+
+    def test_the_library_shows_what_public_headers_declare_and_nothing_else(self):
+        shown = self.symbols()
+        self.assertIn("lockstep::relu(", " ".join(shown))
+        own = {re.match(r"(?:(?:vtable|typeinfo|typeinfo name|guard variable) for )?lockstep::(\w+)", name)
+               for name in shown}
+        names = {match.group(1) for match in own if match}
+        declared = " ".join((ROOT / path).read_text() for path in public_headers.closure(ROOT))
+        hidden = {name for name in names if not re.search(rf"\b{name}\b", declared)}
+        self.assertEqual(hidden, set())
+        for library in ("llvm", "dnnl", "google", "spdlog", "YAML", "boost"):
+            self.assertEqual([name for name in shown if name.startswith(f"{library}::")][:3], [])
+
+    def test_every_public_header_is_installed_and_no_other_is(self):
+        include = self.prefix / "include"
+        installed = {path.relative_to(include).as_posix() for path in include.rglob("*") if path.is_file()}
+        wanted = {f"lockstep/{public_headers.installed_path(path)}" for path in public_headers.closure(ROOT)}
+        self.assertEqual(installed, wanted)
+
+
+if __name__ == "__main__":
+    BUILD, MPIRUN = sys.argv[1:3]
+    del sys.argv[1:3]
+    unittest.main(verbosity=2)

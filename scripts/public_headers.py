@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The public headers: lockstep/lockstep.h and every header of ours that it includes, directly or not.
 
-Usage: public_headers.py [--root FOLDER] [--copy-to FOLDER]
+Usage: public_headers.py [--root FOLDER] [--mark] [--copy-to FOLDER]
 
 Checks them, as part of every build:
 - of other libraries' headers they include fmt's only;
 - they show what they declare (`namespace LOCKSTEP_API lockstep {`), and no other header does.
 Prints one line per violation in the manner of a compiler, path:line: message, and exits with 1 if
-there was one. --copy-to brings FOLDER up to date with what is installed as include/lockstep: there,
+there was one. --mark first marks the public headers that are not. --copy-to brings FOLDER up to date with what is installed as include/lockstep: there,
 "core/base/shape.h" is included as "lockstep/core/base/shape.h", so that no header of the program
 that uses them can be taken for one of ours.
 """
@@ -68,6 +68,18 @@ def violations(root, public):
         yield from ((path, *violation) for violation in found)
 
 
+def mark(root, path):
+    """Marks a public header, if it is not."""
+    text = (root / path).read_text(encoding="utf-8")
+    if path == MARK or not any(check_public(path, text)) or f'"{MARK}"' in text:
+        return
+    text = text.replace("\nnamespace lockstep {\n", "\nnamespace LOCKSTEP_API lockstep {\n")
+    own = re.search(r'^#include "', text, re.MULTILINE) or re.search(r"^namespace", text, re.MULTILINE)
+    end = "" if own.group().startswith("#") else "\n"
+    text = text[: own.start()] + f'#include "{MARK}"\n{end}' + text[own.start() :]
+    (root / path).write_text(text, encoding="utf-8")
+
+
 def installed_text(text):
     """A header as it is installed."""
     return re.sub(r'^(\s*#\s*include\s*")(?!lockstep/)', r"\1lockstep/", text, flags=re.MULTILINE)
@@ -94,10 +106,13 @@ def copy(root, public, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    parser.add_argument("--mark", action="store_true")
     parser.add_argument("--copy-to", type=pathlib.Path)
     arguments = parser.parse_args()
     root = arguments.root.resolve()
     public = closure(root)
+    for path in public if arguments.mark else []:
+        mark(root, path)
     found = list(violations(root, public))
     for path, number, message in found:
         print(f"{path}:{number}: {message}", file=sys.stderr)

@@ -17,11 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/nn/module_buffer.h"
 #include "core/nn/parameter.h"
 #include "core/trace/context.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// Neither copied nor moved: children and layers refer to their parents.
 class Module {

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/base/buffer.h"
 #include "core/trace/ops.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class ModuleBuffer {
  public:

@@ -61,6 +61,17 @@ class PublicHeaders(unittest.TestCase):
         text = CLEAN["core/engine/engine.h"].replace("namespace l", "namespace LOCKSTEP_API l")
         self.refused("core/engine/engine.h", text, "outside of the public headers")
 
+    def test_marking_marks_what_is_public_and_nothing_else(self):
+        def unmarked(path):
+            text = CLEAN[path].replace("LOCKSTEP_API ", "")
+            return text.replace('#include "core/base/api.h"\n', "")
+
+        paths = ("core/trace/tensor.h", "core/base/shape.h")
+        self.assertEqual(self.check({path: unmarked(path) for path in paths}, "--mark"), (0, ""))
+        for path in paths:
+            self.assertIn('#include "core/base/api.h"\n', (self.root / path).read_text())
+        self.assertEqual((self.root / "core/engine/engine.h").read_text(), CLEAN["core/engine/engine.h"])
+
     def test_a_copy_holds_the_public_headers_under_one_name(self):
         copy = self.root / "copy" / "lockstep"
         self.assertEqual(self.check({}, "--copy-to", copy), (0, ""))

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 enum class PaddingMode : std::uint8_t {
   kMax,      ///< to the field's maximum: one shape for the whole run

@@ -4,9 +4,10 @@
 #include <map>
 #include <string>
 
+#include "core/base/api.h"
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// A dataset whose sample i is row i of every field: {"x": f32 [N,2], "y": f32 [N,1]} has samples
 /// {"x": f32 [2], "y": f32 [1]}. The tensors must not change any more. Error kUsage if they have no

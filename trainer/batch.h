@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/api.h"
 #include "core/trace/tensor.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class Batch {
  public:

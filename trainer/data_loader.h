@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/api.h"
 #include "data/dataset.h"
 #include "data/padding.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class Session;
 

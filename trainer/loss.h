@@ -6,10 +6,11 @@
 #include <map>
 #include <string>
 
+#include "core/base/api.h"
 #include "core/trace/tensor.h"
 #include "trainer/batch.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// A metric: sum / count, each added over all shards of a step, or all batches of an evaluation.
 /// Where the count of all is zero, there is no such metric.

@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 using MetricValues = std::map<std::string, double>;
 

@@ -18,9 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/nn/module.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class RankRuntime;
 struct ProcessCall;

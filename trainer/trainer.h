@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/nn/module.h"
 #include "trainer/batch.h"
 #include "trainer/data_loader.h"
@@ -26,7 +27,7 @@
 #include "trainer/optimizers/optimizer.h"
 #include "trainer/session.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct Evaluation;
 struct StepOutcome;

@@ -4,9 +4,10 @@
 
 #include <optional>
 
+#include "core/base/api.h"
 #include "core/trace/ops.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct Mode {
   /// Dropout drops, batch normalization takes the batch's statistics.

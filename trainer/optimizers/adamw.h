@@ -4,9 +4,10 @@
 
 #include <array>
 
+#include "core/base/api.h"
 #include "trainer/optimizers/optimizer.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct AdamW {
   double learning_rate = 1e-3;  ///< peak

@@ -15,10 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/nn/parameter.h"
 #include "core/trace/ops.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// What a struct must have to be an update rule; Optimizer's functions say what each means.
 template <class T>

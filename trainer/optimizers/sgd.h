@@ -2,9 +2,10 @@
 // p = p - lr b; weight decay is added to g, on matrices only.
 #pragma once
 
+#include "core/base/api.h"
 #include "trainer/optimizers/optimizer.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct Sgd {
   double learning_rate = 1e-3;  ///< peak

@@ -82,13 +82,15 @@ HostTensor content_mask(std::span<const HostTensor> tensors, std::int64_t length
 }  // namespace
 
 HostBatch collate(std::span<const Sample> samples, std::span<const std::int64_t> indices,
-                  std::span<const FieldSpec> fields, const Padding& padding) {
+                  std::span<const FieldSpec> fields, const Padding& padding,
+                  const Lengths& elsewhere) {
   LS_CHECK(!samples.empty() && samples.size() == indices.size(), "{} samples and {} indices",
            samples.size(), indices.size());
   HostBatch out;
   for (const FieldSpec& field : fields) {
     std::vector<HostTensor> tensors;
-    std::int64_t longest = 0;
+    const auto other = elsewhere.find(field.name);
+    std::int64_t longest = other == elsewhere.end() ? 0 : other->second;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       tensors.push_back(field_of(samples[i], indices[i], field));
       if (field.variable_length) longest = std::max(longest, tensors.back().shape()[0]);

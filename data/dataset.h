@@ -41,6 +41,11 @@ class Dataset {
   /// Sample `index` in [0, size()). Thread-safe. Error kData naming the file if it cannot be had.
   virtual Sample get(std::int64_t index) const = 0;
 
+  /// What dimension 0 of the fields of variable length is in sample `index`, by field. Thread-safe.
+  /// Asked of every sample of a step that is padded to its longest; as it stands, it gets the
+  /// sample.
+  virtual std::map<std::string, std::int64_t> lengths(std::int64_t index) const;
+
   /// SHA-256 (hexadecimal) of the contents that get() can return; independent of paths and file
   /// times. Reads everything once.
   virtual std::string digest() const = 0;

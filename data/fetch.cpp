@@ -1,10 +1,10 @@
 #include "data/fetch.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
-#include "data/collate.h"
 
 namespace lockstep {
 namespace {
@@ -39,16 +39,31 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
 }  // namespace
 
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding) {
+                      const Padding& padding, const Lengths& longest) {
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));
   try {
-    return collate(samples, indices, dataset.fields(), padding);
+    return collate(samples, indices, dataset.fields(), padding, longest);
   } catch (const std::exception& cause) {
     const Error error = as_data_error(cause);
     raise(error.kind(), "samples of {} do not make a batch: {}", dataset.describe(), error.what());
   }
+}
+
+Lengths longest_of(const Dataset& dataset, std::span<const std::int64_t> indices) {
+  Lengths out;
+  for (const std::int64_t index : indices) {
+    try {
+      for (const auto& [field, length] : dataset.lengths(index))
+        out[field] = std::max(out[field], length);
+    } catch (const std::exception& cause) {
+      const Error error = as_data_error(cause);
+      raise(error.kind(), "the length of {} cannot be had: {}", name_of_sample(dataset, index),
+            error.what());
+    }
+  }
+  return out;
 }
 
 Hash128 hash_sample(const Dataset& dataset, std::int64_t index) {

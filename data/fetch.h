@@ -4,15 +4,19 @@
 #include <span>
 
 #include "core/base/hash.h"
+#include "data/collate.h"
 #include "data/dataset.h"
 #include "data/padding.h"
 
 namespace lockstep {
 
-/// Samples `indices`, collated. Whatever goes wrong becomes an Error(kData) that names the sample,
-/// its file (if it has one) and the cause. Thread-safe.
+/// Samples `indices`, collated, with `longest` as collate() has it. Whatever goes wrong becomes an
+/// Error(kData) that names the sample, its file (if it has one) and the cause. Thread-safe.
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding);
+                      const Padding& padding, const Lengths& longest = {});
+
+/// The longest of these samples, by field of variable length. Errors as above.
+Lengths longest_of(const Dataset& dataset, std::span<const std::int64_t> indices);
 
 /// Of the names, types, shapes and bytes of the fields of sample `index`. Errors as above.
 Hash128 hash_sample(const Dataset& dataset, std::int64_t index);

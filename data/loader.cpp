@@ -1,10 +1,52 @@
 #include "data/loader.h"
 
+#include <map>
+#include <mutex>
+
 #include "core/base/error.h"
 #include "data/fetch.h"
 
 namespace lockstep {
 namespace {
+
+/// The longest samples of each global step, where padding goes by them: all shards of a step are
+/// padded alike, so that one program serves them, and no rank's batches depend on what it fetches.
+class StepLengths {
+ public:
+  StepLengths(DatasetPtr dataset, const StepSampler& sampler, const Padding& padding)
+      : dataset_(std::move(dataset)), sampler_(sampler) {
+    for (const FieldSpec& field : dataset_->fields())
+      needed_ = needed_ || (field.variable_length && padding.mode != PaddingMode::kMax);
+  }
+
+  /// Called by several workers; one looks, the others wait for it.
+  Lengths of(std::int64_t step) {
+    if (!needed_) return {};
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = steps_.try_emplace(step);
+    if (is_new) {
+      try {
+        found->second =
+            longest_of(*dataset_, sampler_.shard_indices(step, 0, sampler_.global_batch()));
+      } catch (...) {
+        steps_.erase(found);
+        throw;
+      }
+    }
+    Lengths out = found->second;
+    if (steps_.size() > kKept) steps_.erase(steps_.begin());
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kKept = 64;  ///< more than workers are at
+
+  DatasetPtr dataset_;
+  StepSampler sampler_;
+  bool needed_ = false;
+  std::mutex mutex_;
+  std::map<std::int64_t, Lengths> steps_;
+};
 
 OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
                                 const LoaderOptions& options) {
@@ -18,12 +60,14 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
       "shards [{}, {}) of {} samples do not fit a global batch of {}", options.first_shard,
       options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
   check_padding(options.padding);
-  return [dataset, sampler, first = options.first_shard, micro_batch = options.micro_batch,
-          padding = options.padding,
-          beside = options.beside](std::int64_t step, std::int64_t part) {
-    if (part == 0 && beside) beside(step);
-    return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), padding);
-  };
+  const auto lengths = std::make_shared<StepLengths>(dataset, sampler, options.padding);
+  return
+      [dataset, lengths, sampler, first = options.first_shard, micro_batch = options.micro_batch,
+       padding = options.padding, beside = options.beside](std::int64_t step, std::int64_t part) {
+        if (part == 0 && beside) beside(step);
+        return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch),
+                           padding, lengths->of(step));
+      };
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // How samples of different lengths become one rectangle. The padded length depends on the samples
-// of the batch that is collated (a logical shard), never on the rank that does it.
+// of the global step (in an evaluation: of the batch), never on the rank that pads.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace LOCKSTEP_API lockstep {
 
 enum class PaddingMode : std::uint8_t {
   kMax,      ///< to the field's maximum: one shape for the whole run
-  kLongest,  ///< to the longest sample of the batch
-  kBucket,   ///< to the smallest bucket that holds the longest sample
+  kLongest,  ///< to the longest sample of the step
+  kBucket,   ///< to the smallest bucket that holds the longest sample of the step
 };
 
 struct Padding {

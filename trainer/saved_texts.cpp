@@ -20,6 +20,12 @@ auto of_checkpoint(Read read) {
 }  // namespace
 
 Config saved_config(const std::string& yaml, const std::string& path) {
+  if (yaml.starts_with(kOfAProgram))
+    raise(ErrorKind::kCheckpoint,
+          "{}: saved by a program with a model of its own, which alone can evaluate it; lockstep "
+          "ckpt "
+          "works on it",
+          path);
   return of_checkpoint([&] { return parse_config(yaml, path + ": the saved config").config; });
 }
 

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "trainer/config/config.h"
 
 namespace lockstep {
+
+/// How the text begins that a program without a config leaves in its checkpoints in place of one.
+inline constexpr std::string_view kOfAProgram = "program:\n";
 
 /// The config that the checkpoint file `path` was saved with. Error kCheckpoint naming the file and
 /// the line.

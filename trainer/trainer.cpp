@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "trainer/agreement.h"
+#include "trainer/saved_texts.h"
 #include "trainer/trainer_parts.h"
 
 namespace lockstep {
@@ -160,7 +161,7 @@ std::vector<Term> terms_of(const TrainerOptions& o, const Module& module,
 }
 
 std::string text_of(const std::vector<Term>& terms) {
-  std::string out = "program:\n";
+  std::string out(kOfAProgram);
   for (const Term& term : terms) out += fmt::format("  {}: {}\n", term.key, term.value);
   return out;
 }
@@ -219,8 +220,8 @@ Trainer::Steps Trainer::steps(const DataLoader& data, std::int64_t total) {
   return {*this, data, total};
 }
 
-StepResult Trainer::step_loss(const Batch& /*batch*/, const LossFunction& loss, bool lasting) {
-  StepResult out(parts_->run.step(loss, lasting));
+StepResult Trainer::step_loss(const Batch& batch, const LossFunction& loss, bool lasting) {
+  StepResult out(parts_->run.step(batch, loss, lasting));
   parts_->session.flush_lines(false);
   return out;
 }

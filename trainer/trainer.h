@@ -119,9 +119,9 @@ class Trainer {
   /// when `patience` is over. The loader must outlive them.
   Steps steps(const DataLoader& data, std::int64_t total);
 
-  /// Records forward, backward and update of the batch and hands them over; returns while they run.
-  /// `loss` is a module or a function from a Batch to a Loss. It must not read values of tensors.
-  /// If it throws, nothing was changed.
+  /// Records forward, backward and update and hands them over; returns while they run. `batch`:
+  /// that of the loop, or one made of its fields. `loss`: a module or a function from a Batch to a
+  /// Loss, which must not read values of tensors. If it throws, nothing was changed.
   template <class F>
   StepResult step(const Batch& batch, F&& loss) {
     constexpr bool kIsModule =

@@ -104,7 +104,9 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
 }
 
 const Batch* TrainingRun::next() {
-  LS_USER_CHECK(!current_, "a batch was taken, but no step was made of it: call Trainer::step()");
+  LS_USER_CHECK(!current_,
+                "no step was made of the batch of step {}: call Trainer::step() once for each",
+                steps_done());
   LS_CHECK(feed_ != nullptr, "next() without begin()");
   // What was trained since the last batch, and evaluated before it is saved: a resume from the last
   // step has nothing left to do.
@@ -134,13 +136,12 @@ void TrainingRun::take_batch() {
   current_.emplace(std::move(fields));
 }
 
-std::shared_ptr<StepOutcome> TrainingRun::step(const LossFunction& loss, bool lasting) {
+std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFunction& loss,
+                                               bool lasting) {
   LS_USER_CHECK(current_.has_value(), "a step needs a batch of Trainer::steps(), each one once");
   Engine& engine = runtime_.engine();
   const std::int64_t step = steps_done();
-  const Batch batch = *std::exchange(current_, std::nullopt);
   lasting_loss_ = lasting ? loss : LossFunction();
-  if (data_watch_) engine.carry(data_watch_->take(step));
   UpdateOptions update;
   update.clip_norm = spec_.config.training.gradient_clip_norm;
   update.step = step;
@@ -154,7 +155,9 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const LossFunction& loss, bool la
     const ScopedSpan span(runtime_.spans(), SpanCategory::kTrace, step);
     outcome->numbers = record_step(state_, loss, batch, inputs_, update);
     in_flight_.push_back({step, update, batch, outcome});
+    current_.reset();
   }
+  if (data_watch_) engine.carry(data_watch_->take(step));
   engine.mark_step(SyncReason::kStepEnd);
   // Before this, no rank can have finished the step: there was nothing to save.
   watch_.on_stop(spec_.folder ? OnStop::kSave : OnStop::kLeave);

@@ -72,9 +72,10 @@ class TrainingRun {
   /// Ends the step before (saves if it is time) and waits for the next batch. Null at the end, when
   /// everything is saved: see end().
   const Batch* next();
-  /// Hands over the step of the batch that next() gave. `lasting`: `loss` can still be called after
-  /// this call returned.
-  std::shared_ptr<StepOutcome> step(const LossFunction& loss, bool lasting);
+  /// Hands over the step of a batch: that which next() gave, or what was made of it. `lasting`:
+  /// `loss` can still be called after this call returned. If `loss` throws, the batch can be given
+  /// again.
+  std::shared_ptr<StepOutcome> step(const Batch& batch, const LossFunction& loss, bool lasting);
   /// Of what is trained now, logged as <name>/<metric>; if it is called "eval", compared with the
   /// best. Nothing if a rank was asked to stop: then next() ends the run.
   std::optional<Evaluation> evaluate(const DataLoader& data, const LossFunction& loss,

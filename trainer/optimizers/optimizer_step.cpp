@@ -81,11 +81,10 @@ class Rules {
  public:
   Rules(const UpdatedState& state, TraceContext& context, const UpdateOptions& options)
       : state_(state), all_(state.optimizer.scalars(context, options.step, options.learning_rate)) {
-    for (const auto& [name, rule] : state.groups) {
-      const double rate =
-          options.learning_rate * rule.learning_rate() / state.optimizer.learning_rate();
-      groups_[name] = rule.scalars(context, options.step, rate);
-    }
+    const double peak = state.optimizer.learning_rate();
+    const double scale = peak == 0 ? 1.0 : options.learning_rate / peak;  // the schedule's
+    for (const auto& [name, rule] : state.groups)
+      groups_[name] = rule.scalars(context, options.step, rule.learning_rate() * scale);
   }
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
                              std::span<const Tensor> slots) const {

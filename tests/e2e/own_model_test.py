@@ -1,0 +1,91 @@
+"""A program with a model of its own (examples/own_model): one hash on any number of ranks, through kills and
+resumes; errors become exit codes."""
+import re
+import signal
+
+from lockstep_runs import EndToEndTest, Job, main
+
+PROGRAM = "bin/own_model"
+
+
+class OwnModel(EndToEndTest):
+
+    def train(self, name, ranks=None, *words):
+        """Runs the program in a folder of its own, where it may have been before."""
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        return self.start(folder, ranks, *words).wait()
+
+    def start(self, folder, ranks, *words):
+        return Job([*words], self.folder, ranks=ranks, cwd=folder, program=PROGRAM)
+
+    def hash_of(self, name):
+        outcome = self.lockstep("ckpt", "hash", self.folder / name / "runs/net")
+        self.assertEqual(outcome.code, 0, outcome)
+        return outcome.out.strip()
+
+    def test_it_trains_and_evaluates_alike_on_any_number_of_ranks(self):
+        ends = set()
+        for ranks in (None, 2, 4):
+            outcome = self.train(f"ranks_{ranks}", ranks)
+            self.assertEqual(outcome.code, 0, outcome)
+            lines = re.findall(r"^(step \d+ loss \S+|eval \S+)$", outcome.out, re.M)
+            self.assertEqual(len(lines), 11, outcome)  # every 50 of 500 steps, and the evaluation
+            self.assertLess(float(lines[-1].split()[1]), 0.02, outcome)
+            ends.add((self.hash_of(f"ranks_{ranks}"), *lines))
+        self.assertEqual(len(ends), 1)
+
+    def test_it_goes_on_after_a_kill_on_another_number_of_ranks(self):
+        self.assertEqual(self.train("whole").code, 0)
+        folder = self.folder / "killed"
+        folder.mkdir()
+        job = self.start(folder, 2)
+        job.wait_until(lambda: list(folder.glob("runs/net/checkpoints/step-*.h5")), "a checkpoint")
+        try:
+            job.signal_rank(1, signal.SIGKILL)
+        except (KeyError, ProcessLookupError):
+            pass  # it was at its end, and there is nothing left to resume
+        job.wait()
+        outcome = self.train("killed", 4)
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertEqual(self.hash_of("killed"), self.hash_of("whole"))
+
+    def test_it_saves_when_it_is_asked_to_stop(self):
+        folder = self.folder / "stopped"
+        folder.mkdir()
+        job = self.start(folder, None)
+        job.wait_until(lambda: list(folder.glob("runs/net/checkpoints/step-*.h5")), "a checkpoint")
+        job.process.send_signal(signal.SIGUSR1)
+        outcome = job.wait()
+        if outcome.code != 0:  # else it was at its end already
+            self.assertEqual(outcome.code, 75, outcome)
+            self.assertIn("asked to stop", outcome.out)
+        self.assertEqual(self.train("stopped").code, 0)
+        self.assertEqual(self.train("whole2").code, 0)
+        self.assertEqual(self.hash_of("stopped"), self.hash_of("whole2"))
+
+    def test_a_wrong_setting_ends_with_2_and_names_it(self):
+        outcome = self.train("typo", None, "device.thread=2")
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("unknown key 'device.thread'", outcome.err)
+        outcome = self.train("typo", None, "device.threads=many")
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("'device.threads' must be an integer", outcome.err)
+
+    def test_a_batch_that_does_not_divide_ends_all_ranks(self):
+        outcome = self.train("three", 3)
+        self.assertEqual(outcome.code, 2, outcome)
+        self.assertIn("batch 256 = micro 64 x shards 4 does not divide over 3 ranks", outcome.err)
+
+    def test_stock_commands_know_its_checkpoints(self):
+        self.assertEqual(self.train("stock").code, 0)
+        run = self.folder / "stock" / "runs/net"
+        self.assertEqual(self.lockstep("ckpt", "verify", run).code, 0)
+        self.assertIn("in.weight", self.lockstep("ckpt", "inspect", run).out)
+        outcome = self.lockstep("eval", run)
+        self.assertEqual(outcome.code, 4, outcome)
+        self.assertIn("saved by a program with a model of its own", outcome.err)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+// Programs of users: a module, a dataset, and what the trainer makes of them.
+#include "trainer/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "checkpoint/restore.h"
+#include "core/base/error.h"
+#include "core/base/rng.h"
+#include "core/nn/layers.h"
+#include "data/tensor_dataset.h"
+#include "tests/core/error_of.h"
+#include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/sgd.h"
+#include "trainer/process.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+
+static_assert(!std::is_copy_constructible_v<Linear> && !std::is_move_constructible_v<Linear>);
+
+struct Net : Module {
+  Linear in{*this, "in", 2, 8}, out{*this, "out", 8, 1};
+
+  Loss operator()(const Batch& batch) const {
+    const Tensor error = out(relu(in(batch["x"]))) - batch["y"];
+    return {.sum = batch.masked_sum(error * error), .count = batch.count()};
+  }
+};
+
+DatasetPtr points(std::int64_t count) {
+  HostTensor x(DType::kF32, {count, 2});
+  HostTensor y(DType::kF32, {count, 1});
+  random_normal({.seed = 7}, 0, x.as<float>());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    y.as<float>()[i] = x.as<float>()[2 * i] * x.as<float>()[2 * i + 1];
+  return tensor_dataset({{"x", x}, {"y", y}});
+}
+
+struct Program : testing::Test {
+  Program() : folder(std::filesystem::temp_directory_path() / "lockstep_trainer_test") {
+    std::filesystem::remove_all(folder);
+  }
+  ~Program() override { std::filesystem::remove_all(folder); }
+
+  std::string run_folder() const { return (folder / "run").string(); }
+  Session session() { return Session(ProcessCall{words, settings, watch}, {}); }
+
+  std::filesystem::path folder;
+  std::vector<std::string> words{"device.compile_cache=off"};
+  Settings settings;
+  Watch watch;
+};
+
+std::vector<float> numbers_of(const Tensor& tensor) {
+  const HostTensor host = tensor.to_host();
+  const auto values = host.as<const float>();
+  return {values.begin(), values.end()};
+}
+
+TEST_F(Program, LearnsAndEvaluatesWhatItsHandsWouldCompute) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, AdamW{.learning_rate = 1e-2});
+  const DataLoader data(session, points(100), {.global_batch = 32, .micro_batch = 8});
+  double first = 0;
+  double last = 0;
+  for (const Batch& batch : trainer.steps(data, 60)) {
+    const StepResult step = trainer.step(batch, net);
+    if (step.number() == 1) first = step.loss().value();
+    if (step.number() == 60) last = step.loss().value();
+  }
+  EXPECT_EQ(trainer.step_number(), 60);
+  EXPECT_LT(last, first / 2);
+
+  // 100 samples in batches of 8: the last batch has 4 that do not count.
+  const std::vector<float> w1 = numbers_of(net.in.parameters().all()[0].value);
+  const std::vector<float> b1 = numbers_of(net.in.parameters().all()[1].value);
+  const std::vector<float> w2 = numbers_of(net.in.parameters().all()[2].value);
+  const std::vector<float> b2 = numbers_of(net.in.parameters().all()[3].value);
+  double sum = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Sample sample = data.dataset()->get(i);
+    const auto x = sample.at("x").as<const float>();
+    double y = b2[0];
+    for (std::size_t j = 0; j < 8; ++j)
+      y += w2[j] * std::max(0.0, double{w1[2 * j]} * x[0] + double{w1[2 * j + 1]} * x[1] + b1[j]);
+    sum += std::pow(y - sample.at("y").as<const float>()[0], 2);
+  }
+  const double loss = trainer.evaluate(data, net).at("loss");
+  // f32 arithmetic on sums of 8 products: a few ulp of each term.
+  EXPECT_NEAR(loss, sum / 100, 1e-5 * (1 + loss));
+  session.finish();
+}
+
+TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
+  const auto train = [&](const std::string& run, std::int64_t steps, Resume resume) {
+    Session session(ProcessCall{words, settings, watch}, {});
+    Net net;
+    Trainer trainer(session, net, AdamW{},
+                    {.run = (folder / run).string(), .save_interval = 10, .resume = resume});
+    const DataLoader data(session, points(64), {.global_batch = 16, .micro_batch = 4});
+    std::int64_t made = 0;
+    for (const Batch& batch : trainer.steps(data, steps)) {
+      trainer.step(batch, net);
+      ++made;
+    }
+    session.finish();
+    return std::pair(made, numbers_of(net.parameters().all()[0].value));
+  };
+  const auto whole = train("whole", 35, Resume::kNone);
+  EXPECT_EQ(train("parts", 20, Resume::kAuto).first, 20);
+  const auto rest = train("parts", 35, Resume::kAuto);
+  EXPECT_EQ(whole.first, 35);
+  EXPECT_EQ(rest.first, 15);
+  EXPECT_EQ(whole.second, rest.second);
+}
+
+TEST_F(Program, KeepsWhatIsNotTrainedAndUpdatesGroupsByTheirOwnSettings) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  net.in.set_trainable(false);
+  net.out.set_group("head");
+  Trainer trainer(session, net, Sgd{.learning_rate = 0.0, .weight_decay = 0},
+                  {.groups = {{"head", Sgd{.learning_rate = 0.1, .weight_decay = 0}}}});
+  const std::vector<float> frozen = numbers_of(net.parameters().all()[0].value);
+  const std::vector<float> head = numbers_of(net.parameters().all()[2].value);
+  const DataLoader data(session, points(64), {.global_batch = 16, .micro_batch = 16});
+  for (const Batch& batch : trainer.steps(data, 3)) trainer.step(batch, net);
+  EXPECT_EQ(numbers_of(net.parameters().all()[0].value), frozen);
+  EXPECT_NE(numbers_of(net.parameters().all()[2].value), head);
+  session.finish();
+}
+
+TEST_F(Program, RefusesAGroupThatNobodyIsIn) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  EXPECT_THAT(error_of([&] {
+                Trainer(session, net, Sgd{}, {.groups = {{"head", Sgd{}}}});
+              }),
+              HasSubstr("no trained parameter is in group 'head'"));
+  session.finish();
+}
+
+TEST_F(Program, GivesAnyMetricAndLeavesOutThoseThatCountNothing) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{.learning_rate = 0.01});
+  const auto loss = [&](const Batch& batch) {
+    Loss out = net(batch);
+    const Tensor positive = convert(greater(batch["y"], 0.0), DType::kF32);
+    out.metrics["share/positive"] = {batch.masked_sum(positive), batch.count()};
+    out.metrics["nothing"] = {batch.masked_sum(positive), batch.count() - batch.count()};
+    return out;
+  };
+  const DatasetPtr all = points(48);
+  double positive = 0;
+  for (int i = 0; i < 48; ++i) positive += all->get(i).at("y").as<const float>()[0] > 0 ? 1 : 0;
+  const DataLoader data(session, all, {.global_batch = 48, .micro_batch = 16});
+  for (const Batch& batch : trainer.steps(data, 1)) {
+    const StepResult step = trainer.step(batch, loss);
+    EXPECT_FLOAT_EQ(static_cast<float>(step.metric("share/positive").value()),
+                    static_cast<float>(positive / 48));
+    EXPECT_TRUE(std::isnan(step.metric("nothing").value()));
+    EXPECT_THAT(
+        error_of([&] { (void)step.metric("other").value(); }),
+        HasSubstr("the step has no metric 'other'; its metrics are: nothing, share/positive"));
+  }
+  const MetricValues values = trainer.evaluate(data, loss);
+  EXPECT_DOUBLE_EQ(values.at("share/positive"), positive / 48);
+  EXPECT_FALSE(values.contains("nothing"));
+  session.finish();
+}
+
+/// The largest |prediction|, which is no ratio of sums.
+struct LargestPrediction : Evaluator {
+  std::string partial(const HostBatch& outputs) const override {
+    float largest = 0;
+    const auto mask = outputs.at("mask").as<const float>();
+    const auto y = outputs.at("y").as<const float>();
+    for (std::size_t i = 0; i < mask.size(); ++i)
+      largest = std::max(largest, mask[i] * std::abs(y[i]));
+    return {reinterpret_cast<const char*>(&largest), sizeof largest};
+  }
+  MetricValues combine(std::span<const std::string> partials,
+                       const MetricValues& values) const override {
+    float largest = 0;
+    for (const std::string& partial : partials) {
+      float one = 0;
+      std::memcpy(&one, partial.data(), sizeof one);
+      largest = std::max(largest, one);
+    }
+    return {{"largest", largest}, {"root", std::sqrt(values.at("loss"))}};
+  }
+};
+
+TEST_F(Program, EvaluatorsSeeOutputsOnTheHost) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DatasetPtr all = points(21);
+  float largest = 0;
+  for (int i = 0; i < 21; ++i)
+    largest = std::max(largest, std::abs(all->get(i).at("y").as<const float>()[0]));
+  const DataLoader data(session, all, {.global_batch = 4, .micro_batch = 4});
+  const auto loss = [&](const Batch& batch) {
+    Loss out = net(batch);
+    out.outputs["y"] = batch["y"];
+    return out;
+  };
+  const MetricValues values = trainer.evaluate(data, loss, {std::make_shared<LargestPrediction>()});
+  EXPECT_EQ(static_cast<float>(values.at("largest")), largest);
+  EXPECT_DOUBLE_EQ(values.at("root"), std::sqrt(values.at("loss")));
+  session.finish();
+}
+
+TEST_F(Program, ALossThatReadsAValueIsRefusedWithItsLine) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const auto reads = [&](const Batch& batch) {
+    Loss out = net(batch);
+    (void)out.sum.item();
+    return out;
+  };
+  for (const Batch& batch : trainer.steps(data, 1)) {
+    const std::vector<float> before = numbers_of(net.parameters().all()[0].value);
+    EXPECT_THAT(error_of([&] { trainer.step(batch, reads); }),
+                testing::AllOf(HasSubstr("trainer_test.cpp:"), HasSubstr("read inside the loss")));
+    EXPECT_EQ(numbers_of(net.parameters().all()[0].value), before) << "the trace was discarded";
+    trainer.step(batch, net);
+  }
+  EXPECT_EQ(trainer.step_number(), 1);
+  session.finish();
+}
+
+TEST_F(Program, ABatchWithoutAStepIsRefused) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  EXPECT_THAT(error_of([&] {
+                for (const Batch& batch : trainer.steps(data, 2)) (void)batch;
+              }),
+              HasSubstr("no step was made of the batch of step 0"));
+  session.finish();
+}
+
+TEST_F(Program, AModuleWithoutValuesOrAfterItsSessionSaysSo) {
+  Net net;
+  {
+    Session session(ProcessCall{words, settings, watch}, {});
+    const Tensor x = session.tensor(HostTensor::of<float>({1, 2}, std::vector<float>{1, 2}), "x");
+    EXPECT_THAT(error_of([&] { (void)net.in(x); }),
+                HasSubstr("parameter 'in.bias' has no value yet"));
+    session.initialize(net, 1);
+    EXPECT_EQ(numbers_of(net.in(x)).size(), 8U);
+    session.finish();
+  }
+  EXPECT_THAT(error_of([&] { (void)numbers_of(net.parameters().all()[0].value * 2.0); }),
+              HasSubstr("after its trace context was gone"));
+}
+
+TEST_F(Program, ACheckpointOfAnotherModelIsRefused) {
+  {
+    Session session(ProcessCall{words, settings, watch}, {});
+    Net net;
+    Trainer trainer(session, net, Sgd{}, {.run = run_folder()});
+    trainer.save();
+    session.finish();
+  }
+  struct Other : Net {
+    Linear more{*this, "more", 1, 1};
+  };
+  Session session(ProcessCall{words, settings, watch}, {});
+  Other other;
+  EXPECT_THAT(error_of([&] {
+                Trainer(session, other, Sgd{}, {.run = run_folder(), .resume = Resume::kAuto});
+              }),
+              HasSubstr("the checkpoint has no 'more.weight' in 'model'"));
+  session.finish();
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -65,18 +65,6 @@ Tensor Embedding::attend(const Tensor& x, Where where) const {
   return linear(x, weight_.in(x.dtype()), nullptr, true);
 }
 
-LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps)
-    : Module(parent, name),
-      eps_(eps),
-      weight_(
-          parameter("weight", Shape{width}, ParameterKind::kVector, Initializer::constant(1.0))),
-      bias_(parameter("bias", Shape{width}, ParameterKind::kVector, Initializer::constant(0.0))) {}
-
-Tensor LayerNorm::operator()(const Tensor& x, Where where) const {
-  const ModuleScope scope = enter(x, where);
-  return layer_norm(x, weight_.get(), bias_.get(), eps_);
-}
-
 Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const ConvSpec& spec)
     : Module(parent, name),

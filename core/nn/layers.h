@@ -1,4 +1,5 @@
-// Layers: parameters and the user function that applies them. Each records its nodes under its
+// Layers: parameters and the user function that applies them (norm.h, attention.h and
+// transformer.h have more). Each records its nodes under its
 // module path, with the line of the model that called it. Parameters are f32; the result has the
 // dtype of x (see functions.h for what that means in bf16).
 #pragma once
@@ -55,17 +56,6 @@ class Embedding : public Module {
 
  private:
   Parameter& weight_;
-};
-
-class LayerNorm : public Module {
- public:
-  LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-5);
-  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
-
- private:
-  double eps_;
-  Parameter& weight_;
-  Parameter& bias_;
 };
 
 /// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW]. Computed in f32

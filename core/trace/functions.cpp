@@ -67,6 +67,16 @@ Tensor gelu(const Tensor& x, Where where) {
   return computed_wide(x, [c](const Tensor& wide) { return wide * 0.5 * (erf(wide * c) + 1.0); });
 }
 
+Tensor silu(const Tensor& x, Where where) {
+  const LocationScope line(x.context(), where);
+  return computed_wide(x, [](const Tensor& wide) { return wide * sigmoid(wide); });
+}
+
+Tensor swiglu(const Tensor& gate, const Tensor& up, Where where) {
+  const LocationScope line(gate.context(), where);
+  return computed_wide(gate, [&](const Tensor& wide) { return silu(wide) * widen(up); });
+}
+
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
   const LocationScope line(x.context(), where);
   double count = 1;
@@ -99,6 +109,13 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
     const Tensor variance = mean(centered * centered, {-1}, true);
     const Tensor normal = centered * rsqrt(variance + eps);
     return normal * widen(weight) + widen(bias);
+  });
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where where) {
+  const LocationScope line(x.context(), where);
+  return computed_wide(x, [&](const Tensor& wide) {
+    return wide * rsqrt(mean(wide * wide, {-1}, true) + eps) * widen(weight);
   });
 }
 

@@ -19,6 +19,10 @@ Tensor sigmoid(const Tensor& x, Where where = Where::current());
 Tensor gelu_tanh(const Tensor& x, Where where = Where::current());
 /// GELU, exact: 0.5 x (1 + erf(x / sqrt(2))).
 Tensor gelu(const Tensor& x, Where where = Where::current());
+/// SiLU, also called swish: x sigmoid(x) (Elfwing et al., arXiv:1702.03118).
+Tensor silu(const Tensor& x, Where where = Where::current());
+/// SwiGLU: silu(gate) up, two tensors of one shape (Shazeer, arXiv:2002.05202).
+Tensor swiglu(const Tensor& gate, const Tensor& up, Where where = Where::current());
 
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims = false, Where where = Where::current());
 
@@ -28,6 +32,10 @@ Tensor log_softmax(const Tensor& x, int dim, Where where = Where::current());
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension; weight and bias [C].
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps = 1e-5,
                   Where where = Where::current());
+
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimension; weight [C].
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps = 1e-6,
+                Where where = Where::current());
 
 /// -log softmax(logits)[target] per row: logits [N,V], targets integer [N] in [0,V) -> f32 [N].
 /// Rows with a target outside [0,V) (an ignore index) give 0.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/nn/layers.h"
+#include "core/nn/norm.h"
 #include "trainer/batch.h"
 #include "trainer/config/config.h"
 #include "trainer/loss.h"

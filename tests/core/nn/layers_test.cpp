@@ -8,8 +8,9 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/kernels/reference.h"
+#include "core/nn/norm.h"
 #include "core/trace/mode.h"
+#include "tests/core/nn/layer_fixture.h"
 
 namespace lockstep {
 namespace {
@@ -18,43 +19,7 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
 
-struct Layers : testing::Test {
-  /// An input with the elements 1, 2, 3, ... times `factor`.
-  Tensor counting(const Shape& shape, double factor = 1.0) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < shape.elements(); ++i)
-      values.push_back(factor * static_cast<double>(i + 1));
-    return value(from_doubles(DType::kF32, shape, values));
-  }
-  Tensor value(const HostTensor& tensor) {
-    return context.tensor(std::make_shared<HostScalar>(tensor), InputKind::kParameter, "x");
-  }
-
-  /// The only live recipe's value.
-  std::vector<float> value_of(const Tensor& tensor) {
-    const CutTrace cut = context.cut();
-    std::vector<HostTensor> inputs;
-    for (const TensorValuePtr& input : cut.inputs) inputs.push_back(input->to_host());
-    const std::vector<HostTensor> outputs = evaluate_reference(cut.graph, inputs);
-    EXPECT_EQ(outputs.size(), 1U);
-    EXPECT_EQ(outputs[0].shape(), tensor.shape());
-    cut.bind(std::vector<TensorValuePtr>{std::make_shared<HostScalar>(outputs[0])});
-    const auto values = outputs[0].as<float>();
-    return {values.begin(), values.end()};
-  }
-  const Parameter& parameter(const std::string& name) {
-    for (const Parameter& p : parameters.all())
-      if (p.name == name) return p;
-    throw std::out_of_range(name);
-  }
-  Tensor& value_of_parameter(const std::string& name) {
-    return const_cast<Parameter&>(parameter(name)).value;
-  }
-
-  TraceContext context;
-  Module root;
-  ParameterSet& parameters = root.parameters();
-};
+using Layers = LayerTest;
 
 TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
   const Linear layer(root, "fc", 2, 3, {});
@@ -107,18 +72,6 @@ TEST_F(Layers, TakeTheCopyOfAWeightInTheirDtype) {
     return convert(layer(convert(counting(Shape{1, 2}), DType::kBF16)), DType::kF32);
   };
   EXPECT_THAT(value_of(in_bf16()), ElementsAre(26)) << "1*8 + 2*9: the copy";
-}
-
-TEST_F(Layers, LayerNormNormalizesRows) {
-  const LayerNorm layer(root, "ln_f", 3, 0.0);
-  value_of_parameter("ln_f.weight") = counting(Shape{3});
-  value_of_parameter("ln_f.bias") = counting(Shape{3}, 10);
-  const float third = std::sqrt(1.5F);  // (3 - 2) / sqrt(2/3)
-  EXPECT_THAT(value_of(layer(counting(Shape{2, 3}))),
-              Pointwise(FloatNear(1e-5F),
-                        {10 - third, 20.0F, 30 + 3 * third, 10 - third, 20.0F, 30 + 3 * third}));
-  EXPECT_EQ(initial_value(parameter("ln_f.weight"), 1).as<float>()[0], 1);
-  EXPECT_EQ(initial_value(parameter("ln_f.bias"), 1).as<float>()[0], 0);
 }
 
 TEST_F(Layers, Conv2dAddsOneBiasPerChannel) {

@@ -1,0 +1,87 @@
+#include "core/nn/norm.h"
+
+#include "core/base/error.h"
+#include "core/trace/mode.h"
+
+namespace lockstep {
+namespace {
+
+HostTensor filled(std::int64_t channels, float value) {
+  return HostTensor::of(Shape{channels},
+                        std::vector<float>(static_cast<std::size_t>(channels), value));
+}
+
+/// One number a channel [C], as [1,C,1,1].
+Tensor per_channel(const Tensor& values) {
+  return reshape(values, Shape{1, values.size(0), 1, 1});
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps)
+    : Module(parent, name),
+      eps_(eps),
+      weight_(
+          parameter("weight", Shape{width}, ParameterKind::kVector, Initializer::constant(1.0))),
+      bias_(parameter("bias", Shape{width}, ParameterKind::kVector, Initializer::constant(0.0))) {}
+
+Tensor LayerNorm::operator()(const Tensor& x, Where where) const {
+  const ModuleScope scope = enter(x, where);
+  return layer_norm(x, weight_.get(), bias_.get(), eps_);
+}
+
+RMSNorm::RMSNorm(Module& parent, std::string_view name, std::int64_t width, double eps)
+    : Module(parent, name),
+      eps_(eps),
+      weight_(
+          parameter("weight", Shape{width}, ParameterKind::kVector, Initializer::constant(1.0))) {}
+
+Tensor RMSNorm::operator()(const Tensor& x, Where where) const {
+  const ModuleScope scope = enter(x, where);
+  return rms_norm(x, weight_.get(), eps_);
+}
+
+BatchNorm2d::BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps,
+                         double momentum)
+    : Module(parent, name),
+      eps_(eps),
+      momentum_(momentum),
+      weight_(
+          parameter("weight", Shape{channels}, ParameterKind::kVector, Initializer::constant(1.0))),
+      bias_(parameter("bias", Shape{channels}, ParameterKind::kVector, Initializer::constant(0.0))),
+      running_mean_(buffer("running_mean", filled(channels, 0))),
+      running_var_(buffer("running_var", filled(channels, 1))),
+      num_batches_tracked_(buffer("num_batches_tracked", HostTensor::scalar<std::int64_t>(0))) {}
+
+Tensor BatchNorm2d::operator()(const Tensor& x, Where where) const {
+  const ModuleScope scope = enter(x, where);
+  const std::int64_t channels = weight_.shape[0];
+  LS_USER_CHECK(x.shape().rank() == 4 && x.size(1) == channels,
+                "{}: batch normalization '{}' takes [N,{},H,W], not {}",
+                x.context().origin().to_string(), path(), channels, x.type().to_string());
+  const Tensor wide = convert(x, DType::kF32);
+  Tensor centered, variance;  // the latter [C]
+  if (mode_of(x).training) {
+    const std::int64_t n = x.size(0) * x.size(2) * x.size(3);
+    LS_USER_CHECK(n > 1,
+                  "{}: batch normalization '{}' needs more than one value per channel to train, "
+                  "and {} has {}: take a larger training.micro_batch_size",
+                  x.context().origin().to_string(), path(), x.type().to_string(), n);
+    const Tensor average = mean(wide, {0, 2, 3});
+    centered = wide - per_channel(average);
+    variance = mean(centered * centered, {0, 2, 3});
+    const auto count = static_cast<double>(n);
+    running_mean_.blend(average, momentum_);
+    running_var_.blend(variance * (count / (count - 1)), momentum_);
+    num_batches_tracked_.update(x.context(),
+                                [](const Tensor& old, const Tensor&) { return old + 1.0; });
+  } else {
+    centered = wide - per_channel(running_mean_.get());
+    variance = running_var_.get();
+  }
+  // One factor a channel: the image is multiplied once.
+  const Tensor factor = rsqrt(variance + eps_) * weight_.get();
+  return convert(centered * per_channel(factor) + per_channel(bias_.get()), x.dtype());
+}
+
+}  // namespace lockstep

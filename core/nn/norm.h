@@ -1,0 +1,68 @@
+// Normalizations. Their parameters are f32, and so is their arithmetic, whatever x is; the result
+// has the dtype of x. Names are PyTorch's, which Hugging Face and torchvision keep.
+#pragma once
+
+#include <string_view>
+
+#include "core/nn/module.h"
+#include "core/trace/functions.h"
+
+namespace lockstep {
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension (Ba et al.,
+/// arXiv:1607.06450). Parameters "weight" and "bias" [width].
+class LayerNorm : public Module {
+ public:
+  LayerNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-5);
+  /// [..., width] -> the same
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  double eps_;
+  Parameter& weight_;
+  Parameter& bias_;
+};
+
+/// x / sqrt(mean(x^2) + eps) * weight over the last dimension (Zhang and Sennrich,
+/// arXiv:1910.07467). Parameter "weight" [width], as in Hugging Face's LlamaRMSNorm, whose eps is
+/// 1e-6 and which rounds a 16-bit x / sqrt(...) before it multiplies; here the product is rounded.
+class RMSNorm : public Module {
+ public:
+  RMSNorm(Module& parent, std::string_view name, std::int64_t width, double eps = 1e-6);
+  /// [..., width] -> the same
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  double eps_;
+  Parameter& weight_;
+};
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel (Ioffe and Szegedy,
+/// arXiv:1502.03167), as PyTorch's BatchNorm2d. Parameters "weight" and "bias" [channels]; buffers
+/// "running_mean" and "running_var" f32 [channels] and "num_batches_tracked" i64[].
+///
+/// In training mean and variance are those of the logical shard, a divisor of n for n values of a
+/// channel. The running values move by `momentum` towards the mean over all shards of the step of
+/// the shards' means and unbiased variances (a divisor of n - 1), once a step, in the update
+/// program: they do not depend on ranks, and a step that is left out changes nothing. So the
+/// micro-batch size is part of what a model computes, as it is under PyTorch's DDP. Evaluations use
+/// the running values.
+class BatchNorm2d : public Module {
+ public:
+  BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps = 1e-5,
+              double momentum = 0.1);
+  /// [N, channels, H, W] -> the same. Error kUsage for other shapes, and in training for one value
+  /// per channel, which has no variance.
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  double eps_;
+  double momentum_;
+  Parameter& weight_;
+  Parameter& bias_;
+  ModuleBuffer& running_mean_;
+  ModuleBuffer& running_var_;
+  ModuleBuffer& num_batches_tracked_;
+};
+
+}  // namespace lockstep

@@ -5,6 +5,10 @@
 
 #include "core/base/rng.h"
 #include "core/nn/layers.h"
+#include "core/nn/norm.h"
+#include "core/nn/pooling.h"
+#include "core/nn/positions.h"
+#include "core/nn/transformer.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"

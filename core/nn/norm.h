@@ -4,10 +4,11 @@
 
 #include <string_view>
 
+#include "core/base/api.h"
 #include "core/nn/module.h"
 #include "core/trace/functions.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the last dimension (Ba et al.,
 /// arXiv:1607.06450). Parameters "weight" and "bias" [width].

@@ -1,0 +1,64 @@
+// Multi-head attention (Vaswani et al., arXiv:1706.03762).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/base/api.h"
+#include "core/nn/layers.h"
+
+namespace LOCKSTEP_API lockstep {
+
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  /// Heads of keys and values, each shared by heads / kv_heads neighbouring heads of queries
+  /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`. Fewer make smaller projections; the
+  /// attention itself takes copies, one for each head of queries, in memory and time.
+  std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;     ///< 0: width / heads
+  std::int64_t memory_width = 0;  ///< of what is attended to; 0: width
+  bool causal = false;            ///< query i sees keys j <= i + Tk - Tq
+  double dropout = 0.0;           ///< of the attention weights, in training
+  bool bias = true;               ///< of the four projections
+  /// The base of rotary_embedding() of queries and keys; nothing: they are not turned.
+  std::optional<double> rotary_base = {};
+  /// "out_proj" as in Hugging Face's BART, OPT, CLIP, Marian; "o_proj" as in Llama and Mistral.
+  std::string_view output_name = "out_proj";
+};
+
+/// softmax(q k^T / sqrt(head_size)) v, where q is a projection of x, and k and v of x itself (self-
+/// attention) or of another sequence (cross-attention). Parameters "q_proj", "k_proj", "v_proj" and
+/// "out_proj", each a Linear: Hugging Face's names, in BART's attention for one, with Llama's under
+/// `output_name`. Projections start as PyTorch's Linear does.
+///
+/// An x of f32 is computed in the mode's compute dtype, as by Linear; any other in its own. Scores
+/// and their softmax are f32 always. The result has the dtype of x. A query that sees no key gets
+/// the bias of out_proj.
+class MultiHeadAttention : public Module {
+ public:
+  /// Error kUsage, naming the module, for sizes that do not divide, and dropout outside [0, 1).
+  MultiHeadAttention(Module& parent, std::string_view name, std::int64_t width,
+                     const AttentionOptions& options);
+
+  /// Self-attention: x [B,T,width] -> the same. `key_mask` bool [B,T]: which elements of the
+  /// sequence may be seen; undefined: all.
+  Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
+                    Where where = Where::current()) const;
+  /// Cross-attention: x [B,Tq,width] to memory [B,Tk,memory_width], key_mask bool [B,Tk].
+  Tensor attend(const Tensor& x, const Tensor& memory, const Tensor& key_mask = Tensor(),
+                Where where = Where::current()) const;
+
+ private:
+  /// x [B,T,...] projected and cut into heads: [B,T,H,D].
+  Tensor project(const Linear& projection, const Tensor& x, std::int64_t heads) const;
+  /// Keys or values [B,T,kv_heads,D] for each head of queries.
+  Tensor for_all_heads(const Tensor& x) const;
+
+  AttentionOptions options_;
+  Linear q_proj_;
+  Linear k_proj_;
+  Linear v_proj_;
+  Linear out_proj_;
+};
+
+}  // namespace lockstep

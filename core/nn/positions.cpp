@@ -1,0 +1,74 @@
+#include "core/nn/positions.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSinusoidBase = 10000.0;
+
+/// base^(-2i/width) for i < width/2, in f64.
+std::vector<double> frequencies(std::int64_t width, double base) {
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < width / 2; ++i)
+    out.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+  return out;
+}
+
+HostTensor sinusoids(const std::string& path, std::int64_t positions, std::int64_t width,
+                     SinusoidalPositions::Order order) {
+  LS_USER_CHECK(positions > 0 && width > 0 && width % 2 == 0,
+                "'{}' of {} positions and width {}: the width must be even, and both positive",
+                path, positions, width);
+  const bool interleaved = order == SinusoidalPositions::Order::kInterleaved;
+  const std::vector<double> frequency = frequencies(width, kSinusoidBase);
+  std::vector<float> table(static_cast<std::size_t>(positions * width));
+  for (std::int64_t t = 0; t < positions; ++t)
+    for (std::int64_t i = 0; i < width / 2; ++i) {
+      const double angle = static_cast<double>(t) * frequency[static_cast<std::size_t>(i)];
+      const std::int64_t sine = t * width + (interleaved ? 2 * i : i);
+      table[static_cast<std::size_t>(sine)] = static_cast<float>(std::sin(angle));
+      table[static_cast<std::size_t>(sine + (interleaved ? 1 : width / 2))] =
+          static_cast<float>(std::cos(angle));
+    }
+  return HostTensor::of(Shape{positions, width}, table);
+}
+
+}  // namespace
+
+Tensor rotary_embedding(const Tensor& x, double base, Where where) {
+  TraceContext& context = x.context();
+  const LocationScope line(context, where);
+  LS_USER_CHECK(x.shape().rank() == 4 && x.size(3) % 2 == 0 && is_float(x.dtype()),
+                "{}: rotary embedding takes a float [B,T,H,D] with an even D, not {}",
+                context.origin().to_string(), x.type().to_string());
+  const std::int64_t half = x.size(3) / 2;
+  const Shape table{x.size(1), 1, half};  // [T,1,D/2]
+  const Tensor frequency =
+      context.constant(from_doubles(DType::kF32, Shape{half}, frequencies(x.size(3), base)), where);
+  const Tensor angle = iota(context, table, 0, DType::kF32) * frequency;
+  const Tensor cosine = cos(angle), sine = sin(angle);
+  const Tensor wide = convert(x, DType::kF32);
+  const Tensor a = slice_dim(wide, 3, 0, half), b = slice_dim(wide, 3, half, 2 * half);
+  const std::array<Tensor, 2> turned{a * cosine - b * sine, b * cosine + a * sine};
+  return convert(concatenate(turned, 3), x.dtype());
+}
+
+SinusoidalPositions::SinusoidalPositions(Module& parent, std::string_view name,
+                                         std::int64_t positions, std::int64_t width, Order order)
+    : Module(parent, name), weight_(buffer("weight", sinusoids(path(), positions, width, order))) {}
+
+Tensor SinusoidalPositions::operator()(const Tensor& x, Where where) const {
+  const ModuleScope scope = enter(x, where);
+  const Shape& table = weight_.shape();
+  LS_USER_CHECK(x.shape().rank() == 3 && x.size(2) == table[1] && x.size(1) <= table[0],
+                "{}: '{}' takes [B,T,{}] with at most {} positions T, not {}",
+                x.context().origin().to_string(), path(), table[1], table[0], x.type().to_string());
+  const Tensor positions = slice_dim(weight_.get(), 0, 0, x.size(1));
+  return convert(convert(x, DType::kF32) + positions, x.dtype());
+}
+
+}  // namespace lockstep

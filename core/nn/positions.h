@@ -1,0 +1,41 @@
+// Positions of a sequence that are not learned: rotations of queries and keys, and sines that are
+// added to embeddings.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/api.h"
+#include "core/nn/module.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// Rotary position embedding (Su et al., arXiv:2104.09864) of queries or keys x [B,T,H,D], D even:
+/// in every head of position t, elements i and i + D/2 are turned by the angle t base^(-2i/D). The
+/// pairs are those of Hugging Face's Llama (rotate_half); the paper pairs neighbours, which is the
+/// same up to an order of the weights' rows. Computed in f32, the result has the dtype of x. Error
+/// kUsage for other shapes.
+Tensor rotary_embedding(const Tensor& x, double base = 10000.0, Where where = Where::current());
+
+/// Adds sines and cosines of the position to x [B,T,width] (Vaswani et al., arXiv:1706.03762):
+/// position t has sin(t 10000^(-2i/width)) and the cosine of the same. The table is a buffer,
+/// "weight" f32 [positions, width] as in Hugging Face's "embed_positions" of Marian and Pegasus,
+/// and never changes.
+class SinusoidalPositions : public Module {
+ public:
+  /// Where the sine and cosine number i stand.
+  enum class Order : std::uint8_t {
+    kInterleaved,  ///< 2i and 2i + 1: the paper's
+    kHalves,       ///< i and width/2 + i: Hugging Face's Marian and Pegasus
+  };
+  /// Error kUsage for an odd width.
+  SinusoidalPositions(Module& parent, std::string_view name, std::int64_t positions,
+                      std::int64_t width, Order order = Order::kInterleaved);
+  /// [B,T,width] -> the same, of the same dtype; added in f32. Error kUsage for other shapes, or
+  /// more than `positions` of them.
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  ModuleBuffer& weight_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+// Transformer blocks and their feed-forward parts.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/base/api.h"
+#include "core/nn/attention.h"
+#include "core/nn/norm.h"
+
+namespace LOCKSTEP_API lockstep {
+
+enum class Activation : std::uint8_t {
+  kRelu,
+  kGelu,      ///< exact: Hugging Face's "gelu"
+  kGeluTanh,  ///< Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
+  kSilu,
+};
+Tensor activate(const Tensor& x, Activation activation, Where where = Where::current());
+
+/// down_proj(swiglu(gate_proj(x), up_proj(x))) without biases (Shazeer, arXiv:2002.05202), with the
+/// names of Hugging Face's LlamaMLP: x [..., width] -> the same, [..., hidden] between.
+class SwiGluMlp : public Module {
+ public:
+  SwiGluMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden);
+  Tensor operator()(const Tensor& x, Where where = Where::current()) const;
+
+ private:
+  Linear gate_proj_;
+  Linear up_proj_;
+  Linear down_proj_;
+};
+
+struct BlockOptions {
+  /// heads, kv_heads, causal, ... of the self-attention; those but `causal`, rotary_base and
+  /// memory_width hold for the cross-attention, too.
+  AttentionOptions attention = {};
+  std::int64_t hidden = 0;  ///< of the feed-forward part; 0: 4 width
+  Activation activation = Activation::kGelu;
+  /// true: x + f(norm(x)), as in GPT-2, OPT, mBART; the user adds a norm after the last block.
+  /// false: norm(x + f(x)), as in the paper, BART, Marian.
+  bool pre_norm = true;
+  /// With a part that attends to a memory of this width, between the two others; 0: without.
+  std::int64_t memory_width = 0;
+  double dropout = 0.0;  ///< of what is added to the residual stream, in training
+  double norm_eps = 1e-5;
+};
+
+/// Self-attention, cross-attention if there is a memory, and two linear layers with an activation
+/// between, each around a residual connection: x [B,T,width] -> the same, of the same dtype. The
+/// names are those of Hugging Face's BartEncoderLayer and, with a memory, BartDecoderLayer (mBART,
+/// Marian, Pegasus and OPT have them, too): self_attn.{q,k,v,out}_proj, self_attn_layer_norm,
+/// encoder_attn.{...}, encoder_attn_layer_norm, fc1, fc2, final_layer_norm.
+class TransformerBlock : public Module {
+ public:
+  /// Errors as MultiHeadAttention's.
+  TransformerBlock(Module& parent, std::string_view name, std::int64_t width,
+                   const BlockOptions& options);
+  /// `key_mask` bool [B,T]: which elements of the sequence may be seen; undefined: all. Error
+  /// kUsage for a block with a memory.
+  Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
+                    Where where = Where::current()) const;
+  /// With memory [B,Tm,memory_width] and memory_mask bool [B,Tm]. Error kUsage for a block without
+  /// one.
+  Tensor with_memory(const Tensor& x, const Tensor& memory, const Tensor& key_mask = Tensor(),
+                     const Tensor& memory_mask = Tensor(), Where where = Where::current()) const;
+
+ private:
+  /// f around its residual connection.
+  template <class F>
+  Tensor residual(const Tensor& x, const LayerNorm& norm, const F& f) const;
+  Tensor feed_forward(const Tensor& x) const;
+
+  BlockOptions options_;
+  MultiHeadAttention self_attn_;
+  LayerNorm self_attn_layer_norm_;
+  std::unique_ptr<MultiHeadAttention> encoder_attn_;  ///< null without a memory
+  std::unique_ptr<LayerNorm> encoder_attn_layer_norm_;
+  Linear fc1_;
+  Linear fc2_;
+  LayerNorm final_layer_norm_;
+  Dropout dropout_;
+};
+
+}  // namespace lockstep

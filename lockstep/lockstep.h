@@ -12,6 +12,7 @@
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"
+#include "core/trace/remat.h"
 #include "data/tensor_dataset.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"

@@ -146,6 +146,7 @@ CutTrace TraceContext::cut() {
   filled_.clear();
   draws_.clear();
   redirected_.clear();
+  recomputed_.clear();
   ++epoch_;
   for (TensorState* state : out.outputs) state->assigned_from = kNoValue;
   return out;
@@ -188,6 +189,11 @@ ValueId TraceContext::node_of(const Tensor& tensor) {
   state.node = it->second;
   state.epoch = epoch_;
   return state.node;
+}
+
+void TraceContext::recompute(RematRegion region) {
+  while (!recomputed_.empty() && recomputed_.back().begin >= region.begin) recomputed_.pop_back();
+  recomputed_.push_back(std::move(region));
 }
 
 Tensor TraceContext::tensor_of(ValueId id) {

@@ -14,6 +14,7 @@
 
 #include "core/base/api.h"
 #include "core/ir/graph.h"
+#include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
@@ -97,8 +98,7 @@ class TraceContext {
   /// The line and module path that a node recorded by a call at `where` gets: the line of the open
   /// LocationScope, if there is one.
   Origin origin_at(const std::source_location& where) const;
-  /// Those of the open LocationScope, for messages of functions that have opened one.
-  Origin origin() const { return origin_at({}); }
+  Origin origin() const { return origin_at({}); }  ///< those of the open LocationScope
 
   /// Null outside of every ModeScope (mode.h), which sets it.
   const Mode* mode() const { return mode_; }
@@ -114,6 +114,10 @@ class TraceContext {
   /// of its operands; to none with kNoValue.
   void redirect_gradient(ValueId from, ValueId to) { redirected_.emplace(from, to); }
   const std::map<ValueId, ValueId>& redirected_gradients() const { return redirected_; }
+  /// Until the next cut. Regions that lie in this one become parts of it.
+  void recompute(RematRegion region);
+  const std::vector<RematRegion>& recomputed() const { return recomputed_; }
+  std::uint64_t epoch() const { return epoch_; }  ///< the number of cuts, and one
 
  private:
   friend struct TensorState;
@@ -152,6 +156,7 @@ class TraceContext {
   const Mode* mode_ = nullptr;
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
+  std::vector<RematRegion> recomputed_;  ///< in the order of the trace, apart
 };
 
 /// While alive, everything that is recorded or refused shows the line `where` instead of its own,

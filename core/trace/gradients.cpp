@@ -7,6 +7,8 @@
 #include "core/trace/context.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/ops.h"
+#include "core/trace/origin_scope.h"
+#include "core/trace/recomputation.h"
 
 namespace lockstep {
 namespace {
@@ -37,20 +39,6 @@ std::vector<bool> find_dependents(const TraceContext& context, std::span<const V
   return out;
 }
 
-/// New nodes take `origin` while this lives.
-class OriginScope {
- public:
-  OriginScope(TraceContext& context, const Origin* origin)
-      : context_(context), previous_(context.set_origin(origin)) {}
-  ~OriginScope() { context_.set_origin(previous_); }
-  OriginScope(const OriginScope&) = delete;
-  OriginScope& operator=(const OriginScope&) = delete;
-
- private:
-  TraceContext& context_;
-  const Origin* previous_;
-};
-
 /// The dtype of a target that `id` is a conversion of, or stands in for; else its own.
 DType gradient_dtype(const TraceContext& context, ValueId id, const std::vector<bool>& is_target) {
   const Graph& graph = context.pending();
@@ -67,6 +55,8 @@ class BackwardPass {
       : context_(context),
         dependents_(find_dependents(context, targets)),
         is_target_(dependents_.size(), false),
+        regions_(context.recomputed()),
+        varying_(regions_.empty() ? std::vector<bool>{} : find_varying(context.pending())),
         handles_(dependents_.size()),
         adjoint_(dependents_.size()) {
     for (const ValueId id : targets) is_target_[at(id)] = true;
@@ -93,6 +83,18 @@ class BackwardPass {
     return out;
   }
 
+  /// The region that value `id` is computed again with; null if it is kept. Ids come in falling
+  /// order.
+  Recomputation* find_recomputation(ValueId id) {
+    while (!regions_.empty() && id < regions_.back().begin) {
+      regions_.pop_back();
+      recomputation_.reset();
+    }
+    if (regions_.empty() || id >= regions_.back().end) return nullptr;
+    if (!recomputation_) recomputation_.emplace(context_, regions_.back(), varying_);
+    return &*recomputation_;
+  }
+
   /// Adds the share that value `id` has in the gradients of its operands to theirs.
   void pull_back(ValueId id) {
     const Node node = context_.pending()[id];  // a copy: recording moves the pending nodes
@@ -103,20 +105,25 @@ class BackwardPass {
     }
     const GradientRule rule = gradient_rule(node.op);
     if (rule == nullptr) return;
+    Recomputation* const again = find_recomputation(id);
+    const auto read = [&](ValueId value) {
+      return again != nullptr ? context_.tensor_of(again->copy_of(value)) : handle(value);
+    };
     boost::container::small_vector<Tensor, 4> operands;
     boost::container::small_vector<bool, 4> needed;
     boost::container::small_vector<DType, 4> dtypes;
     for (const ValueId operand : node.operands) {
-      operands.push_back(handle(operand));
+      operands.push_back(read(operand));
       needed.push_back(dependents_[at(operand)]);
       dtypes.push_back(gradient_dtype(context_, operand, is_target_));
     }
+    const Tensor out = read(id);
     const OriginScope scope(context_, &node.origin);
     Tensor grad = adjoint_[at(id)].sum();
     if (node.op != Op::kConvert) grad = convert(grad, node.type.dtype);
     const Gradients result = rule({.node = node,
                                    .in = {operands.data(), operands.size()},
-                                   .out = handle(id),
+                                   .out = out,
                                    .grad = grad,
                                    .needed = {needed.data(), needed.size()},
                                    .dtypes = {dtypes.data(), dtypes.size()}});
@@ -127,6 +134,9 @@ class BackwardPass {
   TraceContext& context_;
   std::vector<bool> dependents_;
   std::vector<bool> is_target_;
+  std::vector<RematRegion> regions_;  ///< those still ahead, the next one last
+  std::vector<bool> varying_;
+  std::optional<Recomputation> recomputation_;  ///< of regions_.back()
   std::vector<Tensor> handles_;  ///< made when first needed: most values are read several times
   // One per value; contributions are added in the order the users are met, last first. Those of
   // 16-bit values may be of f32 until they are complete.

@@ -1,0 +1,55 @@
+// Gradient checkpointing (rematerialization; Chen et al., arXiv:1604.06174): what a part of the
+// model computes is not kept for the backward pass, which computes it again from the part's
+// operands. Costs one more forward pass of that part; a model of n parts keeps n boundaries and
+// one part's values at a time.
+//
+//     for (const Block& block : blocks) x = remat(block, x);
+//
+// The gradients have the same bits as without: the same ops on the same operands, random numbers
+// included, for those are a function of their key. What is recorded beside the values, as updates
+// of buffers, is recorded once: only ops are run again.
+#pragma once
+
+#include <source_location>
+#include <span>
+#include <utility>
+
+#include "core/base/api.h"
+#include "core/trace/context.h"
+#include "core/trace/tensor.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// What is recorded while this lives is a region that gradients() computes again. A region within
+/// another is a part of that.
+class RematScope {
+ public:
+  explicit RematScope(TraceContext& context);
+  RematScope(const RematScope&) = delete;
+  RematScope& operator=(const RematScope&) = delete;
+
+  /// Ends the region, of which nothing but `outputs` is kept. A scope that is left without, by an
+  /// exception, has no effect. Error kUsage if a value was read inside, which cuts the trace.
+  void finish(std::span<const Tensor> outputs,
+              std::source_location where = std::source_location::current());
+  void finish(const Tensor& output, std::source_location where = std::source_location::current()) {
+    finish(std::span(&output, 1), where);
+  }
+
+ private:
+  TraceContext& context_;
+  std::uint64_t epoch_;
+  ValueId begin_;
+};
+
+/// f(x, more...), computed again for the backward pass. f returns a Tensor or a std::vector of
+/// them; other tensors that it uses (parameters, captures) count as operands, too.
+template <class F, class... More>
+auto remat(F&& f, const Tensor& x, const More&... more) {
+  RematScope scope(x.context());
+  auto result = std::forward<F>(f)(x, more...);
+  scope.finish(result);
+  return result;
+}
+
+}  // namespace lockstep

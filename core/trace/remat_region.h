@@ -1,0 +1,18 @@
+// Internal to core/trace; remat.h is for users.
+#pragma once
+
+#include <vector>
+
+#include "core/base/api.h"
+#include "core/ir/graph.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// Pending nodes [begin, end) that gradients() computes again instead of keeping them (remat.h).
+struct RematRegion {
+  ValueId begin = 0;
+  ValueId end = 0;
+  std::vector<ValueId> outputs;  ///< kept
+};
+
+}  // namespace lockstep

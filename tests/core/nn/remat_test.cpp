@@ -1,0 +1,147 @@
+// Gradient checkpointing of a small GPT, compiled: the same bits from less memory.
+#include "core/trace/remat.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/single.h"
+#include "core/engine/compile.h"
+#include "core/engine/engine.h"
+#include "core/nn/layers.h"
+#include "core/trace/gradients.h"
+#include "core/trace/mode.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kBatch = 2;
+constexpr std::int64_t kTime = 32;
+constexpr std::int64_t kWidth = 64;
+constexpr std::int64_t kVocabulary = 40;
+
+struct Block : Module {
+  Block(Module& parent, std::string_view name)
+      : Module(parent, name),
+        ln_1(*this, "ln_1", kWidth),
+        c_attn(*this, "c_attn", kWidth, 3 * kWidth),
+        c_proj(*this, "c_proj", kWidth, kWidth),
+        ln_2(*this, "ln_2", kWidth),
+        c_fc(*this, "c_fc", kWidth, 4 * kWidth),
+        c_out(*this, "c_out", 4 * kWidth, kWidth),
+        dropout(*this, "dropout", 0.1) {}
+
+  Tensor operator()(const Tensor& x) const {  // [B,T,C]
+    AttentionSpec spec;
+    spec.causal = true;
+    spec.scale = 0.25;
+    spec.dropout = 0.1;
+    spec.key = mode_of(x).key;
+    const Tensor qkv = reshape(c_attn(ln_1(x)), Shape{kBatch, kTime, 3, 4, kWidth / 4});
+    const Tensor attended = x + c_proj(reshape(attention(qkv, spec), x.shape()));
+    return attended + dropout(c_out(gelu_tanh(c_fc(ln_2(attended)))));
+  }
+
+  LayerNorm ln_1;
+  Linear c_attn, c_proj;
+  LayerNorm ln_2;
+  Linear c_fc, c_out;
+  Dropout dropout;
+};
+
+struct Gpt : Module {
+  Gpt(std::int64_t layers, bool recompute) : recompute_(recompute) {
+    for (std::int64_t i = 0; i < layers; ++i) h.add();
+  }
+  Tensor loss(const Tensor& tokens) const {
+    Tensor x = to_compute_dtype(wte(tokens));
+    for (const Block& block : h) x = recompute_ ? remat(block, x) : block(x);
+    const Tensor logits = reshape(wte.attend(ln_f(x)), Shape{kBatch * kTime, kVocabulary});
+    return sum(cross_entropy(logits, reshape(tokens, Shape{kBatch * kTime})));
+  }
+
+  Embedding wte{
+      *this, "wte", kVocabulary, kWidth, {.init = Initializer::normal(0.2), .attends = true}};
+  ModuleList<Block> h{*this, "h"};
+  LayerNorm ln_f{*this, "ln_f", kWidth};
+
+ private:
+  bool recompute_;
+};
+
+struct Traced {
+  Plan plan;  ///< of one shard's loss and gradients
+  std::vector<HostTensor> results;
+};
+
+/// The gradients of all parameters, and the loss.
+Traced trace_and_run(std::int64_t layers, bool recompute, DType dtype) {
+  const SteadyClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+  const auto communicator = make_single_communicator();
+  Device device({}, spans);
+  TraceContext context;
+  const CompileOptions options{.target = host_target(), .verify = true};
+  Engine engine(options, context, device, *communicator, Log::null());
+
+  Gpt model(layers, recompute);
+  for (Parameter& p : model.parameters().all())
+    p.value = engine.to_device({initial_value(p, 5)}, InputKind::kParameter, p.name);
+  std::vector<std::int32_t> words;
+  for (std::int32_t i = 0; i < kBatch * kTime; ++i) words.push_back(i * 7 % kVocabulary);
+  const Tensor tokens =
+      engine.to_device({HostTensor::of({kBatch, kTime}, words)}, InputKind::kBatch, "tokens");
+  const Tensor shard =
+      engine.to_device({HostTensor::scalar<std::int64_t>(0)}, InputKind::kBatch, "shard");
+  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                      context.scalar(2, DType::kI64, "step"), shard};
+  const ModeScope mode(context, {.training = true, .key = key, .compute_dtype = dtype});
+  const auto record = [&] {
+    const Tensor loss = model.loss(tokens);
+    std::vector<Tensor> out = gradients(loss, model.parameters().values());
+    out.push_back(loss);
+    return out;
+  };
+  Traced out;
+  {
+    const std::vector<Tensor> results = record();
+    KernelCache kernels(options.target);
+    out.plan = compile_program(context.cut().graph, options, kernels, Log::null());
+    context.discard();
+  }
+  std::vector<Tensor> sums;
+  for (const Tensor& result : record()) sums.push_back(all_reduce(convert(result, DType::kF32)));
+  for (const Tensor& sum : sums) out.results.push_back(sum.to_host());
+  return out;
+}
+
+struct RematOf : testing::TestWithParam<DType> {};
+
+TEST_P(RematOf, AGptGivesTheSameBits) {
+  const Traced kept = trace_and_run(2, false, GetParam());
+  const Traced again = trace_and_run(2, true, GetParam());
+  ASSERT_EQ(kept.results.size(), again.results.size());
+  for (std::size_t i = 0; i < kept.results.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(kept.results[i].bytes(), again.results[i].bytes())) << i;
+}
+
+/// How much a further layer adds.
+std::int64_t bytes_per_layer(bool recompute, DType dtype) {
+  return trace_and_run(6, recompute, dtype).plan.arena_bytes -
+         trace_and_run(5, recompute, dtype).plan.arena_bytes;
+}
+
+TEST_P(RematOf, AGptKeepsOnlyTheBoundariesOfItsBlocks) {
+  const auto element = static_cast<std::int64_t>(size_of(GetParam()));
+  const std::int64_t boundary = kBatch * kTime * kWidth * element;
+  // The matrices in the dtype of the dots, for which no copies are given here, depend on parameters
+  // alone.
+  const std::int64_t converted = GetParam() == DType::kF32 ? 0 : 12 * kWidth * kWidth * element;
+  EXPECT_EQ(bytes_per_layer(true, GetParam()), boundary + converted);
+  EXPECT_GT(bytes_per_layer(false, GetParam()), 8 * boundary + converted);
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, RematOf, testing::Values(DType::kF32, DType::kBF16),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+}  // namespace
+}  // namespace lockstep

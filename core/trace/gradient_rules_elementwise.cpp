@@ -28,7 +28,7 @@ Gradients gradient_unary(const GradientCall& c) {
   const Tensor& g = c.grad;
   switch (c.node.op) {
     case Op::kNegate: return {-g};
-    case Op::kAbs: return {g * unary(Op::kSign, x)};
+    case Op::kAbs: return {g * sign(x)};
     case Op::kExp: return {g * y};
     case Op::kLog: return {g / x};
     case Op::kTanh: return {g - g * (y * y)};

@@ -104,6 +104,18 @@ Tensor operator-(const Operand& a) {
 Tensor abs(const Tensor& x, Where where) {
   return unary(Op::kAbs, x, where);
 }
+Tensor sign(const Tensor& x, Where where) {
+  return unary(Op::kSign, x, where);
+}
+Tensor floor(const Tensor& x, Where where) {
+  return unary(Op::kFloor, x, where);
+}
+Tensor ceil(const Tensor& x, Where where) {
+  return unary(Op::kCeil, x, where);
+}
+Tensor round_even(const Tensor& x, Where where) {
+  return unary(Op::kRoundEven, x, where);
+}
 Tensor exp(const Tensor& x, Where where) {
   return unary(Op::kExp, x, where);
 }

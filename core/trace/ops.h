@@ -67,8 +67,17 @@ inline Tensor logical_and(const Operand& a, const Operand& b) {
 inline Tensor logical_or(const Operand& a, const Operand& b) {
   return binary(Op::kOr, a, b);
 }
+inline Tensor logical_xor(const Operand& a, const Operand& b) {
+  return binary(Op::kXor, a, b);
+}
 
 Tensor abs(const Tensor& x, Where where = Where::current());
+/// -1, 0 or 1; of NaN NaN.
+Tensor sign(const Tensor& x, Where where = Where::current());
+Tensor floor(const Tensor& x, Where where = Where::current());
+Tensor ceil(const Tensor& x, Where where = Where::current());
+/// To the nearest integer, ties to even.
+Tensor round_even(const Tensor& x, Where where = Where::current());
 Tensor exp(const Tensor& x, Where where = Where::current());
 Tensor log(const Tensor& x, Where where = Where::current());
 Tensor tanh(const Tensor& x, Where where = Where::current());

@@ -1,0 +1,74 @@
+"""scripts/check_recipes.py: over this repository, and over a small tree with one planted violation each."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+CLEAN = {
+    "ARCHITECTURE.md": """# Architecture
+
+## Adding an op
+
+An op touches two places, and one test:
+
+1. `core/ir/op.h`: its name.
+2. `core/kernels/`, `core/passes/fold*.cpp`: what it does.
+""",
+    "core/ir/op.h": "enum class Op { kFloor };\n",
+    "core/kernels/floor.cpp": "case Op::kFloor: return floor(x);\n",
+    "core/passes/fold.cpp": "case Op::kFloor: return std::floor(x);\n",
+}
+
+
+class CheckRecipes(unittest.TestCase):
+    def check(self, files, root=None):
+        """(exit code, messages) for the clean tree with some files added or replaced."""
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in {**CLEAN, **files}.items():
+                (pathlib.Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+                (pathlib.Path(folder) / path).write_text(text)
+            run = subprocess.run(
+                [sys.executable, "-B", ROOT / "scripts" / "check_recipes.py", "--root", root or folder],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(run.stderr, "")
+            return run.returncode, run.stdout
+
+    def refuses(self, files, message):
+        code, out = self.check(files)
+        self.assertEqual(code, 1)
+        self.assertEqual(out.count("\n"), 1, out)
+        self.assertIn(message, out)
+
+    def changed(self, old, new):
+        self.assertIn(old, CLEAN["ARCHITECTURE.md"])
+        return {"ARCHITECTURE.md": CLEAN["ARCHITECTURE.md"].replace(old, new)}
+
+    def test_this_repository_keeps_its_promises(self):
+        self.assertEqual(self.check({}, ROOT), (0, ""))
+
+    def test_the_clean_tree_is_clean(self):
+        self.assertEqual(self.check({}), (0, ""))
+
+    def test_a_wrong_count(self):
+        self.refuses(self.changed("touches two places", "touches three places"), "'touches two places'")
+
+    def test_a_place_that_is_not_listed(self):
+        self.refuses({"core/trace/ops.cpp": "Tensor floor() { return unary(Op::kFloor); }\n"},
+                     "does not list core/trace/ops.cpp")
+
+    def test_a_place_that_is_not_there(self):
+        self.refuses(self.changed("`core/ir/op.h`", "`core/ir/op.h`, `core/ir/row.h`"), "there is no core/ir/row.h")
+
+    def test_a_point_without_the_example(self):
+        self.refuses({"core/ir/op.h": "enum class Op { kCeil };\n"}, "point 1: no file of it mentions")
+
+    def test_a_missing_recipe(self):
+        self.refuses(self.changed("## Adding an op", "## Ops"), "no section 'Adding an op'")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

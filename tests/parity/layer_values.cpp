@@ -187,6 +187,15 @@ void write_blocks() {
     c.record([&] { return block(x, mask); });
     c.write();
   }
+  {
+    Case c("block_bf16");
+    const TransformerBlock block(c.root, "layers.0", kWidth, {.attention = {.heads = 2}});
+    c.initialize();
+    const Tensor x = c.input("x", sequences);
+    const ModeScope mixed(c.context, {.compute_dtype = DType::kBF16});
+    c.record([&] { return block(x); });
+    c.write();
+  }
   Case c("block_with_memory");
   const TransformerBlock block(c.root, "layers.0", kWidth,
                                {.attention = {.heads = 2, .causal = true},

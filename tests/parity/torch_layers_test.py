@@ -7,7 +7,7 @@ Tolerance: rounding errors of n operations add up to lambda sqrt(n) u, u = 2^-24
 exceeded by one element in a million (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). A case names the
 lengths of the sums along its longest path; backward passes through each of them twice more, and what
 lies between (exponentials, roots, polynomials) takes 32 roundings. Errors are measured against the
-result's largest element.
+result's largest element. With bf16 activations, what is rounded to bf16 counts instead.
 """
 import math
 import subprocess
@@ -27,10 +27,16 @@ except ImportError as missing:
 
 PROGRAM = ""
 U = 2.0**-24
+U_BF16 = 2.0**-8
 
 
 def tolerance(*lengths):
     return 5 * math.sqrt(3 * sum(lengths) + 32) * U
+
+
+def tolerance_bf16(roundings):
+    """`roundings` of a forward pass; backward, too, makes as many in each of two directions."""
+    return 5 * math.sqrt(3 * roundings) * U_BF16
 
 
 def double(array):
@@ -116,14 +122,16 @@ class TorchLayers(unittest.TestCase):
         self.assertLess(error, bound, f"{what}: relative error {error:.2e}, allowed {bound:.2e}")
         return error / bound
 
-    def compare(self, name, forward, *lengths, small=()):
+    def compare(self, name, forward, *lengths, small=(), roundings=0):
         """`small`: parameters whose gradient is zero but for rounding, because a softmax does not
         change if all scores move; it is measured against the other gradients."""
         layer = Layer(self.temporary.name, name)
         y = forward(layer)
         y.backward(double(layer.values["dout"]))
-        bound = tolerance(*lengths)
+        bound = tolerance_bf16(roundings) if roundings else tolerance(*lengths)
         worst = self.assert_near(layer.values["out"], y, bound, f"{name}: result")
+        if roundings:
+            self.assertGreater(worst * bound, U_BF16 / 16, f"{name}: nothing was rounded")
         leaves = [("din.", layer.inputs), ("gradient.", layer.parameters)]
         largest = max(leaf.grad.abs().max().item() for _, of in leaves for leaf in of.values())
         for prefix, of in leaves:
@@ -218,7 +226,7 @@ class TorchLayers(unittest.TestCase):
                                          mask=c.mask()), 16, 8, 5, 5, 16, 21, small=shift)
 
     def test_blocks(self):
-        def block(c, pre_norm, activation, causal=False, memory=False):
+        def block(c, pre_norm, activation, causal=False, memory=False, masked=True):
             def residual(x, norm, f):
                 norm = f"layers.0.{norm}"
                 if pre_norm:
@@ -230,7 +238,7 @@ class TorchLayers(unittest.TestCase):
 
             x = residual(c.inputs["x"], "self_attn_layer_norm",
                          lambda y: attention(c, y, 2, "layers.0.self_attn", causal=causal,
-                                             mask=None if memory else c.mask()))
+                                             mask=c.mask() if masked and not memory else None))
             if memory:
                 x = residual(x, "encoder_attn_layer_norm",
                              lambda y: attention(c, y, 2, "layers.0.encoder_attn", mask=c.mask(),
@@ -241,6 +249,9 @@ class TorchLayers(unittest.TestCase):
         shift = ("layers.0.self_attn.k_proj.bias", "layers.0.encoder_attn.k_proj.bias")
         self.compare("block_pre_norm", lambda c: block(c, True, F.gelu), *sums, small=shift)
         self.compare("block_post_norm", lambda c: block(c, False, F.relu), *sums, small=shift)
+        # Of norms (2), projections and their biases (8), attention (2) and the activation.
+        self.compare("block_bf16", lambda c: block(c, True, F.gelu, masked=False), roundings=13,
+                     small=shift)
         self.compare("block_with_memory",
                      lambda c: block(c, True, lambda x: F.gelu(x, approximate="tanh"), causal=True,
                                      memory=True), *sums, 16, 16, 8, 5, 5, 16, 64, small=shift)

@@ -9,6 +9,7 @@
 #include "collectives/in_process.h"
 #include "core/base/rng.h"
 #include "core/nn/norm.h"
+#include "core/trace/remat.h"
 #include "tests/core/engine/rank.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/optimizers/sgd.h"
@@ -27,8 +28,10 @@ constexpr double kMomentum = 0.1, kEps = 1e-5;
 
 struct BatchNormNet : Module {
   BatchNorm2d bn{*this, "bn", kChannels, kEps, kMomentum};
+  bool recomputed = false;  ///< in the backward pass
   Loss operator()(const Batch& batch) const {
-    return {.sum = batch.masked_sum(bn(batch["x"]) * batch["weight"]), .count = batch.count()};
+    const Tensor y = recomputed ? remat(bn, batch["x"]) : bn(batch["x"]);
+    return {.sum = batch.masked_sum(y * batch["weight"]), .count = batch.count()};
   }
 };
 
@@ -189,6 +192,17 @@ TEST(BatchNorm, GivesTheSameBitsOnAnyNumberOfRanks) {
     threads.clear();
     for (const auto& result : results) EXPECT_EQ(result, expected) << ranks << " ranks";
   }
+}
+
+TEST(BatchNorm, CountsOnceWhereItIsComputedAgain) {
+  Alone kept, recomputed;
+  recomputed.rank.net.recomputed = true;
+  for (std::int64_t step = 0; step < 2; ++step) {
+    kept.rank.step(step);
+    recomputed.rank.step(step);
+  }
+  EXPECT_EQ(recomputed.rank.bits(), kept.rank.bits());
+  EXPECT_THAT(recomputed.rank.buffer(2), ElementsAre(2));
 }
 
 TEST(BatchNorm, GoesOnFromACheckpoint) {

@@ -5,13 +5,33 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
+
+/// 2^59: the bytes of as many elements of 8 bytes can still be counted, and added.
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 59;
+
+/// So that elements() of it cannot overflow.
+void check_countable(const Shape& shape) {
+  std::int64_t count = 1;
+  bool fits = true;
+  for (const std::int64_t size : shape.sizes())
+    fits = fits && (size == 0 || !__builtin_mul_overflow(count, size, &count));
+  LS_USER_CHECK(fits && count <= kMaxElements,
+                "a tensor of shape {} would have more than {} (2^59) elements, sizes of 0 left "
+                "out",
+                shape.to_string(true), kMaxElements);
+}
+
+}  // namespace
 
 Shape::Shape(std::initializer_list<Dim> dims) {
   for (const Dim& dim : dims) push_back(dim);
+  check_countable(*this);
 }
 
 Shape::Shape(ArrayRef<std::int64_t> sizes) {
   for (const std::int64_t size : sizes) push_back(size);
+  check_countable(*this);
 }
 
 std::vector<std::int64_t> Shape::strides() const {
@@ -60,6 +80,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
                   a.to_string(true), b.to_string(true), i, da.size, db.size);
     out.push_back(da.size == 1 ? db : da);
   }
+  check_countable(out);
   return out;
 }
 

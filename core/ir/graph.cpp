@@ -55,6 +55,7 @@ ValueId Graph::add(Op op, ArrayRef<ValueId> operands, Attrs attrs, Origin origin
   boost::container::small_vector<Type, 4> types;
   for (const ValueId operand : operands) types.push_back((*this)[operand].type);
   const Type type = infer_type(op, {types.data(), types.size()}, attrs);
+  (void)Shape(type.shape.sizes());  // refuses what elements() cannot count
   Node& node = nodes.emplace_back();
   node.op = op;
   node.type = type;

@@ -32,6 +32,34 @@ TEST(Shape, MayHaveNoElements) {
   EXPECT_EQ((Shape{4, 0, 3}).elements(), 0);
 }
 
+TEST(Shape, RefusesMoreElementsThanMemoryCanHave) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 32;
+  const auto refused = [](const char* shape) {
+    return ThrowsMessage<Error>(
+        std::string("a tensor of shape ") + shape +
+        " would have more than 576460752303423488 (2^59) elements, sizes of 0 left out");
+  };
+  EXPECT_THAT(([] {
+                return Shape({{kLarge, "rows"}, kLarge});
+              }),
+              refused("[rows=4294967296,4294967296]"));
+  EXPECT_THAT(([] {
+                return Shape(std::vector{kLarge, kLarge / 16});
+              }),
+              refused("[4294967296,268435456]"))
+      << "so many bytes could not be counted";
+  EXPECT_EQ((Shape{kLarge, kLarge / 32}).elements(), std::int64_t{1} << 59);
+  EXPECT_THAT(([] {
+                return Shape({kLarge, kLarge, 0});
+              }),
+              refused("[4294967296,4294967296,0]"))
+      << "neither can its strides";
+  EXPECT_THAT(([] {
+                return broadcast_shapes(Shape{kLarge, 1}, Shape{1, kLarge});
+              }),
+              refused("[4294967296,4294967296]"));
+}
+
 TEST(Shape, NegativeIndexCountsFromTheEnd) {
   const Shape shape{2, 3};
   EXPECT_EQ(shape[-1], 3);

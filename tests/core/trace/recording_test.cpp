@@ -100,6 +100,10 @@ TEST(WrongOperands, OfEveryCheckNameTheLine) {
   check(__LINE__ - 1, open, "reshape of f32[2,3]: only one size can be -1");
   const auto lowered = [&] { (void)broadcast_to(x, Shape{3}); };
   check(__LINE__ - 1, lowered, "f32[2,3] cannot be broadcast to the lower rank of [3]");
+  const auto huge = [&] { (void)pad(x, 0, {0, 0}, {0, 1LL << 60}); };
+  check(__LINE__ - 1, huge,
+        "a tensor of shape [2,1152921504606846979] would have more than 576460752303423488 (2^59) "
+        "elements, sizes of 0 left out");
   const auto product = [&] { (void)matmul(x, v); };
   check(__LINE__ - 1, product, "matmul of f32[2,3] and f32[3]: both need one rank of at least 2");
   const auto nothing = [&] { (void)concatenate({}, 0); };

@@ -30,21 +30,37 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   explicit State(std::size_t limit) : limit(limit) {}
   ~State() { drop_cache(); }
 
-  /// Null if the host has no memory left.
-  std::byte* take(std::size_t size) {
+  struct FreeBlock {
+    std::byte* data;
+    std::size_t size;
+  };
+  using FreeBlocks = std::list<FreeBlock>;
+  using FreeBySize = std::multimap<std::size_t, FreeBlocks::iterator>;
+
+  /// A block with the nodes that its way into the cache takes: it is given back where nothing may
+  /// be allocated, in destructors.
+  struct Taken {
+    std::byte* data = nullptr;
+    FreeBlocks by_age;  ///< one
+    FreeBySize::node_type by_size;
+  };
+
+  /// Without data if the host has no memory left.
+  Taken take(std::size_t size) {
     const auto cached = free_by_size.find(size);
-    if (cached != free_by_size.end()) {
-      std::byte* data = cached->second->data;
-      forget(cached);
-      return data;
-    }
+    if (cached != free_by_size.end()) return forget(cached);
+    FreeBySize node;
+    FreeBlocks block{{nullptr, size}};
+    node.emplace(size, block.begin());
+    Taken out{nullptr, std::move(block), node.extract(node.begin())};
     make_room(size);
-    std::byte* data = take_from_host(size);
-    if (data == nullptr) {
+    out.data = take_from_host(size);
+    if (out.data == nullptr) {
       drop_cache();
-      data = take_from_host(size);
+      out.data = take_from_host(size);
     }
-    return data;
+    out.by_age.front().data = out.data;
+    return out;
   }
 
   /// Freed blocks of other sizes are memory too. They never make the device take more of the host
@@ -63,24 +79,24 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
     return data;
   }
 
-  void give_back(std::byte* data, std::size_t size) {
+  void give_back(Taken& block) {
     const std::lock_guard lock(mutex);
-    live.erase(data);
-    used -= size;
-    keep(data, size);
+    live.erase(block.data);
+    used -= block.by_size.key();
+    keep(block);
   }
 
-  void keep(std::byte* data, std::size_t size) {
-    free_by_age.push_back({data, size});
-    free_by_size.emplace(size, std::prev(free_by_age.end()));
-    cached_bytes += size;
+  void keep(Taken& block) {
+    cached_bytes += block.by_size.key();
+    free_by_age.splice(free_by_age.end(), block.by_age);
+    free_by_size.insert(std::move(block.by_size));
   }
 
   void release_oldest() {
     const FreeBlock oldest = free_by_age.front();
     auto entry = free_by_size.find(oldest.size);
     while (entry->second != free_by_age.begin()) ++entry;
-    forget(entry);
+    (void)forget(entry);
     ::operator delete(oldest.data, alignment_of(oldest.size));
   }
 
@@ -88,24 +104,25 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
     while (!free_by_age.empty()) release_oldest();
   }
 
-  void count(std::byte* data, std::size_t size, AllocationLabel label) {
+  void count(const std::byte* key, std::size_t size, AllocationLabel label) {
+    live.emplace(key, Block{size, std::move(label)});
     used += size;
     peak = std::max(peak, used);
-    live.emplace(data, Block{size, std::move(label)});
   }
 
   /// A block that is taken, as a buffer of `bytes`.
-  BufferPtr counted(std::byte* data, std::size_t bytes, std::size_t size, AllocationLabel label) {
+  BufferPtr counted(Taken block, std::size_t bytes, std::size_t size, AllocationLabel label) {
+    std::byte* data = block.data;
+    auto held = std::make_shared<Taken>(std::move(block));
     count(data, size, std::move(label));
-    return std::make_shared<Buffer>(data, bytes, MemorySpace::kDevice,
-                                    [state = shared_from_this(), size](std::byte* p, std::size_t) {
-                                      state->give_back(p, size);
-                                    });
+    return std::make_shared<Buffer>(
+        data, bytes, MemorySpace::kDevice,
+        [state = shared_from_this(), held](std::byte*, std::size_t) { state->give_back(*held); });
   }
 
-  void uncount(const std::byte* data, std::size_t size) {
+  void uncount(const std::byte* key, std::size_t size) {
     const std::lock_guard lock(mutex);
-    live.erase(data);
+    live.erase(key);
     used -= size;
   }
 
@@ -156,18 +173,13 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
     std::size_t size;
     AllocationLabel label;
   };
-  struct FreeBlock {
-    std::byte* data;
-    std::size_t size;
-  };
-  using FreeBlocks = std::list<FreeBlock>;
-  using FreeBySize = std::multimap<std::size_t, FreeBlocks::iterator>;
-
   /// A cached block is in use again, or gone.
-  void forget(FreeBySize::iterator entry) {
+  Taken forget(FreeBySize::iterator entry) {
+    Taken out{.data = entry->second->data, .by_age = {}, .by_size = {}};
     cached_bytes -= entry->first;
-    free_by_age.erase(entry->second);
-    free_by_size.erase(entry);
+    out.by_age.splice(out.by_age.end(), free_by_age, entry->second);
+    out.by_size = free_by_size.extract(entry);
+    return out;
   }
 
   std::mutex mutex;
@@ -196,24 +208,43 @@ BufferPtr Allocator::allocate(std::size_t bytes, AllocationLabel label) {
   const std::lock_guard lock(state_->mutex);
   State& s = *state_;
   s.check_limit(size, label);
-  std::byte* data = s.take(size);
-  if (data == nullptr) s.fail_at_host(size, label);
-  return s.counted(data, bytes, size, std::move(label));
+  State::Taken block = s.take(size);
+  if (block.data == nullptr) s.fail_at_host(size, label);
+  return s.counted(std::move(block), bytes, size, std::move(label));
 }
+
+/// Adopted memory in the books, from before it is there until it is let go.
+struct Allocator::Adopted {
+  Adopted(std::shared_ptr<State> state_, std::size_t size_, AllocationLabel label)
+      : state(std::move(state_)), size(size_) {
+    const std::lock_guard lock(state->mutex);
+    state->check_limit(size, label);
+    state->make_room(size);
+    state->count(key(), size, std::move(label));
+  }
+  ~Adopted() {
+    memory.reset();
+    state->uncount(key(), size);
+  }
+  Adopted(const Adopted&) = delete;
+  Adopted& operator=(const Adopted&) = delete;
+
+  const std::byte* key() const { return reinterpret_cast<const std::byte*>(this); }
+
+  std::shared_ptr<State> state;
+  std::size_t size;
+  std::shared_ptr<std::byte> memory;
+};
 
 BufferPtr Allocator::adopt(std::size_t bytes, AllocationLabel label,
                            const std::function<std::shared_ptr<std::byte>()>& source) {
-  const std::size_t size = block_bytes(bytes);
-  const std::lock_guard lock(state_->mutex);
-  State& s = *state_;
-  s.check_limit(size, label);
-  s.make_room(size);
-  const std::shared_ptr<std::byte> memory = source();
-  if (memory == nullptr) return nullptr;
-  s.count(memory.get(), size, std::move(label));
+  auto adopted = std::make_shared<Adopted>(state_, block_bytes(bytes), std::move(label));
+  adopted->memory = source();
+  if (adopted->memory == nullptr) return nullptr;
+  std::byte* data = adopted->memory.get();
   return std::make_shared<Buffer>(
-      memory.get(), bytes, MemorySpace::kDevice,
-      [state = state_, size, memory](std::byte* p, std::size_t) { state->uncount(p, size); });
+      data, bytes, MemorySpace::kDevice,
+      [held = std::move(adopted)](std::byte*, std::size_t) mutable { held.reset(); });
 }
 
 std::size_t Allocator::limit_bytes() const {
@@ -250,11 +281,11 @@ struct Reservation::Room {
     taken += bytes;
     state->reserved -= bytes;
   }
-  void give_back(std::byte* data, std::size_t bytes) {
+  void give_back(Allocator::State::Taken& block) {
     const std::lock_guard lock(state->mutex);
-    taken -= bytes;
-    state->reserved += bytes;
-    state->keep(data, bytes);
+    taken -= block.by_size.key();
+    state->reserved += block.by_size.key();
+    state->keep(block);
   }
 
   std::shared_ptr<Allocator::State> state;
@@ -285,13 +316,15 @@ BufferPtr Reservation::allocate(std::size_t bytes, AllocationLabel label) {
   const std::lock_guard lock(s.mutex);
   const bool has_room = room_->has(size);
   if (!has_room) s.check_limit(size, label);
-  std::byte* data = s.take(size);
-  if (data == nullptr) s.fail_at_host(size, label);
-  if (!has_room) return s.counted(data, bytes, size, std::move(label));
+  Allocator::State::Taken block = s.take(size);
+  if (block.data == nullptr) s.fail_at_host(size, label);
+  if (!has_room) return s.counted(std::move(block), bytes, size, std::move(label));
+  std::byte* data = block.data;
+  auto held = std::make_shared<Allocator::State::Taken>(std::move(block));
   room_->take(size);
   return std::make_shared<Buffer>(
       data, bytes, MemorySpace::kDevice,
-      [room = room_, size](std::byte* p, std::size_t) { room->give_back(p, size); });
+      [room = room_, held](std::byte*, std::size_t) { room->give_back(*held); });
 }
 
 }  // namespace lockstep

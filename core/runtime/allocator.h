@@ -33,7 +33,8 @@ class Allocator {
   BufferPtr allocate(std::size_t bytes, AllocationLabel label);
 
   /// Counts memory that `source` gets elsewhere, and frees when it is let go, as allocated here:
-  /// the limit is checked before `source` is called. Null if `source` has none.
+  /// the limit is checked, and the memory counted, before `source` is called. That may take long:
+  /// others allocate in the meantime. Null if `source` has none; rethrows what it throws.
   BufferPtr adopt(std::size_t bytes, AllocationLabel label,
                   const std::function<std::shared_ptr<std::byte>()>& source);
 
@@ -48,6 +49,7 @@ class Allocator {
  private:
   friend class Reservation;
   struct State;
+  struct Adopted;
   std::shared_ptr<State> state_;
 };
 

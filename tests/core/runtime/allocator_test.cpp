@@ -1,5 +1,9 @@
 #include "core/runtime/allocator.h"
 
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <future>
 #include <thread>
 
 #include "tests/core/runtime/ranks.h"
@@ -129,6 +133,76 @@ TEST(Allocator, IsThreadSafe) {
   }
   EXPECT_EQ(allocator.used_bytes(), 0U);
   EXPECT_LE(allocator.peak_bytes(), 4U * 192);
+}
+
+/// Memory of the host, as another allocator would give it.
+std::shared_ptr<std::byte> foreign_memory(std::size_t bytes) {
+  const BufferPtr buffer = allocate_host(bytes);
+  return {buffer, buffer->data()};
+}
+
+TEST(Allocator, CountsAdoptedMemoryBeforeItIsThere) {
+  Allocator allocator(1 << 20);
+  const BufferPtr buffer = allocator.adopt(4096, "shared", [&] {
+    EXPECT_EQ(allocator.used_bytes(), 4096U);
+    return foreign_memory(4096);
+  });
+  EXPECT_EQ(allocator.used_bytes(), 4096U);
+  EXPECT_EQ(allocator.adopt(64, "none", [] { return nullptr; }), nullptr);
+  EXPECT_THROW(allocator.adopt(64, "lost", []() -> std::shared_ptr<std::byte> { throw 1; }), int);
+  EXPECT_EQ(allocator.used_bytes(), 4096U);
+  bool called = false;
+  EXPECT_THAT(error_of([&] {
+                (void)allocator.adopt(1 << 20, "too large", [&] {
+                  called = true;
+                  return foreign_memory(4096);
+                });
+              }),
+              testing::HasSubstr("1.00MiB for too large on top of 4.00KiB in use"));
+  EXPECT_FALSE(called);
+}
+
+/// Gigabytes of shared memory are made in seconds: a loader's copies go on meanwhile.
+TEST(Allocator, LetsOthersAllocateWhileMemoryIsAdopted) {
+  Allocator allocator(0);
+  std::future<BufferPtr> other;
+  std::future_status status = std::future_status::timeout;
+  const BufferPtr buffer = allocator.adopt(64, "shared", [&] {
+    other = std::async(std::launch::async, [&] { return allocator.allocate(64, "batch"); });
+    status = other.wait_for(std::chrono::seconds(10));
+    return foreign_memory(64);
+  });
+  EXPECT_EQ(status, std::future_status::ready);
+  EXPECT_NE(other.get(), nullptr);
+}
+
+/// Frees a buffer where malloc has nothing more to give, and ends well.
+template <class Make>
+[[noreturn]] void free_without_memory(const Make& make) {
+  Allocator allocator(0);
+  Reservation room(allocator, "batches");
+  room.grow_to(1 << 10);
+  BufferPtr buffer = make(allocator, room);
+  const rlimit none{1, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_AS, &none) != 0) std::_Exit(2);
+  for (std::size_t bytes = 1 << 20; bytes > 0; bytes -= bytes > 1024 ? bytes / 2 : 8)
+    while (std::malloc(bytes) != nullptr) {
+    }
+  buffer.reset();
+  std::_Exit(0);
+}
+
+TEST(AllocatorDeathTest, TakesBlocksBackWithoutAllocating) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have an allocator of their own";
+#endif
+  EXPECT_EXIT(free_without_memory([](Allocator& allocator, Reservation&) {
+                return allocator.allocate(64, "a tensor with a long name");
+              }),
+              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(free_without_memory(
+                  [](Allocator&, Reservation& room) { return room.allocate(64, "a batch"); }),
+              testing::ExitedWithCode(0), "");
 }
 
 TEST(Reservation, IsInUseWhetherItsBlocksAreThereOrNot) {

@@ -103,7 +103,8 @@ void Reduction::reserve() {
   for (int i = 1; i < reduction_buffers(shards_); ++i)
     free_.push_back(context_.allocator.allocate(bytes, fmt::format("gradient sums, buffer {}", i)));
   const AllocationLabel label = "gradient sums, buffer 0";
-  if (context_.communicator.size() > 1) {
+  // What sums nothing, as an evaluation's batch, asks for nothing: not every rank has one.
+  if (context_.communicator.size() > 1 && bytes > 0) {
     last_ = context_.allocator.adopt(bytes, label, [&]() -> std::shared_ptr<std::byte> {
       shared_ = context_.communicator.shared_buffer(bytes);
       if (shared_ == nullptr) return nullptr;

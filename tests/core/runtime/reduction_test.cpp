@@ -139,6 +139,33 @@ INSTANTIATE_TEST_SUITE_P(Reduction, ReductionOverRanks,
                                           testing::Values(SharedMemoryUse::kNever,
                                                           SharedMemoryUse::kRequired)));
 
+/// An evaluation's batch sums nothing, and some ranks have one batch more than others.
+TEST(Reduction, OfNothingLeavesSharedBuffersInStep) {
+  const std::vector<std::string> expected = [] {
+    std::vector<std::string> out;
+    for (std::size_t v = 0; v < kValues.size(); ++v) {
+      const HostTensor sum = expected_sum(v, 2, 1);
+      out.push_back(bytes_of(sum.bytes().data(), sum.bytes().size()));
+    }
+    return out;
+  }();
+  on_ranks(
+      2,
+      [&](Communicator& communicator) {
+        RankDevice device;
+        const ReductionLayout nothing = plan_reduction({}, {});
+        if (communicator.rank() == 0) {
+          Reduction evaluation(
+              nothing, {device.allocator, device.pool, communicator, device.spans, 0, true}, 1);
+          evaluation.begin_writing();
+          evaluation.finish_shard();
+          evaluation.wait();
+        }
+        reduce_on(communicator, 1, {}, expected);
+      },
+      SharedMemoryUse::kRequired);
+}
+
 TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfShards) {
   const std::vector<int> expected = {1, 2, 2, 3, 3, 3, 3, 4, 4};
   for (std::size_t i = 0; i < expected.size(); ++i)

@@ -141,21 +141,48 @@ SharedArena::SharedArena(std::vector<SharedFile> files, std::vector<Mapping> par
 
 std::unique_ptr<SharedBuffer> SharedArena::hold(std::size_t bytes,
                                                 std::function<void()> interrupt) {
+  LS_USER_CHECK(bytes > 0, "a shared buffer of no bytes was asked for");
   const std::size_t size = SharedRegion::rounded(bytes);
-  const std::lock_guard lock(mutex_);
-  SharedRegion* region = nullptr;
-  for (const auto& r : regions_) {
-    LS_USER_CHECK(!r->held, "a rank holds one shared buffer at a time");
-    if (r->bytes() == size) region = r.get();
-  }
+  SharedRegion* region = find_free(size);
   if (region == nullptr) {
-    files_[static_cast<std::size_t>(lanes_.self)].grow(end_, size);
-    regions_.push_back(std::make_unique<SharedRegion>(files_, lanes_, end_, size));
-    end_ += size;
-    region = regions_.back().get();
+    if (const auto oldest = take_oldest()) {
+      flags_.wait_for_all(Progress::kRead, oldest->sums_end, interrupt);
+      files_[static_cast<std::size_t>(lanes_.self)].free(oldest->offset(), oldest->bytes());
+    }
+    region = make(size);
   }
-  region->held = true;
   return std::make_unique<Held>(shared_from_this(), *region, std::move(interrupt));
+}
+
+/// The region of this size, which is held from now on; null if there is none.
+SharedRegion* SharedArena::find_free(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& region : regions_)
+    LS_USER_CHECK(!region->held, "a rank holds one shared buffer at a time");
+  const auto found =
+      std::ranges::find(regions_, size, [](const auto& region) { return region->bytes(); });
+  if (found == regions_.end()) return nullptr;
+  std::rotate(found, found + 1, regions_.end());
+  regions_.back()->held = true;
+  return regions_.back().get();
+}
+
+/// What has to go before another region is made; null if there is room. All ranks choose the same.
+std::unique_ptr<SharedRegion> SharedArena::take_oldest() {
+  const std::lock_guard lock(mutex_);
+  if (regions_.size() < kSizes) return nullptr;
+  auto out = std::move(regions_.front());
+  regions_.erase(regions_.begin());
+  return out;
+}
+
+SharedRegion* SharedArena::make(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  files_[static_cast<std::size_t>(lanes_.self)].grow(end_, size);
+  regions_.push_back(std::make_unique<SharedRegion>(files_, lanes_, end_, size));
+  end_ += size;
+  regions_.back()->held = true;
+  return regions_.back().get();
 }
 
 SharedRegion* SharedArena::find(const std::byte* data) {

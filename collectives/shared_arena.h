@@ -101,6 +101,9 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
 
   SharedFlags& flags() { return flags_; }
 
+  /// Buffers of so many sizes are kept, those that were held last: a job has few of them.
+  static constexpr std::size_t kSizes = 8;
+
   /// See Communicator::shared_buffer. `interrupt` is called while it waits for readers.
   std::unique_ptr<SharedBuffer> hold(std::size_t bytes, std::function<void()> interrupt);
   /// The region that data lies in; null if it is not shared.
@@ -109,13 +112,16 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
  private:
   class Held;
   void release(SharedRegion& region);
+  SharedRegion* find_free(std::size_t size);
+  SharedRegion* make(std::size_t size);
+  std::unique_ptr<SharedRegion> take_oldest();
 
   std::vector<SharedFile> files_;
   Lanes lanes_;
   SharedFlags flags_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<SharedRegion>> regions_;
-  std::size_t end_;         ///< of this rank's file
+  std::vector<std::unique_ptr<SharedRegion>> regions_;  ///< held last comes last; on all ranks
+  std::size_t end_;         ///< of this rank's file, which has holes where regions were
   std::uint64_t read_ = 0;  ///< what this rank told the others with Progress::kRead
 };
 

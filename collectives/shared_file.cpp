@@ -115,4 +115,13 @@ void SharedFile::replace(std::byte* address, std::size_t offset, std::size_t byt
           bytes);
 }
 
+void SharedFile::free(std::size_t offset, std::size_t bytes) const {
+  int code = -1;
+  do {
+    code = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                     static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (code != 0 && errno == EINTR);
+  if (code != 0) raise_errno(ErrorKind::kInternal, "cannot give shared memory back");
+}
+
 }  // namespace lockstep

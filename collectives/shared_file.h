@@ -61,6 +61,8 @@ class SharedFile {
   Mapping map(std::size_t offset, std::size_t bytes, bool writable) const;
   /// Puts [offset, offset + bytes), read-only, at `address` in a mapping.
   void replace(std::byte* address, std::size_t offset, std::size_t bytes) const;
+  /// Gives the memory of [offset, offset + bytes) back; the file stays as long as it is.
+  void free(std::size_t offset, std::size_t bytes) const;
 
  private:
   explicit SharedFile(int descriptor) : descriptor_(descriptor) {}

@@ -1,12 +1,16 @@
 // all_reduce of data in memory that the ranks share, against the serial oracle, and what must hold
 // between the steps that use it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <map>
 
+#include "collectives/shared_arena.h"
 #include "tests/collectives/oracle.h"
 #include "tests/collectives/ranks.h"
 
@@ -41,7 +45,8 @@ std::vector<T> sums(const SharedBuffer& buffer, std::size_t offset, std::int64_t
 template <class T>
 void expect_tree_sums(Communicator& comm, std::size_t offset, std::int64_t count,
                       std::uint64_t seed = 1) {
-  const auto buffer = comm.shared_buffer(offset + static_cast<std::size_t>(count) * sizeof(T));
+  const std::size_t bytes = offset + static_cast<std::size_t>(count) * sizeof(T);
+  const auto buffer = comm.shared_buffer(std::max<std::size_t>(bytes, 1));
   ASSERT_NE(buffer, nullptr);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % 64, 0U);
   buffer->wait_until_writable();
@@ -140,6 +145,47 @@ TEST(SharedBuffers, AreForOneHolderAtATime) {
     const auto buffer = comm.shared_buffer(400);
     EXPECT_EQ(error_of([&] { (void)comm.shared_buffer(400); }),
               "2: a rank holds one shared buffer at a time");
+  });
+}
+
+TEST(SharedBuffers, HaveAtLeastOneByte) {
+  on_sharing_ranks(2, [](Communicator& comm) {
+    EXPECT_EQ(error_of([&] { (void)comm.shared_buffer(0); }),
+              "2: a shared buffer of no bytes was asked for");
+  });
+}
+
+/// Bytes of memory in the files that ranks of this process share.
+std::int64_t shared_bytes() {
+  std::map<ino_t, std::int64_t> files;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+    struct stat status {};
+    if (target.starts_with("/memfd:lockstep") && stat(entry.path().c_str(), &status) == 0)
+      files[status.st_ino] = 512 * static_cast<std::int64_t>(status.st_blocks);
+  }
+  std::int64_t out = 0;
+  for (const auto& [file, bytes] : files) out += bytes;
+  return out;
+}
+
+TEST(SharedBuffers, OfManySizesKeepTheMemoryOfAFew) {
+  constexpr std::int64_t kCount = 300'000;
+  constexpr int kRanks = 2;
+  on_sharing_ranks(kRanks, [](Communicator& comm) {
+    comm.rendezvous("begin");
+    const std::int64_t before = shared_bytes();
+    comm.rendezvous("measured");
+    for (std::int64_t i = 0; i < 30; ++i)
+      expect_tree_sums<float>(comm, 0, kCount + 10'000 * i, static_cast<std::uint64_t>(i));
+    for (const std::int64_t i : {29, 0, 29})  // kept, and long gone
+      expect_tree_sums<float>(comm, 64, kCount + 10'000 * i - 16, 7);
+    comm.rendezvous("end");
+    constexpr std::int64_t kLargest = 4 * (kCount + 30 * 10'000);
+    EXPECT_LE(shared_bytes() - before,
+              kRanks * static_cast<std::int64_t>(SharedArena::kSizes) * kLargest);
+    comm.rendezvous("measured again");
   });
 }
 

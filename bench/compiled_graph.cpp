@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "bench/target.h"
 #include "core/base/error.h"
 #include "core/ir/text.h"
 
@@ -44,7 +45,7 @@ class NoValue final : public TensorValue {
 
 Plan compile(const Graph& graph) {
   CompileOptions options;
-  options.target = host_target();
+  options.target = bench_target();
   KernelCache kernels(options.target);
   return compile_program(graph, options, kernels, Log::null());
 }

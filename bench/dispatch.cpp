@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/target.h"
 #include "collectives/single.h"
 #include "core/engine/engine.h"
 #include "core/trace/ops.h"
@@ -31,7 +32,7 @@ struct Fixture {
   Device device{{}, spans};
   TraceContext context;
   Engine engine{
-      {.target = host_target(), .buckets = {}}, context, device, *communicator, Log::null()};
+      {.target = bench_target(), .buckets = {}}, context, device, *communicator, Log::null()};
   Tensor x =
       engine.to_device({HostTensor::of<float>(Shape{4}, {1, 2, 3, 4})}, InputKind::kState, "x");
 };

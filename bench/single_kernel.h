@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/target.h"
 #include "core/base/buffer.h"
 #include "core/base/thread_pool.h"
 #include "core/ir/graph.h"
@@ -28,7 +29,7 @@ class SingleKernel {
       operands_.push_back(random(type, ids.size()));
     }
     const ValueId id = graph.add(op, ids, std::move(attrs));
-    kernel_ = make_kernel(graph[id], operands, host_target());
+    kernel_ = make_kernel(graph[id], operands, bench_target());
     result_ = allocate_host(graph[id].type.bytes());
     scratch_ = allocate_host(kernel_->scratch_bytes());
     for (const HostTensor& t : operands_) pointers_.push_back(t.bytes().data());

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/kernels/max_isa.h"
+#include "core/kernels/libraries.h"
 #include "trainer/agreement.h"
 #include "trainer/cli/machine.h"
 
@@ -13,6 +13,12 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
+
+/// What is within both.
+MaxIsa within_both(MaxIsa a, MaxIsa b) {
+  if (a == MaxIsa::kAuto || b == MaxIsa::kAuto) return a == MaxIsa::kAuto ? b : a;
+  return a == b ? a : MaxIsa::kAvx2;
+}
 
 /// Each has what those before it have, so that the least of some is what they have in common.
 VectorUnits units_of(const Target& target) {
@@ -49,7 +55,7 @@ std::string name_of(const Target& target) {
 
 InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
                                         const Settings& settings, Log& log) {
-  const VectorUnits own = units_of(host_target(max));
+  const VectorUnits own = units_of(host_target(within_both(max, settings.max_isa)));
   const VectorUnits claimed = settings.pretended_units.value_or(own);
   const Json mine{static_cast<int>(claimed), processor().name};
   std::vector<VectorUnits> units;
@@ -72,7 +78,7 @@ InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
                 "the ranks agreed on {}, but this processor has {}; LOCKSTEP_PRETEND_ISA says more",
                 name_of(target_of(*least)), name_of(target_of(own)));
   const Target target = target_of(*least);
-  limit_kernels(target, max);
+  limit_onednn(target);
   return {target, {models.begin(), models.end()}};
 }
 

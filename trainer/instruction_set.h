@@ -22,9 +22,10 @@ struct InstructionSet {
 /// "AVX2", "AVX-512", "AVX-512 with bf16", "AVX-512 with AMX"
 std::string name_of(const Target& target);
 
-/// Called by all ranks, with the same `max`. Keeps this process's kernels within the result. Says
-/// in the log which ranks held it back, if not all have the same. Error kUsage if this processor
-/// has less than Settings::pretended_units made the others believe.
+/// Called by all ranks, with the same `max`, which Settings::max_isa may narrow. Keeps this
+/// process's kernels within the result. Says in the log which ranks held it back, if not all have
+/// the same. Error kUsage if this processor has less than Settings::pretended_units made the others
+/// believe, or if kernels of this process were made for another result, see limit_onednn().
 InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
                                         const Settings& settings, Log& log);
 

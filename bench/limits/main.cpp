@@ -20,6 +20,7 @@
 
 #include "bench/limits/best_rate.h"
 #include "bench/limits/busy_cores.h"
+#include "bench/target.h"
 #include "trainer/dry_run.h"
 
 namespace lockstep {
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    (void)lockstep::bench_target();
     lockstep::run(words[0], std::span(words).subspan(1));
   } catch (const std::exception& error) {
     fmt::print(stderr, "limits: {}\n", error.what());

@@ -22,15 +22,13 @@ Bf16Units bf16_units(bool tiles_allowed) {
 Target host_target(MaxIsa max) {
   LS_USER_CHECK(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
                 "this processor lacks AVX2 or FMA, which lockstep needs");
-  const MaxIsa other = settings_from_environment().max_isa;
-  const auto limited_to = [&](MaxIsa isa) { return max == isa || other == isa; };
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   Target out;
-  if (!avx512 || limited_to(MaxIsa::kAvx2)) {
+  if (!avx512 || max == MaxIsa::kAvx2) {
     out.isa = Isa::kAvx2;
   } else {
-    out.bf16 = bf16_units(!limited_to(MaxIsa::kAvx512));
+    out.bf16 = bf16_units(max != MaxIsa::kAvx512);
   }
   return out;
 }

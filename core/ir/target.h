@@ -22,7 +22,7 @@ struct Target {
   std::size_t memory_bytes = 0;  ///< the device's limit; 0: none. The planner reports against it
 };
 
-/// The best target of this machine, from cpuid, within `max` and LOCKSTEP_MAX_ISA.
+/// The best target of this machine, from cpuid, within `max`. Error kUsage if it lacks AVX2 or FMA.
 Target host_target(MaxIsa max = MaxIsa::kAuto);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/text.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 std::vector<double> both(const char* text, const std::vector<HostTensor>& inputs) {
   const Graph graph = parse(text, "test.ir");
   const std::vector<double> compiled =
-      to_doubles(run_compiled(graph, inputs, /*threads=*/2, Log::null()).at(0));
+      to_doubles(run_compiled(graph, inputs, /*threads=*/2, tested_target(), Log::null()).at(0));
   EXPECT_EQ(compiled, to_doubles(run_reference(graph, inputs).at(0)));
   return compiled;
 }
@@ -66,7 +67,7 @@ TEST(RunGraph, EmptyTensorsRun) {
 }
 
 TEST(RunGraph, AGraphWithoutOutputsGivesNone) {
-  EXPECT_TRUE(run_compiled(Graph{}, {}, 1, Log::null()).empty());
+  EXPECT_TRUE(run_compiled(Graph{}, {}, 1, tested_target(), Log::null()).empty());
 }
 
 TEST(RunGraph, RefusesWhatTheMachineCannotHold) {
@@ -76,8 +77,9 @@ TEST(RunGraph, RefusesWhatTheMachineCannotHold) {
     %2 = f32[1000000,1000000] exp(%1)
     return %2)",
                             "test.ir");
-  for (const auto& run : {+[](const Graph& g) { return run_compiled(g, {}, 1, Log::null()); },
-                          +[](const Graph& g) { return run_reference(g, {}); }}) {
+  for (const auto& run :
+       {+[](const Graph& g) { return run_compiled(g, {}, 1, tested_target(), Log::null()); },
+        +[](const Graph& g) { return run_reference(g, {}); }}) {
     try {
       run(graph);
       FAIL() << "ran";

@@ -6,6 +6,7 @@
 
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
+#include "tests/core/tested_target.h"
 #include "tests/graphs/rounding.h"
 #include "trainer/cli/run_graph.h"
 
@@ -54,7 +55,8 @@ std::string compare_output(const HostTensor& compiled, const HostTensor& rounded
 }  // namespace
 
 std::string compare_both_ways(const Graph& graph, const std::vector<HostTensor>& inputs) {
-  const std::vector<HostTensor> compiled = run_compiled(graph, inputs, 1, Log::null());
+  const std::vector<HostTensor> compiled =
+      run_compiled(graph, inputs, 1, tested_target(), Log::null());
   const std::vector<HostTensor> rounded = run_reference(graph, inputs);
   const std::vector<HostTensor> exact = evaluate_reference(to_f64(graph), widened(inputs));
   for (std::size_t i = 0; i < compiled.size(); ++i) {

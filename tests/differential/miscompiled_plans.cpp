@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "tests/core/tested_target.h"
 #include "tests/differential/miscompiles.h"
 
 namespace lockstep::testing {
@@ -89,7 +90,7 @@ bool change_group(Plan& plan, const Change& change) {
     const bool changed = std::ranges::any_of(body.nodes, change);
     if (!changed) continue;
     node.body = std::make_shared<const Graph>(std::move(body));
-    plan.kernels[c] = make_kernel(node, operand_types(plan.graph, node), host_target());
+    plan.kernels[c] = make_kernel(node, operand_types(plan.graph, node), tested_target());
     return true;
   }
   return false;

@@ -24,7 +24,7 @@ constexpr double kLittleMemory = 2.0 * 0x1p30;
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;  ///< of OpenMPI, for two ranks
 constexpr std::uint64_t kTemporary = std::uint64_t{16} << 20;     ///< OpenMPI's session folder
 
-Finding examine_processor() {
+Finding examine_processor(const Settings& settings) {
   const Processor cpu = processor();
   std::vector<std::string> units;
   for (const char* flag :
@@ -37,7 +37,7 @@ Finding examine_processor() {
       cpu.has("avx512f") && cpu.has("avx512bw") && cpu.has("avx512dq") && cpu.has("avx512vl");
   if (!wide)
     return {Verdict::kWarn, "cpu", text + "; kernels use AVX2: without AVX-512 training is slower"};
-  if (host_target().isa == Isa::kAvx2)
+  if (host_target(settings.max_isa).isa == Isa::kAvx2)
     return {Verdict::kWarn, "cpu", text + "; kernels use AVX2, as LOCKSTEP_MAX_ISA says"};
   return {Verdict::kOk, "cpu", text + "; kernels use AVX-512 (device.max_isa may say less)"};
 }
@@ -94,7 +94,7 @@ Finding examine_libraries() {
 int run(const CommandCall& call) {
   const std::vector<Finding> findings{
       {Verdict::kOk, "lockstep", LOCKSTEP_VERSION},
-      examine_processor(),
+      examine_processor(call.settings),
       examine_cores(call.settings),
       examine_memory(),
       examine_launcher(call.settings),

@@ -12,7 +12,8 @@ int run(const CommandCall& call) {
   Graph graph = read_ir_file(call.arguments.positionals()[0]);
   if (call.arguments.has("passes")) {
     Log log({.console = true, .file = {}, .debug = call.settings.debug});
-    graph = run_pipeline(std::move(graph), host_target(), {.verify = true, .disabled = {}}, log);
+    graph = run_pipeline(std::move(graph), host_target(call.settings.max_isa),
+                         {.verify = true, .disabled = {}}, log);
   }
   call.out << print(graph);
   return 0;

@@ -81,8 +81,9 @@ int run(const CommandCall& call) {
   const Graph graph = read_ir_file(file, /*ranks=*/1);
   const std::vector<HostTensor> inputs = read_inputs(graph, file, arguments.value("input"));
   Log log({.console = true, .file = {}, .debug = call.settings.debug});
+  const Target target = host_target(call.settings.max_isa);
   const std::vector<HostTensor> outputs = kernels == "compiled"
-                                              ? run_compiled(graph, inputs, threads, log)
+                                              ? run_compiled(graph, inputs, threads, target, log)
                                               : run_reference(graph, inputs);
   NamedTensors results;
   for (std::size_t i = 0; i < outputs.size(); ++i) results[std::to_string(i)] = outputs[i];

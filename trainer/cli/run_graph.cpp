@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/engine/compile.h"
+#include "core/kernels/libraries.h"
 #include "core/kernels/reference.h"
 #include "core/runtime/executor.h"
 #include "trainer/cli/machine.h"
@@ -90,8 +91,9 @@ std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostT
 }
 
 std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
-                                     int threads, Log& log) {
-  return run_plan_on_host(compile_graph(graph, host_target(), log), inputs, threads);
+                                     int threads, const Target& target, Log& log) {
+  limit_onednn(target);
+  return run_plan_on_host(compile_graph(graph, target, log), inputs, threads);
 }
 
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs) {

@@ -18,7 +18,7 @@ namespace lockstep {
 /// before anything runs, if the machine has less memory available than that takes; kUsage for a
 /// graph that one rank cannot run. The inputs are left as they are.
 std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
-                                     int threads, Log& log);
+                                     int threads, const Target& target, Log& log);
 
 /// The two halves of run_compiled: what a graph compiles to, and running that.
 Plan compile_graph(const Graph& graph, const Target& target, Log& log);

@@ -5,16 +5,16 @@
 #include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "core/ir/target.h"
-#include "core/kernels/library_versions.h"
+#include "core/kernels/libraries.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/machine.h"
 
 namespace lockstep {
 namespace {
 
-std::string instruction_set() {
+std::string instruction_set(MaxIsa max) {
   try {
-    const Target target = host_target();
+    const Target target = host_target(max);
     const bool wide = target.isa == Isa::kAvx512;
     switch (target.bf16) {
       case Bf16Units::kNone: return wide ? "AVX-512, no fast bf16" : "AVX2, no fast bf16";
@@ -33,7 +33,7 @@ int run(const CommandCall& call) {
   };
   call.out << "lockstep " LOCKSTEP_VERSION "\n";
   line("build id", build_id().hex());
-  line("instruction set", instruction_set());
+  line("instruction set", instruction_set(call.settings.max_isa));
   line("processor", processor().name);
   line("LLVM", llvm_version());
   line("oneDNN", onednn_version());

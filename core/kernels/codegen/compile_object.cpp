@@ -18,7 +18,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/object_code.h"
-#include "core/kernels/library_versions.h"
+#include "core/kernels/libraries.h"
 
 namespace lockstep::codegen {
 namespace {

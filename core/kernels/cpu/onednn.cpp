@@ -12,26 +12,40 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
-#include "core/kernels/library_versions.h"
+#include "core/kernels/libraries.h"
 
 namespace lockstep {
 namespace {
 
-void set_max_isa(MaxIsa max) {
-  using dnnl::cpu_isa;
-  const MaxIsa other = settings_from_environment().max_isa;
-  if (max == MaxIsa::kAuto && other == MaxIsa::kAuto) return;
-  const bool avx2 = max == MaxIsa::kAvx2 || other == MaxIsa::kAvx2;
-  const dnnl::status status =
-      dnnl::set_max_cpu_isa(avx2 ? cpu_isa::avx2 : cpu_isa::avx512_core_bf16);
-  LS_CHECK(status == dnnl::status::success, "oneDNN refused its instruction set, status {}",
-           static_cast<int>(status));
+/// What oneDNN can be kept within.
+enum class Limit : std::uint8_t { kAvx2, kAvx512, kNone };
+
+Limit limit_for(const Target& target) {
+  if (target.isa == Isa::kAvx2) return Limit::kAvx2;
+  return target.bf16 == Bf16Units::kTiles ? Limit::kNone : Limit::kAvx512;
+}
+
+std::string_view name_of(Limit limit) {
+  switch (limit) {
+    case Limit::kAvx2: return "AVX2";
+    case Limit::kAvx512: return "AVX-512";
+    case Limit::kNone: return "AVX-512 with AMX";
+  }
+  __builtin_unreachable();
+}
+
+dnnl::cpu_isa isa_of(Limit limit) {
+  switch (limit) {
+    case Limit::kAvx2: return dnnl::cpu_isa::avx2;
+    case Limit::kAvx512: return dnnl::cpu_isa::avx512_core_bf16;
+    case Limit::kNone: return dnnl::cpu_isa::all;
+  }
+  __builtin_unreachable();
 }
 
 /// oneDNN is built with OpenMP, whose thread count is a property of the calling thread: every
 /// thread says "one" before it calls. Costs a few nanoseconds.
 void use_one_thread() {
-  limit_onednn(MaxIsa::kAuto);
   omp_set_num_threads(1);
 }
 
@@ -126,9 +140,18 @@ std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-void limit_onednn(MaxIsa max) {
-  static std::once_flag done;  // as oneDNN's own limit
-  std::call_once(done, set_max_isa, max);
+void limit_onednn(const Target& target) {
+  static std::mutex mutex;
+  static Limit limit = limit_for(host_target());  // the process's, as oneDNN's own is
+  const std::lock_guard lock(mutex);
+  const Limit wanted = limit_for(target);
+  if (wanted == limit) return;  // without a call oneDNN's own environment variables count
+  LS_USER_CHECK(dnnl::set_max_cpu_isa(isa_of(wanted)) == dnnl::status::success,
+                "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
+                "fixed by the first kernel that uses it, was fixed to {}; give all sessions of a "
+                "process the same device.max_isa, or each a process of its own",
+                name_of(wanted), name_of(limit));
+  limit = wanted;
 }
 
 void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,

@@ -9,13 +9,9 @@
 #include <vector>
 
 #include "core/base/dtype.h"
-#include "core/base/settings.h"
 #include "core/ir/op.h"
 
 namespace lockstep {
-
-/// Keeps oneDNN within both `max` and LOCKSTEP_MAX_ISA, see max_isa.h.
-void limit_onednn(MaxIsa max);
 
 /// One operand of a product: element (i, j) at data[i * row + j * column]; one of the strides is 1.
 struct MatrixStrides {

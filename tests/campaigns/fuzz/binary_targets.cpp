@@ -8,6 +8,7 @@
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "tests/campaigns/fuzz/target.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -69,7 +70,7 @@ return %7
 update 0 -> %0
 )",
                      "fuzz.ir");
-  CompileOptions options{.target = host_target(), .buckets = {}};
+  CompileOptions options{.target = tested_target(), .buckets = {}};
   std::string identity = compile_identity(step, options);
   std::string bytes = compile();
 

@@ -8,6 +8,7 @@
 #include "core/runtime/plan_io.h"
 #include "core/trace/gradients.h"
 #include "tests/core/engine/rank.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -75,7 +76,7 @@ struct Compile : testing::Test {
       : step(compile_step(training_step(context), Rank::compile_options(), kernels, Log::null())) {}
 
   TraceContext context;
-  KernelCache kernels{host_target()};
+  KernelCache kernels{tested_target()};
   std::shared_ptr<const CompiledStep> step;
 };
 
@@ -118,7 +119,7 @@ TEST_F(Compile, GivesPlansThatSurviveTheDiskBitForBit) {
   EXPECT_TRUE(has_fusion(step->shard));
   EXPECT_LT(count_launches(step->update), step->update.commands.size());
   for (const Plan* plan : {&step->shard, &step->update}) {
-    KernelCache fresh(host_target());
+    KernelCache fresh(tested_target());
     const Plan read = deserialize(serialize(*plan), fresh);
     EXPECT_EQ(read.commands, plan->commands);
     EXPECT_EQ(run(read), run(*plan));

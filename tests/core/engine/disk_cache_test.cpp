@@ -6,6 +6,7 @@
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "tests/core/engine/rank.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -192,7 +193,7 @@ TEST_F(DiskCache, NeverTrustsBytesThatCannotBeRun) {
       "%x = f32[2] input() {kind=batch}\n%p = f32[2] input() {kind=parameter}\n"
       "%e = f32[2] exp(%x)\n%s = f32[2] all_reduce(%e)\n%y = f32[2] subtract(%p, %s)\nreturn %y",
       "test.ir");
-  KernelCache kernels(host_target());
+  KernelCache kernels(tested_target());
   const auto compiled = compile_step(graph, options(), kernels, Log::null());
   const std::string identity = compile_identity(graph, options());
   const std::string good = serialize(*compiled, identity);

@@ -16,6 +16,7 @@
 #include "core/engine/engine.h"
 #include "core/trace/functions.h"
 #include "tests/core/error_of.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 
@@ -34,7 +35,7 @@ struct Rank {
         engine(compile_options(buckets), context, device, communicator, Log::null()) {}
 
   static CompileOptions compile_options(const BucketOptions& buckets = {}) {
-    return {.target = host_target(), .buckets = buckets, .verify = true};
+    return {.target = tested_target(), .buckets = buckets, .verify = true};
   }
 
   Tensor variable(const std::vector<float>& values, std::string_view name = "p") {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/kernels/codegen/code_cache.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::codegen {
 namespace {
@@ -16,7 +17,7 @@ LoopNest nest_of(std::int64_t elements) {
 }
 
 TEST(CodeCache, SharesTheCodeOfContiguousGroupsBetweenSizes) {
-  CodeCache codes(host_target().isa);
+  CodeCache codes(tested_target().isa);
   EXPECT_EQ(codes.get(nest_of(3), {}, Log::null()), codes.get(nest_of(1000), {}, Log::null()));
   EXPECT_EQ(codes.compiled(), 1);
 }
@@ -32,15 +33,15 @@ LoopNest random_nest(std::int64_t stream) {
 }
 
 TEST(CodeCache, SharesTheCodeOfGroupsThatDrawFromDifferentStreams) {
-  CodeCache codes(host_target().isa);
+  CodeCache codes(tested_target().isa);
   EXPECT_EQ(codes.get(random_nest(1), {}, Log::null()), codes.get(random_nest(2), {}, Log::null()));
   EXPECT_EQ(codes.compiled(), 1);
 }
 
 TEST(CodeCache, LoadsWhatAnotherProcessCompiled) {
-  CodeCache codes(host_target().isa);
+  CodeCache codes(tested_target().isa);
   const auto code = codes.get(nest_of(5), {}, Log::null());
-  CodeCache other(host_target().isa);
+  CodeCache other(tested_target().isa);
   const auto loaded = other.get(nest_of(5), code->bytes(), Log::null());
   EXPECT_EQ(other.compiled(), 0);
   const float x[5] = {0, 1, -1, 2, 0};
@@ -53,13 +54,13 @@ TEST(CodeCache, LoadsWhatAnotherProcessCompiled) {
 }
 
 TEST(CodeCache, TakesNoDamagedOrForeignCode) {
-  CodeCache codes(host_target().isa);
+  CodeCache codes(tested_target().isa);
   const std::string good(codes.get(nest_of(5), {}, Log::null())->bytes());
   int asked = 0;
   for (std::size_t i = 0; i < good.size(); i += good.size() / 7) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 1);
-    CodeCache other(host_target().isa);
+    CodeCache other(tested_target().isa);
     (void)other.get(nest_of(5), bad, Log::null());
     EXPECT_EQ(other.compiled(), 1) << "byte " << i;
     ++asked;
@@ -68,7 +69,7 @@ TEST(CodeCache, TakesNoDamagedOrForeignCode) {
   Graph negates;
   const ValueId x = negates.add_input({DType::kF32, {5}}, InputKind::kState, "x");
   negates.outputs = {negates.add(Op::kNegate, {x})};
-  CodeCache other(host_target().isa);
+  CodeCache other(tested_target().isa);
   (void)other.get(make_loop_nest(negates, {5}, 1), good, Log::null());
   EXPECT_EQ(other.compiled(), 1);
 }

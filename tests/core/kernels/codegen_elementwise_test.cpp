@@ -5,6 +5,7 @@
 
 #include "core/base/rng.h"
 #include "tests/core/kernels/cpu_harness.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {
@@ -276,13 +277,13 @@ TEST(CodegenElementwise, AGroupOfHundredsOfLiveValuesStillRuns) {
 
 TEST(CodegenElementwise, MayRunInPlaceOnlyWhereElementsMeetThemselves) {
   const Case c = gelu(8, 64);
-  const auto kernel = make_kernel(c.node, c.types(), host_target());
+  const auto kernel = make_kernel(c.node, c.types(), tested_target());
   EXPECT_TRUE(kernel->may_alias(0, 0));
   EXPECT_FALSE(kernel->may_alias(0, 1));
   Attrs attrs;
   attrs.set_dtype(DType::kI64);
   const Case widens = make_case(Op::kConvert, {random_tensor(DType::kF32, {8}, 1)}, attrs);
-  EXPECT_FALSE(make_kernel(widens.node, widens.types(), host_target())->may_alias(0, 0));
+  EXPECT_FALSE(make_kernel(widens.node, widens.types(), tested_target())->may_alias(0, 0));
 
   // In place: the result is the same.
   flush_denormals();

@@ -4,6 +4,7 @@
 #include "core/ir/group.h"
 #include "core/ir/text.h"
 #include "tests/core/kernels/cpu_harness.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {
@@ -183,7 +184,7 @@ TEST(CodegenGroup, ReductionsOfEveryDtypeMatch) {
 
 TEST(CodegenGroup, AResultMayTakeTheMemoryOfWhatNoLaterPhaseReads) {
   const Case norm = group_of(kLayerNorm, {4, 32}, 1);
-  const auto forward = shared_kernel(norm.node, norm.types(), host_target().isa);
+  const auto forward = shared_kernel(norm.node, norm.types(), tested_target().isa);
   EXPECT_TRUE(forward->may_alias(0, 0));   // y over x, read last where y is written
   EXPECT_FALSE(forward->may_alias(0, 1));  // gamma is read by every row
   EXPECT_FALSE(forward->may_alias(1, 0));
@@ -193,7 +194,7 @@ TEST(CodegenGroup, AResultMayTakeTheMemoryOfWhatNoLaterPhaseReads) {
       "%ss = f32[R,C] broadcast(%s) {shape=[R,C], dims=[0]}\n%z = f32[R,C] subtract(%x, %ss)\n"
       "return %y, %z",
       {4, 32}, 1);
-  const auto kernel = shared_kernel(early.node, early.types(), host_target().isa);
+  const auto kernel = shared_kernel(early.node, early.types(), tested_target().isa);
   EXPECT_FALSE(kernel->may_alias(0, 0));  // y is written before z reads x again
   EXPECT_TRUE(kernel->may_alias(1, 0));
 }

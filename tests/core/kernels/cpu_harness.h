@@ -12,6 +12,7 @@
 #include "core/ir/graph.h"
 #include "core/kernels/reference.h"
 #include "tests/core/kernels/shared_kernels.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
 
@@ -75,7 +76,7 @@ inline std::vector<Type> result_types(const Node& node) {
 }
 
 struct RunOptions {
-  Isa isa = host_target().isa;
+  Isa isa = tested_target().isa;
   int threads = 1;
   std::size_t misalign = 0;  ///< bytes by which operands and result are off a cache line
 };
@@ -172,7 +173,7 @@ inline void expect_correct(const Case& c, double relative = 1e-6, double absolut
   const std::string what = std::string(name_of(c.node.op)) + " -> " + c.node.type.to_string();
   std::vector<std::vector<HostTensor>> by_isa;
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
-    if (isa > host_target().isa) continue;
+    if (isa > tested_target().isa) continue;
     const std::vector<HostTensor> one = run_results(c, {.isa = isa});
     for (std::size_t k = 0; k < want.size(); ++k)
       expect_close(one[k], want[k], relative, absolute, what + " result " + std::to_string(k));

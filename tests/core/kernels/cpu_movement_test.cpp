@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/core/kernels/cpu_harness.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {
@@ -145,7 +146,7 @@ TEST(CpuMovement, UpdatesMayRunInPlace) {
   ThreadPool pool(2);
   for (const Case& c : {update, scatter}) {
     const HostTensor want = run_kernel(c);
-    const auto kernel = make_kernel(c.node, c.types(), host_target());
+    const auto kernel = make_kernel(c.node, c.types(), tested_target());
     ASSERT_TRUE(kernel->may_alias(0, 0));
     EXPECT_FALSE(kernel->may_alias(0, 1));
     std::vector<const std::byte*> operands;

@@ -4,6 +4,7 @@
 
 #include "core/ir/text.h"
 #include "tests/core/kernels/cpu_harness.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {
@@ -56,7 +57,7 @@ std::vector<Case> cases() {
 }
 
 TEST(TaskKernel, CallsRunTogetherGiveTheBitsOfOneAfterTheOther) {
-  KernelCache kernels{host_target()};
+  KernelCache kernels{tested_target()};
   const std::vector<Case> all = cases();
   ThreadPool one(1);
   std::vector<std::string> expected;
@@ -86,7 +87,7 @@ TEST(TaskKernel, NoCallsAreNothingToDo) {
 }
 
 TEST(TaskKernel, AKernelThatDividesItsWorkItselfIsNone) {
-  KernelCache kernels{host_target()};
+  KernelCache kernels{tested_target()};
   const HostTensor square = random_tensor(DType::kF32, Shape{4, 4}, 1);
   const Case dot = make_case(Op::kDotGeneral, {square, square},
                              {{Attr::kLhsBatch, std::vector<std::int64_t>{}},

@@ -10,6 +10,7 @@
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/core/ops/tolerance.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -50,7 +51,7 @@ std::vector<Op> elementwise_ops() {
 /// What this machine can run, be it fast or slow.
 std::vector<Target> runnable_targets() {
   std::vector<Target> out = {{.isa = Isa::kAvx2}};
-  if (host_target().isa == Isa::kAvx2) return out;
+  if (tested_target().isa == Isa::kAvx2) return out;
   out.push_back({.isa = Isa::kAvx512});
   if (__builtin_cpu_supports("avx512bf16"))
     out.push_back({.isa = Isa::kAvx512, .bf16 = Bf16Units::kVectors});

@@ -4,6 +4,7 @@
 #include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 struct Executor : testing::Test {
-  KernelCache kernels{host_target()};
+  KernelCache kernels{tested_target()};
 };
 
 TEST_F(Executor, RunsKernelsConstantsAndCopies) {
@@ -148,7 +149,7 @@ class Collectives : public testing::TestWithParam<int> {
   void run(const std::string& text, std::int64_t count,
            const std::function<void(int, const HostTensor&)>& check) {
     on_ranks(GetParam(), [&](Communicator& communicator) {
-      KernelCache kernels(host_target());
+      KernelCache kernels(tested_target());
       const Plan plan = plan_of(text, kernels);
       std::vector<float> values;
       for (std::int64_t i = 0; i < count; ++i)

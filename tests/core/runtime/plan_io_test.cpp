@@ -8,6 +8,7 @@
 #include "core/ir/structure.h"
 #include "tests/core/runtime/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
+#include "tests/core/tested_target.h"
 
 namespace lockstep {
 namespace {
@@ -58,7 +59,7 @@ struct PlanIo : testing::Test {
     return error_of([&] { (void)deserialize(bytes, kernels); });
   }
 
-  KernelCache kernels{host_target()};
+  KernelCache kernels{tested_target()};
 };
 
 /// Header and payload, as plan_io writes them.
@@ -98,7 +99,7 @@ TEST_F(PlanIo, KeepsEverythingButTheKernels) {
 
 TEST_F(PlanIo, GivesAPlanWithTheSameBits) {
   const Plan before = plan();
-  KernelCache fresh(host_target());
+  KernelCache fresh(tested_target());
   const Plan after = deserialize(serialize(before), fresh);
   const auto communicator = make_single_communicator();
   const auto expected = run_plan_on(before, inputs(), *communicator);

@@ -1,0 +1,17 @@
+// What benchmarks compile for.
+#pragma once
+
+#include "core/base/settings.h"
+#include "core/kernels/libraries.h"
+
+namespace lockstep {
+
+/// The best of this machine within LOCKSTEP_MAX_ISA, as training does; oneDNN is kept within it,
+/// too.
+inline Target bench_target() {
+  const Target out = host_target(settings_from_environment().max_isa);
+  limit_onednn(out);
+  return out;
+}
+
+}  // namespace lockstep

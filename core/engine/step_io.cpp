@@ -77,6 +77,12 @@ void read_split(const proto::CompiledStep& from, CompiledStep& to) {
   }
 }
 
+/// What was not taken is for nobody else.
+struct OffersEnd {
+  ~OffersEnd() { kernels.drop_offers(); }
+  KernelCache& kernels;
+};
+
 }  // namespace
 
 std::string compile_identity(const Graph& step, const CompileOptions& options) {
@@ -131,6 +137,7 @@ std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::str
   check(from.identity() == identity, "it is of another step, build or machine");
   for (proto::KernelCode& kernel : *from.mutable_kernels())
     kernels.offer({kernel.key_low(), kernel.key_high()}, std::move(*kernel.mutable_object()));
+  const OffersEnd end{kernels};
   auto out = std::make_shared<CompiledStep>();
   out->step = std::move(step);
   if (!from.shard().empty()) out->shard = deserialize(from.shard(), kernels);

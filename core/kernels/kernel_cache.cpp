@@ -1,5 +1,7 @@
 #include "core/kernels/kernel_cache.h"
 
+#include <algorithm>
+
 #include "core/ir/structure.h"
 
 namespace lockstep {
@@ -30,10 +32,14 @@ std::shared_ptr<const Kernel> KernelCache::get(const Node& node, std::span<const
   ++built_;
   const auto offer = offers_.find(hash);
   const std::string_view code = offer == offers_.end() ? std::string_view() : offer->second;
-  bucket.push_back(
-      {std::move(key), make_kernel(node, operands, target_,
-                                   {.codes = &codes_, .log = &log_, .object_code = code})});
-  return bucket.back().kernel;
+  auto kernel =
+      make_kernel(node, operands, target_, {.codes = &codes_, .log = &log_, .object_code = code});
+  bucket.push_back({std::move(key), kernel});
+  if (++kernels_ > drop_at_) {
+    drop_unheld();
+    drop_at_ = std::max(kFewest, 2 * kernels_);
+  }
+  return kernel;
 }
 
 Hash128 KernelCache::key_of(const Graph& graph, ValueId node) {
@@ -47,11 +53,20 @@ void KernelCache::offer(const Hash128& key, std::string object_code) {
   offers_.insert_or_assign(key, std::move(object_code));
 }
 
-void KernelCache::drop_unused() {
+void KernelCache::drop_offers() {
   const std::lock_guard lock(mutex_);
   offers_.clear();
+}
+
+void KernelCache::drop_unused() {
+  const std::lock_guard lock(mutex_);
+  drop_unheld();
+}
+
+void KernelCache::drop_unheld() {
   for (auto& [hash, bucket] : entries_)
-    std::erase_if(bucket, [](const Entry& entry) { return entry.kernel.use_count() == 1; });
+    kernels_ -=
+        std::erase_if(bucket, [](const Entry& entry) { return entry.kernel.use_count() == 1; });
   std::erase_if(entries_, [](const auto& bucket) { return bucket.second.empty(); });
   codes_.drop_unused();
 }

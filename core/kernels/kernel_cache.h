@@ -1,5 +1,6 @@
 // Structurally equal nodes on equal operand types share one kernel: a model of twelve equal layers
-// builds a layer's kernels once. Thread-safe.
+// builds a layer's kernels once. Kernels that nobody but the cache holds are forgotten when there
+// are as many of them as others, and more than a few. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,11 @@ class KernelCache {
   std::shared_ptr<const Kernel> get(const Node& node, std::span<const Type> operands);
   /// What a kernel is found by: a hash of the node's structure and of its operands' types.
   static Hash128 key_of(const Graph& graph, ValueId node);
-  /// Machine code (Kernel::object_code) to use if the kernel with this key has to be made.
+  /// Machine code (Kernel::object_code) to use if the kernel with this key has to be made, until
+  /// the next call of drop_offers().
   void offer(const Hash128& key, std::string object_code);
-  /// Forgets kernels that nobody but the cache holds, and offers that were not taken.
+  void drop_offers();
+  /// Forgets kernels that nobody but the cache holds.
   void drop_unused();
   std::int64_t built() const;   ///< kernels made so far
   std::int64_t shared() const;  ///< requests that an existing kernel served
@@ -37,12 +40,18 @@ class KernelCache {
     Graph key;  ///< inputs of the operand types and the node; compared in full
     std::shared_ptr<const Kernel> kernel;
   };
+  /// Under the lock, as the names below.
+  void drop_unheld();
+
+  static constexpr std::size_t kFewest = 256;  ///< kernels that are kept, held or not
   Target target_;
   Log& log_;
   codegen::CodeCache codes_;
   mutable std::mutex mutex_;
   std::unordered_map<Hash128, std::vector<Entry>, Hash128Hasher> entries_;
   std::unordered_map<Hash128, std::string, Hash128Hasher> offers_;
+  std::size_t kernels_ = 0;        ///< in entries_
+  std::size_t drop_at_ = kFewest;  ///< kernels
   std::int64_t built_ = 0;
   std::int64_t shared_ = 0;
 };

@@ -184,7 +184,7 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
 }
 
 void Engine::start_ledger() {
-  ledger_ = std::make_shared<Ledger>();
+  ledger_ = std::make_shared<Ledger>(options_.max_cached_steps);
 }
 
 void Engine::start_state_check(std::int64_t interval) {

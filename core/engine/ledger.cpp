@@ -69,9 +69,23 @@ double to_ms(double ns) {
   return ns * 1e-6;
 }
 
-std::vector<LedgerRow> longest_first(const std::map<std::string, LedgerRow>& rows) {
+constexpr const char* kIdle = "idle";
+
+void add_work(const Launch& launch, double calls, LedgerRow& to) {
+  to.commands += calls;
+  to.flops += launch.sum(&Command::flops) * calls;
+  to.bytes += launch.sum(&Command::bytes) * calls;
+}
+
+/// Means of what are sums over so many steps.
+std::vector<LedgerRow> longest_first(const std::map<std::string, LedgerRow>& sums, double steps) {
   std::vector<LedgerRow> out;
-  for (const auto& [key, row] : rows) out.push_back(row);
+  for (const auto& [key, sum] : sums) {
+    LedgerRow& row = out.emplace_back(sum);
+    for (double LedgerRow::*part : {&LedgerRow::ms, &LedgerRow::least_ms, &LedgerRow::commands,
+                                    &LedgerRow::flops, &LedgerRow::bytes})
+      row.*part /= steps;
+  }
   std::stable_sort(out.begin(), out.end(),
                    [](const LedgerRow& a, const LedgerRow& b) { return a.ms > b.ms; });
   return out;
@@ -96,106 +110,115 @@ std::string line(const LedgerRow& row, double step_ms) {
 
 void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page) {
   const std::lock_guard lock(mutex_);
-  auto it = std::find_if(totals_.begin(), totals_.end(),
-                         [&](const Totals& totals) { return totals.program == program; });
+  const auto it = std::find_if(totals_.begin(), totals_.end(),
+                               [&](const Totals& totals) { return totals.program == program; });
   if (it == totals_.end()) {
+    if (!totals_.empty() && totals_.size() >= max_programs_) fold_oldest();
     totals_.push_back({program, 0, 0, {}, {}});
     return;
   }
-  it->steps += 1;
-  it->shard_calls += page.shards;
-  if (it->steps == 1) {
-    it->sum = it->least = page;
+  std::rotate(it, it + 1, totals_.end());
+  Totals& totals = totals_.back();
+  totals.steps += 1;
+  totals.shard_calls += page.shards;
+  if (totals.steps == 1) {
+    totals.sum = totals.least = page;
   } else {
-    combine_parts(it->sum, page, std::plus<>());
-    combine_parts(it->least, page, [](auto a, auto b) { return std::min(a, b); });
+    combine_parts(totals.sum, page, std::plus<>());
+    combine_parts(totals.least, page, [](auto a, auto b) { return std::min(a, b); });
   }
   wall_ns_.push_back(page.wall_ns);
 }
 
 /// visit(launch, total ns, ns if each step had taken the least time, calls)
 template <class Visit>
-void Ledger::visit_launches(const Visit& visit) const {
-  for (const Totals& totals : totals_) {
-    const auto visit_plan = [&](const Plan& plan, std::vector<std::int64_t> LedgerPage::*part,
-                                bool is_update, std::int64_t calls) {
-      const std::vector<std::int64_t>& ns = totals.sum.*part;
-      for (std::size_t begin = 0; begin < ns.size();) {
-        const std::size_t end = next_launch(plan, begin);
-        const std::int64_t least = (totals.least.*part)[begin] * totals.steps;
-        visit(Launch{plan, begin, end, is_update}, static_cast<double>(ns[begin]),
-              static_cast<double>(least), static_cast<double>(calls));
-        begin = end;
-      }
-    };
-    visit_plan(totals.program->shard, &LedgerPage::shard_ns, false, totals.shard_calls);
-    visit_plan(totals.program->update, &LedgerPage::update_ns, true, totals.steps);
-  }
+void Ledger::visit_launches(const Totals& totals, const Visit& visit) {
+  const auto visit_plan = [&](const Plan& plan, std::vector<std::int64_t> LedgerPage::*part,
+                              bool is_update, std::int64_t calls) {
+    const std::vector<std::int64_t>& ns = totals.sum.*part;
+    for (std::size_t begin = 0; begin < ns.size();) {
+      const std::size_t end = next_launch(plan, begin);
+      const std::int64_t least = (totals.least.*part)[begin] * totals.steps;
+      visit(Launch{plan, begin, end, is_update}, static_cast<double>(ns[begin]),
+            static_cast<double>(least), static_cast<double>(calls));
+      begin = end;
+    }
+  };
+  visit_plan(totals.program->shard, &LedgerPage::shard_ns, false, totals.shard_calls);
+  visit_plan(totals.program->update, &LedgerPage::update_ns, true, totals.steps);
+}
+
+void Ledger::add_classes(const Totals& totals, Sums& to) {
+  const auto add = [&](const char* program, const std::string& work, double ns,
+                       double least) -> LedgerRow& {
+    LedgerRow& row = to[program + work];
+    row.program = program;
+    row.work = work;
+    row.ms += to_ms(ns);
+    row.least_ms += to_ms(least);
+    return row;
+  };
+  visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
+    add_work(launch, calls, add(launch.is_update ? "update" : "shard", work_of(launch), ns, least));
+  });
+  const auto add_part = [&](const char* work, std::int64_t LedgerPage::*part) {
+    add("step", work, static_cast<double>(totals.sum.*part),
+        static_cast<double>(totals.least.*part * totals.steps));
+  };
+  add_part("gradient sums", &LedgerPage::gradient_sums_ns);
+  add_part("all-reduce", &LedgerPage::all_reduce_ns);
+  add_part("copies", &LedgerPage::copies_ns);
+  add_part("state check", &LedgerPage::state_check_ns);
+  add("step", kIdle, static_cast<double>(totals.sum.idle_ns), 0);
+}
+
+void Ledger::add_commands(const Totals& totals, Sums& to) {
+  visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
+    const std::string work = work_of(launch);
+    const std::string signature = signature_of(launch);
+    LedgerRow& row = to[fmt::format("{} {} {}", launch.is_update, work, signature)];
+    row.program = launch.is_update ? "update" : "shard";
+    row.work = work;
+    if (row.detail.empty())
+      row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
+    row.ms += to_ms(ns);
+    row.least_ms += to_ms(least);
+    add_work(launch, calls, row);
+  });
+}
+
+void Ledger::fold_oldest() {
+  add_classes(totals_.front(), folded_classes_);
+  add_commands(totals_.front(), folded_commands_);
+  totals_.erase(totals_.begin());
+  while (folded_commands_.size() > kMaxCommands)
+    folded_commands_.erase(std::ranges::min_element(
+        folded_commands_, {}, [](const auto& entry) { return entry.second.ms; }));
 }
 
 std::vector<LedgerRow> Ledger::rows() const {
   const std::lock_guard lock(mutex_);
   if (wall_ns_.empty()) return {};
+  Sums sums = folded_classes_;
+  for (const Totals& totals : totals_) add_classes(totals, sums);
   const auto steps = static_cast<double>(wall_ns_.size());
-  std::map<std::string, LedgerRow> rows;
-  double dispatch = 0;
-  double idle = 0;
-  const auto add = [&](const char* program, const std::string& work, double ns,
-                       double least) -> LedgerRow& {
-    LedgerRow& row = rows[program + work];
-    row.program = program;
-    row.work = work;
-    row.ms += to_ms(ns) / steps;
-    row.least_ms += to_ms(least) / steps;
-    dispatch -= ns;
-    return row;
-  };
-  visit_launches([&](const Launch& launch, double ns, double least, double calls) {
-    LedgerRow& row = add(launch.is_update ? "update" : "shard", work_of(launch), ns, least);
-    row.commands += calls / steps;
-    row.flops += launch.sum(&Command::flops) * calls / steps;
-    row.bytes += launch.sum(&Command::bytes) * calls / steps;
-  });
-  for (const Totals& totals : totals_) {
-    const auto add_part = [&](const char* work, std::int64_t LedgerPage::*part) {
-      add("step", work, static_cast<double>(totals.sum.*part),
-          static_cast<double>(totals.least.*part * totals.steps));
-    };
-    add_part("gradient sums", &LedgerPage::gradient_sums_ns);
-    add_part("all-reduce", &LedgerPage::all_reduce_ns);
-    add_part("copies", &LedgerPage::copies_ns);
-    add_part("state check", &LedgerPage::state_check_ns);
-    idle += static_cast<double>(totals.sum.idle_ns);
-    dispatch += static_cast<double>(totals.sum.wall_ns);
-  }
-  dispatch -= idle;
-  std::vector<LedgerRow> out = longest_first(rows);
+  double dispatch = to_ms(
+      static_cast<double>(std::accumulate(wall_ns_.begin(), wall_ns_.end(), std::int64_t{0})));
+  for (const auto& [key, row] : sums) dispatch -= row.ms;
+  const LedgerRow idle = sums[std::string("step") + kIdle];
+  sums.erase(std::string("step") + kIdle);
+  std::vector<LedgerRow> out = longest_first(sums, steps);
   std::erase_if(out, [](const LedgerRow& row) { return row.ms == 0; });
-  out.push_back(
-      {.program = "step", .work = "dispatch", .detail = "", .ms = to_ms(dispatch) / steps});
-  out.push_back({.program = "step", .work = "idle", .detail = "", .ms = to_ms(idle) / steps});
+  out.push_back({.program = "step", .work = "dispatch", .detail = "", .ms = dispatch / steps});
+  out.push_back({.program = "step", .work = kIdle, .detail = "", .ms = idle.ms / steps});
   return out;
 }
 
 std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
   const std::lock_guard lock(mutex_);
-  const auto steps = static_cast<double>(wall_ns_.size());
-  std::map<std::string, LedgerRow> rows;
-  visit_launches([&](const Launch& launch, double ns, double least, double calls) {
-    const std::string work = work_of(launch);
-    const std::string signature = signature_of(launch);
-    LedgerRow& row = rows[fmt::format("{} {} {}", launch.is_update, work, signature)];
-    row.program = launch.is_update ? "update" : "shard";
-    row.work = work;
-    if (row.detail.empty())
-      row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
-    row.ms += to_ms(ns) / steps;
-    row.least_ms += to_ms(least) / steps;
-    row.commands += calls / steps;
-    row.flops += launch.sum(&Command::flops) * calls / steps;
-    row.bytes += launch.sum(&Command::bytes) * calls / steps;
-  });
-  std::vector<LedgerRow> out = longest_first(rows);
+  Sums sums = folded_commands_;
+  for (const Totals& totals : totals_) add_commands(totals, sums);
+  std::vector<LedgerRow> out = longest_first(sums, static_cast<double>(wall_ns_.size()));
   if (out.size() > limit) out.resize(limit);
   return out;
 }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,15 +70,19 @@ struct LedgerRow {
   double bytes = 0;     ///< a step, read and written
 };
 
-/// Sums of pages. Thread-safe.
+/// Sums of pages. Those of a program that no step has run for long are kept as rows, without the
+/// program. Thread-safe.
 class Ledger {
  public:
+  /// Keeps pages of so many programs apart, at least of one: of as many as the compile cache has.
+  explicit Ledger(std::size_t max_programs = 256) : max_programs_(max_programs) {}
+
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
 
   /// By class of work, the longest first; "dispatch" and "idle" last. They sum to mean_step_ms().
   std::vector<LedgerRow> rows() const;
   /// By kernel class, op and types: what a model computes once per layer is one row. The longest
-  /// first, at most `limit`.
+  /// first, at most `limit`. Of old programs only the kMaxCommands longest rows are known.
   std::vector<LedgerRow> top_commands(std::size_t limit) const;
   /// The wall time of each measured step, in order.
   std::vector<double> step_ms() const;
@@ -94,11 +99,21 @@ class Ledger {
     LedgerPage sum;    ///< of all but the first page
     LedgerPage least;  ///< of each part of all but the first page
   };
-  template <class Visit>
-  void visit_launches(const Visit& visit) const;
+  /// By what makes commands one row: `ms` and all else of a row are sums over all steps.
+  using Sums = std::map<std::string, LedgerRow>;
+  static constexpr std::size_t kMaxCommands = 1024;
 
+  template <class Visit>
+  static void visit_launches(const Totals& totals, const Visit& visit);
+  static void add_classes(const Totals& totals, Sums& to);
+  static void add_commands(const Totals& totals, Sums& to);
+  void fold_oldest();
+
+  std::size_t max_programs_;
   mutable std::mutex mutex_;
-  std::vector<Totals> totals_;
+  std::vector<Totals> totals_;  ///< the program that ran last comes last
+  Sums folded_classes_;         ///< of programs that are not in totals_ any more
+  Sums folded_commands_;
   std::vector<std::int64_t> wall_ns_;
 };
 

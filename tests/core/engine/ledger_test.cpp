@@ -1,6 +1,10 @@
 #include "core/engine/ledger.h"
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "core/trace/ops.h"
 #include "tests/core/engine/rank.h"
@@ -27,7 +31,9 @@ class TickingClock final : public Clock {
 };
 
 struct MeasuredRank {
-  MeasuredRank() { engine.start_ledger(); }
+  explicit MeasuredRank(std::size_t programs = 256) : max_programs(programs) {
+    engine.start_ledger();
+  }
 
   /// p - the sum over two shards of p * x.
   void step() {
@@ -37,13 +43,20 @@ struct MeasuredRank {
     engine.mark_step(SyncReason::kStepEnd);
   }
 
+  CompileOptions options() const {
+    CompileOptions out = Rank::compile_options();
+    out.max_cached_steps = max_programs;
+    return out;
+  }
+
+  std::size_t max_programs;
   TickingClock clock;
   Metrics metrics{clock};
   SpanStream spans{clock, metrics};
   std::unique_ptr<Communicator> communicator = make_single_communicator();
   Device device{{}, spans};
   TraceContext context;
-  Engine engine{Rank::compile_options(), context, device, *communicator, Log::null()};
+  Engine engine{options(), context, device, *communicator, Log::null()};
   Tensor p = engine.to_device({Rank::vector_of({1, 1})}, InputKind::kParameter, "p");
 };
 
@@ -107,6 +120,48 @@ TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4);
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->least_ms, 3);
   EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->least_ms, 2);
+}
+
+TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
+  Ledger ledger(2);
+  std::vector<std::weak_ptr<const CompiledStep>> programs;
+  LedgerPage page;
+  page.gradient_sums_ns = 5'000'000;
+  page.idle_ns = 1'000'000;
+  page.wall_ns = 8'000'000;
+  for (int i = 0; i < 10; ++i) {
+    const auto program = std::make_shared<const CompiledStep>();
+    programs.push_back(program);
+    ledger.add(program, page);  // left out
+    page.gradient_sums_ns -= 100'000;
+    ledger.add(program, page);
+  }
+  const auto kept = std::ranges::count_if(programs, [](const auto& p) { return !p.expired(); });
+  EXPECT_EQ(kept, 2);
+  const std::vector<LedgerRow> rows = ledger.rows();
+  EXPECT_THAT(ledger.step_ms(), SizeIs(10));
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4.45);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->least_ms, 4.45);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "idle")->ms, 1);
+  EXPECT_THAT(sum_of(rows), DoubleNear(8, 1e-9));
+}
+
+TEST(Ledger, KnowsTheCommandsOfProgramsThatItForgot) {
+  const auto told = [](std::size_t programs) {
+    MeasuredRank rank(programs);
+    for (int i = 0; i < 3; ++i) rank.step();
+    for (int i = 0; i < 3; ++i) {
+      rank.p.assign(rank.p + rank.p);
+      rank.engine.mark_step(SyncReason::kStepEnd);
+    }
+    rank.engine.wait();
+    std::multiset<std::string> out;
+    for (const LedgerRow& row : rank.engine.ledger()->top_commands(100))
+      out.insert(fmt::format("{} {} {} {}", row.program, row.detail, row.commands, row.flops));
+    return out;
+  };
+  EXPECT_THAT(told(256), SizeIs(3));
+  EXPECT_EQ(told(1), told(256));
 }
 
 TEST(Ledger, SumsTheLeastTimesOfCommands) {

@@ -15,7 +15,8 @@ class DeviceValue final : public TensorValue {
 
   /// See TensorValue. A failed step's error is rethrown with its step.
   HostTensor to_host() override;
-  const DeviceTensorPtr& tensor() const { return tensor_; }
+  /// As long as the value is there its memory is not written over.
+  const TensorLease& tensor() const { return tensor_; }
 
   /// From now on `*needed` becomes true as soon as the value is read or is an input of a step.
   void watch(std::shared_ptr<bool> needed) { needed_ = std::move(needed); }
@@ -23,7 +24,7 @@ class DeviceValue final : public TensorValue {
 
  private:
   Device& device_;
-  DeviceTensorPtr tensor_;
+  TensorLease tensor_;
   std::shared_ptr<bool> needed_;
 };
 

@@ -88,7 +88,8 @@ void Engine::mark_step(SyncReason reason) {
   std::shared_ptr<StepExecution> execution = start_execution(trace, reason);
   analyze(trace);
   if (trace.outputs.empty()) return;
-  execution->inputs = std::move(trace.inputs);
+  execution->inputs = step_inputs(trace.inputs);
+  trace.inputs.clear();  // its leases are the execution's now
   std::exception_ptr error;
   try {
     execution->program = compiler_.get(std::move(trace.graph), step_, name_of(reason));

@@ -1,7 +1,6 @@
 #include "core/engine/execution.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <optional>
 
@@ -11,24 +10,6 @@
 
 namespace lockstep {
 namespace {
-
-/// The device tensor behind a step input; null for host scalars.
-DeviceTensor* device_tensor(const TensorValuePtr& value) {
-  auto* device_value = dynamic_cast<DeviceValue*>(value.get());
-  return device_value == nullptr ? nullptr : device_value->tensor().get();
-}
-
-/// Whether this execution alone still holds the input's memory.
-bool is_last_holder(const TensorValuePtr& value) {
-  const auto* device_value = dynamic_cast<const DeviceValue*>(value.get());
-  if (device_value == nullptr) return false;  // a scalar lives in the buffer of all scalars
-  const DeviceTensorPtr& tensor = device_value->tensor();
-  const bool last =
-      value.use_count() == 1 && tensor.use_count() == 1 && tensor->shards[0].use_count() == 1;
-  // What other holders read before they let go happened before what is written now.
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return last;
-}
 
 class Run {
  public:
@@ -121,7 +102,7 @@ class Run {
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const Node& node = step[step.inputs[i]];
       if (node.input_kind != InputKind::kBatch) continue;
-      const DeviceTensor* tensor = device_tensor(execution_.inputs[i]);
+      const DeviceTensor* tensor = execution_.inputs[i].tensor.get();
       const auto count = tensor == nullptr ? 1 : static_cast<std::int64_t>(tensor->shards.size());
       LS_USER_CHECK(shards_ == 0 || shards_ == count,
                     "batch input '{}' has {} shards, others have {}", node.name, count, shards_);
@@ -142,16 +123,16 @@ class Run {
   /// Scalars travel with the execution: they share one small device buffer.
   void reserve_scalars() {
     std::size_t count = 0;
-    for (const TensorValuePtr& value : execution_.inputs)
-      if (device_tensor(value) == nullptr) ++count;
+    for (const StepInput& input : execution_.inputs)
+      if (!input.tensor) ++count;
     scalars_ = allocate(count * kScalarSlotBytes, "scalars");
     std::byte* at = scalars_->data();
-    for (const TensorValuePtr& value : execution_.inputs) {
-      if (device_tensor(value) != nullptr) {
+    for (const StepInput& input : execution_.inputs) {
+      if (input.tensor) {
         scalar_memory_.push_back(nullptr);
         continue;
       }
-      const HostTensor host = value->to_host();
+      const HostTensor host = input.scalar->to_host();
       std::memcpy(at, host.bytes().data(), host.bytes().size());
       scalar_memory_.push_back(at);
       at += kScalarSlotBytes;
@@ -161,7 +142,7 @@ class Run {
   std::byte* input_memory(std::int32_t step_input, std::int64_t shard) const {
     const auto i = static_cast<std::size_t>(step_input);
     if (scalar_memory_[i] != nullptr) return scalar_memory_[i];
-    const auto& shards = device_tensor(execution_.inputs[i])->shards;
+    const auto& shards = execution_.inputs[i].tensor->shards;
     return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
   }
 
@@ -183,12 +164,12 @@ class Run {
         continue;
       }
       const UpdateInput& from = split.update_inputs[static_cast<std::size_t>(input)];
-      const TensorValuePtr& value = execution_.inputs[static_cast<std::size_t>(from.step_input)];
+      TensorLease& old = execution_.inputs[static_cast<std::size_t>(from.step_input)].tensor;
       BufferPtr memory;
-      if (is_last_holder(value)) {
-        memory = device_tensor(value)->shards[0];
+      if (old && old.take_memory()) {
+        memory = old->shards[0];
       } else {
-        // Somebody still reads the old value (a snapshot, another handle): work on a copy.
+        // A scalar, or somebody may still read the old value (a snapshot, another handle).
         memory = allocate_output(output);
         copies_.push_back({memory->data(), input_memory(from.step_input, 0), memory->bytes()});
         device_.spans().metrics().count("DonationCopy");
@@ -302,9 +283,23 @@ class Run {
 
 }  // namespace
 
+std::vector<StepInput> step_inputs(std::span<const TensorValuePtr> values) {
+  std::vector<StepInput> out;
+  out.reserve(values.size());
+  for (const TensorValuePtr& value : values) {
+    const auto* device_value = dynamic_cast<const DeviceValue*>(value.get());
+    if (device_value == nullptr) {
+      out.push_back({{}, value});
+    } else {
+      out.push_back({device_value->tensor(), nullptr});
+    }
+  }
+  return out;
+}
+
 void wait_for_inputs(const StepExecution& execution) {
-  for (const TensorValuePtr& value : execution.inputs)
-    if (const DeviceTensor* tensor = device_tensor(value)) tensor->ready->wait();
+  for (const StepInput& input : execution.inputs)
+    if (input.tensor) input.tensor->ready->wait();
 }
 
 void run_step(StepExecution& execution, Device& device, Communicator& communicator) {
@@ -329,13 +324,12 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {
   for (const Update& update : execution.updates) {
     if (execution.updating) break;
-    const DeviceTensor* old =
-        device_tensor(execution.inputs[static_cast<std::size_t>(update.input)]);
-    if (old == nullptr) continue;
+    const TensorLease& old = execution.inputs[static_cast<std::size_t>(update.input)].tensor;
+    if (!old) continue;
     old->ready->wait_quietly();
     if (old->ready->error()) continue;
     DeviceTensor& out = *execution.outputs[static_cast<std::size_t>(update.output)];
-    out.shards = old->shards;
+    out.stand_for(old);
     out.ready->set();
   }
   for (const DeviceTensorPtr& output : execution.outputs) output->ready->fail(error);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/engine/compile.h"
@@ -19,9 +20,16 @@ namespace lockstep {
 /// Host scalars of a step travel in one buffer of such slots.
 inline constexpr std::size_t kScalarSlotBytes = 64;
 
+/// A tensor on the device, or a number of the host.
+struct StepInput {
+  TensorLease tensor;     ///< empty for a number
+  TensorValuePtr scalar;  ///< null for a tensor
+};
+std::vector<StepInput> step_inputs(std::span<const TensorValuePtr> values);
+
 struct StepExecution {
   std::shared_ptr<const CompiledStep> program;  ///< null if the compilation failed
-  std::vector<TensorValuePtr> inputs;           ///< one per step input
+  std::vector<StepInput> inputs;                ///< one per step input
   std::vector<Update> updates;                  ///< the step's
   std::vector<DeviceTensorPtr> outputs;         ///< placeholders, one per step output
   std::int64_t step = -1;

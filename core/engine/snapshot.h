@@ -10,8 +10,8 @@
 namespace lockstep {
 
 struct SnapshotPart {
-  DeviceTensorPtr from;  ///< one value, not one per shard
-  HostTensor to;         ///< of the same type
+  TensorLease from;  ///< one value, not one per shard
+  HostTensor to;     ///< of the same type
 };
 
 /// Waits for the values; rethrows the error of what should have made one.

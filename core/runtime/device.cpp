@@ -116,7 +116,7 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
                                 Unit::kBytes);
         options_.activity.progress();
       }
-      out.reset();   // whoever waits for the tensor may find itself alone with it, and donate it
+      out.reset();   // whoever waits for the tensor may be the last who holds it
       room.reset();  // and may count on what it set aside being free with the last block
       ready->set();
     } catch (...) {
@@ -151,6 +151,8 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
     const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);
     tensor.ready->wait();
   }
+  LS_CHECK(!tensor.is_taken(), "{} is read after a step has taken its memory",
+           tensor.label.to_string());
   if (!stream_->has_waiting()) spans_.metrics().count("DrainingRead");
   LS_USER_CHECK(tensor.shards.size() == 1,
                 "{} {} has one value for each of {} logical shards: all_reduce it before reading",

@@ -63,7 +63,7 @@ class Device {
   /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). A read
   /// after which the stream has nothing to do is counted in DrainingRead as well. Rethrows the
   /// error of what should have made the value. Error kUsage if there is one value per logical
-  /// shard.
+  /// shard, kInternal if a step has taken its memory: a reader has a lease.
   HostTensor copy_to_host(const DeviceTensor& tensor);
 
  private:

@@ -2,6 +2,7 @@
 // step marks it failed with the original error (a poisoned placeholder).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,16 +40,60 @@ class ValueLabel {
   std::shared_ptr<const StringPool> strings_;
 };
 
+struct DeviceTensor;
+using DeviceTensorPtr = std::shared_ptr<DeviceTensor>;
+
+/// The right to read a tensor's memory. A step may write the next value over a tensor's memory only
+/// while it alone has a lease: whoever may still read it (a handle of the trace, a queued step, a
+/// snapshot) holds one of its own. A tensor without a lease may be written over at any time.
+class TensorLease {
+ public:
+  TensorLease() = default;
+  /// Error kInternal if a step has taken the memory.
+  explicit TensorLease(DeviceTensorPtr tensor);
+  TensorLease(const TensorLease& other) : TensorLease(other.tensor_) {}
+  TensorLease(TensorLease&& other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
+  TensorLease& operator=(TensorLease other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~TensorLease();
+
+  explicit operator bool() const { return tensor_ != nullptr; }
+  DeviceTensor* get() const { return tensor_.get(); }
+  DeviceTensor* operator->() const { return get(); }
+  DeviceTensor& operator*() const { return *get(); }
+  const DeviceTensorPtr& tensor() const { return tensor_; }
+
+  /// Takes the memory, if this is the only lease: it is this holder's to write to, and nobody can
+  /// lease it any more. What others read before they let go has happened before.
+  bool take_memory();
+
+ private:
+  DeviceTensorPtr tensor_;
+};
+
 struct DeviceTensor {
   explicit DeviceTensor(Type type_, ValueLabel label_ = {})
       : type(type_), label(std::move(label_)) {}
+
+  /// The old value stands for this one, whose step failed: both have one memory, which can be taken
+  /// only where neither is read by others.
+  void stand_for(const TensorLease& old);
+  /// A step has taken the memory: what it holds is no longer this value.
+  bool is_taken() const { return leases_.load(std::memory_order_acquire) == kTaken; }
 
   Type type;
   ValueLabel label;
   EventPtr ready = std::make_shared<Event>();
   /// Written before `ready` is marked: one buffer, or one per logical shard of this rank.
   std::vector<BufferPtr> shards;
+
+ private:
+  friend class TensorLease;
+  static constexpr int kTaken = -1;
+  std::atomic<int> leases_{0};
+  TensorLease same_memory_;
 };
-using DeviceTensorPtr = std::shared_ptr<DeviceTensor>;
 
 }  // namespace lockstep

@@ -106,5 +106,70 @@ TEST(Assign, SwapsTwoVariables) {
   EXPECT_THAT(values_of(q), ElementsAre(1, 2));
 }
 
+TEST(Donation, IsNoticedByWhoReadsWithoutALease) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2, 3});
+  const DeviceTensorPtr unleased = device_tensor_of(p).tensor();
+  p.assign(p + 1.0);
+  rank.engine.mark_step();
+  rank.engine.wait();
+  EXPECT_EQ(rank.metrics.counter("DonationCopy"), 0);
+  const std::string message = " is read after a step has taken its memory";
+  EXPECT_THAT(error_of([&] { (void)rank.device.copy_to_host(*unleased); }),
+              testing::HasSubstr(message));
+  EXPECT_THAT(error_of([&] { TensorLease late(unleased); }), testing::HasSubstr(message));
+  EXPECT_THAT(values_of(p), ElementsAre(2, 3, 4));
+}
+
+TEST(TensorLease, LetsOnlyTheLastHolderTakeTheMemory) {
+  const auto tensor = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}}, std::string("p"));
+  TensorLease lease(tensor);
+  {
+    const TensorLease reader = lease;
+    EXPECT_FALSE(lease.take_memory());
+  }
+  EXPECT_TRUE(lease.take_memory());
+  EXPECT_TRUE(tensor->is_taken());
+  lease = {};
+  EXPECT_TRUE(tensor->is_taken());
+}
+
+TEST(TensorLease, OfAValueThatStandsForAnotherCoversBoth) {
+  const Type type{DType::kF32, Shape{}};
+  const auto old_value = std::make_shared<DeviceTensor>(type, std::string("p"));
+  const auto new_value = std::make_shared<DeviceTensor>(type, std::string("p"));
+  TensorLease reader(old_value);
+  new_value->stand_for(reader);
+  TensorLease lease(new_value);
+  EXPECT_FALSE(lease.take_memory()) << "the old value may still be read";
+  EXPECT_FALSE(reader.take_memory()) << "so may the new one";
+  reader = {};
+  EXPECT_TRUE(lease.take_memory());
+  EXPECT_TRUE(old_value->is_taken());
+}
+
+TEST(TensorLease, IsNeverThereWhileAnotherThreadWrites) {
+  for (int round = 0; round < 200; ++round) {
+    const auto tensor =
+        std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}}, std::string("p"));
+    int memory = 0;  // read with leases, written by who took it: a race is a sanitizer's finding
+    TensorLease writer(tensor);
+    std::atomic<int> sum{0};
+    std::vector<std::jthread> readers;
+    for (int t = 0; t < 2; ++t)
+      readers.emplace_back([&, lease = writer]() mutable {
+        for (int i = 0; i < 50; ++i) {
+          const TensorLease again = lease;
+          sum += memory;
+        }
+        lease = {};
+      });
+    while (!writer.take_memory()) std::this_thread::yield();
+    memory = 1;
+    readers.clear();
+    EXPECT_EQ(sum, 0);
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -73,7 +73,7 @@ inline std::vector<float> values_of(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-inline const DeviceTensorPtr& device_tensor_of(const Tensor& tensor) {
+inline const TensorLease& device_tensor_of(const Tensor& tensor) {
   return dynamic_cast<DeviceValue&>(*tensor.state().value).tensor();
 }
 

@@ -11,6 +11,7 @@
 #include "core/nn/transformer.h"
 #include "core/trace/functions.h"
 #include "core/trace/gradients.h"
+#include "core/trace/host_call.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
 #include "data/tensor_dataset.h"

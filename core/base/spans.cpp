@@ -15,6 +15,7 @@ const char* metric_name(SpanCategory category) {
     case SpanCategory::kExecute: return "ExecuteTime";
     case SpanCategory::kTransferToDevice: return "TransferToDeviceTime";
     case SpanCategory::kTransferFromDevice: return "TransferFromDeviceTime";
+    case SpanCategory::kHostCall: return "HostCallTime";
     case SpanCategory::kAllReduce: return "AllReduceTime";
     case SpanCategory::kInputWait: return "InputWait";
     case SpanCategory::kQueueWait: return "QueueWait";

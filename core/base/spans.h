@@ -23,6 +23,7 @@ enum class SpanCategory : std::uint8_t {
   kExecute,             ///< device: one program
   kTransferToDevice,    ///< host -> device copy
   kTransferFromDevice,  ///< device -> host copy
+  kHostCall,            ///< device: a function on the host, with its copies
   kAllReduce,           ///< communication thread: one bucket
   kInputWait,           ///< host: waiting for the loader
   kQueueWait,           ///< host: waiting for a place in the execution queue

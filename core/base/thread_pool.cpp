@@ -8,6 +8,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t kTasksBetweenSigns = 16;  // a power of two; a sign of progress costs ~5 ns
+constexpr unsigned kFlush = 0x8040U;             // of MXCSR: flush to zero, denormals are zero
 
 }  // namespace
 
@@ -81,8 +82,15 @@ void ThreadPool::worker(const std::function<void()>& on_start) {
 }
 
 void flush_denormals() {
-  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
-  _mm_setcsr(_mm_getcsr() | 0x0040U);  // denormals are zero
+  _mm_setcsr(_mm_getcsr() | kFlush);
+}
+
+DenormalsKept::DenormalsKept() : before_(_mm_getcsr()) {
+  _mm_setcsr(before_ & ~kFlush);
+}
+
+DenormalsKept::~DenormalsKept() {
+  _mm_setcsr(before_);
 }
 
 }  // namespace lockstep

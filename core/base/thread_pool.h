@@ -52,4 +52,17 @@ class ThreadPool {
 /// arithmetic on tensors calls this once, or bits would depend on which thread did the work.
 void flush_denormals();
 
+/// While alive, denormals count on this thread: for code that is not of kernels. glibc's logarithms
+/// and powers would give garbage for them on a thread that takes them for zero.
+class DenormalsKept {
+ public:
+  DenormalsKept();
+  ~DenormalsKept();
+  DenormalsKept(const DenormalsKept&) = delete;
+  DenormalsKept& operator=(const DenormalsKept&) = delete;
+
+ private:
+  unsigned before_;
+};
+
 }  // namespace lockstep

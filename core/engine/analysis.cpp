@@ -1,6 +1,7 @@
 #include "core/engine/analysis.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -75,7 +76,23 @@ void Analysis::check_frequencies() {
     f.steps_grown = 0;
   }
   check_times();
+  check_host_calls();
   steps_ = 0;
+}
+
+void Analysis::check_host_calls() {
+  const double executed = metrics_.metric("ExecuteTime").accumulator;
+  const double called = metrics_.metric("HostCallTime").accumulator;
+  const double window = executed - std::exchange(executed_ns_, executed);
+  const double on_host = called - std::exchange(host_called_ns_, called);
+  const auto longest = host_calls_->take_longest();
+  if (!longest || window <= 0 || on_host < kMuchOnHost * window) return;
+  const auto ns = static_cast<double>(longest->ns);
+  log_.debug(1,
+             "lockstep-profiler: HostCallTime too slow: {} took {:.0f} % of ExecuteTime, {} calls "
+             "of {}",
+             longest->what, 100 * ns / window, longest->calls,
+             format_duration(ns / static_cast<double>(longest->calls)));
 }
 
 void Analysis::check_times() {

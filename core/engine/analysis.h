@@ -12,6 +12,10 @@
 //   samples
 //     The longest execution of the window took more than kSlowFactor times the median, and more
 //     than 10 ms.
+//   lockstep-profiler: HostCallTime too slow: match_boxes detr.cpp:41 (head) took 42 % of
+//   ExecuteTime, 12 calls of 015ms000.000us
+//     Functions on the host took more than a tenth of the window's executions; this one the most.
+//     The device does nothing else meanwhile.
 //   lockstep-profiler: CompileTime too slow: 1m15s000ms000.000us for one graph
 //     The longest compilation of the window took more than a minute.
 //
@@ -32,6 +36,7 @@
 #include "core/base/log.h"
 #include "core/base/metrics.h"
 #include "core/engine/device_value.h"
+#include "core/runtime/host_call.h"
 
 namespace lockstep {
 
@@ -40,10 +45,13 @@ class Analysis {
   static constexpr std::int64_t kWindow = 12;
   static constexpr std::int64_t kMinSamples = 10;
   static constexpr double kSlowFactor = 10;
+  static constexpr double kMuchOnHost = 0.1;
 
   Analysis(const Metrics& metrics, Log& log) : metrics_(metrics), log_(log) {}
 
   bool enabled() const { return log_.debug_level() >= 1; }
+  /// Where executions tell what host calls took; null if nothing is looked at.
+  std::shared_ptr<HostCallTimes> host_calls() const { return enabled() ? host_calls_ : nullptr; }
   /// Watches an output that is not the next value of an input.
   void watch_output(DeviceValue& value, std::int64_t step);
   /// At every mark_step, once its outputs are watched and its inputs marked as needed.
@@ -66,12 +74,16 @@ class Analysis {
   void check_outputs();
   void check_frequencies();
   void check_times();
+  void check_host_calls();
 
   const Metrics& metrics_;
   Log& log_;
   std::int64_t steps_ = 0;  ///< in this window
   std::array<Frequency, 2> frequencies_{
       {{"CompileTime", "UncachedCompile"}, {"TransferFromDevice", "DrainingRead"}}};
+  std::shared_ptr<HostCallTimes> host_calls_ = std::make_shared<HostCallTimes>();
+  double executed_ns_ = 0;     ///< ExecuteTime until this window
+  double host_called_ns_ = 0;  ///< HostCallTime until this window
   std::int64_t executions_seen_ = 0;
   std::int64_t compilations_seen_ = 0;
   std::deque<Output> outputs_;

@@ -30,7 +30,7 @@ BufferSlice to_slice(const Slot& slot) {
 bool needs_kernel(const Node& node) {
   return node.op != Op::kInput && node.op != Op::kConstant && node.op != Op::kReplicaId &&
          node.op != Op::kReshape && node.op != Op::kOptimizationBarrier &&
-         node.op != Op::kGroupResult && !is_collective(node.op);
+         node.op != Op::kGroupResult && node.op != Op::kHostCall && !is_collective(node.op);
 }
 
 std::vector<Type> operand_types(const Graph& graph, const Node& node) {
@@ -66,6 +66,7 @@ Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory) {
   command.value = id;
   command.kind = is_collective(node.op) || node.op == Op::kReplicaId ? CommandKind::kCollective
                  : node.op == Op::kOptimizationBarrier               ? CommandKind::kCopy
+                 : node.op == Op::kHostCall                          ? CommandKind::kHostCall
                                                                      : CommandKind::kKernel;
   for (const ValueId operand : node.operands)
     command.operands.push_back(to_slice(memory.values[static_cast<std::size_t>(operand)]));
@@ -138,6 +139,9 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
                      Log& log) {
   Plan plan;
   if (graph.outputs.empty()) return plan;
+  const HostFunctions none;
+  const HostFunctions& functions = options.host_functions ? *options.host_functions : none;
+  require_host_functions(graph, functions);
   const PassOptions passes{
       .verify = options.verify, .disabled = options.disabled_passes, .activity = options.activity};
   plan.graph = run_pipeline(graph, options.target, passes, log);
@@ -168,6 +172,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     plan.commands.push_back(make_command(g, id, memory));
     plan.commands.back().with_previous = launches.first[at] != id;
     plan.kernels.push_back(kernel_of[at]);
+    if (g[id].op == Op::kHostCall) plan.host_functions.emplace(id, functions.find(g[id]));
   }
   plan.arena_bytes = memory.arena_bytes;
   plan.constant_bytes = memory.constant_bytes;

@@ -36,10 +36,14 @@ struct CompileOptions {
   std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
   ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
   Activity activity = {};              ///< told of every pass and function
+  /// What steps may call on the host; must outlive the compiler. Null: nothing. An Engine takes its
+  /// trace's, in which every recorded call is registered.
+  const HostFunctions* host_functions = nullptr;
   std::vector<std::string> disabled_passes = {};  ///< see PassOptions; for finding faults
 };
 
-/// Error kUsage for steps that cannot be split.
+/// Error kUsage for steps that cannot be split, or that call host functions that are not
+/// registered.
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
                                                  KernelCache& kernels, Log& log);
 

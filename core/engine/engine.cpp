@@ -30,6 +30,11 @@ std::exception_ptr with_step(std::int64_t step) {
   }
 }
 
+CompileOptions with_functions_of(TraceContext& context, CompileOptions options) {
+  options.host_functions = &context.host_functions();
+  return options;
+}
+
 }  // namespace
 
 // The first error since the host last looked. Shared with queued executions.
@@ -53,12 +58,12 @@ struct Engine::Failure {
 
 Engine::Engine(const CompileOptions& options, TraceContext& context, Device& device,
                Communicator& communicator, Log& log)
-    : options_(options),
+    : options_(with_functions_of(context, options)),
       context_(context),
       device_(device),
       communicator_(communicator),
       log_(log),
-      compiler_(options, device.spans(), log),
+      compiler_(options_, device.spans(), log),
       analysis_(device.spans().metrics(), log),
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
@@ -128,6 +133,7 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->overlap = options_.buckets.overlap;
   const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
   if (ledger_ && is_step) out->page.emplace();
+  out->host_calls = analysis_.host_calls();
   if (reason == SyncReason::kStepEnd || reason == SyncReason::kEvaluation) out->results = results_;
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;

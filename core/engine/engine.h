@@ -32,7 +32,8 @@ namespace lockstep {
 
 class Engine {
  public:
-  /// All references must outlive the engine. Installs itself as the context's sync handler.
+  /// All references must outlive the engine. Installs itself as the context's sync handler; steps
+  /// may call the context's host functions.
   Engine(const CompileOptions& options, TraceContext& context, Device& device,
          Communicator& communicator, Log& log);
   /// Waits for the device.

@@ -197,7 +197,9 @@ class Run {
                     .communicator = communicator_,
                     .step = execution_.step,
                     .signature = program_.reduction.signature,
-                    .activity = activity()};
+                    .activity = activity(),
+                    .spans = &device_.spans(),
+                    .host_calls = execution_.host_calls.get()};
     if (!execution_.page) return out;
     std::vector<std::int64_t>& times = (*execution_.page).*commands;
     times.resize(plan.commands.size());

@@ -14,6 +14,7 @@
 #include "core/engine/state_watch.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
+#include "core/runtime/host_call.h"
 
 namespace lockstep {
 
@@ -38,9 +39,10 @@ struct StepExecution {
   /// Where results come from if several steps may be in flight, see Device: room for those of all
   /// is set aside. Null: like all else.
   std::shared_ptr<Reservation> results;
-  std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
-  CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
-  std::optional<LedgerPage> page;           ///< where its time goes; absent: not measured
+  std::shared_ptr<StateWatch> state_watch;    ///< looks at what was updated; null: nobody does
+  CarriedDigestPtr carried;                   ///< compared with other ranks'; null: nothing is
+  std::shared_ptr<HostCallTimes> host_calls;  ///< told what they took; null: nobody is
+  std::optional<LedgerPage> page;             ///< where its time goes; absent: not measured
   bool updating = false;  ///< the update program has begun: donated memory may be half written
 };
 

@@ -35,6 +35,7 @@ std::string work_of(const Launch& launch) {
     }
     case CommandKind::kCopy: return "copies";
     case CommandKind::kCollective: return "collective";
+    case CommandKind::kHostCall: return "host call";
   }
   __builtin_unreachable();
 }
@@ -45,7 +46,9 @@ std::string signature_of(const Launch& launch) {
   const Node& node = plan.graph[launch.first().value];
   const std::size_t count = launch.end - launch.begin;
   std::string out = count > 1 ? fmt::format("{} at once, the first: ", count) : "";
-  out += fmt::format("{} {} (", name_of(node.op), node.type.to_string());
+  out += name_of(node.op);
+  if (node.op == Op::kHostCall) out += " " + node.attrs.text(Attr::kFunction);
+  out += fmt::format(" {} (", node.type.to_string());
   for (std::size_t i = 0; i < node.operands.size(); ++i)
     out += (i == 0 ? "" : ", ") + plan.graph[node.operands[i]].type.to_string();
   return out + ")";

@@ -4,6 +4,7 @@
 //   idle        is until its first command could start: waiting for the host or for inputs;
 //   commands    are the time of each command, by program and kernel class; commands that run at
 //               once count as one. The update program's fused kernels are called "optimizer";
+//               "host call" is a function on the host with the copies of its operands and results;
 //   gradient sums  add the shards of this rank and hand buckets to the communicator;
 //   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
 //   state check hashes a part of the state, see state_check.h;

@@ -127,7 +127,11 @@ std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
   std::exception_ptr error;
   device.enqueue([&] {
     try {
-      const PlanContext context{device.pool(), communicator, -1, {}, nullptr, {}};
+      const PlanContext context{.pool = device.pool(),
+                                .communicator = communicator,
+                                .signature = {},
+                                .activity = device.options().activity,
+                                .spans = &device.spans()};
       for (std::int64_t shard = 0; shard < memory.shards() && !out; ++shard) {
         std::string text = check_shard(plan, split, memory, shard, context);
         if (!text.empty()) out = {shard, std::move(text)};

@@ -74,6 +74,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::load(const Hash128& key,
                static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
     return loaded;
   } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kUsage) throw;  // a host function is missing; compiling needs it too
     log_.warn("compile cache: the entry {} cannot be used and is replaced: {}", key.hex(),
               e.what());
     return nullptr;

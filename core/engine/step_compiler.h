@@ -24,7 +24,7 @@ class StepCompiler {
   StepCompiler(const CompileOptions& options, SpanStream& spans, Log& log);
 
   /// `number` is the training step, for spans; `reason` says in the log why it was cut. Error
-  /// kUsage for steps that cannot be split.
+  /// kUsage for steps that cannot be split or that call host functions that are not registered.
   std::shared_ptr<const CompiledStep> get(Graph step, std::int64_t number, std::string_view reason);
 
  private:

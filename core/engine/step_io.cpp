@@ -138,10 +138,12 @@ std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::str
   for (proto::KernelCode& kernel : *from.mutable_kernels())
     kernels.offer({kernel.key_low(), kernel.key_high()}, std::move(*kernel.mutable_object()));
   const OffersEnd end{kernels};
+  const HostFunctions none;
+  const HostFunctions& functions = options.host_functions ? *options.host_functions : none;
   auto out = std::make_shared<CompiledStep>();
   out->step = std::move(step);
-  if (!from.shard().empty()) out->shard = deserialize(from.shard(), kernels);
-  if (!from.update().empty()) out->update = deserialize(from.update(), kernels);
+  if (!from.shard().empty()) out->shard = deserialize(from.shard(), kernels, functions);
+  if (!from.update().empty()) out->update = deserialize(from.update(), kernels, functions);
   read_split(from, *out);
   out->reduction = plan_reduction(out->split.reduced, options.buckets);
   return out;

@@ -18,7 +18,8 @@ std::string compile_identity(const Graph& step, const CompileOptions& options);
 std::string serialize(const CompiledStep& compiled, std::string_view identity);
 
 /// The compiled form of `step`, whose identity this is. Error kData that says what is wrong if the
-/// bytes are damaged, belong to another identity, or hold plans that could not be run.
+/// bytes are damaged, belong to another identity, or hold plans that could not be run; kUsage if
+/// they call host functions that are not registered in the options.
 std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::string_view identity,
                                                 Graph step, const CompileOptions& options,
                                                 KernelCache& kernels);

@@ -28,7 +28,8 @@ constexpr std::array<AttrFacts, kAttrCount> kFacts = {{
     {"masked", AttrType::kFlag},       {"scale", AttrType::kFloat},
     {"dropout", AttrType::kFloat},     {"stream", AttrType::kInt},
     {"ranks", AttrType::kInt},         {"root", AttrType::kInt},
-    {"index", AttrType::kInt},
+    {"index", AttrType::kInt},         {"function", AttrType::kText},
+    {"version", AttrType::kInt},       {"results", AttrType::kTypes},
 }};
 
 const AttrFacts& facts(Attr attr) {
@@ -84,6 +85,12 @@ void Attrs::set_float(Attr attr, double value) {
   set(attr, {std::bit_cast<std::int64_t>(value)});
 }
 
+void Attrs::set_text(Attr attr, std::string_view text) {
+  Ints bytes;
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  set(attr, bytes);
+}
+
 IntView Attrs::ints(Attr attr) const {
   const auto at = find(attr);
   LS_CHECK(at != words_.end(), "attribute '{}' is missing", name_of(attr));
@@ -92,6 +99,12 @@ IntView Attrs::ints(Attr attr) const {
 
 double Attrs::real(Attr attr) const {
   return std::bit_cast<double>(integer(attr));
+}
+
+std::string Attrs::text(Attr attr) const {
+  std::string out;
+  for (const std::int64_t byte : ints(attr)) out += static_cast<char>(byte);
+  return out;
 }
 
 Attrs::Words::const_iterator Attrs::find(Attr attr) const {

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,12 +43,16 @@ enum class Attr : std::uint8_t {
   kRanks,
   kRoot,
   kIndex,
+  kFunction,
+  kVersion,
+  kResults,
 };
-inline constexpr int kAttrCount = static_cast<int>(Attr::kIndex) + 1;
+inline constexpr int kAttrCount = static_cast<int>(Attr::kResults) + 1;
 
 /// How a value is written: a list [1,2], one integer, one float (stored as the bits of a double), a
-/// flag, or a dtype name.
-enum class AttrType : std::uint8_t { kInts, kInt, kFloat, kFlag, kDType };
+/// flag, a dtype name, a text "name" (stored as one byte a word), or a list of types
+/// [f32[8],i32[8,4]] (stored as type_list.h says).
+enum class AttrType : std::uint8_t { kInts, kInt, kFloat, kFlag, kDType, kText, kTypes };
 
 std::string_view name_of(Attr attr);
 AttrType type_of(Attr attr);
@@ -102,6 +107,7 @@ class Attrs {
   void set_int(Attr attr, std::int64_t value) { set(attr, {value}); }
   void set_float(Attr attr, double value);
   void set_dtype(DType value) { set(Attr::kTo, {static_cast<std::int64_t>(value)}); }
+  void set_text(Attr attr, std::string_view text);
 
   bool has(Attr attr) const { return find(attr) != words_.end(); }
   /// The list, until the next set(); internal error if absent.
@@ -112,6 +118,7 @@ class Attrs {
   }
   std::int64_t integer(Attr attr) const { return ints(attr)[0]; }
   double real(Attr attr) const;
+  std::string text(Attr attr) const;
   bool flag(Attr attr) const { return has(attr) && integer(attr) != 0; }
   DType dtype() const { return static_cast<DType>(integer(Attr::kTo)); }  ///< kTo
 

@@ -84,7 +84,7 @@ struct Costing {
     }
     cost.bytes_written = size(node.type);
     for (std::size_t k = 1; k < result_count(node); ++k)
-      cost.bytes_written += size((*node.body)[node.body->outputs[k]].type);
+      cost.bytes_written += size(result_type(node, k));
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/text.h"
+#include "core/ir/type_list.h"
 
 namespace lockstep {
 namespace {
@@ -204,30 +205,33 @@ Group analyze_group(const Node& fusion) {
 }
 
 std::size_t result_count(const Node& node) {
-  return node.op == Op::kFusion ? node.body->outputs.size() : 1;
+  if (node.op == Op::kFusion) return node.body->outputs.size();
+  return node.op == Op::kHostCall ? count_types(node.attrs.ints(Attr::kResults)) : 1;
+}
+
+Type result_type(const Node& node, std::size_t k) {
+  if (node.op == Op::kFusion) return (*node.body)[node.body->outputs[k]].type;
+  return k == 0 ? node.type : read_type_list(node.attrs.ints(Attr::kResults))[k];
 }
 
 std::string find_result_error(const Graph& graph, ValueId id) {
   const Node& node = graph[id];
-  if (node.op == Op::kFusion) {
-    for (std::size_t k = 1; k < node.body->outputs.size(); ++k) {
-      const ValueId at = id + static_cast<ValueId>(k);
-      const bool follows = at < graph.size() && graph[at].op == Op::kGroupResult &&
-                           graph[at].operands == Operands{id} && result_index(graph, at) == k;
-      if (!follows) return fmt::format("result {} does not follow its group", k);
-    }
-    return "";
+  for (std::size_t k = 1; k < result_count(node); ++k) {
+    const ValueId at = id + static_cast<ValueId>(k);
+    const bool follows = at < graph.size() && graph[at].op == Op::kGroupResult &&
+                         graph[at].operands == Operands{id} && result_index(graph, at) == k;
+    if (!follows) return fmt::format("result {} does not follow its group", k);
   }
   if (node.op != Op::kGroupResult) return "";
   if (node.operands.size() != 1) return "group_result takes one group";
   const ValueId group = node.operands[0];
   const std::int64_t index = node.attrs.integer(Attr::kIndex);
-  if (graph[group].op != Op::kFusion) return "the operand is no group";
-  if (index < 1 || index >= static_cast<std::int64_t>(graph[group].body->outputs.size()))
+  const Op op = graph[group].op;
+  if (op != Op::kFusion && op != Op::kHostCall) return "the operand is no group";
+  if (index < 1 || index >= static_cast<std::int64_t>(result_count(graph[group])))
     return fmt::format("the group has no further result {}", index);
   if (id - group != index) return "it does not stand in its place after the group";
-  const Graph& body = *graph[group].body;
-  const Type& type = body[body.outputs[static_cast<std::size_t>(index)]].type;
+  const Type type = result_type(graph[group], static_cast<std::size_t>(index));
   if (type != node.type) return fmt::format("the group returns {}", type.to_string());
   return "";
 }

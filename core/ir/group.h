@@ -52,10 +52,13 @@ std::string find_group_error(const Node& fusion);
 /// Internal error if the fusion breaks the contract.
 Group analyze_group(const Node& fusion);
 
-/// Results of a node: those of a fusion's body, else one.
+/// Results of a node: those of a fusion's body or those that a host_call states, else one.
 std::size_t result_count(const Node& node);
+/// Result 0 is of the node's type.
+Type result_type(const Node& node, std::size_t k);
 
-/// The fusion of a group_result, else the value itself: whose command writes the value.
+/// The fusion or host_call of a group_result, else the value itself: whose command writes the
+/// value.
 inline ValueId group_of(const Graph& graph, ValueId id) {
   return graph[id].op == Op::kGroupResult ? graph[id].operands[0] : id;
 }
@@ -67,7 +70,7 @@ inline std::size_t result_index(const Graph& graph, ValueId id) {
              : 0;
 }
 
-/// Empty if the group_results of the fusion stand right after it, each once and in order, and no
+/// Empty if the group_results of the node stand right after it, each once and in order, and no
 /// others refer to it; else what is wrong.
 std::string find_result_error(const Graph& graph, ValueId id);
 

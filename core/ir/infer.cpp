@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/infer_window.h"
+#include "core/ir/type_list.h"
 
 namespace lockstep {
 namespace {
@@ -347,6 +348,7 @@ Type infer_type(Op op, std::span<const Type> operands, const Attrs& attrs) {
     case OpClass::kContraction:
     case OpClass::kWindow: return infer_window_or_contraction(op, operands, attrs);
     case OpClass::kControl:
+      if (op == Op::kHostCall) return read_type_list(attrs.ints(Attr::kResults))[0];
       f.check(op == Op::kOptimizationBarrier, "the type of this op is its body's");
       return operands[0];
     case OpClass::kCollective: return infer_collective(f);

@@ -81,6 +81,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
     {Op::kCall, "call", kControl, 0, -1, false, 0},
     {Op::kFusion, "fusion", kControl, 0, -1, false, 0},
     {Op::kGroupResult, "group_result", kControl, 1, 1, false, 0},
+    {Op::kHostCall, "host_call", kControl, 1, -1, false, 0},
     {Op::kAllReduce, "all_reduce", kCollective, 1, 1, false, 0},
     {Op::kReduceScatter, "reduce_scatter", kCollective, 1, 1, false, 0},
     {Op::kAllGather, "all_gather", kCollective, 1, 1, false, 0},

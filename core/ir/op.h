@@ -118,7 +118,11 @@ enum class Op : std::uint8_t {
   kCall,                 ///< (args...) {} with Node::body: a graph of one output
   kFusion,  ///< (args...) {shape, axis} with Node::body: a group that runs as one kernel over the
             ///< domain `shape`, see group.h; made by passes only. The node is result 0
-  kGroupResult,  ///< (fusion) {index}: a further result, written by the fusion's kernel
+  kGroupResult,  ///< (fusion or host_call) {index}: a further result, written by its command
+  kHostCall,     ///< (x...) {function, version, results}: what a function on the host makes of the
+  ///< operands' values, see host_function.h. The node is result 0, group_results right
+  ///< behind it are the others. Equal operands give equal results, so that equal calls
+  ///< are one, and one whose results nobody reads is none
 
   // Collectives over all ranks (all_reduce: over all logical shards of a step).
   kAllReduce,            ///< sum

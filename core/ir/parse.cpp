@@ -16,6 +16,7 @@
 #include "core/ir/scanner.h"
 #include "core/ir/signature.h"
 #include "core/ir/text.h"
+#include "core/ir/type_list.h"
 
 namespace lockstep {
 namespace {
@@ -228,6 +229,16 @@ class Parser {
     return out;
   }
 
+  std::vector<Type> types() {
+    std::vector<Type> out;
+    scan_.expect('[', "'['");
+    if (scan_.accept(']')) return out;
+    do out.push_back(type());
+    while (scan_.accept(','));
+    scan_.expect(']', "',' or ']'");
+    return out;
+  }
+
   std::vector<std::int64_t> integers() {
     std::vector<std::int64_t> out;
     scan_.expect('[', "'['");
@@ -325,6 +336,8 @@ class Parser {
         }
         return;
       case AttrType::kDType: attrs.set_dtype(dtype()); return;
+      case AttrType::kText: attrs.set_text(attr, scan_.quoted()); return;
+      case AttrType::kTypes: attrs.set(attr, write_type_list(types())); return;
     }
   }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ir/type_list.h"
+
 namespace lockstep {
 namespace {
 
@@ -44,6 +46,7 @@ AttrSignature make_signature(Op op) {
     case Op::kCollectiveBroadcast: return {{kRoot}, {}};
     case Op::kFusion: return {{kShape, kAxis}, {}};
     case Op::kGroupResult: return {{kIndex}, {}};
+    case Op::kHostCall: return {{kFunction, kVersion, kResults}, {}};
     case Op::kInput:
     case Op::kConstant:
     case Op::kReplicaId:
@@ -107,6 +110,36 @@ const AttrSignature& attr_signature(Op op) {
   return table[static_cast<std::size_t>(op)];
 }
 
+namespace {
+
+/// What is wrong with the words of one attribute; empty if nothing is.
+std::string check_values(Attr attr, IntView values) {
+  const auto is_byte = [](std::int64_t word) { return word >= 0 && word <= 0xff; };
+  switch (type_of(attr)) {
+    case AttrType::kInts: return "";
+    case AttrType::kText:
+      if (values.empty() || !std::ranges::all_of(values, is_byte))
+        return fmt::format("the attribute '{}' is no text", name_of(attr));
+      return "";
+    case AttrType::kTypes:
+      if (!is_type_list(values) || values.empty())
+        return fmt::format("the attribute '{}' is no list of types", name_of(attr));
+      return "";
+    case AttrType::kInt:
+    case AttrType::kFloat:
+    case AttrType::kFlag:
+    case AttrType::kDType: break;
+  }
+  if (values.size() != 1)
+    return fmt::format("the attribute '{}' must have one value", name_of(attr));
+  if (type_of(attr) == AttrType::kDType &&
+      !(values[0] >= 0 && values[0] <= static_cast<std::int64_t>(DType::kBool)))
+    return fmt::format("the attribute '{}' is not a dtype", name_of(attr));
+  return "";
+}
+
+}  // namespace
+
 std::string check_attrs(Op op, const Attrs& attrs) {
   const AttrSignature& signature = attr_signature(op);
   for (const Attr attr : signature.required)
@@ -115,11 +148,7 @@ std::string check_attrs(Op op, const Attrs& attrs) {
   for (const Attrs::Entry& entry : attrs.entries()) {
     if (!contains(signature.required, entry.attr) && !contains(signature.optional, entry.attr))
       return fmt::format("{} takes no attribute '{}'", name_of(op), name_of(entry.attr));
-    if (type_of(entry.attr) != AttrType::kInts && entry.values.size() != 1)
-      return fmt::format("the attribute '{}' must have one value", name_of(entry.attr));
-    if (type_of(entry.attr) == AttrType::kDType &&
-        !(entry.values[0] >= 0 && entry.values[0] <= static_cast<std::int64_t>(DType::kBool)))
-      return fmt::format("the attribute '{}' is not a dtype", name_of(entry.attr));
+    if (std::string wrong = check_values(entry.attr, entry.values); !wrong.empty()) return wrong;
   }
   if (attrs.has(Attr::kDropout) && attrs.real(Attr::kDropout) > 0 && !attrs.has(Attr::kStream))
     return fmt::format("{} with dropout needs the attribute 'stream'", name_of(op));

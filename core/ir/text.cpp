@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/ir/literal_text.h"
+#include "core/ir/type_list.h"
 
 namespace lockstep {
 namespace {
@@ -95,6 +96,19 @@ class Printer {
       case AttrType::kDType:
         setting(name_of(entry.attr), name_of(static_cast<DType>(values[0])));
         return;
+      case AttrType::kText: {
+        std::string text;
+        for (const std::int64_t byte : values) text += static_cast<char>(byte);
+        setting(name_of(entry.attr), quoted(text));
+        return;
+      }
+      case AttrType::kTypes: {
+        std::string types;
+        for (const Type& type : read_type_list(values))
+          types += (types.empty() ? "" : ",") + type.to_string();
+        setting(name_of(entry.attr), fmt::format("[{}]", types));
+        return;
+      }
     }
   }
 

@@ -17,7 +17,8 @@
 //   value     = "%" (letters, digits, "_", ".")            printed as the node's position
 //   values    = value {"," value}
 //   type      = dtype "[" [integer {"," integer}] "]"
-//   setting   = attribute "=" (integers | integer | float | "true" | "false" | dtype)
+//   setting   = attribute "=" (integers | integer | float | "true" | "false" | dtype | string
+//                              | "[" [type {"," type}] "]")
 //             | "value" "=" (number | numbers)             the literal of a constant, row-major
 //             | "kind" "=" ("parameter" | "state" | "batch" | "scalar")
 //             | ("name" | "line" | "scope") "=" string     labels; line is "file:number"

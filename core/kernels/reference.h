@@ -7,20 +7,24 @@
 #include <vector>
 
 #include "core/ir/graph.h"
+#include "core/ir/host_function.h"
 
 namespace lockstep {
 
 /// Outputs of `graph` for `inputs` (one per Graph::inputs, types checked). Collectives see one
-/// rank.
-std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs);
+/// rank. `functions` are those that it calls on the host.
+std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs,
+                                           const HostFunctions& functions = {});
 
 /// The same for several ranks at once: inputs[r] are rank r's, result[r] its outputs.
 std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
-    const Graph& graph, std::span<const std::vector<HostTensor>> inputs);
+    const Graph& graph, std::span<const std::vector<HostTensor>> inputs,
+    const HostFunctions& functions = {});
 
-/// The results of one node (several of a group) on given operand values.
+/// The results of one node (several of a group or a host_call) on given operand values.
 std::vector<HostTensor> evaluate_reference_node(const Node& node,
-                                                std::span<const HostTensor> operands);
+                                                std::span<const HostTensor> operands,
+                                                const HostFunctions& functions = {});
 
 /// The graph with every f32, bf16 and f16 type, literal and `to` replaced by f64: for oracles.
 Graph to_f64(const Graph& graph);

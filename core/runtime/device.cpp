@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/runtime/counted_copy.h"
 
 namespace lockstep {
 
@@ -106,14 +107,12 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
     try {
       const ScopedSpan span(spans_, SpanCategory::kTransferToDevice);
       for (const HostTensor& shard : shards) {
-        const auto bytes = shard.bytes();
+        const std::size_t bytes = shard.bytes().size();
         AllocationLabel what = fmt::format("{} {}", out->type.to_string(), out->label.to_string());
-        BufferPtr buffer = room ? room->allocate(bytes.size(), std::move(what))
-                                : allocator_.allocate(bytes.size(), std::move(what));
-        if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
+        BufferPtr buffer = room ? room->allocate(bytes, std::move(what))
+                                : allocator_.allocate(bytes, std::move(what));
+        copy_to_device_memory(buffer->data(), shard, spans_.metrics());
         out->shards.push_back(std::move(buffer));
-        spans_.metrics().sample("TransferToDevice", static_cast<double>(bytes.size()),
-                                Unit::kBytes);
         options_.activity.progress();
       }
       out.reset();   // whoever waits for the tensor may be the last who holds it
@@ -159,9 +158,7 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
                 tensor.type.to_string(), tensor.label.to_string(), tensor.shards.size());
   const ScopedSpan span(spans_, SpanCategory::kTransferFromDevice);
   HostTensor out(tensor.type.dtype, tensor.type.shape);
-  const auto bytes = out.bytes();
-  if (!bytes.empty()) std::memcpy(bytes.data(), tensor.shards[0]->data(), bytes.size());
-  spans_.metrics().sample("TransferFromDevice", static_cast<double>(bytes.size()), Unit::kBytes);
+  copy_from_device_memory(out, tensor.shards[0]->data(), spans_.metrics());
   return out;
 }
 

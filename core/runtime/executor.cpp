@@ -111,6 +111,23 @@ class Addresses {
   std::vector<std::byte*> results_;
 };
 
+void run_host_call(const Plan& plan, const Command& command, const PlanMemory& memory,
+                   const PlanContext& context) {
+  const Node& node = plan.graph[command.value];
+  std::vector<Type> types;
+  for (const ValueId operand : node.operands) types.push_back(plan.graph[operand].type);
+  // Without listeners the call is recorded for nobody.
+  const SteadyClock clock;
+  Metrics metrics(clock);
+  SpanStream unheard(clock, metrics);
+  run_host_call(plan.host_functions.at(command.value), node, types,
+                Addresses(plan, memory, {&command, 1}).call(command, context.pool),
+                {.spans = context.spans == nullptr ? unheard : *context.spans,
+                 .activity = context.activity,
+                 .step = context.step,
+                 .times = context.host_calls});
+}
+
 void run_command(const Plan& plan, std::size_t index, const PlanMemory& memory,
                  const PlanContext& context) {
   const Command& command = plan.commands[index];
@@ -123,6 +140,7 @@ void run_command(const Plan& plan, std::size_t index, const PlanMemory& memory,
                  resolve(plan, memory, command.operands[0]), command.results[0].bytes);
       break;
     case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
+    case CommandKind::kHostCall: run_host_call(plan, command, memory, context); break;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/activity.h"
 #include "core/base/clock.h"
 #include "core/runtime/communicator.h"
+#include "core/runtime/host_call.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep {
@@ -28,7 +29,9 @@ struct PlanContext {
   /// One per command if there is a clock: the nanoseconds of a launch are added to that of its
   /// first command. The time of callbacks is not in it.
   std::span<std::int64_t> command_ns = {};
-  Activity activity = {};  ///< told of every command
+  Activity activity = {};               ///< told of every command
+  SpanStream* spans = nullptr;          ///< told of host calls; null: nobody is
+  HostCallTimes* host_calls = nullptr;  ///< see host_call.h; only with `spans`
 };
 
 /// What an execution tells its caller. Any may be null.

@@ -1,13 +1,16 @@
 // A plan: what a program compiles to. A list of commands over slices of buffers; the executor walks
-// it, and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes.
+// it, and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes,
+// functions on the host are found by name and version.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/ir/graph.h"
+#include "core/ir/host_function.h"
 #include "core/kernels/kernel.h"
 
 namespace lockstep {
@@ -26,6 +29,7 @@ enum class CommandKind : std::uint8_t {
   kKernel,
   kCopy,        ///< operands[0] -> results[0]
   kCollective,  ///< reduce_scatter, all_gather, collective_broadcast; replica_id
+  kHostCall,    ///< a function on the host: operands are copied there, results from there
 };
 
 struct Command {
@@ -48,6 +52,7 @@ struct Plan {
   Graph graph;  ///< fused and scheduled: the nodes that commands refer to
   std::vector<Command> commands;
   std::vector<std::shared_ptr<const Kernel>> kernels;  ///< one per command; null for non-kernels
+  std::map<ValueId, HostFunction> host_functions;      ///< of the host calls, by Command::value
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;
   std::vector<BufferSlice> constants;  ///< where each kConstant node of `graph` lies, in order

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -44,10 +45,12 @@ void write(const Command& command, proto::Command& out) {
 /// Reads a plan and checks every number against the graph on the way.
 class Reader {
  public:
-  Reader(const proto::Plan& from, KernelCache& kernels) : from_(from), kernels_(kernels) {}
+  Reader(const proto::Plan& from, Graph graph, KernelCache& kernels, const HostFunctions& functions)
+      : from_(from), kernels_(kernels), functions_(functions) {
+    plan_.graph = std::move(graph);
+  }
 
   Plan read() {
-    plan_.graph = parse(from_.graph(), "plan");
     plan_.arena_bytes = from_.arena_bytes();
     plan_.constant_bytes = static_cast<std::int64_t>(from_.constant_data().size());
     plan_.peak_bytes = from_.peak_bytes();
@@ -59,6 +62,7 @@ class Reader {
       plan_.commands.push_back(read(command));
       plan_.kernels.push_back(find_kernel(plan_.commands.back()));
       if (command.with_previous()) check_launch();
+      find_host_function(plan_.commands.back());
     }
     return std::move(plan_);
   }
@@ -132,7 +136,7 @@ class Reader {
   }
 
   Command read(const proto::Command& from) const {
-    check(from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kCollective),
+    check(from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kHostCall),
           "there is no kind of command {}", from.kind());
     check(is_index(from.value(), graph().nodes.size()), "there is no value {}", from.value());
     Command out;
@@ -158,7 +162,9 @@ class Reader {
     const auto holds = [](const BufferSlice& slice, const Type& type) {
       return slice.bytes == static_cast<std::int64_t>(type.bytes());
     };
-    const std::size_t results = command.kind == CommandKind::kKernel ? result_count(node) : 1;
+    const bool computes =
+        command.kind == CommandKind::kKernel || command.kind == CommandKind::kHostCall;
+    const std::size_t results = computes ? result_count(node) : 1;
     bool fits = node.op != Op::kGroupResult || command.kind == CommandKind::kCopy;
     fits = fits && command.results.size() == results;
     for (std::size_t k = 0; fits && k < results; ++k)
@@ -175,6 +181,7 @@ class Reader {
       fits = fits && (is_collective(node.op) || node.op == Op::kReplicaId) &&
              node.op != Op::kAllReduce &&
              (node.op != Op::kReduceScatter || command.scratch.bytes >= command.operands[0].bytes);
+    if (command.kind == CommandKind::kHostCall) fits = fits && node.op == Op::kHostCall;
     check(fits, "a command does not fit its node {}", print_node(graph(), command.value));
   }
 
@@ -200,8 +207,14 @@ class Reader {
     return kernel;
   }
 
+  void find_host_function(const Command& command) {
+    if (command.kind != CommandKind::kHostCall) return;
+    plan_.host_functions.emplace(command.value, functions_.find(graph()[command.value]));
+  }
+
   const proto::Plan& from_;
   KernelCache& kernels_;
+  const HostFunctions& functions_;
   Plan plan_;
 };
 
@@ -228,7 +241,7 @@ std::string serialize(const Plan& plan) {
   return bytes + payload;
 }
 
-Plan deserialize(std::string_view bytes, KernelCache& kernels) {
+Plan deserialize(std::string_view bytes, KernelCache& kernels, const HostFunctions& functions) {
   check(bytes.size() >= kHeader, "{} bytes are less than its header", bytes.size());
   check(bytes.starts_with(kMagic), "it does not start with the magic number");
   const std::string_view payload = bytes.substr(kHeader);
@@ -239,12 +252,17 @@ Plan deserialize(std::string_view bytes, KernelCache& kernels) {
   check(payload.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
             from.ParseFromArray(payload.data(), static_cast<int>(payload.size())),
         "it does not parse");
-  try {
-    return Reader(from, kernels).read();
-  } catch (const Error& e) {
-    if (e.kind() == ErrorKind::kData) throw;
-    raise(ErrorKind::kData, "the plan is damaged: {}", e.what());
-  }
+  const auto damaged_unless = [](const auto& read) {
+    try {
+      return read();
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::kData) throw;
+      raise(ErrorKind::kData, "the plan is damaged: {}", e.what());
+    }
+  };
+  Graph graph = damaged_unless([&] { return parse(from.graph(), "plan"); });
+  require_host_functions(graph, functions);
+  return damaged_unless([&] { return Reader(from, std::move(graph), kernels, functions).read(); });
 }
 
 }  // namespace lockstep

@@ -14,9 +14,10 @@ namespace lockstep {
 /// protobuf's 2 GB.
 std::string serialize(const Plan& plan);
 
-/// The plan, with kernels from `kernels`. Error kData that says what is wrong if the bytes are
+/// The plan, with kernels from `kernels`; what it calls on the host is of `functions`, error kUsage
+/// if it is not registered there. Error kData that says what is wrong if the bytes are
 /// truncated, damaged or of another format, or if a command does not fit the graph and the memory
 /// that the plan promises: a plan that is returned can be run. Names of dimensions are lost.
-Plan deserialize(std::string_view bytes, KernelCache& kernels);
+Plan deserialize(std::string_view bytes, KernelCache& kernels, const HostFunctions& functions = {});
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/ir/group.h"
 #include "core/ir/infer.h"
 
 namespace lockstep {
@@ -84,7 +85,7 @@ std::size_t TraceContext::FilledHasher::operator()(const Filled& filled) const {
   return out * kFactor >> 32U;
 }
 
-Tensor TraceContext::record(Op op, std::span<const Tensor> operands, Attrs attrs,
+Tensor TraceContext::record(Op op, ArrayRef<Tensor> operands, Attrs attrs,
                             std::source_location where) {
   Operands ids;
   for (const Tensor& operand : operands) ids.push_back(node_of(operand));
@@ -115,6 +116,21 @@ Tensor TraceContext::record_call(std::shared_ptr<const Graph> body,
   node.type = (*body)[body->outputs[0]].type;
   node.body = std::move(body);
   return handle_for(graph_.append(std::move(node)));
+}
+
+std::vector<Tensor> TraceContext::record_host_call(Attrs attrs, std::span<const Tensor> operands) {
+  std::vector<Tensor> out = {record(Op::kHostCall, operands, std::move(attrs))};
+  const ValueId call = node_of(out[0]);
+  for (std::size_t k = 1; k < result_count(graph_[call]); ++k) {
+    Node node;
+    node.op = Op::kGroupResult;
+    node.type = result_type(graph_[call], k);
+    node.operands = {call};
+    node.attrs = {{Attr::kIndex, {static_cast<std::int64_t>(k)}}};
+    node.origin = graph_[call].origin;
+    out.push_back(handle_for(graph_.append(std::move(node))));
+  }
+  return out;
 }
 
 CutTrace TraceContext::cut() {

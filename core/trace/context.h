@@ -14,6 +14,7 @@
 
 #include "core/base/api.h"
 #include "core/ir/graph.h"
+#include "core/ir/host_function.h"
 #include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
 
@@ -70,22 +71,20 @@ class TraceContext {
                 std::source_location where = std::source_location::current());
 
   /// Records op(operands){attrs}. Error kUsage if the operands do not fit, naming line and scope.
-  Tensor record(Op op, std::span<const Tensor> operands, Attrs attrs,
+  Tensor record(Op op, ArrayRef<Tensor> operands, Attrs attrs,
                 std::source_location where = std::source_location::current());
   /// Records a call of `body` (one output), whose inputs are the operands in order.
   Tensor record_call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands,
                      std::source_location where = std::source_location::current());
-  Tensor record(Op op, std::initializer_list<Tensor> operands, Attrs attrs,
-                std::source_location where = std::source_location::current()) {
-    return record(op, std::span(operands.begin(), operands.size()), std::move(attrs), where);
-  }
+  /// Records a host_call with these attributes: a tensor for each of its results.
+  std::vector<Tensor> record_host_call(Attrs attrs, std::span<const Tensor> operands);
 
   /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
   CutTrace cut();
-  /// Drops what was recorded since the last cut. Tensors that were recorded in between have no
-  /// value and no recipe any more: using one is an error.
+  /// Drops what was recorded since the last cut: using a tensor of that is an error.
   void discard();
   bool has_pending() const;  ///< whether a live tensor is still a recipe
+  HostFunctions& host_functions() { return host_functions_; }  ///< what steps may call there
 
   /// Who cuts and runs when a pending value is read. Without one, reading is an error.
   void set_sync_handler(std::function<void(SyncReason)> handler) { sync_ = std::move(handler); }
@@ -145,7 +144,7 @@ class TraceContext {
   /// Memory for states: a step makes thousands, of which hundreds live at a time.
   std::vector<void*> free_states_;
   std::function<void(SyncReason)> sync_;
-
+  HostFunctions host_functions_;
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;
   std::optional<std::source_location> location_;

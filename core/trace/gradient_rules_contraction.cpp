@@ -170,6 +170,12 @@ Gradients gradient_call(const GradientCall& c) {
     if (node.op == Op::kInput) continue;
     std::vector<Tensor> operands;
     for (const ValueId id : node.operands) operands.push_back(values[static_cast<std::size_t>(id)]);
+    if (node.op == Op::kHostCall) {
+      const std::vector<Tensor> results = context.record_host_call(node.attrs, operands);
+      std::ranges::copy(results, values.begin() + static_cast<std::ptrdiff_t>(i));
+      i += results.size() - 1;
+      continue;
+    }
     values[i] = node.op == Op::kConstant ? context.constant(node.literal)
                 : node.op == Op::kCall   ? call(node.body, operands)
                                          : context.record(node.op, operands, node.attrs);
@@ -180,7 +186,15 @@ Gradients gradient_call(const GradientCall& c) {
 }
 
 Gradients gradient_missing(const GradientCall& c) {
-  raise(ErrorKind::kUsage, "{}: {} has no gradient", c.node.origin.to_string(), name_of(c.node.op));
+  const Graph& graph = c.in[0].context().pending();
+  const bool further = c.node.op == Op::kGroupResult;  // in a trace, of a host_call
+  const Node& node = further ? graph[c.node.operands[0]] : c.node;
+  LS_USER_CHECK(node.op != Op::kHostCall,
+                "{}: host_call has no gradient, but one of {} version {} is asked for: put "
+                "stop_gradient() around its operands or its result",
+                node.origin.to_string(), node.attrs.text(Attr::kFunction),
+                node.attrs.integer(Attr::kVersion));
+  raise(ErrorKind::kUsage, "{}: {} has no gradient", node.origin.to_string(), name_of(node.op));
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/ir/group.h"
 #include "core/trace/adjoint.h"
 #include "core/trace/context.h"
 #include "core/trace/gradient_rule.h"
@@ -33,7 +34,9 @@ std::vector<bool> find_dependents(const TraceContext& context, std::span<const V
       out[i] = *to != kNoValue && out[static_cast<std::size_t>(*to)];
       continue;
     }
-    for (const ValueId operand : graph.nodes[i].operands)
+    // A further result depends on what its call does, of whatever dtype result 0 is.
+    const ValueId command = group_of(graph, static_cast<ValueId>(i));
+    for (const ValueId operand : graph[command].operands)
       if (out[static_cast<std::size_t>(operand)]) out[i] = true;
   }
   return out;
@@ -195,6 +198,7 @@ GradientRule gradient_rule(Op op) {
     case Op::kAttentionGrad:
     case Op::kFusion:
     case Op::kGroupResult:
+    case Op::kHostCall:
     case Op::kAllReduce:
     case Op::kReduceScatter:
     case Op::kAllGather:

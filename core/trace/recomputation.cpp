@@ -20,7 +20,10 @@ std::vector<bool> find_varying(const Graph& graph) {
 }
 
 bool Recomputation::is_inside(ValueId id) const {
-  return id >= region_.begin && id < region_.end && context_.pending()[id].op != Op::kInput;
+  if (id < region_.begin || id >= region_.end) return false;
+  const Op op = context_.pending()[id].op;
+  // A function on the host is not called twice: what it gives is small, and may have taken long.
+  return op != Op::kInput && op != Op::kHostCall && op != Op::kGroupResult;
 }
 
 ValueId Recomputation::copy_of(ValueId id) {

@@ -4,7 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/ir/text.h"
+#include "tests/core/error_of.h"
 #include "tests/core/tested_target.h"
+#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {
@@ -87,6 +89,27 @@ TEST(RunGraph, RefusesWhatTheMachineCannotHold) {
       EXPECT_EQ(e.kind(), ErrorKind::kOutOfMemory);
     }
   }
+}
+
+TEST(RunGraph, CallsOnTheHostWhatIsRegisteredAndNamesWhatIsNot) {
+  const Graph graph = parse(
+      "%0 = f32[3] input()\n"
+      "%1 = f32[3] host_call(%0) {function=\"reverse\", version=1, results=[f32[3]], "
+      "line=\"detr.cpp:41\", scope=\"head\"}\n"
+      "return %1\n",
+      "t.ir");
+  const std::vector<HostTensor> inputs = {f32({1, 2, 3})};
+  const HostFunctions functions = only_reverse();
+  const std::vector<double> turned = {3, 2, 1};
+  EXPECT_EQ(to_doubles(run_compiled(graph, inputs, 1, tested_target(), Log::null(), functions)[0]),
+            turned);
+  EXPECT_EQ(to_doubles(run_reference(graph, inputs, functions)[0]), turned);
+  const std::string missing =
+      "2: detr.cpp:41 (head): the host function reverse version 1 is not registered here (none "
+      "is): it is code of the program that recorded the call";
+  EXPECT_EQ(error_of([&] { (void)run_compiled(graph, inputs, 1, tested_target(), Log::null()); }),
+            missing);
+  EXPECT_EQ(error_of([&] { (void)run_reference(graph, inputs); }), missing);
 }
 
 }  // namespace

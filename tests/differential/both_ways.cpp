@@ -8,6 +8,7 @@
 #include "core/kernels/reference.h"
 #include "tests/core/tested_target.h"
 #include "tests/graphs/rounding.h"
+#include "tests/host_functions.h"
 #include "trainer/cli/run_graph.h"
 
 namespace lockstep::testing {
@@ -55,10 +56,12 @@ std::string compare_output(const HostTensor& compiled, const HostTensor& rounded
 }  // namespace
 
 std::string compare_both_ways(const Graph& graph, const std::vector<HostTensor>& inputs) {
+  const HostFunctions functions = only_reverse();
   const std::vector<HostTensor> compiled =
-      run_compiled(graph, inputs, 1, tested_target(), Log::null());
-  const std::vector<HostTensor> rounded = run_reference(graph, inputs);
-  const std::vector<HostTensor> exact = evaluate_reference(to_f64(graph), widened(inputs));
+      run_compiled(graph, inputs, 1, tested_target(), Log::null(), functions);
+  const std::vector<HostTensor> rounded = run_reference(graph, inputs, functions);
+  const std::vector<HostTensor> exact =
+      evaluate_reference(to_f64(graph), widened(inputs), functions);
   for (std::size_t i = 0; i < compiled.size(); ++i) {
     const std::string wrong = compare_output(compiled[i], rounded[i], exact[i]);
     if (!wrong.empty())

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/tested_target.h"
+#include "tests/host_functions.h"
 #include "trainer/cli/run_graph.h"
 
 namespace lockstep::testing {
@@ -52,7 +53,7 @@ rc::Shrinkable<RandomGraph> campaign_graph(int number) {
 std::string find_disagreement(const RandomGraph& graph, const Graph& compiled, const Spoil& spoil) {
   const auto estimates = estimate_graph(graph.graph, graph.inputs);
   LS_CHECK(estimates.has_value(), "the graph cannot be compared");
-  Plan plan = compile_graph(compiled, tested_target(), Log::null());
+  Plan plan = compile_graph(compiled, tested_target(), Log::null(), only_reverse());
   if (spoil && !spoil(plan)) return "";
   const std::vector<HostTensor> outputs = run_plan_on_host(plan, graph.inputs, 1);
   const std::vector<HostTensor> again = run_plan_on_host(plan, graph.inputs, 2);

@@ -14,6 +14,7 @@
 #include "tests/core/ir/every_op.h"
 #include "tests/differential/both_ways.h"
 #include "tests/graphs/random_steps.h"
+#include "tests/host_functions.h"
 
 namespace lockstep::testing {
 namespace {
@@ -30,6 +31,7 @@ std::optional<Graph> runnable_graph(const std::string& text) {
   try {
     Graph graph = parse(text, "test");
     verify(graph, "parse");
+    require_host_functions(graph, only_reverse());
     for (const Node& node : graph.nodes) {
       if (is_made_by_passes(node.op)) return std::nullopt;
       if (node.attrs.has(Attr::kRanks) && node.attrs.integer(Attr::kRanks) != 1)

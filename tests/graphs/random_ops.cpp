@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "tests/graphs/random_steps.h"
+#include "tests/host_functions.h"
 
 namespace lockstep::testing {
 namespace {
@@ -181,6 +182,13 @@ void add_call(GraphBuilder& b) {
   if (b.chance(40)) b.add_call({first, y}, body);
 }
 
+/// Of reverse_function(): what runs these graphs has it registered.
+void add_host_call(GraphBuilder& b) {
+  const auto x = b.find([&](ValueId id) { return b.type(id).elements() > 1; });
+  const ValueId from = x ? *x : b.fresh(b.main_float(), b.shape(1, 3));
+  b.add(Op::kHostCall, {from}, reverse_attrs({b.type(from)}));
+}
+
 void add_collective(GraphBuilder& b, Op op) {
   const auto x = b.find([&](ValueId id) {
     const DType dtype = b.type(id).dtype;
@@ -277,6 +285,7 @@ void add_random_op(GraphBuilder& b, Op op) {
     case OpClass::kWindow: return add_random_contraction(b, op);
     case OpClass::kControl:
       if (op == Op::kCall) return add_call(b);
+      if (op == Op::kHostCall) return add_host_call(b);
       b.add(op, {any_number(b)});
       return;
     case OpClass::kCollective: return add_collective(b, op);

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/reference.h"
+#include "tests/host_functions.h"
 
 namespace lockstep::testing {
 namespace {
@@ -102,11 +103,12 @@ HostTensor evaluate_wide(const Node& node, const std::vector<HostTensor>& operan
   Node wide = node;
   wide.type.dtype = widened(node.type.dtype);
   if (node.attrs.has(Attr::kTo)) wide.attrs.set_dtype(widened(node.attrs.dtype()));
-  return evaluate_reference_node(wide, operands)[0];
+  if (node.op == Op::kHostCall) wide.attrs = reverse_attrs({wide.type});
+  return evaluate_reference_node(wide, operands, only_reverse())[0];
 }
 
 HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& operands) {
-  return evaluate_reference_node(node, operands)[0];
+  return evaluate_reference_node(node, operands, only_reverse())[0];
 }
 
 bool is_correctly_rounded(Op op) {

@@ -106,7 +106,8 @@ CliCommand ir_run_command() {
           "takes /i if it has no name), of exactly its type; a scalar is a data set of rank 0.\n"
           "Output number i becomes the data set /i. f32, f64, f16, i32, i64 and u8 are the HDF5\n"
           "types of those names; bf16 is u16 with the attribute dtype = \"bf16\", and bool is u8\n"
-          "with dtype = \"bool\". Collectives see one rank and one shard.\n",
+          "with dtype = \"bool\". Collectives see one rank and one shard.\n"
+          "A graph with a host_call runs in the program that has its function, not here.\n",
       .options = {{"input", "A.h5", "the inputs; not needed if the graph has none"},
                   {"output", "B.h5", "where to write the outputs; replaced if it exists"},
                   {"kernels", "KIND",

@@ -73,10 +73,12 @@ Graph without_all_reduces(const Graph& graph) {
   return keep_only(std::move(out), keep);
 }
 
-Plan compile_graph(const Graph& graph, const Target& target, Log& log) {
+Plan compile_graph(const Graph& graph, const Target& target, Log& log,
+                   const HostFunctions& functions) {
   CompileOptions options;
   options.target = target;
   options.verify = true;
+  options.host_functions = &functions;
   KernelCache kernels(target, log);
   return compile_program(without_all_reduces(graph), options, kernels, log);
 }
@@ -91,16 +93,19 @@ std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostT
 }
 
 std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
-                                     int threads, const Target& target, Log& log) {
+                                     int threads, const Target& target, Log& log,
+                                     const HostFunctions& functions) {
   limit_onednn(target);
-  return run_plan_on_host(compile_graph(graph, target, log), inputs, threads);
+  return run_plan_on_host(compile_graph(graph, target, log, functions), inputs, threads);
 }
 
-std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs) {
+std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
+                                      const HostFunctions& functions) {
+  require_host_functions(graph, functions);
   double bytes = 0;
   for (const Node& node : graph.nodes) bytes += static_cast<double>(node.type.bytes());
   require_memory(bytes);
-  return evaluate_reference(graph, inputs);
+  return evaluate_reference(graph, inputs, functions);
 }
 
 }  // namespace lockstep

@@ -1,31 +1,14 @@
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "core/base/thread_pool.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/reference.h"
 
 namespace lockstep {
 namespace {
-
-/// f64 is for oracles, which are to be exact: denormals count. glibc's logarithms and powers would
-/// even give garbage for them on a thread that takes them for zero.
-class DenormalsKept {
- public:
-  DenormalsKept() : before_(_mm_getcsr()) {
-    constexpr unsigned kFlush = 0x8040U;  // flush to zero, denormals are zero
-    _mm_setcsr(before_ & ~kFlush);
-  }
-  ~DenormalsKept() { _mm_setcsr(before_); }
-  DenormalsKept(const DenormalsKept&) = delete;
-  DenormalsKept& operator=(const DenormalsKept&) = delete;
-
- private:
-  unsigned before_;
-};
 
 bool is_f64(const Type& type) {
   return type.dtype == DType::kF64;
@@ -45,7 +28,7 @@ class ReferenceKernel final : public Kernel {
       std::memcpy(value.bytes().data(), call.operands[i], value.bytes().size());
       values.push_back(std::move(value));
     }
-    std::optional<DenormalsKept> exact;
+    std::optional<DenormalsKept> exact;  // f64 is for oracles, which are to be exact
     if (is_f64(node_.type) || std::any_of(operands_.begin(), operands_.end(), is_f64))
       exact.emplace();
     const std::vector<HostTensor> results = evaluate_reference_node(node_, values);

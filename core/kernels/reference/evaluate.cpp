@@ -13,7 +13,7 @@ using ValuePtr = std::shared_ptr<const Value>;
 /// [rank][operand, input or output].
 using PerRank = std::vector<std::vector<ValuePtr>>;
 
-PerRank evaluate_graph(const Graph& graph, const PerRank& inputs);
+PerRank evaluate_graph(const Graph& graph, const PerRank& inputs, const HostFunctions& functions);
 
 /// One rank's result of an op that is neither an input nor a call nor a collective.
 Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
@@ -90,6 +90,7 @@ Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
     case Op::kCall:
     case Op::kFusion:
     case Op::kGroupResult:
+    case Op::kHostCall:
     case Op::kAllReduce:
     case Op::kReduceScatter:
     case Op::kAllGather:
@@ -118,16 +119,30 @@ ValuePtr rounded(Value value) {
   return std::make_shared<const Value>(std::move(value));
 }
 
+/// Of one rank.
+std::vector<ValuePtr> evaluate_host_call(const Node& node, const std::vector<ValuePtr>& operands,
+                                         const HostFunction& function) {
+  std::vector<HostTensor> in;
+  for (const ValuePtr& operand : operands) in.push_back(to_host(*operand));
+  std::vector<ValuePtr> out;
+  for (const HostTensor& result : function.call(node, in))
+    out.push_back(std::make_shared<const Value>(from_host(result)));
+  return out;
+}
+
 /// Every rank's results of one node that is neither an input nor a group_result: one, or those of a
-/// group.
-PerRank evaluate_node(const Node& node, const PerRank& operands) {
+/// group or a host_call.
+PerRank evaluate_node(const Node& node, const PerRank& operands, const HostFunctions& functions) {
   if (node.op == Op::kCall || node.op == Op::kFusion) {
     LS_CHECK(node.body != nullptr && !node.body->outputs.empty(), "{} has no body that returns",
              name_of(node.op));
-    return evaluate_graph(*node.body, operands);
+    return evaluate_graph(*node.body, operands, functions);
   }
   PerRank out;
-  if (is_collective(node.op)) {
+  if (node.op == Op::kHostCall) {
+    for (const std::vector<ValuePtr>& rank : operands)
+      out.push_back(evaluate_host_call(node, rank, functions.find(node)));
+  } else if (is_collective(node.op)) {
     std::vector<const Value*> x;
     for (const std::vector<ValuePtr>& rank : operands) x.push_back(rank[0].get());
     for (Value& value : evaluate_collective(node, x)) out.push_back({rounded(std::move(value))});
@@ -149,7 +164,7 @@ void check_inputs(const Graph& graph, const std::vector<ValuePtr>& inputs) {
   }
 }
 
-PerRank evaluate_graph(const Graph& graph, const PerRank& inputs) {
+PerRank evaluate_graph(const Graph& graph, const PerRank& inputs, const HostFunctions& functions) {
   const std::size_t ranks = inputs.size();
   std::vector<int> users = count_users(graph);
   // values[node][rank]; a value is dropped after its last user.
@@ -167,7 +182,7 @@ PerRank evaluate_graph(const Graph& graph, const PerRank& inputs) {
     for (const ValueId operand : node.operands)
       for (std::size_t rank = 0; rank < ranks; ++rank)
         operands[rank].push_back(values[static_cast<std::size_t>(operand)][rank]);
-    for (std::vector<ValuePtr>& results : evaluate_node(node, operands))
+    for (std::vector<ValuePtr>& results : evaluate_node(node, operands, functions))
       for (std::size_t k = 0; k < results.size(); ++k)
         values[n + k].push_back(std::move(results[k]));
     for (const ValueId operand : node.operands) {
@@ -193,12 +208,13 @@ std::vector<ValuePtr> values_of(std::span<const HostTensor> tensors) {
 }  // namespace reference
 
 std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
-    const Graph& graph, std::span<const std::vector<HostTensor>> inputs) {
+    const Graph& graph, std::span<const std::vector<HostTensor>> inputs,
+    const HostFunctions& functions) {
   reference::PerRank per_rank;
   for (const std::vector<HostTensor>& rank : inputs) per_rank.push_back(reference::values_of(rank));
   std::vector<std::vector<HostTensor>> out;
   for (const std::vector<reference::ValuePtr>& outputs :
-       reference::evaluate_graph(graph, per_rank)) {
+       reference::evaluate_graph(graph, per_rank, functions)) {
     out.emplace_back();
     for (const reference::ValuePtr& value : outputs)
       out.back().push_back(reference::to_host(*value));
@@ -206,15 +222,17 @@ std::vector<std::vector<HostTensor>> evaluate_reference_ranks(
   return out;
 }
 
-std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs) {
+std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs,
+                                           const HostFunctions& functions) {
   const std::vector<HostTensor> one_rank(inputs.begin(), inputs.end());
-  return evaluate_reference_ranks(graph, {&one_rank, 1})[0];
+  return evaluate_reference_ranks(graph, {&one_rank, 1}, functions)[0];
 }
 
 std::vector<HostTensor> evaluate_reference_node(const Node& node,
-                                                std::span<const HostTensor> operands) {
+                                                std::span<const HostTensor> operands,
+                                                const HostFunctions& functions) {
   const reference::PerRank one_rank = {reference::values_of(operands)};
-  const reference::PerRank results = reference::evaluate_node(node, one_rank);
+  const reference::PerRank results = reference::evaluate_node(node, one_rank, functions);
   std::vector<HostTensor> out;
   for (const reference::ValuePtr& result : results[0]) out.push_back(reference::to_host(*result));
   return out;

@@ -1,6 +1,7 @@
 // Advice at debug level 1, word for word.
 #include "core/engine/analysis.h"
 
+#include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {
@@ -134,6 +135,31 @@ TEST(Analysis, LooksAtNothingBelowDebugLevelOne) {
   ManualClock clock;
   Metrics metrics(clock);
   EXPECT_FALSE(Analysis(metrics, Log::null()).enabled());
+}
+
+TEST_F(AnalysisTest, NamesTheHostCallThatIsInTheWay) {
+  const auto busy = [&](const char* name, std::int64_t ms) {
+    return HostFunction(name, 1,
+                        [this, ms](std::span<const HostTensor> in, std::span<HostTensor> out) {
+                          rank.clock.advance_ns(ms * 1'000'000);
+                          out[0] = in[0];
+                        });
+  };
+  const HostFunction match = busy("match_boxes", 15);
+  const HostFunction suppress = busy("suppress", 5);
+  Tensor p = rank.variable({1, 2});
+  int line = 0;
+  for (int step = 0; step < 12; ++step) {
+    rank.device.synchronize();
+    line = __LINE__ + 1;
+    p.assign(host_call(match, {p}, p.type()) + host_call(suppress, {p}, p.type()));
+    rank.engine.mark_step();
+  }
+  EXPECT_THAT(advice(),
+              ElementsAre(fmt::format(
+                  "lockstep-profiler: HostCallTime too slow: match_boxes analysis_test.cpp:{} took "
+                  "75 % of ExecuteTime, 11 calls of 015ms000.000us",
+                  line)));
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include <set>
 #include <string>
 
-#include "core/trace/ops.h"
+#include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
+#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {
@@ -103,6 +104,34 @@ TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
   EXPECT_NE(find(rows, "step", "all-reduce"), nullptr);
   EXPECT_NE(find(rows, "step", "gradient sums"), nullptr);
   EXPECT_NE(find(rows, "step", "idle"), nullptr);
+}
+
+TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
+  MeasuredRank rank;
+  int line = 0;
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = rank.engine.to_device({Rank::vector_of({1, 2}), Rank::vector_of({3, 4})},
+                                           InputKind::kBatch, "batch.x");
+    const ModuleScope scope(rank.context, "head");
+    line = __LINE__ + 1;
+    const Tensor turned = host_call(reverse_function(), {x}, Type{DType::kF32, Shape{2}});
+    rank.p.assign(rank.p - all_reduce(turned));
+    rank.engine.mark_step(SyncReason::kStepEnd);
+  }
+  rank.engine.wait();
+  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  EXPECT_THAT(sum_of(rows), DoubleNear(rank.engine.ledger()->mean_step_ms(), 1e-9));
+  const LedgerRow* row = find(rows, "shard", "host call");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->commands, 2);
+  EXPECT_EQ(row->bytes, 2 * 2 * 2 * 4);  // two shards, two floats in and out
+  EXPECT_GT(row->ms, 0);
+  EXPECT_THAT(rank.engine.ledger()->top_commands(100),
+              Contains(AllOf(
+                  Field(&LedgerRow::work, "host call"),
+                  Field(&LedgerRow::detail,
+                        fmt::format("host_call reverse f32[2] (f32[2]) ledger_test.cpp:{} (head)",
+                                    line)))));
 }
 
 TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {

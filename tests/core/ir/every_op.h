@@ -58,6 +58,8 @@ inline constexpr std::string_view kEveryOp = R"(
 %fusion = f32[2,3] fusion(%x) {shape=[2,3], axis=1} body {
   %a = f32[2,3] input() %b = f32[2,3] exp(%a) %c = f32[2] reduce_sum(%b) {dims=[1]} return %b, %c }
 %group_result = f32[2] group_result(%fusion) {index=1}
+%host = i32[2,3] host_call(%i, %x) {function="reverse", version=1, results=[i32[2,3],f32[2,3]]}
+%further = f32[2,3] group_result(%host) {index=1}
 %all = f32[2,3] all_reduce(%x) %scatter_sum = f32[1,3] reduce_scatter(%x) {ranks=2}
 %gathered = f32[4,3] all_gather(%x) {ranks=2} %root = f32[2,3] collective_broadcast(%x) {root=1}
 return %all, %barrier

@@ -38,7 +38,8 @@ OpCase make_attention(Op op, Draw& draw);    ///< and its gradient
 // cases_control.cpp
 OpCase make_identity(Op op, Draw& draw);  ///< barrier, and collectives on one rank
 OpCase make_replica_id(Op op, Draw& draw);
-OpCase make_call(Op op, Draw& draw);    ///< a body of smooth functions
-OpCase make_fusion(Op op, Draw& draw);  ///< a body of exactly rounded f32 ops
+OpCase make_call(Op op, Draw& draw);       ///< a body of smooth functions
+OpCase make_fusion(Op op, Draw& draw);     ///< a body of exactly rounded f32 ops
+OpCase make_host_call(Op op, Draw& draw);  ///< of reverse_function()
 
 }  // namespace lockstep

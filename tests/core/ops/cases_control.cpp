@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "tests/core/ops/case_makers.h"
+#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {
@@ -49,6 +50,11 @@ OpCase make_call(Op op, Draw& draw) {
   for (int i = 0; i < 2; ++i)
     c.operands.push_back(draw.tensor(type.dtype, type.shape, Fill::kUnit));
   return c;
+}
+
+OpCase make_host_call(Op op, Draw& draw) {
+  const Type type{draw.dtype(kAllDTypes), draw.shape()};
+  return {op, reverse_attrs({type}), {draw.tensor(type.dtype, type.shape)}, nullptr};
 }
 
 OpCase make_fusion(Op op, Draw& draw) {

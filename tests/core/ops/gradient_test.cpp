@@ -12,6 +12,7 @@
 #include "core/trace/gradients.h"
 #include "tests/core/ops/op_cases.h"
 #include "tests/core/ops/test_name.h"
+#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +36,8 @@ struct Loss {
   double magnitude = 0;  ///< the sum of the terms' absolute values
 };
 Loss evaluate_loss(const OpCase& c, const std::vector<double>& weights) {
-  const std::vector<double> result = to_doubles(evaluate_reference_node(c.node(), c.operands)[0]);
+  const std::vector<double> result =
+      to_doubles(evaluate_reference_node(c.node(), c.operands, only_reverse())[0]);
   Loss out;
   for (std::size_t i = 0; i < result.size(); ++i) {
     out.value += weights[i] * result[i];

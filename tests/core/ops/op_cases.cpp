@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "core/ir/infer.h"
+#include "core/ir/type_list.h"
 #include "tests/core/ops/case_makers.h"
 
 namespace lockstep {
@@ -84,6 +85,7 @@ Maker maker_of(Op op) {
     case Op::kAttentionGrad: return make_attention;
     case Op::kCall: return make_call;
     case Op::kFusion: return make_fusion;
+    case Op::kHostCall: return make_host_call;
     case Op::kOptimizationBarrier:
     case Op::kAllReduce:
     case Op::kReduceScatter:
@@ -138,6 +140,8 @@ std::ostream& operator<<(std::ostream& out, const OpCase& op_case) {
       case AttrType::kFlag: out << values[0]; break;
       case AttrType::kFloat: out << op_case.attrs.real(attr); break;
       case AttrType::kDType: out << name_of(op_case.attrs.dtype()); break;
+      case AttrType::kText: out << op_case.attrs.text(attr); break;
+      case AttrType::kTypes: out << read_type_list(values)[0].to_string(); break;
     }
   }
   return out << "}";

@@ -3,7 +3,9 @@
 #include "core/trace/remat.h"
 
 #include "core/trace/gradients.h"
+#include "core/trace/host_call.h"
 #include "tests/core/trace/inputs.h"
+#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {
@@ -165,6 +167,19 @@ TEST(Remat, RefusesACutInside) {
         x);
   });
   EXPECT_THAT(error, testing::HasSubstr("no value can be read there"));
+}
+
+TEST(Remat, CallsNoFunctionOnTheHostTwice) {
+  TraceContext context;
+  const Tensor x = batch(context, {4});
+  const Tensor w = input_of(context, {1, 2, 3, 4}, {4});
+  const auto block = [&](const Tensor& in) {
+    const Tensor costs = in * w;
+    return tanh(costs) * host_call(reverse_function(), {stop_gradient(costs)}, costs.type());
+  };
+  const Tensor gradient = gradients(sum(remat(block, x)), std::vector<Tensor>{w})[0];
+  EXPECT_EQ(count(context.pending(), Op::kHostCall), 1);
+  EXPECT_EQ(count(context.pending(), Op::kTanh), 2);
 }
 
 }  // namespace

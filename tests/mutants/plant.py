@@ -24,7 +24,17 @@ MUTANTS = {
                                  [this] { check_on_job(); });""",
         "",
     ),
-    # --- Kernels: a loop that ends too early. ---
+    # --- Kernels: a loop that ends too early, a stripe that ends one short. ---
+    "tail_of_a_fused_loop_dropped": (
+        """emit_tail(at, end, state, [&](llvm::Value* column, TailCount count, LoopState& s) {
+    emit_vectors(loop, {column}, count, s);
+  });""",
+        "",
+    ),
+    "stripe_of_a_group_one_short": (
+        "grid_.begin(task), grid_.end(task),\n",
+        "grid_.begin(task), grid_.end(task) - (task > 0 ? 1 : 0),\n",
+    ),
     "tail_of_a_sum_over_ranks_dropped": (
         "begin < count; begin += kBlock",
         "begin == 0 || begin + kBlock <= count; begin += kBlock",

@@ -6,8 +6,9 @@
 
 #include "collectives/single.h"
 #include "trainer/from_config.h"
-#include "trainer/models/model.h"
+#include "trainer/models/gpt2_config.h"
 #include "trainer/rank_runtime.h"
+#include "trainer/registry/registry.h"
 #include "trainer/training_step.h"
 
 namespace lockstep {
@@ -19,18 +20,16 @@ Tensor phantom(Engine& engine, const Type& type, InputKind kind, const std::stri
 
 Config mlp() {
   Config out;
-  out.model.name = ModelName::kMlp;
+  out.model.name = "mlp";
   return out;
 }
 
 /// configs/bench/gpt_micro.yaml.
 Config gpt_micro() {
   Config out;
-  out.model.n_layer = 4;
-  out.model.n_head = 4;
-  out.model.n_embd = 128;
-  out.model.block_size = 64;
-  out.model.vocab_size = 65;
+  out.model = {"gpt2",
+               OwnConfig(Gpt2Config{
+                   .n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = 64, .vocab_size = 65})};
   return out;
 }
 
@@ -38,15 +37,15 @@ class HostStep {
  public:
   explicit HostStep(const Config& config)
       : session_(config, Settings{}, make_single_communicator(), watch_),
-        model_(make_model(config.model, 0)),
-        state_(make_training_state(config, *model_)),
+        model_(registry_.make_model(config.model, {})),
+        state_(make_training_state(config, registry_, *model_)),
         inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
     Engine& engine = session_.engine();
     Batch::Fields fields;
     const auto add = [&](const char* name, const Type& type) {
       fields[name] = phantom(engine, type, InputKind::kBatch, std::string("batch.") + name);
     };
-    if (config.model.name == ModelName::kMlp) {
+    if (config.model.name == "mlp") {
       add("image", {DType::kF32, Shape{64, 1, 28, 28}});
       add("label", {DType::kI32, Shape{64}});
     } else {
@@ -65,6 +64,7 @@ class HostStep {
   [[gnu::noinline]] void run() { compile(); }
 
  private:
+  Registry registry_ = built_in();
   Watch watch_;
   RankRuntime session_;
   std::unique_ptr<Model> model_;

@@ -6,6 +6,7 @@
 #include "bench/compiled_graph.h"
 #include "trainer/dry_run.h"
 #include "trainer/optimizers/adamw.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -48,8 +49,9 @@ void adamw(benchmark::State& state) {
 
 /// The update program of configs/bench/<name>.yaml.
 void update_program(benchmark::State& state, const std::string& name) {
+  const Registry registry = built_in();
   const CompiledConfig compiled =
-      compile_config(load_config("configs/bench/" + name + ".yaml").config);
+      compile_config(load_config("configs/bench/" + name + ".yaml", registry).config, registry);
   measure(state, CompiledGraph(compiled.step->update), compiled.parameters);
 }
 

@@ -160,14 +160,16 @@ std::string RankGroup::to_string() const {
   return host.empty() ? list_ranks(ranks) : fmt::format("{} ({})", list_ranks(ranks), host);
 }
 
-std::vector<Term> terms_of(const Config& config, const Task& task, const Settings& settings) {
+std::vector<Term> terms_of(const Config& config, const Registry& registry, const Task& task,
+                           const Settings& settings) {
   std::vector<Term> out{{"command", task.command},
                         {"--dry-run", task.dry_run ? "given" : "not given"}};
-  for (const ConfigKey& key : config_keys()) {
-    if (key.per_rank || unmet_condition(key, config) != nullptr) continue;
+  const Schema schema(registry);
+  for (const ConfigKey& key : schema.keys()) {
+    if (key.per_rank || schema.unmet(key, config) != nullptr) continue;
     std::string value = value_text(key, config);
     if (key.path == "checkpoint.resume") value = resume_kind(task.resume);
-    out.push_back({std::string(key.path), std::move(value)});
+    out.push_back({key.path, std::move(value)});
   }
   out.push_back({"environment variable LOCKSTEP_MAX_ISA", std::string(name_of(settings.max_isa))});
   for (const auto& [name, value] : settings.numerics)
@@ -177,10 +179,10 @@ std::vector<Term> terms_of(const Config& config, const Task& task, const Setting
   return out;
 }
 
-void agree_on_task(Communicator& communicator, const Config& config, const Task& task,
-                   const Settings& settings) {
+void agree_on_task(Communicator& communicator, const Config& config, const Registry& registry,
+                   const Task& task, const Settings& settings) {
   if (communicator.size() == 1) return;
-  require_agreement(communicator, terms_of(config, task, settings), ErrorKind::kUsage);
+  require_agreement(communicator, terms_of(config, registry, task, settings), ErrorKind::kUsage);
 }
 
 std::vector<RankGroup> group_ranks(Communicator& communicator, const std::string& mine) {

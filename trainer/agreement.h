@@ -23,6 +23,8 @@
 
 namespace lockstep {
 
+class Registry;
+
 /// One thing that ranks have in common. Keys of a list are different.
 struct Term {
   std::string key;
@@ -38,11 +40,12 @@ struct Task {
 };
 
 /// All that must be equal before any rank does anything, in the order of the message.
-std::vector<Term> terms_of(const Config& config, const Task& task, const Settings& settings);
+std::vector<Term> terms_of(const Config& config, const Registry& registry, const Task& task,
+                           const Settings& settings);
 
 /// require_agreement() on terms_of() with kUsage; nothing for a single rank.
-void agree_on_task(Communicator& communicator, const Config& config, const Task& task,
-                   const Settings& settings);
+void agree_on_task(Communicator& communicator, const Config& config, const Registry& registry,
+                   const Task& task, const Settings& settings);
 
 /// All ranks call it at the same place. Nothing if all have the same terms, else, the same on every
 /// rank, a line for each key that differs: its values and the ranks and hosts that have them. At

@@ -14,6 +14,8 @@
 #include "data/fetch.h"
 #include "data/files/file_hash.h"
 #include "trainer/agreement.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/values.h"
 
 namespace lockstep {
 namespace {
@@ -77,20 +79,13 @@ void add_files(const std::string& key, const std::vector<std::string>& paths,
     add_file(paths.size() == 1 ? key : fmt::format("{}[{}]", key, i), paths[i], to);
 }
 
-/// The files that the config has read, in an order that is the same on all ranks.
-std::vector<DataFile> files_of(const Config& config) {
+/// The files that the config has read, in the order of the schema, the same on all ranks.
+std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
+  const Schema schema(registry);
   std::vector<DataFile> out;
-  if (config.data.type != DataType::kSynthetic) {
-    add_files("data.path", config.data.path, out);
-    add_files("data.val_path", config.data.val_path, out);
-  }
-  if (config.data.type == DataType::kIdx) {
-    add_files("data.labels", config.data.labels, out);
-    add_files("data.val_labels", config.data.val_labels, out);
-  }
-  if (config.model.name == ModelName::kGpt2 && config.tokenizer.type == TokenizerType::kGpt2) {
-    add_file("tokenizer.vocab", config.tokenizer.vocab, out);
-    add_file("tokenizer.merges", config.tokenizer.merges, out);
+  for (const ConfigKey& key : schema.keys()) {
+    if (!key.file || schema.unmet(key, config) != nullptr) continue;
+    add_files(key.path, texts_of(key, config), out);
   }
   return out;
 }
@@ -213,10 +208,10 @@ std::string hash_probes(const Dataset& dataset) {
 
 }  // namespace
 
-bool agree_on_files(Communicator& communicator, const Config& config,
+bool agree_on_files(Communicator& communicator, const Config& config, const Registry& registry,
                     const DataAgreementOptions& options, Log& log) {
   if (communicator.size() == 1) return true;
-  std::vector<DataFile> files = files_of(config);
+  std::vector<DataFile> files = files_of(config, registry);
   std::uint64_t bytes = 0;
   for (const DataFile& file : files) bytes += file.bytes;
   // Other sizes on another rank are a difference in either way of comparing.

@@ -29,7 +29,7 @@ struct DataAgreementOptions {
 /// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ
 /// or one cannot be read on some rank only. Says in the log how much was compared. Returns whether
 /// all of it was; false for data without files.
-bool agree_on_files(Communicator& communicator, const Config& config,
+bool agree_on_files(Communicator& communicator, const Config& config, const Registry& registry,
                     const DataAgreementOptions& options, Log& log);
 
 /// Called by all ranks on what they made of the files: sizes and tokenizer, and of data without

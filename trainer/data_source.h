@@ -7,23 +7,39 @@
 #include "data/dataset.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/config.h"
+#include "trainer/data_needs.h"
 
 namespace lockstep {
 
+class Registry;
+
 struct DataSource {
   DatasetPtr train;
-  DatasetPtr validation;               ///< null if the run has none
-  TokenizerPtr tokenizer;              ///< null for images and ready-made tokens
+  DatasetPtr validation = nullptr;     ///< null if the run has none
+  TokenizerPtr tokenizer = nullptr;    ///< null for images and ready-made tokens
   std::int64_t vocab_size = 0;         ///< of tokens; 0 for images
   std::int64_t tokens_per_sample = 0;  ///< 0 for images
 };
 
+/// What a dataset of the registry is opened with, besides its own keys.
+struct OpenContext {
+  DataNeeds needs;                   ///< of the model that it is for
+  std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's longest
+  std::uint64_t seed = 0;            ///< run.seed
+  TokenizerConfig tokenizer = {};
+  std::string tokenizer_json = "";  ///< a resumed run's own tokenizer; "" for none
+
+  bool has_tokenizer() const {
+    return tokenizer.type != TokenizerType::kNone || !tokenizer_json.empty();
+  }
+  /// The run's tokenizer: the resumed one, or one made from files, or, of characters, from `text`,
+  /// which messages call `text_name`. Error kUsage if has_tokenizer() is false.
+  TokenizerPtr open_tokenizer(const std::string& text_name, const std::string& text) const;
+};
+
 /// Opens and checks all files. `tokenizer_json`: a resumed run's own tokenizer, used instead of
 /// making a new one; empty for none. Errors kData name the file.
-DataSource open_data(const Config& config, const std::string& tokenizer_json);
-
-/// The tokenizer alone: from `tokenizer_json`, or from the config's files.
-TokenizerPtr open_tokenizer(const Config& config, const std::string& tokenizer_json,
-                            const std::string& text_name, const std::string& text);
+DataSource open_data(const Config& config, const Registry& registry,
+                     const std::string& tokenizer_json);
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include "trainer/device_feed.h"
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -136,10 +137,10 @@ MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
 
 }  // namespace
 
-CompiledConfig compile_config(const Config& config) {
-  const DataSource data = open_data(config, "");
-  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
-  TrainingState state = make_training_state(config, *model);
+CompiledConfig compile_config(const Config& config, const Registry& registry) {
+  const DataSource data = open_data(config, registry, "");
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  TrainingState state = make_training_state(config, registry, *model);
   Watch watch;
   RankRuntime session(config, Settings{}, make_single_communicator(), watch);
   const Compiled step =

@@ -21,7 +21,7 @@ struct CompiledConfig {
 
 /// Records and compiles the training step for one rank, in a session of its own. No tensor gets
 /// memory.
-CompiledConfig compile_config(const Config& config);
+CompiledConfig compile_config(const Config& config, const Registry& registry);
 
 struct DryRun {
   std::string text;

@@ -6,8 +6,8 @@
 #include "trainer/data_agreement.h"
 #include "trainer/evaluate.h"
 #include "trainer/from_config.h"
-#include "trainer/models/model.h"
 #include "trainer/rank_runtime.h"
+#include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
@@ -21,10 +21,11 @@ std::string six_decimals(double x) {
 
 }  // namespace
 
-int evaluate_run(const std::string& run, const Settings& settings, Watch& watch) {
+int evaluate_run(const std::string& run, const Registry& registry, const Settings& settings,
+                 Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  watch.set_limits(early_watch_limits(run));
+  watch.set_limits(early_watch_limits(run, registry));
   // The ranks must talk before they know the config, which is in the checkpoint. An evaluation sums
   // nothing in memory that ranks share.
   Config plain;
@@ -34,26 +35,26 @@ int evaluate_run(const std::string& run, const Settings& settings, Watch& watch)
                                    const ForeignCall call(activity, "reading the checkpoints");
                                    return std::optional(open_checkpoint(run));
                                  }).value();
-  const Config config = saved_config(saved.config_yaml(), saved.path());
+  const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
   check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
-  agree_on_task(*communicator, config, {.command = "eval " + run}, settings);
+  agree_on_task(*communicator, config, registry, {.command = "eval " + run}, settings);
   RankRuntime session(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
-  agree_on_files(session.communicator(), config,
+  agree_on_files(session.communicator(), config, registry,
                  {.cache_folder = cache_folder(config, settings), .activity = activity},
                  session.log());
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, saved.trainer().tokenizer);
+    return open_data(config, registry, saved.trainer().tokenizer);
   }();
   agree_on_datasets(session.communicator(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
-  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
-  TrainingState state = make_training_state(config, *model);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  TrainingState state = make_training_state(config, registry, *model);
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());
   EvaluateOptions options;

@@ -6,13 +6,12 @@
 
 namespace lockstep {
 
+class Registry;
+
 /// The dtype of dots and activations.
 DType compute_dtype(Precision precision);
 
-/// The config's optimizer.
-Optimizer make_optimizer(const OptimizerConfig& config);
-
 /// State of `module` under the config's optimizer, without values.
-TrainingState make_training_state(const Config& config, Module& module);
+TrainingState make_training_state(const Config& config, const Registry& registry, Module& module);
 
 }  // namespace lockstep

@@ -9,8 +9,8 @@
 #include "core/trace/mode.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/from_config.h"
-#include "trainer/models/model.h"
 #include "trainer/rank_runtime.h"
+#include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
 #include "trainer/train.h"
 
@@ -69,18 +69,18 @@ std::vector<float> next_logits(Engine& engine, const Model& model, DType compute
 
 }  // namespace
 
-int generate(const std::string& run, const GenerateOptions& options, const Settings& settings,
-             Watch& watch) {
+int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
+             const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  watch.set_limits(early_watch_limits(run));
+  watch.set_limits(early_watch_limits(run, registry));
   join_hub_of_launcher(settings, watch);
   std::unique_ptr<Communicator> alone = make_single_communicator();
   const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
                                    const ForeignCall call(activity, "reading the checkpoints");
                                    return std::optional(open_checkpoint(run));
                                  }).value();
-  Config config = saved_config(saved.config_yaml(), saved.path());
+  Config config = saved_config(saved.config_yaml(), saved.path(), registry);
   SampleConfig sample = config.sample;
   sample.prompt = options.prompt.value_or(sample.prompt);
   sample.max_new_tokens = options.max_new_tokens.value_or(sample.max_new_tokens);
@@ -100,15 +100,16 @@ int generate(const std::string& run, const GenerateOptions& options, const Setti
   LS_USER_CHECK(!tokens.empty(), "the prompt is empty: give at least one character (--prompt)");
 
   RankRuntime session(config, settings, std::move(alone), watch);
-  const std::unique_ptr<Model> model = make_model(config.model, tokenizer->vocab_size());
-  TrainingState state = make_training_state(config, *model);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {tokenizer->vocab_size()});
+  TrainingState state = make_training_state(config, registry, *model);
   restore(state, session.engine(), saved, false);
   make_copies(state, session.engine());
   fmt::print("{}", sample.prompt);
   activity.begin(Phase::kGenerate);
+  const std::int64_t window = registry.needs(config.model).sequence_length;
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     std::vector<float> logits =
-        next_logits(session.engine(), *model, state.compute_dtype, tokens, config.model.block_size);
+        next_logits(session.engine(), *model, state.compute_dtype, tokens, window);
     // A vocabulary that was padded up has rows without tokens.
     logits.resize(std::min(logits.size(), static_cast<std::size_t>(tokenizer->vocab_size())));
     const std::int32_t token = draw_token(logits, sample, tokens.size());

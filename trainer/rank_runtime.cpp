@@ -89,12 +89,12 @@ WatchLimits watch_limits(const Config& config) {
   return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
 }
 
-WatchLimits early_watch_limits(const std::string& run) {
+WatchLimits early_watch_limits(const std::string& run, const Registry& registry) {
   const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return {};
   try {
-    return watch_limits(load_config(file.string()).config);
+    return watch_limits(load_config(file.string(), registry).config);
   } catch (const Error&) {
     return {};  // whatever is wrong with it, the checkpoint counts
   }

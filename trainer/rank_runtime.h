@@ -17,6 +17,8 @@
 
 namespace lockstep {
 
+class Registry;
+
 class RankRuntime {
  public:
   /// Made by all ranks at the same place: they agree on the instruction set.
@@ -80,7 +82,7 @@ WatchLimits watch_limits(const Config& config);
 
 /// The limits in the config.yaml of a run's folder, where this host can read it, else the defaults.
 /// They hold until the config in the checkpoint is known, which counts.
-WatchLimits early_watch_limits(const std::string& run);
+WatchLimits early_watch_limits(const std::string& run, const Registry& registry);
 
 /// Watches the ranks of other nodes from now on if the launcher has a hub for them.
 void join_hub_of_launcher(const Settings& settings, Watch& watch);

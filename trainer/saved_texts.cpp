@@ -1,5 +1,7 @@
 #include "trainer/saved_texts.h"
 
+#include <fmt/ranges.h>
+
 #include "core/base/error.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/load.h"
@@ -19,14 +21,21 @@ auto of_checkpoint(Read read) {
 
 }  // namespace
 
-Config saved_config(const std::string& yaml, const std::string& path) {
+Config saved_config(const std::string& yaml, const std::string& path, const Registry& registry) {
   if (yaml.starts_with(kOfAProgram))
     raise(ErrorKind::kCheckpoint,
           "{}: saved by a program with a model of its own, which alone can evaluate it; lockstep "
           "ckpt "
           "works on it",
           path);
-  return of_checkpoint([&] { return parse_config(yaml, path + ": the saved config").config; });
+  for (const MissingRow& missing : find_missing_rows(yaml, registry))
+    raise(ErrorKind::kCheckpoint,
+          "{}: was saved by a program with a {} '{}', which this one lacks (it has {}); use that "
+          "program, or register the {} (Registry::add_{})",
+          path, missing.what, missing.name, fmt::join(missing.registered, ", "), missing.what,
+          missing.what);
+  return of_checkpoint(
+      [&] { return parse_config(yaml, path + ": the saved config", registry).config; });
 }
 
 void check_saved_tokenizer(const std::string& json, const std::string& path) {

@@ -27,38 +27,41 @@ bool is_override(std::string_view word) {
          std::ranges::any_of(kOwn, [&](std::string_view own) { return path.starts_with(own); });
 }
 
-void override_key(const std::string& word, Config& config) {
+void override_key(const std::string& word, const Schema& schema, Config& config) {
   const std::size_t equals = word.find('=');
-  const ConfigKey* key = find_config_key(word.substr(0, equals));
+  const ConfigKey* key = schema.find(word.substr(0, equals));
   LS_USER_CHECK(key != nullptr, "unknown key '{}'; `lockstep config schema` lists them",
                 word.substr(0, equals));
   if (const auto problem = set_value(*key, std::string_view(word).substr(equals + 1), config))
     raise(ErrorKind::kUsage, "{}: {}", word, *problem);
 }
 
-Config config_of(const SessionOptions& options, const std::vector<std::string>& words) {
+Config config_of(const SessionOptions& options, const Registry& registry,
+                 const std::vector<std::string>& words) {
+  const Schema schema(registry);
   Config config;
   config.device.memory_gb = options.memory_gb;
   config.device.threads = options.threads;
   config.training.deterministic = options.deterministic;
   config.profile.metrics_report = options.metrics_report;
   for (const std::string& word : words)
-    if (is_override(word)) override_key(word, config);
+    if (is_override(word)) override_key(word, schema, config);
   return config;
 }
 
 }  // namespace
 
 Session::Session(const ProcessCall& process, const SessionOptions& options) {
-  const Config config = config_of(options, process.arguments);
+  const Registry registry;  // a session has no config that chooses: only the keys of all
+  const Config config = config_of(options, registry, process.arguments);
   for (const std::string& word : process.arguments)
     if (!is_override(word)) arguments_.push_back(word);
   process.watch.set_limits(watch_limits(config));
   std::unique_ptr<Communicator> communicator =
       make_communicator(config, process.settings, process.watch);
   process.watch.activity().begin(Phase::kAgree);
-  agree_on_task(*communicator, config, {.command = fmt::format("{}", fmt::join(arguments_, " "))},
-                process.settings);
+  agree_on_task(*communicator, config, registry,
+                {.command = fmt::format("{}", fmt::join(arguments_, " "))}, process.settings);
   runtime_ = std::make_unique<RankRuntime>(config, process.settings, std::move(communicator),
                                            process.watch);
 }

@@ -9,7 +9,7 @@
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
 #include "trainer/from_config.h"
-#include "trainer/models/model.h"
+#include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
 #include "trainer/telemetry/ledger_file.h"
 #include "trainer/trainer_parts.h"
@@ -33,10 +33,11 @@ std::int64_t count_steps(const TrainingConfig& training, const StepSampler& samp
 
 /// What differs from the config that the checkpoint was saved with.
 std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Config& config,
-                                        Log& log) {
+                                        const Registry& registry, Log& log) {
   try {
-    const Config before = parse_config(saved.config_yaml(), "the checkpoint's config").config;
-    return config_diff(before, config);
+    const Config before =
+        parse_config(saved.config_yaml(), "the checkpoint's config", registry).config;
+    return config_diff(before, config, registry);
   } catch (const Error& e) {
     log.warn("the checkpoint's config cannot be compared: {}", e.what());
     return {};
@@ -106,8 +107,9 @@ int finish_run(Session& session, const Config& config, const RunFolder& folder, 
   LS_CHECK(false, "the run ended without an end");
 }
 
-int run_training(const LoadedConfig& loaded, const TrainOptions& options, const Settings& settings,
-                 std::unique_ptr<Communicator> communicator, Watch& watch) {
+int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
+                 const Settings& settings, std::unique_ptr<Communicator> communicator,
+                 Watch& watch) {
   const Activity activity = watch.activity();
   const Config& config = loaded.config;
   const RunFolder folder = run_folder((fs::path(config.run.dir) / config.run.name).string());
@@ -119,7 +121,7 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 
   RunSpec spec{.config = config,
                .folder = folder,
-               .config_text = config_yaml(config),
+               .config_text = config_yaml(config, registry),
                .how_to_resume = "--resume"};
   std::string& resume = spec.config.checkpoint.resume;
   resume = options.resume.value_or(resume);
@@ -129,12 +131,12 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
   spec.same_data =
-      agree_on_files(runtime.communicator(), config,
+      agree_on_files(runtime.communicator(), config, registry,
                      {.cache_folder = cache_folder(config, settings), .activity = activity}, log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
-    return open_data(config, saved ? saved->trainer().tokenizer : "");
+    return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(runtime.communicator(), data);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
@@ -146,10 +148,10 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
                             batch.global_batch, config.data.shuffle);
   const std::int64_t total_steps = count_steps(config.training, sampler);
-  const std::unique_ptr<Model> model = make_model(config.model, data.vocab_size);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
 
   if (options.dry_run) {
-    TrainingState state = make_training_state(config, *model);
+    TrainingState state = make_training_state(config, registry, *model);
     const DryRun dry = describe_dry_run(config, runtime, state, std::cref(*model), data, batch);
     if (session.is_master()) fmt::print("{}", dry.text);
     runtime.finish();
@@ -157,9 +159,9 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
   }
 
   const std::vector<std::string> changes =
-      saved ? config_changes(*saved, config, log) : std::vector<std::string>();
+      saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
   Trainer trainer(std::make_unique<Trainer::Parts>(session, *model,
-                                                   make_optimizer(config.optimizer),
+                                                   registry.make_optimizer(config.optimizer),
                                                    OptimizerGroups{}, spec, std::move(saved)));
   log_run(config, runtime, batch);
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
@@ -175,17 +177,17 @@ int run_training(const LoadedConfig& loaded, const TrainOptions& options, const 
 
 }  // namespace
 
-int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings,
-          Watch& watch) {
+int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
+          const Settings& settings, Watch& watch) {
   watch.set_limits(watch_limits(config.config));
   std::unique_ptr<Communicator> communicator = make_communicator(config.config, settings, watch);
   watch.activity().begin(Phase::kAgree);
-  agree_on_task(*communicator, config.config,
+  agree_on_task(*communicator, config.config, registry,
                 {.command = "train",
                  .dry_run = options.dry_run,
                  .resume = options.resume.value_or(config.config.checkpoint.resume)},
                 settings);
-  return run_training(config, options, settings, std::move(communicator), watch);
+  return run_training(config, registry, options, settings, std::move(communicator), watch);
 }
 
 }  // namespace lockstep

@@ -21,12 +21,13 @@ struct TrainOptions {
 
 /// Trains to the end of the run; every rank calls it. Returns 0, or 75 if asked to stop and saved.
 /// Errors are thrown on every rank, each with the cause it knows.
-int train(const LoadedConfig& config, const TrainOptions& options, const Settings& settings,
-          Watch& watch);
+int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
+          const Settings& settings, Watch& watch);
 
 /// Evaluates the newest good checkpoint of a run (or a checkpoint file) on its validation data and
 /// prints loss and accuracy. Returns 0.
-int evaluate_run(const std::string& run, const Settings& settings, Watch& watch);
+int evaluate_run(const std::string& run, const Registry& registry, const Settings& settings,
+                 Watch& watch);
 
 /// Overrides of the run's sample section; absent ones keep it.
 struct GenerateOptions {
@@ -38,7 +39,7 @@ struct GenerateOptions {
 };
 
 /// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
-int generate(const std::string& run, const GenerateOptions& options, const Settings& settings,
-             Watch& watch);
+int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
+             const Settings& settings, Watch& watch);
 
 }  // namespace lockstep

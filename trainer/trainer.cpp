@@ -84,7 +84,7 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
 }
 
 /// The options in the words of the config, whose sections the run goes by.
-Config config_of(const TrainerOptions& o, const Optimizer& optimizer, const Config& session) {
+Config config_of(const TrainerOptions& o, const Config& session) {
   Config out = session;
   out.run.seed = static_cast<std::int64_t>(o.seed);
   out.training.precision = o.bf16 ? Precision::kBf16Mixed : Precision::kFp32;
@@ -92,7 +92,6 @@ Config config_of(const TrainerOptions& o, const Optimizer& optimizer, const Conf
   out.training.on_nonfinite =
       o.on_nonfinite == OnNonFinite::kStop ? OnNonfinite::kStop : OnNonfinite::kSkip;
   out.training.max_skipped_steps = o.max_skipped_steps;
-  out.optimizer.learning_rate = optimizer.learning_rate();
   switch (o.schedule.policy) {
     case SchedulePolicy::kConstant: out.scheduler.name = SchedulerName::kConstant; break;
     case SchedulePolicy::kLinear: out.scheduler.name = SchedulerName::kLinear; break;
@@ -179,7 +178,7 @@ RunStart start_of(Session& session, const Module& module, const Optimizer& optim
   const std::vector<Term> terms = terms_of(options, module, optimizer);
   require_agreement(runtime.communicator(), terms, ErrorKind::kUsage);
   RunStart out;
-  out.spec.config = config_of(options, optimizer, runtime.config());
+  out.spec.config = config_of(options, runtime.config());
   out.spec.config_text = text_of(terms);
   out.spec.console = options.progress_lines;
   out.spec.how_to_resume = "Resume::kAuto";

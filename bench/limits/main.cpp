@@ -22,6 +22,7 @@
 #include "bench/limits/busy_cores.h"
 #include "bench/target.h"
 #include "trainer/dry_run.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -89,7 +90,9 @@ std::string to_json(const std::string& shape, const DotLimit& dot) {
 }
 
 void run(const std::string& path, std::span<const std::string> overrides) {
-  const CompiledConfig compiled = compile_config(load_config(path, overrides).config);
+  const Registry registry = built_in();
+  const CompiledConfig compiled =
+      compile_config(load_config(path, registry, overrides).config, registry);
   std::string dots;
   double dots_ms = 0;
   double gflop = 0;

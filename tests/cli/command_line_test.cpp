@@ -9,6 +9,7 @@
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -26,7 +27,7 @@ Outcome run(const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream err;
   Watch watch;
-  const int status = run_command_line(words, Settings{}, watch, {out, err});
+  const int status = run_command_line(words, built_in(), Settings{}, watch, {out, err});
   return {status, out.str(), err.str()};
 }
 
@@ -187,7 +188,9 @@ TEST(CommandLine, OutputThatCannotBeWrittenIsAnError) {
   std::ostringstream err;
   out.setstate(std::ios::badbit);
   Watch watch;
-  EXPECT_EQ(run_command_line(std::vector<std::string>{"models"}, Settings{}, watch, {out, err}), 1);
+  EXPECT_EQ(run_command_line(std::vector<std::string>{"models"}, built_in(), Settings{}, watch,
+                             {out, err}),
+            1);
   EXPECT_EQ(err.str(), "lockstep: error: standard output cannot be written\n");
 }
 

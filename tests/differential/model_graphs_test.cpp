@@ -9,6 +9,7 @@
 #include "tests/differential/both_ways.h"
 #include "trainer/config/load.h"
 #include "trainer/dry_run.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep::testing {
 namespace {
@@ -43,7 +44,8 @@ Graph record(const ModelCase& c) {
                            c.training +
                            "}\noptimizer: {name: adamw, learning_rate: 0.01}\n"
                            "device: {compile_cache: off}\n";
-  return compile_config(parse_config(text, "test.yaml").config).step->step;
+  const Registry registry = built_in();
+  return compile_config(parse_config(text, "test.yaml", registry).config, registry).step->step;
 }
 
 class ModelGraphs : public ::testing::TestWithParam<ModelCase> {};

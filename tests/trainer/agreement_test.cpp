@@ -10,6 +10,7 @@
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 Config small_config() {
-  return load_config(LOCKSTEP_SOURCE_DIR "/configs/bench/mlp.yaml").config;
+  return load_config(LOCKSTEP_SOURCE_DIR "/configs/bench/mlp.yaml", built_in()).config;
 }
 
 /// What each of `terms.size()` ranks gets to hear; "" for nothing.
@@ -100,9 +101,11 @@ TEST(Agreement, ShowsEightGroupsOfRanksAndTwentyKeys) {
 
 TEST(Agreement, CoversEveryKeyThatIsNotPerRank) {
   const Config config = small_config();
-  const std::vector<Term> before = terms_of(config, {.command = "train"}, {});
-  for (const ConfigKey& key : config_keys()) {
-    if (unmet_condition(key, config) != nullptr) continue;
+  const Registry registry = built_in();
+  const std::vector<Term> before = terms_of(config, registry, {.command = "train"}, {});
+  const Schema schema(registry);
+  for (const ConfigKey& key : schema.keys()) {
+    if (schema.unmet(key, config) != nullptr) continue;
     const bool listed = std::any_of(before.begin(), before.end(),
                                     [&](const Term& term) { return term.key == key.path; });
     EXPECT_EQ(listed, !key.per_rank) << key.path;
@@ -116,7 +119,7 @@ TEST(Agreement, CoversBuildCommandAndEnvironment) {
     return out;
   };
   const std::vector<std::string> found =
-      keys(terms_of(small_config(), {.command = "train"}, settings_from_environment()));
+      keys(terms_of(small_config(), built_in(), {.command = "train"}, settings_from_environment()));
   for (const char* key : {"command", "--dry-run", "checkpoint.resume", "build of lockstep",
                           "build of libdnnl.so.2", "environment variable LOCKSTEP_MAX_ISA"})
     EXPECT_THAT(found, testing::Contains(key));
@@ -124,7 +127,8 @@ TEST(Agreement, CoversBuildCommandAndEnvironment) {
 
 TEST(Agreement, ComparesOfAResumeOnlyWhetherThereIsOne) {
   const auto resume = [](const std::string& text) {
-    for (const Term& term : terms_of(small_config(), {.command = "train", .resume = text}, {}))
+    for (const Term& term :
+         terms_of(small_config(), built_in(), {.command = "train", .resume = text}, {}))
       if (term.key == "checkpoint.resume") return term.value;
     return std::string("missing");
   };

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "trainer/config/load.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -39,7 +40,7 @@ TEST(ConfigErrors, EveryBadConfigIsRefusedWithItsMessage) {
     SCOPED_TRACE(path.filename());
     const std::string expected = read(fs::path(path).replace_extension(".txt"));
     try {
-      parse_config(read(path), path.filename().string());
+      parse_config(read(path), path.filename().string(), built_in());
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()) + "\n", expected);

@@ -17,6 +17,8 @@
 #include "data/tokens/token_dataset.h"
 #include "tests/core/error_of.h"
 #include "tests/data/temporary_folder.h"
+#include "trainer/datasets/token_files.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -30,8 +32,13 @@ class DataAgreement : public testing::Test {
  protected:
   /// The config of a rank whose text is this.
   Config with_text(const std::string& name, const std::string& text) const {
+    return with_path(folder_.write(name, text));
+  }
+
+  static Config with_path(const std::string& path) {
     Config config;
-    config.data.path = {folder_.write(name, text)};
+    config.model.name = "gpt2";
+    config.data = {.type = "text", .keys = OwnConfig(TextData{.path = {path}})};
     return config;
   }
 
@@ -46,7 +53,7 @@ class DataAgreement : public testing::Test {
         try {
           Log log(
               {.console = false, .file = folder_.path("log" + std::to_string(rank)), .debug = 0});
-          whole_ = agree_on_files(*communicators[rank], configs[rank], options, log);
+          whole_ = agree_on_files(*communicators[rank], configs[rank], built_in(), options, log);
         } catch (const Error& e) {
           EXPECT_EQ(e.kind(), ErrorKind::kData);
           out[rank] = e.what();
@@ -91,16 +98,14 @@ TEST_F(DataAgreement, SaysUpToWhereAShorterFileIsEqual) {
 }
 
 TEST_F(DataAgreement, NamesTheRankThatCannotReadAFile) {
-  Config missing = with_text("a", kText);
-  missing.data.path = {folder_.path("none")};
+  const Config missing = with_path(folder_.path("none"));
   EXPECT_THAT(answers({with_text("a", kText), missing})[0],
               HasSubstr("cannot be read, No such file or directory, " + folder_.path("none") +
                         ", on rank 1"));
 }
 
 TEST_F(DataAgreement, OfWhatNoRankCanReadIsLeftToTheReader) {
-  Config missing;
-  missing.data.path = {folder_.path("none")};
+  const Config missing = with_path(folder_.path("none"));
   EXPECT_THAT(answers({missing, missing}), Each(""));
 }
 

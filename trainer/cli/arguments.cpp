@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "trainer/config/schema.h"
+#include "trainer/config/key.h"
 
 namespace lockstep {
 namespace {
@@ -108,16 +108,13 @@ std::optional<T> read(const std::string& text) {
 }
 
 template <class T>
-std::optional<T> read_like(const Arguments& arguments, std::string_view option,
-                           std::string_view path) {
+std::optional<T> read_like(const Arguments& arguments, std::string_view option, const Key& key) {
   const std::optional<std::string> text = arguments.value(option);
   if (!text) return std::nullopt;
-  const ConfigKey* key = find_config_key(path);
-  LS_CHECK(key != nullptr, "no config key {}", path);
   const std::optional<T> value = read<T>(*text);
-  LS_USER_CHECK(value && key->range.contains(static_cast<double>(*value)),
+  LS_USER_CHECK(value && key.range.contains(static_cast<double>(*value)),
                 "--{} must be {} {}, not '{}'", option, std::is_integral_v<T> ? "an" : "a",
-                key->type_text(), *text);
+                key.type_text(), *text);
   return value;
 }
 
@@ -147,13 +144,12 @@ std::optional<std::string> Arguments::value(std::string_view option) const {
   return found->second;
 }
 
-std::optional<std::int64_t> Arguments::integer(std::string_view option,
-                                               std::string_view path) const {
-  return read_like<std::int64_t>(*this, option, path);
+std::optional<std::int64_t> Arguments::integer(std::string_view option, const Key& like) const {
+  return read_like<std::int64_t>(*this, option, like);
 }
 
-std::optional<double> Arguments::number(std::string_view option, std::string_view path) const {
-  return read_like<double>(*this, option, path);
+std::optional<double> Arguments::number(std::string_view option, const Key& like) const {
+  return read_like<double>(*this, option, like);
 }
 
 std::optional<std::int64_t> Arguments::integer(std::string_view option, std::int64_t min,

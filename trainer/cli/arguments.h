@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-struct ConfigKey;
+struct Key;
 
 struct Option {
   std::string name;       ///< "resume" for --resume
@@ -34,10 +34,10 @@ class Arguments {
   bool wants_help() const { return has("help"); }
   std::optional<std::string> value(std::string_view option) const;
 
-  /// The value as a number that the config key `path` could have: "--top-k must be an integer >= 0,
+  /// The value as a number that the config key `like` could have: "--top-k must be an integer >= 0,
   /// not 'many'" is the error (kUsage) otherwise.
-  std::optional<std::int64_t> integer(std::string_view option, std::string_view path) const;
-  std::optional<double> number(std::string_view option, std::string_view path) const;
+  std::optional<std::int64_t> integer(std::string_view option, const Key& like) const;
+  std::optional<double> number(std::string_view option, const Key& like) const;
 
   /// An integer in [min, max]; error kUsage as above.
   std::optional<std::int64_t> integer(std::string_view option, std::int64_t min,

@@ -8,6 +8,7 @@
 
 #include "core/base/settings.h"
 #include "trainer/cli/arguments.h"
+#include "trainer/registry/registry.h"
 #include "watch/watch.h"
 
 namespace lockstep {
@@ -15,6 +16,7 @@ namespace lockstep {
 /// What a command is run with.
 struct CommandCall {
   const Arguments& arguments;
+  const Registry& registry;
   const Settings& settings;
   Watch& watch;
   std::ostream& out;

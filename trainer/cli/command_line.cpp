@@ -1,12 +1,14 @@
 #include "trainer/cli/command_line.h"
 
 #include <algorithm>
-#include <ostream>
+#include <iostream>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
+#include "trainer/process.h"
 
 namespace lockstep {
 namespace {
@@ -98,8 +100,8 @@ Arguments parse_arguments(const CliCommand& command, std::span<const std::string
   }
 }
 
-int dispatch(std::span<const std::string> words, const Settings& settings, Watch& watch,
-             std::ostream& out) {
+int dispatch(std::span<const std::string> words, const Registry& registry, const Settings& settings,
+             Watch& watch, std::ostream& out) {
   const std::vector<CliCommand> commands = all_commands();
   LS_USER_CHECK(!words.empty(), "no command is given\n{}", kUsage);
   if (words[0] == "--help" || words[0] == "-h") {
@@ -115,7 +117,7 @@ int dispatch(std::span<const std::string> words, const Settings& settings, Watch
   if (split_name(*group[0]).second.empty()) {
     const CliCommand& command = *group[0];
     const Arguments arguments = parse_arguments(command, words.subspan(1));
-    if (!arguments.wants_help()) return command.run({arguments, settings, watch, out});
+    if (!arguments.wants_help()) return command.run({arguments, registry, settings, watch, out});
     out << help_of(command);
     return 0;
   }
@@ -125,19 +127,26 @@ int dispatch(std::span<const std::string> words, const Settings& settings, Watch
   }
   const CliCommand& command = find_in_group(group, words);
   const Arguments arguments = parse_arguments(command, words.subspan(2));
-  if (!arguments.wants_help()) return command.run({arguments, settings, watch, out});
+  if (!arguments.wants_help()) return command.run({arguments, registry, settings, watch, out});
   out << help_of(command);
   return 0;
 }
 
 }  // namespace
 
-int run_command_line(std::span<const std::string> arguments, const Settings& settings, Watch& watch,
-                     Streams streams) {
+int run_command_line(std::span<const std::string> arguments, const Registry& registry,
+                     const Settings& settings, Watch& watch, Streams streams) {
   return report_errors(settings, streams.err, [&] {
-    const int status = dispatch(arguments, settings, watch, streams.out);
+    const int status = dispatch(arguments, registry, settings, watch, streams.out);
     finish_output(streams.out);
     return status;
+  });
+}
+
+int command_line(int argc, char** argv, const Registry& registry) {
+  return run_process(argc, argv, [&](const ProcessCall& call) {
+    return run_command_line(call.arguments, registry, call.settings, call.watch,
+                            {std::cout, std::cerr});
   });
 }
 

@@ -12,17 +12,23 @@
 
 namespace lockstep {
 
+class Registry;
+
 struct Streams {
   std::ostream& out;
   std::ostream& err;
 };
 
+/// A whole program: `lockstep`, with the models, datasets and optimizers of `registry`. To be
+/// called first in main(), which returns its value.
+int command_line(int argc, char** argv, const Registry& registry);
+
 /// Runs the command that `arguments` (without the program's name) ask for and returns the exit
 /// code: the command's own, or that of the error it ended with, which is printed to `err` as
 /// "lockstep: error: ...". Nothing is thrown. Commands that train print to standard output
 /// themselves.
-int run_command_line(std::span<const std::string> arguments, const Settings& settings, Watch& watch,
-                     Streams streams);
+int run_command_line(std::span<const std::string> arguments, const Registry& registry,
+                     const Settings& settings, Watch& watch, Streams streams);
 
 /// Runs `body` and returns its value. An exception is printed to `err`, and becomes an exit code
 /// (core/base/error.h; 1 if it is not an Error). Ranks other than 0 first give rank 0 the time to

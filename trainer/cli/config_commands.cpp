@@ -10,7 +10,7 @@ namespace {
 
 LoadedConfig load(const CommandCall& call) {
   const std::span<const std::string> words = call.arguments.positionals();
-  return load_config(words[0], words.subspan(1));
+  return load_config(words[0], call.registry, words.subspan(1));
 }
 
 int check(const CommandCall& call) {
@@ -22,13 +22,14 @@ int check(const CommandCall& call) {
 }
 
 int show(const CommandCall& call) {
-  call.out << config_yaml(load(call).config);
+  call.out << config_yaml(load(call).config, call.registry);
   return 0;
 }
 
 int schema(const CommandCall& call) {
   if (!call.arguments.positionals().empty()) load(call);
-  call.out << (call.arguments.has("json") ? config_schema_json() : config_schema_text());
+  call.out << (call.arguments.has("json") ? config_schema_json(call.registry)
+                                          : config_schema_text(call.registry));
   return 0;
 }
 

@@ -6,7 +6,8 @@ namespace lockstep {
 namespace {
 
 int run(const CommandCall& call) {
-  const int status = evaluate_run(call.arguments.positionals()[0], call.settings, call.watch);
+  const int status =
+      evaluate_run(call.arguments.positionals()[0], call.registry, call.settings, call.watch);
   finish_standard_output();
   return status;
 }

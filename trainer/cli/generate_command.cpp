@@ -1,5 +1,6 @@
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
+#include "trainer/config/schema.h"
 #include "trainer/train.h"
 
 namespace lockstep {
@@ -7,13 +8,16 @@ namespace {
 
 int run(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
+  const Schema schema(call.registry);
+  const auto like = [&](const char* path) -> const Key& { return *schema.find(path); };
   const GenerateOptions options{
       .prompt = arguments.value("prompt"),
-      .max_new_tokens = arguments.integer("max-new-tokens", "sample.max_new_tokens"),
-      .temperature = arguments.number("temperature", "sample.temperature"),
-      .top_k = arguments.integer("top-k", "sample.top_k"),
-      .seed = arguments.integer("seed", "sample.seed")};
-  const int status = generate(arguments.positionals()[0], options, call.settings, call.watch);
+      .max_new_tokens = arguments.integer("max-new-tokens", like("sample.max_new_tokens")),
+      .temperature = arguments.number("temperature", like("sample.temperature")),
+      .top_k = arguments.integer("top-k", like("sample.top_k")),
+      .seed = arguments.integer("seed", like("sample.seed"))};
+  const int status =
+      generate(arguments.positionals()[0], call.registry, options, call.settings, call.watch);
   finish_standard_output();
   return status;
 }

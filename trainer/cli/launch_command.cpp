@@ -15,21 +15,23 @@ constexpr int kRestarts = 3;  ///< unless told otherwise
 
 /// Sets where training with these words saves, and its limits. The config is read here so that an
 /// error in it is reported once, before anything is started.
-void prepare_training(std::span<const std::string> words, LaunchOptions& options) {
+void prepare_training(std::span<const std::string> words, const Registry& registry,
+                      LaunchOptions& options) {
   const Arguments arguments(words, train_command().options);
   const std::span<const std::string> positionals = arguments.positionals();
   LS_USER_CHECK(!positionals.empty(), "train needs a CONFIG");
-  const Config config = load_config(positionals[0], positionals.subspan(1)).config;
+  const Config config = load_config(positionals[0], registry, positionals.subspan(1)).config;
   const std::filesystem::path folder = std::filesystem::path(config.run.dir) / config.run.name;
   options.checkpoints = (folder / "checkpoints").string();
   options.limits = watch_limits(config);
 }
 
 /// The limits of the run that these words of eval or generate name.
-WatchLimits limits_of_run(std::span<const std::string> words, const CliCommand& command) {
+WatchLimits limits_of_run(std::span<const std::string> words, const Registry& registry,
+                          const CliCommand& command) {
   const Arguments arguments(words, command.options);
   LS_USER_CHECK(!arguments.positionals().empty(), "{} needs a RUN", command.name);
-  return early_watch_limits(arguments.positionals()[0]);
+  return early_watch_limits(arguments.positionals()[0], registry);
 }
 
 int run(const CommandCall& call) {
@@ -52,9 +54,10 @@ int run(const CommandCall& call) {
                 command);
   const auto words = std::span<const std::string>(options.command).subspan(1);
   if (command == "train")
-    prepare_training(words, options);
+    prepare_training(words, call.registry, options);
   else
-    options.limits = limits_of_run(words, command == "eval" ? eval_command() : generate_command());
+    options.limits = limits_of_run(words, call.registry,
+                                   command == "eval" ? eval_command() : generate_command());
   return launch(options);
 }
 

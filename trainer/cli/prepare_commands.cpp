@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -11,7 +12,7 @@
 #include "data/tokens/text.h"
 #include "data/tokens/token_shards.h"
 #include "trainer/cli/commands.h"
-#include "trainer/config/config.h"
+#include "trainer/datasets/token_files.h"
 
 namespace lockstep {
 namespace {
@@ -46,8 +47,10 @@ int prepare_text(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const auto output = arguments.value("output");
   LS_USER_CHECK(output.has_value(), "--output is missing: the folder to write to");
+  const std::vector<Key> keys = TextData::keys();
+  const Key& like = *std::ranges::find(keys, "val_fraction", &Key::name);
   const double val_fraction =
-      arguments.number("val-fraction", "data.val_fraction").value_or(DataConfig{}.val_fraction);
+      arguments.number("val-fraction", like).value_or(TextData{}.val_fraction);
   std::string name;
   std::string text;
   for (const std::string& path : arguments.positionals()) {

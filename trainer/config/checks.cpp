@@ -1,12 +1,14 @@
 #include "trainer/config/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
 #include "trainer/config/batch_plan.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep {
 namespace {
@@ -33,96 +35,37 @@ void check_run_length(const Config& c, const ReportProblem& report) {
   }
 }
 
-void check_model(const Config& c, const ReportProblem& report) {
-  if (c.model.name != ModelName::kGpt2) return;
-  const ModelConfig& m = c.model;
-  if (m.n_embd % m.n_head != 0) {
-    report({"model.n_head", "model.n_embd", "model.name"},
-           fmt::format("'model.n_head' {} does not divide 'model.n_embd' {}", m.n_head, m.n_embd));
-  }
-  if (c.data.sequence_length > m.block_size) {
-    report({"data.sequence_length", "model.block_size", "model.name"},
-           fmt::format("'data.sequence_length' {} is longer than 'model.block_size' {}",
-                       c.data.sequence_length, m.block_size));
-  }
-  if (c.tokenizer.type == TokenizerType::kNone && m.vocab_size == 0 &&
-      c.data.type != DataType::kText) {
-    report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
-           fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
-                       "it from",
-                       name_of(c.data.type)));
-  }
+/// "text, tokens or synthetic": the data that such a model can be trained on.
+std::string datasets_that_give(const std::string& inputs, const Registry& registry) {
+  std::vector<std::string_view> names;
+  for (const DatasetRow& row : registry.datasets())
+    if (row.can_give(inputs)) names.push_back(row.name);
+  if (names.empty()) return fmt::format("'{}', which no dataset gives", inputs);
+  const std::string_view last = names.back();
+  names.pop_back();
+  return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
-void check_data(const Config& c, const ReportProblem& report) {
-  const bool gpt2 = c.model.name == ModelName::kGpt2;
-  const bool tokens = c.data.type == DataType::kText || c.data.type == DataType::kTokens;
-  if (c.data.type != DataType::kSynthetic && gpt2 != tokens) {
-    report(
-        {"data.type", "model.name"},
-        fmt::format("model '{}' cannot train on {} data; it takes {}", name_of(c.model.name),
-                    name_of(c.data.type), gpt2 ? "text, tokens or synthetic" : "idx or synthetic"));
-  }
-  if (gpt2 && c.data.type == DataType::kText && c.tokenizer.type == TokenizerType::kNone) {
-    report({"tokenizer.type", "data.type", "model.name"},
-           "missing required key 'tokenizer.type': text data needs one (char or gpt2)");
-  }
-  if (c.data.type == DataType::kTokens && c.tokenizer.type == TokenizerType::kChar) {
-    report({"tokenizer.type", "data.type", "model.name"},
-           "'tokenizer.type: char' learns its characters from a text, and tokens data has none");
-  }
+void check_model_and_data(const Config& c, const Registry& registry, const ReportProblem& report) {
+  if (c.model.name.empty() || c.data.type.empty()) return;  // not given
+  const ModelRow& model = registry.at(c.model);
+  const DatasetRow& data = registry.at(c.data);
+  model.check(c.model.keys, c, report);
+  const std::string inputs = model.needs(c.model.keys).inputs;
+  if (data.can_give(inputs)) return data.check(c.data.keys, c, report);
+  report({"data.type", "model.name"},
+         fmt::format("model '{}' cannot train on {} data; it takes {}", model.name, data.name,
+                     datasets_that_give(inputs, registry)));
 }
 
-/// IDX data is one file of images and one of labels.
-void check_idx_files(const Config& c, const ReportProblem& report) {
-  const DataConfig& d = c.data;
-  const auto at_most_one = [&](std::string_view key, const std::vector<std::string>& files) {
-    if (files.size() <= 1) return;
-    report({key, "data.type"},
-           fmt::format("'{}' names {} files, but idx data takes one", key, files.size()));
-  };
-  at_most_one("data.path", d.path);
-  at_most_one("data.labels", d.labels);
-  at_most_one("data.val_path", d.val_path);
-  at_most_one("data.val_labels", d.val_labels);
-  if (d.val_path.empty() != d.val_labels.empty()) {
-    report({"data.val_path", "data.val_labels", "data.type"},
-           "'data.val_path' and 'data.val_labels' must be given together");
-  }
-  if (d.val_path.empty() && d.val_range) {
-    const bool overlap = !d.train_range || (d.train_range->begin < d.val_range->end &&
-                                            d.val_range->begin < d.train_range->end);
-    if (overlap) {
-      report({"data.val_range", "data.train_range", "data.val_path", "data.type"},
-             "'data.val_range' overlaps the samples trained on; give a 'data.train_range' apart "
-             "from it, or a 'data.val_path'");
-    }
-  }
-}
-
-void check_validation_data(const Config& c, const ReportProblem& report) {
-  const DataConfig& d = c.data;
-  if (d.type == DataType::kIdx) check_idx_files(c, report);
-  if (d.type == DataType::kSynthetic || c.eval.interval == 0 || !d.val_path.empty()) return;
-  if (d.type == DataType::kIdx && !d.val_range) {
-    report({"eval.interval", "data.val_path", "data.val_range", "data.type"},
-           "'eval.interval' asks for evaluation, but there is nothing to evaluate on: give "
-           "'data.val_range' or 'data.val_path'");
-  }
-  if (d.type != DataType::kIdx && d.val_fraction == 0) {
-    report({"eval.interval", "data.val_fraction", "data.val_path", "data.type"},
-           "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
-           "evaluate on");
-  }
-}
-
-void check_schedule(const Config& c, const ReportProblem& report) {
+void check_schedule(const Config& c, const Registry& registry, const ReportProblem& report) {
   const SchedulerConfig& s = c.scheduler;
   if (s.name == SchedulerName::kConstant) return;
-  if (s.min_lr > c.optimizer.learning_rate) {
-    report({"scheduler.min_lr", "optimizer.learning_rate", "scheduler.name"},
-           fmt::format("'scheduler.min_lr' {} is above 'optimizer.learning_rate' {}", s.min_lr,
-                       c.optimizer.learning_rate));
+  const double peak = registry.make_optimizer(c.optimizer).learning_rate();
+  if (s.min_lr > peak) {
+    report(
+        {"scheduler.min_lr", "optimizer.learning_rate", "scheduler.name"},
+        fmt::format("'scheduler.min_lr' {} is above 'optimizer.learning_rate' {}", s.min_lr, peak));
   }
   if (s.decay_steps > 0 && s.warmup_steps > s.decay_steps) {
     report({"scheduler.warmup_steps", "scheduler.decay_steps", "scheduler.name"},
@@ -186,13 +129,11 @@ void check_batch(const Config& c, const ReportProblem& report) {
 
 }  // namespace
 
-void check_config(const Config& config, const ReportProblem& report) {
+void check_config(const Config& config, const Registry& registry, const ReportProblem& report) {
   check_run_name(config, report);
   check_run_length(config, report);
-  check_model(config, report);
-  check_data(config, report);
-  check_validation_data(config, report);
-  check_schedule(config, report);
+  check_model_and_data(config, registry, report);
+  check_schedule(config, registry, report);
   check_best_metric(config, report);
   check_stall_times(config, report);
   check_compile_cache(config, report);

@@ -11,11 +11,13 @@
 
 namespace lockstep {
 
+class Registry;
+
 /// Receives a problem: the keys it involves, the first of which gets the blame, and what is wrong.
 using ReportProblem =
     std::function<void(std::initializer_list<std::string_view> keys, std::string message)>;
 
-/// Reports every rule that `config` breaks.
-void check_config(const Config& config, const ReportProblem& report);
+/// Reports every rule that `config` breaks, those of its model and its dataset included.
+void check_config(const Config& config, const Registry& registry, const ReportProblem& report);
 
 }  // namespace lockstep

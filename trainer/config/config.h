@@ -1,24 +1,16 @@
 // The resolved configuration of a run, as plain structs: one per section of the YAML file. Who
-// needs a parameter takes `const Config&` (or just its section). Defaults, ranges and documentation
-// of every key are in schema.cpp; `lockstep config schema` prints them.
+// needs a parameter takes `const Config&` (or just its section). What only one model, dataset or
+// optimizer has is a struct of its own, held as a value. Ranges and documentation are in
+// fixed_keys.cpp and with those structs; `lockstep config schema` prints them.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "trainer/config/enums.h"
+#include "trainer/config/own_config.h"
 
 namespace lockstep {
-
-/// Samples begin <= i < end.
-struct IndexRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  friend bool operator==(const IndexRange&, const IndexRange&) = default;
-};
 
 struct RunConfig {
   std::string dir = "runs";
@@ -27,16 +19,8 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  ModelName name = ModelName::kGpt2;
-  std::int64_t n_layer = 12;
-  std::int64_t n_head = 12;
-  std::int64_t n_embd = 768;
-  std::int64_t block_size = 1024;  ///< positions; the longest sequence the model takes
-  std::int64_t vocab_size = 0;     ///< 0: the tokenizer's
-  double dropout = 0.0;
-  std::vector<std::int64_t> hidden_sizes = {512, 512};  ///< mlp
-  std::int64_t input_size = 784;                        ///< mlp
-  std::int64_t n_classes = 10;                          ///< mlp, lenet
+  std::string name;  ///< of a model of the registry
+  OwnConfig keys;    ///< its M::Config
 };
 
 struct TokenizerConfig {
@@ -46,19 +30,9 @@ struct TokenizerConfig {
 };
 
 struct DataConfig {
-  DataType type = DataType::kText;
-  std::vector<std::string> path;  ///< files read one after the other
-  std::vector<std::string> labels;
-  std::vector<std::string> val_path;
-  std::vector<std::string> val_labels;
-  double val_fraction = 0.1;  ///< the tail of `path` to validate on when val_path is empty
-  std::optional<IndexRange> train_range;  ///< nothing: all samples of path
-  std::optional<IndexRange> val_range;    ///< of val_path, or of path when that is empty
-  std::int64_t sequence_length = 0;       ///< T; 0: model.block_size
-  std::int64_t stride = 0;                ///< tokens between sample starts; 0: T
-  std::int64_t num_samples = 1024;        ///< synthetic
-  double normalize_mean = 0.0;            ///< pixels in [0, 1] become (x - mean) / std
-  double normalize_std = 1.0;
+  std::string type;                  ///< of a dataset of the registry
+  OwnConfig keys;                    ///< that dataset
+  std::int64_t sequence_length = 0;  ///< T; 0: the model's longest
   bool shuffle = true;
   std::int64_t loader_workers = 1;
   std::int64_t loader_prefetch_size = 8;
@@ -79,12 +53,8 @@ struct TrainingConfig {
 };
 
 struct OptimizerConfig {
-  OptimizerName name = OptimizerName::kAdamW;
-  double learning_rate = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0.01;
-  double momentum = 0.0;
+  std::string name = "adamw";  ///< of an optimizer of the registry
+  OwnConfig keys;              ///< that optimizer
 };
 
 struct SchedulerConfig {

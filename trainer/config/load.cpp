@@ -25,44 +25,61 @@ namespace {
 
 using Source = ConfigOrigin::Source;
 
-/// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key that
-/// lives elsewhere, "" for neither.
-std::string suggest_key(std::string_view section, std::string_view name) {
-  std::vector<std::string_view> siblings;
-  for (const ConfigKey& key : config_keys()) {
-    if (key.section() != section && key.name() == name) return std::string(key.path);
-    if (key.section() == section) siblings.push_back(key.name());
+/// What somebody may have meant by a name that is no key or section. Keys of a section are those of
+/// the rows that `config` chose there, or of all rows where nothing is chosen yet.
+class Suggestions {
+ public:
+  Suggestions(const Schema& schema, const Config& config) : schema_(schema), config_(config) {}
+
+  /// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key that
+  /// lives elsewhere, "" for neither.
+  std::string key(std::string_view section, std::string_view name) const {
+    std::vector<std::string_view> siblings;
+    for (const ConfigKey& key : schema_.keys()) {
+      if (key.section != section && key.name == name) return key.path;
+      if (key.section == section && may_be_chosen(key)) siblings.push_back(key.name);
+    }
+    return std::string(nearest_word(name, siblings));
   }
-  return std::string(nearest_word(name, siblings));
-}
 
-/// The section that a misspelled or shortened name means ("train": "training"), or "".
-std::string nearest_section(std::string_view name) {
-  const std::vector<std::string_view> sections = config_sections();
-  if (const std::string_view near = nearest_word(name, sections); !near.empty())
-    return std::string(near);
-  constexpr std::size_t kShortest = 3;
-  for (const std::string_view section : sections) {
-    if (name.size() >= kShortest && section.starts_with(name)) return std::string(section);
+  std::string section(std::string_view name) const {
+    const std::string near = nearest_section(name);
+    return near.empty() ? key("", name) : near;
   }
-  return "";
-}
 
-std::string suggest_section(std::string_view name) {
-  const std::string near = nearest_section(name);
-  return near.empty() ? suggest_key("", name) : near;
-}
+  /// What "train.max_steps" means: a whole path, or a section if no key of it is near, or "".
+  std::string path(std::string_view section, std::string_view name) const {
+    const std::string near = nearest_section(section);
+    if (near.empty()) return key("", name);
+    const std::string path = fmt::format("{}.{}", near, name);
+    if (schema_.find(path) != nullptr) return path;
+    const std::string found = key(near, name);
+    if (found.empty()) return near;
+    return schema_.find(found) == nullptr ? fmt::format("{}.{}", near, found) : found;
+  }
 
-/// What "train.max_steps" means: a whole path, or a section if no key of it is near, or "".
-std::string suggest_path(std::string_view section, std::string_view name) {
-  const std::string near = nearest_section(section);
-  if (near.empty()) return suggest_key("", name);
-  const std::string path = fmt::format("{}.{}", near, name);
-  if (find_config_key(path) != nullptr) return path;
-  const std::string key = suggest_key(near, name);
-  if (key.empty()) return near;
-  return find_config_key(key) == nullptr ? fmt::format("{}.{}", near, key) : key;
-}
+ private:
+  bool may_be_chosen(const ConfigKey& key) const {
+    if (key.row == nullptr) return true;
+    const std::string& chosen = key.rows->chosen(const_cast<Config&>(config_));  // only read
+    return chosen.empty() || chosen == key.row->name;
+  }
+
+  /// The section that a misspelled or shortened name means ("train": "training"), or "".
+  std::string nearest_section(std::string_view name) const {
+    const std::vector<std::string_view> sections = schema_.sections();
+    if (const std::string_view near = nearest_word(name, sections); !near.empty())
+      return std::string(near);
+    constexpr std::size_t kShortest = 3;
+    for (const std::string_view section : sections) {
+      if (name.size() >= kShortest && section.starts_with(name)) return std::string(section);
+    }
+    return "";
+  }
+
+  const Schema& schema_;
+  const Config& config_;
+};
 
 /// A text without its middle if it is long: the values of a hostile config need not be repeated.
 std::string shorten(std::string text) {
@@ -80,14 +97,11 @@ std::string shorten(std::string text) {
                      text.substr(tail));
 }
 
-bool is_section(std::string_view name) {
-  const std::vector<std::string_view> sections = config_sections();
-  return std::find(sections.begin(), sections.end(), name) != sections.end();
-}
-
 class Loader {
  public:
-  explicit Loader(const std::string& file) { out_.file = file; }
+  Loader(const std::string& file, const Registry& registry) : schema_(registry) {
+    out_.file = file;
+  }
 
   LoadedConfig load(std::string_view text, std::span<const std::string> overrides) {
     std::vector<YamlIssue> yaml_issues;
@@ -103,13 +117,15 @@ class Loader {
       }
       raise_problems();
     }
+    // What the selectors choose says which keys there are, and what is near to a misspelled one.
+    choose_rows(root, overrides);
     for (const YamlEntry& entry : root.entries) take_section(entry);
     for (const std::string& override : overrides) take_override(override);
     if (!given("run.name")) {
       out_.config.run.name = std::filesystem::path(out_.file).stem().string();
     }
-    for (const ConfigKey& key : config_keys()) check_effect(key);
-    check_config(out_.config, [this](auto keys, std::string message) {
+    for (const ConfigKey& key : schema_.keys()) check_effect(key);
+    check_config(out_.config, schema_.registry(), [this](auto keys, std::string message) {
       if (std::any_of(keys.begin(), keys.end(), [&](auto k) { return bad_.contains(k); })) return;
       report(blame(culprit(keys)), std::move(message));
     });
@@ -150,9 +166,28 @@ class Loader {
     problems_.push_back({origin, std::move(message)});
   }
 
+  /// Sets the selectors, as far as they can be read, and with them the rows' own structs. What is
+  /// wrong with one is reported when its turn comes.
+  void choose_rows(const YamlNode& root, std::span<const std::string> overrides) {
+    Config& config = out_.config;
+    for (const RowSection& section : row_sections()) {
+      const ConfigKey& selector = *schema_.find(section.selector);
+      for (const YamlEntry& entry : root.entries)
+        for (const YamlEntry& key : entry.value.entries)
+          if (entry.key == section.name && key.key == selector.name)
+            set_value(selector, key.value, config);
+      const std::string prefix = selector.path + "=";
+      for (const std::string& override : overrides)
+        if (override.starts_with(prefix))
+          set_value(selector, std::string_view(override).substr(prefix.size()), config);
+      for (const Row* row : section.rows(schema_.registry()))
+        if (row->name == section.chosen(config)) section.keys(config) = row->defaults;
+    }
+  }
+
   void take_section(const YamlEntry& entry) {
     const ConfigOrigin origin = in_file(entry.line, entry.column);
-    if (!is_section(entry.key)) {
+    if (!schema_.has_section(entry.key)) {
       return unknown_section(entry.key, origin);
     }
     out_.origins[entry.key] = origin;
@@ -169,32 +204,52 @@ class Loader {
 
   template <class Value>
   void take_key(const std::string& path, const Value& value, const ConfigOrigin& origin) {
-    const ConfigKey* key = find_config_key(path);
-    if (key == nullptr) return unknown_key(path, origin);
-    if (auto problem = set_value(*key, value, out_.config)) {
+    if (schema_.find(path) == nullptr) return unknown_key(path, origin);
+    if (auto problem = set_key(path, value)) {
       report(origin, std::move(*problem));
-      bad_.insert(key->path);
+      bad_.insert(path);
     } else {
-      bad_.erase(key->path);
+      bad_.erase(path);
     }
     out_.origins[path] = origin;
   }
 
+  template <class Value>
+  std::optional<std::string> set_key(const std::string& path, const Value& value) {
+    const ConfigKey* key = schema_.find(path, out_.config);
+    if (key != nullptr && !std::holds_alternative<ChoiceMember>(key->member))
+      return set_value(*key, value, out_.config);
+    Config scratch;  // selectors are set already
+    if (key != nullptr) return set_value(*key, value, scratch);
+    // A key of a row that was not chosen has no effect, whatever its value is (see check_effect).
+    // Where nothing is chosen, one of the rows must take it.
+    std::optional<std::string> problem;
+    for (const ConfigKey& other : schema_.keys()) {
+      if (other.path != path) continue;
+      if (!other.rows->chosen(out_.config).empty()) return std::nullopt;
+      other.rows->chosen(scratch) = other.row->name;
+      other.rows->keys(scratch) = other.row->defaults;
+      problem = set_value(other, value, scratch);
+      if (!problem) break;
+    }
+    return problem;
+  }
+
   void unknown_section(const std::string& name, const ConfigOrigin& origin) {
-    const std::string near = suggest_section(name);
+    const std::string near = suggestions_.section(name);
     report(origin, fmt::format("unknown section '{}'{}", name, did_you_mean(near)));
     // What was meant is not missing as well.
-    for (const ConfigKey& key : config_keys()) {
-      if (key.section() == near || key.path == near) bad_.insert(key.path);
+    for (const ConfigKey& key : schema_.keys()) {
+      if (key.section == near || key.path == near) bad_.insert(key.path);
     }
   }
 
   void unknown_key(const std::string& path, const ConfigOrigin& origin) {
     const std::string section = path.substr(0, path.find('.'));
-    const std::string near = suggest_key(section, path.substr(section.size() + 1));
+    const std::string near = suggestions_.key(section, path.substr(section.size() + 1));
     report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
-    if (const ConfigKey* meant = find_config_key(section + "." + near)) bad_.insert(meant->path);
-    if (const ConfigKey* meant = find_config_key(near)) bad_.insert(meant->path);
+    for (const std::string& meant : {section + "." + near, near})
+      if (schema_.find(meant) != nullptr) bad_.insert(meant);
   }
 
   void take_override(const std::string& text) {
@@ -206,16 +261,16 @@ class Loader {
     }
     const std::string path = text.substr(0, equals);
     const std::string section = path.substr(0, path.find('.'));
-    if (path.find('.') == std::string::npos && is_section(path)) {
+    if (path.find('.') == std::string::npos && schema_.has_section(path)) {
       return report(origin, fmt::format("'{0}' is a section; override its keys one by one, "
                                         "{0}.key=value",
                                         path));
     }
-    if (!is_section(section)) {
+    if (!schema_.has_section(section)) {
       const std::string_view name =
           path == section ? "" : std::string_view(path).substr(section.size() + 1);
       const std::string near =
-          name.empty() ? suggest_section(section) : suggest_path(section, name);
+          name.empty() ? suggestions_.section(section) : suggestions_.path(section, name);
       return report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
     }
     take_key(path, std::string_view(text).substr(equals + 1), origin);
@@ -225,10 +280,10 @@ class Loader {
   /// given. A file's keys that a command line made pointless (by choosing another model, say) are
   /// dropped instead.
   void check_effect(const ConfigKey& key) {
-    for (const ConfigKey* k = &key; k->when != nullptr; k = find_config_key(k->when->key)) {
+    for (const ConfigKey* k = &key; k->when; k = schema_.find(k->when->key)) {
       if (bad_.contains(k->when->key)) return;  // no telling
     }
-    const Condition* unmet = unmet_condition(key, out_.config);
+    const Condition* unmet = schema_.unmet(key, out_.config);
     if (unmet == nullptr) {
       if (key.required && !given(key.path) && !bad_.contains(key.path)) {
         report(blame(key.path),
@@ -237,18 +292,20 @@ class Loader {
       }
       return;
     }
-    if (!given(key.path)) return;
+    // Another row's key of the path may be meant.
+    const ConfigKey* meant = schema_.find(key.path, out_.config);
+    if (!given(key.path) || (meant != nullptr && meant != &key)) return;
     const ConfigOrigin origin = blame(key.path);
     const bool overridden = given(unmet->key) && blame(unmet->key).source == Source::kCommandLine;
+    out_.origins.erase(out_.origins.find(key.path));  // said once, or forgotten
     if (origin.source == Source::kFile && overridden) {
-      reset_value(key, out_.config);
-      out_.origins.erase(out_.origins.find(key.path));
+      if (key.row == nullptr) reset_value(key, out_.config);
       bad_.erase(key.path);
       return;
     }
-    const auto& selector = std::get<EnumMember>(find_config_key(unmet->key)->member);
+    const ConfigKey& selector = *schema_.find(unmet->key);
     report(origin, fmt::format("'{}' has no effect with '{}: {}'", key.path, unmet->key,
-                               selector.names[selector.get(out_.config)]));
+                               value_text(selector, out_.config)));
   }
 
   void raise_problems() {
@@ -269,10 +326,12 @@ class Loader {
     raise(ErrorKind::kUsage, "{}", fmt::join(lines, "\n"));
   }
 
+  const Schema schema_;
   LoadedConfig out_;
+  const Suggestions suggestions_{schema_, out_.config};
   std::vector<Problem> problems_;
-  std::set<std::string_view>
-      bad_;  ///< keys whose value was refused: rules about them would mislead
+  /// Keys whose value was refused: rules about them would mislead.
+  std::set<std::string, std::less<>> bad_;
 };
 
 std::string read_file(const std::string& path) {
@@ -300,13 +359,31 @@ std::string LoadedConfig::where(std::string_view path) const {
   return section == origins.end() ? file : section->second.text;
 }
 
-LoadedConfig load_config(const std::string& path, std::span<const std::string> overrides) {
-  return parse_config(read_file(path), path, overrides);
+LoadedConfig load_config(const std::string& path, const Registry& registry,
+                         std::span<const std::string> overrides) {
+  return parse_config(read_file(path), path, registry, overrides);
 }
 
-LoadedConfig parse_config(std::string_view text, const std::string& file,
+LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides) {
-  return Loader(file).load(text, overrides);
+  return Loader(file, registry).load(text, overrides);
+}
+
+std::vector<MissingRow> find_missing_rows(std::string_view yaml, const Registry& registry) {
+  std::vector<YamlIssue> issues;
+  const YamlNode root = parse_yaml(yaml, issues);
+  std::vector<MissingRow> out;
+  for (const RowSection& section : row_sections()) {
+    std::vector<std::string> names;
+    for (const Row* row : section.rows(registry)) names.push_back(row->name);
+    for (const YamlEntry& entry : root.entries)
+      for (const YamlEntry& key : entry.value.entries) {
+        const bool chooses = fmt::format("{}.{}", entry.key, key.key) == section.selector;
+        if (chooses && std::ranges::find(names, key.value.text) == names.end())
+          out.push_back({section.what, key.value.text, names});
+      }
+  }
+  return out;
 }
 
 }  // namespace lockstep

@@ -9,10 +9,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/config/config.h"
 
 namespace lockstep {
+
+class Registry;
 
 /// Where a value was given.
 struct ConfigOrigin {
@@ -34,12 +37,22 @@ struct LoadedConfig {
 };
 
 /// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins.
-/// run.name defaults to the file's name without extension. Error kUsage with one line per problem:
-/// those of the file by line, then those of the command line.
-LoadedConfig load_config(const std::string& path, std::span<const std::string> overrides = {});
+/// The models, datasets and optimizers to choose from are those of `registry`. run.name defaults to
+/// the file's name without extension. Error kUsage with one line per problem: those of the file by
+/// line, then those of the command line.
+LoadedConfig load_config(const std::string& path, const Registry& registry,
+                         std::span<const std::string> overrides = {});
 
 /// The same for a text already in memory; `file` is what messages call it.
-LoadedConfig parse_config(std::string_view text, const std::string& file,
+LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides = {});
+
+/// A model, dataset or optimizer that a config's text chooses and the registry lacks.
+struct MissingRow {
+  std::string_view what;  ///< "model", "dataset", "optimizer"
+  std::string name;
+  std::vector<std::string> registered;
+};
+std::vector<MissingRow> find_missing_rows(std::string_view yaml, const Registry& registry);
 
 }  // namespace lockstep

@@ -1,82 +1,163 @@
 #include "trainer/config/schema.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 
 #include "core/base/error.h"
+#include "trainer/config/fixed_keys.h"
 
 namespace lockstep {
 namespace {
 
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
+template <class Rows>
+std::vector<const Row*> pointers(const Rows& rows) {
+  std::vector<const Row*> out;
+  for (const Row& row : rows) out.push_back(&row);
+  return out;
+}
+
+constexpr std::array<RowSection, 3> kRowSections = {{
+    {.name = "model",
+     .selector = "model.name",
+     .what = "model",
+     .chosen = [](Config& c) -> std::string& { return c.model.name; },
+     .keys = [](Config& c) -> OwnConfig& { return c.model.keys; },
+     .rows = [](const Registry& registry) { return pointers(registry.models()); }},
+    {.name = "data",
+     .selector = "data.type",
+     .what = "dataset",
+     .chosen = [](Config& c) -> std::string& { return c.data.type; },
+     .keys = [](Config& c) -> OwnConfig& { return c.data.keys; },
+     .rows = [](const Registry& registry) { return pointers(registry.datasets()); }},
+    {.name = "optimizer",
+     .selector = "optimizer.name",
+     .what = "optimizer",
+     .chosen = [](Config& c) -> std::string& { return c.optimizer.name; },
+     .keys = [](Config& c) -> OwnConfig& { return c.optimizer.keys; },
+     .rows = [](const Registry& registry) { return pointers(registry.optimizers()); }},
+}};
+
+/// The selector's names are the registry's rows, and its documentation says what each is.
+void complete_selector(ConfigKey& key, const RowSection& section, const Registry& registry) {
+  auto& choice = std::get<ChoiceMember>(key.member);
+  key.doc += ":";
+  for (const Row* row : section.rows(registry)) {
+    key.doc += fmt::format("{} {} ({})", choice.names.empty() ? "" : ",", row->name, row->doc);
+    choice.names.push_back(row->name);
+  }
+  key.doc += ".";
+}
+
+/// What the config has at an enum or a choice.
+std::string_view chosen_value(const ConfigKey& selector, const Config& config) {
+  const void* object = selector.object_in(config);
+  if (const auto* choice = std::get_if<ChoiceMember>(&selector.member))
+    return choice->member(const_cast<void*>(object));  // only read
+  const auto& member = std::get<EnumMember>(selector.member);
+  return member.names[member.get(object)];
+}
 
 }  // namespace
 
-std::string Range::to_string() const {
-  std::string out;
-  if (std::isfinite(min)) out = fmt::format("{} {:.15g}", min_open ? ">" : ">=", min);
-  // The safety bounds would only be noise.
-  if (std::isfinite(max) && max != kMaxSize && max != kMaxCount) {
-    out += fmt::format("{}{} {:.15g}", out.empty() ? "" : " and ", max_open ? "<" : "<=", max);
+std::span<const RowSection> row_sections() {
+  return kRowSections;
+}
+
+const RowSection* find_row_section(std::string_view section) {
+  const auto* found =
+      std::ranges::find_if(kRowSections, [&](const auto& s) { return s.name == section; });
+  return found == kRowSections.end() ? nullptr : found;
+}
+
+void* ConfigKey::object_in(Config& config) const {
+  if (row == nullptr) return fixed_object(config);
+  LS_CHECK(rows->chosen(config) == row->name, "{} of {} in a config of {}", path, row->name,
+           rows->chosen(config));
+  OwnConfig& own = rows->keys(config);
+  if (own.empty()) own = row->defaults;
+  return own.object();
+}
+
+const void* ConfigKey::object_in(const Config& config) const {
+  // Reached through a mutable Config, of which nothing is changed: what is empty stays so.
+  auto& reached = const_cast<Config&>(config);
+  if (row != nullptr && rows->keys(reached).empty()) return row->defaults.object();
+  return object_in(reached);
+}
+
+Schema::Schema(const Registry& registry) : registry_(registry) {
+  Condition takes_tokens{"model.name", {}};
+  for (const ModelRow& model : registry.models())
+    if (model.inputs.empty() || model.inputs == "tokens") takes_tokens.values.push_back(model.name);
+  for (KeyGroup& group : fixed_keys(takes_tokens)) {
+    for (Key& key : group.keys) {
+      const std::string path = fmt::format("{}.{}", group.section, key.name);
+      keys_.push_back({std::move(key), std::string(group.section), path, group.when, group.object});
+      const RowSection* section = find_row_section(group.section);
+      if (section == nullptr || path != section->selector) continue;
+      complete_selector(keys_.back(), *section, registry);
+      add_rows(*section);
+    }
+  }
+  for (const ConfigKey& key : keys_) refuse_second(key);
+}
+
+void Schema::refuse_second(const ConfigKey& key) const {
+  if (key.row == nullptr) return;
+  for (const ConfigKey& other : keys_) {
+    if (other.path != key.path || &other == &key) continue;
+    LS_USER_CHECK(other.row != nullptr,
+                  "{} '{}' has a key '{}', which section '{}' has for all: call it otherwise",
+                  key.rows->what, key.row->name, key.name, key.section);
+    LS_USER_CHECK(other.row != key.row, "{} '{}' has two keys '{}'", key.rows->what, key.row->name,
+                  key.name);
+  }
+}
+
+void Schema::add_rows(const RowSection& section) {
+  for (const Row* row : section.rows(registry_))
+    for (const Key& key : row->keys)
+      keys_.push_back({key, std::string(section.name), fmt::format("{}.{}", section.name, key.name),
+                       Condition{std::string(section.selector), {row->name}}, nullptr, &section,
+                       row});
+}
+
+std::vector<std::string_view> Schema::sections() const {
+  std::vector<std::string_view> out;
+  for (const ConfigKey& key : keys_) {
+    if (out.empty() || out.back() != key.section) out.push_back(key.section);
   }
   return out;
 }
 
-std::string ConfigKey::type_text() const {
-  const std::string noun = std::visit(
-      Overloaded{
-          [](Member<std::int64_t>) -> std::string { return "integer"; },
-          [](Member<double>) -> std::string { return "number"; },
-          [](Member<bool>) -> std::string { return "true or false"; },
-          [](Member<std::string>) -> std::string { return "string"; },
-          [](Member<std::vector<std::string>>) -> std::string {
-            return "string or list of strings";
-          },
-          [](Member<std::vector<std::int64_t>>) -> std::string { return "list of integers"; },
-          [](Member<std::array<double, 2>>) -> std::string { return "list of two numbers"; },
-          [](Member<std::optional<IndexRange>>) -> std::string {
-            return "list of two integers [begin, end]";
-          },
-          [](const EnumMember& e) { return fmt::format("one of {}", fmt::join(e.names, ", ")); },
-      },
-      member);
-  const std::string bounds = range.to_string();
-  return bounds.empty() ? noun : noun + " " + bounds;
+bool Schema::has_section(std::string_view name) const {
+  return std::ranges::any_of(keys_, [&](const ConfigKey& key) { return key.section == name; });
 }
 
-const ConfigKey* find_config_key(std::string_view path) {
-  for (const ConfigKey& key : config_keys()) {
-    if (key.path == path) return &key;
+const ConfigKey* Schema::find(std::string_view path) const {
+  const auto found = std::ranges::find(keys_, path, &ConfigKey::path);
+  return found == keys_.end() ? nullptr : &*found;
+}
+
+const ConfigKey* Schema::find(std::string_view path, const Config& config) const {
+  for (const ConfigKey& key : keys_) {
+    if (key.path != path) continue;
+    if (key.row == nullptr || key.rows->chosen(const_cast<Config&>(config)) == key.row->name)
+      return &key;
   }
   return nullptr;
 }
 
-std::vector<std::string_view> config_sections() {
-  std::vector<std::string_view> out;
-  for (const ConfigKey& key : config_keys()) {
-    if (out.empty() || out.back() != key.section()) out.push_back(key.section());
-  }
-  return out;
-}
-
-const Condition* unmet_condition(const ConfigKey& key, const Config& config) {
-  if (key.when == nullptr) return nullptr;
-  const ConfigKey* selector = find_config_key(key.when->key);
+const Condition* Schema::unmet(const ConfigKey& key, const Config& config) const {
+  if (!key.when) return nullptr;
+  const ConfigKey* selector = find(key.when->key);
   LS_CHECK(selector != nullptr, "condition on unknown key {}", key.when->key);
-  if (const Condition* outer = unmet_condition(*selector, config)) return outer;
-  const auto& member = std::get<EnumMember>(selector->member);
-  const std::string_view value = member.names[member.get(config)];
-  for (std::string_view allowed : key.when->values) {
-    if (value == allowed) return nullptr;
-  }
-  return key.when;
+  if (const Condition* outer = unmet(*selector, config)) return outer;
+  const std::string_view value = chosen_value(*selector, config);
+  const bool met = std::ranges::find(key.when->values, value) != key.when->values.end();
+  return met ? nullptr : &*key.when;
 }
 
 }  // namespace lockstep

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
@@ -14,10 +16,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What `config` would have if the key were not given; "" for required keys.
-std::string default_text(const ConfigKey& key) {
-  if (key.required) return "";
-  return key.path == "run.name" ? "the file's name" : value_text(key, Config{});
+/// Keys of one path that are equal in all respects but the row that they belong to.
+struct KeyOfRows {
+  const ConfigKey* key;
+  std::optional<Condition> when;  ///< of all of them together
+
+  std::string default_text() const {
+    if (key->required) return "";
+    return key->path == "run.name" ? "the file's name" : default_value_text(*key);
+  }
+};
+
+bool are_equal(const ConfigKey& a, const ConfigKey& b) {
+  return a.path == b.path && a.type_text() == b.type_text() && a.range == b.range &&
+         a.unit == b.unit && a.doc == b.doc && a.required == b.required &&
+         a.may_be_empty == b.may_be_empty && a.per_rank == b.per_rank && a.file == b.file &&
+         default_value_text(a) == default_value_text(b);
+}
+
+/// All keys. A key that every row of its section has needs no condition.
+std::vector<KeyOfRows> merge_rows(const Schema& schema) {
+  std::vector<KeyOfRows> out;
+  for (const ConfigKey& key : schema.keys()) {
+    const auto same = std::ranges::find_if(
+        out, [&](const KeyOfRows& other) { return are_equal(*other.key, key); });
+    if (same == out.end()) {
+      out.push_back({&key, key.when});
+    } else {
+      same->when->values.push_back(key.row->name);
+    }
+  }
+  for (KeyOfRows& merged : out) {
+    const RowSection* rows = merged.key->rows;
+    if (rows != nullptr && merged.when->values.size() == rows->rows(schema.registry()).size())
+      merged.when.reset();
+  }
+  return out;
 }
 
 void bound(Json& type, const Range& range) {
@@ -58,6 +92,7 @@ struct JsonType {
     for (std::string_view name : member.names) names.push_back(std::string(name));
     return {{"enum", names}};
   }
+  Json operator()(const ChoiceMember& choice) const { return {{"enum", choice.names}}; }
 
   Json list_of_two(const char* of, int min_items) const {
     return {{"type", "array"},
@@ -68,93 +103,109 @@ struct JsonType {
 };
 
 /// The key's default as JSON, by way of its YAML text, which is flow style and so nearly JSON.
-Json json_default(const ConfigKey& key) {
-  const std::string text = default_text(key);
+Json json_default(const KeyOfRows& merged) {
+  const std::string text = merged.default_text();
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? Json(text) : value;
 }
 
-std::string condition_text(const ConfigKey& key) {
-  std::vector<std::string_view> values;
-  for (std::string_view value : key.when->values) {
-    if (!value.empty()) values.push_back(value);
-  }
-  return fmt::format("Only with {}: {}.", key.when->key, fmt::join(values, " or "));
+std::string condition_text(const Condition& when) {
+  return fmt::format("Only with {}: {}.", when.key, fmt::join(when.values, " or "));
 }
 
-/// {"model.name": ["mlp", "lenet"]}
-Json json_condition(const ConfigKey& key) {
-  Json values = Json::array();
-  for (std::string_view value : key.when->values)
-    if (!value.empty()) values.push_back(std::string(value));
-  return {{std::string(key.when->key), values}};
+Json json_of(const KeyOfRows& merged) {
+  const ConfigKey& key = *merged.key;
+  Json out = std::visit(JsonType{key}, key.member);
+  out["description"] =
+      merged.when ? fmt::format("{} {}", key.doc, condition_text(*merged.when)) : key.doc;
+  if (!key.required && key.path != "run.name") out["default"] = json_default(merged);
+  out["x-per-rank"] = key.per_rank;
+  // {"model.name": ["mlp", "lenet"]}
+  if (merged.when) out["x-only-with"] = {{merged.when->key, merged.when->values}};
+  return out;
+}
+
+/// A second key of the same path makes it one of several.
+void add_property(Json& properties, const std::string& name, Json key) {
+  if (!properties.contains(name)) {
+    properties[name] = std::move(key);
+    return;
+  }
+  Json& known = properties[name];
+  if (!known.contains("anyOf") || known.contains("description"))
+    known = {{"anyOf", Json::array({known})}};
+  known["anyOf"].push_back(std::move(key));
 }
 
 }  // namespace
 
-std::string config_yaml(const Config& config) {
+std::string config_yaml(const Config& config, const Registry& registry) {
+  const Schema schema(registry);
   std::string out;
   std::string_view section;
-  for (const ConfigKey& key : config_keys()) {
-    if (unmet_condition(key, config) != nullptr) continue;
-    if (key.section() != section) {
-      section = key.section();
+  for (const ConfigKey& key : schema.keys()) {
+    if (schema.unmet(key, config) != nullptr) continue;
+    if (key.section != section) {
+      section = key.section;
       out += fmt::format("{}:\n", section);
     }
-    out += fmt::format("  {}: {}\n", key.name(), value_text(key, config));
+    out += fmt::format("  {}: {}\n", key.name, value_text(key, config));
   }
   return out;
 }
 
-std::string config_schema_text() {
+std::string config_schema_text(const Registry& registry) {
+  const Schema schema(registry);
   std::string out;
-  for (const ConfigKey& key : config_keys()) {
-    const std::string value = default_text(key);
-    out += fmt::format("{}: {}{}{}\n    {}{}{}\n", key.path, key.type_text(),
-                       key.unit.empty() ? "" : fmt::format(" ({})", key.unit),
-                       key.required ? ", required" : fmt::format(", default {}", value), key.doc,
-                       key.per_rank ? " Ranks may differ." : "",
-                       key.when == nullptr ? "" : " " + condition_text(key));
+  for (const KeyOfRows& merged : merge_rows(schema)) {
+    const ConfigKey& key = *merged.key;
+    out += fmt::format(
+        "{}: {}{}{}\n    {}{}{}\n", key.path, key.type_text(),
+        key.unit.empty() ? "" : fmt::format(" ({})", key.unit),
+        key.required ? ", required" : fmt::format(", default {}", merged.default_text()), key.doc,
+        key.per_rank ? " Ranks may differ." : "",
+        merged.when ? " " + condition_text(*merged.when) : "");
   }
   return out;
 }
 
-std::string config_schema_json() {
+std::string config_schema_json(const Registry& registry) {
+  const Schema schema(registry);
   Json sections = Json::object();
-  for (const ConfigKey& key : config_keys()) {
-    Json& section = sections[std::string(key.section())];
+  for (const KeyOfRows& merged : merge_rows(schema)) {
+    const ConfigKey& key = *merged.key;
+    Json& section = sections[key.section];
     section["type"] = "object";
     section["additionalProperties"] = false;
-    Json type = std::visit(JsonType{key}, key.member);
-    type["description"] = key.when == nullptr ? std::string(key.doc)
-                                              : fmt::format("{} {}", key.doc, condition_text(key));
-    if (!key.required && key.path != "run.name") type["default"] = json_default(key);
-    type["x-per-rank"] = key.per_rank;
-    if (key.when != nullptr) type["x-only-with"] = json_condition(key);
-    section["properties"][std::string(key.name())] = std::move(type);
-    if (key.required && key.when == nullptr) section["required"].push_back(std::string(key.name()));
+    add_property(section["properties"], key.name, json_of(merged));
+    if (key.required && !merged.when) section["required"].push_back(key.name);
   }
   Json required = Json::array();
   for (const auto& [name, section] : sections.items()) {
     if (section.contains("required")) required.push_back(name);
   }
-  const Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                    {"title", "lockstep config"},
-                    {"type", "object"},
-                    {"additionalProperties", false},
-                    {"required", required},
-                    {"properties", sections}};
-  return schema.dump(2) + "\n";
+  const Json out{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "lockstep config"},
+                 {"type", "object"},
+                 {"additionalProperties", false},
+                 {"required", required},
+                 {"properties", sections}};
+  return out.dump(2) + "\n";
 }
 
-std::vector<std::string> config_diff(const Config& before, const Config& after) {
-  const auto text = [](const ConfigKey& key, const Config& config) {
-    return unmet_condition(key, config) == nullptr ? value_text(key, config) : "(none)";
+std::vector<std::string> config_diff(const Config& before, const Config& after,
+                                     const Registry& registry) {
+  const Schema schema(registry);
+  const auto text = [&](const std::string& path, const Config& config) -> std::string {
+    const ConfigKey* key = schema.find(path, config);
+    if (key == nullptr || schema.unmet(*key, config) != nullptr) return "(none)";
+    return value_text(*key, config);
   };
   std::vector<std::string> out;
-  for (const ConfigKey& key : config_keys()) {
-    const std::string a = text(key, before);
-    const std::string b = text(key, after);
+  for (const ConfigKey& key : schema.keys()) {
+    if (schema.find(key.path) != &key) continue;  // another row's key of a path that was met
+    const std::string a = text(key.path, before);
+    const std::string b = text(key.path, after);
     if (a != b) out.push_back(fmt::format("{}: {} -> {}", key.path, a, b));
   }
   return out;

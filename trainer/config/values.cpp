@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/suggest.h"
 
 namespace lockstep {
@@ -64,7 +65,7 @@ Parsed<bool> parse_bool(const YamlNode& node) {
 class Setter {
  public:
   Setter(const ConfigKey& key, const YamlNode& node, Config& config)
-      : key_(key), node_(node), config_(config) {}
+      : key_(key), node_(node), object_(key.object_in(config)) {}
 
   std::optional<std::string> run() {
     if (node_.kind == Kind::kNull) return fmt::format("'{}' has no value", key_.path);
@@ -77,14 +78,14 @@ class Setter {
 
   void operator()(Member<bool> member) {
     if (const auto parsed = parse_bool(node_); parsed.value) {
-      member(config_) = *parsed.value;
+      member(object_) = *parsed.value;
     } else {
       refuse_value();
     }
   }
 
   void operator()(Member<std::string> member) {
-    if (const std::string* text = string_of(node_)) member(config_) = *text;
+    if (const std::string* text = string_of(node_)) member(object_) = *text;
   }
 
   void operator()(Member<std::vector<std::string>> member) {
@@ -100,19 +101,19 @@ class Setter {
         return;
       }
     }
-    if (accept_length(out.size())) member(config_) = std::move(out);
+    if (accept_length(out.size())) member(object_) = std::move(out);
   }
 
   void operator()(Member<std::vector<std::int64_t>> member) {
     if (auto out = numbers<std::int64_t>()) {
-      if (accept_length(out->size())) member(config_) = std::move(*out);
+      if (accept_length(out->size())) member(object_) = std::move(*out);
     }
   }
 
   void operator()(Member<std::array<double, 2>> member) {
     if (const auto out = numbers<double>()) {
       if (out->size() != 2) return refuse("must be a {}, not {} of them", out->size());
-      member(config_) = {(*out)[0], (*out)[1]};
+      member(object_) = {(*out)[0], (*out)[1]};
     }
   }
 
@@ -120,27 +121,39 @@ class Setter {
     const auto out = numbers<std::int64_t>();
     if (!out) return;
     if (out->empty()) {
-      member(config_) = std::nullopt;
+      member(object_) = std::nullopt;
     } else if (out->size() != 2) {
       refuse("must be a {}, not {} of them", out->size());
     } else if ((*out)[0] >= (*out)[1]) {
       error_ = fmt::format("'{}' must begin before it ends, not be [{}, {}]", key_.path, (*out)[0],
                            (*out)[1]);
     } else {
-      member(config_) = IndexRange{(*out)[0], (*out)[1]};
+      member(object_) = IndexRange{(*out)[0], (*out)[1]};
     }
   }
 
   void operator()(const EnumMember& member) {
-    if (node_.kind != Kind::kScalar) return refuse_value();
-    const auto found = std::find(member.names.begin(), member.names.end(), node_.text);
-    if (found == member.names.end()) {
-      return refuse_value(did_you_mean(nearest_word(node_.text, member.names)));
-    }
-    member.set(config_, static_cast<std::size_t>(found - member.names.begin()));
+    if (const auto index = index_of_name(member.names)) member.set(object_, *index);
+  }
+
+  void operator()(const ChoiceMember& choice) {
+    const std::vector<std::string_view> names(choice.names.begin(), choice.names.end());
+    if (const auto index = index_of_name(names)) choice.member(object_) = choice.names[*index];
   }
 
  private:
+  /// Which of the names the node is; nothing after an error was noted.
+  std::optional<std::size_t> index_of_name(std::span<const std::string_view> names) {
+    if (node_.kind != Kind::kScalar) {
+      refuse_value();
+      return std::nullopt;
+    }
+    const auto found = std::find(names.begin(), names.end(), node_.text);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    refuse_value(did_you_mean(nearest_word(node_.text, names)));
+    return std::nullopt;
+  }
+
   /// "must be a {}" is filled with the key's type.
   template <class Value>
   void refuse(fmt::format_string<std::string, const Value&> text, const Value& value) {
@@ -158,7 +171,7 @@ class Setter {
   void number(Member<T> member) {
     const Parsed<T> parsed = parse_number<T>(node_, key_.range);
     if (parsed.value) {
-      member(config_) = *parsed.value;
+      member(object_) = *parsed.value;
     } else {
       refuse_value(parsed.hint);
     }
@@ -207,7 +220,7 @@ class Setter {
 
   const ConfigKey& key_;
   const YamlNode& node_;
-  Config& config_;
+  void* object_;
   std::optional<std::string> error_;
 };
 
@@ -253,11 +266,11 @@ std::string string_text(std::string_view text) {
 }
 
 struct Printer {
-  const Config& config;
-  /// Members are reached through a mutable Config; nothing here changes it.
+  const void* object;
+  /// Members are reached through a mutable object; nothing here changes it.
   template <class T>
   const T& of(Member<T> member) const {
-    return member(const_cast<Config&>(config));
+    return member(const_cast<void*>(object));
   }
 
   std::string operator()(Member<std::int64_t> m) const { return fmt::format("{}", of(m)); }
@@ -281,17 +294,21 @@ struct Printer {
     const std::optional<IndexRange>& range = of(m);
     return range ? fmt::format("[{}, {}]", range->begin, range->end) : "[]";
   }
-  std::string operator()(const EnumMember& m) const { return std::string(m.names[m.get(config)]); }
+  std::string operator()(const EnumMember& m) const { return std::string(m.names[m.get(object)]); }
+  std::string operator()(const ChoiceMember& c) const { return of(c.member); }
 };
 
+/// Gives a member the value that it has in other defaults.
 struct Resetter {
-  Config& config;
-  Config defaults = {};
+  void* object;
+  void* defaults;
+
   template <class T>
   void operator()(Member<T> member) {
-    member(config) = member(defaults);
+    member(object) = member(defaults);
   }
-  void operator()(const EnumMember& member) { member.set(config, member.get(defaults)); }
+  void operator()(const EnumMember& member) { member.set(object, member.get(defaults)); }
+  void operator()(const ChoiceMember& choice) { (*this)(choice.member); }
 };
 
 }  // namespace
@@ -315,11 +332,30 @@ std::optional<std::string> set_value(const ConfigKey& key, std::string_view text
 }
 
 void reset_value(const ConfigKey& key, Config& config) {
-  std::visit(Resetter{config}, key.member);
+  Config fresh;
+  void* defaults = key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object();
+  std::visit(Resetter{key.object_in(config), defaults}, key.member);
 }
 
 std::string value_text(const ConfigKey& key, const Config& config) {
-  return std::visit(Printer{config}, key.member);
+  return std::visit(Printer{key.object_in(config)}, key.member);
+}
+
+std::string default_value_text(const ConfigKey& key) {
+  Config fresh;
+  return std::visit(
+      Printer{key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object()},
+      key.member);
+}
+
+std::vector<std::string> texts_of(const ConfigKey& key, const Config& config) {
+  void* object = const_cast<void*>(key.object_in(config));  // only read
+  if (const auto* list = std::get_if<Member<std::vector<std::string>>>(&key.member))
+    return (*list)(object);
+  const auto* one = std::get_if<Member<std::string>>(&key.member);
+  LS_CHECK(one != nullptr, "{} has no strings", key.path);
+  const std::string& text = (*one)(object);
+  return text.empty() ? std::vector<std::string>{} : std::vector{text};
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/config/schema.h"
 #include "trainer/config/yaml_tree.h"
@@ -23,5 +24,11 @@ void reset_value(const ConfigKey& key, Config& config);
 /// The value as YAML on one line, such that set_value restores it exactly: 0.001, [0.9, 0.99],
 /// "a: b".
 std::string value_text(const ConfigKey& key, const Config& config);
+
+/// The same of the key's default.
+std::string default_value_text(const ConfigKey& key);
+
+/// The value of a key that is a string or a list of strings, without empty ones.
+std::vector<std::string> texts_of(const ConfigKey& key, const Config& config);
 
 }  // namespace lockstep

@@ -19,13 +19,22 @@ Linear::Options conv1d(double stddev) {
           .bias_init = Initializer::constant(0.0)};
 }
 
-double residual_stddev(const ModelConfig& config) {
+double residual_stddev(const Gpt2Config& config) {
   return kInitStddev / std::sqrt(2.0 * static_cast<double>(config.n_layer));
+}
+
+std::int64_t vocabulary(const Gpt2Config& config, const DataFacts& data) {
+  LS_USER_CHECK(config.vocab_size > 0 || data.vocab_size > 0,
+                "model.vocab_size must be given: the data has no tokenizer to take it from");
+  LS_USER_CHECK(config.vocab_size == 0 || config.vocab_size >= data.vocab_size,
+                "model.vocab_size {} is smaller than the tokenizer's vocabulary of {}",
+                config.vocab_size, data.vocab_size);
+  return config.vocab_size > 0 ? config.vocab_size : data.vocab_size;
 }
 
 }  // namespace
 
-Gpt2::Attention::Attention(Module& parent, const ModelConfig& config)
+Gpt2::Attention::Attention(Module& parent, const Gpt2Config& config)
     : Module(parent, "attn"),
       n_head(config.n_head),
       attn_dropout(config.dropout),
@@ -49,7 +58,7 @@ Tensor Gpt2::Attention::operator()(const Tensor& x) const {
   return dropout(c_proj(mix()));
 }
 
-Gpt2::Mlp::Mlp(Module& parent, const ModelConfig& config)
+Gpt2::Mlp::Mlp(Module& parent, const Gpt2Config& config)
     : Module(parent, "mlp"),
       c_fc(*this, "c_fc", config.n_embd, 4 * config.n_embd, conv1d(kInitStddev)),
       c_proj(*this, "c_proj", 4 * config.n_embd, config.n_embd, conv1d(residual_stddev(config))),
@@ -59,7 +68,7 @@ Tensor Gpt2::Mlp::operator()(const Tensor& x) const {
   return dropout(c_proj(gelu_tanh(c_fc(x))));  // [B,T,4C] between
 }
 
-Gpt2::Block::Block(Module& parent, std::string_view name, const ModelConfig& config)
+Gpt2::Block::Block(Module& parent, std::string_view name, const Gpt2Config& config)
     : Module(parent, name),
       ln_1(*this, "ln_1", config.n_embd),
       attn(*this, config),
@@ -71,9 +80,9 @@ Tensor Gpt2::Block::operator()(const Tensor& x) const {  // [B,T,C]
   return attended + mlp(ln_2(attended));
 }
 
-Gpt2::Gpt2(const ModelConfig& config, std::int64_t vocab_size)
+Gpt2::Gpt2(const Gpt2Config& config, const DataFacts& data)
     : block_size_(config.block_size),
-      wte_(*this, "wte", vocab_size, config.n_embd,
+      wte_(*this, "wte", vocabulary(config, data), config.n_embd,
            {.init = Initializer::normal(kInitStddev), .attends = true}),
       wpe_(*this, "wpe", config.block_size, config.n_embd,
            {.init = Initializer::normal(kInitStddev)}),

@@ -3,20 +3,27 @@
 // names, layouts and initialization are those of Hugging Face's gpt2 checkpoints.
 #pragma once
 
+#include "trainer/models/gpt2_config.h"
 #include "trainer/models/model.h"
 
 namespace lockstep {
 
 class Gpt2 final : public Model {
  public:
-  Gpt2(const ModelConfig& config, std::int64_t vocab_size);
+  static constexpr std::string_view kName = "gpt2";
+  static constexpr std::string_view kDoc = "GPT-2, a decoder that continues text";
+  using Config = Gpt2Config;
+
+  /// Error kUsage if neither config nor data say the size of the vocabulary, or the data's is the
+  /// larger one.
+  Gpt2(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
 
  private:
   /// [B,T,C] -> [B,T,C]
   struct Attention : Module {
-    Attention(Module& parent, const ModelConfig& config);
+    Attention(Module& parent, const Config& config);
     Tensor operator()(const Tensor& x) const;
 
     std::int64_t n_head;
@@ -26,7 +33,7 @@ class Gpt2 final : public Model {
     Dropout dropout;
   };
   struct Mlp : Module {
-    Mlp(Module& parent, const ModelConfig& config);
+    Mlp(Module& parent, const Config& config);
     Tensor operator()(const Tensor& x) const;
 
     Linear c_fc;
@@ -34,7 +41,7 @@ class Gpt2 final : public Model {
     Dropout dropout;
   };
   struct Block : Module {
-    Block(Module& parent, std::string_view name, const ModelConfig& config);
+    Block(Module& parent, std::string_view name, const Config& config);
     Tensor operator()(const Tensor& x) const;
 
     LayerNorm ln_1;

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-Mlp::Mlp(const ModelConfig& config) : input_size_(config.input_size) {
+Mlp::Mlp(const MlpConfig& config) : input_size_(config.input_size) {
   std::int64_t width = config.input_size;
   for (const std::int64_t hidden : config.hidden_sizes) {
     layers_.add(width, hidden);
@@ -25,7 +25,7 @@ Loss Mlp::operator()(const Batch& batch) const {
   return classification_loss(x, batch["label"], batch);
 }
 
-Lenet::Lenet(const ModelConfig& config) : fc3_(*this, "fc3", 84, config.n_classes) {}
+Lenet::Lenet(const LenetConfig& config) : fc3_(*this, "fc3", 84, config.n_classes) {}
 
 Loss Lenet::operator()(const Batch& batch) const {
   const Tensor& image = batch["image"];

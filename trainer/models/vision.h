@@ -3,13 +3,18 @@
 #pragma once
 
 #include "trainer/models/model.h"
+#include "trainer/models/vision_config.h"
 
 namespace lockstep {
 
 /// input_size -> hidden_sizes... -> n_classes with ReLU between. Images are flattened.
 class Mlp final : public Model {
  public:
-  explicit Mlp(const ModelConfig& config);
+  static constexpr std::string_view kName = "mlp";
+  static constexpr std::string_view kDoc = "a multilayer perceptron that classifies images";
+  using Config = MlpConfig;
+
+  explicit Mlp(const Config& config);
   Loss operator()(const Batch& batch) const override;
 
  private:
@@ -20,7 +25,11 @@ class Mlp final : public Model {
 /// For images [B,1,28,28].
 class Lenet final : public Model {
  public:
-  explicit Lenet(const ModelConfig& config);
+  static constexpr std::string_view kName = "lenet";
+  static constexpr std::string_view kDoc = "LeNet-5, which classifies images of 28 x 28";
+  using Config = LenetConfig;
+
+  explicit Lenet(const Config& config);
   Loss operator()(const Batch& batch) const override;
 
  private:

@@ -4,6 +4,26 @@
 
 namespace lockstep {
 
+std::vector<Key> AdamW::keys() {
+  return {{.name = "learning_rate",
+           .member = bind<&AdamW::learning_rate>(),
+           .range = at_least(0),
+           .doc = "Peak learning rate.",
+           .required = true},
+          {.name = "betas",
+           .member = bind<&AdamW::betas>(),
+           .range = fraction(),
+           .doc = "Decay of the running mean of the gradient and of its square."},
+          {.name = "eps",
+           .member = bind<&AdamW::eps>(),
+           .range = above(0),
+           .doc = "Added to the denominator."},
+          {.name = "weight_decay",
+           .member = bind<&AdamW::weight_decay>(),
+           .range = at_least(0),
+           .doc = "Decay of matrices (decoupled with adamw); biases and norms are not decayed."}};
+}
+
 std::vector<std::string> AdamW::slots() const {
   return {"exp_avg", "exp_avg_sq"};
 }

@@ -3,18 +3,24 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "core/base/api.h"
+#include "trainer/config/key.h"
 #include "trainer/optimizers/optimizer.h"
 
 namespace LOCKSTEP_API lockstep {
 
 struct AdamW {
+  static constexpr std::string_view kName = "adamw";
+  static constexpr std::string_view kDoc = "Adam with decoupled weight decay";
+
   double learning_rate = 1e-3;  ///< peak
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 0.01;
 
+  static std::vector<Key> keys();
   std::vector<std::string> slots() const;
   std::vector<Tensor> scalars(TraceContext& context, std::int64_t step, double rate) const;
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,

@@ -2,6 +2,22 @@
 
 namespace lockstep {
 
+std::vector<Key> Sgd::keys() {
+  return {{.name = "learning_rate",
+           .member = bind<&Sgd::learning_rate>(),
+           .range = at_least(0),
+           .doc = "Peak learning rate.",
+           .required = true},
+          {.name = "weight_decay",
+           .member = bind<&Sgd::weight_decay>(),
+           .range = at_least(0),
+           .doc = "Decay of matrices (decoupled with adamw); biases and norms are not decayed."},
+          {.name = "momentum",
+           .member = bind<&Sgd::momentum>(),
+           .range = fraction(),
+           .doc = "Decay of the running sum of gradients; 0 is plain SGD."}};
+}
+
 std::vector<std::string> Sgd::slots() const {
   if (momentum == 0) return {};
   return {"momentum_buffer"};

@@ -8,6 +8,7 @@
 #include "data/tokenizers/char_tokenizer.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "trainer/config/load.h"
+#include "trainer/registry/registry.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -156,7 +157,7 @@ std::vector<Target> text_targets() {
                  "'",      "#",     "? ",    "%YAML 1.2\n", "\t",
                  "\n    ", "1e999", ".nan",  "training:",   "\xef\xbb\xbf",
                  "0x10",   "null",  "~"},
-       .run = [](const std::string& input) { parse_config(input, "fuzz.yaml"); },
+       .run = [](const std::string& input) { parse_config(input, "fuzz.yaml", built_in()); },
        .place = "fuzz.yaml:"},
       {.name = "ir",
        .refusal = ErrorKind::kUsage,

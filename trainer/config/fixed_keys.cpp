@@ -1,0 +1,409 @@
+#include "trainer/config/fixed_keys.h"
+
+#include <iterator>
+
+namespace lockstep {
+namespace {
+
+template <auto Section>
+void* object(Config& config) {
+  return &(config.*Section);
+}
+
+/// A selector, whose names the registry has.
+template <auto Key>
+Binding choice() {
+  return ChoiceMember{std::get<Member<std::string>>(bind<Key>()), {}};
+}
+
+std::vector<KeyGroup> run_and_model() {
+  return {
+      {"run",
+       object<&Config::run>,
+       {{.name = "dir",
+         .member = bind<&RunConfig::dir>(),
+         .doc = "Folder under which every run has a folder of its own."},
+        {.name = "name",
+         .member = bind<&RunConfig::name>(),
+         .doc = "Folder of this run inside run.dir; by default the config file's name."},
+        {.name = "seed",
+         .member = bind<&RunConfig::seed>(),
+         .range = count_at_least(0),
+         .doc = "Seeds initialization, dropout and the order of the data."}}},
+      {"model",
+       object<&Config::model>,
+       {{.name = "name",
+         .member = choice<&ModelConfig::name>(),
+         .doc = "Architecture to train",
+         .required = true}}},
+  };
+}
+
+std::vector<KeyGroup> tokenizer_and_data(const Condition& takes_tokens) {
+  return {
+      {"tokenizer",
+       object<&Config::tokenizer>,
+       {{.name = "type",
+         .member = bind<&TokenizerConfig::type>(),
+         .doc = "How text becomes tokens: one per character of the corpus, or GPT-2's byte-pair "
+                "encoding."}},
+       takes_tokens},
+      {"tokenizer",
+       object<&Config::tokenizer>,
+       {{.name = "vocab",
+         .member = bind<&TokenizerConfig::vocab>(),
+         .doc = "GPT-2's vocab.json.",
+         .required = true,
+         .per_rank = true,
+         .file = true},
+        {.name = "merges",
+         .member = bind<&TokenizerConfig::merges>(),
+         .doc = "GPT-2's merges.txt.",
+         .required = true,
+         .per_rank = true,
+         .file = true}},
+       Condition{"tokenizer.type", {"gpt2"}}},
+      {"data",
+       object<&Config::data>,
+       {{.name = "type",
+         .member = choice<&DataConfig::type>(),
+         .doc = "Format of the data",
+         .required = true}}},
+      {"data",
+       object<&Config::data>,
+       {{.name = "sequence_length",
+         .member = bind<&DataConfig::sequence_length>(),
+         .range = size_at_least(0),
+         .unit = "tokens",
+         .doc = "Tokens in one sample; 0 takes the longest sequence that the model knows."}},
+       takes_tokens},
+      {"data",
+       object<&Config::data>,
+       {{.name = "shuffle",
+         .member = bind<&DataConfig::shuffle>(),
+         .doc = "Visit the training samples in a new random order each epoch."},
+        {.name = "loader_workers",
+         .member = bind<&DataConfig::loader_workers>(),
+         .range = {1, 1024},
+         .unit = "threads",
+         .doc = "Threads that read and collate batches; results do not depend on it.",
+         .per_rank = true},
+        {.name = "loader_prefetch_size",
+         .member = bind<&DataConfig::loader_prefetch_size>(),
+         .range = {1, 4096},
+         .unit = "batches",
+         .doc = "Batches kept ready in host memory.",
+         .per_rank = true},
+        {.name = "device_prefetch_size",
+         .member = bind<&DataConfig::device_prefetch_size>(),
+         .range = {1, 4096},
+         .unit = "batches",
+         .doc = "Batches kept ready in device memory.",
+         .per_rank = true},
+        {.name = "host_to_device_transfer_threads",
+         .member = bind<&DataConfig::host_to_device_transfer_threads>(),
+         .range = {1, 64},
+         .unit = "threads",
+         .doc = "Threads that copy batches to the device.",
+         .per_rank = true}}},
+  };
+}
+
+std::vector<KeyGroup> training() {
+  return {
+      {"training",
+       object<&Config::training>,
+       {{.name = "max_steps",
+         .member = bind<&TrainingConfig::max_steps>(),
+         .range = count_at_least(-1),
+         .unit = "steps",
+         .doc = "Optimizer steps; -1 for no limit; 0 initializes, saves step 0 and exits. "
+                "Whichever of max_steps and max_epochs comes first ends the run."},
+        {.name = "max_epochs",
+         .member = bind<&TrainingConfig::max_epochs>(),
+         .range = count_at_least(-1),
+         .unit = "epochs",
+         .doc = "Passes over the training data; -1 for no limit."},
+        {.name = "global_batch_size",
+         .member = bind<&TrainingConfig::global_batch_size>(),
+         .range = size_at_least(1),
+         .unit = "samples",
+         .doc = "Samples per optimizer step, over all ranks.",
+         .required = true},
+        {.name = "micro_batch_size",
+         .member = bind<&TrainingConfig::micro_batch_size>(),
+         .range = size_at_least(1),
+         .unit = "samples",
+         .doc =
+             "Samples in one logical shard, the unit of work; global_batch_size is a multiple of "
+             "it.",
+         .required = true},
+        {.name = "precision",
+         .member = bind<&TrainingConfig::precision>(),
+         .doc = "Arithmetic of the model. bf16-mixed: activations and dots in bf16; parameters, "
+                "optimizer, reductions, softmax and norms in fp32. It needs no loss scaling."},
+        {.name = "gradient_clip_norm",
+         .member = bind<&TrainingConfig::gradient_clip_norm>(),
+         .range = at_least(0),
+         .doc = "Gradients are scaled down to this global norm if theirs is larger; 0 is off."},
+        {.name = "on_nonfinite",
+         .member = bind<&TrainingConfig::on_nonfinite>(),
+         .doc = "On a NaN or infinite gradient, end the run with exit code 5 or skip the update."},
+        {.name = "max_skipped_steps",
+         .member = bind<&TrainingConfig::max_skipped_steps>(),
+         .range = at_least(0),
+         .doc = "As many skipped updates in a row, or half of the last 100 steps, end the run with "
+                "exit code 5; 0 is no limit."},
+        {.name = "deterministic",
+         .member = bind<&TrainingConfig::deterministic>(),
+         .doc = "The same bits on any number of ranks and threads."}}},
+  };
+}
+
+std::vector<KeyGroup> optimizer_and_schedule() {
+  return {
+      {"optimizer",
+       object<&Config::optimizer>,
+       {{.name = "name", .member = choice<&OptimizerConfig::name>(), .doc = "Update rule"}}},
+      {"scheduler",
+       object<&Config::scheduler>,
+       {{.name = "name",
+         .member = bind<&SchedulerConfig::name>(),
+         .doc = "Course of the learning rate after warm-up."},
+        {.name = "warmup_steps",
+         .member = bind<&SchedulerConfig::warmup_steps>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "Steps over which the learning rate first rises linearly to its peak."}}},
+      {"scheduler",
+       object<&Config::scheduler>,
+       {{.name = "min_lr",
+         .member = bind<&SchedulerConfig::min_lr>(),
+         .range = at_least(0),
+         .doc = "Learning rate that decay ends at."},
+        {.name = "decay_steps",
+         .member = bind<&SchedulerConfig::decay_steps>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc =
+             "Step at which min_lr is reached, warm-up included; 0 takes the length of the run."}},
+       Condition{"scheduler.name", {"linear", "cosine"}}},
+  };
+}
+
+std::vector<KeyGroup> evaluation_and_checkpoints() {
+  return {
+      {"eval",
+       object<&Config::eval>,
+       {{.name = "interval",
+         .member = bind<&EvalConfig::interval>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "Evaluate every so many steps and after the last one; 0 is never."},
+        {.name = "max_batches",
+         .member = bind<&EvalConfig::max_batches>(),
+         .range = count_at_least(0),
+         .unit = "batches",
+         .doc = "Batches of the validation data to use; 0 takes all of it."},
+        {.name = "batch_size",
+         .member = bind<&EvalConfig::batch_size>(),
+         .range = size_at_least(0),
+         .unit = "samples",
+         .doc = "Samples in one evaluation batch; 0 takes training.micro_batch_size."}}},
+      {"early_stopping",
+       object<&Config::early_stopping>,
+       {{.name = "patience",
+         .member = bind<&EarlyStoppingConfig::patience>(),
+         .range = count_at_least(0),
+         .unit = "evaluations",
+         .doc = "Stop after so many evaluations without improvement; 0 is off."},
+        {.name = "metric",
+         .member = bind<&EarlyStoppingConfig::metric>(),
+         .doc = "What must improve, for early stopping and checkpoint.keep_best: eval/<name> of "
+                "any metric that an evaluation gives."},
+        {.name = "mode",
+         .member = bind<&EarlyStoppingConfig::mode>(),
+         .doc = "Whether less or more of the metric is better; auto takes min for names that end "
+                "in loss or perplexity, else max."},
+        {.name = "min_delta",
+         .member = bind<&EarlyStoppingConfig::min_delta>(),
+         .range = at_least(0),
+         .doc = "Smaller changes do not count as improvement."}}},
+      {"checkpoint",
+       object<&Config::checkpoint>,
+       {{.name = "resume",
+         .member = bind<&CheckpointConfig::resume>(),
+         .doc =
+             "Start from nothing (none), from the run's newest checkpoint that verifies (auto), or "
+             "from the checkpoint at a path."},
+        {.name = "save_interval",
+         .member = bind<&CheckpointConfig::save_interval>(),
+         .range = count_at_least(-1),
+         .unit = "steps",
+         .doc = "Save every so many steps and after the last one; 0 is only after the last, -1 is "
+                "never."},
+        {.name = "keep_last",
+         .member = bind<&CheckpointConfig::keep_last>(),
+         .range = count_at_least(1),
+         .unit = "checkpoints",
+         .doc = "Newest checkpoints to keep."},
+        {.name = "keep_best",
+         .member = bind<&CheckpointConfig::keep_best>(),
+         .doc = "Also keep the checkpoint with the best early_stopping.metric."}}},
+  };
+}
+
+std::vector<KeyGroup> distributed() {
+  return {
+      {"distributed",
+       object<&Config::distributed>,
+       {{.name = "allreduce",
+         .member = bind<&DistributedConfig::allreduce>(),
+         .doc = "How gradients travel: shm through memory that the ranks of one node share, mpi "
+                "through messages, auto through shared memory where all ranks have it."},
+        {.name = "bucket_mb",
+         .member = bind<&DistributedConfig::bucket_mb>(),
+         .range = {0, 65536, true},
+         .unit = "MiB",
+         .doc = "Gradients are all-reduced in buckets of about this size."},
+        {.name = "first_bucket_mb",
+         .member = bind<&DistributedConfig::first_bucket_mb>(),
+         .range = {0, 65536, true},
+         .unit = "MiB",
+         .doc = "Size of the first bucket, small so that communication starts early."},
+        {.name = "overlap",
+         .member = bind<&DistributedConfig::overlap>(),
+         .doc = "All-reduce a bucket while the backward pass still computes the next."},
+        {.name = "stall_warn_s",
+         .member = bind<&DistributedConfig::stall_warn_s>(),
+         .range = above(0),
+         .unit = "seconds",
+         .doc = "Warn when a rank that others wait for makes no progress for this long."},
+        {.name = "stall_abort_s",
+         .member = bind<&DistributedConfig::stall_abort_s>(),
+         .range = above(0),
+         .unit = "seconds",
+         .doc = "End the job with exit code 7 when it makes none for this long."},
+        {.name = "foreign_call_abort_s",
+         .member = bind<&DistributedConfig::foreign_call_abort_s>(),
+         .range = above(0),
+         .unit = "seconds",
+         .doc = "The same for calls whose progress nobody can see: one fsync, Dataset::get, "
+                "MPI_Init."},
+        {.name = "check_interval",
+         .member = bind<&DistributedConfig::check_interval>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "Ranks compare their whole state once in so many steps, a part of it at each; a "
+                "difference ends the job with exit code 7. Of data that is above 8 GiB or in no "
+                "file they compare one sample as often (code 3). 0 is never."}}},
+  };
+}
+
+std::vector<KeyGroup> machine_and_output() {
+  return {
+      {"device",
+       object<&Config::device>,
+       {{.name = "memory_gb",
+         .member = bind<&DeviceConfig::memory_gb>(),
+         .range = {0, 65536, true},
+         .unit = "GiB",
+         .doc = "Hard limit of a rank's device memory.",
+         .per_rank = true},
+        {.name = "threads",
+         .member = bind<&DeviceConfig::threads>(),
+         .range = {1, 1024},
+         .unit = "threads",
+         .doc = "Cores of a rank's device; results do not depend on it.",
+         .per_rank = true},
+        {.name = "queue_depth",
+         .member = bind<&DeviceConfig::queue_depth>(),
+         .range = {1, 64},
+         .unit = "executions",
+         .doc = "Executions the host may queue ahead of the device."},
+        {.name = "max_isa",
+         .member = bind<&DeviceConfig::max_isa>(),
+         .doc = "The widest vector units kernels may use; avx512 is without AMX. Where the machine "
+                "has less, less is used."},
+        {.name = "compile_cache",
+         .member = bind<&DeviceConfig::compile_cache>(),
+         .doc =
+             "Folder for compiled steps, which later runs load: a path that only you can write to, "
+             "auto (~/.cache/lockstep), or off.",
+         .per_rank = true},
+        {.name = "compile_cache_gb",
+         .member = bind<&DeviceConfig::compile_cache_gb>(),
+         .range = {0, 65536, true},
+         .unit = "GiB",
+         .doc = "What device.compile_cache may hold before the least recently used steps go.",
+         .per_rank = true}}},
+      {"logging",
+       object<&Config::logging>,
+       {{.name = "interval",
+         .member = bind<&LoggingConfig::interval>(),
+         .range = count_at_least(1),
+         .unit = "steps",
+         .doc = "Steps between console lines and between records of metrics.jsonl."},
+        {.name = "tensorboard",
+         .member = bind<&LoggingConfig::tensorboard>(),
+         .doc = "Write TensorBoard event files into the run's folder."}}},
+      {"profile",
+       object<&Config::profile>,
+       {{.name = "ledger",
+         .member = bind<&ProfileConfig::ledger>(),
+         .doc = "Measure every device command; print and save ledger.json when the run ends."},
+        {.name = "metrics_report",
+         .member = bind<&ProfileConfig::metrics_report>(),
+         .doc = "Print all metrics and counters when the run ends."}}},
+  };
+}
+
+std::vector<KeyGroup> generation(const Condition& takes_tokens) {
+  return {
+      {"sample",
+       object<&Config::sample>,
+       {{.name = "prompt",
+         .member = bind<&SampleConfig::prompt>(),
+         .doc = "Text that generation continues.",
+         .may_be_empty = true},
+        {.name = "max_new_tokens",
+         .member = bind<&SampleConfig::max_new_tokens>(),
+         .range = size_at_least(0),
+         .unit = "tokens",
+         .doc = "Tokens to generate."},
+        {.name = "temperature",
+         .member = bind<&SampleConfig::temperature>(),
+         .range = at_least(0),
+         .doc = "Divides the logits; 0 takes the likeliest token."},
+        {.name = "top_k",
+         .member = bind<&SampleConfig::top_k>(),
+         .range = size_at_least(0),
+         .unit = "tokens",
+         .doc = "Draw from the k likeliest tokens only; 0 is all."},
+        {.name = "seed",
+         .member = bind<&SampleConfig::seed>(),
+         .range = count_at_least(0),
+         .doc = "Seeds the draws of generation."}},
+       takes_tokens},
+  };
+}
+
+}  // namespace
+
+std::vector<KeyGroup> fixed_keys(const Condition& takes_tokens) {
+  std::vector<KeyGroup> out;
+  const auto add = [&](std::vector<KeyGroup> groups) {
+    std::move(groups.begin(), groups.end(), std::back_inserter(out));
+  };
+  add(run_and_model());
+  add(tokenizer_and_data(takes_tokens));
+  add(training());
+  add(optimizer_and_schedule());
+  add(evaluation_and_checkpoints());
+  add(distributed());
+  add(machine_and_output());
+  add(generation(takes_tokens));
+  return out;
+}
+
+}  // namespace lockstep

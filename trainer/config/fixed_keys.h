@@ -1,0 +1,25 @@
+// The keys that every run has, whatever its model, data and optimizer. Adding one is a member in
+// config.h (with its default) and a row in fixed_keys.cpp.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "trainer/config/schema.h"
+
+namespace lockstep {
+
+/// Keys of one section, with one condition on all of them.
+struct KeyGroup {
+  std::string_view section;
+  void* (*object)(Config&);  ///< the section's struct
+  std::vector<Key> keys;
+  std::optional<Condition> when = {};
+};
+
+/// In the order of the schema. `takes_tokens` is met by the models whose data a tokenizer may make.
+/// The selectors of rows have no names yet, and the beginning of their documentation.
+std::vector<KeyGroup> fixed_keys(const Condition& takes_tokens);
+
+}  // namespace lockstep

@@ -1,0 +1,141 @@
+// One key of the config: its name, where its value lives, what is allowed and what it means. A
+// struct of settings lists its keys, one row each, beside their defaults:
+//
+//   struct Config {
+//     std::int64_t width = 16;
+//     static std::vector<Key> keys() {
+//       return {{.name = "width", .member = bind<&Config::width>(), .range = at_least(1),
+//                .doc = "Hidden units."}};
+//     }
+//   };
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// Samples begin <= i < end.
+struct IndexRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  friend bool operator==(const IndexRange&, const IndexRange&) = default;
+};
+
+/// How the values of an enum are spelled in YAML; entry i of kNames names value i.
+template <class E>
+struct EnumNames;
+
+/// The YAML spelling of an enum value: "cosine", "bf16-mixed", ...
+template <class E>
+constexpr auto name_of(E value) -> decltype(EnumNames<E>::kNames[0]) {
+  return EnumNames<E>::kNames[static_cast<std::size_t>(value)];
+}
+
+/// Reaches a key's member in an object of the struct that the key belongs to.
+template <class T>
+using Member = T& (*)(void* object);
+
+/// A member of any enum type, as an index into its names.
+struct EnumMember {
+  std::span<const std::string_view> names;
+  std::size_t (*get)(const void* object);
+  void (*set)(void* object, std::size_t index);
+};
+
+/// A string member that has one of `names`, which are known only when the program runs.
+struct ChoiceMember {
+  Member<std::string> member;
+  std::vector<std::string> names;
+};
+
+/// Where a key's value lives; the alternative is also the key's type.
+using Binding = std::variant<Member<std::int64_t>, Member<double>, Member<bool>,
+                             Member<std::string>, Member<std::vector<std::string>>,
+                             Member<std::vector<std::int64_t>>, Member<std::array<double, 2>>,
+                             Member<std::optional<IndexRange>>, EnumMember, ChoiceMember>;
+
+template <class Struct, class T>
+Struct struct_of_member(T Struct::*);
+template <class Struct, class T>
+T type_of_member(T Struct::*);
+
+/// Binds a member of a type that Binding lists, or of an enum that has EnumNames: bind<&S::key>().
+template <auto Key>
+Binding bind() {
+  using Struct = decltype(struct_of_member(Key));
+  using T = decltype(type_of_member(Key));
+  if constexpr (std::is_enum_v<T>) {
+    return EnumMember{
+        EnumNames<T>::kNames,
+        [](const void* s) { return static_cast<std::size_t>(static_cast<const Struct*>(s)->*Key); },
+        [](void* s, std::size_t i) { static_cast<Struct*>(s)->*Key = static_cast<T>(i); }};
+  } else {
+    return Member<T>{[](void* s) -> T& { return static_cast<Struct*>(s)->*Key; }};
+  }
+}
+
+/// Allowed numbers; for lists, of every element.
+struct Range {
+  // Bounds far above any use, so that products of a few sizes cannot overflow; not worth printing.
+  static constexpr double kMaxSize = 1 << 24;
+  static constexpr double kMaxCount = 1e15;
+
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool min_open = false;  ///< min itself is not allowed
+  bool max_open = false;
+
+  bool contains(double x) const {
+    return (min_open ? x > min : x >= min) && (max_open ? x < max : x <= max);
+  }
+  std::string to_string() const;  ///< ">= 0", "> 0 and < 1", "" if unbounded
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// Sizes of tensors and batches.
+inline Range size_at_least(double min) {
+  return {min, Range::kMaxSize};
+}
+/// Numbers of steps, samples, seeds.
+inline Range count_at_least(double min) {
+  return {min, Range::kMaxCount};
+}
+inline Range at_least(double min) {
+  return {min, std::numeric_limits<double>::infinity()};
+}
+inline Range above(double min) {
+  return {min, std::numeric_limits<double>::infinity(), true};
+}
+/// 0 <= x < 1
+inline Range fraction() {
+  return {0, 1, false, true};
+}
+
+struct Key {
+  std::string name;  ///< within its section
+  Binding member;
+  Range range = {};
+  std::string unit = "";
+  std::string doc;            ///< one sentence
+  bool required = false;      ///< where it has an effect
+  bool may_be_empty = false;  ///< strings and lists
+  bool per_rank = false;      ///< ranks of one job may differ: no result depends on it
+  bool file = false;          ///< names files that the run reads; they must be equal on all ranks
+
+  /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
+  std::string type_text() const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// Labelled images in two IDX files, as MNIST's (data/images/idx.h).
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "trainer/config/checks.h"
+#include "trainer/config/key.h"
+#include "trainer/data_source.h"
+
+namespace lockstep {
+
+struct IdxData {
+  static constexpr std::string_view kName = "idx";
+  static constexpr std::string_view kDoc = "IDX images and labels, .gz too";
+  static constexpr std::string_view kGives = "images";
+
+  std::vector<std::string> path = {};  ///< one file, as of the other three
+  std::vector<std::string> labels = {};
+  std::vector<std::string> val_path = {};
+  std::vector<std::string> val_labels = {};
+  std::optional<IndexRange> train_range = {};  ///< nothing: all samples of path
+  std::optional<IndexRange> val_range = {};    ///< of val_path, or of path when that is empty
+  double normalize_mean = 0.0;                 ///< pixels in [0, 1] become (x - mean) / std
+  double normalize_std = 1.0;
+
+  static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
+  DataSource open(const OpenContext& context) const;
+};
+
+}  // namespace lockstep

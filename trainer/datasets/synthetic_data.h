@@ -1,0 +1,23 @@
+// Random samples that are made as they are asked for: tokens or images, as the model takes.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trainer/config/key.h"
+#include "trainer/data_source.h"
+
+namespace lockstep {
+
+struct SyntheticData {
+  static constexpr std::string_view kName = "synthetic";
+  static constexpr std::string_view kDoc = "random samples made on the fly";
+  static constexpr std::string_view kGives = "tokens images";
+
+  std::int64_t num_samples = 1024;
+
+  static std::vector<Key> keys();
+  DataSource open(const OpenContext& context) const;
+};
+
+}  // namespace lockstep

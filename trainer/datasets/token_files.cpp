@@ -1,0 +1,143 @@
+#include "trainer/datasets/token_files.h"
+
+#include "core/base/error.h"
+#include "data/files/read_text.h"
+#include "data/tokens/text.h"
+#include "data/tokens/token_dataset.h"
+#include "data/tokens/token_shards.h"
+
+namespace lockstep {
+namespace {
+
+template <class Data>
+std::vector<Key> keys_of() {
+  return {{.name = "path",
+           .member = bind<&Data::path>(),
+           .doc = "File to train on; for text and tokens also a list of files read one after the "
+                  "other.",
+           .required = true,
+           .per_rank = true,
+           .file = true},
+          {.name = "val_path",
+           .member = bind<&Data::val_path>(),
+           .doc = "File or files to validate on; without it, a part of data.path is.",
+           .may_be_empty = true,
+           .per_rank = true,
+           .file = true},
+          {.name = "val_fraction",
+           .member = bind<&Data::val_fraction>(),
+           .range = fraction(),
+           .doc = "Part at the end of data.path that is kept for validation when there is no "
+                  "val_path."},
+          {.name = "stride",
+           .member = bind<&Data::stride>(),
+           .range = size_at_least(0),
+           .unit = "tokens",
+           .doc = "Distance between the starts of neighbouring training samples; 0 takes the "
+                  "sequence length, 1 with shuffle draws crops at any position."}};
+}
+
+template <class Data>
+void check_validation(const Data& data, const Config& run, const ReportProblem& report) {
+  if (run.eval.interval == 0 || !data.val_path.empty() || data.val_fraction != 0) return;
+  report({"eval.interval", "data.val_fraction", "data.val_path", "data.type"},
+         "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
+         "evaluate on");
+}
+
+DatasetPtr training_samples(TokenStreamPtr tokens, const OpenContext& context,
+                            std::int64_t stride) {
+  const std::int64_t length = context.sequence_length;
+  return std::make_shared<TokenDataset>(std::move(tokens), length, stride > 0 ? stride : length);
+}
+
+/// Validation uses every token once, whatever the training samples' stride.
+DatasetPtr validation_samples(TokenStreamPtr tokens, const OpenContext& context) {
+  return std::make_shared<TokenDataset>(std::move(tokens), context.sequence_length);
+}
+
+/// All files as one text, and what to call it.
+struct Text {
+  std::string name;
+  std::string content;
+};
+
+Text read_texts(const std::vector<std::string>& paths) {
+  Text out;
+  for (const std::string& path : paths) {
+    out.name += (out.name.empty() ? "" : ", ") + path;
+    out.content += read_text(path);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Key> TextData::keys() {
+  return keys_of<TextData>();
+}
+
+void TextData::check(const Config& run, const ReportProblem& report) const {
+  if (run.tokenizer.type == TokenizerType::kNone) {
+    report({"tokenizer.type", "data.type", "model.name"},
+           "missing required key 'tokenizer.type': text data needs one (char or gpt2)");
+  }
+  check_validation(*this, run, report);
+}
+
+DataSource TextData::open(const OpenContext& context) const {
+  const Text text = read_texts(path);
+  const TokenizerPtr tokenizer = context.open_tokenizer(text.name, text.content);
+  const auto tokens = [&](const std::string& name, std::string_view content) {
+    return tokenize_text(name, content, *tokenizer);
+  };
+  const TextSplit split = split_text(text.content, val_path.empty() ? 1.0 - val_fraction : 1.0);
+  DataSource out{.train = training_samples(tokens(text.name, split.train), context, stride),
+                 .tokenizer = tokenizer,
+                 .vocab_size = tokenizer->vocab_size(),
+                 .tokens_per_sample = context.sequence_length};
+  if (!val_path.empty()) {
+    const Text validation = read_texts(val_path);
+    out.validation = validation_samples(tokens(validation.name, validation.content), context);
+  } else if (val_fraction > 0) {
+    out.validation = validation_samples(tokens(text.name, split.validation), context);
+  }
+  return out;
+}
+
+std::vector<Key> TokensData::keys() {
+  return keys_of<TokensData>();
+}
+
+void TokensData::check(const Config& run, const ReportProblem& report) const {
+  if (run.tokenizer.type == TokenizerType::kChar) {
+    report({"tokenizer.type", "data.type", "model.name"},
+           "'tokenizer.type: char' learns its characters from a text, and tokens data has none");
+  }
+  check_validation(*this, run, report);
+}
+
+DataSource TokensData::open(const OpenContext& context) const {
+  DataSource out{.train = nullptr, .tokens_per_sample = context.sequence_length};
+  if (context.has_tokenizer()) out.tokenizer = context.open_tokenizer({}, {});
+  LS_USER_CHECK(context.needs.vocab_size > 0 || out.tokenizer != nullptr,
+                "data of type tokens needs model.vocab_size or a tokenizer");
+  out.vocab_size =
+      context.needs.vocab_size > 0 ? context.needs.vocab_size : out.tokenizer->vocab_size();
+  const auto all = std::make_shared<TokenShards>(path, out.vocab_size);
+  if (!val_path.empty()) {
+    out.train = training_samples(all, context, stride);
+    out.validation =
+        validation_samples(std::make_shared<TokenShards>(val_path, out.vocab_size), context);
+    return out;
+  }
+  const auto train_size =
+      static_cast<std::int64_t>(static_cast<double>(all->size()) * (1.0 - val_fraction));
+  out.train = training_samples(std::make_shared<TokenSlice>(all, 0, train_size), context, stride);
+  if (val_fraction > 0)
+    out.validation =
+        validation_samples(std::make_shared<TokenSlice>(all, train_size, all->size()), context);
+  return out;
+}
+
+}  // namespace lockstep

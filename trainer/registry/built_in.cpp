@@ -1,0 +1,29 @@
+// lockstep's own rows: a new model, dataset or optimizer is its own files and a line here.
+#include "trainer/datasets/idx_data.h"
+#include "trainer/datasets/synthetic_data.h"
+#include "trainer/datasets/token_files.h"
+#include "trainer/models/gpt2.h"
+#include "trainer/models/vision.h"
+#include "trainer/optimizers/adamw.h"
+#include "trainer/optimizers/sgd.h"
+#include "trainer/registry/registry.h"
+
+namespace lockstep {
+
+Registry built_in() {
+  Registry out;
+  out.add_model<Mlp>();
+  out.add_model<Lenet>();
+  out.add_model<Gpt2>();
+
+  out.add_dataset<TextData>();
+  out.add_dataset<TokensData>();
+  out.add_dataset<IdxData>();
+  out.add_dataset<SyntheticData>();
+
+  out.add_optimizer<AdamW>();
+  out.add_optimizer<Sgd>();
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+// What a program can train: its models, datasets and optimizers, as a value. built_in() has
+// lockstep's own; a program adds its own and hands the registry to the command line:
+//
+//   Registry registry = built_in();
+//   registry.add_model<Mine>();
+//   return command_line(argc, argv, registry);
+//
+// A row is a class that says its name, what it is, and its own config keys:
+//
+//   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
+//   (trainer/config/key.h) and, where
+//                    they say something, needs() (what it asks of data) and check(run, report)
+//                    (rules that span keys), sizes() (for `lockstep models`); and a constructor
+//                    M(const Config&), or M(const Config&, const DataFacts&).
+//   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
+//                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check().
+//   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
+//
+// The members of each struct are the defaults of its keys.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainer/config/checks.h"
+#include "trainer/config/config.h"
+#include "trainer/config/key.h"
+#include "trainer/data_needs.h"
+#include "trainer/data_source.h"
+#include "trainer/models/model.h"
+#include "trainer/optimizers/optimizer.h"
+
+namespace lockstep {
+
+/// What all rows have. `defaults` holds the struct that the keys' members are reached in.
+struct Row {
+  std::string name;
+  std::string doc;  ///< a phrase: "plain text"
+  std::vector<Key> keys;
+  OwnConfig defaults;
+};
+
+struct ModelRow : Row {
+  std::string inputs;  ///< DataNeeds::inputs of the defaults
+  std::function<DataNeeds(const OwnConfig&)> needs;
+  std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
+  std::function<std::unique_ptr<Model>(const OwnConfig&, const DataFacts&)> make;
+  std::vector<std::pair<std::string, OwnConfig>> sizes;  ///< common ones, with a line on each
+};
+
+struct DatasetRow : Row {
+  std::string gives;
+  std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
+  std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
+
+  /// Whether a model that takes `inputs` can be trained on it.
+  bool can_give(std::string_view inputs) const;
+};
+
+struct OptimizerRow : Row {
+  std::function<Optimizer(const OwnConfig&)> make;
+};
+
+class Registry {
+ public:
+  /// Error kUsage for a name that another row of the kind has.
+  template <class M>
+  void add_model();
+  template <class D>
+  void add_dataset();
+  template <class O>
+  void add_optimizer();
+
+  std::span<const ModelRow> models() const { return models_; }
+  std::span<const DatasetRow> datasets() const { return datasets_; }
+  std::span<const OptimizerRow> optimizers() const { return optimizers_; }
+
+  /// What a config chose. Error kUsage, with the names that there are, for one that is not
+  /// registered.
+  const ModelRow& at(const ModelConfig& config) const;
+  const DatasetRow& at(const DataConfig& config) const;
+  const OptimizerRow& at(const OptimizerConfig& config) const;
+
+  DataNeeds needs(const ModelConfig& config) const;
+  /// Its parameters are declared, without values.
+  std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
+  DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
+  Optimizer make_optimizer(const OptimizerConfig& config) const;
+
+ private:
+  template <class T, class S>
+  static Row row_of() {
+    return {std::string(T::kName), std::string(T::kDoc), S::keys(), OwnConfig(S{})};
+  }
+  /// `check` of the struct, where it has one.
+  template <class S>
+  static std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check_of() {
+    return [](const OwnConfig& own, const Config& run, const ReportProblem& report) {
+      if constexpr (requires { own.as<S>().check(run, report); }) own.as<S>().check(run, report);
+    };
+  }
+  void add(ModelRow row);
+  void add(DatasetRow row);
+  void add(OptimizerRow row);
+
+  std::vector<ModelRow> models_;
+  std::vector<DatasetRow> datasets_;
+  std::vector<OptimizerRow> optimizers_;
+};
+
+template <class M>
+void Registry::add_model() {
+  using S = typename M::Config;
+  ModelRow row{row_of<M, S>(), {}, {}, check_of<S>(), {}, {}};
+  row.needs = [](const OwnConfig& own) -> DataNeeds {
+    if constexpr (requires { own.as<S>().needs(); }) return own.as<S>().needs();
+    return {};
+  };
+  row.inputs = row.needs(row.defaults).inputs;
+  row.make = [](const OwnConfig& own, const DataFacts& data) {
+    if constexpr (std::constructible_from<M, const S&, const DataFacts&>) {
+      return std::make_unique<M>(own.as<S>(), data);
+    } else {
+      return std::make_unique<M>(own.as<S>());
+    }
+  };
+  if constexpr (requires { S::sizes(); })
+    for (auto& [text, size] : S::sizes()) row.sizes.emplace_back(text, OwnConfig(size));
+  add(std::move(row));
+}
+
+template <class D>
+void Registry::add_dataset() {
+  add(DatasetRow{
+      row_of<D, D>(), std::string(D::kGives), check_of<D>(),
+      [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }});
+}
+
+template <class O>
+void Registry::add_optimizer() {
+  add(OptimizerRow{row_of<O, O>(), [](const OwnConfig& own) -> Optimizer { return own.as<O>(); }});
+}
+
+/// lockstep's own models, datasets and optimizers.
+Registry built_in();
+
+}  // namespace lockstep

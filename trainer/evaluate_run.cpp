@@ -64,6 +64,7 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;
   options.compute_dtype = state.compute_dtype;
+  options.evaluators = registry.make_evaluators(config.eval.metrics);
   options.step = saved.trainer().step;
   options.activity = activity;
   activity.begin(Phase::kEvaluate, saved.trainer().step);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -37,6 +38,11 @@ struct SessionOptions {
 };
 
 class Session {
+  /// A copy of a printed argument that lives until the line appears: texts become strings.
+  template <class T>
+  using Held = std::conditional_t<std::is_convertible_v<T, std::string_view>, std::string,
+                                  std::remove_cvref_t<T>>;
+
  public:
   /// Called by run().
   Session(const ProcessCall& process, const SessionOptions& options);
@@ -62,10 +68,9 @@ class Session {
   /// for off the loop: the line appears, in order, once its numbers are there. Other arguments are
   /// copied.
   template <class... A>
-  void print(fmt::format_string<std::remove_cvref_t<A>&...> format, A&&... arguments) {
+  void print(fmt::format_string<Held<A>&...> format, A&&... arguments) {
     if (!is_master()) return;
-    const auto held =
-        std::make_shared<std::tuple<std::remove_cvref_t<A>...>>(std::forward<A>(arguments)...);
+    const auto held = std::make_shared<std::tuple<Held<A>...>>(std::forward<A>(arguments)...);
     print_line(
         {[held] { return std::apply([](auto&... a) { return (is_ready(a) && ...); }, *held); },
          [held, format] {
@@ -103,7 +108,6 @@ class Session {
   std::unique_ptr<RankRuntime> runtime_;
   std::vector<Line> lines_;
   int exit_code_ = 0;
-  bool finished_ = false;
 };
 
 /// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error

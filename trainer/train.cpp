@@ -69,7 +69,8 @@ DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_s
 
 /// Steps to `total`, with evaluations in between and at the end.
 void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
-                 const DataLoader* validation, const EvalConfig& config, std::int64_t total) {
+                 const DataLoader* validation, const EvalConfig& config,
+                 const Evaluators& evaluators, std::int64_t total) {
   const LossFunction loss = std::cref(model);
   const auto is_due = [&] {
     const std::int64_t step = trainer.step_number();
@@ -79,10 +80,10 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
   Trainer::Steps steps = trainer.steps(train, total);
   // The signal that ended the run before may have cut its evaluation short.
   if (is_due() && !trainer.parts().run.evaluated())
-    trainer.try_evaluate(*validation, loss, {}, "eval");
+    trainer.try_evaluate(*validation, loss, evaluators, "eval");
   for (const Batch& batch : steps) {
     trainer.step(batch, model);
-    if (is_due()) trainer.try_evaluate(*validation, loss, {}, "eval");
+    if (is_due()) trainer.try_evaluate(*validation, loss, evaluators, "eval");
   }
 }
 
@@ -171,7 +172,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     log.info("config changed since the checkpoint: {}", change);
   if (config.profile.ledger) runtime.engine().start_ledger();
   train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval,
-              total_steps);
+              registry.make_evaluators(config.eval.metrics), total_steps);
   return finish_run(session, config, folder, trainer.parts().run.end(), trainer.step_number());
 }
 

@@ -355,6 +355,7 @@ void TrainingRun::end_early() {
 }
 
 void TrainingRun::stop_feeding() {
+  if (feed_ != nullptr) watch_.on_stop(OnStop::kLeave);  // nobody asks for a save any more
   current_.reset();
   feed_.reset();
 }

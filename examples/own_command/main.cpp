@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/rng.h"
 #include "data/digest.h"
@@ -75,6 +76,29 @@ DataSource CurveData::open(const OpenContext& context) const {
           .validation = std::make_shared<Points>(*this, context.seed + 1)};
 }
 
+/// The largest error of all points: no ratio of sums, and so an evaluator.
+struct WorstError final : Evaluator {
+  static constexpr std::string_view kName = "worst_error";
+  static constexpr std::string_view kDoc = "the largest error of a point";
+
+  std::string partial(const HostBatch& outputs) const override {
+    const auto error = outputs.at("error").as<const float>();
+    const auto mask = outputs.at("mask").as<const float>();
+    float worst = 0;
+    for (std::size_t i = 0; i < mask.size(); ++i) worst = std::max(worst, mask[i] * error[i]);
+    return {reinterpret_cast<const char*>(&worst), sizeof worst};
+  }
+  MetricValues combine(std::span<const std::string> partials, const MetricValues&) const override {
+    float worst = 0;
+    for (const std::string& partial : partials) {
+      float one = 0;
+      std::memcpy(&one, partial.data(), sizeof one);
+      worst = std::max(worst, one);
+    }
+    return {{"worst_error", worst}};
+  }
+};
+
 /// One hidden layer from x to y.
 class Curve final : public Model {
  public:
@@ -108,7 +132,8 @@ class Curve final : public Model {
     const Tensor hit = convert(less(abs(error), tolerance_), DType::kF32);
     return {.sum = batch.masked_sum(error * error),
             .count = batch.count(),
-            .metrics = {{"hit", {batch.masked_sum(hit), batch.count()}}}};
+            .metrics = {{"hit", {batch.masked_sum(hit), batch.count()}}},
+            .outputs = {{"error", abs(error)}}};
   }
 
  private:
@@ -123,5 +148,6 @@ int main(int argc, char** argv) {
   Registry registry = built_in();
   registry.add_model<Curve>();
   registry.add_dataset<CurveData>();
+  registry.add_metric<WorstError>();
   return command_line(argc, argv, registry);
 }

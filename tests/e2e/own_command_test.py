@@ -1,6 +1,7 @@
 """A program that registers a model, a dataset and a metric of its own (examples/own_command) does with
 them what `lockstep` does with its own; `lockstep` works on its files, and says what it lacks."""
 import json
+import math
 from pathlib import Path
 
 import lockstep_runs
@@ -23,7 +24,7 @@ class OwnCommand(EndToEndTest):
         cls.config = {
             "model.name": "curve", "model.width": 24, "data.type": "curve", "data.points": 1000,
             "training.max_steps": 120, "training.global_batch_size": 64, "training.micro_batch_size": 16,
-            "optimizer.learning_rate": 0.02, "eval.interval": 60, "checkpoint.save_interval": 60,
+            "optimizer.learning_rate": 0.02, "eval.interval": 60, "eval.metrics": ["worst_error", "perplexity"], "checkpoint.save_interval": 60,
             "logging.interval": 10, "logging.tensorboard": False}
         cls.reference = OwnRun(cls.folder, "reference", cls.config)
         cls.reference.train()
@@ -35,6 +36,9 @@ class OwnCommand(EndToEndTest):
         hits = self.reference.column("eval/hit")
         self.assertEqual(len(hits), 2)
         self.assertGreater(hits[-1], 0.5)
+        self.assertGreater(self.reference.column("eval/worst_error")[-1], 0.2)
+        for loss, perplexity in zip(self.reference.column("eval/loss"), self.reference.column("eval/perplexity")):
+            self.assertAlmostEqual(perplexity, math.exp(loss))
         losses = self.reference.column("train/loss")
         self.assertLess(losses[-1], 0.5 * losses[0])
         self.assertEqual(self.reference.checkpoint_steps(), [60, 120])
@@ -50,6 +54,7 @@ class OwnCommand(EndToEndTest):
         outcome = self.own("eval", self.reference.path)
         self.assertEqual(outcome.code, 0, outcome)
         self.assertRegex(outcome.out, r"step: 120, eval/loss: 0\.\d+, .*eval/hit: 0\.\d+")
+        self.assertRegex(outcome.out, r"eval/worst_error: \d")
         stock = self.lockstep("eval", self.reference.path)
         self.assert_fails(stock, 4)
         self.assertIn("was saved by a program with a model 'curve', which this one lacks (it has mlp, lenet, gpt2)",

@@ -24,16 +24,21 @@ int run(const CommandCall& call) {
     if (row.sizes.empty()) line(row.name, count_parameters(row, row.defaults), row.doc);
     for (const auto& [text, size] : row.sizes) line(row.name, count_parameters(row, size), text);
   }
+  call.out << "\neval.metrics beside those of the model's loss\n";
+  for (const MetricRow& row : call.registry.metrics())
+    call.out << fmt::format("{:<24}  {}\n", row.name, row.doc);
   return 0;
 }
 
 }  // namespace
 
 CliCommand models_command() {
-  return {.name = "models",
-          .positionals = {},
-          .help = "list the models and the number of their parameters at common sizes",
-          .run = run};
+  return {
+      .name = "models",
+      .positionals = {},
+      .help =
+          "list the models, with the number of their parameters at common sizes, and the metrics",
+      .run = run};
 }
 
 }  // namespace lockstep

@@ -90,6 +90,14 @@ void check_best_metric(const Config& c, const ReportProblem& report) {
   }
 }
 
+void check_metrics(const Config& c, const Registry& registry, const ReportProblem& report) {
+  try {
+    (void)registry.make_evaluators(c.eval.metrics);
+  } catch (const Error& e) {
+    report({"eval.metrics"}, fmt::format("'eval.metrics': {}", e.what()));
+  }
+}
+
 void check_stall_times(const Config& c, const ReportProblem& report) {
   if (c.distributed.stall_warn_s >= c.distributed.stall_abort_s) {
     report({"distributed.stall_warn_s", "distributed.stall_abort_s"},
@@ -135,6 +143,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_model_and_data(config, registry, report);
   check_schedule(config, registry, report);
   check_best_metric(config, report);
+  check_metrics(config, registry, report);
   check_stall_times(config, report);
   check_compile_cache(config, report);
   check_batch(config, report);

@@ -65,9 +65,10 @@ struct SchedulerConfig {
 };
 
 struct EvalConfig {
-  std::int64_t interval = 0;     ///< steps; 0: no evaluation
-  std::int64_t max_batches = 0;  ///< 0: the whole validation set
-  std::int64_t batch_size = 0;   ///< samples; 0: training.micro_batch_size
+  std::int64_t interval = 0;         ///< steps; 0: no evaluation
+  std::int64_t max_batches = 0;      ///< 0: the whole validation set
+  std::int64_t batch_size = 0;       ///< samples; 0: training.micro_batch_size
+  std::vector<std::string> metrics;  ///< beyond those of the loss
 };
 
 struct EarlyStoppingConfig {

@@ -209,7 +209,13 @@ std::vector<KeyGroup> evaluation_and_checkpoints() {
          .member = bind<&EvalConfig::batch_size>(),
          .range = size_at_least(0),
          .unit = "samples",
-         .doc = "Samples in one evaluation batch; 0 takes training.micro_batch_size."}}},
+         .doc = "Samples in one evaluation batch; 0 takes training.micro_batch_size."},
+        {.name = "metrics",
+         .member = bind<&EvalConfig::metrics>(),
+         .doc =
+             "Metrics beside those of the model's loss, as `lockstep models` lists them; [] adds "
+             "none.",
+         .may_be_empty = true}}},
       {"early_stopping",
        object<&Config::early_stopping>,
        {{.name = "patience",

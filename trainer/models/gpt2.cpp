@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/mode.h"
+#include "core/trace/remat.h"
 
 namespace lockstep {
 namespace {
@@ -82,6 +83,7 @@ Tensor Gpt2::Block::operator()(const Tensor& x) const {  // [B,T,C]
 
 Gpt2::Gpt2(const Gpt2Config& config, const DataFacts& data)
     : block_size_(config.block_size),
+      gradient_checkpointing_(config.gradient_checkpointing),
       wte_(*this, "wte", vocabulary(config, data), config.n_embd,
            {.init = Initializer::normal(kInitStddev), .attends = true}),
       wpe_(*this, "wpe", config.block_size, config.n_embd,
@@ -110,7 +112,7 @@ Tensor Gpt2::logits(const Tensor& tokens) const {
                 time, block_size_);
   const Tensor positions = slice_dim(wpe_.table(), 0, 0, time);  // [T,C]
   Tensor x = drop_(to_compute_dtype(wte_(tokens) + positions));  // [B,T,C]
-  for (const Block& block : h_) x = block(x);
+  for (const Block& block : h_) x = gradient_checkpointing_ ? remat(block, x) : block(x);
   return wte_.attend(ln_f_(x));  // [B,T,V]
 }
 

@@ -51,6 +51,7 @@ class Gpt2 final : public Model {
   };
 
   std::int64_t block_size_;
+  bool gradient_checkpointing_;
   Embedding wte_;
   Embedding wpe_;
   Dropout drop_;

@@ -30,7 +30,11 @@ std::vector<Key> Gpt2Config::keys() {
           {.name = "dropout",
            .member = bind<&Gpt2Config::dropout>(),
            .range = fraction(),
-           .doc = "Probability of dropping an element of embeddings, attention and residuals."}};
+           .doc = "Probability of dropping an element of embeddings, attention and residuals."},
+          {.name = "gradient_checkpointing",
+           .member = bind<&Gpt2Config::gradient_checkpointing>(),
+           .doc = "Compute each block again for the backward pass instead of keeping its values: "
+                  "the same bits in less memory and more time."}};
 }
 
 DataNeeds Gpt2Config::needs() const {

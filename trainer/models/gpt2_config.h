@@ -19,6 +19,7 @@ struct Gpt2Config {
   std::int64_t block_size = 1024;  ///< positions; the longest sequence the model takes
   std::int64_t vocab_size = 0;     ///< 0: the tokenizer's
   double dropout = 0.0;
+  bool gradient_checkpointing = false;  ///< keep the blocks' boundaries only (core/trace/remat.h)
 
   static std::vector<Key> keys();
   DataNeeds needs() const;

@@ -2,6 +2,7 @@
 #include "trainer/datasets/idx_data.h"
 #include "trainer/datasets/synthetic_data.h"
 #include "trainer/datasets/token_files.h"
+#include "trainer/evaluators/perplexity.h"
 #include "trainer/models/gpt2.h"
 #include "trainer/models/vision.h"
 #include "trainer/optimizers/adamw.h"
@@ -23,6 +24,8 @@ Registry built_in() {
 
   out.add_optimizer<AdamW>();
   out.add_optimizer<Sgd>();
+
+  out.add_metric<Perplexity>();
   return out;
 }
 

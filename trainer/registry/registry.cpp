@@ -61,6 +61,10 @@ void Registry::add(OptimizerRow row) {
   add_row(optimizers_, std::move(row), "optimizer");
 }
 
+void Registry::add(MetricRow row) {
+  add_row(metrics_, std::move(row), "metric");
+}
+
 const ModelRow& Registry::at(const ModelConfig& config) const {
   return find_row(models_, config.name, "model");
 }
@@ -90,6 +94,13 @@ DataSource Registry::open_dataset(const DataConfig& config, const OpenContext& c
 Optimizer Registry::make_optimizer(const OptimizerConfig& config) const {
   const OptimizerRow& row = at(config);
   return row.make(own_of(row, config.keys));
+}
+
+std::vector<std::shared_ptr<const Evaluator>> Registry::make_evaluators(
+    std::span<const std::string> names) const {
+  std::vector<std::shared_ptr<const Evaluator>> out;
+  for (const std::string& name : names) out.push_back(find_row(metrics_, name, "metric").make());
+  return out;
 }
 
 }  // namespace lockstep

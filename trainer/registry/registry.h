@@ -15,6 +15,8 @@
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check().
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
+//   add_metric<E>    an Evaluator (trainer/metrics.h) with kName and kDoc, made without arguments;
+//                    runs name those that they want in eval.metrics.
 //
 // The members of each struct are the defaults of its keys.
 #pragma once
@@ -33,12 +35,13 @@
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
 #include "trainer/data_source.h"
+#include "trainer/metrics.h"
 #include "trainer/models/model.h"
 #include "trainer/optimizers/optimizer.h"
 
 namespace lockstep {
 
-/// What all rows have. `defaults` holds the struct that the keys' members are reached in.
+/// What rows have. `defaults` holds the struct that the keys' members are reached in.
 struct Row {
   std::string name;
   std::string doc;  ///< a phrase: "plain text"
@@ -67,6 +70,11 @@ struct OptimizerRow : Row {
   std::function<Optimizer(const OwnConfig&)> make;
 };
 
+/// A metric that is no ratio of sums.
+struct MetricRow : Row {
+  std::function<std::shared_ptr<const Evaluator>()> make;
+};
+
 class Registry {
  public:
   /// Error kUsage for a name that another row of the kind has.
@@ -76,10 +84,13 @@ class Registry {
   void add_dataset();
   template <class O>
   void add_optimizer();
+  template <class E>
+  void add_metric();
 
   std::span<const ModelRow> models() const { return models_; }
   std::span<const DatasetRow> datasets() const { return datasets_; }
   std::span<const OptimizerRow> optimizers() const { return optimizers_; }
+  std::span<const MetricRow> metrics() const { return metrics_; }
 
   /// What a config chose. Error kUsage, with the names that there are, for one that is not
   /// registered.
@@ -92,6 +103,9 @@ class Registry {
   std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
   DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
   Optimizer make_optimizer(const OptimizerConfig& config) const;
+  /// Those of these names. Error kUsage for one that is not registered.
+  std::vector<std::shared_ptr<const Evaluator>> make_evaluators(
+      std::span<const std::string> names) const;
 
  private:
   template <class T, class S>
@@ -108,10 +122,12 @@ class Registry {
   void add(ModelRow row);
   void add(DatasetRow row);
   void add(OptimizerRow row);
+  void add(MetricRow row);
 
   std::vector<ModelRow> models_;
   std::vector<DatasetRow> datasets_;
   std::vector<OptimizerRow> optimizers_;
+  std::vector<MetricRow> metrics_;
 };
 
 template <class M>
@@ -145,6 +161,12 @@ void Registry::add_dataset() {
 template <class O>
 void Registry::add_optimizer() {
   add(OptimizerRow{row_of<O, O>(), [](const OwnConfig& own) -> Optimizer { return own.as<O>(); }});
+}
+
+template <class E>
+void Registry::add_metric() {
+  add(MetricRow{{std::string(E::kName), std::string(E::kDoc), {}, {}},
+                [] { return std::make_shared<const E>(); }});
 }
 
 /// lockstep's own models, datasets and optimizers.

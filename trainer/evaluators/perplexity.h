@@ -1,0 +1,17 @@
+// Perplexity: e to the mean loss of a token, as language models are compared.
+#pragma once
+
+#include <string_view>
+
+#include "trainer/metrics.h"
+
+namespace lockstep {
+
+struct Perplexity final : Evaluator {
+  static constexpr std::string_view kName = "perplexity";
+  static constexpr std::string_view kDoc = "e to the loss";
+  MetricValues combine(std::span<const std::string> partials,
+                       const MetricValues& values) const override;
+};
+
+}  // namespace lockstep

@@ -1,8 +1,29 @@
 #include "data/dataset.h"
 
 #include "core/base/error.h"
+#include "data/digest.h"
 
 namespace lockstep {
+
+std::string Dataset::digest() const {
+  Sha256 out;
+  for (std::int64_t i = 0; i < size(); ++i)
+    for (const auto& [name, value] : get(i)) {
+      const std::string head =
+          fmt::format("{} {} {}\n", name, name_of(value.dtype()), value.shape().to_string());
+      out.update(head.data(), head.size());
+      out.update(value.bytes().data(), value.bytes().size());
+    }
+  return finish_hex(out);
+}
+
+std::string Dataset::describe() const {
+  return fmt::format("{} samples", size());
+}
+
+std::string Dataset::source(std::int64_t /*index*/) const {
+  return "";
+}
 
 std::map<std::string, std::int64_t> Dataset::lengths(std::int64_t index) const {
   const Sample sample = get(index);

@@ -47,14 +47,14 @@ class Dataset {
   virtual std::map<std::string, std::int64_t> lengths(std::int64_t index) const;
 
   /// SHA-256 (hexadecimal) of the contents that get() can return; independent of paths and file
-  /// times. Reads everything once.
-  virtual std::string digest() const = 0;
+  /// times. Reads everything once: as it stands, it gets every sample.
+  virtual std::string digest() const;
 
   /// One line for people: what it is, where it comes from, how much there is.
-  virtual std::string describe() const = 0;
+  virtual std::string describe() const;
 
-  /// The file sample `index` comes from; empty if none.
-  virtual std::string source(std::int64_t index) const = 0;
+  /// The file sample `index` comes from; empty, as it stands, if none.
+  virtual std::string source(std::int64_t index) const;
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;

@@ -17,5 +17,6 @@
 #include "data/tensor_dataset.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
+#include "trainer/registry/command_line.h"
 #include "trainer/session.h"
 #include "trainer/trainer.h"

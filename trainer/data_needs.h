@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 /// What a model asks of its data. Only `inputs` is for every model; the rest is read by datasets
 /// that give such inputs.

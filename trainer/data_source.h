@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/api.h"
 #include "data/dataset.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/config.h"
 #include "trainer/data_needs.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class Registry;
 

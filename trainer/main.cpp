@@ -1,5 +1,5 @@
 // The executable `lockstep`.
-#include "trainer/cli/command_line.h"
+#include "trainer/registry/command_line.h"
 #include "trainer/registry/registry.h"
 
 int main(int argc, char** argv) {

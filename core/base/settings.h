@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 /// The most that kernels may use of the processor's vector units; auto: all that it has. avx512 is
 /// without AMX.

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace lockstep {
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
 
 /// Implementations are immutable; all methods are thread-safe.
 class Tokenizer {

@@ -8,14 +8,11 @@
 // Under mpirun it trains on all ranks, with the same hash; `train ... --resume`, `train ...
 // --dry-run`, `config schema` and `models` know the model, too.
 
+#include <lockstep/lockstep.h>
+
 #include <array>
 #include <cmath>
 #include <cstring>
-
-#include "core/base/rng.h"
-#include "data/digest.h"
-#include "trainer/cli/command_line.h"
-#include "trainer/registry/registry.h"
 
 using namespace lockstep;
 
@@ -59,12 +56,6 @@ class Points final : public Dataset {
     return {{"x", HostTensor::of(Shape{1}, std::vector{x})},
             {"y", HostTensor::of(Shape{1}, std::vector{y})}};
   }
-  std::string digest() const override { return sha256_hex(describe()); }
-  std::string describe() const override {
-    return fmt::format("{} points of a sine with noise {} and seed {}", data_.points, data_.noise,
-                       seed_);
-  }
-  std::string source(std::int64_t) const override { return ""; }
 
  private:
   CurveData data_;

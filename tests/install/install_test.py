@@ -69,6 +69,12 @@ class Installed(unittest.TestCase):
         self.assertEqual(self.trained("ranks", MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", 2, program),
                          alone, "the hash of the last checkpoint")
 
+        command = self.folder / "cmake" / "own_command"
+        config = ROOT / "examples/own_command/curve.yaml"
+        out = run(command, "train", config, "training.max_steps=100", f"run.dir={self.folder / 'runs'}")
+        self.assertIn("eval/worst_error", out)
+        self.assertIn("eval/hit", run(command, "eval", self.folder / "runs/curve"))
+
     def test_a_program_that_asks_pkg_config_runs(self):
         flags = run("pkg-config", "--cflags", "--libs", "lockstep", **self.pkg_config).split()
         program = self.folder / "by_pkg_config"

@@ -19,10 +19,6 @@ struct Streams {
   std::ostream& err;
 };
 
-/// A whole program: `lockstep`, with the models, datasets and optimizers of `registry`. To be
-/// called first in main(), which returns its value.
-int command_line(int argc, char** argv, const Registry& registry);
-
 /// Runs the command that `arguments` (without the program's name) ask for and returns the exit
 /// code: the command's own, or that of the error it ended with, which is printed to `err` as
 /// "lockstep: error: ...". Nothing is thrown. Commands that train print to standard output

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/api.h"
 #include "trainer/config/config.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class Registry;
 

@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/api.h"
 #include "trainer/config/enums.h"
 #include "trainer/config/own_config.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 struct RunConfig {
   std::string dir = "runs";

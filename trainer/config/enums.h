@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/base/api.h"
 #include "core/base/settings.h"
 #include "trainer/config/key.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2 };
 enum class Precision : std::uint8_t { kFp32, kBf16Mixed };

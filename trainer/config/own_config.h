@@ -8,9 +8,10 @@
 #include <typeindex>
 #include <utility>
 
+#include "core/base/api.h"
 #include "core/base/error.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class OwnConfig {
  public:

@@ -1,13 +1,14 @@
 // What the registry builds and the command line trains: a module that returns the loss of a batch.
 #pragma once
 
+#include "core/base/api.h"
 #include "core/nn/layers.h"
 #include "core/nn/norm.h"
 #include "trainer/batch.h"
 #include "trainer/data_needs.h"
 #include "trainer/loss.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 class Model : public Module {
  public:

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/api.h"
 #include "trainer/config/checks.h"
 #include "trainer/config/config.h"
 #include "trainer/config/key.h"
@@ -39,7 +40,7 @@
 #include "trainer/models/model.h"
 #include "trainer/optimizers/optimizer.h"
 
-namespace lockstep {
+namespace LOCKSTEP_API lockstep {
 
 /// What rows have. `defaults` holds the struct that the keys' members are reached in.
 struct Row {

@@ -1,6 +1,5 @@
 // The executable `lockstep`.
 #include "trainer/registry/command_line.h"
-#include "trainer/registry/registry.h"
 
 int main(int argc, char** argv) {
   return lockstep::command_line(argc, argv, lockstep::built_in());

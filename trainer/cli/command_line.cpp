@@ -9,6 +9,7 @@
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
 #include "trainer/process.h"
+#include "trainer/registry/command_line.h"
 
 namespace lockstep {
 namespace {

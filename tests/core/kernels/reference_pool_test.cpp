@@ -17,11 +17,11 @@ Attrs pool(Attrs::Ints window, Attrs::Ints stride, Attrs::Ints padding = {0, 0, 
           {Attr::kPadding, std::move(padding)}};
 }
 
-const HostTensor kImage = f32({1, 1, 3, 3}, {1, 2, 3, 6, 5, 4, 7, 9, 8});
+const HostTensor kPooledImage = f32({1, 1, 3, 3}, {1, 2, 3, 6, 5, 4, 7, 9, 8});
 
 TEST(ReferenceMaxPool, TakesTheLargestOfEachWindow) {
-  EXPECT_THAT(values(Op::kMaxPool, {kImage}, pool({2, 2}, {1, 1})), ElementsAre(6, 5, 9, 9));
-  EXPECT_THAT(values(Op::kMaxPool, {kImage}, pool({1, 3}, {2, 1})), ElementsAre(3, 9));
+  EXPECT_THAT(values(Op::kMaxPool, {kPooledImage}, pool({2, 2}, {1, 1})), ElementsAre(6, 5, 9, 9));
+  EXPECT_THAT(values(Op::kMaxPool, {kPooledImage}, pool({1, 3}, {2, 1})), ElementsAre(3, 9));
 }
 
 TEST(ReferenceMaxPool, PaddingNeverWins) {
@@ -38,7 +38,7 @@ TEST(ReferenceMaxPool, PropagatesNaN) {
 }
 
 TEST(ReferenceMaxPoolGrad, GoesToTheFirstMaximumOfEachWindow) {
-  EXPECT_THAT(values(Op::kMaxPoolGrad, {kImage, f32({1, 1, 2, 2}, {1, 10, 100, 1000})},
+  EXPECT_THAT(values(Op::kMaxPoolGrad, {kPooledImage, f32({1, 1, 2, 2}, {1, 10, 100, 1000})},
                      pool({2, 2}, {1, 1})),
               ElementsAre(0, 0, 0, 1, 10, 0, 0, 1100, 0));
   EXPECT_THAT(values(Op::kMaxPoolGrad, {f32({1, 1, 1, 3}, {5, 5, 5}), f32({1, 1, 1, 1}, {2})},
@@ -53,7 +53,7 @@ TEST(ReferenceMaxPoolGrad, GoesToTheFirstMaximumOfEachWindow) {
 }
 
 TEST(ReferenceAvgPool, DividesByTheWholeWindow) {
-  EXPECT_THAT(values(Op::kAvgPool, {kImage}, pool({2, 2}, {1, 1})),
+  EXPECT_THAT(values(Op::kAvgPool, {kPooledImage}, pool({2, 2}, {1, 1})),
               ElementsAre(3.5, 3.5, 6.75, 6.5));
   EXPECT_THAT(values(Op::kAvgPool, {f32({1, 1, 1, 1}, {8})}, pool({2, 2}, {1, 1}, {1, 0, 1, 0})),
               ElementsAre(2));

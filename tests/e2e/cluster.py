@@ -30,6 +30,24 @@ NETWORK = "10.77.0"
 LOGIN = ("HOME", "PATH", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME")
 
 
+#: Connects to a port where nobody listens: that it is refused shows that the host is reached.
+REACH = """
+import socket, sys, time
+deadline = time.monotonic() + 20
+for address in sys.argv[1:]:
+    while True:
+        try:
+            socket.create_connection((address, 9), timeout=1).close()
+            break
+        except ConnectionRefusedError:
+            break
+        except OSError as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"{address} is not reached: {error}")
+            time.sleep(0.05)
+"""
+
+
 class Unsupported(Exception):
     """This machine does not let us make namespaces."""
 
@@ -65,7 +83,9 @@ class Host:
         self.cluster.switch.run("ip", "link", "set", f"to-{self.name}", "down")
 
     def mend(self):
+        """Returns when the other hosts reach this one again."""
         self.cluster.switch.run("ip", "link", "set", f"to-{self.name}", "up")
+        self.cluster.await_network()
 
     def throttle(self, bits_per_second):
         """Limits what this host sends. False if the kernel has no such queue."""
@@ -99,10 +119,17 @@ class Cluster:
                 host = Host(self, name, address, self._hold(name))
                 self.hosts.append(host)
                 self._connect(host)
+            self.await_network()
         except (OSError, subprocess.CalledProcessError) as error:
             self.close()
             raise Unsupported(f"{error}: {getattr(error, 'stderr', '') or ''}".strip()) from error
         self._write_agent()
+
+    def await_network(self):
+        """Until every host reaches every other: the switch forwards, and addresses are known."""
+        for host in self.hosts:
+            addresses = [other.address for other in self.hosts if other is not host]
+            host.run(sys.executable, "-c", REACH, *addresses)
 
     def __enter__(self):
         return self

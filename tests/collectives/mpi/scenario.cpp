@@ -85,7 +85,7 @@ void oracle() {
     check_sums<float>(*comm, count);
     check_sums<std::int64_t>(*comm, count);
     if (shared_memory == SharedMemoryUse::kRequired && comm->size() > 1)
-      for (int step = 0; step < 3; ++step) check_shared_sums(*comm, count);
+      for (int step = 0; step < 3 && count > 0; ++step) check_shared_sums(*comm, count);
   }
   for (int root = 0; root < comm->size(); ++root) {
     auto data = operands<double>(7, comm->rank(), 9'973);

@@ -1,5 +1,3 @@
-// More than 200 lines because it is the one page that a user of the trainer reads.
-//
 // Trains a module: steps over a data loader's batches, evaluation, checkpoints and resume, logs.
 //
 //   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/host_memory.h"
 #include "trainer/agreement.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
@@ -125,6 +126,9 @@ int run(int argc, char** argv, const SessionOptions& options,
       if (error.kind() != ErrorKind::kPreempted) throw;
       session.runtime().log().info("{}", error.what());
       session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
+    } catch (const std::exception& exception) {
+      if (memory_error(exception)) throw;
+      raise(ErrorKind::kInternal, "the program threw: {}", exception.what());  // not our bug
     }
     session.finish();
     return session.exit_code();

@@ -138,14 +138,15 @@ void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* opera
     const Output& output = nest_.outputs[k];
     if (output.role == Role::kTotal) results[k] = call.scratch + offsets_[k];
     if (output.role != Role::kColumn) continue;
-    std::memset(own + offsets_[k], 0, column_bytes(k));
+    std::fill_n(own + offsets_[k], column_bytes(k), std::byte{});  // of none, perhaps
     results[k] = own + offsets_[k] + column_bytes(k);
   }
   const std::int64_t end = grid_.end(task);
   const std::int64_t step = has_columns_ ? kColumnBlock : end;
   for (std::int64_t begin = grid_.begin(task); begin < end; begin += step) {
     for (std::size_t k = 0; k < results.size(); ++k)
-      if (nest_.outputs[k].role == Role::kColumn) std::memset(results[k], 0, column_bytes(k));
+      if (nest_.outputs[k].role == Role::kColumn)
+        std::fill_n(results[k], column_bytes(k), std::byte{});
     code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task);
     for (std::size_t k = 0; k < results.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)

@@ -143,7 +143,7 @@ std::shared_ptr<std::byte> foreign_memory(std::size_t bytes) {
 
 TEST(Allocator, CountsAdoptedMemoryBeforeItIsThere) {
   Allocator allocator(1 << 20);
-  const BufferPtr buffer = allocator.adopt(4096, "shared", [&] {
+  const BufferPtr buffer = allocator.adopt(4096, "gradients", [&] {
     EXPECT_EQ(allocator.used_bytes(), 4096U);
     return foreign_memory(4096);
   });
@@ -167,7 +167,7 @@ TEST(Allocator, LetsOthersAllocateWhileMemoryIsAdopted) {
   Allocator allocator(0);
   std::future<BufferPtr> other;
   std::future_status status = std::future_status::timeout;
-  const BufferPtr buffer = allocator.adopt(64, "shared", [&] {
+  const BufferPtr buffer = allocator.adopt(64, "gradients", [&] {
     other = std::async(std::launch::async, [&] { return allocator.allocate(64, "batch"); });
     status = other.wait_for(std::chrono::seconds(10));
     return foreign_memory(64);

@@ -63,6 +63,27 @@ class OwnParts(EndToEndTest):
                           f"rank 1: step 5: own_parts.cpp:{call}: host_call hardest version 1: label -1 is none")
         self.assertEqual(self.saved("bad"), [])
 
+    def test_the_disk_cache_knows_a_host_function_by_its_version(self):
+        def counters(name, *words):
+            outcome = self.start(name, 5, f"device.compile_cache={self.folder / 'kept'}",
+                                 "profile.metrics_report=true", *words).wait()
+            self.assertEqual(outcome.code, 0, outcome)
+            found = dict(re.findall(r"^Counter: (\w+)\n  Value: (\d+)$", outcome.out, re.M))
+            self.assertEqual(found["HostCall"], str(5 * 4 + 25))  # of each shard and of each batch evaluated
+            return tuple(int(found.get(name, 0)) for name in
+                         ("PersistentCacheHit", "PersistentCacheMiss", "UncachedCompile"))
+
+        # Of a step and of an evaluation.
+        self.assertEqual(counters("first"), (0, 2, 2))
+        self.assertEqual(counters("second"), (2, 0, 0))
+        self.assertEqual(counters("changed", "version=2"), (0, 2, 2))
+        self.assertEqual(counters("as_before"), (2, 0, 0))
+        hashes = [self.lockstep("ckpt", "hash", self.folder / name / "run").out
+                  for name in ("first", "second", "as_before", "changed")]
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertEqual(hashes[0], hashes[2])
+        self.assertNotEqual(hashes[0], hashes[3])
+
 
 if __name__ == "__main__":
     main()

@@ -1,11 +1,12 @@
 """One hash: the final state has the same bits on any number of ranks, loader workers and device
 threads, with any buckets, and after any sequence of kills and resumes."""
 import itertools
+import re
 import signal
 import time
 
 import lockstep_runs
-from lockstep_runs import EndToEndTest, Run, corpus, image_data, small_gpt
+from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, small_gpt
 
 STEPS = 150
 ENDLESS = "training.max_steps=1000000"  # of a run that is to be killed
@@ -85,6 +86,20 @@ class OneHashOfGpt(EndToEndTest):
     def test_messages_and_shared_memory(self):
         self.assert_same("messages", "distributed.allreduce=mpi", ranks=2)
         self.assert_same("memory", "distributed.allreduce=shm", ranks=4)
+
+    def test_blocks_that_are_computed_again_in_less_memory(self):
+        again = "model.gradient_checkpointing=true"
+        run = self.assert_same("again", again, ranks=2)
+        foreseen = []
+        for overrides in ([], [again]):
+            outcome = Job([*run.words(overrides), "--dry-run"], self.folder, 2).wait()
+            self.assertEqual(outcome.code, 0, outcome)
+            foreseen.append(int(re.search(r"\n  total .*\((\d+) bytes\)\n", outcome.out)[1]))
+        self.assertLess(foreseen[1], foreseen[0])
+        self.assertEqual(max(run.column("memory/peak_bytes")), foreseen[1])
+        kept = self.run_of("kept")
+        kept.train("training.max_steps=5", ranks=2)
+        self.assertEqual(max(kept.column("memory/peak_bytes")), foreseen[0])
 
     def test_resumed_on_another_number_of_ranks(self):
         run = self.run_of("moved")

@@ -16,7 +16,8 @@
 namespace lockstep {
 
 struct Evaluation {
-  MetricValues metrics;    ///< "loss" and those of the loss whose count is not zero; of evaluators
+  /// "loss" and those of the loss whose count is not zero; of evaluators.
+  MetricValues metrics = {};
   std::int64_t count = 0;  ///< what the loss counts: samples or tokens
   bool complete = true;    ///< false: a rank was asked to stop, and the numbers mean nothing
 };

@@ -38,12 +38,12 @@ struct RunSpec {
   /// Sections run.seed, training, scheduler, early_stopping, checkpoint, distributed, device and
   /// logging are used.
   Config config;
-  std::optional<RunFolder> folder;  ///< nothing: the run leaves no files
-  std::string config_text;          ///< that checkpoints and <run>/config.yaml keep
-  std::string tokenizer;            ///< serialized, for checkpoints
-  bool console = true;              ///< progress lines
-  bool same_data = false;           ///< the ranks' data was compared in full
-  std::string how_to_resume;        ///< "--resume"
+  std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
+  std::string config_text = {};          ///< that checkpoints and <run>/config.yaml keep
+  std::string tokenizer = {};            ///< serialized, for checkpoints
+  bool console = true;                   ///< progress lines
+  bool same_data = false;                ///< the ranks' data was compared in full
+  std::string how_to_resume = {};        ///< "--resume"
 };
 
 /// The numbers of a step that was handed over, which arrive later. Shared by the run and the user's

@@ -63,6 +63,12 @@ class OwnParts(EndToEndTest):
                           f"rank 1: step 5: own_parts.cpp:{call}: host_call hardest version 1: label -1 is none")
         self.assertEqual(self.saved("bad"), [])
 
+    def test_a_program_that_throws_on_one_rank_ends_the_job(self):
+        began = time.monotonic()
+        outcome = self.start("threw", 1_000_000, "throw_at=30", ranks=2).wait()
+        self.assertLess(time.monotonic() - began, SOON_S)
+        self.assert_fails(outcome, 1, "rank 1: the program threw: no page 41")
+
     def test_the_disk_cache_knows_a_host_function_by_its_version(self):
         def counters(name, *words):
             outcome = self.start(name, 5, f"device.compile_cache={self.folder / 'kept'}",

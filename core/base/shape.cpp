@@ -5,33 +5,13 @@
 #include "core/base/error.h"
 
 namespace lockstep {
-namespace {
-
-/// 2^59: the bytes of as many elements of 8 bytes can still be counted, and added.
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 59;
-
-/// So that elements() of it cannot overflow.
-void check_countable(const Shape& shape) {
-  std::int64_t count = 1;
-  bool fits = true;
-  for (const std::int64_t size : shape.sizes())
-    fits = fits && (size == 0 || !__builtin_mul_overflow(count, size, &count));
-  LS_USER_CHECK(fits && count <= kMaxElements,
-                "a tensor of shape {} would have more than {} (2^59) elements, sizes of 0 left "
-                "out",
-                shape.to_string(true), kMaxElements);
-}
-
-}  // namespace
 
 Shape::Shape(std::initializer_list<Dim> dims) {
   for (const Dim& dim : dims) push_back(dim);
-  check_countable(*this);
 }
 
 Shape::Shape(ArrayRef<std::int64_t> sizes) {
   for (const std::int64_t size : sizes) push_back(size);
-  check_countable(*this);
 }
 
 std::vector<std::int64_t> Shape::strides() const {
@@ -67,6 +47,16 @@ void Shape::raise_size(std::size_t at, std::int64_t size) {
   raise(ErrorKind::kUsage, "dimension {} of a shape has the negative size {}", at, size);
 }
 
+void Shape::raise_elements(std::size_t at, const Dim& dim) const {
+  Shape refused = *this;
+  refused.sizes_[at] = dim.size;
+  refused.names_[at] = dim.name;
+  refused.rank_ = std::max(rank_, static_cast<int>(at) + 1);
+  raise(ErrorKind::kUsage,
+        "a tensor of shape {} would have more than {} (2^59) elements, sizes of 0 left out",
+        refused.to_string(true), kMaxElements);
+}
+
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
   Shape out;
@@ -80,7 +70,6 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
                   a.to_string(true), b.to_string(true), i, da.size, db.size);
     out.push_back(da.size == 1 ? db : da);
   }
-  check_countable(out);
   return out;
 }
 

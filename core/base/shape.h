@@ -30,9 +30,13 @@ struct Dim {
 };
 
 /// An ordered list of at most kMaxRank dimensions, row-major. Rank 0 is a scalar with one element.
+/// However it is put together, its elements can be counted: error kUsage where the product of the
+/// sizes, those of 0 left out, would exceed kMaxElements.
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
+  /// 2^59: the bytes of as many elements of 8 bytes can still be counted, and added.
+  static constexpr std::int64_t kMaxElements = std::int64_t{1} << 59;
 
   Shape() = default;
   Shape(std::initializer_list<Dim> dims);
@@ -45,10 +49,13 @@ class Shape {
     const std::size_t at = index(i);
     return {sizes_[at], names_[at]};
   }
-  void set_dim(int i, Dim dim) { put(index(i), dim); }
+  void set_dim(int i, Dim dim) {
+    const std::size_t at = index(i);
+    put(at, dim, nonzero_ / factor(sizes_[at]));
+  }
   void push_back(Dim dim) {
     if (rank_ == kMaxRank) raise_rank();
-    put(static_cast<std::size_t>(rank_), dim);
+    put(static_cast<std::size_t>(rank_), dim, nonzero_);
     ++rank_;
   }
 
@@ -77,17 +84,25 @@ class Shape {
     if (out < 0 || out >= rank_) raise_index(i);
     return static_cast<std::size_t>(out);
   }
-  void put(std::size_t at, const Dim& dim) {
+  /// `others` is the product of the other sizes. Changes nothing where it raises.
+  void put(std::size_t at, const Dim& dim, std::int64_t others) {
     if (dim.size < 0) raise_size(at, dim.size);
+    std::int64_t product = 0;
+    if (__builtin_mul_overflow(others, factor(dim.size), &product) || product > kMaxElements)
+      raise_elements(at, dim);
     sizes_[at] = dim.size;
     names_[at] = dim.name;
+    nonzero_ = product;
   }
+  static std::int64_t factor(std::int64_t size) { return size == 0 ? 1 : size; }
   [[noreturn]] void raise_index(int i) const;
   [[noreturn]] static void raise_rank();
   [[noreturn]] static void raise_size(std::size_t at, std::int64_t size);
+  [[noreturn]] void raise_elements(std::size_t at, const Dim& dim) const;
 
   std::array<std::int64_t, kMaxRank> sizes_{};
   std::array<const char*, kMaxRank> names_{};
+  std::int64_t nonzero_ = 1;  ///< the product of the sizes that are not 0
   int rank_ = 0;
 };
 

@@ -50,10 +50,24 @@ TEST(Shape, RefusesMoreElementsThanMemoryCanHave) {
       << "so many bytes could not be counted";
   EXPECT_EQ((Shape{kLarge, kLarge / 32}).elements(), std::int64_t{1} << 59);
   EXPECT_THAT(([] {
-                return Shape({kLarge, kLarge, 0});
+                return Shape({0, kLarge, kLarge});
               }),
-              refused("[4294967296,4294967296,0]"))
+              refused("[0,4294967296,4294967296]"))
       << "neither can its strides";
+  Shape assembled;
+  assembled.push_back(kLarge);
+  assembled.push_back(1);
+  EXPECT_THAT(
+      [&] {
+        assembled.push_back({kLarge, "more"});
+      },
+      refused("[4294967296,1,more=4294967296]"));
+  EXPECT_THAT([&] { assembled.set_dim(1, kLarge); }, refused("[4294967296,4294967296]"));
+  EXPECT_EQ(assembled, (Shape{kLarge, 1})) << "what was refused has changed nothing";
+  assembled.set_dim(0, 0);
+  assembled.set_dim(1, kLarge);
+  EXPECT_EQ(assembled.elements(), 0);
+  EXPECT_THAT([&] { assembled.set_dim(0, kLarge); }, refused("[4294967296,4294967296]"));
   EXPECT_THAT(([] {
                 return broadcast_shapes(Shape{kLarge, 1}, Shape{1, kLarge});
               }),

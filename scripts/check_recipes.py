@@ -5,8 +5,9 @@ Usage: check_recipes.py [--root FOLDER]
 
 A recipe says in how many places the addition has to be made, and lists them: as many numbered points as it says,
 each with paths in backticks (patterns allowed). Its example (EXAMPLES) must be mentioned by files of every point,
-and, in the folders named here, by no file that the recipe leaves out. Prints one line per violation and exits
-with 1 if there was one.
+and, in the folders named here, by no file that the recipe leaves out. What does something else for each op of a
+class must be in the recipe for ops as well, and its switch must have no `default`, so that it does not compile
+where it forgets one. Prints one line per violation and exits with 1 if there was one.
 """
 
 import argparse
@@ -19,6 +20,11 @@ EXAMPLES = {
     "Adding an op": (r"\bkFloor\b", ["core"]),
 }
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+
+#: What is a switch over a class of ops: over as<UnaryOp>(op), or in a function of a UnaryOp.
+CLASS = r"(Leaf|Unary|Binary|Compare|Movement|Reduction|Contraction|Window|Attention|Control|Collective)Op"
+CLASS_SWITCH = re.compile(rf"switch \(as<{CLASS}>\(|\b{CLASS} op\b[^;]*?\{{\s*switch \(op\)")
+SWITCH = re.compile(r"^( *)switch \(.*\) \{$")
 
 
 def sources(root, folders):
@@ -68,6 +74,29 @@ def check_recipe(root, title, recipe):
             yield f"'{title}' does not list {path}, which mentions the example, {example}"
 
 
+def check_switches(root, title, recipe):
+    everywhere = re.findall(r"`([^`\n]+/[^`\n]*)`", recipe)
+    for path, text in sources(root, ["core"]).items():
+        if CLASS_SWITCH.search(text) and not is_covered(path, everywhere):
+            yield f"'{title}' does not list {path}, which has a switch over a class of ops"
+    for path, text in sources(root, ["core", "tests"]).items():
+        yield from (f"{path}:{line}: a switch over ops has a default" for line in defaults(text))
+
+
+def defaults(text):
+    """The lines of `default:` in switches of which a case is an op."""
+    lines = text.split("\n")
+    for begin, line in enumerate(lines):
+        opening = SWITCH.match(line)
+        if not opening:
+            continue
+        end = next((i for i in range(begin, len(lines)) if lines[i] == opening.group(1) + "}"), len(lines))
+        body = lines[begin + 1 : end]
+        indent = opening.group(1) + "  "
+        if any(re.match(rf"{indent}case \w*Op::k", inner) for inner in body):
+            yield from (begin + 2 + i for i, inner in enumerate(body) if inner.startswith(f"{indent}default:"))
+
+
 def violations(root):
     text = (root / "ARCHITECTURE.md").read_text()
     for title in EXAMPLES:
@@ -76,6 +105,7 @@ def violations(root):
             yield f"there is no section '{title}'"
         else:
             yield from check_recipe(root, title, recipe)
+            yield from check_switches(root, title, recipe)
 
 
 def main():
@@ -83,7 +113,7 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
     found = list(violations(parser.parse_args().root))
     for violation in found:
-        print(f"ARCHITECTURE.md: {violation}")
+        print(violation if re.match(r"\S+:\d+:", violation) else f"ARCHITECTURE.md: {violation}")
     return 1 if found else 0
 
 

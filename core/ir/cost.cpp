@@ -47,41 +47,79 @@ struct Costing {
            (dots * 2.0 * static_cast<double>(q[q.rank() - 1]) + softmax);
   }
 
-  double flops() const {
-    switch (node.op) {
+  double contraction() const {
+    switch (as<ContractionOp>(node.op)) {
       case Op::kDotGeneral: return dot();
       case Op::kConvolution: return convolution(node.type, operand(1));
       case Op::kConvolutionGradInput: return convolution(operand(0), operand(1));
       case Op::kConvolutionGradWeight: return convolution(operand(1), node.type);
-      case Op::kAttention: return attention(2);
-      case Op::kAttentionGrad: return attention(5);
+    }
+    __builtin_unreachable();
+  }
+
+  double pooling() const {
+    switch (as<WindowOp>(node.op)) {
       case Op::kMaxPool:
       case Op::kAvgPool: return count(node.type) * window();
       case Op::kMaxPoolGrad: return count(operand(1)) * window();
       case Op::kAvgPoolGrad: return count(operand(0)) * window();
-      case Op::kScatterAdd: return count(operand(2));
-      case Op::kCall:
-      case Op::kFusion: return cost_of(*node.body).flops;
-      default: break;
     }
-    const OpInfo& info = info_of(node.op);
-    const Type& counted = info.op_class == OpClass::kReduction ? operand(0) : node.type;
-    return info.flops_per_element * count(counted);
+    __builtin_unreachable();
+  }
+
+  double flops() const {
+    const double each = info_of(node.op).flops_per_element;
+    switch (info_of(node.op).op_class) {
+      case OpClass::kContraction: return contraction();
+      case OpClass::kWindow: return pooling();
+      case OpClass::kAttention: return attention(node.op == Op::kAttention ? 2 : 5);
+      case OpClass::kReduction: return each * count(operand(0));
+      case OpClass::kControl: return node.body != nullptr ? cost_of(*node.body).flops : 0;
+      case OpClass::kMovement:
+        return each * count(node.op == Op::kScatterAdd ? operand(2) : node.type);
+      case OpClass::kLeaf:
+      case OpClass::kUnary:
+      case OpClass::kBinary:
+      case OpClass::kCompare:
+      case OpClass::kSelect:
+      case OpClass::kConvert:
+      case OpClass::kCollective: return each * count(node.type);
+    }
+    __builtin_unreachable();
+  }
+
+  /// Whether a node costs nothing when it is run: what it gives is there already.
+  bool is_free() const {
+    return node.op == Op::kInput || node.op == Op::kConstant || node.op == Op::kReshape ||
+           node.op == Op::kGroupResult || node.op == Op::kOptimizationBarrier;
+  }
+
+  double movement_reads() const {
+    switch (as<MovementOp>(node.op)) {
+      case Op::kSlice:
+      case Op::kDynamicSlice: return size(node.type);
+      case Op::kGather: return size(node.type) + size(operand(1));
+      case Op::kBroadcast:
+      case Op::kReshape:
+      case Op::kTranspose:
+      case Op::kDynamicUpdateSlice:
+      case Op::kPad:
+      case Op::kConcatenate:
+      case Op::kScatterAdd: return all_operands();
+    }
+    __builtin_unreachable();
+  }
+
+  double all_operands() const {
+    double out = 0;
+    for (const ValueId id : node.operands) out += size(graph[id].type);
+    return out;
   }
 
   void traffic(Cost& cost) const {
-    switch (node.op) {
-      case Op::kInput:
-      case Op::kConstant:
-      case Op::kReshape:
-      case Op::kGroupResult:
-      case Op::kOptimizationBarrier: return;
-      case Op::kSlice:
-      case Op::kDynamicSlice: cost.bytes_read = size(node.type); break;
-      case Op::kGather: cost.bytes_read = size(node.type) + size(operand(1)); break;
-      default:
-        for (const ValueId id : node.operands) cost.bytes_read += size(graph[id].type);
-    }
+    if (is_free()) return;
+    const bool moves = info_of(node.op).op_class == OpClass::kMovement;
+    cost.bytes_read = moves ? movement_reads() : all_operands();
     cost.bytes_written = size(node.type);
     for (std::size_t k = 1; k < result_count(node); ++k)
       cost.bytes_written += size(result_type(node, k));

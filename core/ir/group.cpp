@@ -68,14 +68,10 @@ class Analyzer {
   GroupRole find_role(ValueId id) {
     const Node& node = body_[id];
     if (is_elementwise(node.op)) return elementwise(id);
-    switch (info_of(node.op).op_class) {
-      case OpClass::kReduction: return reduction(id);
-      case OpClass::kMovement:
-        if (node.op == Op::kBroadcast) return broadcast(id);
-        break;
-      case OpClass::kLeaf: return leaf(id);
-      default: break;
-    }
+    const OpClass op_class = info_of(node.op).op_class;
+    if (op_class == OpClass::kReduction) return reduction(id);
+    if (op_class == OpClass::kLeaf) return leaf(id);
+    if (node.op == Op::kBroadcast) return broadcast(id);
     fail(id, "this op cannot stand in a group");
     return GroupRole::kOperand;
   }

@@ -11,6 +11,10 @@
 namespace lockstep {
 namespace {
 
+bool is_index(DType dtype) {
+  return dtype == DType::kI32 || dtype == DType::kI64;
+}
+
 /// One call of infer_type, with what its rules need to check and to complain.
 struct Inference {
   Op op;
@@ -24,8 +28,34 @@ struct Inference {
   [[noreturn]] void fail(const std::string& expected) const {
     raise(ErrorKind::kUsage, "{}: {}", describe_application(op, in), expected);
   }
-  void check_dtype(bool ok, std::string_view allowed) const {
-    check(ok, "operands must be {}", allowed);
+  void check_accepted() const {
+    if (in.empty()) return;
+    const auto need = [this](bool ok, std::string_view allowed) {
+      check(ok, "operands must be {}", allowed);
+    };
+    const DType dtype = in[0].dtype;
+    switch (info_of(op).accepts) {
+      case Accepts::kAny: return;
+      case Accepts::kNumbers: return need(dtype != DType::kBool, "numbers (convert bool first)");
+      case Accepts::kFloats: return need(is_float(dtype), "floats");
+      case Accepts::kIntegers: return need(is_integer(dtype), "integers");
+      case Accepts::kBits: return need(!is_float(dtype), "bool or integers");
+      case Accepts::kSummable:
+        return need(dtype == DType::kF32 || dtype == DType::kF64 || is_index(dtype),
+                    "f32, f64, i32 or i64");
+    }
+  }
+  DType result_dtype() const {
+    switch (info_of(op).gives) {
+      case Gives::kFirst: return in[0].dtype;
+      case Gives::kSecond: return in[1].dtype;
+      case Gives::kBool: return DType::kBool;
+      case Gives::kI32: return DType::kI32;
+      case Gives::kStated: return attrs.has(Attr::kTo) ? attrs.dtype() : in[0].dtype;
+      case Gives::kListed: return listed()[0].dtype;
+      case Gives::kNode: fail("the type of this op is stated by its node, not inferred");
+    }
+    __builtin_unreachable();
   }
   void check_same() const {
     for (const Type& type : in) {
@@ -48,50 +78,18 @@ struct Inference {
     return static_cast<int>(a);
   }
   Shape shape() const { return Shape(attrs.ints(Attr::kShape)); }
+  std::vector<Type> listed() const { return read_type_list(attrs.ints(Attr::kResults)); }
 };
 
-bool is_index(DType dtype) {
-  return dtype == DType::kI32 || dtype == DType::kI64;
-}
-
-Type infer_unary(const Inference& f) {
-  const DType dtype = f.in[0].dtype;
-  switch (f.op) {
-    case Op::kNegate:
-    case Op::kAbs:
-    case Op::kSign: f.check_dtype(dtype != DType::kBool, "numbers"); return f.in[0];
-    case Op::kNot: f.check_dtype(!is_float(dtype), "bool or integers"); return f.in[0];
-    case Op::kIsFinite:
-      f.check_dtype(is_float(dtype), "floats");
-      return {DType::kBool, f.in[0].shape};
-    default: f.check_dtype(is_float(dtype), "floats"); return f.in[0];
-  }
-}
-
-Type infer_binary(const Inference& f) {
-  f.check_same();
-  const DType dtype = f.in[0].dtype;
-  switch (f.op) {
-    case Op::kPower: f.check_dtype(is_float(dtype), "floats"); break;
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor: f.check_dtype(!is_float(dtype), "bool or integers"); break;
-    case Op::kShiftLeft:
-    case Op::kShiftRightLogical: f.check_dtype(is_integer(dtype), "integers"); break;
-    default: f.check_dtype(dtype != DType::kBool, "numbers"); break;
-  }
-  return f.in[0];
-}
-
-Type infer_select(const Inference& f) {
+Shape infer_select(const Inference& f) {
   f.check(f.in[0].dtype == DType::kBool, "the first operand must be bool");
   f.check(f.in[1].dtype == f.in[2].dtype, "both choices must have one dtype (use convert)");
   f.check(f.in[0].shape == f.in[1].shape && f.in[1].shape == f.in[2].shape,
           "operands must have one shape");
-  return f.in[1];
+  return f.in[1].shape;
 }
 
-Type infer_broadcast(const Inference& f) {
+Shape infer_broadcast(const Inference& f) {
   const Shape result = f.shape();
   const auto& dims = f.attrs.ints(Attr::kDims);
   const Shape& from = f.in[0].shape;
@@ -105,17 +103,17 @@ Type infer_broadcast(const Inference& f) {
             "dimension {} has size {} and cannot become {} of {}", i, from[i],
             result[static_cast<int>(to)], result);
   }
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_reshape(const Inference& f) {
+Shape infer_reshape(const Inference& f) {
   const Shape result = f.shape();
   f.check(result.elements() == f.in[0].elements(), "{} elements do not fit the shape {}",
           f.in[0].elements(), result);
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_transpose(const Inference& f) {
+Shape infer_transpose(const Inference& f) {
   const auto& dims = f.attrs.ints(Attr::kDims);
   const Shape& from = f.in[0].shape;
   f.check(static_cast<int>(dims.size()) == from.rank(),
@@ -123,10 +121,10 @@ Type infer_transpose(const Inference& f) {
   f.check_dims(dims, from.rank());
   Shape result;
   for (const std::int64_t d : dims) result.push_back(from.dim(static_cast<int>(d)));
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_slice(const Inference& f) {
+Shape infer_slice(const Inference& f) {
   const auto& start = f.attrs.ints(Attr::kStart);
   const auto& limit = f.attrs.ints(Attr::kLimit);
   const auto& stride = f.attrs.ints(Attr::kStride);
@@ -142,7 +140,7 @@ Type infer_slice(const Inference& f) {
             "range {}:{} of dimension {} is not within 0:{}", start[i], limit[i], i, size);
     result.push_back((limit[i] - start[i] + stride[i] - 1) / stride[i]);
   }
-  return {f.in[0].dtype, result};
+  return result;
 }
 
 /// Checks the trailing one-index-per-dimension operands of the dynamic ops.
@@ -155,26 +153,26 @@ void check_starts(const Inference& f, std::size_t first) {
             "start indices must be i64[]");
 }
 
-Type infer_dynamic_slice(const Inference& f) {
+Shape infer_dynamic_slice(const Inference& f) {
   check_starts(f, 1);
   const Shape result = f.shape();
   f.check(result.rank() == f.in[0].shape.rank(), "the slice {} must have the operand's rank",
           result);
   for (int i = 0; i < result.rank(); ++i)
     f.check(result[i] <= f.in[0].shape[i], "the slice {} is larger than the operand", result);
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_dynamic_update_slice(const Inference& f) {
+Shape infer_dynamic_update_slice(const Inference& f) {
   check_starts(f, 2);
   f.check(f.in[0].dtype == f.in[1].dtype, "the update must have the operand's dtype");
   f.check(f.in[0].shape.rank() == f.in[1].shape.rank(), "the update must have the operand's rank");
   for (int i = 0; i < f.in[0].shape.rank(); ++i)
     f.check(f.in[1].shape[i] <= f.in[0].shape[i], "the update is larger than the operand");
-  return f.in[0];
+  return f.in[0].shape;
 }
 
-Type infer_pad(const Inference& f) {
+Shape infer_pad(const Inference& f) {
   const auto& low = f.attrs.ints(Attr::kLow);
   const auto& high = f.attrs.ints(Attr::kHigh);
   const Shape& from = f.in[0].shape;
@@ -188,10 +186,10 @@ Type infer_pad(const Inference& f) {
     f.check(low[k] >= 0 && high[k] >= 0, "padding must not be negative");
     result.push_back(low[k] + from[i] + high[k]);
   }
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_concatenate(const Inference& f) {
+Shape infer_concatenate(const Inference& f) {
   const int axis = f.axis(f.in[0].shape.rank());
   Shape result = f.in[0].shape;
   std::int64_t total = 0;
@@ -204,7 +202,7 @@ Type infer_concatenate(const Inference& f) {
     total += type.shape[axis];
   }
   result.set_dim(axis, total);
-  return {f.in[0].dtype, result};
+  return result;
 }
 
 /// The shape of gather(x, indices): x's with the axis replaced by the indices' shape.
@@ -220,37 +218,34 @@ Shape gathered_shape(const Inference& f) {
   return result;
 }
 
-Type infer_scatter_add(const Inference& f) {
+Shape infer_scatter_add(const Inference& f) {
   const Shape updates = gathered_shape(f);
   f.check(f.in[0].dtype == f.in[2].dtype, "updates must have the operand's dtype");
-  f.check_dtype(f.in[0].dtype != DType::kBool, "numbers");
   f.check(f.in[2].shape == updates, "updates must have the shape {}", updates);
-  return f.in[0];
+  return f.in[0].shape;
 }
 
-Type infer_reduce(const Inference& f) {
-  f.check_dtype(f.in[0].dtype != DType::kBool, "numbers (convert bool first)");
+Shape infer_reduce(const Inference& f) {
   const auto& dims = f.attrs.ints(Attr::kDims);
   const Shape& from = f.in[0].shape;
   f.check_dims(dims, from.rank());
   Shape result;
   for (int i = 0; i < from.rank(); ++i)
     if (std::find(dims.begin(), dims.end(), i) == dims.end()) result.push_back(from.dim(i));
-  return {f.in[0].dtype, result};
+  return result;
 }
 
-Type infer_arg_reduce(const Inference& f) {
-  f.check_dtype(f.in[0].dtype != DType::kBool, "numbers");
+Shape infer_arg_reduce(const Inference& f) {
   const int axis = f.axis(f.in[0].shape.rank());
   f.check(f.in[0].shape[axis] > 0, "the axis is empty");
   Shape result;
   for (int i = 0; i < f.in[0].shape.rank(); ++i)
     if (i != axis) result.push_back(f.in[0].shape.dim(i));
-  return {DType::kI32, result};
+  return result;
 }
 
-Type infer_movement(const Inference& f) {
-  switch (f.op) {
+Shape infer_movement(const Inference& f) {
+  switch (as<MovementOp>(f.op)) {
     case Op::kBroadcast: return infer_broadcast(f);
     case Op::kReshape: return infer_reshape(f);
     case Op::kTranspose: return infer_transpose(f);
@@ -259,41 +254,35 @@ Type infer_movement(const Inference& f) {
     case Op::kDynamicUpdateSlice: return infer_dynamic_update_slice(f);
     case Op::kPad: return infer_pad(f);
     case Op::kConcatenate: return infer_concatenate(f);
-    case Op::kGather: return {f.in[0].dtype, gathered_shape(f)};
-    default: return infer_scatter_add(f);
+    case Op::kGather: return gathered_shape(f);
+    case Op::kScatterAdd: return infer_scatter_add(f);
   }
+  __builtin_unreachable();
 }
 
-Type infer_leaf(const Inference& f) {
-  switch (f.op) {
+Shape infer_leaf(const Inference& f) {
+  switch (as<LeafOp>(f.op)) {
     case Op::kIota: {
       const Shape shape = f.shape();
       f.axis(shape.rank());
       f.check(f.attrs.dtype() != DType::kBool, "iota makes numbers");
-      return {f.attrs.dtype(), shape};
+      return shape;
     }
     case Op::kRandomBits:
       for (const Type& type : f.in)
         f.check(type.dtype == DType::kI64 && type.shape.rank() == 0,
                 "seed, step and shard must be i64[]");
-      return {DType::kI32, f.shape()};
-    case Op::kReplicaId: return {DType::kI32, Shape{}};
-    default: f.fail("the type of this op is stated, not inferred");
+      return f.shape();
+    case Op::kReplicaId: return Shape{};
+    case Op::kInput:
+    case Op::kConstant: break;
   }
+  f.fail("the type of this op is stated, not inferred");
 }
 
-Type infer_collective(const Inference& f) {
+/// Of an op that divides over ranks, or joins what is divided.
+Shape infer_divided(const Inference& f) {
   const Type& x = f.in[0];
-  switch (f.op) {
-    case Op::kAllReduce:
-      f.check_dtype(x.dtype == DType::kF32 || x.dtype == DType::kF64 || is_index(x.dtype),
-                    "f32, f64, i32 or i64");
-      return x;
-    case Op::kCollectiveBroadcast:
-      f.check(f.attrs.integer(Attr::kRoot) >= 0, "root must not be negative");
-      return x;
-    default: break;
-  }
   const std::int64_t ranks = f.attrs.integer(Attr::kRanks);
   f.check(ranks >= 1, "ranks must be positive");
   f.check(x.shape.rank() >= 1, "the operand must have a dimension to divide over ranks");
@@ -301,12 +290,44 @@ Type infer_collective(const Inference& f) {
   if (f.op == Op::kAllGather) {
     result.set_dim(0, x.shape[0] * ranks);
   } else {
-    f.check_dtype(x.dtype == DType::kF32 || x.dtype == DType::kF64 || is_index(x.dtype),
-                  "f32, f64, i32 or i64");
     f.check(x.shape[0] % ranks == 0, "dimension 0 does not divide over {} ranks", ranks);
     result.set_dim(0, x.shape[0] / ranks);
   }
-  return {x.dtype, result};
+  return result;
+}
+
+Shape infer_collective(const Inference& f) {
+  switch (as<CollectiveOp>(f.op)) {
+    case Op::kAllReduce: return f.in[0].shape;
+    case Op::kCollectiveBroadcast:
+      f.check(f.attrs.integer(Attr::kRoot) >= 0, "root must not be negative");
+      return f.in[0].shape;
+    case Op::kReduceScatter:
+    case Op::kAllGather: return infer_divided(f);
+  }
+  __builtin_unreachable();
+}
+
+Shape infer_shape(const Inference& f) {
+  switch (info_of(f.op).op_class) {
+    case OpClass::kLeaf: return infer_leaf(f);
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kCompare:
+    case OpClass::kConvert: return f.in[0].shape;
+    case OpClass::kSelect: return infer_select(f);
+    case OpClass::kMovement: return infer_movement(f);
+    case OpClass::kReduction: return is_arg_reduction(f.op) ? infer_arg_reduce(f) : infer_reduce(f);
+    case OpClass::kContraction: return infer_contraction(f.op, f.in, f.attrs);
+    case OpClass::kWindow: return infer_pool(f.op, f.in, f.attrs);
+    case OpClass::kAttention: return infer_attention(f.op, f.in, f.attrs);
+    case OpClass::kControl:
+      if (f.op == Op::kHostCall) return f.listed()[0].shape;
+      f.check(f.op == Op::kOptimizationBarrier, "the type of this op is its body's");
+      return f.in[0].shape;
+    case OpClass::kCollective: return infer_collective(f);
+  }
+  __builtin_unreachable();
 }
 
 void check_operand_count(const Inference& f) {
@@ -335,25 +356,11 @@ std::string describe_application(Op op, std::span<const Type> operands) {
 Type infer_type(Op op, std::span<const Type> operands, const Attrs& attrs) {
   const Inference f{op, operands, attrs};
   check_operand_count(f);
-  switch (info_of(op).op_class) {
-    case OpClass::kLeaf: return infer_leaf(f);
-    case OpClass::kUnary: return infer_unary(f);
-    case OpClass::kBinary: return infer_binary(f);
-    case OpClass::kCompare: f.check_same(); return {DType::kBool, operands[0].shape};
-    case OpClass::kSelect: return infer_select(f);
-    case OpClass::kConvert: return {attrs.dtype(), operands[0].shape};
-    case OpClass::kMovement: return infer_movement(f);
-    case OpClass::kReduction:
-      return op == Op::kArgMax || op == Op::kArgMin ? infer_arg_reduce(f) : infer_reduce(f);
-    case OpClass::kContraction:
-    case OpClass::kWindow: return infer_window_or_contraction(op, operands, attrs);
-    case OpClass::kControl:
-      if (op == Op::kHostCall) return read_type_list(attrs.ints(Attr::kResults))[0];
-      f.check(op == Op::kOptimizationBarrier, "the type of this op is its body's");
-      return operands[0];
-    case OpClass::kCollective: return infer_collective(f);
-  }
-  __builtin_unreachable();
+  const OpClass op_class = info_of(op).op_class;
+  if (op_class == OpClass::kBinary || op_class == OpClass::kCompare) f.check_same();
+  f.check_accepted();
+  const Shape shape = infer_shape(f);
+  return {f.result_dtype(), shape};
 }
 
 }  // namespace lockstep

@@ -84,18 +84,16 @@ Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& x, 
                         w.dim(0));
 }
 
-Type infer_convolution(Op op, Operands in, const Attrs& attrs) {
-  check(in[0].dtype == in[1].dtype && is_float(in[0].dtype), op, in,
-        "operands must be floats of one dtype");
-  if (op == Op::kConvolution)
-    return {in[0].dtype, convolution_shape(op, in, attrs, in[0].shape, in[1].shape)};
+Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {
+  check(in[0].dtype == in[1].dtype, op, in, "operands must be floats of one dtype");
+  if (op == Op::kConvolution) return convolution_shape(op, in, attrs, in[0].shape, in[1].shape);
   const Shape wanted(attrs.ints(Attr::kShape));
   const bool grad_input = op == Op::kConvolutionGradInput;
   const Shape& dy = grad_input ? in[0].shape : in[1].shape;
   const Shape y = grad_input ? convolution_shape(op, in, attrs, wanted, in[1].shape)
                              : convolution_shape(op, in, attrs, in[0].shape, wanted);
   check(y == dy, op, in, "the output gradient must have the shape {}", y);
-  return {in[0].dtype, wanted};
+  return wanted;
 }
 
 Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& x) {
@@ -104,49 +102,6 @@ Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& x) {
   for (std::size_t i = 0; i < 4; ++i)
     check(w.padding[i] < w.window[i / 2], op, in, "padding must be smaller than the window");
   return spatial_output(op, in, w, x, x.dim(1));
-}
-
-Type infer_pool(Op op, Operands in, const Attrs& attrs) {
-  check(is_float(in[0].dtype), op, in, "operands must be floats");
-  if (op == Op::kMaxPool || op == Op::kAvgPool)
-    return {in[0].dtype, pool_shape(op, in, attrs, in[0].shape)};
-  const Shape x = op == Op::kMaxPoolGrad ? in[0].shape : Shape(attrs.ints(Attr::kShape));
-  const Shape y = pool_shape(op, in, attrs, x);
-  check(in.back().shape == y && in.back().dtype == in[0].dtype, op, in,
-        "the output gradient must be {}{}", name_of(in[0].dtype), y);
-  return {in[0].dtype, x};
-}
-
-Type infer_attention(Op op, Operands in, const Attrs& attrs) {
-  const bool packed = in[0].shape.rank() == 5;
-  const std::size_t tensors = packed ? 1 : 3;
-  const std::size_t base = tensors + (op == Op::kAttention ? 0 : 2);
-  const bool masked = attrs.flag(Attr::kMasked);
-  const double dropout = attrs.real(Attr::kDropout);
-  check(dropout >= 0 && dropout < 1, op, in, "dropout {} must be in [0, 1)", dropout);
-  const std::size_t count = base + (masked ? 1 : 0) + (dropout > 0 ? 3 : 0);
-  check(in.size() == count, op, in, "masked={} and dropout={} take {} operands", masked, dropout,
-        count);
-  const Shape& first = in[0].shape;
-  check(!packed || first[2] == 3, op, in, "qkv must have the dimensions [B,T,3,H,D]");
-  const Shape q = packed ? Shape{first[0], first[1], first[3], first[4]} : first;
-  const Shape k = packed ? q : in[1].shape;
-  check(q.rank() == 4 && k.rank() == 4, op, in, "q, k and v must have the 4 dimensions [B,T,H,D]");
-  check(packed || in[1].shape == in[2].shape, op, in, "k and v must have one shape");
-  check(q[0] == k[0] && q[2] == k[2] && q[3] == k[3], op, in, "q and k must agree in B, H and D");
-  for (std::size_t i = 0; i < base; ++i)
-    check(in[i].dtype == in[0].dtype && is_float(in[i].dtype), op, in,
-          "q, k, v and gradients must be floats of one dtype");
-  for (std::size_t i = tensors; i < base; ++i)
-    check(in[i].shape == q, op, in, "out and its gradient must have the shape of q");
-  if (masked)
-    check(in[base] == Type{DType::kBool, Shape{k[0], k[1]}}, op, in, "key_mask must be bool[{},{}]",
-          k[0], k[1]);
-  for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
-    check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
-  if (op == Op::kAttention) return {in[0].dtype, q};
-  if (packed) return in[0];
-  return {in[0].dtype, Shape{q.elements() + 2 * k.elements()}};
 }
 
 }  // namespace
@@ -195,32 +150,64 @@ DotDims dot_dims(const Type& lhs, const Type& rhs, const Attrs& attrs) {
   return out;
 }
 
-Type infer_window_or_contraction(Op op, std::span<const Type> in, const Attrs& attrs) {
-  switch (op) {
+Shape infer_contraction(Op op, std::span<const Type> in, const Attrs& attrs) {
+  switch (as<ContractionOp>(op)) {
     case Op::kDotGeneral: {
       check(in[0].dtype == in[1].dtype, op, in, "operands must have one dtype (use convert)");
-      check(in[0].dtype != DType::kBool, op, in, "operands must be numbers");
       const DotDims dims = dot_dims(in[0], in[1], attrs);
       Shape result;
       for (const std::int64_t d : attrs.ints(Attr::kLhsBatch))
         result.push_back(in[0].shape.dim(static_cast<int>(d)));
       for (const int d : dims.lhs_free) result.push_back(in[0].shape.dim(d));
       for (const int d : dims.rhs_free) result.push_back(in[1].shape.dim(d));
-      return {attrs.has(Attr::kTo) ? attrs.dtype() : in[0].dtype, result};
+      return result;
     }
     case Op::kConvolution:
     case Op::kConvolutionGradInput:
     case Op::kConvolutionGradWeight: return infer_convolution(op, in, attrs);
-    case Op::kMaxPool:
-    case Op::kMaxPoolGrad:
-    case Op::kAvgPool:
-    case Op::kAvgPoolGrad: return infer_pool(op, in, attrs);
-    case Op::kAttention:
-    case Op::kAttentionGrad: return infer_attention(op, in, attrs);
-    default:
-      LS_CHECK(false, "{} is no window and no contraction", name_of(op));
-      __builtin_unreachable();
   }
+  __builtin_unreachable();
+}
+
+Shape infer_pool(Op op, std::span<const Type> in, const Attrs& attrs) {
+  if (op == Op::kMaxPool || op == Op::kAvgPool) return pool_shape(op, in, attrs, in[0].shape);
+  const Shape x = op == Op::kMaxPoolGrad ? in[0].shape : Shape(attrs.ints(Attr::kShape));
+  const Shape y = pool_shape(op, in, attrs, x);
+  check(in.back().shape == y && in.back().dtype == in[0].dtype, op, in,
+        "the output gradient must be {}{}", name_of(in[0].dtype), y);
+  return x;
+}
+
+Shape infer_attention(Op op, std::span<const Type> in, const Attrs& attrs) {
+  const bool packed = in[0].shape.rank() == 5;
+  const std::size_t tensors = packed ? 1 : 3;
+  const std::size_t base = tensors + (op == Op::kAttention ? 0 : 2);
+  const bool masked = attrs.flag(Attr::kMasked);
+  const double dropout = attrs.real(Attr::kDropout);
+  check(dropout >= 0 && dropout < 1, op, in, "dropout {} must be in [0, 1)", dropout);
+  const std::size_t count = base + (masked ? 1 : 0) + (dropout > 0 ? 3 : 0);
+  check(in.size() == count, op, in, "masked={} and dropout={} take {} operands", masked, dropout,
+        count);
+  const Shape& first = in[0].shape;
+  check(!packed || first[2] == 3, op, in, "qkv must have the dimensions [B,T,3,H,D]");
+  const Shape q = packed ? Shape{first[0], first[1], first[3], first[4]} : first;
+  const Shape k = packed ? q : in[1].shape;
+  check(q.rank() == 4 && k.rank() == 4, op, in, "q, k and v must have the 4 dimensions [B,T,H,D]");
+  check(packed || in[1].shape == in[2].shape, op, in, "k and v must have one shape");
+  check(q[0] == k[0] && q[2] == k[2] && q[3] == k[3], op, in, "q and k must agree in B, H and D");
+  for (std::size_t i = 0; i < base; ++i)
+    check(in[i].dtype == in[0].dtype && is_float(in[i].dtype), op, in,
+          "q, k, v and gradients must be floats of one dtype");
+  for (std::size_t i = tensors; i < base; ++i)
+    check(in[i].shape == q, op, in, "out and its gradient must have the shape of q");
+  if (masked)
+    check(in[base] == Type{DType::kBool, Shape{k[0], k[1]}}, op, in, "key_mask must be bool[{},{}]",
+          k[0], k[1]);
+  for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
+    check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
+  if (op == Op::kAttention) return q;
+  if (packed) return in[0].shape;
+  return Shape{q.elements() + 2 * k.elements()};
 }
 
 }  // namespace lockstep

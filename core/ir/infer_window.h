@@ -1,5 +1,4 @@
-// Result types of contractions (dot_general, convolution, attention) and windows (pooling); the
-// other half of infer.h.
+// Result shapes of contractions, pooling and attention; the other half of infer.h.
 #pragma once
 
 #include <span>
@@ -12,7 +11,9 @@ namespace lockstep {
 /// "dot_general(f32[8,64], f32[32,8])", the head of every type error.
 std::string describe_application(Op op, std::span<const Type> operands);
 
-Type infer_window_or_contraction(Op op, std::span<const Type> operands, const Attrs& attrs);
+Shape infer_contraction(Op op, std::span<const Type> operands, const Attrs& attrs);
+Shape infer_pool(Op op, std::span<const Type> operands, const Attrs& attrs);
+Shape infer_attention(Op op, std::span<const Type> operands, const Attrs& attrs);
 
 /// Output size of one spatial dimension: floor((size + padding - dilation * (window - 1) - 1) /
 /// stride) + 1, or 0 if the window does not fit.

@@ -2,103 +2,147 @@
 
 #include <array>
 
+#include "core/base/error.h"
+
 namespace lockstep {
 namespace {
 
-using enum OpClass;
+using enum Accepts;
+using enum Gives;
+using enum Gradient;
+using enum Attr;
 
-// In the order of the enum. Transcendental flops are the usual polynomial lengths.
+struct OperandCount {
+  int min;
+  int max;  ///< -1: any number
+};
+enum Commutes : bool { kCommutes = true };
+
+template <OpsOfClass E>
+constexpr OpInfo row(E op, std::string_view name, OperandCount operands, Accepts accepts,
+                     Gives gives, Gradient gradient, double flops_per_element,
+                     AttrSet required = {}, AttrSet optional = {}) {
+  return {op,       class_of(op),      name,  operands.min, operands.max, accepts, gives,
+          gradient, flops_per_element, false, required,     optional};
+}
+template <OpsOfClass E>
+constexpr OpInfo row(E op, std::string_view name, OperandCount operands, Accepts accepts,
+                     Gives gives, Gradient gradient, double flops_per_element, Commutes) {
+  OpInfo out = row(op, name, operands, accepts, gives, gradient, flops_per_element);
+  out.commutative = true;
+  return out;
+}
+
+// In the order of op_set.h. Transcendental flops are the usual polynomial lengths.
 constexpr std::array<OpInfo, kOpCount> kOps = {{
-    {Op::kInput, "input", kLeaf, 0, 0, false, 0},
-    {Op::kConstant, "constant", kLeaf, 0, 0, false, 0},
-    {Op::kIota, "iota", kLeaf, 0, 0, false, 0},
-    {Op::kRandomBits, "random_bits", kLeaf, 3, 3, false, 15},
-    {Op::kReplicaId, "replica_id", kLeaf, 0, 0, false, 0},
-    {Op::kNegate, "negate", kUnary, 1, 1, false, 1},
-    {Op::kAbs, "abs", kUnary, 1, 1, false, 1},
-    {Op::kSign, "sign", kUnary, 1, 1, false, 1},
-    {Op::kExp, "exp", kUnary, 1, 1, false, 10},
-    {Op::kLog, "log", kUnary, 1, 1, false, 12},
-    {Op::kTanh, "tanh", kUnary, 1, 1, false, 15},
-    {Op::kErf, "erf", kUnary, 1, 1, false, 15},
-    {Op::kSqrt, "sqrt", kUnary, 1, 1, false, 1},
-    {Op::kRsqrt, "rsqrt", kUnary, 1, 1, false, 2},
-    {Op::kSin, "sin", kUnary, 1, 1, false, 12},
-    {Op::kCos, "cos", kUnary, 1, 1, false, 12},
-    {Op::kFloor, "floor", kUnary, 1, 1, false, 1},
-    {Op::kCeil, "ceil", kUnary, 1, 1, false, 1},
-    {Op::kRoundEven, "round_even", kUnary, 1, 1, false, 1},
-    {Op::kIsFinite, "is_finite", kUnary, 1, 1, false, 1},
-    {Op::kNot, "not", kUnary, 1, 1, false, 1},
-    {Op::kAdd, "add", kBinary, 2, 2, true, 1},
-    {Op::kSubtract, "subtract", kBinary, 2, 2, false, 1},
-    {Op::kMultiply, "multiply", kBinary, 2, 2, true, 1},
-    {Op::kDivide, "divide", kBinary, 2, 2, false, 1},
-    {Op::kRemainder, "remainder", kBinary, 2, 2, false, 3},
-    {Op::kPower, "power", kBinary, 2, 2, false, 25},
-    {Op::kMaximum, "maximum", kBinary, 2, 2, true, 1},
-    {Op::kMinimum, "minimum", kBinary, 2, 2, true, 1},
-    {Op::kAnd, "and", kBinary, 2, 2, true, 1},
-    {Op::kOr, "or", kBinary, 2, 2, true, 1},
-    {Op::kXor, "xor", kBinary, 2, 2, true, 1},
-    {Op::kShiftLeft, "shift_left", kBinary, 2, 2, false, 1},
-    {Op::kShiftRightLogical, "shift_right_logical", kBinary, 2, 2, false, 1},
-    {Op::kEqual, "equal", kCompare, 2, 2, true, 1},
-    {Op::kNotEqual, "not_equal", kCompare, 2, 2, true, 1},
-    {Op::kLess, "less", kCompare, 2, 2, false, 1},
-    {Op::kLessEqual, "less_equal", kCompare, 2, 2, false, 1},
-    {Op::kGreater, "greater", kCompare, 2, 2, false, 1},
-    {Op::kGreaterEqual, "greater_equal", kCompare, 2, 2, false, 1},
-    {Op::kSelect, "select", kSelect, 3, 3, false, 1},
-    {Op::kConvert, "convert", kConvert, 1, 1, false, 1},
-    {Op::kBroadcast, "broadcast", kMovement, 1, 1, false, 0},
-    {Op::kReshape, "reshape", kMovement, 1, 1, false, 0},
-    {Op::kTranspose, "transpose", kMovement, 1, 1, false, 0},
-    {Op::kSlice, "slice", kMovement, 1, 1, false, 0},
-    {Op::kDynamicSlice, "dynamic_slice", kMovement, 1, -1, false, 0},
-    {Op::kDynamicUpdateSlice, "dynamic_update_slice", kMovement, 2, -1, false, 0},
-    {Op::kPad, "pad", kMovement, 2, 2, false, 0},
-    {Op::kConcatenate, "concatenate", kMovement, 1, -1, false, 0},
-    {Op::kGather, "gather", kMovement, 2, 2, false, 0},
-    {Op::kScatterAdd, "scatter_add", kMovement, 3, 3, false, 1},
-    {Op::kReduceSum, "reduce_sum", kReduction, 1, 1, false, 1},
-    {Op::kReduceProduct, "reduce_product", kReduction, 1, 1, false, 1},
-    {Op::kReduceMax, "reduce_max", kReduction, 1, 1, false, 1},
-    {Op::kReduceMin, "reduce_min", kReduction, 1, 1, false, 1},
-    {Op::kArgMax, "arg_max", kReduction, 1, 1, false, 1},
-    {Op::kArgMin, "arg_min", kReduction, 1, 1, false, 1},
-    {Op::kDotGeneral, "dot_general", kContraction, 2, 2, false, 0},
-    {Op::kConvolution, "convolution", kContraction, 2, 2, false, 0},
-    {Op::kConvolutionGradInput, "convolution_grad_input", kContraction, 2, 2, false, 0},
-    {Op::kConvolutionGradWeight, "convolution_grad_weight", kContraction, 2, 2, false, 0},
-    {Op::kMaxPool, "max_pool", kWindow, 1, 1, false, 0},
-    {Op::kMaxPoolGrad, "max_pool_grad", kWindow, 2, 2, false, 0},
-    {Op::kAvgPool, "avg_pool", kWindow, 1, 1, false, 0},
-    {Op::kAvgPoolGrad, "avg_pool_grad", kWindow, 1, 1, false, 0},
-    {Op::kAttention, "attention", kContraction, 1, 7, false, 0},
-    {Op::kAttentionGrad, "attention_grad", kContraction, 3, 9, false, 0},
-    {Op::kOptimizationBarrier, "optimization_barrier", kControl, 1, 1, false, 0},
-    {Op::kCall, "call", kControl, 0, -1, false, 0},
-    {Op::kFusion, "fusion", kControl, 0, -1, false, 0},
-    {Op::kGroupResult, "group_result", kControl, 1, 1, false, 0},
-    {Op::kHostCall, "host_call", kControl, 1, -1, false, 0},
-    {Op::kAllReduce, "all_reduce", kCollective, 1, 1, false, 0},
-    {Op::kReduceScatter, "reduce_scatter", kCollective, 1, 1, false, 0},
-    {Op::kAllGather, "all_gather", kCollective, 1, 1, false, 0},
-    {Op::kCollectiveBroadcast, "collective_broadcast", kCollective, 1, 1, false, 0},
+    row(Op::kInput, "input", {0, 0}, kAny, kNode, kNothing, 0),
+    row(Op::kConstant, "constant", {0, 0}, kAny, kNode, kNothing, 0),
+    row(Op::kIota, "iota", {0, 0}, kAny, kStated, kNothing, 0, {kShape, kAxis, kTo}),
+    row(Op::kRandomBits, "random_bits", {3, 3}, kAny, kI32, kNothing, 15, {kShape, kStream}),
+    row(Op::kReplicaId, "replica_id", {0, 0}, kAny, kI32, kNothing, 0),
+    row(Op::kNegate, "negate", {1, 1}, kNumbers, kFirst, kRule, 1),
+    row(Op::kAbs, "abs", {1, 1}, kNumbers, kFirst, kRule, 1),
+    row(Op::kSign, "sign", {1, 1}, kNumbers, kFirst, kNothing, 1),
+    row(Op::kExp, "exp", {1, 1}, kFloats, kFirst, kRule, 10),
+    row(Op::kLog, "log", {1, 1}, kFloats, kFirst, kRule, 12),
+    row(Op::kTanh, "tanh", {1, 1}, kFloats, kFirst, kRule, 15),
+    row(Op::kErf, "erf", {1, 1}, kFloats, kFirst, kRule, 15),
+    row(Op::kSqrt, "sqrt", {1, 1}, kFloats, kFirst, kRule, 1),
+    row(Op::kRsqrt, "rsqrt", {1, 1}, kFloats, kFirst, kRule, 2),
+    row(Op::kSin, "sin", {1, 1}, kFloats, kFirst, kRule, 12),
+    row(Op::kCos, "cos", {1, 1}, kFloats, kFirst, kRule, 12),
+    row(Op::kFloor, "floor", {1, 1}, kFloats, kFirst, kNothing, 1),
+    row(Op::kCeil, "ceil", {1, 1}, kFloats, kFirst, kNothing, 1),
+    row(Op::kRoundEven, "round_even", {1, 1}, kFloats, kFirst, kNothing, 1),
+    row(Op::kIsFinite, "is_finite", {1, 1}, kFloats, kBool, kNothing, 1),
+    row(Op::kNot, "not", {1, 1}, kBits, kFirst, kNothing, 1),
+    row(Op::kAdd, "add", {2, 2}, kNumbers, kFirst, kRule, 1, kCommutes),
+    row(Op::kSubtract, "subtract", {2, 2}, kNumbers, kFirst, kRule, 1),
+    row(Op::kMultiply, "multiply", {2, 2}, kNumbers, kFirst, kRule, 1, kCommutes),
+    row(Op::kDivide, "divide", {2, 2}, kNumbers, kFirst, kRule, 1),
+    row(Op::kRemainder, "remainder", {2, 2}, kNumbers, kFirst, kRule, 3),
+    row(Op::kPower, "power", {2, 2}, kFloats, kFirst, kRule, 25),
+    row(Op::kMaximum, "maximum", {2, 2}, kNumbers, kFirst, kRule, 1, kCommutes),
+    row(Op::kMinimum, "minimum", {2, 2}, kNumbers, kFirst, kRule, 1, kCommutes),
+    row(Op::kAnd, "and", {2, 2}, kBits, kFirst, kNothing, 1, kCommutes),
+    row(Op::kOr, "or", {2, 2}, kBits, kFirst, kNothing, 1, kCommutes),
+    row(Op::kXor, "xor", {2, 2}, kBits, kFirst, kNothing, 1, kCommutes),
+    row(Op::kShiftLeft, "shift_left", {2, 2}, kIntegers, kFirst, kNothing, 1),
+    row(Op::kShiftRightLogical, "shift_right_logical", {2, 2}, kIntegers, kFirst, kNothing, 1),
+    row(Op::kEqual, "equal", {2, 2}, kAny, kBool, kNothing, 1, kCommutes),
+    row(Op::kNotEqual, "not_equal", {2, 2}, kAny, kBool, kNothing, 1, kCommutes),
+    row(Op::kLess, "less", {2, 2}, kAny, kBool, kNothing, 1),
+    row(Op::kLessEqual, "less_equal", {2, 2}, kAny, kBool, kNothing, 1),
+    row(Op::kGreater, "greater", {2, 2}, kAny, kBool, kNothing, 1),
+    row(Op::kGreaterEqual, "greater_equal", {2, 2}, kAny, kBool, kNothing, 1),
+    row(Op::kSelect, "select", {3, 3}, kAny, kSecond, kRule, 1),
+    row(Op::kConvert, "convert", {1, 1}, kAny, kStated, kRule, 1, {kTo}),
+    row(Op::kBroadcast, "broadcast", {1, 1}, kAny, kFirst, kRule, 0, {kShape, kDims}),
+    row(Op::kReshape, "reshape", {1, 1}, kAny, kFirst, kRule, 0, {kShape}),
+    row(Op::kTranspose, "transpose", {1, 1}, kAny, kFirst, kRule, 0, {kDims}),
+    row(Op::kSlice, "slice", {1, 1}, kAny, kFirst, kRule, 0, {kStart, kLimit, kStride}),
+    row(Op::kDynamicSlice, "dynamic_slice", {1, -1}, kAny, kFirst, kRule, 0, {kShape}),
+    row(Op::kDynamicUpdateSlice, "dynamic_update_slice", {2, -1}, kAny, kFirst, kRule, 0),
+    row(Op::kPad, "pad", {2, 2}, kAny, kFirst, kRule, 0, {kLow, kHigh}),
+    row(Op::kConcatenate, "concatenate", {1, -1}, kAny, kFirst, kRule, 0, {kAxis}),
+    row(Op::kGather, "gather", {2, 2}, kAny, kFirst, kRule, 0, {kAxis}),
+    row(Op::kScatterAdd, "scatter_add", {3, 3}, kNumbers, kFirst, kRule, 1, {kAxis}),
+    row(Op::kReduceSum, "reduce_sum", {1, 1}, kNumbers, kFirst, kRule, 1, {kDims}),
+    row(Op::kReduceProduct, "reduce_product", {1, 1}, kNumbers, kFirst, kRule, 1, {kDims}),
+    row(Op::kReduceMax, "reduce_max", {1, 1}, kNumbers, kFirst, kRule, 1, {kDims}),
+    row(Op::kReduceMin, "reduce_min", {1, 1}, kNumbers, kFirst, kRule, 1, {kDims}),
+    row(Op::kArgMax, "arg_max", {1, 1}, kNumbers, kI32, kNothing, 1, {kAxis}),
+    row(Op::kArgMin, "arg_min", {1, 1}, kNumbers, kI32, kNothing, 1, {kAxis}),
+    row(Op::kDotGeneral, "dot_general", {2, 2}, kNumbers, kStated, kRule, 0,
+        {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract}, {kTo}),
+    row(Op::kConvolution, "convolution", {2, 2}, kFloats, kFirst, kRule, 0,
+        {kStride, kPadding, kDilation, kGroups}),
+    row(Op::kConvolutionGradInput, "convolution_grad_input", {2, 2}, kFloats, kFirst, kRule, 0,
+        {kShape, kStride, kPadding, kDilation, kGroups}),
+    row(Op::kConvolutionGradWeight, "convolution_grad_weight", {2, 2}, kFloats, kFirst, kRule, 0,
+        {kShape, kStride, kPadding, kDilation, kGroups}),
+    row(Op::kMaxPool, "max_pool", {1, 1}, kFloats, kFirst, kRule, 0, {kWindow, kStride, kPadding}),
+    row(Op::kMaxPoolGrad, "max_pool_grad", {2, 2}, kFloats, kFirst, kMissing, 0,
+        {kWindow, kStride, kPadding}),
+    row(Op::kAvgPool, "avg_pool", {1, 1}, kFloats, kFirst, kRule, 0, {kWindow, kStride, kPadding}),
+    row(Op::kAvgPoolGrad, "avg_pool_grad", {1, 1}, kFloats, kFirst, kRule, 0,
+        {kShape, kWindow, kStride, kPadding}),
+    row(Op::kAttention, "attention", {1, 7}, kFloats, kFirst, kRule, 0, {kScale, kDropout},
+        {kCausal, kMasked, kStream}),
+    row(Op::kAttentionGrad, "attention_grad", {3, 9}, kFloats, kFirst, kMissing, 0,
+        {kScale, kDropout}, {kCausal, kMasked, kStream}),
+    row(Op::kOptimizationBarrier, "optimization_barrier", {1, 1}, kAny, kFirst, kRule, 0),
+    row(Op::kCall, "call", {0, -1}, kAny, kNode, kRule, 0),
+    row(Op::kFusion, "fusion", {0, -1}, kAny, kNode, kMissing, 0, {kShape, kAxis}),
+    row(Op::kGroupResult, "group_result", {1, 1}, kAny, kNode, kMissing, 0, {kIndex}),
+    row(Op::kHostCall, "host_call", {1, -1}, kAny, kListed, kMissing, 0,
+        {kFunction, kVersion, kResults}),
+    row(Op::kAllReduce, "all_reduce", {1, 1}, kSummable, kFirst, kMissing, 0),
+    row(Op::kReduceScatter, "reduce_scatter", {1, 1}, kSummable, kFirst, kMissing, 0, {kRanks}),
+    row(Op::kAllGather, "all_gather", {1, 1}, kAny, kFirst, kMissing, 0, {kRanks}),
+    row(Op::kCollectiveBroadcast, "collective_broadcast", {1, 1}, kAny, kFirst, kMissing, 0,
+        {kRoot}),
 }};
 
-constexpr bool in_enum_order() {
+constexpr bool in_order() {
   for (int i = 0; i < kOpCount; ++i)
-    if (static_cast<int>(kOps[static_cast<std::size_t>(i)].op) != i) return false;
+    if (kOps[static_cast<std::size_t>(i)].op.number() != i) return false;
   return true;
 }
-static_assert(in_enum_order());
+static_assert(in_order());
 
 }  // namespace
 
+std::span<const OpInfo> op_table() {
+  return kOps;
+}
+
 const OpInfo& info_of(Op op) {
-  return kOps[static_cast<std::size_t>(op)];
+  return kOps[static_cast<std::size_t>(op.number())];
+}
+
+void check_class(Op op, OpClass wanted) {
+  LS_CHECK(info_of(op).op_class == wanted, "{} is of another class of ops", name_of(op));
 }
 
 std::optional<Op> parse_op(std::string_view name) {
@@ -109,24 +153,29 @@ std::optional<Op> parse_op(std::string_view name) {
 
 bool is_elementwise(Op op) {
   switch (info_of(op).op_class) {
-    case kUnary:
-    case kBinary:
-    case kCompare:
+    case OpClass::kUnary:
+    case OpClass::kBinary:
+    case OpClass::kCompare:
     case OpClass::kSelect:
     case OpClass::kConvert: return true;
-    case kLeaf:
-    case kMovement:
-    case kReduction:
-    case kContraction:
-    case kWindow:
-    case kControl:
-    case kCollective: return false;
+    case OpClass::kLeaf:
+    case OpClass::kMovement:
+    case OpClass::kReduction:
+    case OpClass::kContraction:
+    case OpClass::kWindow:
+    case OpClass::kAttention:
+    case OpClass::kControl:
+    case OpClass::kCollective: return false;
   }
   __builtin_unreachable();
 }
 
 bool is_collective(Op op) {
-  return info_of(op).op_class == kCollective;
+  return info_of(op).op_class == OpClass::kCollective;
+}
+
+bool is_arg_reduction(Op op) {
+  return op == Op::kArgMax || op == Op::kArgMin;
 }
 
 }  // namespace lockstep

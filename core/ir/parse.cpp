@@ -204,8 +204,7 @@ class Parser {
     const std::optional<Op> found = parse_op(name);
     if (found) return *found;
     std::array<std::string_view, kOpCount> known;
-    for (int i = 0; i < kOpCount; ++i)
-      known[static_cast<std::size_t>(i)] = name_of(static_cast<Op>(i));
+    std::ranges::transform(op_table(), known.begin(), &OpInfo::name);
     scan_.fail(start, "unknown op '{}'{}", name, suggestion(name, known));
   }
 

@@ -91,7 +91,8 @@ void write_body(const Graph& body, Writer& out, BodyHashes* bodies) {
 
 /// All of a node but its operands.
 void write_node(const Node& node, Writer& out, BodyHashes* bodies) {
-  out.word(static_cast<std::uint64_t>(node.op) | static_cast<std::uint64_t>(node.input_kind) << 8U |
+  out.word(static_cast<std::uint64_t>(node.op.number()) |
+           static_cast<std::uint64_t>(node.input_kind) << 8U |
            static_cast<std::uint64_t>(node.operands.size()) << 16U);
   out.type(node.type);
   out.attrs(node.attrs);

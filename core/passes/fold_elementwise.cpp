@@ -37,43 +37,72 @@ T narrow(Wide<T> x) {
 
 template <class W>
 std::optional<W> float_unary(Op op, W x) {
-  switch (op) {
-    case Op::kNegate: return -x;
-    case Op::kAbs: return std::fabs(x);
-    case Op::kSqrt: return std::sqrt(x);
-    case Op::kFloor: return std::floor(x);
-    case Op::kCeil: return std::ceil(x);
-    case Op::kRoundEven: return std::nearbyint(x);  // the default rounding mode ties to even
-    default: return std::nullopt;
+  switch (as<UnaryOp>(op)) {
+    case UnaryOp::kNegate: return -x;
+    case UnaryOp::kAbs: return std::fabs(x);
+    case UnaryOp::kSqrt: return std::sqrt(x);
+    case UnaryOp::kFloor: return std::floor(x);
+    case UnaryOp::kCeil: return std::ceil(x);
+    case UnaryOp::kRoundEven: return std::nearbyint(x);  // the default rounding mode ties to even
+    case UnaryOp::kSign:
+    case UnaryOp::kExp:
+    case UnaryOp::kLog:
+    case UnaryOp::kTanh:
+    case UnaryOp::kErf:
+    case UnaryOp::kRsqrt:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kIsFinite:
+    case UnaryOp::kNot: return std::nullopt;
   }
+  __builtin_unreachable();
 }
 
 template <class W>
 std::optional<W> float_binary(Op op, W a, W b) {
-  switch (op) {
-    case Op::kAdd: return a + b;
-    case Op::kSubtract: return a - b;
-    case Op::kMultiply: return a * b;
-    case Op::kDivide: return a / b;
-    case Op::kRemainder: return std::fmod(a, b);
-    case Op::kMaximum:
-    case Op::kMinimum:
+  switch (as<BinaryOp>(op)) {
+    case BinaryOp::kAdd: return a + b;
+    case BinaryOp::kSubtract: return a - b;
+    case BinaryOp::kMultiply: return a * b;
+    case BinaryOp::kDivide: return a / b;
+    case BinaryOp::kRemainder: return std::fmod(a, b);
+    case BinaryOp::kMaximum:
+    case BinaryOp::kMinimum:
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<W>::quiet_NaN();
       if (a == b && std::signbit(a) != std::signbit(b)) return std::nullopt;
-      return (op == Op::kMaximum) == (a > b) ? a : b;
-    default: return std::nullopt;
+      return (op == BinaryOp::kMaximum) == (a > b) ? a : b;
+    case BinaryOp::kPower:
+    case BinaryOp::kAnd:
+    case BinaryOp::kOr:
+    case BinaryOp::kXor:
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRightLogical: return std::nullopt;
   }
+  __builtin_unreachable();
 }
 
 template <class T>
 std::optional<T> integer_unary(Op op, T x) {
   using U = std::make_unsigned_t<T>;
-  switch (op) {
-    case Op::kNegate: return static_cast<T>(U{0} - static_cast<U>(x));
-    case Op::kAbs: return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x;
-    case Op::kNot: return static_cast<T>(~x);
-    default: return std::nullopt;
+  switch (as<UnaryOp>(op)) {
+    case UnaryOp::kNegate: return static_cast<T>(U{0} - static_cast<U>(x));
+    case UnaryOp::kAbs: return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x;
+    case UnaryOp::kNot: return static_cast<T>(~x);
+    case UnaryOp::kSign:
+    case UnaryOp::kExp:
+    case UnaryOp::kLog:
+    case UnaryOp::kTanh:
+    case UnaryOp::kErf:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kRsqrt:
+    case UnaryOp::kSin:
+    case UnaryOp::kCos:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRoundEven:
+    case UnaryOp::kIsFinite: return std::nullopt;
   }
+  __builtin_unreachable();
 }
 
 template <class T>
@@ -84,44 +113,45 @@ std::optional<T> integer_binary(Op op, T a, T b) {
   const bool overflows =
       std::is_signed_v<T> && a == std::numeric_limits<T>::min() && b == static_cast<T>(-1);
   const bool shifts_all = b < 0 || y >= U{8 * sizeof(T)};
-  switch (op) {
+  switch (as<BinaryOp>(op)) {
     // One is added as u32 or wider, so that u8 is not multiplied as a signed int.
-    case Op::kAdd: return static_cast<T>(x + y);
-    case Op::kSubtract: return static_cast<T>(x - y);
-    case Op::kMultiply: return static_cast<T>(std::uint64_t{x} * y);
-    case Op::kDivide: return b == 0 ? static_cast<T>(-1) : overflows ? a : static_cast<T>(a / b);
-    case Op::kRemainder: return b == 0 ? a : overflows ? T{0} : static_cast<T>(a % b);
-    case Op::kMaximum: return a > b ? a : b;
-    case Op::kMinimum: return a < b ? a : b;
-    case Op::kAnd: return static_cast<T>(a & b);
-    case Op::kOr: return static_cast<T>(a | b);
-    case Op::kXor: return static_cast<T>(a ^ b);
-    case Op::kShiftLeft: return shifts_all ? T{0} : static_cast<T>(x << y);
-    case Op::kShiftRightLogical: return shifts_all ? T{0} : static_cast<T>(x >> y);
-    default: return std::nullopt;
+    case BinaryOp::kAdd: return static_cast<T>(x + y);
+    case BinaryOp::kSubtract: return static_cast<T>(x - y);
+    case BinaryOp::kMultiply: return static_cast<T>(std::uint64_t{x} * y);
+    case BinaryOp::kDivide:
+      return b == 0 ? static_cast<T>(-1) : overflows ? a : static_cast<T>(a / b);
+    case BinaryOp::kRemainder: return b == 0 ? a : overflows ? T{0} : static_cast<T>(a % b);
+    case BinaryOp::kMaximum: return a > b ? a : b;
+    case BinaryOp::kMinimum: return a < b ? a : b;
+    case BinaryOp::kAnd: return static_cast<T>(a & b);
+    case BinaryOp::kOr: return static_cast<T>(a | b);
+    case BinaryOp::kXor: return static_cast<T>(a ^ b);
+    case BinaryOp::kShiftLeft: return shifts_all ? T{0} : static_cast<T>(x << y);
+    case BinaryOp::kShiftRightLogical: return shifts_all ? T{0} : static_cast<T>(x >> y);
+    case BinaryOp::kPower: return std::nullopt;
   }
+  __builtin_unreachable();
 }
 
 std::optional<bool> bool_op(Op op, bool a, bool b) {
-  switch (op) {
-    case Op::kNot: return !a;
-    case Op::kAnd: return a && b;
-    case Op::kOr: return a || b;
-    case Op::kXor: return a != b;
-    default: return std::nullopt;
-  }
+  if (op == Op::kNot) return !a;
+  if (op == Op::kAnd) return a && b;
+  if (op == Op::kOr) return a || b;
+  if (op == Op::kXor) return a != b;
+  return std::nullopt;  // of numbers only
 }
 
 template <class W>
 bool compare(Op op, W a, W b) {
-  switch (op) {
-    case Op::kEqual: return a == b;
-    case Op::kNotEqual: return a != b;
-    case Op::kLess: return a < b;
-    case Op::kLessEqual: return a <= b;
-    case Op::kGreater: return a > b;
-    default: return a >= b;
+  switch (as<CompareOp>(op)) {
+    case CompareOp::kEqual: return a == b;
+    case CompareOp::kNotEqual: return a != b;
+    case CompareOp::kLess: return a < b;
+    case CompareOp::kLessEqual: return a <= b;
+    case CompareOp::kGreater: return a > b;
+    case CompareOp::kGreaterEqual: return a >= b;
   }
+  __builtin_unreachable();
 }
 
 /// The value as a To, or nothing where an intermediate rounding would not be exact.
@@ -183,15 +213,13 @@ bool convert_element(const HostTensor& from, const HostTensor& to, std::size_t i
 template <class T>
 bool write_element(const Node& node, std::span<const HostTensor> in, const HostTensor& out,
                    std::size_t i) {
-  switch (info_of(node.op).op_class) {
-    case OpClass::kConvert: return convert_element<T>(in[0], out, i);
-    case OpClass::kCompare:
-      out.as<bool>()[i] =
-          compare(node.op, wide(in[0].as<const T>()[i]), wide(in[1].as<const T>()[i]));
-      return true;
-    default: break;
+  if (node.op == ConvertOp::kConvert) return convert_element<T>(in[0], out, i);
+  if (info_of(node.op).op_class == OpClass::kCompare) {
+    out.as<bool>()[i] =
+        compare(node.op, wide(in[0].as<const T>()[i]), wide(in[1].as<const T>()[i]));
+    return true;
   }
-  if (node.op == Op::kIsFinite) {
+  if (node.op == UnaryOp::kIsFinite) {
     if constexpr (std::is_floating_point_v<Wide<T>>)
       out.as<bool>()[i] = std::isfinite(wide(in[0].as<const T>()[i]));
     return true;

@@ -11,29 +11,30 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 
 ValueId drop_identity(Builder& b, const Node& node) {
+  const auto first_if = [&](bool same) { return same ? node.operands[0] : kNoValue; };
   const auto same_type = [&](std::size_t i) { return node.type == b.type(node.operands[i]); };
-  switch (node.op) {
+  if (info_of(node.op).op_class == OpClass::kReduction) {
+    // A sum of one term may turn -0 into 0.
+    if (is_arg_reduction(node.op) || node.op == Op::kReduceSum) return kNoValue;
+    return first_if(node.attrs.ints(Attr::kDims).empty());
+  }
+  if (info_of(node.op).op_class != OpClass::kMovement) return kNoValue;
+  switch (as<MovementOp>(node.op)) {
     case Op::kReshape:
     case Op::kBroadcast:
     case Op::kSlice:
     case Op::kDynamicSlice:
-    case Op::kPad:
-    case Op::kReduceProduct:
-    case Op::kReduceMax:
-    case Op::kReduceMin: {
-      const bool reduces = info_of(node.op).op_class == OpClass::kReduction;
-      const bool same = reduces ? node.attrs.ints(Attr::kDims).empty() : same_type(0);
-      return same ? node.operands[0] : kNoValue;
+    case Op::kPad: return first_if(same_type(0));
+    case Op::kTranspose: {
+      const auto dims = node.attrs.ints(Attr::kDims);
+      return first_if(std::is_sorted(dims.begin(), dims.end()));
     }
-    case Op::kTranspose:
-      return std::is_sorted(node.attrs.ints(Attr::kDims).begin(),
-                            node.attrs.ints(Attr::kDims).end())
-                 ? node.operands[0]
-                 : kNoValue;
-    case Op::kConcatenate: return node.operands.size() == 1 ? node.operands[0] : kNoValue;
+    case Op::kConcatenate: return first_if(node.operands.size() == 1);
     case Op::kDynamicUpdateSlice: return same_type(1) ? node.operands[1] : kNoValue;
-    default: return kNoValue;
+    case Op::kGather:
+    case Op::kScatterAdd: return kNoValue;
   }
+  __builtin_unreachable();
 }
 
 /// reshape(reshape(x)), transpose(transpose(x)), broadcast(broadcast(x)), slice(slice(x)).

@@ -24,7 +24,7 @@ std::optional<double> number_of(const Builder& b, ValueId id) {
 bool is_right_identity(Op op, DType dtype, double c) {
   const bool negative_zero = c == 0 && std::signbit(c);
   const bool positive_zero = c == 0 && !negative_zero;
-  switch (op) {
+  switch (as<BinaryOp>(op)) {
     case Op::kMultiply:
     case Op::kDivide: return c == 1;
     case Op::kAdd: return is_float(dtype) ? negative_zero : c == 0;
@@ -34,8 +34,12 @@ bool is_right_identity(Op op, DType dtype, double c) {
     case Op::kShiftLeft:
     case Op::kShiftRightLogical: return c == 0;
     case Op::kAnd: return c == (dtype == DType::kBool ? 1 : dtype == DType::kU8 ? 255 : -1);
-    default: return false;
+    case Op::kRemainder:
+    case Op::kPower:
+    case Op::kMaximum:
+    case Op::kMinimum: return false;
   }
+  __builtin_unreachable();
 }
 
 ValueId drop_identity_operand(Builder& b, const Node& node) {

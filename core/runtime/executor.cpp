@@ -50,7 +50,7 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
   request.signature = context.signature;
   request.count =
       std::min(in_bytes, out_bytes) / static_cast<std::int64_t>(size_of(node.type.dtype));
-  switch (node.op) {
+  switch (as<CollectiveOp>(node.op)) {
     case Op::kReduceScatter: {
       request.kind = CollectiveKind::kReduceScatter;
       request.data = resolve(plan, memory, command.scratch);
@@ -63,13 +63,14 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
       request.kind = CollectiveKind::kAllGather;
       copy_bytes(result + comm.rank() * in_bytes, operand, in_bytes);
       break;
-    default:
+    case Op::kCollectiveBroadcast:
       request.kind = CollectiveKind::kBroadcast;
       request.root = static_cast<int>(node.attrs.integer(Attr::kRoot));
       LS_USER_CHECK(request.root < comm.size(), "{}: the root {} is not one of {} ranks",
                     node.origin.to_string(), request.root, comm.size());
       copy_bytes(result, operand, in_bytes);
       break;
+    case Op::kAllReduce: LS_CHECK(false, "an all_reduce is between programs, not in one");
   }
   request.data = result;
   comm.wait(comm.submit(request));

@@ -26,7 +26,7 @@ Gradients gradient_unary(const GradientCall& c) {
   const Tensor& x = c.in[0];
   const Tensor& y = c.out;
   const Tensor& g = c.grad;
-  switch (c.node.op) {
+  switch (as<UnaryOp>(c.node.op)) {
     case Op::kNegate: return {-g};
     case Op::kAbs: return {g * sign(x)};
     case Op::kExp: return {g * y};
@@ -37,8 +37,14 @@ Gradients gradient_unary(const GradientCall& c) {
     case Op::kRsqrt: return {g * (y * y * y) * -0.5};
     case Op::kSin: return {g * cos(x)};
     case Op::kCos: return {-(g * sin(x))};
-    default: LS_CHECK(false, "{} has no unary gradient", name_of(c.node.op));
+    case Op::kSign:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven:
+    case Op::kIsFinite:
+    case Op::kNot: break;
   }
+  LS_CHECK(false, "{} has no unary gradient", name_of(c.node.op));
   __builtin_unreachable();
 }
 
@@ -47,7 +53,7 @@ Gradients gradient_binary(const GradientCall& c) {
   const Tensor& b = c.in[1];
   const Tensor& g = c.grad;
   const auto want = [&](std::size_t i, auto&& make) { return c.needed[i] ? make() : Tensor(); };
-  switch (c.node.op) {
+  switch (as<BinaryOp>(c.node.op)) {
     case Op::kAdd: return {g, g};
     case Op::kSubtract: return {g, want(1, [&] { return -g; })};
     case Op::kMultiply: return {want(0, [&] { return g * b; }), want(1, [&] { return g * a; })};
@@ -60,8 +66,13 @@ Gradients gradient_binary(const GradientCall& c) {
               want(1, [&] { return masked(greater(a, 0.0), g * c.out * log(a)); })};
     case Op::kMaximum: return gradient_extremum(c, Op::kGreater);
     case Op::kMinimum: return gradient_extremum(c, Op::kLess);
-    default: LS_CHECK(false, "{} has no binary gradient", name_of(c.node.op));
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kShiftLeft:
+    case Op::kShiftRightLogical: break;
   }
+  LS_CHECK(false, "{} has no binary gradient", name_of(c.node.op));
   __builtin_unreachable();
 }
 

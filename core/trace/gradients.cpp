@@ -146,30 +146,8 @@ class BackwardPass {
   std::vector<Adjoint> adjoint_;
 };
 
-}  // namespace
-
-GradientRule gradient_rule(Op op) {
+GradientRule movement_rule(MovementOp op) {
   switch (op) {
-    case Op::kNegate:
-    case Op::kAbs:
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kSin:
-    case Op::kCos: return gradient_unary;
-    case Op::kAdd:
-    case Op::kSubtract:
-    case Op::kMultiply:
-    case Op::kDivide:
-    case Op::kRemainder:
-    case Op::kPower:
-    case Op::kMaximum:
-    case Op::kMinimum: return gradient_binary;
-    case Op::kSelect: return gradient_select;
-    case Op::kConvert: return gradient_convert;
     case Op::kBroadcast: return gradient_broadcast;
     case Op::kReshape: return gradient_reshape;
     case Op::kTranspose: return gradient_transpose;
@@ -180,53 +158,69 @@ GradientRule gradient_rule(Op op) {
     case Op::kConcatenate: return gradient_concatenate;
     case Op::kGather: return gradient_gather;
     case Op::kScatterAdd: return gradient_scatter_add;
-    case Op::kReduceSum:
-    case Op::kReduceProduct:
-    case Op::kReduceMax:
-    case Op::kReduceMin: return gradient_reduce;
+  }
+  __builtin_unreachable();
+}
+
+GradientRule contraction_rule(ContractionOp op) {
+  switch (op) {
     case Op::kDotGeneral: return gradient_dot_general;
     case Op::kConvolution: return gradient_convolution;
     case Op::kConvolutionGradInput: return gradient_convolution_grad_input;
     case Op::kConvolutionGradWeight: return gradient_convolution_grad_weight;
+  }
+  __builtin_unreachable();
+}
+
+GradientRule window_rule(WindowOp op) {
+  switch (op) {
     case Op::kMaxPool: return gradient_max_pool;
     case Op::kAvgPool: return gradient_avg_pool;
     case Op::kAvgPoolGrad: return gradient_avg_pool_grad;
-    case Op::kAttention: return gradient_attention;
+    case Op::kMaxPoolGrad: return gradient_missing;
+  }
+  __builtin_unreachable();
+}
+
+GradientRule control_rule(ControlOp op) {
+  switch (op) {
     case Op::kOptimizationBarrier: return gradient_barrier;
     case Op::kCall: return gradient_call;
-    case Op::kMaxPoolGrad:
-    case Op::kAttentionGrad:
     case Op::kFusion:
     case Op::kGroupResult:
-    case Op::kHostCall:
-    case Op::kAllReduce:
-    case Op::kReduceScatter:
-    case Op::kAllGather:
-    case Op::kCollectiveBroadcast: return gradient_missing;
-    case Op::kInput:
-    case Op::kConstant:
-    case Op::kIota:
-    case Op::kRandomBits:
-    case Op::kReplicaId:
-    case Op::kSign:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRoundEven:
-    case Op::kIsFinite:
-    case Op::kNot:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kShiftLeft:
-    case Op::kShiftRightLogical:
-    case Op::kEqual:
-    case Op::kNotEqual:
-    case Op::kLess:
-    case Op::kLessEqual:
-    case Op::kGreater:
-    case Op::kGreaterEqual:
-    case Op::kArgMax:
-    case Op::kArgMin: return nullptr;
+    case Op::kHostCall: return gradient_missing;
+  }
+  __builtin_unreachable();
+}
+
+/// The rule of an op whose row says that it has one.
+GradientRule rule_of_class(Op op) {
+  switch (info_of(op).op_class) {
+    case OpClass::kUnary: return gradient_unary;
+    case OpClass::kBinary: return gradient_binary;
+    case OpClass::kSelect: return gradient_select;
+    case OpClass::kConvert: return gradient_convert;
+    case OpClass::kMovement: return movement_rule(as<MovementOp>(op));
+    case OpClass::kReduction: return gradient_reduce;
+    case OpClass::kContraction: return contraction_rule(as<ContractionOp>(op));
+    case OpClass::kWindow: return window_rule(as<WindowOp>(op));
+    case OpClass::kAttention: return gradient_attention;
+    case OpClass::kControl: return control_rule(as<ControlOp>(op));
+    case OpClass::kLeaf:
+    case OpClass::kCompare:
+    case OpClass::kCollective: break;
+  }
+  LS_CHECK(false, "{} has no gradient rule", name_of(op));
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+GradientRule gradient_rule(Op op) {
+  switch (info_of(op).gradient) {
+    case Gradient::kRule: return rule_of_class(op);
+    case Gradient::kNothing: return nullptr;
+    case Gradient::kMissing: return gradient_missing;
   }
   __builtin_unreachable();
 }

@@ -26,7 +26,7 @@ Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a);
 
-/// Any elementwise op of two operands (arithmetic, logic, comparison), broadcasting.
+/// Any elementwise op of two operands (BinaryOp, CompareOp), broadcasting.
 Tensor binary(Op op, const Operand& a, const Operand& b);
 /// Any elementwise op of one operand.
 Tensor unary(Op op, const Tensor& x, Where where = Where::current());

@@ -85,7 +85,7 @@ bool change_group(Plan& plan, const Change& change) {
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
     Node node = plan.graph[plan.commands[c].value];
-    if (node.op != Op::kFusion || node.type.elements() == 0) continue;
+    if (node.op != ControlOp::kFusion || node.type.elements() == 0) continue;
     Graph body = *node.body;
     const bool changed = std::ranges::any_of(body.nodes, change);
     if (!changed) continue;

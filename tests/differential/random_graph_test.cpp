@@ -66,8 +66,8 @@ TEST(RandomGraphs, LeaveNoOpAndNoDTypeOut) {
   Coverage coverage;
   const int graphs = std::max(campaign().graphs, Campaign{}.graphs);
   for (int i = 0; i < graphs; ++i) coverage.count(campaign_graph(i).value().graph);
-  for (int i = 0; i < kOpCount; ++i) {
-    const auto op = static_cast<Op>(i);
+  for (const OpInfo& info : op_table()) {
+    const Op op = info.op;
     if (is_made_by_passes(op)) continue;
     EXPECT_GE(coverage.ops[op], kLeastOccurrences) << name_of(op);
     RecordProperty(std::string(name_of(op)), coverage.ops[op]);

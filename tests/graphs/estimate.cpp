@@ -124,14 +124,18 @@ double terms_of(const Node& node, Operands in) {
     return out;
   };
   const auto shape = [&](std::size_t i) -> const Shape& { return in[i]->type.shape; };
-  switch (node.op) {
-    case Op::kReduceSum:
-    case Op::kReduceProduct: {
-      double out = 1;
-      for (const std::int64_t d : node.attrs.ints(Attr::kDims))
-        out *= static_cast<double>(shape(0)[static_cast<int>(d)]);
-      return out;
-    }
+  if (info_of(node.op).op_class == OpClass::kReduction) {
+    double out = 1;
+    for (const std::int64_t d : node.attrs.ints(Attr::kDims))
+      out *= static_cast<double>(shape(0)[static_cast<int>(d)]);
+    return out;
+  }
+  if (node.op == Op::kScatterAdd) return product(shape(1), 0) + 1;
+  if (info_of(node.op).op_class == OpClass::kWindow) {
+    const auto& window = node.attrs.ints(Attr::kWindow);
+    return static_cast<double>(window[0] * window[1]) + 2;
+  }
+  switch (as<ContractionOp>(node.op)) {
     case Op::kDotGeneral:
       return static_cast<double>(dot_dims(in[0]->type, in[1]->type, node.attrs).k) + 1;
     case Op::kConvolution: return product(shape(1), 1) + 1;
@@ -139,12 +143,8 @@ double terms_of(const Node& node, Operands in) {
       return static_cast<double>(shape(0)[1]) * product(shape(1), 2) + 1;
     case Op::kConvolutionGradWeight:
       return static_cast<double>(shape(1)[0]) * product(shape(1), 2) + 1;
-    case Op::kScatterAdd: return product(shape(1), 0) + 1;
-    default: {  // pooling
-      const auto& window = node.attrs.ints(Attr::kWindow);
-      return static_cast<double>(window[0] * window[1]) + 2;
-    }
   }
+  __builtin_unreachable();
 }
 
 /// What all terms of the sum are multiples of.
@@ -297,16 +297,17 @@ std::optional<Estimate> estimate_node(const Node& node, std::span<const Estimate
       if (node.op == Op::kScatterAdd && is_float(node.type.dtype)) return estimate_sum(node, in);
       return estimate_movement(node, in);
     case OpClass::kReduction:
-      if (!is_float(in[0]->type.dtype) || node.op == Op::kArgMax || node.op == Op::kArgMin) {
+      if (!is_float(in[0]->type.dtype) || is_arg_reduction(node.op)) {
         if (!all_exact(in)) return std::nullopt;
         return decided(node, evaluate_wide(node, values_of(in)));
       }
       if (node.op == Op::kReduceSum) return estimate_sum(node, in);
       if (node.op == Op::kReduceProduct) return estimate_product(node, in);
       return estimate_movement(node, in);
+    case OpClass::kAttention:
+      return node.op == Op::kAttention ? estimate_attention(node, in)
+                                       : estimate_attention_grad(node, in);
     case OpClass::kContraction:
-      if (node.op == Op::kAttention) return estimate_attention(node, in);
-      if (node.op == Op::kAttentionGrad) return estimate_attention_grad(node, in);
       if (!is_float(in[0]->type.dtype) && !is_float(node.type.dtype))
         return decided(node, evaluate_wide(node, values_of(in)));
       if (!is_float(in[0]->type.dtype)) return std::nullopt;  // who rounds what is not said

@@ -189,14 +189,14 @@ void add_attention(GraphBuilder& b, Op op) {
 }  // namespace
 
 void add_random_contraction(GraphBuilder& b, Op op) {
-  switch (op) {
+  const OpClass op_class = info_of(op).op_class;
+  if (op_class == OpClass::kAttention) return add_attention(b, op);
+  if (op_class == OpClass::kWindow) return add_pool(b, op);
+  switch (as<ContractionOp>(op)) {
     case Op::kDotGeneral: return add_dot(b);
     case Op::kConvolution:
     case Op::kConvolutionGradInput:
     case Op::kConvolutionGradWeight: return add_convolution(b, op);
-    case Op::kAttention:
-    case Op::kAttentionGrad: return add_attention(b, op);
-    default: return add_pool(b, op);
   }
 }
 

@@ -17,12 +17,11 @@ constexpr std::int64_t kMostPrinted = 64;
 
 std::vector<Op> random_ops() {
   std::vector<Op> out;
-  for (int i = 0; i < kOpCount; ++i) {
-    const auto op = static_cast<Op>(i);
-    if (op != Op::kInput && op != Op::kConstant && !is_made_by_passes(op)) out.push_back(op);
-  }
+  for (const OpInfo& info : op_table())
+    if (info.op != Op::kInput && info.op != Op::kConstant && !is_made_by_passes(info.op))
+      out.push_back(info.op);
   // Converts have the most cases; of the gradient most draws are refused.
-  for (const Op op : {Op::kConvert, Op::kAttentionGrad}) out.insert(out.end(), 2, op);
+  for (const Op op : {Op(Op::kConvert), Op(Op::kAttentionGrad)}) out.insert(out.end(), 2, op);
   return out;
 }
 

@@ -164,7 +164,7 @@ void add_scatter_add(GraphBuilder& b) {
 }  // namespace
 
 void add_random_movement(GraphBuilder& b, Op op) {
-  switch (op) {
+  switch (as<MovementOp>(op)) {
     case Op::kBroadcast: return add_broadcast(b);
     case Op::kReshape: return add_reshape(b);
     case Op::kTranspose: {
@@ -178,7 +178,7 @@ void add_random_movement(GraphBuilder& b, Op op) {
     case Op::kPad: return add_pad(b);
     case Op::kConcatenate: return add_concatenate(b);
     case Op::kGather: return add_gather(b);
-    default: return add_scatter_add(b);
+    case Op::kScatterAdd: return add_scatter_add(b);
   }
 }
 

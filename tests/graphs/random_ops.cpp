@@ -25,7 +25,7 @@ DType any_dtype(GraphBuilder& b) {
 }
 
 void add_unary(GraphBuilder& b, Op op) {
-  switch (op) {
+  switch (as<UnaryOp>(op)) {
     case Op::kNot: {
       const DType dtype = b.chance(50) ? DType::kBool : any_integer_dtype(b);
       b.add(op, {value_of_dtype(b, dtype)});
@@ -55,13 +55,20 @@ void add_unary(GraphBuilder& b, Op op) {
       b.add(op, {b.add(Op::kMinimum, {infinity, partner(b, infinity)})});
       return;
     }
-    default: b.add(op, {any_float(b)}); return;
+    case Op::kExp:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven: b.add(op, {any_float(b)}); return;
   }
 }
 
 void add_binary(GraphBuilder& b, Op op) {
   ValueId x = kNoValue;
-  switch (op) {
+  switch (as<BinaryOp>(op)) {
     case Op::kAnd:
     case Op::kOr:
     case Op::kXor: x = value_of_dtype(b, b.chance(50) ? DType::kBool : any_integer_dtype(b)); break;
@@ -90,7 +97,11 @@ void add_binary(GraphBuilder& b, Op op) {
       }
       x = any_number(b);
       break;
-    default: x = any_number(b); break;
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kMaximum:
+    case Op::kMinimum: x = any_number(b); break;
   }
   const ValueId y = partner(b, x);
   b.add(op, b.chance(50) ? std::vector{x, y} : std::vector{y, x});
@@ -280,9 +291,10 @@ void add_random_op(GraphBuilder& b, Op op) {
     case OpClass::kConvert: return add_convert(b);
     case OpClass::kMovement: return add_random_movement(b, op);
     case OpClass::kReduction:
-      return op == Op::kArgMax || op == Op::kArgMin ? add_arg_reduce(b, op) : add_reduce(b, op);
+      return is_arg_reduction(op) ? add_arg_reduce(b, op) : add_reduce(b, op);
     case OpClass::kContraction:
-    case OpClass::kWindow: return add_random_contraction(b, op);
+    case OpClass::kWindow:
+    case OpClass::kAttention: return add_random_contraction(b, op);
     case OpClass::kControl:
       if (op == Op::kCall) return add_call(b);
       if (op == Op::kHostCall) return add_host_call(b);

@@ -112,24 +112,31 @@ HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& oper
 }
 
 bool is_correctly_rounded(Op op) {
-  switch (op) {
+  if (info_of(op).op_class != OpClass::kUnary) return is_elementwise(op) && op != Op::kPower;
+  switch (as<UnaryOp>(op)) {
     case Op::kExp:
     case Op::kLog:
     case Op::kTanh:
     case Op::kErf:
     case Op::kRsqrt:
     case Op::kSin:
-    case Op::kCos:
-    case Op::kPower: return false;
-    default: return is_elementwise(op);
+    case Op::kCos: return false;
+    case Op::kNegate:
+    case Op::kAbs:
+    case Op::kSign:
+    case Op::kSqrt:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven:
+    case Op::kIsFinite:
+    case Op::kNot: return true;
   }
+  __builtin_unreachable();
 }
 
-std::optional<double> propagate(Op op, std::span<const Inexact> in, double result) {
-  const Inexact x = in[0];
-  const double both = in.size() > 1 ? x.error + in[1].error : x.error;
-  if (!std::isfinite(result) && both != 0) return std::nullopt;
-  if (both == 0 && op != Op::kSelect) return 0.0;
+namespace {
+
+std::optional<double> propagate_unary(UnaryOp op, const Inexact& x, double result) {
   switch (op) {
     case Op::kExp: return change([](double v) { return std::exp(v); }, x, result);
     case Op::kLog:
@@ -150,20 +157,47 @@ std::optional<double> propagate(Op op, std::span<const Inexact> in, double resul
     case Op::kNegate:
     case Op::kAbs:
     case Op::kSin:
-    case Op::kCos:
-    case Op::kConvert:
+    case Op::kCos: return x.error;
+    case Op::kIsFinite:
+    case Op::kNot: return std::nullopt;
+  }
+  __builtin_unreachable();
+}
+
+std::optional<double> propagate_binary(BinaryOp op, const Inexact& x, const Inexact& y,
+                                       double result) {
+  switch (op) {
     case Op::kAdd:
     case Op::kSubtract:
     case Op::kMaximum:
-    case Op::kMinimum: return both;
+    case Op::kMinimum: return x.error + y.error;
     case Op::kMultiply:
-      return std::abs(x.value) * in[1].error + std::abs(in[1].value) * x.error +
-             x.error * in[1].error;
-    case Op::kDivide: return quotient(x, in[1], result);
-    case Op::kPower: return power(x, in[1], result);
-    case Op::kSelect: return x.value != 0 ? in[1].error : in[2].error;
-    default: return std::nullopt;  // remainder
+      return std::abs(x.value) * y.error + std::abs(y.value) * x.error + x.error * y.error;
+    case Op::kDivide: return quotient(x, y, result);
+    case Op::kPower: return power(x, y, result);
+    case Op::kRemainder:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kShiftLeft:
+    case Op::kShiftRightLogical: return std::nullopt;
   }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+std::optional<double> propagate(Op op, std::span<const Inexact> in, double result) {
+  const Inexact x = in[0];
+  const double both = in.size() > 1 ? x.error + in[1].error : x.error;
+  if (!std::isfinite(result) && both != 0) return std::nullopt;
+  if (both == 0 && op != Op::kSelect) return 0.0;
+  if (op == Op::kSelect) return x.value != 0 ? in[1].error : in[2].error;
+  if (op == Op::kConvert) return x.error;
+  const OpClass op_class = info_of(op).op_class;
+  if (op_class == OpClass::kUnary) return propagate_unary(as<UnaryOp>(op), x, result);
+  if (op_class == OpClass::kBinary) return propagate_binary(as<BinaryOp>(op), x, in[1], result);
+  return std::nullopt;
 }
 
 }  // namespace lockstep::testing

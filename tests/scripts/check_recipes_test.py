@@ -18,9 +18,9 @@ An op touches two places, and one test:
 1. `core/ir/op.h`: its name.
 2. `core/kernels/`, `core/passes/fold*.cpp`: what it does.
 """,
-    "core/ir/op.h": "enum class Op { kFloor };\n",
-    "core/kernels/floor.cpp": "case Op::kFloor: return floor(x);\n",
-    "core/passes/fold.cpp": "case Op::kFloor: return std::floor(x);\n",
+    "core/ir/op.h": "enum class UnaryOp { kFloor };\n",
+    "core/kernels/floor.cpp": "  switch (as<UnaryOp>(op)) {\n    case Op::kFloor: break;\n  }\n",
+    "core/passes/fold.cpp": "  switch (kind) {\n    default: break;\n  }\n",
 }
 
 
@@ -64,7 +64,16 @@ class CheckRecipes(unittest.TestCase):
         self.refuses(self.changed("`core/ir/op.h`", "`core/ir/op.h`, `core/ir/row.h`"), "there is no core/ir/row.h")
 
     def test_a_point_without_the_example(self):
-        self.refuses({"core/ir/op.h": "enum class Op { kCeil };\n"}, "point 1: no file of it mentions")
+        self.refuses({"core/ir/op.h": "enum class UnaryOp { kCeil };\n"}, "point 1: no file of it mentions")
+
+    def test_a_switch_that_is_not_listed(self):
+        self.refuses({"core/trace/rule.cpp": "  switch (as<WindowOp>(op)) {\n    case Op::kMaxPool: break;\n  }\n"},
+                     "core/trace/rule.cpp, which has a switch over a class")
+
+    def test_a_default(self):
+        self.refuses({"core/kernels/floor.cpp":
+                      "  switch (as<UnaryOp>(op)) {\n    case Op::kFloor: break;\n    default: break;\n  }\n"},
+                     "core/kernels/floor.cpp:3: a switch over ops has a default")
 
     def test_a_missing_recipe(self):
         self.refuses(self.changed("## Adding an op", "## Ops"), "no section 'Adding an op'")

@@ -22,7 +22,7 @@ llvm::Value* emit_integer_unary(Emitter& e, Op op, DType dtype, llvm::Value* val
   const Lanes x(e.b, value);
   const bool is_signed = dtype != DType::kU8;
   const Lanes zero = x.like(0);
-  switch (op) {
+  switch (as<UnaryOp>(op)) {
     case Op::kNegate: return (-x).get();
     case Op::kAbs: return is_signed ? select(x < zero, -x, x).get() : value;
     case Op::kSign: {
@@ -31,7 +31,18 @@ llvm::Value* emit_integer_unary(Emitter& e, Op op, DType dtype, llvm::Value* val
       return select(positive, x.like(1), rest).get();
     }
     case Op::kNot: return (!x).get();
-    default: break;
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kFloor:
+    case Op::kCeil:
+    case Op::kRoundEven:
+    case Op::kIsFinite: break;  // of floats only
   }
   LS_CHECK(false, "{} on {} lanes", name_of(op), name_of(dtype));
   __builtin_unreachable();
@@ -71,7 +82,7 @@ llvm::Value* emit_integer_binary(Emitter& e, Op op, DType dtype, Lanes a, Lanes 
     return Lanes(
         e.b, is_signed ? e.b.CreateICmpSGT(a.get(), b.get()) : e.b.CreateICmpUGT(a.get(), b.get()));
   };
-  switch (op) {
+  switch (as<BinaryOp>(op)) {
     case Op::kAdd: return (a + b).get();
     case Op::kSubtract: return (a - b).get();
     case Op::kMultiply: return (a * b).get();
@@ -84,7 +95,7 @@ llvm::Value* emit_integer_binary(Emitter& e, Op op, DType dtype, Lanes a, Lanes 
     case Op::kXor: return (a ^ b).get();
     case Op::kShiftLeft:
     case Op::kShiftRightLogical: return emit_shift(e, op, a, b);
-    default: break;
+    case Op::kPower: break;  // of floats only
   }
   LS_CHECK(false, "{} on {} lanes", name_of(op), name_of(dtype));
   __builtin_unreachable();
@@ -95,14 +106,15 @@ llvm::Value* emit_compare(Emitter& e, Op op, DType dtype, llvm::Value* a, llvm::
   const bool real = is_float(dtype);
   const bool is_signed = dtype != DType::kU8 && dtype != DType::kBool;
   const auto predicate = [&]() -> P {
-    switch (op) {
+    switch (as<CompareOp>(op)) {
       case Op::kEqual: return real ? P::FCMP_OEQ : P::ICMP_EQ;
       case Op::kNotEqual: return real ? P::FCMP_UNE : P::ICMP_NE;
       case Op::kLess: return real ? P::FCMP_OLT : is_signed ? P::ICMP_SLT : P::ICMP_ULT;
       case Op::kLessEqual: return real ? P::FCMP_OLE : is_signed ? P::ICMP_SLE : P::ICMP_ULE;
       case Op::kGreater: return real ? P::FCMP_OGT : is_signed ? P::ICMP_SGT : P::ICMP_UGT;
-      default: return real ? P::FCMP_OGE : is_signed ? P::ICMP_SGE : P::ICMP_UGE;
+      case Op::kGreaterEqual: return real ? P::FCMP_OGE : is_signed ? P::ICMP_SGE : P::ICMP_UGE;
     }
+    __builtin_unreachable();
   };
   return real ? e.b.CreateFCmp(predicate(), a, b) : e.b.CreateICmp(predicate(), a, b);
 }
@@ -243,6 +255,7 @@ llvm::Value* emit_op(Emitter& e, Op op, DType from, DType to, std::span<llvm::Va
     case OpClass::kReduction:
     case OpClass::kContraction:
     case OpClass::kWindow:
+    case OpClass::kAttention:
     case OpClass::kControl:
     case OpClass::kCollective: LS_CHECK(false, "{} is not elementwise", name_of(op));
   }

@@ -63,7 +63,7 @@ llvm::Value* emit_sine(Emitter& e, llvm::Value* x, llvm::Value* fast, const char
 llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* value) {
   const Lanes x(e.b, value);
   const auto rounded = [&](llvm::Intrinsic::ID id) { return e.b.CreateUnaryIntrinsic(id, value); };
-  switch (op) {
+  switch (as<UnaryOp>(op)) {
     case Op::kNegate: return (-x).get();
     case Op::kAbs: return absolute(x).get();
     // Times zero: the zero's sign, NaN stays, and a denormal counts as zero.
@@ -80,7 +80,7 @@ llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* value) {
     case Op::kCeil: return rounded(llvm::Intrinsic::ceil);
     case Op::kRoundEven: return rounded(llvm::Intrinsic::roundeven);
     case Op::kIsFinite: return (absolute(x) < __builtin_inff()).get();
-    default: break;
+    case Op::kNot: break;  // not of floats
   }
   LS_CHECK(false, "{} on float lanes", name_of(op));
   __builtin_unreachable();
@@ -89,7 +89,7 @@ llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* value) {
 llvm::Value* emit_float_binary(Emitter& e, Op op, llvm::Value* left, llvm::Value* right) {
   const Lanes a(e.b, left);
   const Lanes b(e.b, right);
-  switch (op) {
+  switch (as<BinaryOp>(op)) {
     case Op::kAdd: return (a + b).get();
     case Op::kSubtract: return (a - b).get();
     case Op::kMultiply: return (a * b).get();
@@ -99,7 +99,11 @@ llvm::Value* emit_float_binary(Emitter& e, Op op, llvm::Value* left, llvm::Value
     // Two selects: the inner one is an instruction, which gives b if either is NaN.
     case Op::kMaximum: return select(a != a, a, select(a > b, a, b)).get();
     case Op::kMinimum: return select(a != a, a, select(a < b, a, b)).get();
-    default: break;
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kShiftLeft:
+    case Op::kShiftRightLogical: break;  // not of floats
   }
   LS_CHECK(false, "{} on float lanes", name_of(op));
   __builtin_unreachable();

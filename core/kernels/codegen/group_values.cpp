@@ -54,6 +54,7 @@ class Reader {
   void add_output(ValueId id);
   int evaluate(ValueId id, const Placement& placement);
   int make_value(const Node& node, ValueId id, const Placement& placement);
+  void read_leaf(const Node& node, ValueId id, const Placement& placement, Value& value);
   int add_stream(const Node& random);
   View view_of(const Shape& shape, const Placement& placement) const;
   bool is_full(const Shape& shape) const { return shape == domain_; }
@@ -163,50 +164,57 @@ int Reader::evaluate(ValueId id, const Placement& placement) {
   return result;
 }
 
-int Reader::make_value(const Node& node, ValueId id, const Placement& placement) {
+/// What `value` loads or makes, for a member without operands in the body.
+void Reader::read_leaf(const Node& node, ValueId id, const Placement& placement, Value& value) {
   using Kind = Value::Kind;
-  Value value;
-  value.op = node.op;
-  value.dtype = node.type.dtype;
-  switch (node.op) {
+  switch (as<LeafOp>(node.op)) {
     case Op::kInput:
       value.kind = Kind::kLoad;
       value.operand = static_cast<int>(std::find(body_.inputs.begin(), body_.inputs.end(), id) -
                                        body_.inputs.begin());
       value.view = view_of(node.type.shape, placement);
-      break;
+      return;
     case Op::kConstant:
       LS_CHECK(node.type.elements() == 1, "a group holds a constant {}", node.type.to_string());
       value.kind = Kind::kConstant;
       std::memcpy(&value.constant, node.literal.bytes().data(), size_of(value.dtype));
-      break;
+      return;
     case Op::kIota: {
       value.kind = Kind::kIota;
       value.view.columns.assign(static_cast<std::size_t>(domain_.rank()), 0);
       const int to = placement[static_cast<std::size_t>(node.attrs.integer(Attr::kAxis))];
       if (to >= 0) value.view.columns[static_cast<std::size_t>(to)] = 1;
-      break;
+      return;
     }
     case Op::kRandomBits:
       value.kind = Kind::kRandom;
       value.view = view_of(node.type.shape, placement);
       for (const ValueId operand : node.operands) value.operands.push_back(evaluate(operand, {}));
       value.operands.insert(value.operands.begin() + 1, add_stream(node));
-      break;
-    default:
-      if (is_reduction(node)) {
-        const Shape& from = body_[node.operands[0]].type.shape;
-        LS_CHECK(is_full(from) && is_range(reduced_dims(node), axis_, from.rank()),
-                 "{} in a group over {} by {} is no row reduction", name_of(node.op),
-                 domain_.to_string(), axis_);
-        value.kind = Kind::kReduce;
-        out_.is_free = false;
-        value.operands = {evaluate(node.operands[0], leading(from.rank()))};
-      } else {
-        LS_CHECK(is_elementwise(node.op), "{} in a group", name_of(node.op));
-        for (const ValueId operand : node.operands)
-          value.operands.push_back(evaluate(operand, placement));
-      }
+      return;
+    case Op::kReplicaId: break;
+  }
+  LS_CHECK(false, "{} in a group", name_of(node.op));
+}
+
+int Reader::make_value(const Node& node, ValueId id, const Placement& placement) {
+  Value value;
+  value.op = node.op;
+  value.dtype = node.type.dtype;
+  if (info_of(node.op).op_class == OpClass::kLeaf) {
+    read_leaf(node, id, placement, value);
+  } else if (is_reduction(node)) {
+    const Shape& from = body_[node.operands[0]].type.shape;
+    LS_CHECK(is_full(from) && is_range(reduced_dims(node), axis_, from.rank()),
+             "{} in a group over {} by {} is no row reduction", name_of(node.op),
+             domain_.to_string(), axis_);
+    value.kind = Value::Kind::kReduce;
+    out_.is_free = false;
+    value.operands = {evaluate(node.operands[0], leading(from.rank()))};
+  } else {
+    LS_CHECK(is_elementwise(node.op), "{} in a group", name_of(node.op));
+    for (const ValueId operand : node.operands)
+      value.operands.push_back(evaluate(operand, placement));
   }
   out_.values.push_back(std::move(value));
   return static_cast<int>(out_.values.size()) - 1;

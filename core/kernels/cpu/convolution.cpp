@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
@@ -49,11 +50,14 @@ ConvolutionShape shape_of(const Node& node, Types operands) {
   const Shape& first = operands[0].shape;
   const Shape& second = operands[1].shape;
   const Shape& result = node.type.shape;
-  switch (node.op) {
+  switch (as<ContractionOp>(node.op)) {
     case Op::kConvolution: return shape_of(node.attrs, first, second, result);
     case Op::kConvolutionGradInput: return shape_of(node.attrs, result, second, first);
-    default: return shape_of(node.attrs, first, result, second);
+    case Op::kConvolutionGradWeight: return shape_of(node.attrs, first, result, second);
+    case Op::kDotGeneral: break;
   }
+  LS_CHECK(false, "{} is no convolution", name_of(node.op));
+  __builtin_unreachable();
 }
 
 bool is_empty(const ConvolutionShape& s) {

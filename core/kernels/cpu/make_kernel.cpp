@@ -6,20 +6,29 @@ namespace lockstep {
 namespace {
 
 KernelPtr make_mover(const Node& node, Types operands, const Target& target) {
-  switch (node.op) {
+  switch (as<MovementOp>(node.op)) {
     case Op::kGather: return make_gather(node, operands);
     case Op::kScatterAdd: return make_scatter_add(node, operands, target);
     case Op::kBroadcast: return make_reference_kernel(node, operands, "fused");
     case Op::kReshape: return nullptr;  // a view
-    default: return make_movement(node, operands);
+    case Op::kTranspose:
+    case Op::kSlice:
+    case Op::kDynamicSlice:
+    case Op::kDynamicUpdateSlice:
+    case Op::kPad:
+    case Op::kConcatenate: return make_movement(node, operands);
   }
+  __builtin_unreachable();
 }
 
 KernelPtr make_contraction(const Node& node, Types operands, const Target& target) {
-  if (node.op == Op::kDotGeneral) return make_dot(node, operands, target);
-  if (node.op == Op::kAttention || node.op == Op::kAttentionGrad)
-    return make_attention(node, operands, target);
-  return make_convolution(node, operands, target);
+  switch (as<ContractionOp>(node.op)) {
+    case Op::kDotGeneral: return make_dot(node, operands, target);
+    case Op::kConvolution:
+    case Op::kConvolutionGradInput:
+    case Op::kConvolutionGradWeight: return make_convolution(node, operands, target);
+  }
+  __builtin_unreachable();
 }
 
 /// Kernels of what is no group.
@@ -36,6 +45,7 @@ KernelPtr make(const Node& node, Types operands, const Target& target) {
     case OpClass::kReduction: return make_reduce(node, operands, target);
     case OpClass::kContraction: return make_contraction(node, operands, target);
     case OpClass::kWindow: return make_pool(node, operands, target);
+    case OpClass::kAttention: return make_attention(node, operands, target);
     case OpClass::kControl:
     case OpClass::kCollective: return nullptr;
   }

@@ -26,7 +26,7 @@ struct Tap {
 class PoolKernel final : public Kernel {
  public:
   PoolKernel(const Node& node, const Shape& x, const Shape& y, Isa isa)
-      : op_(node.op),
+      : op_(as<WindowOp>(node.op)),
         dtype_(node.type.dtype),
         loops_(loops_for(isa)),
         planes_(x[0] * x[1]),
@@ -91,7 +91,7 @@ class PoolKernel final : public Kernel {
         max_pool_grad(work);
         store(work.x, plane, call.results[0]);
         return;
-      default:
+      case Op::kAvgPoolGrad:
         load(call.operands[0], plane, work.y);
         avg_pool_grad(work);
         store(work.x, plane, call.results[0]);
@@ -169,7 +169,7 @@ class PoolKernel final : public Kernel {
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  Op op_;
+  WindowOp op_;
   DType dtype_;
   const VectorLoops& loops_;
   std::int64_t planes_;

@@ -155,7 +155,7 @@ class ReduceKernel final : public Kernel {
       stage.reduce = groups[last - 1].size;
       for (std::size_t g = last; g < groups.size(); ++g) stage.inner *= groups[g].size;
       stage.in = dtype;
-      stage.loops = loops_.reduce(node.op, dtype);
+      stage.loops = loops_.reduce(as<ReductionOp>(node.op), dtype);
       stages_.push_back(stage);
       dtype = partial_dtype(dtype);
       groups[last - 1] = {stage.segments(), stage.segments() > 1};

@@ -104,16 +104,17 @@ ReduceLoops reduce_loops() {
 }
 
 template <Isa kIsa>
-ReduceLoops find_reduce(Op op, DType dtype) {
+ReduceLoops find_reduce(ReductionOp op, DType dtype) {
   return visit_dtype(dtype, [&](auto zero) -> ReduceLoops {
     using T = decltype(zero);
     if constexpr (!std::is_same_v<T, bool>) {
       switch (op) {
-        case Op::kReduceSum: return reduce_loops<kIsa, Sum, T>();
-        case Op::kReduceProduct: return reduce_loops<kIsa, Product, T>();
-        case Op::kReduceMax: return reduce_loops<kIsa, Largest, T>();
-        case Op::kReduceMin: return reduce_loops<kIsa, Smallest, T>();
-        default: break;
+        case ReductionOp::kReduceSum: return reduce_loops<kIsa, Sum, T>();
+        case ReductionOp::kReduceProduct: return reduce_loops<kIsa, Product, T>();
+        case ReductionOp::kReduceMax: return reduce_loops<kIsa, Largest, T>();
+        case ReductionOp::kReduceMin: return reduce_loops<kIsa, Smallest, T>();
+        case ReductionOp::kArgMax:
+        case ReductionOp::kArgMin: break;
       }
     }
     return {};

@@ -38,7 +38,7 @@ struct VectorLoops {
   /// out[0, 4 * blocks) = the Philox words of these blocks; `blocks` a multiple of 8.
   void (*philox)(const PhiloxCounter& counter, std::uint64_t first_block, std::int64_t blocks,
                  std::uint32_t* out);
-  ReduceLoops (*reduce)(Op op, DType dtype);
+  ReduceLoops (*reduce)(ReductionOp op, DType dtype);
   /// to[i] += from[i], elements of `dtype` (16-bit floats round each sum).
   void (*add)(DType dtype, const std::byte* from, std::int64_t count, std::byte* to);
   void (*to_f32)(DType dtype, const std::byte* from, std::int64_t count, float* to);

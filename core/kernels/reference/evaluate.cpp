@@ -15,50 +15,20 @@ using PerRank = std::vector<std::vector<ValuePtr>>;
 
 PerRank evaluate_graph(const Graph& graph, const PerRank& inputs, const HostFunctions& functions);
 
-/// One rank's result of an op that is neither an input nor a call nor a collective.
-Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
-  switch (node.op) {
+Value evaluate_leaf(const Node& node, Operands in, std::int64_t rank) {
+  switch (as<LeafOp>(node.op)) {
     case Op::kConstant: return from_host(node.literal);
     case Op::kIota: return evaluate_iota(node);
     case Op::kRandomBits: return evaluate_random_bits(node, in);
     case Op::kReplicaId: return {node.type, Integers{rank}};
-    case Op::kNegate:
-    case Op::kAbs:
-    case Op::kSign:
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRoundEven:
-    case Op::kNot: return evaluate_unary(node, in);
-    case Op::kIsFinite: return evaluate_is_finite(node, in);
-    case Op::kAdd:
-    case Op::kSubtract:
-    case Op::kMultiply:
-    case Op::kDivide:
-    case Op::kRemainder:
-    case Op::kPower:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kShiftLeft:
-    case Op::kShiftRightLogical: return evaluate_binary(node, in);
-    case Op::kEqual:
-    case Op::kNotEqual:
-    case Op::kLess:
-    case Op::kLessEqual:
-    case Op::kGreater:
-    case Op::kGreaterEqual: return evaluate_compare(node, in);
-    case Op::kSelect: return evaluate_select(node, in);
-    case Op::kConvert: return evaluate_convert(node, in);
+    case Op::kInput: break;
+  }
+  LS_CHECK(false, "an input is not evaluated");
+  __builtin_unreachable();
+}
+
+Value evaluate_movement(const Node& node, Operands in) {
+  switch (as<MovementOp>(node.op)) {
     case Op::kBroadcast: return evaluate_broadcast(node, in);
     case Op::kReshape: return evaluate_reshape(node, in);
     case Op::kTranspose: return evaluate_transpose(node, in);
@@ -69,43 +39,76 @@ Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
     case Op::kConcatenate: return evaluate_concatenate(node, in);
     case Op::kGather: return evaluate_gather(node, in);
     case Op::kScatterAdd: return evaluate_scatter_add(node, in);
+  }
+  __builtin_unreachable();
+}
+
+Value evaluate_reduction(const Node& node, Operands in) {
+  switch (as<ReductionOp>(node.op)) {
     case Op::kReduceSum: return evaluate_reduce_sum(node, in);
     case Op::kReduceProduct: return evaluate_reduce_product(node, in);
     case Op::kReduceMax: return evaluate_reduce_max(node, in);
     case Op::kReduceMin: return evaluate_reduce_min(node, in);
     case Op::kArgMax:
     case Op::kArgMin: return evaluate_arg_reduce(node, in);
+  }
+  __builtin_unreachable();
+}
+
+Value evaluate_contraction(const Node& node, Operands in) {
+  switch (as<ContractionOp>(node.op)) {
     case Op::kDotGeneral: return evaluate_dot_general(node, in);
     case Op::kConvolution: return evaluate_convolution(node, in);
     case Op::kConvolutionGradInput: return evaluate_convolution_grad_input(node, in);
     case Op::kConvolutionGradWeight: return evaluate_convolution_grad_weight(node, in);
+  }
+  __builtin_unreachable();
+}
+
+Value evaluate_window(const Node& node, Operands in) {
+  switch (as<WindowOp>(node.op)) {
     case Op::kMaxPool: return evaluate_max_pool(node, in);
     case Op::kMaxPoolGrad: return evaluate_max_pool_grad(node, in);
     case Op::kAvgPool: return evaluate_avg_pool(node, in);
     case Op::kAvgPoolGrad: return evaluate_avg_pool_grad(node, in);
-    case Op::kAttention: return evaluate_attention(node, in);
-    case Op::kAttentionGrad: return evaluate_attention_grad(node, in);
-    case Op::kOptimizationBarrier: return *in[0];
-    case Op::kInput:
-    case Op::kCall:
-    case Op::kFusion:
-    case Op::kGroupResult:
-    case Op::kHostCall:
-    case Op::kAllReduce:
-    case Op::kReduceScatter:
-    case Op::kAllGather:
-    case Op::kCollectiveBroadcast: break;
+  }
+  __builtin_unreachable();
+}
+
+/// One rank's result of an op that is neither an input nor a call nor a collective.
+Value evaluate_local(const Node& node, Operands in, std::int64_t rank) {
+  switch (info_of(node.op).op_class) {
+    case OpClass::kLeaf: return evaluate_leaf(node, in, rank);
+    case OpClass::kUnary:
+      return node.op == Op::kIsFinite ? evaluate_is_finite(node, in) : evaluate_unary(node, in);
+    case OpClass::kBinary: return evaluate_binary(node, in);
+    case OpClass::kCompare: return evaluate_compare(node, in);
+    case OpClass::kSelect: return evaluate_select(node, in);
+    case OpClass::kConvert: return evaluate_convert(node, in);
+    case OpClass::kMovement: return evaluate_movement(node, in);
+    case OpClass::kReduction: return evaluate_reduction(node, in);
+    case OpClass::kContraction: return evaluate_contraction(node, in);
+    case OpClass::kWindow: return evaluate_window(node, in);
+    case OpClass::kAttention:
+      return node.op == Op::kAttention ? evaluate_attention(node, in)
+                                       : evaluate_attention_grad(node, in);
+    case OpClass::kControl:
+      if (node.op == Op::kOptimizationBarrier) return *in[0];
+      break;
+    case OpClass::kCollective: break;
   }
   LS_CHECK(false, "{} is not evaluated on one rank alone", name_of(node.op));
   __builtin_unreachable();
 }
 
 std::vector<Value> evaluate_collective(const Node& node, Operands x) {
-  if (node.op == Op::kAllReduce) return evaluate_all_reduce(node, x);
-  if (node.op == Op::kReduceScatter) return evaluate_reduce_scatter(node, x);
-  if (node.op == Op::kAllGather) return evaluate_all_gather(node, x);
-  LS_CHECK(node.op == Op::kCollectiveBroadcast, "{} is no collective", name_of(node.op));
-  return evaluate_collective_broadcast(node, x);
+  switch (as<CollectiveOp>(node.op)) {
+    case Op::kAllReduce: return evaluate_all_reduce(node, x);
+    case Op::kReduceScatter: return evaluate_reduce_scatter(node, x);
+    case Op::kAllGather: return evaluate_all_gather(node, x);
+    case Op::kCollectiveBroadcast: return evaluate_collective_broadcast(node, x);
+  }
+  __builtin_unreachable();
 }
 
 std::vector<const Value*> pointers(const std::vector<ValuePtr>& values) {

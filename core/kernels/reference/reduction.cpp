@@ -60,7 +60,7 @@ Value fold(const Node& node, const Value& x, const Start& start, const Combine& 
 template <class T>
 void arg_reduce(const Node& node, const Shape& shape, const std::vector<T>& x, Integers& to) {
   const auto axis = static_cast<int>(node.attrs.integer(Attr::kAxis));
-  const bool want_largest = node.op == Op::kArgMax;
+  const bool want_largest = node.op == ReductionOp::kArgMax;
   const Int step = shape.strides()[static_cast<std::size_t>(axis)];
   Shape rows = shape;
   rows.set_dim(axis, 1);

@@ -22,19 +22,16 @@ std::vector<std::string> commands(TraceContext& context) {
       run_pipeline(context.cut().graph, Target{}, {.verify = true, .disabled = {}}, Log::null());
   std::vector<std::string> out;
   for (const Node& node : graph.nodes) {
-    switch (node.op) {
-      case Op::kInput:
-      case Op::kConstant:
-      case Op::kReshape: break;
-      case Op::kGroupResult: out.back() += ", " + node.type.to_string(); break;
-      case Op::kFusion: {
-        const Group group = analyze_group(node);
-        std::string domain = group.domain.to_string();
-        if (group.axis > 0) domain.insert(domain.size() - 1, "|" + std::to_string(group.axis));
-        out.push_back("fusion" + domain + " -> " + node.type.to_string());
-        break;
-      }
-      default: out.push_back(std::string(name_of(node.op)));
+    if (node.op == Op::kInput || node.op == Op::kConstant || node.op == Op::kReshape) continue;
+    if (node.op == Op::kGroupResult) {
+      out.back() += ", " + node.type.to_string();
+    } else if (node.op == Op::kFusion) {
+      const Group group = analyze_group(node);
+      std::string domain = group.domain.to_string();
+      if (group.axis > 0) domain.insert(domain.size() - 1, "|" + std::to_string(group.axis));
+      out.push_back("fusion" + domain + " -> " + node.type.to_string());
+    } else {
+      out.push_back(std::string(name_of(node.op)));
     }
   }
   return out;

@@ -88,9 +88,9 @@ TEST(CodegenElementwise, SpecialFloatsMatchTheReference) {
   for (const Op op : {Op::kSign, Op::kExp, Op::kLog, Op::kTanh, Op::kErf, Op::kSqrt, Op::kRsqrt,
                       Op::kSin, Op::kCos, Op::kFloor, Op::kRoundEven, Op::kIsFinite})
     expect_correct(make_case(op, {x}), 3e-7, 1e-37);
-  for (const Op op :
-       {Op::kMaximum, Op::kMinimum, Op::kPower, Op::kDivide, Op::kRemainder, Op::kEqual,
-        Op::kNotEqual, Op::kLess, Op::kLessEqual, Op::kGreater, Op::kGreaterEqual})
+  for (const Op op : std::initializer_list<Op>{Op::kMaximum, Op::kMinimum, Op::kPower, Op::kDivide,
+                                               Op::kRemainder, Op::kEqual, Op::kNotEqual, Op::kLess,
+                                               Op::kLessEqual, Op::kGreater, Op::kGreaterEqual})
     expect_correct(make_case(op, {x, y}), 3e-7, 1e-37);
 }
 

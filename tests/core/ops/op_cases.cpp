@@ -11,52 +11,19 @@ namespace {
 
 using Maker = OpCase (*)(Op, Draw&);
 
-/// Null for what computes nothing.
-Maker maker_of(Op op) {
+Maker leaf_maker(LeafOp op) {
   switch (op) {
-    case Op::kInput:
-    case Op::kConstant:
-    case Op::kGroupResult: return nullptr;
     case Op::kIota: return make_iota;
     case Op::kRandomBits: return make_random_bits;
     case Op::kReplicaId: return make_replica_id;
-    case Op::kNegate:
-    case Op::kAbs:
-    case Op::kSign:
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kFloor:
-    case Op::kCeil:
-    case Op::kRoundEven:
-    case Op::kIsFinite:
-    case Op::kNot: return make_unary;
-    case Op::kAdd:
-    case Op::kSubtract:
-    case Op::kMultiply:
-    case Op::kDivide:
-    case Op::kRemainder:
-    case Op::kPower:
-    case Op::kMaximum:
-    case Op::kMinimum:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kShiftLeft:
-    case Op::kShiftRightLogical: return make_binary;
-    case Op::kEqual:
-    case Op::kNotEqual:
-    case Op::kLess:
-    case Op::kLessEqual:
-    case Op::kGreater:
-    case Op::kGreaterEqual: return make_compare;
-    case Op::kSelect: return make_select;
-    case Op::kConvert: return make_convert;
+    case Op::kInput:
+    case Op::kConstant: return nullptr;
+  }
+  __builtin_unreachable();
+}
+
+Maker movement_maker(MovementOp op) {
+  switch (op) {
     case Op::kBroadcast: return make_broadcast;
     case Op::kReshape: return make_reshape;
     case Op::kTranspose: return make_transpose;
@@ -67,30 +34,37 @@ Maker maker_of(Op op) {
     case Op::kConcatenate: return make_concatenate;
     case Op::kGather: return make_gather;
     case Op::kScatterAdd: return make_scatter_add;
-    case Op::kReduceSum:
-    case Op::kReduceProduct:
-    case Op::kReduceMax:
-    case Op::kReduceMin: return make_reduce;
-    case Op::kArgMax:
-    case Op::kArgMin: return make_arg_reduce;
-    case Op::kDotGeneral: return make_dot_general;
-    case Op::kConvolution:
-    case Op::kConvolutionGradInput:
-    case Op::kConvolutionGradWeight: return make_convolution;
-    case Op::kMaxPool:
-    case Op::kMaxPoolGrad:
-    case Op::kAvgPool:
-    case Op::kAvgPoolGrad: return make_pool;
-    case Op::kAttention:
-    case Op::kAttentionGrad: return make_attention;
+  }
+  __builtin_unreachable();
+}
+
+Maker control_maker(ControlOp op) {
+  switch (op) {
+    case Op::kOptimizationBarrier: return make_identity;
     case Op::kCall: return make_call;
     case Op::kFusion: return make_fusion;
     case Op::kHostCall: return make_host_call;
-    case Op::kOptimizationBarrier:
-    case Op::kAllReduce:
-    case Op::kReduceScatter:
-    case Op::kAllGather:
-    case Op::kCollectiveBroadcast: return make_identity;
+    case Op::kGroupResult: return nullptr;
+  }
+  __builtin_unreachable();
+}
+
+/// Null for what computes nothing.
+Maker maker_of(Op op) {
+  switch (info_of(op).op_class) {
+    case OpClass::kLeaf: return leaf_maker(as<LeafOp>(op));
+    case OpClass::kUnary: return make_unary;
+    case OpClass::kBinary: return make_binary;
+    case OpClass::kCompare: return make_compare;
+    case OpClass::kSelect: return make_select;
+    case OpClass::kConvert: return make_convert;
+    case OpClass::kMovement: return movement_maker(as<MovementOp>(op));
+    case OpClass::kReduction: return is_arg_reduction(op) ? make_arg_reduce : make_reduce;
+    case OpClass::kContraction: return op == Op::kDotGeneral ? make_dot_general : make_convolution;
+    case OpClass::kWindow: return make_pool;
+    case OpClass::kAttention: return make_attention;
+    case OpClass::kControl: return control_maker(as<ControlOp>(op));
+    case OpClass::kCollective: return make_identity;
   }
   __builtin_unreachable();
 }
@@ -158,7 +132,7 @@ std::optional<rc::Gen<OpCase>> cases_of(Op op, CaseKind kind) {
 
 std::vector<Op> all_ops() {
   std::vector<Op> out;
-  for (int i = 0; i < kOpCount; ++i) out.push_back(static_cast<Op>(i));
+  for (const OpInfo& info : op_table()) out.push_back(info.op);
   return out;
 }
 

@@ -31,7 +31,8 @@ bool is_kernel(Op op) {
     case OpClass::kConvert:
     case OpClass::kReduction:
     case OpClass::kContraction:
-    case OpClass::kWindow: return true;
+    case OpClass::kWindow:
+    case OpClass::kAttention: return true;
   }
   __builtin_unreachable();
 }

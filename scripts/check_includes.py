@@ -71,7 +71,7 @@ SYSTEM_HEADERS = set(
 )
 
 # What stands for a user's program includes the library as users do: <lockstep/...>.
-PROGRAMS = "examples/"
+PROGRAMS = ("examples/", "tests/e2e/")
 
 HEADER_LINES = 200
 SOURCE_LINES = 500

@@ -1,16 +1,15 @@
 """A program with a model of its own that has buffers, blocks computed again and a function on the host (own_parts.cpp):
-one hash on any number of ranks and through a kill; a function that fails ends the job with its words."""
+one hash on any number of ranks and through a kill; a function that fails ends the job with its words.
+
+What one rank throws ends the other, too: wait() gives up long before distributed.stall_abort_s would."""
 import re
 import signal
-import time
 from pathlib import Path
 
 from lockstep_runs import EndToEndTest, Job, main
 
 PROGRAM = "bin/own_parts"
 SOURCE = Path(__file__).parent / "own_parts.cpp"
-#: From the start of a job to its end by an error of one rank, on a loaded machine too.
-SOON_S = 30
 
 
 class OwnParts(EndToEndTest):
@@ -53,10 +52,8 @@ class OwnParts(EndToEndTest):
         self.assertEqual(resumed, self.train("whole", steps))
 
     def test_a_host_function_that_throws_on_one_rank_ends_the_job(self):
-        began = time.monotonic()
         # Step 5 trains on samples 160 to 191, of which rank 1 has the second half.
         outcome = self.start("bad", 1_000_000, "bad_sample=179", ranks=2).wait()
-        self.assertLess(time.monotonic() - began, SOON_S)
         lines = SOURCE.read_text().splitlines()
         (call,) = [number for number, line in enumerate(lines, 1) if "= host_call(" in line]
         self.assert_fails(outcome, 2,
@@ -64,9 +61,7 @@ class OwnParts(EndToEndTest):
         self.assertEqual(self.saved("bad"), [])
 
     def test_a_program_that_throws_on_one_rank_ends_the_job(self):
-        began = time.monotonic()
         outcome = self.start("threw", 1_000_000, "throw_at=30", ranks=2).wait()
-        self.assertLess(time.monotonic() - began, SOON_S)
         self.assert_fails(outcome, 1, "rank 1: the program threw: no page 41")
 
     def test_the_disk_cache_knows_a_host_function_by_its_version(self):

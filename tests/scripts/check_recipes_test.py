@@ -17,7 +17,17 @@ An op touches two places, and one test:
 
 1. `core/ir/op.h`: its name.
 2. `core/kernels/`, `core/passes/fold*.cpp`: what it does.
+
+## Adding a model, a dataset, an optimizer, a config key
+
+A model touches two places:
+
+1. `trainer/models/vision*`: its own files.
+2. `trainer/registry/built_in.cpp`: one line.
 """,
+    "trainer/models/vision_config.h": "struct LenetConfig { int n_classes = 10; };\n",
+    "trainer/models/vision.cpp": "Lenet::Lenet(const LenetConfig&) {}\n",
+    "trainer/registry/built_in.cpp": "out.add_model<Lenet>();\n",
     "core/ir/op.h": "enum class UnaryOp { kFloor };\n",
     "core/kernels/floor.cpp": "  switch (as<UnaryOp>(op)) {\n    case Op::kFloor: break;\n  }\n",
     "core/passes/fold.cpp": "  switch (kind) {\n    default: break;\n  }\n",
@@ -54,7 +64,7 @@ class CheckRecipes(unittest.TestCase):
         self.assertEqual(self.check({}), (0, ""))
 
     def test_a_wrong_count(self):
-        self.refuses(self.changed("touches two places", "touches three places"), "'touches two places'")
+        self.refuses(self.changed("op touches two places", "op touches three places"), "'touches two places'")
 
     def test_a_place_that_is_not_listed(self):
         self.refuses({"core/trace/ops.cpp": "Tensor floor() { return unary(Op::kFloor); }\n"},
@@ -74,6 +84,15 @@ class CheckRecipes(unittest.TestCase):
         self.refuses({"core/kernels/floor.cpp":
                       "  switch (as<UnaryOp>(op)) {\n    case Op::kFloor: break;\n    default: break;\n  }\n"},
                      "core/kernels/floor.cpp:3: a switch over ops has a default")
+
+    def test_a_model_that_others_know(self):
+        for text in ('if (name == "lenet") return 28;\n', "const LenetConfig config;\n"):
+            with self.subTest(text=text):
+                self.refuses({"trainer/data_source.cpp": text}, "config key' does not list trainer/data_source.cpp")
+
+    def test_a_model_that_is_not_registered(self):
+        self.refuses({"trainer/registry/built_in.cpp": "out.add_model<Mlp>();\n"},
+                     "point 2: no file of it mentions")
 
     def test_a_missing_recipe(self):
         self.refuses(self.changed("## Adding an op", "## Ops"), "no section 'Adding an op'")

@@ -120,7 +120,7 @@ Json json_of(const KeyOfRows& merged) {
       merged.when ? fmt::format("{} {}", key.doc, condition_text(*merged.when)) : key.doc;
   if (!key.required && key.path != "run.name") out["default"] = json_default(merged);
   out["x-per-rank"] = key.per_rank;
-  // {"model.name": ["mlp", "lenet"]}
+  // {"data.type": ["text", "tokens"]}
   if (merged.when) out["x-only-with"] = {{merged.when->key, merged.when->values}};
   return out;
 }

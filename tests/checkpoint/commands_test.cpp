@@ -6,6 +6,7 @@
 #include "checkpoint/commit.h"
 #include "checkpoint/state_hash.h"
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {
@@ -28,15 +29,6 @@ class Commands : public ::testing::Test {
 
   std::string file(std::int64_t step) const {
     return fmt::format("{}/step-{:08}.h5", checkpoints_, step);
-  }
-
-  static std::string error_of(const std::function<void()>& command) {
-    try {
-      command();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
   }
 
   TempFolder run_;
@@ -80,7 +72,7 @@ TEST_F(Commands, LsOfAnEmptyFolder) {
 }
 
 TEST_F(Commands, LsOfAFileIsRefused) {
-  EXPECT_EQ(error_of([&] { checkpoint_ls(file(100)); }),
+  EXPECT_EQ(error_of(ErrorKind::kCheckpoint, [&] { checkpoint_ls(file(100)); }),
             file(100) + ": not a run or a folder of checkpoints");
 }
 
@@ -117,12 +109,12 @@ TEST_F(Commands, ARunWithoutAGoodCheckpointNamesEachProblem) {
   write_bytes(file(100), "x");
   std::filesystem::remove(file(200));
   EXPECT_EQ(
-      error_of([&] { checkpoint_hash(run_.path()); }),
+      error_of(ErrorKind::kCheckpoint, [&] { checkpoint_hash(run_.path()); }),
       checkpoints_ + ": no checkpoint can be used:\n  " + file(300) + ": the file is empty\n  " +
           file(100) +
           ": not a lockstep checkpoint: the file does not begin with the lockstep magic bytes");
   const TempFolder empty;
-  EXPECT_EQ(error_of([&] { checkpoint_hash(empty.path()); }),
+  EXPECT_EQ(error_of(ErrorKind::kCheckpoint, [&] { checkpoint_hash(empty.path()); }),
             empty.path() + ": the folder holds no checkpoints");
 }
 
@@ -154,7 +146,7 @@ TEST_F(Commands, PruneKeepsTheNewestAndTheBest) {
 }
 
 TEST_F(Commands, PruneRefusesToKeepNone) {
-  EXPECT_EQ(error_of([&] { checkpoint_prune(run_.path(), 0); }),
+  EXPECT_EQ(usage_error([&] { checkpoint_prune(run_.path(), 0); }),
             "ckpt prune keeps at least 1 checkpoint, not 0");
 }
 

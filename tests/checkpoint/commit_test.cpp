@@ -11,6 +11,7 @@
 #include "checkpoint/restore.h"
 #include "core/base/atomic_file.h"
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {
@@ -71,14 +72,11 @@ TEST(Commit, RefusesANegativeStep) {
 TEST(Commit, NamesTheFolderThatCannotBeMade) {
   const TempFolder folder;
   write_bytes(folder / "file", "");
-  try {
+  const auto save = [&] {
     save_checkpoint(folder / "file/checkpoints", sample_state(), Log::null());
-    FAIL() << "a file was used as a folder";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kCheckpoint);
-    EXPECT_EQ(error.what(),
-              "cannot make the folder " + folder.path() + "/file/checkpoints: Not a directory");
-  }
+  };
+  EXPECT_EQ(error_of(ErrorKind::kCheckpoint, save),
+            "cannot make the folder " + folder.path() + "/file/checkpoints: Not a directory");
 }
 
 TEST(Retention, KeepsTheLast) {

@@ -11,6 +11,7 @@
 #include "checkpoint/tensors_file.h"
 #include "core/base/hash.h"
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {
@@ -21,13 +22,7 @@ using testing::TempFolder;
 using testing::write_bytes;
 
 std::string load_error(const std::string& path) {
-  try {
-    load(path);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kCheckpoint);
-    return error.what();
-  }
-  return "loaded without an error";
+  return error_of(ErrorKind::kCheckpoint, [&] { load(path); });
 }
 
 class Damage : public ::testing::Test {

@@ -1,4 +1,4 @@
-// Runs N in-process ranks as threads, as the tests of this folder need them.
+// Runs N in-process ranks as threads.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 #include "collectives/in_process.h"
 #include "core/base/error.h"
 #include "core/runtime/communicator.h"
+#include "tests/collectives/requests.h"
 #include "tests/core/error_of.h"
 
 namespace lockstep {
@@ -39,14 +40,25 @@ inline void on_ranks(const std::vector<std::unique_ptr<Communicator>>& communica
   }
 }
 
-inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-  on_ranks(make_in_process_communicators(ranks), body);
+inline void on_ranks(int ranks, const std::function<void(Communicator&)>& body,
+                     SharedMemoryUse shared_memory = SharedMemoryUse::kNever) {
+  on_ranks(make_in_process_communicators(ranks, {.shared_memory = shared_memory}), body);
 }
 
 /// The same for ranks that share memory.
 inline void on_sharing_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-  on_ranks(make_in_process_communicators(ranks, {.shared_memory = SharedMemoryUse::kRequired}),
-           body);
+  on_ranks(ranks, body, SharedMemoryUse::kRequired);
+}
+
+/// The error of this kind that each rank ends with, as error_of (tests/core/error_of.h) tells it.
+inline std::vector<std::string> errors_on_ranks(int ranks, ErrorKind kind,
+                                                const std::function<void(Communicator&)>& body) {
+  std::vector<std::string> out(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](Communicator& communicator) {
+    out[static_cast<std::size_t>(communicator.rank())] =
+        error_of(kind, [&] { body(communicator); });
+  });
+  return out;
 }
 
 /// The same for ranks on several (simulated) nodes.
@@ -57,21 +69,6 @@ inline void on_nodes(const std::vector<int>& node_ids, bool fixed_order,
                                           .fixed_order = fixed_order,
                                           .node_ids = node_ids}),
            body);
-}
-
-template <class T>
-CollectiveRequest request_of(CollectiveKind kind, std::vector<T>& data, std::int64_t count) {
-  CollectiveRequest out;
-  out.kind = kind;
-  out.data = reinterpret_cast<std::byte*>(data.data());
-  out.dtype = DTypeOf<T>::value;
-  out.count = count;
-  return out;
-}
-
-template <class T>
-CollectiveRequest all_reduce_of(std::vector<T>& data) {
-  return request_of(CollectiveKind::kAllReduce, data, static_cast<std::int64_t>(data.size()));
 }
 
 /// The bytes of a vector: comparing them compares bits, not values.

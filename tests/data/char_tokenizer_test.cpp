@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "data/tokenizers/utf8.h"
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -1,12 +1,13 @@
 // Hashes of files' bytes: whole, in pieces, in probes.
 #include "data/files/file_hash.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
 
-#include "core/base/error.h"
+#include "tests/core/error_of.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {
@@ -62,13 +63,8 @@ TEST_F(FileHash, OfProbesSeesTheFirstAndTheLastByteAndIsBlindBetweenProbes) {
 }
 
 TEST_F(FileHash, NamesAFileThatIsNotThere) {
-  try {
-    hash_file("/nowhere/at/all");
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::kData);
-    EXPECT_NE(std::string(e.what()).find("/nowhere/at/all"), std::string::npos);
-  }
+  EXPECT_THAT(data_error([] { hash_file("/nowhere/at/all"); }),
+              testing::HasSubstr("/nowhere/at/all"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "data/images/idx.h"
 #include "data/images/synthetic_images.h"
 #include "data/subset.h"
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {

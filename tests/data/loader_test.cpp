@@ -12,7 +12,7 @@
 #include "data/eval_loader.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "data/permutation.h"
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -8,8 +8,8 @@
 #include "data/tokenizers/char_tokenizer.h"
 #include "data/tokens/jsonl.h"
 #include "data/tokens/token_dataset.h"
+#include "tests/core/error_of.h"
 #include "tests/data/all_of.h"
-#include "tests/data/expect_error.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 
 #include "data/subset.h"
 #include "data/tokens/document_dataset.h"
-#include "tests/data/expect_error.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_shards.h"
+#include "tests/core/error_of.h"
 #include "tests/data/all_of.h"
-#include "tests/data/expect_error.h"
 #include "tests/data/temporary_folder.h"
 
 namespace lockstep {

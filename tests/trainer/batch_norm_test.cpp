@@ -3,13 +3,12 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <thread>
 
 #include "checkpoint/restore.h"
-#include "collectives/in_process.h"
 #include "core/base/rng.h"
 #include "core/nn/norm.h"
 #include "core/trace/remat.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/optimizers/sgd.h"
@@ -180,17 +179,11 @@ TEST(BatchNorm, GivesTheSameBitsOnAnyNumberOfRanks) {
   const auto expected = train(alone.rank);
   EXPECT_EQ(expected.size(), 2U + 3U + 2U) << "parameters, buffers, momenta";
   for (const int ranks : {2, 4}) {
-    const auto communicators = make_in_process_communicators(ranks);
-    std::vector<std::map<std::string, std::string>> results(communicators.size());
-    std::vector<std::jthread> threads;
-    for (std::size_t r = 0; r < results.size(); ++r)
-      threads.emplace_back([&, r] {
-        const std::int64_t count = kShards / ranks;
-        BatchNormTraining rank(*communicators[r], static_cast<std::int64_t>(r) * count, count);
-        results[r] = train(rank);
-      });
-    threads.clear();
-    for (const auto& result : results) EXPECT_EQ(result, expected) << ranks << " ranks";
+    on_ranks(ranks, [&](Communicator& communicator) {
+      const std::int64_t count = kShards / ranks;
+      BatchNormTraining rank(communicator, communicator.rank() * count, count);
+      EXPECT_EQ(train(rank), expected) << ranks << " ranks";
+    });
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/core/error_of.h"
 #include "trainer/config/batch_plan.h"
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
@@ -43,12 +44,7 @@ Config parse(const std::string& text, const std::vector<std::string>& overrides 
 }
 
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse_config(text, "run.yaml", built_in(), overrides);
-    return "accepted";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return usage_error([&] { parse_config(text, "run.yaml", built_in(), overrides); });
 }
 
 TEST(ConfigLoad, AMinimalConfigGetsTheDefaults) {
@@ -166,14 +162,8 @@ TEST(ConfigLoad, WhereNamesTheKeyElseTheSectionElseTheFile) {
 }
 
 TEST(ConfigLoad, WhatIsNotAFileIsNamed) {
-  const auto message = [](const std::string& path) -> std::string {
-    try {
-      load_config(path, built_in());
-      return "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
+  const auto message = [](const std::string& path) {
+    return usage_error([&] { load_config(path, built_in()); });
   };
   EXPECT_EQ(message("no/such.yaml"),
             "no/such.yaml: no such file; name a YAML config such as configs/gpt_char.yaml");

@@ -4,18 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "collectives/in_process.h"
 #include "core/base/error.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
-#include "tests/core/error_of.h"
+#include "tests/collectives/ranks.h"
 #include "tests/data/temporary_folder.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/registry/registry.h"
@@ -42,24 +40,16 @@ class DataAgreement : public testing::Test {
     return config;
   }
 
-  /// What each rank gets to hear; "" for nothing.
+  /// What each rank gets to hear.
   std::vector<std::string> answers(const std::vector<Config>& configs,
                                    const DataAgreementOptions& options = {}) {
-    auto communicators = make_in_process_communicators(static_cast<int>(configs.size()));
-    std::vector<std::string> out(configs.size());
-    std::vector<std::thread> ranks;
-    for (std::size_t rank = 0; rank < configs.size(); ++rank)
-      ranks.emplace_back([&, rank] {
-        try {
-          Log log(
-              {.console = false, .file = folder_.path("log" + std::to_string(rank)), .debug = 0});
-          whole_ = agree_on_files(*communicators[rank], configs[rank], built_in(), options, log);
-        } catch (const Error& e) {
-          EXPECT_EQ(e.kind(), ErrorKind::kData);
-          out[rank] = e.what();
-        }
-      });
-    for (std::thread& rank : ranks) rank.join();
+    const auto body = [&](Communicator& communicator) {
+      const std::string log_file = folder_.path("log" + std::to_string(communicator.rank()));
+      Log log({.console = false, .file = log_file, .debug = 0});
+      const Config& config = configs[static_cast<std::size_t>(communicator.rank())];
+      whole_ = agree_on_files(communicator, config, built_in(), options, log);
+    };
+    auto out = errors_on_ranks(static_cast<int>(configs.size()), ErrorKind::kData, body);
     EXPECT_THAT(out, Each(out[0])) << "all ranks end alike";
     return out;
   }
@@ -76,7 +66,7 @@ class DataAgreement : public testing::Test {
 const std::string kText(100'000, 'a');
 
 TEST_F(DataAgreement, OfCopiesSaysHowMuchWasCompared) {
-  EXPECT_THAT(answers({with_text("a", kText), with_text("b", kText)}), Each(""));
+  EXPECT_THAT(answers({with_text("a", kText), with_text("b", kText)}), Each("no error"));
   EXPECT_TRUE(whole_);
   EXPECT_THAT(log_of_rank_0(), ContainsRegex("data: 100 % of 97.* compared between 2 ranks"));
 }
@@ -106,7 +96,7 @@ TEST_F(DataAgreement, NamesTheRankThatCannotReadAFile) {
 
 TEST_F(DataAgreement, OfWhatNoRankCanReadIsLeftToTheReader) {
   const Config missing = with_path(folder_.path("none"));
-  EXPECT_THAT(answers({missing, missing}), Each(""));
+  EXPECT_THAT(answers({missing, missing}), Each("no error"));
 }
 
 TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
@@ -114,7 +104,7 @@ TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
   const std::string large(8 << 20, 'a');
   std::string blind = large;
   blind[50'000] = 'b';  // between the probes, which are 32 KiB apart
-  EXPECT_THAT(answers({with_text("a", large), with_text("b", blind)}, options), Each(""));
+  EXPECT_THAT(answers({with_text("a", large), with_text("b", blind)}, options), Each("no error"));
   EXPECT_FALSE(whole_);
   EXPECT_THAT(log_of_rank_0(), ContainsRegex("data: 12.5 % of 8.* compared between 2 ranks"));
   std::string seen = large;
@@ -125,22 +115,18 @@ TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
 
 TEST(DataWithoutFiles, IsComparedByProbes) {
   const auto answer = [](std::uint64_t seed_of_rank_1) {
-    auto communicators = make_in_process_communicators(2);
-    std::array<std::string, 2> out;
-    std::vector<std::jthread> ranks;
-    for (std::size_t rank = 0; rank < 2; ++rank)
-      ranks.emplace_back([&, rank] {
-        DataSource data;
-        data.train = std::make_shared<TokenDataset>(
-            std::make_shared<SyntheticTokens>(100'000, 50, rank == 1 ? seed_of_rank_1 : 1), 8);
-        out[rank] = error_of([&] { agree_on_datasets(*communicators[rank], data); });
-      });
-    ranks.clear();
+    const auto out = errors_on_ranks(2, ErrorKind::kData, [&](Communicator& communicator) {
+      const std::uint64_t seed = communicator.rank() == 1 ? seed_of_rank_1 : 1;
+      DataSource data;
+      data.train =
+          std::make_shared<TokenDataset>(std::make_shared<SyntheticTokens>(100'000, 50, seed), 8);
+      agree_on_datasets(communicator, data);
+    });
     EXPECT_EQ(out[0], out[1]);
     return out[0];
   };
   EXPECT_EQ(answer(1), "no error");
-  EXPECT_THAT(answer(2), HasSubstr("3: the ranks were given different data:\n"
+  EXPECT_THAT(answer(2), HasSubstr("the ranks were given different data:\n"
                                    "  256 of the training samples: hash "));
 }
 
@@ -154,10 +140,10 @@ TEST_F(DataAgreement, KeepsHashesOfFilesThatHaveRested) {
     return out;
   };
   const Config a = with_text("a", kText);
-  EXPECT_THAT(answers({a, a}, options), Each(""));
+  EXPECT_THAT(answers({a, a}, options), Each("no error"));
   EXPECT_EQ(kept(), 0U) << "the file is younger than 2 s";
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));
-  EXPECT_THAT(answers({a, a}, options), Each(""));
+  EXPECT_THAT(answers({a, a}, options), Each("no error"));
   EXPECT_EQ(kept(), 1U);
   std::string other = kText;
   other[0] = 'b';

@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "collectives/in_process.h"
 #include "data/loader.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {
@@ -61,18 +59,13 @@ void train(Communicator& communicator, const DatasetPtr& data, int workers, std:
   }
 }
 
-/// What each rank's error is, "" for none.
+/// What each rank's error is.
 std::vector<std::string> errors_of(const std::vector<DatasetPtr>& data, int workers,
                                    std::int64_t end) {
-  const auto communicators = make_in_process_communicators(static_cast<int>(data.size()));
-  std::vector<std::string> out(data.size());
-  std::vector<std::thread> ranks;
-  for (std::size_t rank = 0; rank < data.size(); ++rank)
-    ranks.emplace_back([&, rank] {
-      out[rank] = error_of([&] { train(*communicators[rank], data[rank], workers, end); });
-    });
-  for (std::thread& rank : ranks) rank.join();
-  return out;
+  const auto body = [&](Communicator& communicator) {
+    train(communicator, data[static_cast<std::size_t>(communicator.rank())], workers, end);
+  };
+  return errors_on_ranks(static_cast<int>(data.size()), ErrorKind::kData, body);
 }
 
 /// The first step whose sample is one of those that differ.
@@ -104,7 +97,7 @@ TEST(DataWatch, EndsAllRanksWithTheSampleItsFilesAndTheRanks) {
     EXPECT_THAT(errors, Each(errors[0]));
     EXPECT_THAT(
         errors[0],
-        AllOf(HasSubstr(fmt::format("3: step {}: the ranks read different data: sample {} "
+        AllOf(HasSubstr(fmt::format("step {}: the ranks read different data: sample {} "
                                     "has hash ",
                                     step, sample)),
               HasSubstr(", /a/numbers, on ranks 0 1"), HasSubstr(", /b/numbers, on rank 2")));

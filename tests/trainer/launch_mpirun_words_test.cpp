@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "core/base/error.h"
+#include "tests/core/error_of.h"
 #include "trainer/launch/mpirun_words.h"
 
 namespace lockstep {
@@ -16,13 +16,7 @@ std::vector<std::string> written(const std::vector<Host>& hosts) {
 }
 
 std::string refusal(const std::string& hosts, int ranks) {
-  try {
-    parse_hosts(hosts, ranks);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::kUsage);
-    return e.what();
-  }
-  return "accepted";
+  return usage_error([&] { parse_hosts(hosts, ranks); });
 }
 
 TEST(ParseHosts, TakesCountsOrSpreadsRanksEvenly) {

@@ -6,22 +6,13 @@
 
 #include <cmath>
 #include <filesystem>
-#include <functional>
-#include <thread>
 
 #include "checkpoint/commit.h"
 #include "checkpoint/restore.h"
-#include "collectives/in_process.h"
+#include "tests/collectives/ranks.h"
 
 namespace lockstep {
 namespace {
-
-/// body(communicator) on a thread for each rank.
-void on_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-  const auto communicators = make_in_process_communicators(ranks);
-  std::vector<std::jthread> threads;
-  for (const auto& communicator : communicators) threads.emplace_back([&] { body(*communicator); });
-}
 
 class SharedCheckpoints : public testing::Test {
  protected:
@@ -79,14 +70,8 @@ TEST_F(SharedCheckpoints, MayBeNone) {
 
 TEST_F(SharedCheckpoints, ThatCannotBeOpenedAreTheSameErrorEverywhere) {
   std::filesystem::resize_file(path, 1000);
-  std::vector<std::string> errors(2);
-  on_ranks(2, [&](Communicator& communicator) {
-    try {
-      SharedCheckpoint::open(communicator, [&] { return std::optional(open_checkpoint(path)); });
-    } catch (const Error& e) {
-      EXPECT_EQ(e.kind(), ErrorKind::kCheckpoint);
-      errors[static_cast<std::size_t>(communicator.rank())] = e.what();
-    }
+  const auto errors = errors_on_ranks(2, ErrorKind::kCheckpoint, [&](Communicator& communicator) {
+    SharedCheckpoint::open(communicator, [&] { return std::optional(open_checkpoint(path)); });
   });
   EXPECT_THAT(errors[0], testing::StartsWith(path));
   EXPECT_EQ(errors[1], errors[0]);

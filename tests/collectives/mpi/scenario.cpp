@@ -20,6 +20,7 @@
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
 #include "tests/collectives/oracle.h"
+#include "tests/collectives/requests.h"
 
 namespace lockstep {
 namespace {
@@ -28,16 +29,6 @@ SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
 
 std::unique_ptr<Communicator> make_communicator() {
   return make_mpi_communicator({.shared_memory = shared_memory});
-}
-
-template <class T>
-CollectiveRequest request_of(CollectiveKind kind, std::vector<T>& data, std::int64_t count) {
-  CollectiveRequest out;
-  out.kind = kind;
-  out.data = reinterpret_cast<std::byte*>(data.data());
-  out.dtype = DTypeOf<T>::value;
-  out.count = count;
-  return out;
 }
 
 template <class T>

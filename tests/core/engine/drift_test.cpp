@@ -1,10 +1,9 @@
 // A rank whose state is no longer that of the others is found, named, and ends the job.
 #include <atomic>
 #include <functional>
-#include <thread>
 
-#include "collectives/in_process.h"
 #include "core/trace/gradients.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {
@@ -66,24 +65,13 @@ class Trainee {
   EventPtr saved_;
 };
 
-/// What each rank's error is, "" for none.
+/// What each rank's error is.
 std::vector<std::string> errors_of(int ranks, const std::function<void(Trainee&, int)>& body) {
-  const auto communicators = make_in_process_communicators(ranks);
-  std::vector<std::string> out(communicators.size());
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < communicators.size(); ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        Trainee trainee(*communicators[rank]);
-        body(trainee, static_cast<int>(rank));
-        trainee.engine().wait();
-      } catch (const Error& e) {
-        EXPECT_EQ(e.kind(), ErrorKind::kPeer);
-        out[rank] = e.what();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  return out;
+  return errors_on_ranks(ranks, ErrorKind::kPeer, [&](Communicator& communicator) {
+    Trainee trainee(communicator);
+    body(trainee, communicator.rank());
+    trainee.engine().wait();
+  });
 }
 
 TEST(Drift, OfHealthyRanksIsNone) {
@@ -91,7 +79,7 @@ TEST(Drift, OfHealthyRanksIsNone) {
          for (int i = 0; i < 10; ++i) trainee.step();
          trainee.engine().compare_whole_state();
        }))
-    EXPECT_EQ(error, "");
+    EXPECT_EQ(error, "no error");
 }
 
 TEST(Drift, IsFoundWithinTheIntervalAndTheRankNamed) {
@@ -182,7 +170,7 @@ TEST(Drift, IsComparedOfWhatWasCopiedEvenIfItCameLater) {
          }
          trainee.engine().compare_whole_state();
        }))
-    EXPECT_EQ(error, "") << "the copy is good";
+    EXPECT_EQ(error, "no error") << "the copy is good";
 }
 
 TEST(Drift, OfWhatIsSavedIsComparedWithoutWaitingForIt) {
@@ -197,7 +185,7 @@ TEST(Drift, OfWhatIsSavedIsComparedWithoutWaitingForIt) {
          trainee.engine().wait();
          EXPECT_TRUE(trainee.saved()->is_ready());
        }))
-    EXPECT_EQ(error, "");
+    EXPECT_EQ(error, "no error");
 }
 
 TEST(Drift, DoesNotKeepDonatedMemory) {
@@ -207,7 +195,7 @@ TEST(Drift, DoesNotKeepDonatedMemory) {
     for (int i = 0; i < 5; ++i) trainee.step();
     EXPECT_EQ(address_of(trainee.p()), before) << "updated in place all the time";
   });
-  EXPECT_EQ(errors[0], "");
+  EXPECT_EQ(errors[0], "no error");
 }
 
 }  // namespace

@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <thread>
 
-#include "collectives/in_process.h"
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
 #include "tests/host_functions.h"
 #include "watch/watch.h"
@@ -110,24 +109,21 @@ TEST(HostCallInAStep, RunsOncePerShardInOrderOnTheDevicesThread) {
 }
 
 TEST(HostCallInAStep, RunsForTheShardsOfItsRankWhicheverItIs) {
-  const auto communicators = make_in_process_communicators(2);
   std::vector<std::vector<float>> seen(2);
   std::vector<std::vector<float>> totals(2);
-  std::vector<std::jthread> threads;
-  for (std::size_t r = 0; r < 2; ++r)
-    threads.emplace_back([&, r] {
-      Rank rank(*communicators[r]);
-      const Recorder recorder;
-      const float first = static_cast<float>(2 * r);
-      for (int step = 0; step < 3; ++step) {
-        const Tensor x = rank.batch({{first + 1}, {first + 2}});
-        const Tensor total = all_reduce(host_call(recorder.add_one, {x}, f32_type(1)));
-        rank.engine.mark_step();
-        totals[r].push_back(values_of(total)[0]);
-      }
-      seen[r] = *recorder.seen;
-    });
-  threads.clear();
+  on_ranks(2, [&](Communicator& communicator) {
+    Rank rank(communicator);
+    const Recorder recorder;
+    const auto r = static_cast<std::size_t>(communicator.rank());
+    const float first = static_cast<float>(2 * r);
+    for (int step = 0; step < 3; ++step) {
+      const Tensor x = rank.batch({{first + 1}, {first + 2}});
+      const Tensor total = all_reduce(host_call(recorder.add_one, {x}, f32_type(1)));
+      rank.engine.mark_step();
+      totals[r].push_back(values_of(total)[0]);
+    }
+    seen[r] = *recorder.seen;
+  });
   EXPECT_THAT(seen, ElementsAre(ElementsAre(1, 2, 1, 2, 1, 2), ElementsAre(3, 4, 3, 4, 3, 4)));
   EXPECT_THAT(totals, testing::Each(ElementsAre(14, 14, 14)));
 }

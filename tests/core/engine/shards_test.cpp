@@ -1,11 +1,10 @@
 // A step over several logical shards and ranks.
 #include <cmath>
 #include <cstring>
-#include <thread>
 
-#include "collectives/in_process.h"
 #include "core/base/reduce_tree.h"
 #include "core/trace/gradients.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {
@@ -46,16 +45,13 @@ std::vector<float> train_on_one_rank(std::int64_t shards) {
 
 std::vector<std::vector<float>> train_on_ranks(int ranks, std::int64_t shards,
                                                const BucketOptions& buckets) {
-  const auto communicators = make_in_process_communicators(ranks);
-  std::vector<std::vector<float>> out(communicators.size());
-  std::vector<std::jthread> threads;
-  for (std::size_t r = 0; r < out.size(); ++r)
-    threads.emplace_back([&, r] {
-      Rank rank(*communicators[r], buckets);
-      const std::int64_t count = shards / ranks;
-      out[r] = train(rank, static_cast<std::int64_t>(r) * count, count);
-    });
-  threads.clear();
+  std::vector<std::vector<float>> out(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](Communicator& communicator) {
+    Rank rank(communicator, buckets);
+    const std::int64_t count = shards / ranks;
+    out[static_cast<std::size_t>(communicator.rank())] =
+        train(rank, communicator.rank() * count, count);
+  });
   return out;
 }
 

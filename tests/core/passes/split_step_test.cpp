@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {
@@ -33,14 +34,8 @@ std::vector<std::string> sources(const SplitStep& step) {
   return out;
 }
 
-std::string error_of(std::string_view text) {
-  try {
-    split(text);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+std::string refusal(std::string_view text) {
+  return usage_error([&] { split(text); });
 }
 
 TEST(SplitStep, CutsATrainingStepAtItsAllReduce) {
@@ -146,28 +141,27 @@ constexpr const char* kHead = R"(
     %s = f32[] all_reduce(%y) {line="model.cpp:8"} )";
 
 TEST(SplitStep, RefusesToMixShardsAndSums) {
-  EXPECT_EQ(
-      error_of(std::string(kHead) + "%z = f32[] add(%s, %y) {line=\"model.cpp:9\"} return %z"),
-      "model.cpp:9: add mixes a value of one shard with a value summed over all shards; "
-      "all_reduce the first");
+  EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] add(%s, %y) {line=\"model.cpp:9\"} return %z"),
+            "model.cpp:9: add mixes a value of one shard with a value summed over all shards; "
+            "all_reduce the first");
 }
 
 TEST(SplitStep, RefusesToReduceASumAgain) {
   EXPECT_EQ(
-      error_of(std::string(kHead) +
-               "%e = f32[] exp(%s) %z = f32[] all_reduce(%e) {line=\"model.cpp:9\"} return %z"),
+      refusal(std::string(kHead) +
+              "%e = f32[] exp(%s) %z = f32[] all_reduce(%e) {line=\"model.cpp:9\"} return %z"),
       "model.cpp:9: all_reduce of f32[], which was already summed over the shards: reduce every "
       "value once");
 }
 
 TEST(SplitStep, RefusesToAssignAValueOfOneShard) {
-  EXPECT_EQ(error_of(std::string(kHead) + "return %y, %s update 0 -> %w"),
+  EXPECT_EQ(refusal(std::string(kHead) + "return %y, %s update 0 -> %w"),
             "model.cpp:7 (h.0): a variable is assigned a value of one shard; all_reduce it first");
 }
 
 TEST(SplitStep, RefusesCollectivesOverRanksOfAValueOfOneShard) {
-  EXPECT_EQ(error_of(std::string(kHead) + "%z = f32[] collective_broadcast(%y) {root=0, "
-                                          "line=\"model.cpp:9\"} return %z"),
+  EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] collective_broadcast(%y) {root=0, "
+                                         "line=\"model.cpp:9\"} return %z"),
             "model.cpp:9: collective_broadcast works over ranks and cannot take a value of one "
             "shard; all_reduce it first");
 }

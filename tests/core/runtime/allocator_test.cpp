@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "tests/core/runtime/ranks.h"
+#include "tests/collectives/ranks.h"
 
 namespace lockstep {
 namespace {

@@ -1,8 +1,8 @@
 #include "core/runtime/executor.h"
 
 #include "collectives/single.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/runtime/floats.h"
-#include "tests/core/runtime/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
 #include "tests/core/tested_target.h"
 

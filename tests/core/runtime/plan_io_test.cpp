@@ -6,7 +6,7 @@
 #include "collectives/single.h"
 #include "core/base/hash.h"
 #include "core/ir/structure.h"
-#include "tests/core/runtime/ranks.h"
+#include "tests/collectives/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
 #include "tests/core/tested_target.h"
 

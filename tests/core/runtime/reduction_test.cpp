@@ -9,7 +9,7 @@
 
 #include "collectives/delaying.h"
 #include "core/base/reduce_tree.h"
-#include "tests/core/runtime/ranks.h"
+#include "tests/collectives/ranks.h"
 
 namespace lockstep {
 namespace {

@@ -7,12 +7,12 @@
 #include "checkpoint/state_hash.h"
 #include "tests/checkpoint/sample_state.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 using testing::write_bytes;
@@ -158,7 +158,7 @@ TEST_F(Commands, PruneRefusesARunWithoutAGoodCheckpoint) {
 }
 
 TEST_F(Commands, ADamagedNewestDoesNotCostTheGoodOne) {
-  std::string bytes = read_bytes(file(200));
+  std::string bytes = contents_of(file(200));
   bytes.back() ^= 1;
   write_bytes(file(200), bytes);
   checkpoint_prune(run_.path(), 1);

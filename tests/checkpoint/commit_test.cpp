@@ -12,13 +12,13 @@
 #include "core/base/atomic_file.h"
 #include "tests/checkpoint/sample_state.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 using testing::write_bytes;
@@ -112,7 +112,7 @@ TEST(Retention, NeverDropsWhatWasJustWritten) {
 TEST(Retention, DoesNotCountBrokenFiles) {
   const TempFolder folder;
   save_steps(folder, {100}, {});
-  write_bytes(folder / "step-00000900.h5", read_bytes(folder / "step-00000100.h5").substr(0, 900));
+  write_bytes(folder / "step-00000900.h5", contents_of(folder / "step-00000100.h5").substr(0, 900));
   save_steps(folder, {200}, {.keep_last = 2, .keep_best = true});
   EXPECT_THAT(folder.names(),
               ElementsAre("step-00000100.h5", "step-00000200.h5", "step-00000900.h5"));

@@ -11,13 +11,13 @@
 #include "checkpoint/commit.h"
 #include "checkpoint/restore.h"
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
 using testing::expect_equal;
 using ::testing::HasSubstr;
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 
@@ -66,7 +66,7 @@ TEST(FileFormat, TheSameStateMakesTheSameBytes) {
   const TempFolder b;
   const std::string first = save_checkpoint(a.path(), sample_state(), Log::null()).path;
   const std::string second = save_checkpoint(b.path(), sample_state(), Log::null()).path;
-  EXPECT_EQ(read_bytes(first), read_bytes(second));
+  EXPECT_EQ(contents_of(first), contents_of(second));
 }
 
 TEST(FileFormat, SavingWhatWasLoadedMakesTheSameBytes) {
@@ -74,7 +74,7 @@ TEST(FileFormat, SavingWhatWasLoadedMakesTheSameBytes) {
   const TempFolder b;
   const std::string first = save_checkpoint(a.path(), sample_state(), Log::null()).path;
   const std::string second = save_checkpoint(b.path(), load(first), Log::null()).path;
-  EXPECT_EQ(read_bytes(first), read_bytes(second));
+  EXPECT_EQ(contents_of(first), contents_of(second));
 }
 
 TEST(FileFormat, TheBoundOnTheSizeHolds) {

@@ -13,13 +13,13 @@
 #include "core/base/hash.h"
 #include "tests/checkpoint/sample_state.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 using testing::write_bytes;
@@ -29,7 +29,7 @@ class Hostile : public ::testing::Test {
  protected:
   Hostile() {
     path_ = save_checkpoint(folder_.path(), sample_state(), Log::null()).path;
-    good_ = read_bytes(path_).substr(kHeaderBytes);
+    good_ = contents_of(path_).substr(kHeaderBytes);
   }
 
   void seal(const std::string& contents) {

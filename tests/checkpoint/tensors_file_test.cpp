@@ -6,12 +6,12 @@
 #include <cstdlib>
 
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
 using testing::expect_equal;
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 using testing::write_bytes;
@@ -37,9 +37,9 @@ TEST(TensorsFile, ReadsWhatItWrote) {
 TEST(TensorsFile, IsReplacedWhole) {
   const TempFolder folder;
   write_tensors_file(folder / "a.h5", {{"x", HostTensor::scalar<float>(1)}});
-  const std::string before = read_bytes(folder / "a.h5");
+  const std::string before = contents_of(folder / "a.h5");
   EXPECT_THROW(write_tensors_file(folder / "a.h5", {{"y", HostTensor()}}), Error);
-  EXPECT_EQ(read_bytes(folder / "a.h5"), before);
+  EXPECT_EQ(contents_of(folder / "a.h5"), before);
   write_tensors_file(folder / "a.h5", {{"y", HostTensor::scalar<float>(2)}});
   EXPECT_EQ(read_tensors_file(folder / "a.h5").at("y").as<float>()[0], 2);
 }

@@ -12,11 +12,11 @@
 #include "core/base/hash.h"
 #include "tests/checkpoint/sample_state.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
 
-using testing::read_bytes;
 using testing::sample_state;
 using testing::TempFolder;
 using testing::write_bytes;
@@ -29,7 +29,7 @@ class Damage : public ::testing::Test {
  protected:
   Damage() {
     path_ = save_checkpoint(folder_.path(), sample_state(), Log::null()).path;
-    good_ = read_bytes(path_);
+    good_ = contents_of(path_);
   }
 
   // Both ways to look at the file find `problem`.
@@ -65,7 +65,7 @@ TEST_F(Damage, AnEmptyFile) {
 TEST_F(Damage, AForeignHdf5File) {
   const std::string other = folder_ / "other.h5";
   write_tensors_file(other, {{"x", HostTensor::scalar<float>(1)}});
-  expect_problem(read_bytes(other),
+  expect_problem(contents_of(other),
                  "an HDF5 file, but not a lockstep checkpoint: it has no lockstep header");
 }
 

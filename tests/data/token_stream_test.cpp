@@ -9,6 +9,7 @@
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_shards.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 #include "tests/data/all_of.h"
 #include "tests/data/temporary_folder.h"
 
@@ -79,8 +80,7 @@ TEST(TokenShards, HasTheHeaderOfLlmC) {
   header[2] = 2;
   const std::string expected =
       TemporaryFolder::bytes_of(header) + TemporaryFolder::bytes_of<std::uint16_t>({7, 50256});
-  std::ifstream file(folder.path("a.bin"), std::ios::binary);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), expected);
+  EXPECT_EQ(contents_of(folder.path("a.bin")), expected);
 }
 
 struct BadShard {

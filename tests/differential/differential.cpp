@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "tests/core/same_bits.h"
 #include "tests/core/tested_target.h"
 #include "tests/host_functions.h"
 #include "trainer/cli/run_graph.h"
@@ -14,10 +15,6 @@ namespace {
 Campaign& mutable_campaign() {
   static Campaign instance;
   return instance;
-}
-
-bool same_bits(const HostTensor& a, const HostTensor& b) {
-  return std::ranges::equal(a.bytes(), b.bytes());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "tests/core/file_contents.h"
 #include "tests/core/ir/every_op.h"
 #include "tests/differential/both_ways.h"
 #include "tests/graphs/random_steps.h"
@@ -46,11 +46,6 @@ std::optional<Graph> runnable_graph(const std::string& text) {
   }
 }
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// All .ir files under tests, and all raw strings in sources there that are graphs.
 std::vector<TextGraph> find_text_graphs() {
   std::vector<TextGraph> out;
@@ -61,9 +56,9 @@ std::vector<TextGraph> find_text_graphs() {
   const std::filesystem::path tests = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "tests";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(tests)) {
     const std::filesystem::path& path = entry.path();
-    if (path.extension() == ".ir") add(path.string(), contents(path));
+    if (path.extension() == ".ir") add(path.string(), contents_of(path));
     if (path.extension() != ".cpp") continue;
-    const std::string source = contents(path);
+    const std::string source = contents_of(path);
     std::size_t at = 0;
     for (int number = 0; (at = source.find("R\"(", at)) != std::string::npos; ++number) {
       const std::size_t end = source.find(")\"", at);

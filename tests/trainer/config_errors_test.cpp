@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 
@@ -16,14 +15,6 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in) << path;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 std::set<fs::path> refused_configs() {
   std::set<fs::path> out;
@@ -38,8 +29,10 @@ TEST(ConfigErrors, EveryBadConfigIsRefusedWithItsMessage) {
   ASSERT_GE(configs.size(), 50U);
   for (const fs::path& path : configs) {
     SCOPED_TRACE(path.filename());
-    const std::string expected = read(fs::path(path).replace_extension(".txt"));
-    const auto parse = [&] { parse_config(read(path), path.filename().string(), built_in()); };
+    const std::string expected = contents_of(fs::path(path).replace_extension(".txt"));
+    const auto parse = [&] {
+      parse_config(contents_of(path), path.filename().string(), built_in());
+    };
     EXPECT_EQ(usage_error(parse) + "\n", expected);
   }
 }

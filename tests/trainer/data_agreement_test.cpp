@@ -7,13 +7,13 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "core/base/error.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
 #include "tests/collectives/ranks.h"
+#include "tests/core/file_contents.h"
 #include "tests/data/temporary_folder.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/registry/registry.h"
@@ -54,10 +54,7 @@ class DataAgreement : public testing::Test {
     return out;
   }
 
-  std::string log_of_rank_0() const {
-    std::ifstream file(folder_.path("log0"));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string log_of_rank_0() const { return contents_of(folder_.path("log0")); }
 
   TemporaryFolder folder_;
   std::atomic<bool> whole_{false};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/core/file_contents.h"
 #include "trainer/telemetry/metrics_file.h"
 #include "trainer/telemetry/telemetry.h"
 #include "trainer/telemetry/tensorboard.h"
@@ -33,12 +34,7 @@ class TelemetryFiles : public testing::Test {
   ~TelemetryFiles() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    std::ostringstream out;
-    out << in.rdbuf();
-    return out.str();
-  }
+  std::string read(const std::string& name) const { return contents_of(folder_ / name); }
   std::vector<int> steps() const {
     std::vector<int> out;
     std::istringstream in(read("metrics.jsonl"));

@@ -18,10 +18,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "core/base/host_memory.h"
 #include "tests/campaigns/fuzz/target.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -164,9 +164,7 @@ int run(const Options& options) {
              options.targets.end();
     });
   if (!options.input.empty()) {
-    std::ifstream file(options.input, std::ios::binary);
-    const std::string finding =
-        judge(targets.at(0), std::string(std::istreambuf_iterator<char>(file), {}));
+    const std::string finding = judge(targets.at(0), contents_of(options.input));
     fmt::print("{}\n", finding.empty() ? "as it should be" : finding);
     return finding.empty() ? 0 : 1;
   }

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "core/base/cpu_model.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
@@ -20,8 +19,7 @@ TEST(BuildId, IsTheSameAllTheTimeAndNotNothing) {
 TEST(BuildId, CoversTheWholeExecutableAndEachLibraryThatItIsLinkedTo) {
   const std::vector<BuildPart> parts = build_parts();
   ASSERT_GT(parts.size(), 2U);
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::string content(std::istreambuf_iterator<char>(file), {});
+  const std::string content = contents_of("/proc/self/exe");
   EXPECT_EQ(parts[0].name, "lockstep");
   EXPECT_EQ(parts[0].id, hash128(content.data(), content.size()));
   std::set<std::string> names;

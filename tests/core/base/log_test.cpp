@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
@@ -28,11 +27,7 @@ struct LogFile : testing::Test {
   Log::Options options(int debug = 0) const {
     return {.console = false, .file = path.string(), .debug = debug};
   }
-  std::string text() const {
-    std::ostringstream out;
-    out << std::ifstream(path).rdbuf();
-    return out.str();
-  }
+  std::string text() const { return contents_of(path); }
 
   std::filesystem::path path;
 };

@@ -13,10 +13,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "core/base/posix_file.h"
+#include "tests/core/file_contents.h"
 
 namespace lockstep {
 namespace {
@@ -68,13 +68,6 @@ struct ArtifactStoreTest : testing::Test {
   std::unique_ptr<Log> log;
   std::error_code ignored;
 };
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
 
 void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
@@ -135,7 +128,7 @@ TEST_F(ArtifactStoreTest, LeavesFilesOfOthersAlone) {
 
 TEST_F(ArtifactStoreTest, MissesWhateverBitIsFlipped) {
   store().save(kKey, "payload");
-  const std::string good = contents(entry());
+  const std::string good = contents_of(entry());
   ASSERT_EQ(good.size(), kHeaderBytes + 7);
   for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
     std::string bad = good;
@@ -149,7 +142,7 @@ TEST_F(ArtifactStoreTest, MissesWhateverBitIsFlipped) {
 
 TEST_F(ArtifactStoreTest, MissesWhateverIsCutOffOrAdded) {
   store().save(kKey, "payload");
-  const std::string good = contents(entry());
+  const std::string good = contents_of(entry());
   for (std::size_t size = 0; size < good.size(); ++size) {
     write(entry(), good.substr(0, size));
     EXPECT_EQ(store().load(kKey), std::nullopt) << size << " bytes";

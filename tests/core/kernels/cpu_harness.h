@@ -12,6 +12,7 @@
 #include "core/ir/graph.h"
 #include "core/kernels/reference.h"
 #include "tests/core/kernels/shared_kernels.h"
+#include "tests/core/same_bits.h"
 #include "tests/core/tested_target.h"
 
 namespace lockstep::cpu_test {
@@ -138,11 +139,6 @@ inline HostTensor run_kernel(const Case& c, RunOptions options = {}) {
   return run_results(c, options)[0];
 }
 
-inline bool same_bits(const HostTensor& a, const HostTensor& b) {
-  return a.bytes().size() == b.bytes().size() &&
-         std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()) == 0;
-}
-
 /// |got - want| <= absolute + relative * |want| everywhere; NaN and infinities agree.
 inline void expect_close(const HostTensor& got, const HostTensor& want, double relative,
                          double absolute, const std::string& what) {
@@ -158,12 +154,6 @@ inline void expect_close(const HostTensor& got, const HostTensor& want, double r
           << what << " element " << i << ": got " << a[i] << ", want " << b[i];
     }
   }
-}
-
-inline bool same_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (!same_bits(a[k], b[k])) return false;
-  return a.size() == b.size();
 }
 
 /// The kernel agrees with the reference, for both instruction sets; its bits do not depend on the

@@ -10,6 +10,7 @@
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/core/ops/tolerance.h"
+#include "tests/core/same_bits.h"
 #include "tests/core/tested_target.h"
 
 namespace lockstep {
@@ -57,10 +58,6 @@ std::vector<Target> runnable_targets() {
   if (__builtin_cpu_supports("avx512bf16"))
     out.push_back({.isa = Isa::kAvx512, .bf16 = Bf16Units::kVectors});
   return out;
-}
-
-bool same_bits(const HostTensor& a, const HostTensor& b) {
-  return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
 }
 
 std::string describe(const OpCase& c) {

@@ -5,9 +5,9 @@
 
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 
 #include "core/ir/structure.h"
+#include "tests/core/file_contents.h"
 #include "tests/core/passes/pass_text.h"
 
 namespace lockstep {
@@ -343,8 +343,7 @@ TEST(Fuse, TellsWhyAValueIsNotJoinedToItsReader) {
                "t.ir"),
          Target{}, log);
   }
-  std::ifstream in(file);
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string text = contents_of(file);
   EXPECT_THAT(text,
               ::testing::HasSubstr(
                   "exp is not joined to its reader %2 broadcast: it is read from memory; m.cpp:4"));

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <random>
 
@@ -14,6 +13,7 @@
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
+#include "tests/core/file_contents.h"
 #include "tests/core/ir/every_op.h"
 #include "tests/graphs/random_graph.h"
 #include "tests/host_functions.h"
@@ -91,8 +91,7 @@ TEST(Pipeline, DumpsGraphsThatChanged) {
     Log log({.console = false, .file = file, .debug = 5});
     run_pipeline(parse(kText, "t.ir"), Target{}, {}, log);
   }
-  std::ifstream in(file);
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string text = contents_of(file);
   EXPECT_THAT(text, ::testing::HasSubstr("after simplify:\n%0 = f32[4] input()"));
   EXPECT_THAT(text, ::testing::HasSubstr("nodes (unchanged)"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("after canonicalize:")));

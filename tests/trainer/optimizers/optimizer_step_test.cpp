@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/core/engine/rank.h"
+#include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
 
@@ -13,33 +13,16 @@ namespace {
 
 using testing::ElementsAre;
 
-/// One parameter whose gradient is the batch, of one shard.
-struct Training : Rank {
-  Training() {
-    parameters.declare("p", Shape{2}, ParameterKind::kVector, Initializer::constant(0)).value =
-        variable({1, 2});
-    sound = engine.to_device({HostTensor::scalar<bool>(true)}, InputKind::kState, "sound");
-  }
+const Sgd kPlain{.weight_decay = 0};
 
-  StepSummary step(std::vector<float> gradient, double learning_rate, bool stop = false,
-                   const Optimizer& optimizer = Sgd{.weight_decay = 0}) {
-    const Tensor g = batch({std::move(gradient)});
-    const Loss loss{
-        .sum = sum(g) * 0.0 + 1.0, .count = context.scalar(1, DType::kI64, "count"), .metrics = {}};
-    const std::vector<Tensor> gradients = {g};
-    const std::vector<Parameter*> trained = parameters.trained();
-    const StepNumbers result =
-        optimizer_step({optimizer, {}, trained, buffers, slots, sound}, loss, gradients,
-                       {.learning_rate = learning_rate, .stop_at_nonfinite = stop});
-    engine.mark_step();
-    return result.read();
-  }
-  std::vector<float> values() { return values_of(parameters.all()[0].value); }
+/// One parameter, from which the rule goes on.
+struct Training : UpdateTraining {
+  explicit Training(const Optimizer& rule = kPlain) : UpdateTraining(rule, {{Shape{2}, {1, 2}}}) {}
 
-  ParameterSet parameters;
-  ModuleBufferSet buffers;
-  OptimizerState slots;
-  Tensor sound;
+  StepSummary step(std::vector<float> gradient, double learning_rate, bool stop = false) {
+    return UpdateTraining::step({std::move(gradient)},
+                                {.learning_rate = learning_rate, .stop_at_nonfinite = stop});
+  }
 };
 
 TEST(OptimizerStep, LeavesOutAStepThatIsNotFinite) {
@@ -92,8 +75,8 @@ TEST(OptimizerStep, TakesAnyRuleAsAValue) {
   optimizer = SignDescent{};
   EXPECT_EQ(copy.learning_rate(), 0.5);
   EXPECT_THAT(copy.slots(), ElementsAre("exp_avg", "exp_avg_sq"));
-  Training training;
-  training.step({8, -3}, optimizer.learning_rate(), false, optimizer);
+  Training training(optimizer);
+  training.step({8, -3}, optimizer.learning_rate());
   EXPECT_THAT(training.values(), ElementsAre(0.75F, 2.25F));
 }
 

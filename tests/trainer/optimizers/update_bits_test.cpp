@@ -10,10 +10,10 @@
 #include <set>
 
 #include "core/base/rng.h"
-#include "tests/core/engine/rank.h"
+#include "tests/core/file_contents.h"
 #include "tests/data/temporary_folder.h"
+#include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
-#include "trainer/optimizers/optimizer_step.h"
 #include "trainer/optimizers/sgd.h"
 
 namespace lockstep {
@@ -51,52 +51,17 @@ std::vector<float> gradient_of(int step, std::size_t parameter) {
 constexpr AdamW kAdamW{.weight_decay = 0.1};
 constexpr Sgd kSgd{.momentum = 0.9, .weight_decay = 0.1};
 
-/// Two parameters, a matrix and a vector, whose gradients are the batch's.
-struct Training : Rank {
-  Training(Optimizer rule, const Target& target, Log& log = Log::null())
-      : Rank(CompileOptions{.target = target, .buckets = {}, .verify = true}, {}, log),
-        optimizer(std::move(rule)) {
-    const std::array<Shape, 2> shapes = {Shape{130, 127}, Shape{29}};
-    for (std::size_t i = 0; i < kSizes.size(); ++i)
-      parameters
-          .declare("p" + std::to_string(i), shapes[i],
-                   i == 0 ? ParameterKind::kMatrix : ParameterKind::kVector,
-                   Initializer::constant(0))
-          .value = put(HostTensor::of(shapes[i], initial(i)), "p" + std::to_string(i));
-    for (const std::string& slot : optimizer.slots())
-      for (const Shape& shape : shapes)
-        slots[slot].push_back(
-            put(HostTensor::of(
-                    shape, std::vector<float>(static_cast<std::size_t>(shape.elements()), 0.0F)),
-                slot));
-    sound = put(HostTensor::scalar<bool>(true), "sound");
-  }
-
-  Tensor put(HostTensor value, std::string_view name) {
-    return engine.to_device({std::move(value)}, InputKind::kState, name);
-  }
+/// Two parameters, a matrix and a vector, whose gradients are drawn.
+struct DrawnTraining : UpdateTraining {
+  DrawnTraining(const Optimizer& rule, const Target& target, Log& log = Log::null())
+      : UpdateTraining(rule, {{Shape{130, 127}, initial(0)}, {Shape{29}, initial(1)}}, target,
+                       log) {}
 
   StepSummary step(int number) {
-    std::vector<Tensor> gradients;
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
-      const Tensor flat = batch({gradient_of(number, i)}, "batch." + std::to_string(i));
-      gradients.push_back(reshape(flat, parameters.all()[i].value.shape()));
-    }
-    const Loss loss{
-        .sum = sum(gradients[1]), .count = context.scalar(1, DType::kI64, "count"), .metrics = {}};
-    const std::vector<Parameter*> trained = parameters.trained();
-    const StepNumbers result =
-        optimizer_step({optimizer, {}, trained, buffers, slots, sound}, loss, gradients,
-                       {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
-    engine.mark_step();
-    return result.read();
+    return UpdateTraining::step(
+        {gradient_of(number, 0), gradient_of(number, 1)},
+        {.clip_norm = kClip, .step = number, .learning_rate = kLearningRate});
   }
-
-  Optimizer optimizer;
-  ParameterSet parameters;
-  ModuleBufferSet buffers;
-  OptimizerState slots;
-  Tensor sound;
 };
 
 /// The same in plain loops, which the compiler may not contract. The norm is given.
@@ -158,19 +123,18 @@ TEST(UpdateBits, AreThoseOfPlainArithmeticForEveryInstructionSet) {
   for (const bool adamw : {true, false})
     for (const Target& target : targets()) {
       SCOPED_TRACE(fmt::format("{} {}", adamw ? "adamw" : "sgd", static_cast<int>(target.isa)));
-      Training training(adamw ? Optimizer(kAdamW) : Optimizer(kSgd), target);
+      DrawnTraining training(adamw ? Optimizer(kAdamW) : Optimizer(kSgd), target);
       Oracle oracle(adamw);
       for (int step = 0; step < kSteps; ++step)
         oracle.step(step, static_cast<float>(training.step(step).grad_norm));
-      for (std::size_t i = 0; i < kSizes.size(); ++i)
-        EXPECT_EQ(values_of(training.parameters.all()[i].value), oracle.p[i]);
+      for (std::size_t i = 0; i < kSizes.size(); ++i) EXPECT_EQ(training.values(i), oracle.p[i]);
     }
 }
 
 /// The norm is the one sum of the update: its order is the program's, not the processor's.
 TEST(UpdateBits, OfTheNormAreTheSameOnEveryProcessor) {
   for (const Target& target : targets()) {
-    Training training(kAdamW, target);
+    DrawnTraining training(kAdamW, target);
     std::vector<float> norms;
     for (int step = 0; step < kSteps; ++step)
       norms.push_back(static_cast<float>(training.step(step).grad_norm));
@@ -183,10 +147,9 @@ TEST(UpdateBits, LeaveNothingToTheCodeGenerator) {
   const TemporaryFolder folder;
   const std::string path = folder.path("log");
   Log log({.console = false, .file = path, .debug = 4});
-  Training training(kAdamW, host_target(MaxIsa::kAvx2), log);
+  DrawnTraining training(kAdamW, host_target(MaxIsa::kAvx2), log);
   training.step(0);
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = contents_of(path);
   const std::regex call(R"(call( \w+)* <?[^@\n]*@(llvm[.\w]+))");
   std::set<std::string> intrinsics;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), call); at != std::sregex_iterator();

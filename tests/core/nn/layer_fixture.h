@@ -39,6 +39,14 @@ struct LayerTest : testing::Test {
     const auto values = outputs[0].as<float>();
     return {values.begin(), values.end()};
   }
+  /// Whether all that was recorded but inputs is said to come from here: "norm_test.cpp:9
+  /// (h.norm)".
+  void expect_origin(const std::string& place) {
+    for (const Node& node : context.pending().nodes) {
+      if (node.op == Op::kInput) continue;
+      EXPECT_EQ(node.origin.to_string(), place);
+    }
+  }
   const Parameter& parameter(const std::string& name) {
     for (const Parameter& p : parameters.all())
       if (p.name == name) return p;

@@ -15,6 +15,32 @@ struct Executor : testing::Test {
   KernelCache kernels{tested_target()};
 };
 
+/// Where a plan runs whose input is 1 and whose two outputs are one element each.
+struct TwoOutputs {
+  PlanMemory memory() {
+    const auto bytes = [](float& value) { return reinterpret_cast<std::byte*>(&value); };
+    return {.inputs = {bytes(x)}, .outputs = {bytes(y[0]), bytes(y[1])}, .arena = bytes(arena[0])};
+  }
+  /// Which of them are written when this one is signalled.
+  std::string event(std::int32_t output) const {
+    return fmt::format("{}: {} {}", output, y[0] != 0, y[1] != 0);
+  }
+
+  float x = 1;
+  std::array<float, 2> y{};
+  std::array<float, 64> arena{};
+};
+
+/// Two commands that write the outputs themselves.
+void write_outputs(Plan& plan) {
+  plan.commands.resize(2);
+  plan.kernels.resize(2);
+  for (std::int32_t k = 0; k < 2; ++k) {
+    plan.commands[static_cast<std::size_t>(k)].results = {{Area::kOutput, k, 0, 4}};
+    plan.commands[static_cast<std::size_t>(k)].finishes = {k};
+  }
+}
+
 TEST_F(Executor, RunsKernelsConstantsAndCopies) {
   const Plan plan = plan_of(R"(
     %x = f32[3] input() {kind=batch}
@@ -36,28 +62,15 @@ TEST_F(Executor, SignalsEachOutputAsItIsComplete) {
     %z = f32[1] exp(%y)
     return %y, %z)",
                       kernels);
-  // The kernels write the outputs themselves; a third output is an input that needs no command.
-  plan.commands.resize(2);
-  plan.kernels.resize(2);
-  plan.commands[0].results = {{Area::kOutput, 0, 0, 4}};
+  write_outputs(plan);
   plan.commands[1].operands = {{Area::kOutput, 0, 0, 4}};
-  plan.commands[1].results = {{Area::kOutput, 1, 0, 4}};
-  plan.commands[0].finishes = {0};
-  plan.commands[1].finishes = {1};
-  plan.ready_outputs = {2};
-  float x = 1;
-  std::array<float, 2> outputs{};
-  PlanMemory memory;
-  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
-  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
-                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
+  plan.ready_outputs = {2};  // a third output is an input that needs no command
+  TwoOutputs outputs;
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   std::vector<std::string> events;
-  run_plan(plan, memory, {pool, *communicator, 0, {}},
-           {{}, [&](std::int32_t output) {
-              events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
-            }});
+  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}},
+           {{}, [&](std::int32_t output) { events.push_back(outputs.event(output)); }});
   EXPECT_THAT(events, ElementsAre("2: false false", "0: true false", "1: true true"));
 }
 
@@ -68,27 +81,15 @@ TEST_F(Executor, RunsCommandsAtOnceAndThenSignalsTheirOutputs) {
     %z = f32[1] exp(%x)
     return %y, %z)",
                       kernels);
-  plan.commands.resize(2);
-  plan.kernels.resize(2);
-  plan.commands[0].results = {{Area::kOutput, 0, 0, 4}};
-  plan.commands[1].results = {{Area::kOutput, 1, 0, 4}};
-  plan.commands[0].finishes = {0};
-  plan.commands[1].finishes = {1};
+  write_outputs(plan);
   plan.commands[1].with_previous = true;
   EXPECT_EQ(count_launches(plan), 1U);
-  float x = 1;
-  std::array<float, 2> outputs{};
-  PlanMemory memory;
-  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
-  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
-                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
+  TwoOutputs outputs;
   const auto communicator = make_single_communicator();
   ThreadPool pool(2);
   std::vector<std::string> events;
-  const auto event = [&](std::int32_t output) {
-    events.push_back(fmt::format("{}: {} {}", output, outputs[0] != 0, outputs[1] != 0));
-  };
-  run_plan(plan, memory, {pool, *communicator, 0, {}}, {[&] { event(-1); }, event});
+  const auto event = [&](std::int32_t output) { events.push_back(outputs.event(output)); };
+  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}}, {[&] { event(-1); }, event});
   EXPECT_THAT(events, ElementsAre("-1: false false", "0: true true", "1: true true"));
 }
 
@@ -99,21 +100,14 @@ TEST_F(Executor, AsksOnceBeforeItWritesAnOutput) {
     %z = f32[1] exp(%y)
     return %y, %z)",
                       kernels);
-  float x = 1;
-  std::array<float, 2> outputs{};
-  std::array<float, 64> arena{};
-  PlanMemory memory;
-  memory.inputs = {reinterpret_cast<std::byte*>(&x)};
-  memory.outputs = {reinterpret_cast<std::byte*>(outputs.data()),
-                    reinterpret_cast<std::byte*>(outputs.data() + 1)};
-  memory.arena = reinterpret_cast<std::byte*>(arena.data());
+  TwoOutputs outputs;
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   std::vector<bool> written;
-  run_plan(plan, memory, {pool, *communicator, 0, {}},
-           {[&] { written.push_back(outputs[0] != 0 || outputs[1] != 0); }, {}});
+  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}},
+           {[&] { written.push_back(outputs.y[0] != 0 || outputs.y[1] != 0); }, {}});
   EXPECT_THAT(written, ElementsAre(false));
-  EXPECT_EQ(outputs[0], -1);
+  EXPECT_EQ(outputs.y[0], -1);
 }
 
 TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {

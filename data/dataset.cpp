@@ -2,13 +2,14 @@
 
 #include "core/base/error.h"
 #include "data/digest.h"
+#include "data/fetch.h"
 
 namespace lockstep {
 
 std::string Dataset::digest() const {
   Sha256 out;
   for (std::int64_t i = 0; i < size(); ++i)
-    for (const auto& [name, value] : get(i)) {
+    for (const auto& [name, value] : fetch_sample(*this, i)) {
       const std::string head =
           fmt::format("{} {} {}\n", name, name_of(value.dtype()), value.shape().to_string());
       out.update(head.data(), head.size());

@@ -24,6 +24,8 @@ std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
   return fmt::format("sample {}", index);
 }
 
+}  // namespace
+
 Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
   try {
     return dataset.get(index);
@@ -35,8 +37,6 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
           name_of_sample(dataset, index));
   }
 }
-
-}  // namespace
 
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
                       const Padding& padding, const Lengths& longest) {

@@ -10,8 +10,11 @@
 
 namespace lockstep {
 
-/// Samples `indices`, collated, with `longest` as collate() has it. Whatever goes wrong becomes an
-/// Error(kData) that names the sample, its file (if it has one) and the cause. Thread-safe.
+/// dataset.get(index). Whatever goes wrong becomes an Error(kData) that names the sample, its file
+/// (if it has one) and the cause. Thread-safe.
+Sample fetch_sample(const Dataset& dataset, std::int64_t index);
+
+/// Samples `indices`, collated, with `longest` as collate() has it. Errors as above. Thread-safe.
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
                       const Padding& padding, const Lengths& longest = {});
 

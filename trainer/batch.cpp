@@ -27,13 +27,18 @@ std::int64_t Batch::size() const {
   return first.size(0);
 }
 
-Tensor Batch::count() const {
-  if (has("mask")) return convert(sum((*this)["mask"]), DType::kI64);
+Tensor Batch::count(std::source_location where) const {
   const std::int64_t samples = size();
+  const LocationScope line(fields_.begin()->second.context(), where);
+  if (has("mask")) return convert(sum((*this)["mask"]), DType::kI64);
   return fields_.begin()->second.context().constant(static_cast<double>(samples), DType::kI64);
 }
 
-Tensor Batch::masked_sum(const Tensor& values) const {
+Tensor Batch::masked_sum(const Tensor& values, std::source_location where) const {
+  const LocationScope line(values.context(), where);
+  LS_USER_CHECK(values.shape().rank() > 0 && values.size(0) == size(),
+                "{}: masked_sum takes a value for each of the {} samples, not {}",
+                values.context().origin().to_string(), size(), values.type().to_string());
   const Tensor wide = convert(values, DType::kF32);
   if (!has("mask")) return sum(wide);
   return sum(wide * broadcast_in_dim((*this)["mask"], values.shape(), {0}));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,11 @@ class Batch {
   /// Samples of a shard, those that only fill it up included.
   std::int64_t size() const;
   /// i64[]: the samples that count.
-  Tensor count() const;
+  Tensor count(std::source_location where = std::source_location::current()) const;
   /// values [samples, ...] summed over what counts: f32[]. Without a mask that is sum(values).
-  Tensor masked_sum(const Tensor& values) const;
+  /// Error kUsage for values that are not per sample.
+  Tensor masked_sum(const Tensor& values,
+                    std::source_location where = std::source_location::current()) const;
 
  private:
   Fields fields_;

@@ -1,8 +1,28 @@
 #include "trainer/data_loader.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
+
+/// What was asked to be masked must be there. Nobody asked for the default.
+void check_mask(const Padding& padding, const std::vector<FieldSpec>& fields) {
+  if (padding.mask_of == Padding{}.mask_of) return;
+  std::vector<std::string> of_variable_length;
+  for (const FieldSpec& field : fields)
+    if (field.variable_length) of_variable_length.push_back(field.name);
+  LS_USER_CHECK(std::ranges::find(of_variable_length, padding.mask_of) != of_variable_length.end(),
+                "padding.mask_of is '{}', which is no field of variable length; those are: {}",
+                padding.mask_of, fmt::join(of_variable_length, ", "));
+}
+
+}  // namespace
 
 DataLoader::DataLoader(Session& /*session*/, DatasetPtr dataset, const DataLoaderOptions& options)
     : DataLoader(std::move(dataset), options) {}
@@ -20,6 +40,7 @@ DataLoader::DataLoader(DatasetPtr dataset, const DataLoaderOptions& options)
                 "eval_batch {} and max_eval_batches {} must not be negative", options.eval_batch,
                 options.max_eval_batches);
   check_padding(options.padding);
+  check_mask(options.padding, dataset_->fields());
 }
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ struct Loss {
   Tensor
       sum;  ///< scalar, of a float dtype: what is differentiated, summed over what `count` counts
   Tensor count;  ///< scalar, of an integer or float dtype: samples or tokens
-  /// By name: "accuracy", "mlm/accuracy". "loss" is taken.
+  /// By name: "accuracy", "mlm/accuracy". "loss" and "grad_norm" are taken.
   std::map<std::string, Ratio> metrics = {};
   /// By name: what an Evaluator sees on the host after each batch of an evaluation. Not computed in
   /// training, unless something else needs it.

@@ -15,8 +15,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A new run does not mix with an old one of its name: the old one is moved aside.
-void move_old_run(const RunFolder& folder, Log& log) {
-  if (list_checkpoints(folder.checkpoints).empty()) return;
+void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
+  if (earlier == EarlierRun::kGoesOn || list_checkpoints(folder.checkpoints).empty()) return;
+  LS_USER_CHECK(earlier == EarlierRun::kMovesAside,
+                "another training has just written to {}, which had nothing to resume before; "
+                "start again to go on from there, or choose another run.name",
+                folder.path);
   int number = 1;
   while (fs::exists(fmt::format("{}.{}", folder.path, number))) ++number;
   const std::string aside = fmt::format("{}.{}", folder.path, number);
@@ -25,13 +29,13 @@ void move_old_run(const RunFolder& folder, Log& log) {
            folder.path, aside);
 }
 
-RunLock prepare_on_master(const RunFolder& folder, const std::string& config_text, bool fresh,
-                          Log& log) {
+RunLock prepare_on_master(const RunFolder& folder, const std::string& config_text,
+                          EarlierRun earlier, Log& log) {
   RunLock lock;
   try {
     fs::create_directories(folder.path);
     lock = RunLock(folder.path);
-    if (fresh) move_old_run(folder, log);
+    move_old_run(folder, earlier, log);
     fs::create_directories(folder.checkpoints);
     std::ofstream file(fs::path(folder.path) / "config.yaml");
     file << config_text;
@@ -78,14 +82,14 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
   });
 }
 
-RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, bool fresh,
+RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, EarlierRun earlier,
                        Communicator& communicator, Activity activity, Log& log) {
   RunLock lock;
   std::string problem;
   if (communicator.is_master_ordinal()) {
     const ForeignCall call(activity, "preparing the run folder");
     try {
-      lock = prepare_on_master(folder, config_text, fresh, log);
+      lock = prepare_on_master(folder, config_text, earlier, log);
     } catch (const Error& e) {
       problem = e.what();
     }

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -27,10 +28,16 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
                                                   Communicator& communicator, Activity activity,
                                                   Log& log);
 
+/// What becomes of checkpoints that are in the folder of a run that starts.
+enum class EarlierRun : std::uint8_t {
+  kGoesOn,      ///< one of them was resumed
+  kMovesAside,  ///< a new run was asked for
+  kIsRefused,   ///< to be resumed, had there been one: somebody else has just made them
+};
+
 /// Rank 0 makes the folder, writes `config_text` into it and holds its lock; the others learn
-/// whether it worked. With `fresh`, an earlier run in the folder is moved aside. Called by all
-/// ranks. Error kUsage.
-RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, bool fresh,
+/// whether it worked. Called by all ranks. Error kUsage.
+RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, EarlierRun earlier,
                        Communicator& communicator, Activity activity, Log& log);
 
 }  // namespace lockstep

@@ -46,9 +46,10 @@ class Session {
  public:
   /// Called by run().
   Session(const ProcessCall& process, const SessionOptions& options);
-  /// A session that did not finish() leaves without waiting for anybody.
   /// Of a runtime that was made elsewhere.
   explicit Session(std::unique_ptr<RankRuntime> runtime);
+  /// A session that did not finish() leaves without waiting for anybody. What was made with it
+  /// (tensors, the values of modules, trainers) cannot be used any more: error kUsage.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -88,6 +89,8 @@ class Session {
   /// The exit code if the body ends well.
   void set_exit_code(int code) { exit_code_ = code; }
   int exit_code() const { return exit_code_; }
+  /// Expires with the session.
+  std::weak_ptr<const void> life() const { return life_; }
 
  private:
   struct Line {
@@ -108,6 +111,7 @@ class Session {
   std::unique_ptr<RankRuntime> runtime_;
   std::vector<Line> lines_;
   int exit_code_ = 0;
+  std::shared_ptr<const void> life_ = std::make_shared<char>();
 };
 
 /// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error

@@ -71,7 +71,10 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
   RankRuntime& runtime = session.runtime();
   RunLock lock;
   if (spec.folder) {
-    lock = prepare_folder(*spec.folder, spec.config_text, saved == nullptr, runtime.communicator(),
+    const EarlierRun earlier = saved != nullptr                          ? EarlierRun::kGoesOn
+                               : spec.config.checkpoint.resume == "auto" ? EarlierRun::kIsRefused
+                                                                         : EarlierRun::kMovesAside;
+    lock = prepare_folder(*spec.folder, spec.config_text, earlier, runtime.communicator(),
                           runtime.activity(), runtime.log());
     runtime.log_to(spec.folder->path);
   }
@@ -220,16 +223,18 @@ Trainer::Steps Trainer::steps(const DataLoader& data, std::int64_t total) {
 }
 
 StepResult Trainer::step_loss(const Batch& batch, const LossFunction& loss, bool lasting) {
+  Session& session = parts_->open_session();
   StepResult out(parts_->run.step(batch, loss, lasting));
-  parts_->session.flush_lines(false);
+  session.flush_lines(false);
   return out;
 }
 
 std::optional<Evaluation> Trainer::try_evaluate(const DataLoader& data, const LossFunction& loss,
                                                 const Evaluators& evaluators,
                                                 const std::string& name) {
+  Session& session = parts_->open_session();
   std::optional<Evaluation> out = parts_->run.evaluate(data, loss, name, evaluators);
-  parts_->session.flush_lines(false);
+  session.flush_lines(false);
   return out;
 }
 
@@ -242,6 +247,7 @@ MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& 
 }
 
 void Trainer::save() {
+  parts_->open_session();
   parts_->run.save();
 }
 
@@ -256,6 +262,7 @@ bool Trainer::stopped() const {
 
 Trainer::Steps::Steps(Trainer& trainer, const DataLoader& data, std::int64_t total)
     : trainer_(trainer), exceptions_(std::uncaught_exceptions()) {
+  trainer.parts_->open_session();
   trainer.parts_->run.begin(data, total);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/error.h"
 #include "trainer/run_lock.h"
 #include "trainer/trainer.h"
 #include "trainer/training_run.h"
@@ -16,7 +17,14 @@ struct Trainer::Parts {
   Parts(Session& session, Module& module, Optimizer optimizer, OptimizerGroups groups, RunSpec spec,
         std::optional<SharedCheckpoint> saved);
 
+  /// Error kUsage once the session has ended.
+  Session& open_session() const {
+    LS_USER_CHECK(!life.expired(), "a trainer was used after its session had ended");
+    return session;
+  }
+
   Session& session;
+  std::weak_ptr<const void> life = session.life();
   TrainingState state;
   RunLock lock;
   TrainingRun run;

@@ -248,7 +248,8 @@ std::string TrainingRun::name_nonfinite(const InFlight& done) {
        runtime_.communicator().exchange("value that is not finite", mine))
     if (!theirs.empty() && (lowest.empty() || theirs < lowest)) lowest = theirs;
   if (lowest.empty())
-    return "every value of the shards is finite, but their gradients' sum or norm is not";
+    return "every value of the shards is finite, but their gradients' sum or norm is not, or the "
+           "counts of the loss add up to 0";
   const std::size_t space = lowest.find(' ');
   return fmt::format("first non-finite value: {}, shard {}", lowest.substr(space + 1),
                      std::stoll(lowest.substr(0, space)));

@@ -7,17 +7,38 @@
 namespace lockstep {
 namespace {
 
-/// Calls `loss` in `mode`; what it recorded before it threw is dropped.
-Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode) {
-  const ModeScope scope(context, std::move(mode));
+/// What a step computed for a shard is no input of another step: which samples it belongs to is
+/// lost, and ranks differ in how many shards they have. Inputs that were given have names.
+void check_inputs(const Graph& graph) {
+  for (const ValueId input : graph.inputs) {
+    const Node& kept = graph[input];
+    if (kept.input_kind != InputKind::kBatch || !kept.name.empty()) continue;
+    for (const Node& node : graph.nodes)
+      for (const ValueId operand : node.operands)
+        LS_USER_CHECK(operand != input,
+                      "{}: the loss uses a tensor of {} that was computed in an earlier step from "
+                      "its batch; what is to be kept from step to step is a buffer of a module",
+                      node.origin.to_string(), kept.type.to_string());
+  }
+}
+
+/// record(); what it recorded before it threw is dropped.
+template <class F>
+auto record_whole(TraceContext& context, const F& record) {
   try {
-    Loss out = loss(batch);
-    check_loss(out);
-    return out;
+    return record();
   } catch (...) {
     context.discard();
     throw;
   }
+}
+
+Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode) {
+  const ModeScope scope(context, std::move(mode));
+  Loss out = loss(batch);
+  check_loss(out);
+  check_inputs(context.pending());
+  return out;
 }
 
 }  // namespace
@@ -38,19 +59,24 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
               context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
   for (ModuleBuffer& buffer : state.module.buffers().all())
     buffer.take_updates();  // of one that threw
-  const Loss output = record_loss(loss, batch, context, std::move(mode));
-  std::vector<Tensor> values;
-  for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
-  const std::vector<Tensor> grads = gradients(output.sum, values);
-  return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),
-                         state.slots, state.sound},
-                        output, grads, update);
+  return record_whole(context, [&] {
+    const Loss output = record_loss(loss, batch, context, std::move(mode));
+    std::vector<Tensor> values;
+    for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
+    const std::vector<Tensor> grads = gradients(output.sum, values);
+    return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),
+                           state.slots, state.sound},
+                          output, grads, update);
+  });
 }
 
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype) {
   LS_CHECK(!batch.fields().empty(), "a batch without fields");
-  return record_loss(loss, batch, batch.fields().begin()->second.context(),
-                     {.compute_dtype = compute_dtype, .forbids_reads = true});
+  TraceContext& context = batch.fields().begin()->second.context();
+  return record_whole(context, [&] {
+    return record_loss(loss, batch, context,
+                       {.compute_dtype = compute_dtype, .forbids_reads = true});
+  });
 }
 
 }  // namespace lockstep

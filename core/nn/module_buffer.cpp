@@ -25,6 +25,9 @@ void ModuleBuffer::update(TraceContext& context, Rule rule) {
 }
 
 void ModuleBuffer::blend(const Tensor& contribution, double momentum) {
+  LS_USER_CHECK(is_float(dtype()),
+                "buffer '{}' of {} is blended; what lies between two values needs a float dtype",
+                name, name_of(dtype()));
   LS_USER_CHECK(contribution.shape() == shape(),
                 "buffer '{}' of shape {} is blended with a contribution of shape {}", name,
                 shape().to_string(), contribution.shape().to_string());

@@ -19,8 +19,8 @@ namespace LOCKSTEP_API lockstep {
 
 class ModuleBuffer {
  public:
-  /// The new value, given the old one and the mean over all logical shards of the step of what the
-  /// shards contributed.
+  /// The new value, of the buffer's dtype and shape, given the old one and the mean (f32) over all
+  /// logical shards of the step of what the shards contributed.
   using Rule = std::function<Tensor(const Tensor& old, const Tensor& mean)>;
   struct Update {
     Tensor contribution;  ///< of one logical shard; undefined for none
@@ -42,7 +42,8 @@ class ModuleBuffer {
   void update(const Tensor& contribution, Rule rule);
   /// The same for a rule that takes nothing of the shards: its `mean` is undefined.
   void update(TraceContext& context, Rule rule);
-  /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape.
+  /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape;
+  /// the buffer is of a float dtype.
   void blend(const Tensor& contribution, double momentum);
 
   /// What was recorded since the last call, for the update program.

@@ -169,6 +169,13 @@ CutTrace TraceContext::cut() {
 }
 
 void TraceContext::discard() {
+  std::map<ValueId, std::size_t> inputs;
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) inputs.emplace(graph_.inputs[i], i);
+  for (TensorState* state = first_; state != nullptr; state = state->next) {
+    if (state->value != nullptr || state->epoch != epoch_) continue;
+    const auto old = inputs.find(std::exchange(state->assigned_from, kNoValue));
+    if (old != inputs.end()) state->value = input_values_[old->second];
+  }
   cut();
 }
 

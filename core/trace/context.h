@@ -81,7 +81,7 @@ class TraceContext {
 
   /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
   CutTrace cut();
-  /// Drops what was recorded since the last cut: using a tensor of that is an error.
+  /// Drops what was recorded since the last cut, assignments too: using a tensor of it is an error.
   void discard();
   bool has_pending() const;  ///< whether a live tensor is still a recipe
   HostFunctions& host_functions() { return host_functions_; }  ///< what steps may call there

@@ -187,6 +187,10 @@ Tensor reshape(const Tensor& x, const Shape& shape, Where where) {
   return record1(Op::kReshape, x, {{Attr::kShape, shape.sizes()}}, where);
 }
 
+Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> sizes, Where where) {
+  return reshape(x, IntView(sizes), where);
+}
+
 Tensor reshape(const Tensor& x, IntView sizes, Where where) {
   const LocationScope line(x.context(), where);
   Ints resolved(sizes.begin(), sizes.end());

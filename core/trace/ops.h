@@ -102,6 +102,8 @@ Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, IntView dims,
 /// One size may be -1 and is then inferred.
 Tensor reshape(const Tensor& x, const Shape& shape, Where where = Where::current());
 Tensor reshape(const Tensor& x, IntView sizes, Where where = Where::current());
+Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> sizes,
+               Where where = Where::current());
 Tensor transpose(const Tensor& x, IntView permutation, Where where = Where::current());
 Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride,
              Where where = Where::current());

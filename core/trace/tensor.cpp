@@ -30,21 +30,21 @@ void release_state(TensorState* state) {
 }
 
 TraceContext& Tensor::context() const {
-  LS_USER_CHECK(state().context != nullptr, "a tensor was used after its trace context was gone");
+  LS_USER_CHECK(state().context != nullptr, "a tensor was used after its session had ended");
   return *state().context;
 }
 
 HostTensor Tensor::to_host(std::source_location where) const {
-  const bool refused = state().context != nullptr && mode_of(*state().context).forbids_reads;
+  TraceContext& trace = context();  // with it goes the device that has the value
   LS_USER_CHECK(
-      !refused,
+      !mode_of(trace).forbids_reads,
       "{}: a tensor's value was read inside the loss, which would cut the step in two; "
       "return the tensor as a metric or an output of the loss, and read it after the step",
-      context().origin_at(where).to_string());
-  if (state().value == nullptr) context().sync(SyncReason::kValueRead);
+      trace.origin_at(where).to_string());
+  if (state().value == nullptr) trace.sync(SyncReason::kValueRead);
   LS_USER_CHECK(state().value != nullptr,
                 "{}: a {} tensor was read that was recorded in a step which has been discarded",
-                context().origin_at(where).to_string(), type().to_string());
+                trace.origin_at(where).to_string(), type().to_string());
   return state().value->to_host();
 }
 

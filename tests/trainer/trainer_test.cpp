@@ -6,16 +6,22 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
 
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
 #include "core/base/rng.h"
 #include "core/nn/layers.h"
+#include "core/trace/gradients.h"
 #include "data/tensor_dataset.h"
 #include "tests/core/error_of.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
 #include "trainer/process.h"
+#include "trainer/rank_runtime.h"
+#include "trainer/run_folder.h"
 
 namespace lockstep {
 namespace {
@@ -263,8 +269,175 @@ TEST_F(Program, AModuleWithoutValuesOrAfterItsSessionSaysSo) {
     EXPECT_EQ(numbers_of(net.in(x)).size(), 8U);
     session.finish();
   }
-  EXPECT_THAT(error_of([&] { (void)numbers_of(net.parameters().all()[0].value * 2.0); }),
-              HasSubstr("after its trace context was gone"));
+  const Tensor& left = net.parameters().all()[0].value;
+  EXPECT_THAT(error_of([&] { (void)numbers_of(left * 2.0); }),
+              HasSubstr("after its session had ended"));
+  EXPECT_THAT(error_of([&] { (void)left.to_host(); }), HasSubstr("after its session had ended"));
+}
+
+TEST_F(Program, ATrainerAfterItsSessionSaysSo) {
+  Net net;
+  std::optional<Trainer> trainer;
+  const DataLoader data(points(16), {.global_batch = 16, .micro_batch = 16});
+  {
+    Session session(ProcessCall{words, settings, watch}, {});
+    trainer.emplace(session, net, Sgd{}, TrainerOptions{.run = run_folder()});
+    session.finish();
+  }
+  const auto refused = HasSubstr("a trainer was used after its session had ended");
+  EXPECT_THAT(error_of([&] { (void)trainer->steps(data, 1); }), refused);
+  EXPECT_THAT(error_of([&] { (void)trainer->evaluate(data, net); }), refused);
+  EXPECT_THAT(error_of([&] { trainer->save(); }), refused);
+}
+
+TEST_F(Program, WhatAStepComputedIsNoInputOfAnother) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(32), {.global_batch = 16, .micro_batch = 8});
+  Tensor kept;
+  const auto keeps = [&](const Batch& batch) {
+    Loss out = net(batch);
+    if (kept.defined()) out.sum = out.sum + kept;
+    kept = stop_gradient(out.sum);
+    return out;
+  };
+  for (const Batch& batch : trainer.steps(data, 2)) {
+    if (trainer.step_number() == 0) {
+      trainer.step(batch, keeps);
+      continue;
+    }
+    EXPECT_THAT(error_of([&] { trainer.step(batch, keeps); }),
+                testing::AllOf(HasSubstr("trainer_test.cpp:"),
+                               HasSubstr("the loss uses a tensor of f32[] that was computed in an "
+                                         "earlier step from its batch")));
+    trainer.step(batch, net);
+  }
+  session.finish();
+}
+
+TEST_F(Program, ALossSaysWhatIsWrongWithItsParts) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  for (const Batch& batch : trainer.steps(data, 1)) {
+    const auto error_with = [&](const std::function<void(Loss&, const Batch&)>& change) {
+      return error_of([&] {
+        trainer.step(batch, [&](const Batch& b) {
+          Loss out = net(b);
+          change(out, b);
+          return out;
+        });
+      });
+    };
+    EXPECT_THAT(error_with([](Loss& out, const Batch&) { out.count = Tensor(); }),
+                HasSubstr("the count of the loss is missing"));
+    EXPECT_THAT(error_with([](Loss& out, const Batch& b) { out.sum = b["x"]; }),
+                HasSubstr("the sum of the loss must be a scalar, not f32[16,2]"));
+    EXPECT_THAT(error_with([](Loss& out, const Batch&) {
+                  out.metrics["b"] = {out.sum, {}};
+                }),
+                HasSubstr("the count of metric 'b' is missing"));
+    EXPECT_THAT(error_with([](Loss& out, const Batch&) {
+                  out.metrics["grad_norm"] = {out.sum, out.sum};
+                }),
+                HasSubstr("a metric cannot be called 'grad_norm'"));
+    EXPECT_THAT(error_with([](Loss& out, const Batch& b) {
+                  out.sum = b.masked_sum(reduce_sum(b["x"], {0}));
+                }),
+                testing::AllOf(
+                    HasSubstr("trainer_test.cpp:"),
+                    HasSubstr("masked_sum takes a value for each of the 16 samples, not f32[2]")));
+    trainer.step(batch, net);
+  }
+  session.finish();
+}
+
+struct Counting : Net {
+  ModuleBuffer& seen = buffer("seen", HostTensor::of<float>({2}, std::vector<float>{0, 0}));
+  ModuleBuffer& steps = buffer("steps", HostTensor::scalar<std::int64_t>(0));
+};
+
+TEST_F(Program, ABufferRefusesWhatIsNotOfItsType) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Counting net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  for (const Batch& batch : trainer.steps(data, 1)) {
+    EXPECT_THAT(
+        error_of([&] {
+          trainer.step(batch, [&](const Batch& b) {
+            net.seen.update(reduce_sum(b["x"], {0}),
+                            [](const Tensor& old, const Tensor& mean) { return sum(old + mean); });
+            return net(b);
+          });
+        }),
+        HasSubstr("the update rule of buffer 'seen' gives f32[], but the buffer is f32[2]"));
+    EXPECT_THAT(error_of([&] {
+                  trainer.step(batch, [&](const Batch& b) {
+                    net.steps.blend(sum(b["x"]), 0.5);
+                    return net(b);
+                  });
+                }),
+                HasSubstr("buffer 'steps' of i64 is blended"));
+    trainer.step(batch, net);
+  }
+  EXPECT_EQ(numbers_of(net.seen.get()), (std::vector<float>{0, 0}));
+  session.finish();
+}
+
+struct Broken : Dataset {
+  std::int64_t size() const override { return 20; }
+  std::vector<FieldSpec> fields() const override { return {{.name = "x", .dtype = DType::kF32}}; }
+  Sample get(std::int64_t index) const override {
+    if (index == 13) throw std::runtime_error("no such picture");
+    return {{"x", HostTensor::scalar(1.0F)}};
+  }
+};
+
+TEST_F(Program, ADatasetThatFailsNamesItsSampleWhereverItIsRead) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, std::make_shared<Broken>(), {.global_batch = 4, .micro_batch = 4});
+  try {
+    (void)trainer.steps(data, 1);
+    FAIL() << "the digest reads everything";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_STREQ(error.what(), "sample 13 cannot be loaded: no such picture");
+  }
+  session.finish();
+}
+
+TEST_F(Program, AMaskOfAFieldThatHasNoLengthIsRefused) {
+  Padding padding;
+  padding.mask_of = "x";
+  EXPECT_THAT(error_of([&] {
+                DataLoader(points(4), {.global_batch = 4, .micro_batch = 4, .padding = padding});
+              }),
+              HasSubstr("padding.mask_of is 'x', which is no field of variable length"));
+}
+
+TEST_F(Program, ARunThatAppearedMeanwhileIsNotMovedAside) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  const RunFolder run = lockstep::run_folder(run_folder());
+  std::filesystem::create_directories(run.checkpoints);
+  std::ofstream(run.checkpoints + "/step-00000004.h5") << "of somebody else";
+  RankRuntime& runtime = session.runtime();
+  const auto prepared = [&](EarlierRun earlier) {
+    return error_of([&] {
+      (void)prepare_folder(run, "", earlier, runtime.communicator(), runtime.activity(),
+                           runtime.log());
+    });
+  };
+  EXPECT_THAT(prepared(EarlierRun::kIsRefused), HasSubstr("start again to go on from there"));
+  EXPECT_TRUE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));
+  EXPECT_EQ(prepared(EarlierRun::kMovesAside), "no error");
+  EXPECT_FALSE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));
+  EXPECT_TRUE(std::filesystem::exists(run.path + ".1/checkpoints/step-00000004.h5"));
+  session.finish();
 }
 
 TEST_F(Program, ACheckpointOfAnotherModelIsRefused) {

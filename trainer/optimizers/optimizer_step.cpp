@@ -117,6 +117,9 @@ void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
         mean = all_reduce(convert(update.contribution, DType::kF32)) / shards;
       }
       next = update.rule(next, mean);
+      LS_USER_CHECK(next.type() == buffer.value.type(),
+                    "the update rule of buffer '{}' gives {}, but the buffer is {}", buffer.name,
+                    next.type().to_string(), buffer.value.type().to_string());
     }
     buffer.value.assign(select(apply, next, buffer.value));
   }

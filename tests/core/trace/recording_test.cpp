@@ -142,8 +142,7 @@ TEST(Tensors, MayOutliveTheirContextButNotBeUsed) {
     TraceContext context;
     x = input(context, Shape{2}) * 2.0;
   }
-  EXPECT_EQ(error_of([&] { (void)(x + 1.0); }),
-            "2: a tensor was used after its trace context was gone");
+  EXPECT_EQ(error_of([&] { (void)(x + 1.0); }), "2: a tensor was used after its session had ended");
   EXPECT_EQ(error_of([&] { (void)Tensor().shape(); }), "2: an undefined tensor was used");
 }
 

@@ -129,6 +129,8 @@ int run(int argc, char** argv, const SessionOptions& options,
     } catch (const std::exception& exception) {
       if (memory_error(exception)) throw;
       raise(ErrorKind::kInternal, "the program threw: {}", exception.what());  // not our bug
+    } catch (...) {
+      raise(ErrorKind::kInternal, "the program threw what is no std::exception");
     }
     session.finish();
     return session.exit_code();

@@ -1,10 +1,10 @@
 // A program of a user's, for own_parts_test.py: its model has batch normalization, also in a block
 // that is computed again, and a function on the host in its loss.
 //
-//   own_parts STEPS [version=N] [bad_sample=N] [throw_at=STEP] [device.threads=2 ...]
+//   own_parts STEPS [version=N] [bad_sample=N] [throw_at=STEP] [thrown=N] [KEY=VALUE ...]
 //
 // version: of the host function; bad_sample: gets a label that the function refuses; throw_at: the
-// step after which rank 1 throws.
+// step after which rank 1 throws; thrown: what, instead of a std::exception.
 #include <lockstep/lockstep.h>
 
 #include <algorithm>
@@ -90,7 +90,9 @@ int main(int argc, char** argv) {
     const std::int64_t throw_at = given(session, "throw_at", 0);
     for (const Batch& batch : trainer.steps(data, std::stoll(session.arguments().at(0)))) {
       const StepResult step = trainer.step(batch, net);
-      if (session.rank() == 1 && step.number() == throw_at) throw std::runtime_error("no page 41");
+      if (session.rank() != 1 || step.number() != throw_at) continue;
+      if (const std::int64_t number = given(session, "thrown", 0); number != 0) throw number;
+      throw std::runtime_error("no page 41");
     }
     const MetricValues values = trainer.evaluate(data, net);
     session.print("eval loss {:.9f} kept {}", values.at("loss"), values.at("kept"));

@@ -61,8 +61,11 @@ class OwnParts(EndToEndTest):
         self.assertEqual(self.saved("bad"), [])
 
     def test_a_program_that_throws_on_one_rank_ends_the_job(self):
-        outcome = self.start("threw", 1_000_000, "throw_at=30", ranks=2).wait()
-        self.assert_fails(outcome, 1, "rank 1: the program threw: no page 41")
+        for words, message in (([], "the program threw: no page 41"),
+                               (["thrown=41"], "the program threw what is no std::exception")):
+            with self.subTest(words=words):
+                outcome = self.start("threw", 1_000_000, "throw_at=5", *words, ranks=2).wait()
+                self.assert_fails(outcome, 1, f"rank 1: {message}")
 
     def test_the_disk_cache_knows_a_host_function_by_its_version(self):
         def counters(name, *words):

@@ -7,8 +7,8 @@
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
 #include "tests/core/tested_target.h"
-#include "tests/graphs/rounding.h"
 #include "tests/host_functions.h"
+#include "tests/roundoff/rounding.h"
 #include "trainer/cli/run_graph.h"
 
 namespace lockstep::testing {

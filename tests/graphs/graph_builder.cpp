@@ -137,7 +137,7 @@ ValueId GraphBuilder::append(Node node) {
   std::vector<const Estimate*> operands;
   for (const ValueId id : node.operands) operands.push_back(&estimate(id));
   std::optional<Estimate> value = estimate_node(node, operands);
-  if (!value) throw Refused{};
+  if (!value || !value->says_something()) throw Refused{};
   for (const ValueId id : node.operands) ++users_[static_cast<std::size_t>(id)];
   estimates_.push_back(std::move(*value));
   users_.push_back(0);

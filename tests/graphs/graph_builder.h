@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/graphs/estimate.h"
+#include "tests/roundoff/estimate.h"
 
 namespace lockstep::testing {
 

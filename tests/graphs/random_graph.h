@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "tests/graphs/estimate.h"
+#include "tests/roundoff/estimate.h"
 
 namespace lockstep::testing {
 

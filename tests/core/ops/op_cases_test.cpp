@@ -1,14 +1,15 @@
-// The cases and tolerances themselves: no op is left out, and the tolerances tell a right result
-// from a wrong one.
+// The cases and bounds themselves: no op is left out, and the bounds tell a right result from a
+// wrong one.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
 
 #include "core/kernels/reference.h"
+#include "tests/core/ops/find_error.h"
 #include "tests/core/ops/test_name.h"
-#include "tests/core/ops/tolerance.h"
 #include "tests/host_functions.h"
+#include "tests/roundoff/roundoff.h"
 
 namespace lockstep {
 namespace {
@@ -64,6 +65,38 @@ std::vector<Op> ops_with_cases() {
   std::vector<Op> out = all_ops();
   std::erase_if(out, [](Op op) { return !cases_of(op, CaseKind::kSmall); });
   return out;
+}
+
+/// What is wrong with the right result of an elementwise op on these numbers, moved by `ulps` units
+/// in the last place of the dtype.
+std::string error_of_neighbour(Op op, DType dtype, const std::vector<double>& operands, int ulps) {
+  OpCase c{op, {}, {}, nullptr};
+  for (const double x : operands)
+    c.operands.push_back(from_doubles(dtype, Shape{1}, std::vector{x}));
+  std::vector<double> result = to_doubles(evaluate_reference_node(c.node(), c.operands)[0]);
+  result[0] += ulps * std::ldexp(2 * roundoff_of(dtype), std::ilogb(result[0]));
+  return find_error(c, from_doubles(dtype, Shape{1}, result));
+}
+
+TEST(Bounds, LeaveNothingOpenWhereIeeePrescribesTheResult) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16})
+    for (const Op op : {Op(Op::kAdd), Op(Op::kMultiply), Op(Op::kDivide), Op(Op::kMaximum)}) {
+      EXPECT_EQ(error_of_neighbour(op, dtype, {1.7, 0.3}, 0), "");
+      for (const int ulps : {-1, 1}) EXPECT_NE(error_of_neighbour(op, dtype, {1.7, 0.3}, ulps), "");
+    }
+}
+
+/// Each is promised within two units of f32 at most; in 16 bits that is one number, or two.
+TEST(Bounds, OfElementaryFunctionsAreTheUnitsThatArePromised) {
+  for (const Op op : {Op(Op::kExp), Op(Op::kLog), Op(Op::kTanh), Op(Op::kErf), Op(Op::kRsqrt),
+                      Op(Op::kSin), Op(Op::kCos)})
+    for (const double x : {0.3, 0.7, 1.9}) {
+      EXPECT_EQ(error_of_neighbour(op, DType::kF32, {x}, 0), "") << name_of(op);
+      for (const int ulps : {-3, 3})
+        EXPECT_NE(error_of_neighbour(op, DType::kF32, {x}, ulps), "") << name_of(op);
+      for (const int ulps : {-2, 2})
+        EXPECT_NE(error_of_neighbour(op, DType::kBF16, {x}, ulps), "") << name_of(op);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpCasesOf, testing::ValuesIn(ops_with_cases()), test_name);

@@ -1,4 +1,4 @@
-// Every production kernel against the oracle in f64, within derived bounds (tolerance.h), and
+// Every production kernel against the oracle in f64, within derived bounds (find_error.h), and
 // against itself: its bits depend on its node and its operands alone.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "tests/core/ops/find_error.h"
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
-#include "tests/core/ops/tolerance.h"
 #include "tests/core/same_bits.h"
 #include "tests/core/tested_target.h"
 

@@ -1,24 +1,32 @@
-// Errors of attention, to first order, as in tests/core/ops/attention_tolerance.cpp, but for
-// operands that are off themselves. Weights and gradients of scores may be rounded to a 16-bit
-// dtype before they are multiplied (u' below); all else is computed in f32. Either may be flushed
-// to zero.
+// How far attention may be off, to first order in u = 2^-24. Everything is computed in f32; results
+// are rounded to their dtype once. Operands of products are bf16 if those of attention are: weights
+// and gradients of scores are rounded before they are multiplied, by at most a relative h (else 0).
+// What underflows may be flushed to zero: a weight, each of the products that it is in, a sum.
 //
-// Scores s = scale q.k: with S = scale max|q| max|k| (2-norms) a score is off by
-//   E = scale (max|q| max|dk| + max|dq| max|k|) + S (gamma(D + 2) + 2u),
-// and a weight exp(s - max) / sum by a relative
-//   e = 2 E + gamma(Tk + 8) + u'.
-// out is then off by (e + gamma(Tk + 2)) sum w |v| + sum w |dv|.
+// Scores s = scale q.k: |q.k| <= |q| |k| (2-norms), so that with S = scale max|q| max|k|, and
+// operands that are off by dq and dk, a score is off by at most
+//   E = scale (max|q| max|dk| + max|dq| (max|k| + max|dk|)) + S (gamma(D + 2) + 2 u),
+// the last term for the subtraction of the largest score. Relative error of a weight
+// exp(s - max) / sum: the score's for itself and for the sum, the exponential's ulps twice, Tk
+// additions and a division:
+//   e = exp(2 E) - 1 + gamma(Tk + 8).
+// Forward: sum of w v over Tk keys, off by (e + h + gamma(Tk + 2)) sum w (|v| + |dv|) + sum w |dv|.
 //
-// The gradient is estimated for exact q, k, v and dout. With G = max|dout| max|v| / (1 - dropout) a
-// weight's gradient is off by G (gamma(D + 2)); its mean under the weights by what out is off, or
-// e. A score's gradient is off by w times
-//   F = scale G (2 e + e + 2 gamma(D + Tk + 12) + 4 u'),
-// so that dq is off by (F + 2 scale G gamma(Tk + 2)) max|k|, dk by W (F + 2 scale G gamma(Tq + 2))
-// max|q|, with W the sum of a key's weights, and dv by (e + gamma(Tq + 2)) sum w |dout|.
+// Backward, for exact q, k, v and dout, with K the largest dropout factor and G = K max|dout|
+// max|v|: a weight's gradient dw = keep dout.v is off by G gamma(D + 2). The mean of dw under the
+// weights may be computed from them (error G (e + gamma(D + Tk + 2))) or as dout.out, where out was
+// rounded to its dtype and may be off by d out (error G (roundoff + gamma(D)) + max|dout| max|d
+// out| + the forward's). A score's gradient scale w (dw - mean) is hence off by w times
+//   F = scale (G (2 (e + gamma(8)) + e + 2 gamma(D + Tk + 4) + roundoff) + max|dout| max|d out|),
+// where |dw - mean| <= 2 G was used. With W the sum of a key's weights over the queries, and as the
+// weights of a query sum to at most 1,
+//   dq = sum over keys of dscore k:        off by (F + 2 scale G (h + gamma(Tk + 2))) max|k
+//   element| dk = sum over queries of dscore q:     W (F + 2 scale G (h + gamma(Tq + 2))) max|q
+//   element| dv = sum over queries of w keep dout:  (e + h + gamma(Tq + 2)) sum w keep |dout|.
 #include <algorithm>
 #include <cmath>
 
-#include "tests/graphs/rounding.h"
+#include "tests/roundoff/rounding.h"
 
 namespace lockstep::testing {
 namespace {
@@ -50,8 +58,9 @@ bool all_finite(std::span<const Estimate* const> in) {
   });
 }
 
-double second_roundoff(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 ? 0 : roundoff_of(dtype);
+/// h.
+double factor_roundoff(DType dtype) {
+  return dtype == DType::kBF16 ? roundoff_of(dtype) : 0;
 }
 
 double weight_error(const Node& node, std::span<const Estimate* const> in) {
@@ -60,19 +69,12 @@ double weight_error(const Node& node, std::span<const Estimate* const> in) {
   const double scale = std::abs(node.attrs.real(Attr::kScale));
   const Norms q = norms(to_doubles(in[0]->value), depth);
   const Norms k = norms(to_doubles(in[1]->value), depth);
+  const Norms dq = norms(in[0]->error, depth);
+  const Norms dk = norms(in[1]->error, depth);
   const double score =
-      scale * (q.row * norms(in[1]->error, depth).row + norms(in[0]->error, depth).row * k.row) +
+      scale * (q.row * dk.row + dq.row * (k.row + dk.row)) +
       scale * q.row * k.row * (gamma(static_cast<double>(depth) + 2, kUnit) + 2 * kUnit);
-  return std::expm1(2 * score) + gamma(keys + 8, kUnit) + second_roundoff(in[0]->type.dtype);
-}
-
-std::optional<Estimate> finish(const Node& node, HostTensor value, std::vector<double> error) {
-  const std::vector<double> r = to_doubles(value);
-  for (std::size_t i = 0; i < r.size(); ++i)
-    error[i] +=
-        roundoff_of(node.type.dtype) * (std::abs(r[i]) + error[i]) + smallest_of(node.type.dtype);
-  if (!says_something(node.type.dtype, r, error)) return std::nullopt;
-  return Estimate{node.type, std::move(value), std::move(error)};
+  return std::expm1(2 * score) + gamma(keys + 8, kUnit);
 }
 
 HostTensor mapped(const Estimate& x, bool widened) {
@@ -98,7 +100,7 @@ std::vector<double> weights_of_keys(const Node& node, std::vector<HostTensor> op
 std::optional<Estimate> estimate_attention(const Node& node, std::span<const Estimate* const> in) {
   if (!all_finite(in)) return std::nullopt;
   const auto keys = static_cast<double>(in[1]->type.shape[1]);
-  const double e = weight_error(node, in);
+  const double e = weight_error(node, in) + factor_roundoff(in[0]->type.dtype);
   std::vector<HostTensor> operands = values_of(in);
   HostTensor value = evaluate_wide(node, operands);
   operands[2] = mapped(*in[2], true);
@@ -110,7 +112,7 @@ std::optional<Estimate> estimate_attention(const Node& node, std::span<const Est
   std::vector<double> error;
   for (std::size_t i = 0; i < most.size(); ++i)
     error.push_back((e + gamma(keys + 2, kUnit)) * most[i] + most[i] - usual[i] + flushed);
-  return finish(node, std::move(value), std::move(error));
+  return rounded(node, std::move(value), std::move(error));
 }
 
 std::optional<Estimate> estimate_attention_grad(const Node& node,
@@ -130,24 +132,26 @@ std::optional<Estimate> estimate_attention_grad(const Node& node,
                    norms(to_doubles(in[2]->value), depth).row;
   const double dout_out =
       norms(to_doubles(in[4]->value), depth).row * norms(in[3]->error, depth).row;
-  const double f = scale * (g * (3 * e + 2 * gamma(static_cast<double>(depth) + keys + 12, kUnit) +
-                                 4 * second_roundoff(in[0]->type.dtype)) +
+  const double h = factor_roundoff(in[0]->type.dtype);
+  const double f = scale * (g * (2 * (e + gamma(8, kUnit)) + e +
+                                 2 * gamma(static_cast<double>(depth) + keys + 4, kUnit) +
+                                 roundoff_of(in[0]->type.dtype)) +
                             dout_out);
   const double dout = norms(to_doubles(in[4]->value), depth).element;
   const double flushed =
       (keys + queries) * kSmallest * (1 + scale * g) * (2 + q.element + k.element + dout);
   std::vector<HostTensor> operands = values_of(in);
   HostTensor value = evaluate_wide(node, operands);
-  const double dq = (f + 2 * scale * g * gamma(keys + 2, kUnit)) * k.element;
+  const double dq = (f + 2 * scale * g * (h + gamma(keys + 2, kUnit))) * k.element;
   std::vector<double> error(static_cast<std::size_t>(in[0]->type.elements()), dq + flushed);
-  const double dk = (f + 2 * scale * g * gamma(queries + 2, kUnit)) * q.element;
+  const double dk = (f + 2 * scale * g * (h + gamma(queries + 2, kUnit))) * q.element;
   for (const double weight : weights_of_keys(node, operands))
     error.push_back(weight * dk + flushed);
   operands[4] = mapped(*in[4], false);
   const std::vector<double> magnitudes = to_doubles(evaluate_wide(node, operands));
   for (std::size_t i = error.size(); i < magnitudes.size(); ++i)
-    error.push_back((e + gamma(queries + 2, kUnit)) * magnitudes[i] + flushed);
-  return finish(node, std::move(value), std::move(error));
+    error.push_back((e + h + gamma(queries + 2, kUnit)) * magnitudes[i] + flushed);
+  return rounded(node, std::move(value), std::move(error));
 }
 
 }  // namespace lockstep::testing

@@ -1,12 +1,11 @@
-#include "tests/graphs/estimate.h"
+#include "tests/roundoff/estimate.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"
-#include "core/kernels/reference/values.h"
-#include "tests/graphs/rounding.h"
+#include "tests/roundoff/rounding.h"
 
 namespace lockstep::testing {
 namespace {
@@ -36,54 +35,32 @@ Estimate decided(const Node& node, HostTensor value) {
   return {node.type, std::move(value), std::vector<double>(count, 0.0)};
 }
 
-/// A float result from its unrounded value and the error before it is rounded to its dtype; where
-/// `exact` it is rounded here.
-Maybe rounded(const Node& node, const HostTensor& unrounded, const std::vector<double>& error,
-              const std::vector<bool>& exact) {
-  const DType dtype = node.type.dtype;
-  std::vector<double> value = to_doubles(unrounded);
-  std::vector<double> out(value.size(), 0.0);
-  const double smallest = smallest_of(dtype);
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const double r = value[i];
-    if (exact[i]) {
-      value[i] = reference::round_real(dtype, r);
-      if (r != 0 && std::abs(r) < smallest) out[i] = smallest;
-      continue;
-    }
-    if (!std::isfinite(r)) return std::nullopt;
-    out[i] = error[i] + roundoff_of(dtype) * (std::abs(r) + error[i]) + smallest;
-  }
-  if (!says_something(dtype, value, out)) return std::nullopt;
-  return Estimate{node.type, from_doubles(DType::kF64, node.type.shape, value), out};
-}
-
 // --- Elementwise. ---
 
+/// What the op itself adds to the error of an element that is at most r before it is rounded. What
+/// may be flushed is off by more than a unit in the last place anyway (rounded()).
+double own_error(const Node& node, const Type& operand, double r) {
+  if (!std::isfinite(r) || r < flushed_of(node.type.dtype)) return 0;
+  if (node.op == Op::kConvert)  // beyond 2^53 an integer is no double, but the nearest one
+    return !is_float(operand.dtype) && r >= 0x1p53 ? 0x1p-53 * r : 0;
+  return promised_ulps(node.op) * ulp_of(node.type.dtype, r);
+}
+
 Maybe estimate_float_elementwise(const Node& node, Operands in) {
-  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  HostTensor unrounded = evaluate_wide(node, values_of(in));
   const std::vector<double> r = to_doubles(unrounded);
   std::vector<std::vector<double>> x;
   for (const Estimate* operand : in) x.push_back(to_doubles(operand->value));
-  std::vector<double> error(r.size(), 0.0);
-  std::vector<bool> exact(r.size());
+  std::vector<double> error;
   for (std::size_t i = 0; i < r.size(); ++i) {
     std::vector<Inexact> elements;
-    bool operands_exact = true;
-    for (std::size_t k = 0; k < in.size(); ++k) {
-      elements.push_back({x[k][i], in[k]->error[i]});
-      operands_exact = operands_exact && in[k]->error[i] == 0;
-    }
-    exact[i] = operands_exact && is_correctly_rounded(node.op);
-    if (exact[i]) continue;
+    for (std::size_t k = 0; k < in.size(); ++k) elements.push_back({x[k][i], in[k]->error[i]});
     const std::optional<double> propagated = propagate(node.op, elements, r[i]);
     if (!propagated) return std::nullopt;
-    error[i] = *propagated;
-    if (!is_correctly_rounded(node.op))
-      error[i] += kElementaryUlps * 2 * arithmetic_roundoff(node.type.dtype) * std::abs(r[i]);
-    if (node.op == Op::kSelect) exact[i] = error[i] == 0;  // the other choice may be inexact
+    error.push_back(*propagated + own_error(node, in[0]->type, std::abs(r[i]) + *propagated));
   }
-  return rounded(node, unrounded, error, exact);
+  if (rounds_nothing(node.op)) return Estimate{node.type, std::move(unrounded), std::move(error)};
+  return rounded(node, std::move(unrounded), std::move(error));
 }
 
 /// Compares, is_finite and conversions of floats: the errors must not matter.
@@ -133,7 +110,8 @@ double terms_of(const Node& node, Operands in) {
   if (node.op == Op::kScatterAdd) return product(shape(1), 0) + 1;
   if (info_of(node.op).op_class == OpClass::kWindow) {
     const auto& window = node.attrs.ints(Attr::kWindow);
-    return static_cast<double>(window[0] * window[1]) + 2;
+    // Averages are divided, too, by a divisor that may be inverted before.
+    return static_cast<double>(window[0] * window[1]) + (node.op == Op::kMaxPoolGrad ? 0 : 2);
   }
   switch (as<ContractionOp>(node.op)) {
     case Op::kDotGeneral:
@@ -163,6 +141,11 @@ double granularity_of_terms(const Node& node, Operands in) {
   return std::exp2(std::floor(std::log2(window))) == window ? out / window : 0;
 }
 
+/// gamma of `terms` roundings in the arithmetic of `dtype`, and of the oracle's in f64.
+double sum_roundoff(double terms, DType dtype) {
+  return gamma(terms, arithmetic_roundoff(dtype)) + gamma(terms, roundoff_of(DType::kF64));
+}
+
 /// Ops that are linear in each of their float operands, and never negative where those are not.
 Maybe estimate_sum(const Node& node, Operands in) {
   std::vector<HostTensor> widened = values_of(in);
@@ -178,24 +161,31 @@ Maybe estimate_sum(const Node& node, Operands in) {
     widened[i] = magnitude(*in[i], true);
     plain[i] = magnitude(*in[i], false);
   }
-  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  HostTensor unrounded = evaluate_wide(node, values_of(in));
+  const std::vector<double> r = to_doubles(unrounded);
   const std::vector<double> most = to_doubles(evaluate_wide(node, widened));
   const std::vector<double> usual = exact_operands ? most : to_doubles(evaluate_wide(node, plain));
   const DType dtype = in[0]->type.dtype;
-  const double limit = (dtype == DType::kF64 ? 0x1p53 : 0x1p24) * granularity_of_terms(node, in);
+  const double flushed = flushed_of(dtype);
+  // Multiples of one number up to 1/u of it add up without a rounding; products are such multiples.
+  const double grain = granularity_of_terms(node, in);
+  const double limit = grain >= flushed ? grain / arithmetic_roundoff(dtype) : 0;
   const double terms = terms_of(node, in);
-  const double own = gamma(terms, arithmetic_roundoff(dtype)) + 0x1p-45;
   std::vector<double> error;
-  std::vector<bool> exact;
   for (std::size_t i = 0; i < most.size(); ++i) {
-    exact.push_back(exact_operands && most[i] <= limit);
-    error.push_back(most[i] - usual[i] + own * most[i] + terms * smallest_of(DType::kF32));
+    const bool exact = exact_operands && (most[i] <= limit || !std::isfinite(r[i]));
+    if (!exact && most[i] > largest_of(dtype)) return std::nullopt;  // a partial sum may overflow
+    // Each term and each partial sum may be flushed.
+    error.push_back(exact ? 0
+                          : most[i] - usual[i] + sum_roundoff(terms, dtype) * most[i] +
+                                2 * terms * flushed);
   }
-  return rounded(node, unrounded, error, exact);
+  return rounded(node, std::move(unrounded), std::move(error));
 }
 
 Maybe estimate_product(const Node& node, Operands in) {
-  const HostTensor unrounded = evaluate_wide(node, values_of(in));
+  HostTensor unrounded = evaluate_wide(node, values_of(in));
+  const std::vector<double> r = to_doubles(unrounded);
   const std::vector<double> most = to_doubles(evaluate_wide(node, {magnitude(*in[0], true)}));
   const std::vector<double> usual = to_doubles(evaluate_wide(node, {magnitude(*in[0], false)}));
   // The significands of the factors, as integers, multiply to that of the result.
@@ -203,15 +193,13 @@ Maybe estimate_product(const Node& node, Operands in) {
   for (double& x : significands) x = std::abs(x) / (x == 0 ? 1 : lowest_bit(x));
   const std::vector<double> significand =
       to_doubles(evaluate_wide(node, {from_doubles(DType::kF64, in[0]->type.shape, significands)}));
-  const DType dtype = node.type.dtype;
+  const double roundings = sum_roundoff(terms_of(node, in), node.type.dtype);
   std::vector<double> error;
-  std::vector<bool> exact;
   for (std::size_t i = 0; i < most.size(); ++i) {
-    exact.push_back(in[0]->is_exact() && significand[i] < 0x1p24);
-    error.push_back(most[i] - usual[i] +
-                    (gamma(terms_of(node, in), arithmetic_roundoff(dtype)) + 0x1p-45) * most[i]);
+    const bool exact = in[0]->is_exact() && (significand[i] < 0x1p24 || !std::isfinite(r[i]));
+    error.push_back(exact ? 0 : most[i] - usual[i] + roundings * most[i]);
   }
-  return rounded(node, unrounded, error, exact);
+  return rounded(node, std::move(unrounded), std::move(error));
 }
 
 // --- The rest. ---
@@ -227,8 +215,6 @@ Maybe estimate_movement(const Node& node, Operands in) {
     if (is_float(in[i]->type.dtype)) moved[i] = errors(*in[i]);
   std::vector<double> error = to_doubles(evaluate_wide(of_errors, moved));
   for (double& e : error) e = std::max(e, 0.0);  // the maximum of nothing is -inf
-  const std::vector<double> elements = to_doubles(value);
-  if (!says_something(node.type.dtype, elements, error)) return std::nullopt;
   return Estimate{node.type, std::move(value), std::move(error)};
 }
 
@@ -261,11 +247,7 @@ Maybe estimate_call(const Node& node, Operands in) {
 Maybe estimate_elementwise(const Node& node, Operands in) {
   const bool from_float =
       std::any_of(in.begin(), in.end(), [](const Estimate* x) { return is_float(x->type.dtype); });
-  if (is_float(node.type.dtype)) {
-    // Beyond 2^53 an integer is no double.
-    if (!from_float && !fits_double(in[0]->value)) return std::nullopt;
-    return estimate_float_elementwise(node, in);
-  }
+  if (is_float(node.type.dtype)) return estimate_float_elementwise(node, in);
   if (from_float) return estimate_decision(node, in);
   return decided(node, evaluate_wide(node, values_of(in)));
 }
@@ -330,7 +312,12 @@ std::optional<std::vector<Estimate>> estimate_graph(const Graph& graph,
                                                     std::span<const HostTensor> inputs) {
   std::vector<Estimate> estimates;
   for (const HostTensor& input : inputs) estimates.push_back(exactly(input));
-  return estimate_nodes(graph, estimates);
+  auto out = estimate_nodes(graph, estimates);
+  for (std::size_t n = 0; out && n < out->size(); ++n) {
+    const bool is_leaf = info_of(graph.nodes[n].op).op_class == OpClass::kLeaf;
+    if (!is_leaf && !(*out)[n].says_something()) return std::nullopt;
+  }
+  return out;
 }
 
 std::string find_error(const Estimate& estimate, const HostTensor& result) {

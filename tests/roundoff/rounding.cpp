@@ -1,10 +1,11 @@
-#include "tests/graphs/rounding.h"
+#include "tests/roundoff/rounding.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/kernels/reference.h"
+#include "core/kernels/reference/values.h"
 #include "tests/host_functions.h"
 
 namespace lockstep::testing {
@@ -56,6 +57,18 @@ double smallest_of(DType dtype) {
   return dtype == DType::kF16 ? 0x1p-14 : dtype == DType::kF64 ? 0x1p-1022 : 0x1p-126;
 }
 
+double flushed_of(DType dtype) {
+  return dtype == DType::kF64 ? 0x1p-1022 : 0x1p-126;
+}
+
+double largest_of(DType dtype) {
+  return dtype == DType::kF64 ? 0x1.fffffffffffffp1023 : 0x1.fffffep127;
+}
+
+double ulp_of(DType dtype, double x) {
+  return std::ldexp(2 * arithmetic_roundoff(dtype), std::ilogb(x));
+}
+
 double lowest_bit(double x) {
   int exponent = 0;
   const auto significand = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
@@ -81,21 +94,41 @@ std::vector<HostTensor> values_of(std::span<const Estimate* const> estimates) {
   return out;
 }
 
-bool says_something(DType dtype, std::span<const double> values, std::span<const double> errors) {
+bool Estimate::says_something() const {
+  const DType dtype = type.dtype;
+  if (!is_float(dtype)) return true;
+  const std::vector<double> values = to_doubles(value);
   const double largest_allowed = dtype == DType::kF16 ? 3e4 : 0x1p60;
-  const double relative = dtype == DType::kF32    ? 1e-3
-                          : dtype == DType::kBF16 ? 0x1p-4
-                          : dtype == DType::kF16  ? 0x1p-6
-                                                  : 1e-3;
+  const double relative = dtype == DType::kBF16 ? 0x1p-4 : dtype == DType::kF16 ? 0x1p-6 : 1e-3;
   double largest = 0;
   for (const double x : values)
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   if (largest > largest_allowed) return false;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i]) && errors[i] != 0) return false;
-    if (!(errors[i] <= relative * largest || errors[i] <= 2 * smallest_of(dtype))) return false;
+  return std::ranges::all_of(
+      error, [&](double e) { return e <= relative * largest || e <= 2 * smallest_of(dtype); });
+}
+
+std::optional<Estimate> rounded(const Node& node, HostTensor unrounded, std::vector<double> error) {
+  const DType dtype = node.type.dtype;
+  std::vector<double> value = to_doubles(unrounded);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const double r = value[i];
+    double& e = error[i];
+    if (!std::isfinite(r) && e == 0) continue;
+    if (!std::isfinite(r) || !std::isfinite(e)) return std::nullopt;
+    const bool is_zero = r == 0 && e == 0;
+    if (!is_zero && std::abs(r) - e < flushed_of(dtype)) e += flushed_of(dtype);
+    const double low = reference::round_real(dtype, r - e);
+    const double high = reference::round_real(dtype, r + e);
+    if (low == high) {
+      value[i] = low;
+      e = 0;
+      continue;
+    }
+    if (std::isinf(low) || std::isinf(high)) return std::nullopt;
+    e = std::max(r - low, high - r);
   }
-  return true;
+  return Estimate{node.type, from_doubles(DType::kF64, node.type.shape, value), std::move(error)};
 }
 
 HostTensor evaluate_wide(const Node& node, const std::vector<HostTensor>& operands) {
@@ -111,16 +144,19 @@ HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& oper
   return evaluate_reference_node(node, operands, only_reverse())[0];
 }
 
-bool is_correctly_rounded(Op op) {
-  if (info_of(op).op_class != OpClass::kUnary) return is_elementwise(op) && op != Op::kPower;
+// core/kernels/codegen/vector_math.h and vector_math_wide.h state these, with the errors of their
+// polynomials; tests/core/kernels/codegen_math_test.cpp checks them over a dense sample of f32.
+double promised_ulps(Op op) {
+  if (op == Op::kPower) return 1;
+  if (info_of(op).op_class != OpClass::kUnary) return 0;
   switch (as<UnaryOp>(op)) {
     case Op::kExp:
     case Op::kLog:
-    case Op::kTanh:
-    case Op::kErf:
-    case Op::kRsqrt:
     case Op::kSin:
-    case Op::kCos: return false;
+    case Op::kCos: return 1;
+    case Op::kErf:
+    case Op::kRsqrt: return 1.5;
+    case Op::kTanh: return 2;
     case Op::kNegate:
     case Op::kAbs:
     case Op::kSign:
@@ -129,9 +165,15 @@ bool is_correctly_rounded(Op op) {
     case Op::kCeil:
     case Op::kRoundEven:
     case Op::kIsFinite:
-    case Op::kNot: return true;
+    case Op::kNot: return 0;
   }
   __builtin_unreachable();
+}
+
+bool rounds_nothing(Op op) {
+  return op == Op::kNegate || op == Op::kAbs || op == Op::kSign || op == Op::kFloor ||
+         op == Op::kCeil || op == Op::kRoundEven || op == Op::kMaximum || op == Op::kMinimum ||
+         op == Op::kSelect;
 }
 
 namespace {

@@ -1,12 +1,8 @@
 """scripts/check_includes.py, run over small trees with one planted violation each."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "check_includes.py"
+from small_trees import SmallTrees
 
 # A tree without violations.
 CLEAN = {
@@ -30,39 +26,15 @@ CLEAN = {
 }
 
 
-class CheckIncludes(unittest.TestCase):
-    def check(self, files):
-        """(exit code, messages) for the clean tree with some files added or replaced."""
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            for path, text in {**CLEAN, **files}.items():
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_text(text)
-            result = subprocess.run(
-                [sys.executable, SCRIPT, "--root", root], capture_output=True, text=True
-            )
-            return result.returncode, result.stderr
-
-    def refused(self, path, text, message):
-        code, output = self.check({path: text})
-        self.assertEqual(code, 1, "the violation was not found")
-        self.assertEqual(len(output.splitlines()), 1, output)
-        self.assertIn(message, output)
+class CheckIncludes(SmallTrees, unittest.TestCase):
+    script = "check_includes.py"
+    clean = CLEAN
 
     def accepted(self, path, text):
         self.assertEqual(self.check({path: text}), (0, ""))
 
-    def test_clean_tree_passes(self):
-        self.assertEqual(self.check({}), (0, ""))
-
-    def test_this_project_passes(self):
-        result = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-
     def test_an_empty_tree_is_no_success(self):
-        with tempfile.TemporaryDirectory() as folder:
-            result = subprocess.run([sys.executable, SCRIPT, "--root", folder], capture_output=True)
-            self.assertEqual(result.returncode, 1)
+        self.assertEqual(self.run_script("--root", self.root)[0], 1)
 
     def test_every_upward_or_sideward_include_is_refused(self):
         forbidden = [

@@ -1,12 +1,8 @@
 """scripts/public_headers.py, run over small trees with one planted violation each."""
 
-import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "public_headers.py"
+from small_trees import SmallTrees
 
 SHOWN = "namespace LOCKSTEP_API lockstep {\nint f();\n}  // namespace lockstep\n"
 
@@ -20,33 +16,9 @@ CLEAN = {
 }
 
 
-class PublicHeaders(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-
-    def check(self, files, *options):
-        """(exit code, messages) for the clean tree with some files added or replaced."""
-        for path, text in {**CLEAN, **files}.items():
-            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / path).write_text(text)
-        result = subprocess.run([sys.executable, "-B", SCRIPT, "--root", self.root, *options],
-                                capture_output=True, text=True)
-        return result.returncode, result.stderr
-
-    def refused(self, path, text, message):
-        code, output = self.check({path: text})
-        self.assertEqual(code, 1, "the violation was not found")
-        self.assertEqual(len(output.splitlines()), 1, output)
-        self.assertIn(message, output)
-
-    def test_clean_tree_passes(self):
-        self.assertEqual(self.check({}), (0, ""))
-
-    def test_this_project_passes(self):
-        result = subprocess.run([sys.executable, "-B", SCRIPT], capture_output=True, text=True)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+class PublicHeaders(SmallTrees, unittest.TestCase):
+    script = "public_headers.py"
+    clean = CLEAN
 
     def test_another_library_in_a_public_header_is_refused(self):
         for header in ("boost/container/small_vector.hpp", "spdlog/spdlog.h", "mpi.h", "nlohmann/json.hpp"):
@@ -69,8 +41,8 @@ class PublicHeaders(unittest.TestCase):
         paths = ("core/trace/tensor.h", "core/base/shape.h")
         self.assertEqual(self.check({path: unmarked(path) for path in paths}, "--mark"), (0, ""))
         for path in paths:
-            self.assertIn('#include "core/base/api.h"\n', (self.root / path).read_text())
-        self.assertEqual((self.root / "core/engine/engine.h").read_text(), CLEAN["core/engine/engine.h"])
+            self.assertIn('#include "core/base/api.h"\n', (self.tree / path).read_text())
+        self.assertEqual((self.tree / "core/engine/engine.h").read_text(), CLEAN["core/engine/engine.h"])
 
     def test_a_copy_holds_the_public_headers_under_one_name(self):
         copy = self.root / "copy" / "lockstep"

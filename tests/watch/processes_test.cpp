@@ -5,11 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <functional>
 #include <string_view>
-#include <thread>
 
+#include "tests/watch/comes_true.h"
 #include "watch/job_identity.h"
 #include "watch/page_file.h"
 #include "watch/process_state.h"
@@ -40,14 +39,6 @@ class Child {
  private:
   pid_t pid_;
 };
-
-bool comes_true(const std::function<bool()>& condition) {
-  for (int i = 0; i < 5000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return false;
-}
 
 TEST(ProcessState, IsTheLetterBehindTheName) {
   EXPECT_EQ(parse_process_state("12 (lockstep) S 1 12"), ProcessState::kRunning);

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <thread>
 
 #include "core/base/error.h"
+#include "tests/watch/comes_true.h"
 #include "watch/node_frame.h"
 #include "watch/other_nodes.h"
 #include "watch/side_hub.h"
@@ -37,14 +37,6 @@ RankReport report_of(int rank) {
   out.foreign_calls = {"fsync"};
   out.exit_code = 75;
   return out;
-}
-
-bool happens_soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
 }
 
 TEST(NodeFrame, ComesBackAsItWent) {
@@ -99,7 +91,7 @@ TEST(SideHub, PassesFramesToAllOtherNodes) {
   OtherNodes a(at, token);
   OtherNodes b(at, token);
   std::vector<RankReport> seen;
-  EXPECT_TRUE(happens_soon([&] {
+  EXPECT_TRUE(comes_true([&] {
     a.tell("node-a", {report_of(0)});
     b.tell("node-b", {report_of(1)});
     seen = b.read(1);
@@ -136,14 +128,14 @@ TEST(SideHub, IsReachedByIpv6) {
   EXPECT_THAT(address, StartsWith("[::1]:"));
   EXPECT_THAT(hub.addresses("lo"), HasSubstr("," + address));
   SideLink link({address}, token);
-  EXPECT_TRUE(happens_soon([&] { return link.was_connected(); }));
+  EXPECT_TRUE(comes_true([&] { return link.was_connected(); }));
 }
 
 TEST(SideLink, TriesEveryAddressInTurn) {
   const SideToken token = make_side_token();
   const SideHub hub(token);
   SideLink link({"nonsense,127.0.0.1:1," + hub.addresses("lo")}, token);
-  EXPECT_TRUE(happens_soon([&] { return link.was_connected(); }));
+  EXPECT_TRUE(comes_true([&] { return link.was_connected(); }));
 }
 
 TEST(SideLink, OneOfTwoHubsIsEnough) {
@@ -154,7 +146,7 @@ TEST(SideLink, OneOfTwoHubsIsEnough) {
   SideLink a(at, token);
   SideLink b(at, token);
   const auto b_hears = [&](const std::string& word) {
-    return happens_soon([&] {
+    return comes_true([&] {
       a.publish(word);
       const auto heard = b.take_heard();
       return std::find(heard.begin(), heard.end(), word) != heard.end();
@@ -170,14 +162,14 @@ TEST(SideLink, SaysItsLastWord) {
   const SideHub hub(token);
   const std::vector<std::string> at{hub.addresses("lo")};
   OtherNodes listener(at, token);
-  ASSERT_TRUE(happens_soon([&] { return listener.was_connected(); }));
+  ASSERT_TRUE(comes_true([&] { return listener.was_connected(); }));
   for (int rank = 0; rank < 2; ++rank) {
     {
       OtherNodes leaving(at, token);
-      ASSERT_TRUE(happens_soon([&] { return leaving.was_connected(); }));
+      ASSERT_TRUE(comes_true([&] { return leaving.was_connected(); }));
       leaving.tell("node-a", {report_of(rank)});
     }
-    EXPECT_TRUE(happens_soon([&] { return listener.read(1).size() == rank + 1U; })) << rank;
+    EXPECT_TRUE(comes_true([&] { return listener.read(1).size() == rank + 1U; })) << rank;
   }
 }
 
@@ -185,9 +177,9 @@ TEST(SideLink, GrowsSilentWithItsHub) {
   const SideToken token = make_side_token();
   auto hub = std::make_unique<SideHub>(token);
   SideLink link({hub->addresses("lo")}, token);
-  ASSERT_TRUE(happens_soon([&] { return link.was_connected(); }));
+  ASSERT_TRUE(comes_true([&] { return link.was_connected(); }));
   hub.reset();
-  EXPECT_TRUE(happens_soon([&] { return link.silence() > 2.5; }));
+  EXPECT_TRUE(comes_true([&] { return link.silence() > 2.5; }));
 }
 
 }  // namespace

@@ -12,6 +12,13 @@ namespace {
 using testing::ElementsAre;
 
 struct Executor : testing::Test {
+  /// What a plan of this text ends with on a single rank.
+  std::string error_alone(const std::string& text) {
+    const Plan plan = plan_of(text, kernels);
+    const auto communicator = make_single_communicator();
+    return error_of([&] { (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator); });
+  }
+
   KernelCache kernels{tested_target()};
 };
 
@@ -206,28 +213,16 @@ TEST_P(Collectives, ReplicaIdIsTheRank) {
 INSTANTIATE_TEST_SUITE_P(Executor, Collectives, testing::Values(1, 2, 3, 4));
 
 TEST_F(Executor, RefusesACollectiveOverAnotherNumberOfRanks) {
-  const Plan plan = plan_of(R"(
-    %x = f32[2] input() {kind=state}
-    %y = f32[4] all_gather(%x) {ranks=2, line="model.cpp:41"}
-    return %y)",
-                            kernels);
-  const auto communicator = make_single_communicator();
-  EXPECT_EQ(error_of([&] {
-              (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator);
-            }),
+  EXPECT_EQ(error_alone("%x = f32[2] input() {kind=state}\n"
+                        "%y = f32[4] all_gather(%x) {ranks=2, line=\"model.cpp:41\"}\n"
+                        "return %y"),
             "2: model.cpp:41: all_gather over 2 ranks was run with 1");
 }
 
 TEST_F(Executor, RefusesARootThatIsNoRank) {
-  const Plan plan = plan_of(R"(
-    %x = f32[2] input() {kind=state}
-    %y = f32[2] collective_broadcast(%x) {root=1, line="model.cpp:42"}
-    return %y)",
-                            kernels);
-  const auto communicator = make_single_communicator();
-  EXPECT_EQ(error_of([&] {
-              (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator);
-            }),
+  EXPECT_EQ(error_alone("%x = f32[2] input() {kind=state}\n"
+                        "%y = f32[2] collective_broadcast(%x) {root=1, line=\"model.cpp:42\"}\n"
+                        "return %y"),
             "2: model.cpp:42: the root 1 is not one of 1 ranks");
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::sample_state;
-using testing::TempFolder;
 using testing::write_bytes;
 
 // A run with good checkpoints of steps 100 and 200, and an empty file for step 300.
@@ -31,7 +30,7 @@ class Commands : public ::testing::Test {
     return fmt::format("{}/step-{:08}.h5", checkpoints_, step);
   }
 
-  TempFolder run_;
+  TemporaryFolder run_;
   std::string checkpoints_ = run_ / "checkpoints";
 };
 
@@ -67,7 +66,7 @@ TEST_F(Commands, NothingElseKnowsSuspectStates) {
 }
 
 TEST_F(Commands, LsOfAnEmptyFolder) {
-  const TempFolder empty;
+  const TemporaryFolder empty;
   EXPECT_EQ(checkpoint_ls(empty.path()).text, "no checkpoints\n");
 }
 
@@ -113,7 +112,7 @@ TEST_F(Commands, ARunWithoutAGoodCheckpointNamesEachProblem) {
       checkpoints_ + ": no checkpoint can be used:\n  " + file(300) + ": the file is empty\n  " +
           file(100) +
           ": not a lockstep checkpoint: the file does not begin with the lockstep magic bytes");
-  const TempFolder empty;
+  const TemporaryFolder empty;
   EXPECT_EQ(error_of(ErrorKind::kCheckpoint, [&] { checkpoint_hash(empty.path()); }),
             empty.path() + ": the folder holds no checkpoints");
 }

@@ -20,10 +20,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::sample_state;
-using testing::TempFolder;
 using testing::write_bytes;
 
-void save_steps(const TempFolder& folder, const std::vector<std::int64_t>& steps,
+void save_steps(const TemporaryFolder& folder, const std::vector<std::int64_t>& steps,
                 const Retention& retention, std::int64_t best_step = -1) {
   for (const std::int64_t step : steps) {
     CheckpointState state = sample_state(step);
@@ -33,7 +32,7 @@ void save_steps(const TempFolder& folder, const std::vector<std::int64_t>& steps
 }
 
 TEST(Commit, LeavesOneFileNamedAfterTheStep) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const SavedCheckpoint saved =
       save_checkpoint(folder / "run/checkpoints", sample_state(), Log::null());
   EXPECT_EQ(saved.path, folder / "run/checkpoints/step-00001500.h5");
@@ -42,14 +41,14 @@ TEST(Commit, LeavesOneFileNamedAfterTheStep) {
 }
 
 TEST(Commit, ReplacesAFileOfTheSameStep) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_bytes(folder / "step-00001500.h5", "damaged");
   save_checkpoint(folder.path(), sample_state(), Log::null());
   EXPECT_EQ(find_newest(folder.path()).newest->trainer().step, 1500);
 }
 
 TEST(Commit, RemovesTheTemporariesOfTheDead) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_bytes(folder / ".step-00000001.h5.1-0.tmp", "unfinished");
   write_bytes(folder / ".other.tmp", "not ours");
   save_checkpoint(folder.path(), sample_state(), Log::null());
@@ -57,7 +56,7 @@ TEST(Commit, RemovesTheTemporariesOfTheDead) {
 }
 
 TEST(Commit, LeavesTheTemporaryOfALivingWriterAlone) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   AtomicFile writer(folder / "step-00000001.h5", ErrorKind::kCheckpoint);
   const std::string name = std::filesystem::path(writer.file().path()).filename().string();
   save_checkpoint(folder.path(), sample_state(), Log::null());
@@ -65,12 +64,12 @@ TEST(Commit, LeavesTheTemporaryOfALivingWriterAlone) {
 }
 
 TEST(Commit, RefusesANegativeStep) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_THROW(save_checkpoint(folder.path(), sample_state(-1), Log::null()), Error);
 }
 
 TEST(Commit, NamesTheFolderThatCannotBeMade) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_bytes(folder / "file", "");
   const auto save = [&] {
     save_checkpoint(folder / "file/checkpoints", sample_state(), Log::null());
@@ -80,37 +79,37 @@ TEST(Commit, NamesTheFolderThatCannotBeMade) {
 }
 
 TEST(Retention, KeepsTheLast) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100, 200, 300, 400}, {.keep_last = 2, .keep_best = true});
   EXPECT_THAT(folder.names(), ElementsAre("step-00000300.h5", "step-00000400.h5"));
 }
 
 TEST(Retention, KeepsAllByDefault) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100, 200, 300, 400}, {});
   EXPECT_EQ(folder.names().size(), 4U);
 }
 
 TEST(Retention, KeepsTheBest) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100, 200, 300, 400}, {.keep_last = 1, .keep_best = true}, 200);
   EXPECT_THAT(folder.names(), ElementsAre("step-00000200.h5", "step-00000400.h5"));
 }
 
 TEST(Retention, DropsTheBestIfTold) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100, 200, 300, 400}, {.keep_last = 1, .keep_best = false}, 200);
   EXPECT_THAT(folder.names(), ElementsAre("step-00000400.h5"));
 }
 
 TEST(Retention, NeverDropsWhatWasJustWritten) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {1000, 2000, 500}, {.keep_last = 1, .keep_best = true});
   EXPECT_THAT(folder.names(), ElementsAre("step-00000500.h5", "step-00002000.h5"));
 }
 
 TEST(Retention, DoesNotCountBrokenFiles) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100}, {});
   write_bytes(folder / "step-00000900.h5", contents_of(folder / "step-00000100.h5").substr(0, 900));
   save_steps(folder, {200}, {.keep_last = 2, .keep_best = true});
@@ -119,7 +118,7 @@ TEST(Retention, DoesNotCountBrokenFiles) {
 }
 
 TEST(FindNewest, SkipsWhatDoesNotVerifyAndSaysWhy) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_steps(folder, {100, 200}, {});
   write_bytes(folder / "step-00000300.h5", "");
   write_bytes(folder / "step-00000400.h5", "x");
@@ -133,7 +132,7 @@ TEST(FindNewest, SkipsWhatDoesNotVerifyAndSaysWhy) {
 }
 
 TEST(FindNewest, IgnoresOtherNames) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const char* name : {"step-.h5", "step-1.h5", "step-00000001.h5.bak", "step-000000001.h5",
                            ".step-00000001.h5.7-0.tmp", "step-0000000x.h5"}) {
     write_bytes(folder / name, "x");
@@ -190,7 +189,7 @@ class SmallDisk {
 };
 
 TEST(LackOfSpace, AFullDiskLosesNothing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const SmallDisk disk(folder.path());
   if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small tmpfs needs root";
   const std::string checkpoints = folder / "checkpoints";
@@ -199,7 +198,7 @@ TEST(LackOfSpace, AFullDiskLosesNothing) {
 }
 
 TEST(LackOfSpace, AFileSizeLimitLosesNothing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   save_checkpoint(folder.path(), sample_state(100), Log::null());
   rlimit old{};
   ::getrlimit(RLIMIT_FSIZE, &old);

@@ -19,7 +19,6 @@
 namespace lockstep {
 namespace {
 
-using testing::TempFolder;
 using SharedStep = std::atomic<std::int64_t>;
 
 constexpr int kKills = 30;
@@ -59,7 +58,7 @@ void expect_complete(const CheckpointState& state) {
   }
 }
 
-bool has_temporary(const TempFolder& folder) {
+bool has_temporary(const TemporaryFolder& folder) {
   for (const std::string& name : folder.names()) {
     if (name.ends_with(".tmp")) return true;
   }
@@ -73,7 +72,7 @@ void wait_until_saved(const SharedStep& done, std::int64_t step) {
 }
 
 TEST(Crash, KillingTheWriterLosesNothing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   auto* done = new (::mmap(nullptr, sizeof(SharedStep), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)) SharedStep(0);
   std::mt19937 random(12345);

@@ -19,10 +19,9 @@ namespace {
 using testing::expect_equal;
 using ::testing::HasSubstr;
 using testing::sample_state;
-using testing::TempFolder;
 
 TEST(FileFormat, LoadsWhatWasSaved) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const CheckpointState state = sample_state();
   const CheckpointState loaded = load(save_checkpoint(folder.path(), state, Log::null()).path);
 
@@ -51,7 +50,7 @@ TEST(FileFormat, LoadsWhatWasSaved) {
 }
 
 TEST(FileFormat, KeepsTheDefaultsOfAFreshTrainer) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const CheckpointState loaded = load(save_checkpoint(folder.path(), {}, Log::null()).path);
   EXPECT_TRUE(std::isnan(loaded.trainer.best_metric));
   EXPECT_EQ(loaded.trainer.evaluated_step, -1);
@@ -62,23 +61,23 @@ TEST(FileFormat, KeepsTheDefaultsOfAFreshTrainer) {
 }
 
 TEST(FileFormat, TheSameStateMakesTheSameBytes) {
-  const TempFolder a;
-  const TempFolder b;
+  const TemporaryFolder a;
+  const TemporaryFolder b;
   const std::string first = save_checkpoint(a.path(), sample_state(), Log::null()).path;
   const std::string second = save_checkpoint(b.path(), sample_state(), Log::null()).path;
   EXPECT_EQ(contents_of(first), contents_of(second));
 }
 
 TEST(FileFormat, SavingWhatWasLoadedMakesTheSameBytes) {
-  const TempFolder a;
-  const TempFolder b;
+  const TemporaryFolder a;
+  const TemporaryFolder b;
   const std::string first = save_checkpoint(a.path(), sample_state(), Log::null()).path;
   const std::string second = save_checkpoint(b.path(), load(first), Log::null()).path;
   EXPECT_EQ(contents_of(first), contents_of(second));
 }
 
 TEST(FileFormat, TheBoundOnTheSizeHolds) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   CheckpointState state = sample_state();
   for (int i = 0; i < 300; ++i) {
     state.model[fmt::format("h.{}.a.rather.long.parameter.name.weight", i)] =
@@ -93,7 +92,7 @@ TEST(FileFormat, TheBoundOnTheSizeHolds) {
 TEST(FileFormat, RefusesNamesThatHdf5CannotHold) {
   for (const std::string& name :
        {std::string("a/b"), std::string(""), std::string("."), std::string("a\0b", 3)}) {
-    const TempFolder folder;
+    const TemporaryFolder folder;
     CheckpointState state;
     state.model[name] = HostTensor::scalar<float>(1);
     EXPECT_THROW(save_checkpoint(folder.path(), state, Log::null()), Error) << name;
@@ -102,7 +101,7 @@ TEST(FileFormat, RefusesNamesThatHdf5CannotHold) {
 }
 
 TEST(FileFormat, RefusesATensorWithoutMemory) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   CheckpointState state;
   state.model["w"];
   EXPECT_THROW(save_checkpoint(folder.path(), state, Log::null()), Error);
@@ -119,7 +118,7 @@ TEST(FileFormat, AnyShapeAndBitsSurvive) {
     for (std::byte& b : tensor.bytes()) b = static_cast<std::byte>(*rc::gen::arbitrary<char>());
     CheckpointState state;
     state.model["any name. é"] = tensor;
-    const TempFolder folder;
+    const TemporaryFolder folder;
     expect_equal(load(save_checkpoint(folder.path(), state, Log::null()).path).model, state.model);
     RC_ASSERT(!::testing::Test::HasFailure());
   });
@@ -141,7 +140,7 @@ class FileSizeLimit {
 
 // HDF5 itself would crash at the end of this process if it saw a failed write.
 TEST(FileFormat, AWriteThatFailsAnywhereIsAnError) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const CheckpointState state = sample_state();
   const std::uint64_t whole = save_checkpoint(folder.path(), state, Log::null()).bytes;
   for (std::uint64_t limit = 0; limit < whole; limit += 997) {

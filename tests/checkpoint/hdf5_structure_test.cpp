@@ -21,7 +21,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using testing::sample_state;
-using testing::TempFolder;
 using testing::write_bytes;
 
 // The contents of a good checkpoint, to be changed and sealed anew.
@@ -59,7 +58,7 @@ class Hostile : public ::testing::Test {
     return out;
   }
 
-  TempFolder folder_;
+  TemporaryFolder folder_;
   std::string path_;
   std::string good_;
 };

@@ -12,7 +12,6 @@ namespace lockstep {
 namespace {
 
 using testing::sample_state;
-using testing::TempFolder;
 
 struct ProcessResult {
   std::string output;
@@ -32,14 +31,14 @@ ProcessResult run(const std::string& command) {
 }
 
 TEST(StateHash, IsTheSameForAStateAndItsFile) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const CheckpointState state = sample_state();
   const CheckpointReader reader(save_checkpoint(folder.path(), state, Log::null()).path);
   EXPECT_EQ(state_hash(reader), state_hash(state));
 }
 
 TEST(StateHash, IsWhatH5pyComputes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const CheckpointState state = sample_state();
   const std::string path = save_checkpoint(folder.path(), state, Log::null()).path;
   const ProcessResult python =

@@ -13,7 +13,6 @@ namespace {
 
 using testing::expect_equal;
 using testing::sample_state;
-using testing::TempFolder;
 using testing::write_bytes;
 
 std::string read_error(const std::string& path) {
@@ -27,7 +26,7 @@ std::string read_error(const std::string& path) {
 }
 
 TEST(TensorsFile, ReadsWhatItWrote) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const NamedTensors tensors = sample_state().model;
   write_tensors_file(folder / "a.h5", tensors);
   expect_equal(read_tensors_file(folder / "a.h5"), tensors);
@@ -35,7 +34,7 @@ TEST(TensorsFile, ReadsWhatItWrote) {
 }
 
 TEST(TensorsFile, IsReplacedWhole) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_tensors_file(folder / "a.h5", {{"x", HostTensor::scalar<float>(1)}});
   const std::string before = contents_of(folder / "a.h5");
   EXPECT_THROW(write_tensors_file(folder / "a.h5", {{"y", HostTensor()}}), Error);
@@ -45,7 +44,7 @@ TEST(TensorsFile, IsReplacedWhole) {
 }
 
 TEST(TensorsFile, NamesWhatIsWrong) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(read_error(folder / "none.h5"), folder / "none.h5" + ": No such file or directory");
   write_bytes(folder / "text.h5", "x: 1\n");
   EXPECT_EQ(read_error(folder / "text.h5"),
@@ -70,7 +69,7 @@ bool write_with_h5py(const std::string& path, const std::string& statements) {
   if (!write_with_h5py(__VA_ARGS__)) GTEST_SKIP() << "needs /usr/bin/python3 with h5py"
 
 TEST(TensorsFile, ReadsWhatH5pyWrites) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   SKIP_WITHOUT_H5PY(folder / "a.h5",
                     "f[\"big_endian\"] = np.array([1.5, -2], \">f4\")\n"
                     " f[\"flags\"] = np.array([True, False])\n"
@@ -90,7 +89,7 @@ TEST(TensorsFile, ReadsWhatH5pyWrites) {
 }
 
 TEST(TensorsFile, NamesAForeignType) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "a.h5";
   const std::string ours =
       "; tensors are f32, f64, f16, i32, i64, u8, bf16 (u16 with the attribute dtype = \"bf16\") "
@@ -107,7 +106,7 @@ TEST(TensorsFile, NamesAForeignType) {
 }
 
 TEST(TensorsFile, NamesWhatIsNoTensor) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "a.h5";
   SKIP_WITHOUT_H5PY(path, "f.create_group(\"g\")");
   EXPECT_EQ(read_error(path),

@@ -18,7 +18,6 @@ namespace lockstep {
 namespace {
 
 using testing::sample_state;
-using testing::TempFolder;
 using testing::write_bytes;
 
 std::string load_error(const std::string& path) {
@@ -48,7 +47,7 @@ class Damage : public ::testing::Test {
     return bytes;
   }
 
-  TempFolder folder_;
+  TemporaryFolder folder_;
   std::string path_;
   std::string good_;
 };

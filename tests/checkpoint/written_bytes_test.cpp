@@ -12,8 +12,6 @@
 namespace lockstep {
 namespace {
 
-using testing::TempFolder;
-
 std::vector<std::byte> some_bytes(std::size_t size, int seed) {
   std::vector<std::byte> out(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -65,7 +63,7 @@ class Seal : public ::testing::Test {
 
   void seal_it() { seal(file_, written_, {{kHeaderBytes + structure_.size(), tensor_}}); }
 
-  TempFolder folder_;
+  TemporaryFolder folder_;
   PosixFile file_;
   WrittenBytes written_;
   std::vector<std::byte> structure_ = some_bytes(999, 1);

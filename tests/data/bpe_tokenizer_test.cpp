@@ -10,7 +10,7 @@
 #include "data/files/read_text.h"
 #include "data/tokenizers/byte_level.h"
 #include "tests/core/error_of.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace lockstep {
 namespace {

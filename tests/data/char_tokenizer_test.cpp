@@ -5,7 +5,7 @@
 
 #include "data/tokenizers/utf8.h"
 #include "tests/core/error_of.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "tests/core/error_of.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace lockstep {
 namespace {

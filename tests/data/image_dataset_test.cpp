@@ -9,7 +9,7 @@
 #include "data/images/synthetic_images.h"
 #include "data/subset.h"
 #include "tests/core/error_of.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -9,8 +9,8 @@
 #include "data/tokens/jsonl.h"
 #include "data/tokens/token_dataset.h"
 #include "tests/core/error_of.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/data/all_of.h"
-#include "tests/data/temporary_folder.h"
 
 namespace lockstep {
 namespace {

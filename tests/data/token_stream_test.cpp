@@ -10,8 +10,8 @@
 #include "data/tokens/token_shards.h"
 #include "tests/core/error_of.h"
 #include "tests/core/file_contents.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/data/all_of.h"
-#include "tests/data/temporary_folder.h"
 
 namespace lockstep {
 namespace {

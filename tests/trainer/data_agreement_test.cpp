@@ -14,7 +14,7 @@
 #include "data/tokens/token_dataset.h"
 #include "tests/collectives/ranks.h"
 #include "tests/core/file_contents.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/registry/registry.h"
 

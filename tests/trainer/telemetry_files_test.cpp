@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/file_contents.h"
+#include "tests/core/temporary_folder.h"
 #include "trainer/telemetry/metrics_file.h"
 #include "trainer/telemetry/telemetry.h"
 #include "trainer/telemetry/tensorboard.h"
@@ -24,16 +25,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::ElementsAre;
 
-/// A folder that goes with the test.
 class TelemetryFiles : public testing::Test {
  protected:
-  TelemetryFiles() {
-    std::string name = (fs::temp_directory_path() / "lockstep_telemetry_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~TelemetryFiles() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   std::string read(const std::string& name) const { return contents_of(folder_ / name); }
   std::vector<int> steps() const {
     std::vector<int> out;
@@ -42,7 +36,7 @@ class TelemetryFiles : public testing::Test {
     return out;
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TelemetryRecord at_step(std::int64_t step) {
@@ -170,7 +164,7 @@ TEST_F(TelemetryFiles, ATfRecordIsFramedAsTensorFlowDoesIt) {
 }
 
 TEST_F(TelemetryFiles, EventsCarryTagsAndFloats) {
-  TensorBoardFile file(folder_.string(), 1.7e9, -1, Log::null());
+  TensorBoardFile file(folder_.path(), 1.7e9, -1, Log::null());
   file.write(at_step(300));
   const std::vector<std::string> records = records_of(read(fs::path(file.path()).filename()));
   ASSERT_EQ(records.size(), 2U);
@@ -183,7 +177,7 @@ TEST_F(TelemetryFiles, EventsCarryTagsAndFloats) {
 }
 
 TEST_F(TelemetryFiles, AResumedRunTellsTensorBoardToForgetLaterSteps) {
-  TensorBoardFile file(folder_.string(), 1.7e9, 25, Log::null());
+  TensorBoardFile file(folder_.path(), 1.7e9, 25, Log::null());
   const std::vector<std::string> records = records_of(read(fs::path(file.path()).filename()));
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[1].substr(9), "\x10\x1A\x3A\x02\x08\x01");  // step 26, session_log { START }
@@ -191,19 +185,19 @@ TEST_F(TelemetryFiles, AResumedRunTellsTensorBoardToForgetLaterSteps) {
 
 TEST_F(TelemetryFiles, TelemetryStampsRecordsAndWritesThemEverywhere) {
   ManualClock clock;
-  Telemetry telemetry({folder_.string(), -1, 100, 1.7e9}, {.interval = 10, .tensorboard = true},
+  Telemetry telemetry({folder_.path(), -1, 100, 1.7e9}, {.interval = 10, .tensorboard = true},
                       clock, Log::null());
   clock.advance_ns(2'500'000'000);
   telemetry.write(at_step(10));
   EXPECT_EQ(json::parse(read("metrics.jsonl"))["wall_time"], 1.7e9 + 2.5);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+  EXPECT_EQ(folder_.names().size(), 2U);
 }
 
 TEST_F(TelemetryFiles, EventFilesAreOptional) {
   ManualClock clock;
-  Telemetry telemetry({folder_.string(), -1, 100, 1.7e9}, {.interval = 10, .tensorboard = false},
+  Telemetry telemetry({folder_.path(), -1, 100, 1.7e9}, {.interval = 10, .tensorboard = false},
                       clock, Log::null());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+  EXPECT_EQ(folder_.names().size(), 1U);
 }
 
 }  // namespace

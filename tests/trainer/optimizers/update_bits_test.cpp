@@ -11,7 +11,7 @@
 
 #include "core/base/rng.h"
 #include "tests/core/file_contents.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,7 +16,7 @@ namespace lockstep {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "lockstep_data_XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "lockstep_test_XXXXXX").string();
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     path_ = name;
   }
@@ -23,7 +24,17 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
+  const std::string& path() const { return path_; }
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+  std::string operator/(const std::string& name) const { return path(name); }
+  /// Of what is in it, sorted.
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      out.push_back(entry.path().filename().string());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
 
   /// Creates a file and returns its path.
   std::string write(const std::string& name, std::string_view bytes) const {
@@ -38,7 +49,7 @@ class TemporaryFolder {
   }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 }  // namespace lockstep

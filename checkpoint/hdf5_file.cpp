@@ -122,8 +122,12 @@ Shape shape_of(hid_t dataset, const PosixFile& file, const std::string& path) {
   check_hdf5(H5Sget_simple_extent_dims(space.id(), sizes.data(), nullptr), file,
              "read the shape of", path);
   Shape shape;
-  for (int i = 0; i < rank; ++i) {
-    shape.push_back(static_cast<std::int64_t>(sizes[static_cast<std::size_t>(i)]));
+  try {
+    for (int i = 0; i < rank; ++i) {
+      shape.push_back(static_cast<std::int64_t>(sizes[static_cast<std::size_t>(i)]));
+    }
+  } catch (const Error& error) {
+    raise(file.error_kind(), "{}: {}: {}", file.path(), path, error.what());
   }
   return shape;
 }

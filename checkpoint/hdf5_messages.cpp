@@ -1,8 +1,8 @@
 #include "checkpoint/hdf5_messages.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 
 namespace lockstep {
 namespace {
@@ -68,16 +68,17 @@ Shape decode_shape(RegionCursor body) {
   }
   // A fixed size is written as a largest size that equals it.
   if (flags != (rank == 0 ? 0 : 1)) body.fail("the flags of its data space are others");
-  constexpr auto kLimit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  constexpr auto kLimit = static_cast<std::uint64_t>(Shape::kMaxElements);
   std::array<std::uint64_t, Shape::kMaxRank> sizes{};
   std::int64_t elements = 1;
   Shape shape;
   for (std::size_t i = 0; i < rank; ++i) {
     sizes.at(i) = body.number<std::uint64_t>();
     const auto size = static_cast<std::int64_t>(sizes.at(i));
-    if (sizes.at(i) > kLimit || (size > 0 && __builtin_mul_overflow(elements, size, &elements))) {
+    if (sizes.at(i) > kLimit || (size > 0 && elements > Shape::kMaxElements / size)) {
       body.fail("it has more elements than can be counted");
     }
+    elements *= std::max<std::int64_t>(size, 1);
     shape.push_back(size);
   }
   for (std::size_t i = 0; i < rank; ++i) {

@@ -129,6 +129,15 @@ class IrRun(CommandLineTest):
         (self.folder / "a.h5").unlink()
         self.refuses(2, "a.h5: No such file or directory", *command)
 
+    def test_an_input_of_a_shape_that_cannot_be_counted(self):
+        command = self.run_layer()
+        with h5py.File(self.folder / "a.h5", "a") as file:
+            del file["x"]
+            space = h5py.h5s.create_simple((1 << 31, 1 << 30))
+            h5py.h5d.create(file.id, b"x", h5py.h5t.IEEE_F32LE, space)
+        self.refuses(2, "a.h5: /x: a tensor of shape [2147483648,1073741824] would have more than 576460752303423488 "
+                     "(2^59) elements, sizes of 0 left out", *command)
+
     def test_what_must_be_given(self):
         self.run_layer()
         self.refuses(2, "--output is missing: where to write the results", "ir", "run", "a.ir")

@@ -8,10 +8,10 @@
 // A row is a class that says its name, what it is, and its own config keys:
 //
 //   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
-//   (trainer/config/key.h) and, where
-//                    they say something, needs() (what it asks of data) and check(run, report)
-//                    (rules that span keys), sizes() (for `lockstep models`); and a constructor
-//                    M(const Config&), or M(const Config&, const DataFacts&).
+//                    (trainer/config/key.h) and, where they say something, needs() (what it asks
+//                    of data), check(run, report) (rules that span keys) and sizes() (for
+//                    `lockstep models`); and a constructor M(const Config&), or M(const Config&,
+//                    const DataFacts&).
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check().
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().

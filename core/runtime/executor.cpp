@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
@@ -112,18 +113,22 @@ class Addresses {
   std::vector<std::byte*> results_;
 };
 
+/// Spans that are recorded for nobody.
+struct Unheard {
+  SteadyClock clock;
+  Metrics metrics{clock};
+  SpanStream spans{clock, metrics};
+};
+
 void run_host_call(const Plan& plan, const Command& command, const PlanMemory& memory,
                    const PlanContext& context) {
   const Node& node = plan.graph[command.value];
   std::vector<Type> types;
   for (const ValueId operand : node.operands) types.push_back(plan.graph[operand].type);
-  // Without listeners the call is recorded for nobody.
-  const SteadyClock clock;
-  Metrics metrics(clock);
-  SpanStream unheard(clock, metrics);
+  std::optional<Unheard> unheard;
   run_host_call(plan.host_functions.at(command.value), node, types,
                 Addresses(plan, memory, {&command, 1}).call(command, context.pool),
-                {.spans = context.spans == nullptr ? unheard : *context.spans,
+                {.spans = context.spans == nullptr ? unheard.emplace().spans : *context.spans,
                  .activity = context.activity,
                  .step = context.step,
                  .times = context.host_calls});

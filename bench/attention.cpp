@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/single_kernel.h"
+#include "bench/target.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,8 @@ void run(benchmark::State& state, DType dtype, Direction direction) {
   attrs.set_float(Attr::kDropout, 0.0);
   const bool backward = direction == Direction::kBackward;
   const std::vector<Type> operands(backward ? 5 : 3, Type{dtype, {batch, time, heads, depth}});
-  bench::SingleKernel kernel(backward ? Op::kAttentionGrad : Op::kAttention, operands, attrs);
+  SingleKernel kernel(backward ? Op::kAttentionGrad : Op::kAttention, operands, attrs,
+                      bench_target());
   const double pairs = 0.5 * static_cast<double>(batch * heads * time * (time + 1));
   bench::measure(state, kernel, pairs * 2 * static_cast<double>(depth) * (backward ? 5 : 2));
 }

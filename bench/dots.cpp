@@ -3,34 +3,18 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/single_kernel.h"
+#include "bench/target.h"
+#include "trainer/calibrate/linear_dots.h"
 
 namespace lockstep {
 namespace {
 
-enum class Kind { kForward, kInputGradient, kWeightGradient };
-
-void run(benchmark::State& state, DType dtype, Kind kind) {
+void run(benchmark::State& state, DType dtype, LinearDot dot) {
   const std::int64_t rows = state.range(0);
   const std::int64_t in = state.range(1);
   const std::int64_t out = state.range(2);
-  const Type x{dtype, {rows, in}};
-  const Type w{dtype, {in, out}};
-  const Type dy{dtype, {rows, out}};
-  const auto contract = [&](std::int64_t lhs, std::int64_t rhs) {
-    return Attrs{{Attr::kLhsBatch, {}},
-                 {Attr::kRhsBatch, {}},
-                 {Attr::kLhsContract, {lhs}},
-                 {Attr::kRhsContract, {rhs}}};
-  };
-  const auto run = [&](const std::vector<Type>& operands, const Attrs& attrs) {
-    bench::SingleKernel kernel(Op::kDotGeneral, operands, attrs);
-    bench::measure(state, kernel, 2.0 * static_cast<double>(rows * in * out));
-  };
-  switch (kind) {
-    case Kind::kForward: return run({x, w}, contract(1, 0));
-    case Kind::kInputGradient: return run({dy, w}, contract(1, 1));
-    case Kind::kWeightGradient: return run({x, dy}, contract(0, 0));
-  }
+  SingleKernel kernel = linear_dot(dot, dtype, rows, in, out, bench_target());
+  bench::measure(state, kernel, 2.0 * static_cast<double>(rows * in * out));
 }
 
 void shapes(benchmark::internal::Benchmark* benchmark) {
@@ -47,12 +31,13 @@ void shapes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Unit(benchmark::kMicrosecond);
 }
 
-BENCHMARK_CAPTURE(run, forward_f32, DType::kF32, Kind::kForward)->Apply(shapes);
-BENCHMARK_CAPTURE(run, input_gradient_f32, DType::kF32, Kind::kInputGradient)->Apply(shapes);
-BENCHMARK_CAPTURE(run, weight_gradient_f32, DType::kF32, Kind::kWeightGradient)->Apply(shapes);
-BENCHMARK_CAPTURE(run, forward_bf16, DType::kBF16, Kind::kForward)->Apply(shapes);
-BENCHMARK_CAPTURE(run, input_gradient_bf16, DType::kBF16, Kind::kInputGradient)->Apply(shapes);
-BENCHMARK_CAPTURE(run, weight_gradient_bf16, DType::kBF16, Kind::kWeightGradient)->Apply(shapes);
+BENCHMARK_CAPTURE(run, forward_f32, DType::kF32, LinearDot::kForward)->Apply(shapes);
+BENCHMARK_CAPTURE(run, input_gradient_f32, DType::kF32, LinearDot::kInputGradient)->Apply(shapes);
+BENCHMARK_CAPTURE(run, weight_gradient_f32, DType::kF32, LinearDot::kWeightGradient)->Apply(shapes);
+BENCHMARK_CAPTURE(run, forward_bf16, DType::kBF16, LinearDot::kForward)->Apply(shapes);
+BENCHMARK_CAPTURE(run, input_gradient_bf16, DType::kBF16, LinearDot::kInputGradient)->Apply(shapes);
+BENCHMARK_CAPTURE(run, weight_gradient_bf16, DType::kBF16, LinearDot::kWeightGradient)
+    ->Apply(shapes);
 
 }  // namespace
 }  // namespace lockstep

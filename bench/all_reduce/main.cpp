@@ -9,7 +9,6 @@
 // thread, which owns MPI. handover_us is what they would pay on top: the median time from the end
 // of a sum on that thread until the thread that waits for it goes on.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
@@ -26,6 +25,7 @@
 #include "bench/all_reduce/mpi_forms.h"
 #include "collectives/mpi.h"
 #include "core/base/error.h"
+#include "trainer/calibrate/all_reduce.h"
 
 namespace lockstep {
 namespace {
@@ -55,56 +55,6 @@ struct Times {
   std::vector<double> mpi_in_place;
   std::vector<double> handover;
   std::int64_t sent_between_nodes = 0;  ///< bytes of this rank, by the last sum
-};
-
-/// A bucket behind a few of one element, in the ranks' memory, or in this rank's own where they
-/// share none. Held for one iteration, as for one step.
-class Buckets {
- public:
-  Buckets(Communicator& communicator, std::int64_t bytes)
-      : communicator_(communicator),
-        count_(bytes / 4),
-        shared_(communicator.shared_buffer(static_cast<std::size_t>(kStarts * kPlace + bytes))) {
-    if (shared_ == nullptr) own_.resize(static_cast<std::size_t>(kStarts * kPlace / 4 + count_));
-  }
-
-  void fill(float value) {
-    if (shared_ != nullptr) shared_->wait_until_writable();
-    std::fill_n(data(), kStarts * kPlace / 4 + count_, value);
-  }
-
-  /// After it all ranks run, and at the same place.
-  void start_together() {
-    for (int i = 0; i < kStarts; ++i) sum(i * kPlace / 4, 1);
-  }
-  void sum() { sum(kStarts * kPlace / 4, count_); }
-  const float* sums() const {
-    const float* sums =
-        shared_ != nullptr ? reinterpret_cast<const float*>(shared_->sums()) : own_.data();
-    return sums + kStarts * kPlace / 4;
-  }
-
- private:
-  static constexpr int kStarts = 3;
-  static constexpr std::int64_t kPlace = 64;  ///< bytes
-
-  float* data() {
-    return shared_ != nullptr ? reinterpret_cast<float*>(shared_->data()) : own_.data();
-  }
-
-  /// As core/runtime/reduction does it.
-  void sum(std::int64_t first, std::int64_t count) {
-    CollectiveRequest request;
-    request.data = reinterpret_cast<std::byte*>(data() + first);
-    request.dtype = DType::kF32;
-    request.count = count;
-    communicator_.wait(communicator_.submit(std::move(request)));
-  }
-
-  Communicator& communicator_;
-  std::int64_t count_;
-  std::unique_ptr<SharedBuffer> shared_;
-  std::vector<float> own_;
 };
 
 class Bench {
@@ -144,15 +94,13 @@ class Bench {
   /// Seconds of the sum, and the bytes that it sent to other nodes.
   std::pair<double, std::int64_t> time_lockstep(std::int64_t bytes, float value,
                                                 std::int64_t iteration) {
-    Buckets buckets(communicator_, bytes);
-    buckets.fill(value);
-    buckets.start_together();
+    TimedBucket bucket(communicator_, bytes);
+    bucket.fill(value);
+    bucket.start_together();
     const std::int64_t sent_before = communicator_.bytes_between_nodes();
-    const auto begin = Clock::now();
-    buckets.sum();
-    const double seconds = seconds_since(begin);
+    const double seconds = bucket.sum();
     const std::int64_t sent = communicator_.bytes_between_nodes() - sent_before;
-    check_sums(buckets.sums(), static_cast<std::size_t>(bytes / 4), iteration);
+    check_sums(bucket.sums(), static_cast<std::size_t>(bytes / 4), iteration);
     return {seconds, sent};
   }
 
@@ -200,24 +148,9 @@ class Bench {
   std::byte nothing_{};
 };
 
-/// The slowest rank's time of each iteration.
-std::vector<double> slowest(Communicator& communicator, const std::vector<double>& mine) {
-  std::vector<double> out(mine.size(), 0);
-  const std::string text = fmt::format("{}", fmt::join(mine, " "));
-  for (const std::string& times : communicator.exchange("times", text)) {
-    std::istringstream words(times);
-    for (double& time : out) {
-      double theirs = 0;
-      words >> theirs;
-      time = std::max(time, theirs);
-    }
-  }
-  return out;
-}
-
 /// "null" where nothing was measured.
 std::string least_ms(Communicator& communicator, const std::vector<double>& mine) {
-  const std::vector<double> times = slowest(communicator, mine);
+  const std::vector<double> times = slowest_of_ranks(communicator, mine);
   if (times.empty()) return "null";
   return fmt::format("{:.6f}", *std::min_element(times.begin(), times.end()) * 1e3);
 }

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "bench/compiled_graph.h"
-#include "bench/limits/busy_cores.h"
 #include "core/base/error.h"
 #include "core/kernels/cpu/onednn.h"
+#include "trainer/calibrate/busy_cores.h"
 
 namespace lockstep {
 namespace {

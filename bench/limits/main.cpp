@@ -8,7 +8,8 @@
 // layout, primitive and sgemm) and lockstep's own kernel, on warm caches; attention counts its dots
 // (half of them where causal), or lockstep's attention kernel where that is faster. The optimizer
 // reads parameter, gradient and slots and writes parameter and slots, f32; the all-reduce moves
-// every gradient once. Triad is STREAM's, per rank while both run, beyond the caches.
+// every gradient once. Triad is STREAM's, per rank while both run, beyond the caches: from what
+// `lockstep calibrate` left if it is there, measured now otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +20,9 @@
 #include <vector>
 
 #include "bench/limits/best_rate.h"
-#include "bench/limits/busy_cores.h"
 #include "bench/target.h"
+#include "trainer/calibrate/bandwidth.h"
+#include "trainer/calibrate/limits_file.h"
 #include "trainer/dry_run.h"
 #include "trainer/registry/registry.h"
 
@@ -89,6 +91,25 @@ std::string to_json(const std::string& shape, const DotLimit& dot) {
       dot.implementation);
 }
 
+struct Triad {
+  double bytes_per_s;  ///< of one rank
+  std::string origin;
+};
+
+Triad find_triad() {
+  const FoundLimits found = find_limits(settings_from_environment());
+  if (!found.warning.empty()) fmt::print(stderr, "limits: warning: {}\n", found.warning);
+  const MachineLimits& limits = found.limits;
+  const std::int64_t set = set_beyond_caches(kRanks);
+  if (limits.calibration.measured) {
+    const Work work{WorkKind::kElementwise, DType::kF32, 0, static_cast<double>(set)};
+    return {bytes_per_s(limits, work, {1, kRanks}), limits.origin()};
+  }
+  constexpr double kSeconds = 0.5;
+  const MemoryRate rate = measure_bandwidth(bench_target(), kRanks, set, kSeconds);
+  return {rate.triad_bytes_per_s / kRanks, "measured now"};
+}
+
 void run(const std::string& path, std::span<const std::string> overrides) {
   const Registry registry = built_in();
   const CompiledConfig compiled =
@@ -101,7 +122,7 @@ void run(const std::string& path, std::span<const std::string> overrides) {
     dots_ms += limit.seconds * 1e3;
     gflop += limit.flops * 1e-9;
   }
-  const double triad = triad_bandwidth(kRanks);
+  const auto [triad, triad_origin] = find_triad();
   constexpr double kElement = 4;
   const double all_reduce_bytes = kElement * static_cast<double>(compiled.parameters);
   const double optimizer_bytes = all_reduce_bytes * static_cast<double>(3 + 2 * compiled.slots);
@@ -111,9 +132,10 @@ void run(const std::string& path, std::span<const std::string> overrides) {
       "{{\"limit_ms\": {:.6f}, \"dots_ms\": {:.6f}, \"gflop\": {:.6f},\n"
       " \"optimizer_bytes\": {:.0f}, \"optimizer_ms\": {:.6f},\n"
       " \"all_reduce_bytes\": {:.0f}, \"all_reduce_ms\": {:.6f}, \"triad_gb_s\": {:.3f},\n"
+      " \"triad_from\": \"{}\",\n"
       " \"dots\": [\n{}\n ]}}\n",
       dots_ms + optimizer_ms + all_reduce_ms, dots_ms, gflop, optimizer_bytes, optimizer_ms,
-      all_reduce_bytes, all_reduce_ms, triad * 1e-9, dots);
+      all_reduce_bytes, all_reduce_ms, triad * 1e-9, triad_origin, dots);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(CommandLine, HelpNamesEveryCommand) {
   for (const char* name :
        {"train", "launch", "eval", "generate", "config check", "config show", "config schema",
         "ckpt ls", "ckpt inspect", "ckpt verify", "ckpt hash", "ckpt prune", "ir run", "ir print",
-        "prepare text", "prepare idx", "doctor", "models"})
+        "prepare text", "prepare idx", "calibrate", "doctor", "models"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);
 }

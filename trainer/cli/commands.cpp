@@ -7,7 +7,8 @@ std::vector<CliCommand> all_commands() {
   for (const auto& group :
        {std::vector{train_command(), launch_command(), eval_command(), generate_command()},
         config_commands(), ckpt_commands(), std::vector{ir_run_command(), ir_print_command()},
-        prepare_commands(), std::vector{doctor_command(), models_command(), version_command()}})
+        prepare_commands(),
+        std::vector{calibrate_command(), doctor_command(), models_command(), version_command()}})
     out.insert(out.end(), group.begin(), group.end());
   return out;
 }

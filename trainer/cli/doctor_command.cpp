@@ -6,6 +6,7 @@
 
 #include "core/base/metrics.h"
 #include "core/ir/target.h"
+#include "trainer/calibrate/limits_file.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/machine.h"
 
@@ -81,6 +82,16 @@ Finding examine_folder(const std::string& folder, std::uint64_t bytes, const std
   return {Verdict::kWarn, folder, problem + "; " + use};
 }
 
+/// Whether profiles know what this machine can do.
+Finding examine_calibration(const Settings& settings) {
+  if (!processor().has("avx2")) return {Verdict::kOk, "calibration", "none"};
+  const FoundLimits found = find_limits(settings);
+  if (!found.warning.empty()) return {Verdict::kWarn, "calibration", found.warning};
+  std::string text = found.limits.origin();
+  if (!found.limits.calibration.measured) text += "; `lockstep calibrate` measures this machine";
+  return {Verdict::kOk, "calibration", text};
+}
+
 /// The libraries whose versions matter to results and file formats.
 Finding examine_libraries() {
   std::vector<std::string> found;
@@ -100,6 +111,7 @@ int run(const CommandCall& call) {
       examine_launcher(call.settings),
       examine_folder("/dev/shm", kSharedMemory, "ranks of one node talk through it"),
       examine_folder("/tmp", kTemporary, "mpirun keeps its session there"),
+      examine_calibration(call.settings),
       examine_libraries()};
   int status = 0;
   for (const Finding& finding : findings) {

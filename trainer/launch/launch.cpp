@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "checkpoint/folder.h"
 #include "core/base/clock.h"
@@ -109,21 +110,42 @@ struct StopRequest {
   }
 };
 
-/// How this job's processes and files are told from another's, over all restarts. They are in the
-/// environment, which mpirun and the ranks of this host inherit, while it lives.
+/// A variable of the environment, which mpirun and the ranks of this host inherit, while this
+/// lives; then it is `after`, or not set. There is no other thread that reads the environment.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value, std::string after = "")
+      : name_(name), after_(std::move(after)) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() {
+    if (after_.empty())
+      unsetenv(name_);
+    else
+      setenv(name_, after_.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::string after_;
+};
+
+/// How this job's processes and files are told from another's, over all restarts.
 struct JobNames {
   std::string token = make_job_token();
   /// For temporary files, among them mpirun's session.
-  std::string folder = (fs::temp_directory_path() / ("lockstep-" + token.substr(0, 8))).string();
+  std::string parent = fs::temp_directory_path().string();
+  std::string folder = parent + "/lockstep-" + token.substr(0, 8);
+  Variable token_variable{kJobTokenVariable, token};
+  Variable folder_variable{"TMPDIR", folder, parent};
 
   JobNames() {
     std::error_code error;
     fs::create_directory(folder, error);
     LS_USER_CHECK(!error, "cannot make the folder {} for temporary files: {}", folder,
                   error.message());
-    // There is no other thread yet that could read the environment.
-    setenv(kJobTokenVariable, token.c_str(), 1);
-    setenv("TMPDIR", folder.c_str(), 1);
   }
   ~JobNames() {
     std::error_code error;
@@ -140,10 +162,7 @@ constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
 class Hub {
  public:
   explicit Hub(const std::string& interfaces)
-      : hub_(token_), addresses_(hub_.addresses(interfaces)) {
-    setenv(kHubAddress, addresses_.c_str(), 1);
-    setenv(kHubToken, to_hex(token_).c_str(), 1);
-  }
+      : hub_(token_), addresses_(hub_.addresses(interfaces)) {}
 
   /// What the nodes tell each other from now on.
   OtherNodes listen() const { return {{addresses_ + "," + hub_.addresses("lo")}, token_}; }
@@ -152,6 +171,8 @@ class Hub {
   SideToken token_ = make_side_token();
   SideHub hub_;
   std::string addresses_;
+  Variable address_variable_{kHubAddress, addresses_};
+  Variable token_variable_{kHubToken, to_hex(token_)};
 };
 
 /// One start of the job.
@@ -160,6 +181,7 @@ class Attempt {
   Attempt(const LaunchOptions& options, const std::vector<std::string>& program,
           const JobNames& names, const Hub& hub)
       : names_(names),
+        most_seconds_(options.most_seconds),
         heard_(hub.listen()),
         last_ranks_(options.limits),
         job_(mpirun_words({.ranks = options.ranks,
@@ -180,11 +202,16 @@ class Attempt {
   /// kInterrupted.
   int wait(const HeldSignals& signals, StopRequest& stop) {
     Clock::time_point told{};
+    const auto begin = Clock::now();
     while (true) {
       stop.take(signals.take());
       if (const auto code = job_.poll()) return *code;
       const auto now = Clock::now();
       if (stop.at_once) return kInterrupted;
+      if (most_seconds_ > 0 && now - begin > std::chrono::duration<double>(most_seconds_)) {
+        say("error: the job has not ended after {} s", most_seconds_);
+        return static_cast<int>(ErrorKind::kPeer);
+      }
       if (stop.since && now - told >= kRepeat) {
         job_.send(SIGUSR1);
         told = now;
@@ -201,6 +228,7 @@ class Attempt {
 
  private:
   const JobNames& names_;
+  double most_seconds_;
   SteadyClock clock_;
   OtherNodes heard_;
   LastRanks last_ranks_;

@@ -20,6 +20,7 @@ struct LaunchOptions {
   WatchLimits limits;                ///< of the command, as far as this machine knows them
   /// Where the command leaves checkpoints, as this machine sees it; empty if it leaves none.
   std::string checkpoints;
+  double most_seconds = 0;  ///< of one start: then the job is ended, and is lost; 0: no limit
 };
 
 /// Runs the command on all ranks and returns the exit code of the job:

@@ -1,4 +1,4 @@
-#include "bench/limits/busy_cores.h"
+#include "trainer/calibrate/busy_cores.h"
 
 #include <time.h>
 
@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/buffer.h"
 #include "core/base/thread_pool.h"
 
 namespace lockstep {
@@ -37,12 +36,6 @@ double time_calls(const std::function<void()>& work, double seconds, Time time) 
   return least;
 }
 
-// A function of its own, with arrays that are told apart: the loop is vectorized.
-void triad(float* __restrict a, const float* __restrict b, const float* __restrict c, float s,
-           std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) a[i] = b[i] + s * c[i];
-}
-
 }  // namespace
 
 double least_seconds(const MakeWork& make_work, int threads, double seconds, Time time) {
@@ -59,24 +52,6 @@ double least_seconds(const MakeWork& make_work, int threads, double seconds, Tim
     });
   running.clear();
   return *std::min_element(least.begin(), least.end());
-}
-
-double triad_bandwidth(int threads) {
-  constexpr std::int64_t kCount = 1 << 24;  // 64 MiB an array
-  constexpr double kSeconds = 0.5;
-  const auto make = [] {
-    std::vector<BufferPtr> arrays;
-    for (int i = 0; i < 3; ++i) {
-      arrays.push_back(allocate_host(kCount * sizeof(float)));
-      auto* values = reinterpret_cast<float*>(arrays.back()->data());
-      std::fill(values, values + kCount, 1.0F);
-    }
-    return [arrays] {
-      const auto at = [&](std::size_t i) { return reinterpret_cast<float*>(arrays[i]->data()); };
-      triad(at(0), at(1), at(2), 3.0F, kCount);
-    };
-  };
-  return 3.0 * kCount * sizeof(float) / least_seconds(make, threads, kSeconds, Time::kWall);
 }
 
 }  // namespace lockstep

@@ -1,0 +1,138 @@
+"""lockstep calibrate: its file, what becomes of a bad one, and what it does without mpirun."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from executable import LOCKSTEP, CommandLineTest
+
+MPIRUN = shutil.which("mpirun")
+HAS_CORES = len(os.sched_getaffinity(0)) >= 2
+
+
+class Calibrate(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def calibrate(self, *words, **environment):
+        return self.lockstep("calibrate", *words, env={**self.environment, **environment})
+
+    def only_file(self):
+        files = list((self.folder / "cache" / "lockstep").glob("calibration-*.json"))
+        self.assertEqual(len(files), 1, files)
+        return files[0]
+
+    def test_measures_once_for_all_that_ask_later(self):
+        done = self.calibrate("--quick")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("dots, GFLOP/s of one rank", done.stdout)
+        file = self.only_file()
+        self.assertIn(f"written to {file} after ", done.stdout)
+
+        text = file.read_text()
+        limits = json.loads(text)
+        self.assertTrue(limits["quick"])
+        self.assertEqual({row["size"] for row in limits["dots"]},
+                         {"small", "medium", "large", "tall"})
+        self.assertEqual({row["dtype"] for row in limits["dots"]}, {"f32", "bf16"})
+        for row in limits["dots"]:
+            self.assertTrue(1e7 < row["flops_per_s"] < 1e14, row)
+            self.assertGreaterEqual(row["spread"], 1)
+        for row in limits["memory"]:
+            self.assertTrue(1e7 < row["copy_bytes_per_s"] < 1e13, row)
+            self.assertTrue(1e7 < row["triad_bytes_per_s"] < 1e13, row)
+        for key in ("launch_ns", "clock_ns", "event_ns"):
+            self.assertTrue(0 < limits[key] < 1e6, key)
+        self.assertIn("f32", limits["fast_dtypes"])
+        if MPIRUN and HAS_CORES:
+            self.assertEqual([row["bytes"] for row in limits["all_reduce"] if row["ranks"] == 2],
+                             [4 << 10, 64 << 10, 1 << 20, 25 << 20])
+
+        shown = self.calibrate("--show")
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertIn(f"calibrated {limits['date']} (quick)\n", shown.stdout)
+        self.assertEqual(self.calibrate("--show", "--json").stdout, text)
+        self.assertIn(f"calibration: calibrated {limits['date']} (quick)\n",
+                      self.lockstep("doctor", env=self.environment).stdout)
+
+        # Damage: whatever remains is no calibration.
+        file.write_text(text[:len(text) // 2])
+        self.assertDefault(self.calibrate("--show"), f"{file}: it is damaged")
+        # A file that another machine left in a home of both.
+        limits["machine"]["cores"] += 1
+        file.write_text(json.dumps(limits))
+        self.assertDefault(self.calibrate("--show"), f"{file}: it is of another machine")
+        self.assertDefault(self.calibrate(f"--show={file}"), f"{file}: it is of another machine")
+
+    def assertDefault(self, done, warning):
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("\nnot calibrated: default\n", done.stdout)
+        self.assertTrue(done.stderr.startswith(f"lockstep: warning: {warning}"), done.stderr)
+        self.assertIn("`lockstep calibrate` measures this machine", done.stderr)
+
+    def test_without_a_file_a_default_is_shown(self):
+        done = self.calibrate("--show")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("\nnot calibrated: default\n", done.stdout)
+        self.assertIn("calibration: not calibrated: default; `lockstep calibrate` measures",
+                      self.lockstep("doctor", env=self.environment).stdout)
+
+    def test_output_that_cannot_be_written_is_refused_before_anything_is_measured(self):
+        (self.folder / "file").write_text("")
+        for path, message in (("file/x.json", "the folder cannot be made"),
+                              (".", "it is a folder"), ("/proc/x.json", "/proc/")):
+            done = self.calibrate("--output", path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), path)
+            self.assertIn(message, done.stderr)
+        nowhere = {key: value for key, value in self.environment.items()
+                   if key not in ("XDG_CACHE_HOME", "HOME")}
+        done = self.lockstep("calibrate", env=nowhere)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("give --output FILE", done.stderr)
+
+    def test_without_mpirun_sums_are_left_out(self):
+        if not HAS_CORES:
+            self.skipTest("one core")
+        done = self.calibrate("--quick", "--json", "--output", "limits.json", PATH="/nowhere")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("lockstep: warning: sums over 2 ranks are left out: cannot start mpirun",
+                      done.stderr)
+        self.assertEqual(json.loads(done.stdout)["all_reduce"], [])
+        self.assertEqual(done.stdout, (self.folder / "limits.json").read_text())
+
+    def test_an_mpirun_that_hangs_is_ended(self):
+        if not HAS_CORES:
+            self.skipTest("one core")
+        (self.folder / "mpirun").write_text("#!/bin/sh\nexec sleep 1000\n")
+        (self.folder / "mpirun").chmod(0o755)
+        done = self.calibrate("--quick", "--json", "--output", "limits.json",
+                              PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("sums over 2 ranks are left out", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["all_reduce"], [])
+
+    def test_sums_alone_need_a_job(self):
+        done = self.calibrate("--all-reduce")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("mpirun -n 2 lockstep calibrate --all-reduce", done.stderr)
+
+    @unittest.skipUnless(MPIRUN, "mpirun is not installed")
+    def test_a_job_measures_its_own_sums(self):
+        for words, has_dots in ((["--all-reduce"], False), ([], True)):
+            command = [MPIRUN, "--bind-to", "none", "--oversubscribe", "-np", "3", LOCKSTEP,
+                       "calibrate", "--quick", "--json", *words]
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True,
+                                  timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            limits = json.loads(done.stdout)
+            self.assertEqual({row["ranks"] for row in limits["all_reduce"]}, {3})
+            self.assertEqual(bool(limits["dots"]), has_dots)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2 if "-v" in sys.argv else 1)

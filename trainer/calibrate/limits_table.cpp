@@ -1,0 +1,98 @@
+#include "trainer/calibrate/limits_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/metrics.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kFirst = 30;  ///< columns of a row's name
+constexpr int kWidth = 16;
+
+const char* mark(double spread) {
+  constexpr double kSteady = 1.1;
+  return spread > kSteady ? "~" : "";
+}
+
+/// "2 threads", "2 ranks x 1 thread"
+std::string to_text(BusyCores cores) {
+  const std::string threads =
+      fmt::format("{} thread{}", cores.threads, cores.threads == 1 ? "" : "s");
+  return cores.ranks == 1 ? threads : fmt::format("{} x {}", cores.ranks, threads);
+}
+
+std::string line(const std::string& name, const std::vector<std::string>& cells) {
+  std::string out = fmt::format("  {:<{}}", name, kFirst);
+  for (const std::string& cell : cells) out += fmt::format("{:>{}}", cell, kWidth);
+  return out + "\n";
+}
+
+std::string dots(const MachineLimits& limits) {
+  std::vector<BusyCores> uses;
+  for (const DotRate& row : limits.dots)
+    if (std::find(uses.begin(), uses.end(), row.cores) == uses.end()) uses.push_back(row.cores);
+  std::vector<std::string> cells;
+  for (const BusyCores use : uses) cells.push_back(to_text(use));
+  std::string out = "dots, GFLOP/s of one rank\n" + line("", cells);
+  std::vector<std::string> shown;
+  for (const DotRate& row : limits.dots) {
+    const std::string name = fmt::format("{:<6} {:<4} [{},{}]x[{},{}]", row.size,
+                                         name_of(row.dtype), row.m, row.k, row.k, row.n);
+    if (std::find(shown.begin(), shown.end(), name) != shown.end()) continue;
+    shown.push_back(name);
+    cells.clear();
+    for (const BusyCores use : uses)
+      for (const DotRate& other : limits.dots)
+        if (other.size == row.size && other.dtype == row.dtype && other.cores == use)
+          cells.push_back(fmt::format("{}{:.0f}", mark(other.spread), other.flops_per_s * 1e-9));
+    out += line(name, cells);
+  }
+  return out;
+}
+
+std::string memory(const MachineLimits& limits) {
+  std::string out = "memory, GB/s of all threads" + std::string(kFirst - 10, ' ') +
+                    fmt::format("{:>11}{:>{}}\n", "copy", "triad", kWidth);
+  for (const MemoryRate& row : limits.memory)
+    out += line(fmt::format("{}, {} each", to_text({row.threads, 1}),
+                            format_bytes(static_cast<double>(row.working_set))),
+                {fmt::format("{}{:.1f}", mark(row.spread), row.copy_bytes_per_s * 1e-9),
+                 fmt::format("{}{:.1f}", mark(row.spread), row.triad_bytes_per_s * 1e-9)});
+  return out;
+}
+
+std::string all_reduce(const MachineLimits& limits) {
+  if (limits.all_reduce.empty()) return "all-reduce: not measured\n";
+  std::string out = "all-reduce of f32\n";
+  for (const AllReduceTime& row : limits.all_reduce)
+    out += line(fmt::format("{} ranks{}, {}", row.ranks,
+                            row.nodes == 1 ? "" : fmt::format(" on {} nodes", row.nodes),
+                            format_bytes(static_cast<double>(row.bytes))),
+                {fmt::format("{:.1f} us", row.seconds * 1e6),
+                 fmt::format("{:.2f} GB/s", static_cast<double>(row.bytes) / row.seconds * 1e-9)});
+  return out;
+}
+
+}  // namespace
+
+std::string to_table(const MachineLimits& limits) {
+  std::string out = fmt::format("{}\n{}\n", limits.machine.to_string(), limits.origin());
+  if (!limits.dots.empty()) out += dots(limits);
+  if (!limits.memory.empty()) out += memory(limits);
+  out += all_reduce(limits);
+  if (limits.launch_ns > 0)
+    out += fmt::format("a launch {:.0f} ns, a look at the clock {:.0f} ns, an event {:.0f} ns\n",
+                       limits.launch_ns, limits.clock_ns, limits.event_ns);
+  if (!limits.fast_dtypes.empty()) {
+    out += "dots are fast in";
+    for (const DType dtype : limits.fast_dtypes) out += fmt::format(" {}", name_of(dtype));
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -68,7 +68,8 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
-  context_.set_sync_handler([this](SyncReason reason) { mark_step(reason); });
+  context_.set_sync_handler(
+      [this](SyncReason reason, const std::source_location&) { mark_step(reason); });
 }
 
 Engine::~Engine() {

@@ -1,6 +1,5 @@
 #include "core/trace/context.h"
 
-#include <array>
 #include <bit>
 #include <new>
 #include <utility>
@@ -9,27 +8,9 @@
 #include "core/base/rng.h"
 #include "core/ir/group.h"
 #include "core/ir/infer.h"
+#include "core/trace/mode.h"
 
 namespace lockstep {
-
-std::string_view name_of(SyncReason reason) {
-  constexpr std::array<std::string_view, 5> kNames = {"mark_step", "step end", "value read",
-                                                      "evaluation", "checkpoint"};
-  return kNames[static_cast<std::size_t>(reason)];
-}
-
-Origin origin_of(const std::source_location& where) {
-  std::string_view file = where.file_name();
-  if (const auto slash = file.rfind('/'); slash != std::string_view::npos)
-    file.remove_prefix(slash + 1);
-  return {file, where.line(), {}};
-}
-
-void CutTrace::bind(std::span<const TensorValuePtr> values) const {
-  LS_CHECK(values.size() == outputs.size(), "{} values for {} outputs", values.size(),
-           outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i]->value = values[i];
-}
 
 TraceContext::TraceContext() : strings_(std::make_shared<StringPool>()) {
   graph_.strings = strings_;
@@ -153,6 +134,9 @@ CutTrace TraceContext::cut() {
     if (reachable[static_cast<std::size_t>(graph_.inputs[i])])
       out.inputs.push_back(std::move(input_values_[i]));
   const std::size_t recorded = graph_.nodes.size();
+  out.recorded = recorded;
+  out.modes = std::exchange(modes_, 0);
+  set_mode(mode_);  // what is open goes on
   out.graph = keep_only(std::exchange(graph_, {}), reachable);
 
   graph_.strings = strings_;
@@ -185,9 +169,14 @@ bool TraceContext::has_pending() const {
   return false;
 }
 
-void TraceContext::sync(SyncReason reason) {
+void TraceContext::sync(SyncReason reason, const std::source_location& where) {
   LS_USER_CHECK(sync_ != nullptr, "a pending tensor was read, but no engine runs this trace");
-  sync_(reason);
+  sync_(reason, where);
+}
+
+void TraceContext::set_mode(const Mode* mode) {
+  mode_ = mode;
+  if (mode != nullptr) modes_ |= mode_bit(*mode);
 }
 
 std::int64_t TraceContext::next_stream() {

@@ -2,6 +2,7 @@
 // line, module path, random stream) that new nodes get. Used by one thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,35 +16,11 @@
 #include "core/base/api.h"
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
+#include "core/trace/cut_trace.h"
 #include "core/trace/remat_region.h"
 #include "core/trace/tensor.h"
 
 namespace LOCKSTEP_API lockstep {
-
-/// The line alone, without folders: "model.cpp:41".
-Origin origin_of(const std::source_location& where);
-
-/// Why a trace was cut.
-enum class SyncReason : std::uint8_t {
-  kMarkStep,   ///< the user's mark_step
-  kStepEnd,    ///< the training loop's end of step
-  kValueRead,  ///< item() or to_host() of a pending tensor
-  kEvaluation,
-  kCheckpoint,
-};
-std::string_view name_of(SyncReason reason);
-
-/// A cut trace: the graph of all live tensors and what its inputs and outputs are bound to.
-struct CutTrace {
-  Graph graph;
-  std::vector<TensorValuePtr> inputs;  ///< one per Graph::inputs
-  /// One per Graph::outputs: the live tensors, ordered by creation. They are bound to their
-  /// placeholders by bind() before anything else is recorded.
-  std::vector<TensorState*> outputs;
-
-  /// Makes output i stand for values[i].
-  void bind(std::span<const TensorValuePtr> values) const;
-};
 
 struct Mode;
 
@@ -86,9 +63,11 @@ class TraceContext {
   bool has_pending() const;  ///< whether a live tensor is still a recipe
   HostFunctions& host_functions() { return host_functions_; }  ///< what steps may call there
 
-  /// Who cuts and runs when a pending value is read. Without one, reading is an error.
-  void set_sync_handler(std::function<void(SyncReason)> handler) { sync_ = std::move(handler); }
-  void sync(SyncReason reason);
+  /// Who cuts and runs when a pending value is read, and on which line. Without one, reading is an
+  /// error.
+  using SyncHandler = std::function<void(SyncReason, const std::source_location&)>;
+  void set_sync_handler(SyncHandler handler) { sync_ = std::move(handler); }
+  void sync(SyncReason reason, const std::source_location& where);
 
   /// The id of the random stream of the next draw here: module path and ordinal within it.
   /// Ordinals start again at every cut, so that equal steps are equal graphs.
@@ -101,7 +80,7 @@ class TraceContext {
 
   /// Null outside of every ModeScope (mode.h), which sets it.
   const Mode* mode() const { return mode_; }
-  void set_mode(const Mode* mode) { mode_ = mode; }
+  void set_mode(const Mode* mode);
 
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
@@ -143,7 +122,7 @@ class TraceContext {
   TensorState* last_ = nullptr;
   /// Memory for states: a step makes thousands, of which hundreds live at a time.
   std::vector<void*> free_states_;
-  std::function<void(SyncReason)> sync_;
+  SyncHandler sync_;
   HostFunctions host_functions_;
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;
@@ -153,6 +132,7 @@ class TraceContext {
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;
+  std::uint32_t modes_ = 0;  ///< since the last cut
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
   std::vector<RematRegion> recomputed_;  ///< in the order of the trace, apart

@@ -5,6 +5,11 @@
 #include "core/trace/context.h"
 
 namespace lockstep {
+namespace {
+
+constexpr unsigned kDTypes = static_cast<unsigned>(DType::kBool) + 1;
+
+}  // namespace
 
 ModeScope::ModeScope(TraceContext& context, Mode mode)
     : context_(context), outer_(context.mode()), mode_(std::move(mode)) {
@@ -18,6 +23,22 @@ ModeScope::~ModeScope() {
 const Mode& mode_of(const TraceContext& context) {
   static const Mode kEvaluation;
   return context.mode() == nullptr ? kEvaluation : *context.mode();
+}
+
+std::uint32_t mode_bit(const Mode& mode) {
+  const auto dtype = static_cast<unsigned>(mode.compute_dtype);
+  return 1U << (mode.training ? dtype : kDTypes + dtype);
+}
+
+std::string describe_modes(std::uint32_t bits) {
+  std::string out;
+  for (unsigned bit = 0; bit < 2 * kDTypes; ++bit) {
+    if ((bits >> bit & 1U) == 0) continue;
+    out += fmt::format("{}{}, {}", out.empty() ? "" : " and ",
+                       bit < kDTypes ? "training" : "evaluation",
+                       name_of(static_cast<DType>(bit % kDTypes)));
+  }
+  return out;
 }
 
 Tensor to_compute_dtype(const Tensor& x, Where where) {

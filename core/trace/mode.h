@@ -2,7 +2,9 @@
 // taking arguments that every module would have to hand on.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/base/api.h"
 #include "core/trace/ops.h"
@@ -40,6 +42,11 @@ const Mode& mode_of(const TraceContext& context);
 inline const Mode& mode_of(const Tensor& tensor) {
   return mode_of(tensor.context());
 }
+
+/// One bit for what tells programs apart: training or not, and the compute dtype.
+std::uint32_t mode_bit(const Mode& mode);
+/// "training, bf16"; several joined by " and ". Empty for no bit.
+std::string describe_modes(std::uint32_t bits);
 
 /// x in the mode's compute dtype, where a model's activations begin.
 Tensor to_compute_dtype(const Tensor& x, Where where = Where::current());

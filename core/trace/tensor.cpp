@@ -41,7 +41,7 @@ HostTensor Tensor::to_host(std::source_location where) const {
       "{}: a tensor's value was read inside the loss, which would cut the step in two; "
       "return the tensor as a metric or an output of the loss, and read it after the step",
       trace.origin_at(where).to_string());
-  if (state().value == nullptr) trace.sync(SyncReason::kValueRead);
+  if (state().value == nullptr) trace.sync(SyncReason::kValueRead, where);
   LS_USER_CHECK(state().value != nullptr,
                 "{}: a {} tensor was read that was recorded in a step which has been discarded",
                 trace.origin_at(where).to_string(), type().to_string());

@@ -11,6 +11,21 @@
 namespace lockstep {
 namespace {
 
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
 class Printer {
  public:
   std::string out;
@@ -82,35 +97,7 @@ class Printer {
     format("{}{}={}", settings_++ == 0 ? " {" : ", ", key, value);
   }
 
-  void attribute(const Attrs::Entry& entry) {
-    const IntView values = entry.values;
-    switch (type_of(entry.attr)) {
-      case AttrType::kInts:
-        setting(name_of(entry.attr), fmt::format("[{}]", fmt::join(values, ",")));
-        return;
-      case AttrType::kInt: setting(name_of(entry.attr), fmt::format("{}", values[0])); return;
-      case AttrType::kFloat:
-        setting(name_of(entry.attr), print_double(std::bit_cast<double>(values[0])));
-        return;
-      case AttrType::kFlag: setting(name_of(entry.attr), values[0] != 0 ? "true" : "false"); return;
-      case AttrType::kDType:
-        setting(name_of(entry.attr), name_of(static_cast<DType>(values[0])));
-        return;
-      case AttrType::kText: {
-        std::string text;
-        for (const std::int64_t byte : values) text += static_cast<char>(byte);
-        setting(name_of(entry.attr), quoted(text));
-        return;
-      }
-      case AttrType::kTypes: {
-        std::string types;
-        for (const Type& type : read_type_list(values))
-          types += (types.empty() ? "" : ",") + type.to_string();
-        setting(name_of(entry.attr), fmt::format("[{}]", types));
-        return;
-      }
-    }
-  }
+  void attribute(const Attrs::Entry& entry) { setting(name_of(entry.attr), print_values(entry)); }
 
   void literal(const HostTensor& tensor) {
     if (tensor.empty()) {  // only in the verifier's messages
@@ -130,21 +117,6 @@ class Printer {
     out += "]";
   }
 
-  static std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    for (const char c : text) {
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += c;
-      } else if (static_cast<unsigned char>(c) < 0x20) {
-        out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      } else {
-        out += c;
-      }
-    }
-    return out + "\"";
-  }
-
   int settings_ = 0;
 };
 
@@ -154,6 +126,29 @@ std::string print(const Graph& graph) {
   Printer printer;
   printer.graph(graph, 0);
   return std::move(printer.out);
+}
+
+std::string print_values(const Attrs::Entry& entry) {
+  const IntView values = entry.values;
+  switch (type_of(entry.attr)) {
+    case AttrType::kInts: return fmt::format("[{}]", fmt::join(values, ","));
+    case AttrType::kInt: return fmt::format("{}", values[0]);
+    case AttrType::kFloat: return print_double(std::bit_cast<double>(values[0]));
+    case AttrType::kFlag: return values[0] != 0 ? "true" : "false";
+    case AttrType::kDType: return std::string(name_of(static_cast<DType>(values[0])));
+    case AttrType::kText: {
+      std::string text;
+      for (const std::int64_t byte : values) text += static_cast<char>(byte);
+      return quoted(text);
+    }
+    case AttrType::kTypes: {
+      std::string types;
+      for (const Type& type : read_type_list(values))
+        types += (types.empty() ? "" : ",") + type.to_string();
+      return fmt::format("[{}]", types);
+    }
+  }
+  __builtin_unreachable();
 }
 
 std::string print_node(const Graph& graph, ValueId id) {

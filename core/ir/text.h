@@ -42,6 +42,9 @@ std::string print(const Graph& graph);
 /// The line of one node, without its body: for messages.
 std::string print_node(const Graph& graph, ValueId id);
 
+/// The value of an attribute: "[1,2]", "0.5", "true".
+std::string print_values(const Attrs::Entry& entry);
+
 /// The graph of a text. Types are inferred again and compared with those written. Error kUsage
 /// "file.ir:3:14: ..." (line and column from 1) that says what was expected. Bodies nest at most
 /// kMaxBodyDepth deep; a value has at most 2^40 elements. With `ranks` given, collectives must be

@@ -1,0 +1,255 @@
+#include "core/explain/alignment.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using Labels = std::span<const std::uint64_t>;
+
+/// Cells of a table of common subsequences: beyond, what comes next is taken.
+constexpr std::size_t kTableCells = 4'000'000;
+
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Positions of a longest increasing subsequence.
+std::vector<std::size_t> longest_increasing(const std::vector<ValueId>& values) {
+  std::vector<std::size_t> tails;
+  std::vector<std::size_t> previous(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto tail = std::ranges::lower_bound(
+        tails, values[i], {}, [&](std::size_t position) { return values[position]; });
+    previous[i] = tail == tails.begin() ? i : *(tail - 1);
+    if (tail == tails.end()) {
+      tails.push_back(i);
+    } else {
+      *tail = i;
+    }
+  }
+  std::vector<std::size_t> out(tails.size());
+  for (std::size_t k = tails.size(), i = tails.empty() ? 0 : tails.back(); k-- > 0; i = previous[i])
+    out[k] = i;
+  return out;
+}
+
+/// A part of both graphs.
+struct Range {
+  ValueId old_begin, old_end;
+  ValueId new_begin, new_end;
+};
+
+class Aligner {
+ public:
+  Aligner(const GraphDescriptor& old, const GraphDescriptor& now)
+      : old_(old), now_(now), old_labels_(old.labels()), new_labels_(now.labels()) {
+    out_.to_old.assign(new_labels_.size(), kNoValue);
+    out_.to_new.assign(old_labels_.size(), kNoValue);
+  }
+
+  Alignment run() {
+    align_in_order();
+    match_equal_computations();
+    match_labels();
+    match_equal_computations();
+    mark_moved();
+    return std::move(out_);
+  }
+
+ private:
+  void match(ValueId old, ValueId now) {
+    out_.to_old[at(now)] = old;
+    out_.to_new[at(old)] = now;
+  }
+
+  void align_in_order() {
+    std::vector<Range> open{{0, old_.size(), 0, now_.size()}};
+    while (!open.empty()) {
+      Range range = open.back();
+      open.pop_back();
+      trim(range);
+      if (range.old_begin == range.old_end || range.new_begin == range.new_end) continue;
+      const std::vector<std::pair<ValueId, ValueId>> anchors = find_anchors(range);
+      if (anchors.empty()) {
+        align_subsequence(range);
+        continue;
+      }
+      Range before = range;
+      for (const auto& [old, now] : anchors) {
+        match(old, now);
+        before.old_end = old;
+        before.new_end = now;
+        open.push_back(before);
+        before.old_begin = old + 1;
+        before.new_begin = now + 1;
+      }
+      before.old_end = range.old_end;
+      before.new_end = range.new_end;
+      open.push_back(before);
+    }
+  }
+
+  void trim(Range& range) {
+    while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
+           old_labels_[at(range.old_begin)] == new_labels_[at(range.new_begin)])
+      match(range.old_begin++, range.new_begin++);
+    while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
+           old_labels_[at(range.old_end - 1)] == new_labels_[at(range.new_end - 1)])
+      match(--range.old_end, --range.new_end);
+  }
+
+  /// Nodes whose labels are unique in both parts, as many as are in order.
+  std::vector<std::pair<ValueId, ValueId>> find_anchors(const Range& range) const {
+    struct Seen {
+      int old = 0;
+      int now = 0;
+      ValueId place = kNoValue;  ///< among the old
+    };
+    std::unordered_map<std::uint64_t, Seen> seen;
+    for (ValueId id = range.old_begin; id < range.old_end; ++id) {
+      Seen& label = seen[old_labels_[at(id)]];
+      ++label.old;
+      label.place = id;
+    }
+    for (ValueId id = range.new_begin; id < range.new_end; ++id) ++seen[new_labels_[at(id)]].now;
+    std::vector<ValueId> olds;
+    std::vector<ValueId> news;
+    for (ValueId id = range.new_begin; id < range.new_end; ++id) {
+      const Seen& label = seen[new_labels_[at(id)]];
+      if (label.old != 1 || label.now != 1) continue;
+      olds.push_back(label.place);
+      news.push_back(id);
+    }
+    std::vector<std::pair<ValueId, ValueId>> out;
+    for (const std::size_t i : longest_increasing(olds)) out.emplace_back(olds[i], news[i]);
+    return out;
+  }
+
+  void align_subsequence(const Range& range) {
+    const auto rows = static_cast<std::size_t>(range.old_end - range.old_begin);
+    const auto columns = static_cast<std::size_t>(range.new_end - range.new_begin);
+    if (rows * columns > kTableCells) {
+      take_next(range);
+      return;
+    }
+    const Labels a = old_labels_.subspan(at(range.old_begin), rows);
+    const Labels b = new_labels_.subspan(at(range.new_begin), columns);
+    // lengths[i][j]: of the longest common subsequence of what follows i and j.
+    const std::size_t width = columns + 1;
+    std::vector<std::uint32_t> lengths((rows + 1) * width, 0);
+    for (std::size_t i = rows; i-- > 0;)
+      for (std::size_t j = columns; j-- > 0;)
+        lengths[i * width + j] =
+            a[i] == b[j] ? lengths[(i + 1) * width + j + 1] + 1
+                         : std::max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+    for (std::size_t i = 0, j = 0; i < rows && j < columns;) {
+      if (a[i] == b[j]) {
+        match(range.old_begin + static_cast<ValueId>(i++),
+              range.new_begin + static_cast<ValueId>(j++));
+      } else {
+        lengths[(i + 1) * width + j] >= lengths[i * width + j + 1] ? ++i : ++j;
+      }
+    }
+  }
+
+  /// Each new node with the next old one of its label.
+  void take_next(const Range& range) {
+    std::unordered_map<std::uint64_t, std::vector<ValueId>> places;
+    for (ValueId id = range.old_end; id-- > range.old_begin;)
+      places[old_labels_[at(id)]].push_back(id);
+    ValueId next = range.old_begin;
+    for (ValueId id = range.new_begin; id < range.new_end; ++id) {
+      const auto found = places.find(new_labels_[at(id)]);
+      if (found == places.end()) continue;
+      std::vector<ValueId>& left = found->second;
+      while (!left.empty() && left.back() < next) left.pop_back();
+      if (left.empty()) continue;
+      match(left.back(), id);
+      next = left.back() + 1;
+    }
+  }
+
+  /// The same op on what stands for the same operands: the same work on another line, or in another
+  /// place. Constants and the like, which have no operands, by scope and type; inputs by name.
+  void match_equal_computations() {
+    std::unordered_map<std::string, std::vector<ValueId>> left;
+    for (ValueId id = old_.size(); id-- > 0;)
+      if (out_.to_new[at(id)] == kNoValue) left[key_of(old_, id, nullptr)].push_back(id);
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      if (out_.to_old[at(id)] != kNoValue) continue;
+      const auto found = left.find(key_of(now_, id, &out_.to_old));
+      if (found == left.end() || found->second.empty()) continue;
+      match(found->second.back(), id);
+      found->second.pop_back();
+    }
+  }
+
+  static std::string key_of(const GraphDescriptor& graph, ValueId id,
+                            const std::vector<ValueId>* to_old) {
+    const GraphDescriptor::Node& node = graph[id];
+    std::string out = fmt::format("{} {} ", node.op.number(), node.argument);
+    if (graph.is_input(id)) return out + graph.input(id).name;
+    if (node.operands == 0) return out + graph.scope(id) + graph.type(id);
+    for (const ValueId operand : graph.operands(id)) {
+      const ValueId old = to_old == nullptr ? operand : (*to_old)[at(operand)];
+      if (old == kNoValue) return fmt::format("new {}", id);
+      out += fmt::format("{} ", old);
+    }
+    return out;
+  }
+
+  void match_labels() {
+    std::unordered_map<std::uint64_t, std::vector<ValueId>> left;
+    for (ValueId id = old_.size(); id-- > 0;)
+      if (out_.to_new[at(id)] == kNoValue) left[old_labels_[at(id)]].push_back(id);
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      const auto found = left.find(new_labels_[at(id)]);
+      if (out_.to_old[at(id)] != kNoValue || found == left.end() || found->second.empty()) continue;
+      match(found->second.back(), id);
+      found->second.pop_back();
+    }
+  }
+
+  void mark_moved() {
+    std::vector<ValueId> olds;
+    std::vector<ValueId> news;
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      if (out_.to_old[at(id)] == kNoValue) continue;
+      olds.push_back(out_.to_old[at(id)]);
+      news.push_back(id);
+    }
+    out_.moved.assign(new_labels_.size(), false);
+    for (const ValueId id : news) out_.moved[at(id)] = true;
+    for (const std::size_t i : longest_increasing(olds)) out_.moved[at(news[i])] = false;
+  }
+
+  const GraphDescriptor& old_;
+  const GraphDescriptor& now_;
+  Labels old_labels_;
+  Labels new_labels_;
+  Alignment out_;
+};
+
+}  // namespace
+
+Alignment align(const GraphDescriptor& old, const GraphDescriptor& now) {
+  return Aligner(old, now).run();
+}
+
+Alignment align_equal(const GraphDescriptor& now) {
+  const auto count = static_cast<std::size_t>(now.size());
+  Alignment out;
+  out.to_old.resize(count);
+  std::iota(out.to_old.begin(), out.to_old.end(), 0);
+  out.to_new = out.to_old;
+  out.moved.assign(count, false);
+  return out;
+}
+
+}  // namespace lockstep

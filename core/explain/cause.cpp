@@ -1,0 +1,67 @@
+#include "core/explain/cause.h"
+
+#include <array>
+
+namespace lockstep {
+namespace {
+
+struct Facts {
+  std::string_view name;
+  std::string_view remedy;
+  bool expected = false;
+};
+
+// In the order of the enum.
+constexpr std::array<Facts, kCauseCount> kFacts = {{
+    {"first_compile", "", true},
+    {"value_read",
+     "read the value after the step has been handed over, or do on the host what needs it in a "
+     "host_call()"},
+    {"mode", "", true},
+    {"input_dtype", "convert it on the host, so that it has one dtype in every step"},
+    {"input_shape",
+     "pad it to a few sizes: DataLoaderOptions::padding with PaddingMode::kBucket, or kMax for "
+     "one"},
+    {"inputs", "give the step the same inputs each time, a neutral value where there is nothing"},
+    {"constant", "pass the number as scalar(): its value is no part of the program"},
+    {"attribute",
+     "keep it the same in every step; where it selects, take dynamic_slice, gather or select by a "
+     "scalar()"},
+    {"op_added",
+     "record the same ops in every step: instead of an `if` on the host, select() by a scalar()"},
+    {"op_removed",
+     "record the same ops in every step: instead of an `if` on the host, select() by a scalar()"},
+    {"op_order", "record in one order, as from a sorted container"},
+    {"output_set", "let the handle go before the step is cut, or keep it in every step"},
+    {"evicted", "raise device.max_programs"},
+    {"damaged_entry", "the file was replaced; if it happens again, look at the disk"},
+    {"build", "", true},
+    {"isa", "", true},
+    {"options", "", true},
+}};
+
+const Facts& facts(Cause cause) {
+  return kFacts[static_cast<std::size_t>(cause)];
+}
+
+}  // namespace
+
+std::string_view name_of(Cause cause) {
+  return facts(cause).name;
+}
+
+std::optional<Cause> parse_cause(std::string_view name) {
+  for (std::size_t i = 0; i < kFacts.size(); ++i)
+    if (kFacts[i].name == name) return static_cast<Cause>(i);
+  return std::nullopt;
+}
+
+std::string_view remedy_of(Cause cause) {
+  return facts(cause).remedy;
+}
+
+bool is_expected(Cause cause) {
+  return facts(cause).expected;
+}
+
+}  // namespace lockstep

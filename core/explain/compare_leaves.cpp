@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/explain/differences.h"
+#include "core/ir/literal_text.h"
+#include "core/ir/text.h"
+
+namespace lockstep {
+namespace {
+
+std::string print_number(double value, DType dtype) {
+  return print_element(from_doubles(dtype, Shape{}, std::span(&value, 1)), 0);
+}
+
+std::string print_sizes(std::span<const std::int64_t> sizes) {
+  return Shape(ArrayRef<std::int64_t>(sizes)).to_string();
+}
+
+IntView find_attr(const GraphDescriptor& graph, ValueId id, Attr attr) {
+  for (const Attrs::Entry& entry : graph.attrs(id))
+    if (entry.attr == attr) return entry.values;
+  return {};
+}
+
+class LeafComparison {
+ public:
+  explicit LeafComparison(const Comparison& graphs)
+      : graphs_(graphs), old_(graphs.old), now_(graphs.now) {
+    const auto none = [](ValueId id) { return id == kNoValue; };
+    same_ops_ = std::ranges::none_of(graphs.alignment.to_old, none) &&
+                std::ranges::none_of(graphs.alignment.to_new, none);
+  }
+
+  std::vector<Difference> run() {
+    compare_inputs();
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (old_of(id) != kNoValue && now_[id].op == Op::kConstant) compare_constant(id);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (old_of(id) != kNoValue) compare_operands(id);
+    mark_repeated();
+    return std::move(out_);
+  }
+
+ private:
+  ValueId old_of(ValueId id) const {
+    return graphs_.alignment.to_old[static_cast<std::size_t>(id)];
+  }
+  bool type_changed(ValueId id) const {
+    return old_of(id) != kNoValue && !now_.same_type(id, old_, old_of(id));
+  }
+  bool operand_changed(ValueId id, auto changed) const {
+    return std::ranges::any_of(now_.operands(id), changed);
+  }
+  Difference& add(Cause cause, ValueId id, std::string subject, std::string from, std::string to) {
+    out_.push_back({cause, std::move(subject), std::move(from), std::move(to), now_.line(id),
+                    now_.scope(id), false});
+    return out_.back();
+  }
+
+  // Inputs.
+
+  void compare_inputs() {
+    std::vector<ValueId> inputs;
+    for (const ValueId id : now_.inputs())
+      if (old_of(id) != kNoValue) inputs.push_back(id);
+    // Parameters mostly have other shapes because batches have, or both because the model has.
+    std::ranges::stable_sort(inputs, {}, [&](ValueId id) {
+      return std::pair(now_[id].kind != InputKind::kBatch, now_[id].kind == InputKind::kParameter);
+    });
+    for (const ValueId id : inputs) compare_input(id, old_of(id));
+  }
+
+  void compare_input(ValueId id, ValueId old) {
+    const std::string name = describe(now_, id);
+    const auto add_input = [&](Cause cause, std::string subject, std::string from, std::string to) {
+      Difference& difference = add(cause, id, std::move(subject), std::move(from), std::move(to));
+      const ValueId user = first_user(id);
+      difference.line = user == kNoValue ? "" : now_.line(user);
+      difference.scope = user == kNoValue ? "" : now_.scope(user);
+    };
+    if (now_[id].kind != old_[old].kind)
+      add_input(Cause::kInputs, name, std::string(name_of(old_[old].kind)),
+                std::string(name_of(now_[id].kind)));
+    if (now_[id].dtype != old_[old].dtype)
+      add_input(Cause::kInputDtype, name, std::string(name_of(old_[old].dtype)),
+                std::string(name_of(now_[id].dtype)));
+    const auto before = old_.sizes(old);
+    const auto sizes = now_.sizes(id);
+    sizes_.add(before, sizes);
+    if (before.size() != sizes.size()) {
+      add_input(Cause::kInputShape, name, print_sizes(before), print_sizes(sizes));
+      return;
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] != before[i])
+        add_input(Cause::kInputShape, fmt::format("{}[{}]", name, dimension(id, old, i)),
+                  std::to_string(before[i]), std::to_string(sizes[i]));
+  }
+
+  std::string dimension(ValueId id, ValueId old, std::size_t i) const {
+    const std::string& name = now_.input(id).dimensions[i];
+    const std::string& before = old_.input(old).dimensions[i];
+    return !name.empty() ? name : !before.empty() ? before : std::to_string(i);
+  }
+
+  ValueId first_user(ValueId input) const {
+    for (ValueId id = input + 1; id < now_.size(); ++id)
+      if (std::ranges::find(now_.operands(id), input) != now_.operands(id).end()) return id;
+    return kNoValue;
+  }
+
+  // What follows from them.
+
+  bool has(Cause cause) const {
+    return std::ranges::any_of(out_, [&](const Difference& d) { return d.cause == cause; });
+  }
+
+  // Attributes.
+
+  void compare_attrs(ValueId id) {
+    const ValueId old = old_of(id);
+    if (std::ranges::equal(now_.attr_words(id), old_.attr_words(old))) {
+      // Its type, then, follows from its operands'.
+      if (now_[id].op != Op::kConstant) sizes_.add(old_.sizes(old), now_.sizes(id));
+      return;
+    }
+    std::set<Attr> attrs;
+    for (const Attrs::Entry& entry : now_.attrs(id)) attrs.insert(entry.attr);
+    for (const Attrs::Entry& entry : old_.attrs(old)) attrs.insert(entry.attr);
+    for (const Attr attr : attrs) {
+      const IntView before = find_attr(old_, old, attr);
+      const IntView values = find_attr(now_, id, attr);
+      if (std::ranges::equal(before, values)) continue;
+      const auto print = [&](IntView list) {
+        return list.empty() && type_of(attr) != AttrType::kInts ? std::string("none")
+                                                                : print_values({attr, list});
+      };
+      Difference& difference =
+          add(Cause::kAttribute, id, fmt::format("{} {}", describe_op(id), name_of(attr)),
+              print(before), print(values));
+      difference.derived = attr_follows(id, attr, before, values);
+    }
+    sizes_.add(old_.sizes(old), now_.sizes(id));
+  }
+
+  std::string describe_op(ValueId id) const {
+    const std::string place = now_.place(id);
+    return std::string(name_of(now_[id].op)) + (place.empty() ? "" : " " + place);
+  }
+
+  /// Whether it may have changed because of what was found so far.
+  bool attr_follows(ValueId id, Attr attr, IntView before, IntView now) const {
+    const auto operand_differs = [&](auto what) {
+      return operand_changed(id, [&](ValueId operand) {
+        return old_of(operand) != kNoValue && what(now_[operand]) != what(old_[old_of(operand)]);
+      });
+    };
+    const auto rank = [](const GraphDescriptor::Node& node) { return int{node.rank}; };
+    const auto dtype = [](const GraphDescriptor::Node& node) {
+      return static_cast<int>(node.dtype);
+    };
+    switch (attr) {
+      case Attr::kShape:
+      case Attr::kStart:
+      case Attr::kLimit:
+      case Attr::kGroups: return sizes_.explain(before, now) || operand_differs(rank);
+      case Attr::kLow:
+      case Attr::kHigh: return sizes_.explain_rest(before, now) || operand_differs(rank);
+      case Attr::kScale:
+        return !before.empty() && !now.empty() &&
+               sizes_.explain_number(std::bit_cast<double>(before[0]),
+                                     std::bit_cast<double>(now[0]), DType::kF32);
+      case Attr::kTo: return operand_differs(dtype) || has(Cause::kInputDtype);
+      case Attr::kDims:
+      case Attr::kAxis:
+      case Attr::kStride:
+      case Attr::kLhsBatch:
+      case Attr::kRhsBatch:
+      case Attr::kLhsContract:
+      case Attr::kRhsContract: return operand_differs(rank);
+      case Attr::kStream: return !same_ops_;  // draws are counted
+      case Attr::kResults:
+        return operand_changed(id, [&](ValueId operand) { return type_changed(operand); });
+      case Attr::kPadding:
+      case Attr::kDilation:
+      case Attr::kWindow:
+      case Attr::kCausal:
+      case Attr::kMasked:
+      case Attr::kDropout:
+      case Attr::kRanks:
+      case Attr::kRoot:
+      case Attr::kIndex:
+      case Attr::kFunction:
+      case Attr::kVersion: return false;
+    }
+    __builtin_unreachable();
+  }
+
+  // Constants.
+
+  void compare_constant(ValueId id) {
+    const ValueId old = old_of(id);
+    const GraphDescriptor::Literal& before = old_.literal(old);
+    const GraphDescriptor::Literal& literal = now_.literal(id);
+    if (before.digest != literal.digest) tell_constant(id, old);
+  }
+
+  void tell_constant(ValueId id, ValueId old) {
+    const GraphDescriptor::Literal& before = old_.literal(old);
+    const GraphDescriptor::Literal& literal = now_.literal(id);
+    const bool same_type = now_.same_type(id, old_, old);
+    Difference& difference = add(Cause::kConstant, id, describe(now_, id),
+                                 print(old_, old, same_type), print(now_, id, same_type));
+    if (now_[id].dtype != old_[old].dtype) {
+      difference.derived = has(Cause::kInputDtype);
+    } else if (!same_type) {
+      difference.derived = sizes_.explain(old_.sizes(old), now_.sizes(id));
+      sizes_.add(old_.sizes(old), now_.sizes(id));
+    } else if (!before.values.empty()) {
+      bool follows = true;
+      for (std::size_t i = 0; i < literal.values.size(); ++i)
+        follows =
+            follows && (before.values[i] == literal.values[i] ||
+                        sizes_.explain_number(before.values[i], literal.values[i], now_[id].dtype));
+      difference.derived = follows;
+    }
+    if (difference.from == difference.to) {
+      difference.from.clear();
+      difference.to = "has other values";
+    }
+  }
+
+  static std::string print(const GraphDescriptor& graph, ValueId id, bool same_type) {
+    const std::vector<double>& values = graph.literal(id).values;
+    if (!same_type || values.empty()) return graph.type(id);
+    if (graph[id].rank == 0) return print_number(values[0], graph[id].dtype);
+    std::string out;
+    for (const double value : values)
+      out += (out.empty() ? "[" : ",") + print_number(value, graph[id].dtype);
+    return out + "]";
+  }
+
+  // Operands.
+
+  void compare_operands(ValueId id) {
+    const auto before = old_.operands(old_of(id));
+    const auto operands = now_.operands(id);
+    std::vector<ValueId> mapped;
+    for (const ValueId operand : operands) mapped.push_back(old_of(operand));
+    if (std::ranges::equal(mapped, before)) return;
+    if (compare_merged_constants(before, operands)) return;
+    const auto gone = [&](ValueId operand) {
+      return graphs_.alignment.to_new[static_cast<std::size_t>(operand)] == kNoValue;
+    };
+    // To another one because of ops that came or went.
+    if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
+      return;
+    if (std::ranges::is_permutation(mapped, before)) {
+      add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order");
+    } else {
+      std::size_t i = 0;
+      while (i < mapped.size() && i < before.size() && mapped[i] == before[i]) ++i;
+      add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
+          i < before.size() ? describe(old_, before[i]) : "none",
+          i < operands.size() ? describe(now_, operands[i]) : "none");
+    }
+    out_.back().derived = !same_ops_;
+  }
+
+  /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
+  /// that is all that differs.
+  bool compare_merged_constants(std::span<const ValueId> before,
+                                std::span<const ValueId> operands) {
+    bool all = before.size() == operands.size();
+    for (std::size_t i = 0; all && i < operands.size(); ++i) {
+      if (old_of(operands[i]) == before[i]) continue;
+      const ValueId constant = constant_of(now_, operands[i]);
+      const ValueId old = constant_of(old_, before[i]);
+      all = constant != kNoValue && old != kNoValue;
+      if (all && old_.literal(old).digest != now_.literal(constant).digest &&
+          told_constants_.emplace(old, constant).second)
+        tell_constant(constant, old);
+    }
+    return all;
+  }
+
+  /// The constant that a value repeats; kNoValue if it is something else.
+  static ValueId constant_of(const GraphDescriptor& graph, ValueId id) {
+    while (graph[id].op == Op::kBroadcast) id = graph.operands(id)[0];
+    return graph[id].op == Op::kConstant ? id : kNoValue;
+  }
+
+  /// One number in many places is one cause.
+  void mark_repeated() {
+    std::set<std::tuple<std::string, std::string, std::string>> seen;
+    for (Difference& difference : out_) {
+      if (difference.derived || difference.from.empty()) continue;
+      if (difference.cause != Cause::kAttribute && difference.cause != Cause::kConstant) continue;
+      const std::string kind = difference.cause == Cause::kConstant
+                                   ? std::string()
+                                   : difference.subject.substr(difference.subject.rfind(' '));
+      if (!seen.emplace(kind, difference.from, difference.to).second) difference.derived = true;
+    }
+  }
+
+  const Comparison& graphs_;
+  const GraphDescriptor& old_;
+  const GraphDescriptor& now_;
+  bool same_ops_ = false;
+  SizeChanges sizes_;
+  std::set<std::pair<ValueId, ValueId>> told_constants_;
+  std::vector<Difference> out_;
+};
+
+}  // namespace
+
+std::vector<Difference> compare_leaves(const Comparison& graphs) {
+  return LeafComparison(graphs).run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "core/explain/differences.h"
+
+namespace lockstep {
+namespace {
+
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Ops that say little: they feed another one.
+bool is_leaf(const GraphDescriptor& graph, ValueId id) {
+  const Op op = graph[id].op;
+  return op == Op::kInput || op == Op::kConstant || op == Op::kBroadcast || op == Op::kIota;
+}
+
+class StructureComparison {
+ public:
+  StructureComparison(const Comparison& graphs, const std::vector<Difference>& leaves)
+      : old_(graphs.old), now_(graphs.now), alignment_(graphs.alignment), leaves_(leaves) {
+    added_ = unmatched(alignment_.to_old);
+    removed_ = unmatched(alignment_.to_new);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (alignment_.moved[at(id)]) moved_.push_back(id);
+    find_outputs();
+    only_liveness_ = now_.context().recorded != 0 &&
+                     now_.context().recorded == old_.context().recorded &&
+                     none_needed(now_, added_, extra_) && none_needed(old_, removed_, missing_);
+  }
+
+  std::vector<Difference> run() {
+    compare_inputs();
+    add_ops(Cause::kOpAdded, now_, added_, "was added", "were added");
+    add_ops(Cause::kOpRemoved, old_, removed_, "is gone", "are gone");
+    add_moved();
+    compare_outputs();
+    return std::move(out_);
+  }
+
+ private:
+  static std::vector<ValueId> unmatched(const std::vector<ValueId>& to_other) {
+    std::vector<ValueId> out;
+    for (std::size_t id = 0; id < to_other.size(); ++id)
+      if (to_other[id] == kNoValue) out.push_back(static_cast<ValueId>(id));
+    return out;
+  }
+
+  bool has_leaf(Cause cause) const {
+    return std::ranges::any_of(leaves_,
+                               [&](const Difference& d) { return d.cause == cause && !d.derived; });
+  }
+
+  /// Which outputs, by place, only one of the graphs has.
+  void find_outputs() {
+    std::multiset<ValueId> left(old_.outputs().begin(), old_.outputs().end());
+    const std::span<const ValueId> outputs = now_.outputs();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto found = left.find(alignment_.to_old[at(outputs[i])]);
+      if (found == left.end()) {
+        extra_.push_back(i);
+      } else {
+        left.erase(found);
+      }
+    }
+    for (std::size_t i = 0; i < old_.outputs().size(); ++i) {
+      const auto found = left.find(old_.outputs()[i]);
+      if (found == left.end()) continue;
+      missing_.push_back(i);
+      left.erase(found);
+    }
+  }
+
+  /// Whether no output but the `special` ones needs any of the nodes.
+  static bool none_needed(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                          const std::vector<std::size_t>& special) {
+    std::vector<bool> needed(at(graph.size()), false);
+    for (std::size_t i = 0; i < graph.outputs().size(); ++i)
+      if (std::ranges::find(special, i) == special.end()) needed[at(graph.outputs()[i])] = true;
+    for (ValueId id = graph.size(); id-- > 0;)
+      if (needed[at(id)])
+        for (const ValueId operand : graph.operands(id)) needed[at(operand)] = true;
+    return std::ranges::none_of(ids, [&](ValueId id) { return needed[at(id)]; });
+  }
+
+  // Inputs that came or went.
+
+  void compare_inputs() {
+    const auto compare = [&](const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                             const std::string& what, const std::string& by) {
+      for (const ValueId id : ids) {
+        if (!graph.is_input(id)) continue;
+        const ValueId user = first_user(graph, id);
+        Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id)};
+        if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
+        difference.to = what;
+        if (user != kNoValue) {
+          difference.to += by + describe(graph, user);
+          difference.line = graph.line(user);
+          difference.scope = graph.scope(user);
+        }
+        difference.derived = only_liveness_;
+        out_.push_back(std::move(difference));
+      }
+    };
+    compare(now_, added_, "is a new input", " of ");
+    compare(old_, removed_, "is no longer an input", " of ");
+  }
+
+  static ValueId first_user(const GraphDescriptor& graph, ValueId input) {
+    for (ValueId id = input + 1; id < graph.size(); ++id)
+      if (std::ranges::find(graph.operands(id), input) != graph.operands(id).end()) return id;
+    return kNoValue;
+  }
+
+  // Ops that came or went.
+
+  void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+               const char* one, const char* many) {
+    std::vector<std::vector<ValueId>> groups;
+    std::map<std::pair<std::string, std::string>, std::size_t> by_place;
+    for (const ValueId id : ids) {
+      if (graph[id].op == Op::kInput) continue;
+      const bool placed = !graph.line(id).empty();
+      const auto [found, inserted] =
+          by_place.try_emplace({graph.line(id), graph.scope(id)}, groups.size());
+      if (inserted || !placed) {
+        groups.push_back({id});
+      } else {
+        groups[found->second].push_back(id);
+      }
+    }
+    const bool derived = ops_follow(graph, ids);
+    for (const std::vector<ValueId>& group : groups) {
+      const auto told =
+          std::ranges::find_if_not(group, [&](ValueId id) { return is_leaf(graph, id); });
+      const ValueId id = told == group.end() ? group.front() : *told;
+      Difference difference{.cause = cause, .subject = describe(graph, id), .to = one};
+      if (group.size() > 1)
+        difference.to = fmt::format("and {} more {} there {}", group.size() - 1,
+                                    group.size() == 2 ? "op" : "ops", many);
+      difference.line = graph.line(id);
+      difference.scope = graph.scope(id);
+      difference.derived =
+          derived || only_leaves_beside_others(graph, group, ids) || converts(graph, group);
+      out_.push_back(std::move(difference));
+    }
+  }
+
+  /// Constants and the like come and go with the ops that they feed, and with their numbers.
+  bool only_leaves_beside_others(const GraphDescriptor& graph, const std::vector<ValueId>& group,
+                                 const std::vector<ValueId>& all) const {
+    const auto leaf = [&](ValueId id) { return is_leaf(graph, id); };
+    const bool numbers =
+        std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end();
+    return std::ranges::all_of(group, leaf) && (numbers || !std::ranges::all_of(all, leaf));
+  }
+
+  /// Conversions come and go with the dtypes of inputs.
+  bool converts(const GraphDescriptor& graph, const std::vector<ValueId>& group) const {
+    return has_leaf(Cause::kInputDtype) &&
+           std::ranges::all_of(group, [&](ValueId id) { return graph[id].op == Op::kConvert; });
+  }
+
+  bool ops_follow(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {
+    if (only_liveness_) return true;
+    if (!has_leaf(Cause::kInputShape)) return false;
+    // A loop over a dimension: more or fewer of the ops that both have.
+    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
+    const std::unordered_set<std::uint64_t> known(other.labels().begin(), other.labels().end());
+    return std::ranges::all_of(ids, [&](ValueId id) {
+      return !graph.line(id).empty() && known.contains(graph.labels()[at(id)]);
+    });
+  }
+
+  // Order.
+
+  void add_moved() {
+    if (moved_.empty()) return;
+    const auto told =
+        std::ranges::find_if_not(moved_, [&](ValueId id) { return is_leaf(now_, id); });
+    const ValueId id = told == moved_.end() ? moved_.front() : *told;
+    Difference difference{.cause = Cause::kOpOrder, .subject = describe(now_, id)};
+    difference.to = moved_.size() == 1
+                        ? "was recorded in another place"
+                        : fmt::format("and {} more {} recorded in another place", moved_.size() - 1,
+                                      moved_.size() == 2 ? "were" : "ops were");
+    difference.line = now_.line(id);
+    difference.scope = now_.scope(id);
+    // Inputs stand where they are first used.
+    const bool ops_changed = !added_.empty() || !removed_.empty();
+    difference.derived = ops_changed || (told == moved_.end() && has_leaf(Cause::kOpOrder));
+    out_.push_back(std::move(difference));
+  }
+
+  // Outputs.
+
+  void compare_outputs() {
+    for (const std::size_t i : extra_) {
+      const ValueId id = now_.outputs()[i];
+      add_output(now_, id, "is now an output" + holder(now_, i),
+                 alignment_.to_old[at(id)] == kNoValue);
+    }
+    for (const std::size_t i : missing_) {
+      const ValueId id = old_.outputs()[i];
+      add_output(old_, id, "is no longer an output: nothing holds it any more",
+                 alignment_.to_new[at(id)] == kNoValue);
+    }
+    if (!extra_.empty() || !missing_.empty()) return;
+    const auto same = [&](ValueId now, ValueId old) { return alignment_.to_old[at(now)] == old; };
+    if (!std::ranges::equal(now_.outputs(), old_.outputs(), same)) {
+      add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
+                 true);
+    } else {
+      compare_updates();
+    }
+  }
+
+  static std::string holder(const GraphDescriptor& graph, std::size_t output) {
+    const std::vector<std::string>& held = graph.context().held;
+    return output < held.size() && !held[output].empty() ? ", held by " + held[output] : "";
+  }
+
+  /// `with_op`: its op came or went, too, or moved.
+  void add_output(const GraphDescriptor& graph, ValueId id, std::string what, bool with_op) {
+    Difference difference{.cause = Cause::kOutputSet, .subject = describe(graph, id)};
+    difference.to = std::move(what);
+    difference.line = graph.line(id);
+    difference.scope = graph.scope(id);
+    const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
+    difference.derived = with_op && others && !only_liveness_;
+    out_.push_back(std::move(difference));
+  }
+
+  /// The same outputs, but of other variables the next values.
+  void compare_updates() {
+    const auto variables = [](const GraphDescriptor& graph) {
+      std::map<std::int32_t, ValueId> out;
+      for (const Update& update : graph.updates())
+        out[update.output] = graph.inputs()[static_cast<std::size_t>(update.input)];
+      return out;
+    };
+    const std::map<std::int32_t, ValueId> before = variables(old_);
+    const std::map<std::int32_t, ValueId> after = variables(now_);
+    for (const auto& [output, variable] : after) {
+      const auto found = before.find(output);
+      if (found != before.end() && found->second == alignment_.to_old[at(variable)]) continue;
+      add_output(now_, now_.outputs()[static_cast<std::size_t>(output)],
+                 fmt::format("is now the next value of {}", describe(now_, variable)), false);
+    }
+    for (const auto& [output, variable] : before) {
+      if (after.contains(output)) continue;
+      add_output(now_, now_.outputs()[static_cast<std::size_t>(output)],
+                 fmt::format("is no longer the next value of {}", describe(old_, variable)), false);
+    }
+  }
+
+  const GraphDescriptor& old_;
+  const GraphDescriptor& now_;
+  const Alignment& alignment_;
+  const std::vector<Difference>& leaves_;
+  std::vector<ValueId> added_;
+  std::vector<ValueId> removed_;
+  std::vector<ValueId> moved_;
+  std::vector<std::size_t> extra_;    ///< outputs of the new graph alone, by place
+  std::vector<std::size_t> missing_;  ///< of the old one alone
+  /// The program recorded as much as before: what differs is what was still held at the cut, and
+  /// what is computed for that.
+  bool only_liveness_ = false;
+  std::vector<Difference> out_;
+};
+
+}  // namespace
+
+std::vector<Difference> compare_structure(const Comparison& graphs,
+                                          const std::vector<Difference>& leaves) {
+  return StructureComparison(graphs, leaves).run();
+}
+
+}  // namespace lockstep

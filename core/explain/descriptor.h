@@ -1,0 +1,113 @@
+// What is remembered of a recorded graph, before passes, so that a later one can be told from it:
+// everything but the contents of large constants, in about 100 bytes a node, with strings of its
+// own. It outlives the program that was made of the graph.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// Where in the user's program a trace was cut.
+struct CutSite {
+  std::string reason;    ///< "step end", "value read"; empty: nothing was cut yet
+  std::string line;      ///< "main.cpp:41"; empty if unknown
+  bool by_read = false;  ///< somebody wanted a value
+  friend bool operator==(const CutSite&, const CutSite&) = default;
+};
+
+/// What belongs to a recorded graph beside its nodes.
+struct CutContext {
+  CutSite begin;  ///< the cut before
+  CutSite end;
+  std::string mode;          ///< "training, bf16"; empty if none was set
+  std::size_t recorded = 0;  ///< nodes before those were dropped that no output needs; 0: unknown
+  std::vector<std::string> held;  ///< who holds each output: a variable's name, "2 handles"
+};
+
+class GraphDescriptor {
+ public:
+  struct Node {
+    Op op = Op::kInput;
+    DType dtype = DType::kF32;
+    std::uint8_t rank = 0;
+    InputKind kind = InputKind::kState;
+    bool argument = false;  ///< an input of a called graph, not of this one
+    std::uint16_t operands = 0;
+    std::uint32_t origin = 0;  ///< into the origins
+    std::uint32_t first_operand = 0;
+    std::uint32_t first_word = 0;  ///< sizes, then attributes
+    std::uint32_t words = 0;       ///< of attributes
+    std::int32_t extra = -1;       ///< of an input or a constant: into inputs, literals
+  };
+  struct Input {
+    std::string name;  ///< may be empty
+    std::vector<std::string> dimensions;
+  };
+  struct Literal {
+    Hash128 digest;              ///< of dtype, shape and bytes
+    std::vector<double> values;  ///< of a small one
+  };
+  static constexpr std::int64_t kSmallLiteral = 8;  ///< elements
+
+  GraphDescriptor(const Graph& graph, CutContext context);
+
+  const CutContext& context() const { return context_; }
+  const Hash128& structure() const { return structure_; }  ///< structural_hash of the graph
+  ValueId size() const { return static_cast<ValueId>(nodes_.size()); }
+  const Node& operator[](ValueId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  std::span<const ValueId> operands(ValueId id) const;
+  std::span<const std::int64_t> sizes(ValueId id) const;
+  Attrs::Entries attrs(ValueId id) const { return Attrs::Entries(attr_words(id)); }
+  std::span<const std::int64_t> attr_words(ValueId id) const;
+  const Input& input(ValueId id) const;      ///< of a kInput that is no argument
+  const Literal& literal(ValueId id) const;  ///< of a kConstant
+  const std::string& scope(ValueId id) const;
+  const std::string& line(ValueId id) const;  ///< "model.cpp:41"; empty if unknown
+  std::string place(ValueId id) const;        ///< "model.cpp:41 (h.3)"; empty if unknown
+  std::string type(ValueId id) const;         ///< "f32[8,64]"
+  bool is_input(ValueId id) const;            ///< of this graph, not of a called one
+  bool same_type(ValueId id, const GraphDescriptor& other, ValueId theirs) const;
+
+  std::span<const ValueId> inputs() const { return inputs_; }
+  std::span<const ValueId> outputs() const { return outputs_; }
+  std::span<const Update> updates() const { return updates_; }
+  /// Of op, scope, line and an input's name: what stays where sizes and numbers change.
+  std::span<const std::uint64_t> labels() const { return labels_; }
+
+  std::size_t bytes() const;  ///< of memory, about
+
+ private:
+  struct Place {
+    std::string line;
+    std::string scope;
+  };
+  class Builder;
+
+  CutContext context_;
+  Hash128 structure_;
+  std::vector<Node> nodes_;
+  std::vector<ValueId> operands_;
+  std::vector<std::int64_t> words_;
+  std::vector<std::uint64_t> labels_;
+  std::vector<Place> places_;
+  std::vector<Input> input_facts_;
+  std::vector<Literal> literals_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<Update> updates_;
+};
+
+/// Node by node the same op, operands, scope and line: only sizes, numbers, inputs' names and kinds
+/// and outputs may differ.
+bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b);
+
+/// How much of the smaller graph is in the other one, too, by labels: 0 to 1.
+double likeness(const GraphDescriptor& a, const GraphDescriptor& b);
+
+}  // namespace lockstep

@@ -1,0 +1,31 @@
+// One difference between a recorded graph and its relative, in words.
+#pragma once
+
+#include <string>
+
+#include "core/explain/cause.h"
+
+namespace lockstep {
+
+struct Difference {
+  Cause cause = Cause::kFirstCompile;
+  /// What differs: "batch.tokens[length]", "constant f32[] model.cpp:41 (h.3)", "2 ops at ...".
+  std::string subject = {};
+  std::string from = {};  ///< "57"; empty where `to` says all
+  std::string to = {};    ///< "61"; "is a new input, used by ..."
+  std::string line = {};  ///< "model.cpp:41"; empty where there is none
+  std::string scope = {};
+  /// It follows from the others: no cause of its own.
+  bool derived = false;
+
+  /// "batch.tokens[length]: 57 -> 61".
+  std::string text() const;
+};
+
+inline std::string Difference::text() const {
+  std::string out = subject;
+  if (!from.empty()) return out + ": " + from + " -> " + to;
+  return to.empty() ? out : out + " " + to;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,194 @@
+#include "core/explain/history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/explain/differences.h"
+
+namespace lockstep {
+namespace {
+
+/// Relatives that are compared in full.
+constexpr int kCompared = 8;
+/// What of the smaller graph must be in the other one, too, to call them versions of one step.
+constexpr double kAlike = 0.5;
+/// The same for graphs that were cut at different places.
+constexpr double kNearlyEqual = 0.7;
+/// Below, a single op more or less changes what is alike.
+constexpr ValueId kFewNodes = 12;
+
+std::vector<Difference> compare(const GraphDescriptor& old, const GraphDescriptor& now) {
+  const Alignment alignment = same_skeleton(old, now) ? align_equal(now) : align(old, now);
+  return find_differences({old, now, alignment});
+}
+
+std::size_t count_causes(const std::vector<Difference>& differences) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(differences, [](const Difference& d) { return !d.derived; }));
+}
+
+bool alike(const GraphDescriptor& a, const GraphDescriptor& b) {
+  return std::min(a.size(), b.size()) <= kFewNodes ? likeness(a, b) > 0 : likeness(a, b) >= kAlike;
+}
+
+/// Nearly the same nodes, and as many.
+bool nearly_equal(const GraphDescriptor& a, const GraphDescriptor& b) {
+  const auto smaller = static_cast<double>(std::min(a.size(), b.size()));
+  const auto larger = static_cast<double>(std::max(a.size(), b.size()));
+  return larger > 0 && likeness(a, b) * smaller / larger >= kNearlyEqual;
+}
+
+bool has_unnamed_input(const GraphDescriptor& graph, const std::vector<ValueId>& matched) {
+  return std::ranges::any_of(graph.inputs(), [&](ValueId id) {
+    return matched[static_cast<std::size_t>(id)] == kNoValue && graph.input(id).name.empty();
+  });
+}
+
+/// Whether `part` is what is left of `whole` after a read had cut it: it takes as inputs what the
+/// other computes, and begins later.
+bool is_rest_of(const GraphDescriptor& part, const GraphDescriptor& whole) {
+  if (!part.context().begin.by_read || whole.context().begin == part.context().begin) return false;
+  const Alignment alignment = align(whole, part);
+  const bool lost =
+      std::ranges::any_of(alignment.to_new, [](ValueId id) { return id == kNoValue; });
+  return lost && has_unnamed_input(part, alignment.to_old);
+}
+
+Difference read_difference(const CutSite& site, const char* what) {
+  return {.cause = Cause::kValueRead,
+          .subject = fmt::format("the read at {}", site.line.empty() ? "?" : site.line),
+          .to = what,
+          .line = site.line};
+}
+
+/// `cause` is the main one; of the others only shapes of inputs are causes of their own, and with
+/// `constants` those.
+void put_in_front(Difference cause, bool constants, std::vector<Difference>& differences) {
+  for (Difference& difference : differences)
+    difference.derived =
+        difference.derived || (difference.cause != Cause::kInputShape &&
+                               (difference.cause != Cause::kConstant || !constants));
+  std::ranges::stable_sort(differences, {}, &Difference::derived);
+  differences.insert(differences.begin(), std::move(cause));
+}
+
+}  // namespace
+
+std::string Explanation::text(std::size_t count) const {
+  std::string out;
+  std::size_t causes = 0;
+  for (const Difference& difference : differences) {
+    if (difference.derived) continue;
+    if (++causes <= count) out += (out.empty() ? "" : "; ") + difference.text();
+  }
+  if (causes > count) out += fmt::format("; and {} more", causes - count);
+  return out;
+}
+
+std::size_t Explanation::derived() const {
+  return static_cast<std::size_t>(std::ranges::count_if(differences, &Difference::derived));
+}
+
+// Of the same place and mode the one with the same skeleton that takes the fewest causes to tell,
+// else the one most alike; else of the same place; else of any place, if it is the same step.
+ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const {
+  const CutContext& context = now.context();
+  Choice nearest;
+  double nearest_likeness = 0;
+  std::size_t fewest = 0;
+  int compared = 0;
+  int same_place = 0;
+  for (const Entry& entry : graphs_) {
+    const CutContext& other = entry.graph->context();
+    if (!(other.end == context.end) || other.mode != context.mode) continue;
+    ++same_place;
+    if (same_skeleton(*entry.graph, now)) {
+      if (compared++ == kCompared) break;
+      const std::size_t causes = count_causes(compare(*entry.graph, now));
+      if (compared == 1 || causes < fewest) nearest = {&entry};
+      fewest = compared == 1 ? causes : std::min(fewest, causes);
+    } else if (compared == 0 && same_place <= 2 * kCompared && alike(*entry.graph, now)) {
+      const double share = likeness(*entry.graph, now);
+      const auto larger = static_cast<double>(std::max(entry.graph->size(), now.size()));
+      const auto smaller = static_cast<double>(std::min(entry.graph->size(), now.size()));
+      if (share * smaller / larger > nearest_likeness) nearest = {&entry};
+      nearest_likeness = std::max(nearest_likeness, share * smaller / larger);
+    }
+  }
+  if (nearest.relative != nullptr) return nearest;
+  for (const Entry& entry : graphs_) {
+    const CutContext& other = entry.graph->context();
+    if (other.end == context.end && alike(*entry.graph, now)) return {&entry, true, false};
+  }
+  for (const Entry& entry : graphs_) {
+    const CutContext& other = entry.graph->context();
+    if (other.mode != context.mode) continue;
+    const bool read_early = context.end.by_read && !other.end.by_read;
+    if (same_skeleton(*entry.graph, now) || (read_early && nearly_equal(*entry.graph, now)))
+      return {&entry, false, true};
+  }
+  return {};
+}
+
+Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
+  const Choice choice = choose(now);
+  Explanation out;
+  if (choice.relative == nullptr) {
+    out.awaits_next = now.context().end.by_read;
+    return out;
+  }
+  const GraphDescriptor& old = *choice.relative->graph;
+  out.relative = choice.relative->number;
+  out.differences = compare(old, now);
+  const CutContext& context = now.context();
+  const CutContext& before = old.context();
+  if (choice.other_mode) {
+    const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
+    put_in_front({.cause = Cause::kMode,
+                  .subject = fmt::format("mode of the step cut at {}", context.end.line),
+                  .from = name(before.mode),
+                  .to = name(context.mode),
+                  .line = context.end.line},
+                 false, out.differences);
+  } else if (choice.other_site && context.end.by_read && !before.end.by_read) {
+    put_in_front(read_difference(context.end, "cut the step"), true, out.differences);
+  } else if (is_rest_of(now, old)) {
+    put_in_front(read_difference(context.begin, "cut the step; this is what came after it"), true,
+                 out.differences);
+  } else if (is_rest_of(old, now)) {
+    put_in_front(read_difference(before.begin, "no longer cuts the step"), true, out.differences);
+  }
+  return out;
+}
+
+void ProgramHistory::add(std::shared_ptr<const GraphDescriptor> graph, std::int64_t number) {
+  const Hash128 structure = graph->structure();
+  if (structures_.insert(structure).second) structures_by_age_.push_back(structure);
+  while (structures_by_age_.size() > limits_.structures) {
+    structures_.erase(structures_by_age_.front());
+    structures_by_age_.pop_front();
+  }
+  if (const auto known = index_.find(structure); known != index_.end()) {
+    bytes_ -= known->second->graph->bytes();
+    graphs_.erase(known->second);
+  }
+  bytes_ += graph->bytes();
+  graphs_.push_front({std::move(graph), number});
+  index_[structure] = graphs_.begin();
+  while (graphs_.size() > 1 && (graphs_.size() > limits_.graphs || bytes_ > limits_.bytes))
+    forget_oldest();
+}
+
+void ProgramHistory::touch(const Hash128& structure) {
+  const auto found = index_.find(structure);
+  if (found != index_.end()) graphs_.splice(graphs_.begin(), graphs_, found->second);
+}
+
+void ProgramHistory::forget_oldest() {
+  const Entry& oldest = graphs_.back();
+  bytes_ -= oldest.graph->bytes();
+  index_.erase(oldest.graph->structure());
+  graphs_.pop_back();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+// The graphs that programs were made of, and why a new one is needed: it is told from its nearest
+// relative. Used by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/explain/descriptor.h"
+#include "core/explain/difference.h"
+
+namespace lockstep {
+
+struct Explanation {
+  /// Causes in their order, then what follows from them. Empty for a first compilation.
+  std::vector<Difference> differences;
+  std::optional<std::int64_t> relative;  ///< the number of the program it was told from
+  /// Cut by a read that nobody knew: whether that is a cause shows in the graph after it.
+  bool awaits_next = false;
+
+  Cause cause() const {
+    return differences.empty() ? Cause::kFirstCompile : differences.front().cause;
+  }
+  /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61, and 2 more".
+  std::string text(std::size_t count = 3) const;
+  std::size_t derived() const;
+};
+
+class ProgramHistory {
+ public:
+  struct Limits {
+    std::size_t graphs = 256;
+    std::size_t bytes = std::size_t{64} << 20U;
+    std::size_t structures = 65536;  ///< of which only the hash is known
+  };
+  ProgramHistory() : ProgramHistory(Limits{}) {}
+  explicit ProgramHistory(const Limits& limits) : limits_(limits) {}
+
+  /// Why there is no program for this graph.
+  Explanation explain(const GraphDescriptor& now) const;
+  /// From now on there is one.
+  void add(std::shared_ptr<const GraphDescriptor> graph, std::int64_t number);
+  /// The program of this structure was used again.
+  void touch(const Hash128& structure);
+  /// Whether a program of this structure was made before.
+  bool knows(const Hash128& structure) const { return structures_.contains(structure); }
+
+  std::size_t size() const { return graphs_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const GraphDescriptor> graph;
+    std::int64_t number;
+  };
+  struct Choice {
+    const Entry* relative = nullptr;
+    bool other_mode = false;
+    bool other_site = false;
+  };
+  Choice choose(const GraphDescriptor& now) const;
+  void forget_oldest();
+
+  Limits limits_;
+  std::list<Entry> graphs_;  ///< most recently used first
+  std::unordered_map<Hash128, std::list<Entry>::iterator, Hash128Hasher> index_;
+  std::unordered_set<Hash128, Hash128Hasher> structures_;
+  std::deque<Hash128> structures_by_age_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,100 @@
+#include "core/explain/tally.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kShownValues = 8;
+
+/// Numbers in their order, texts as they are.
+std::vector<std::string> sorted(const std::set<std::string>& values) {
+  std::vector<std::string> out(values.begin(), values.end());
+  const auto number = [](const std::string& text) {
+    double value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  std::ranges::stable_sort(out, {}, number);
+  return out;
+}
+
+}  // namespace
+
+std::string CauseTally::Row::describe() const {
+  if (values.size() < 3) return example;
+  std::vector<std::string> shown = sorted(values);
+  if (shown.size() > kShownValues) {
+    const auto half = static_cast<std::ptrdiff_t>(kShownValues / 2);
+    shown.erase(shown.begin() + half, shown.end() - half);
+    shown.insert(shown.begin() + half, "...");
+  }
+  return fmt::format("{} had {}{} values ({})", subject, values.size(),
+                     values.size() == kMaxValues ? " or more" : "", fmt::join(shown, ", "));
+}
+
+void CauseTally::add(const Explanation& explanation, bool loaded, double seconds) {
+  ++misses_;
+  if (explanation.differences.empty()) {
+    ++first_compilations_;
+    return;
+  }
+  const Difference& main = explanation.differences.front();
+  const std::string subject = main.cause < Cause::kEvicted ? main.subject : "";
+  auto row = std::ranges::find_if(
+      rows_, [&](const Row& r) { return r.cause == main.cause && r.subject == subject; });
+  if (row == rows_.end() && rows_.size() >= kMaxRows) {  // beyond: what is alike in cause
+    row = std::ranges::find(rows_, main.cause, &Row::cause);
+    if (row == rows_.end()) row = std::prev(rows_.end());
+  } else if (row == rows_.end()) {
+    row = rows_.insert(rows_.end(), Row{.cause = main.cause, .subject = subject});
+  }
+  ++(loaded ? row->loaded : row->compiled);
+  row->seconds += seconds;
+  row->example = main.text();
+  if (main.from.empty() || row->subject != subject) return;
+  for (const std::string& value : {main.from, main.to})
+    if (row->values.size() < kMaxValues) row->values.insert(value);
+}
+
+std::int64_t CauseTally::misses_of(Cause cause) const {
+  if (cause == Cause::kFirstCompile) return first_compilations_;
+  std::int64_t out = 0;
+  for (const Row& row : rows_)
+    if (row.cause == cause) out += row.misses();
+  return out;
+}
+
+std::vector<CauseTally::Row> CauseTally::rows() const {
+  std::vector<Row> out = rows_;
+  std::ranges::stable_sort(out, std::greater(), &Row::misses);
+  return out;
+}
+
+std::string CauseTally::table() const {
+  if (std::ranges::all_of(rows_, [](const Row& row) { return is_expected(row.cause); })) return "";
+  std::int64_t again = 0;
+  double seconds = 0;
+  for (const Row& row : rows_) {
+    again += row.misses();
+    seconds += row.seconds;
+  }
+  std::string out = fmt::format(
+      "recompilations: {} of {} programs were versions of others and took {:.1f} s\n"
+      "  {:<14} {:>8} {:>7} {:>8}  what\n",
+      again, misses_, seconds, "cause", "compiled", "loaded", "seconds");
+  for (const Row& row : rows()) {
+    out += fmt::format("  {:<14} {:>8} {:>7} {:>8.1f}  {}\n", name_of(row.cause), row.compiled,
+                       row.loaded, row.seconds, row.describe());
+    if (const auto remedy = remedy_of(row.cause); !remedy.empty())
+      out += fmt::format("  {:<14} {:>8} {:>7} {:>8}  -> {}\n", "", "", "", "", remedy);
+  }
+  out.pop_back();
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+// How often what was the cause, and what it cost: for one line of each miss, for the table at the
+// end of a run, and for who has to be told that it goes on.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/explain/history.h"
+
+namespace lockstep {
+
+class CauseTally {
+ public:
+  /// Misses of one main cause and subject.
+  struct Row {
+    Cause cause = Cause::kFirstCompile;
+    std::string subject = {};  ///< empty for what became of programs
+    std::int64_t compiled = 0;
+    std::int64_t loaded = 0;  ///< from the disk
+    double seconds = 0;
+    std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
+    std::string example = {};           ///< the last miss, in words
+    std::int64_t misses() const { return compiled + loaded; }
+    /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".
+    std::string describe() const;
+  };
+  static constexpr std::size_t kMaxValues = 64;
+  static constexpr std::size_t kMaxRows = 64;
+
+  void add(const Explanation& explanation, bool loaded, double seconds);
+
+  std::int64_t misses() const { return misses_; }
+  std::int64_t misses_of(Cause cause) const;
+  /// Most misses first; those of first compilations are not among them.
+  std::vector<Row> rows() const;
+  /// A few lines for people; empty if only first programs, and those of a new build, were made.
+  std::string table() const;
+
+ private:
+  std::int64_t misses_ = 0;
+  std::int64_t first_compilations_ = 0;
+  std::vector<Row> rows_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,214 @@
+// Inputs that change, for every cause among them, and what follows from their sizes: found and
+// named, word for word, and nothing else beside it.
+#include "core/trace/ops.h"
+#include "tests/core/explain/planted.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+struct PlantedInputs : PlantedTest {};
+
+Type tokens(std::int64_t length) {
+  return {DType::kF32, Shape{{8, "batch"}, {length, "length"}}};
+}
+
+// Inputs.
+
+TEST_F(PlantedInputs, NamesFieldAndDimensionOfALongerBatch) {
+  const auto body = [&](bool again) {
+    const Tensor x = input(tokens(again ? 61 : 57), "batch.tokens");
+    return std::vector{mean(x * 2.0, {0, 1})};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.tokens[length]: 57 -> 61"));
+}
+
+TEST_F(PlantedInputs, CountsADimensionWithoutAName) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({DType::kF32, Shape{4, again ? 3 : 2}}, "batch.x");
+    return std::vector{sum(x)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.x[1]: 2 -> 3"));
+}
+
+TEST_F(PlantedInputs, NamesEveryInputThatChangedAtOnce) {
+  const auto body = [&](bool again) {
+    const Tensor x = input(tokens(again ? 61 : 57), "batch.tokens");
+    const Tensor y = input({DType::kF32, Shape{{again ? 3 : 2, "boxes"}}}, "batch.boxes");
+    return std::vector{sum(x), sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.tokens[length]: 57 -> 61",
+                                  "input_shape batch.boxes[boxes]: 2 -> 3"));
+}
+
+TEST_F(PlantedInputs, NamesAnInputOfAnotherRank) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({DType::kF32, again ? Shape{6, 1} : Shape{6}}, "batch.x");
+    return std::vector{sum(x)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.x: [6] -> [6,1]"));
+}
+
+TEST_F(PlantedInputs, NamesABatchBeforeTheStateThatGrewWithIt) {
+  const auto body = [&](bool again) {
+    const std::int64_t n = again ? 5 : 4;
+    const Tensor cache = input({DType::kF32, Shape{n}}, "cache", InputKind::kState);
+    const Tensor x = input({DType::kF32, Shape{{n, "time"}}}, "batch.x");
+    return std::vector{cache * x};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre("input_shape batch.x[time]: 4 -> 5", "input_shape cache[0]: 4 -> 5"));
+}
+
+TEST_F(PlantedInputs, NamesAnInputOfAnotherDType) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({again ? DType::kBF16 : DType::kF32, Shape{6}}, "batch.x");
+    return std::vector{sum(x * x)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_dtype batch.x: f32 -> bf16"));
+}
+
+TEST_F(PlantedInputs, TakesConversionsForAConsequenceOfTheDType) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({again ? DType::kBF16 : DType::kF32, Shape{6}}, "batch.x");
+    return std::vector{sum(convert(x, DType::kF32) * 3.0)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_dtype batch.x: f32 -> bf16"));
+}
+
+TEST_F(PlantedInputs, NamesAnInputThatBecameABatch) {
+  const auto body = [&](bool again) {
+    const Tensor x =
+        input({DType::kF32, Shape{6}}, "x", again ? InputKind::kBatch : InputKind::kState);
+    return std::vector{x * 2.0};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("inputs x: state -> batch"));
+}
+
+TEST_F(PlantedInputs, NamesANewInputAndItsUser) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "batch.x");
+  const Tensor mask = input({DType::kF32, Shape{6}}, "batch.mask");
+  const auto body = [&](bool again) {
+    Tensor y = x * 2.0;
+    line = __LINE__ + 1;
+    if (again) y = y * mask;
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(
+          fmt::format("inputs batch.mask f32[6] is a new input of multiply f32[6] "
+                      "planted_inputs_test.cpp:{}",
+                      line),
+          fmt::format("op_added multiply f32[6] planted_inputs_test.cpp:{} was added", line)));
+}
+
+TEST_F(PlantedInputs, NamesAnInputThatIsGone) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "batch.x");
+  const Tensor bias = input({DType::kF32, Shape{6}}, "bias", InputKind::kParameter);
+  const auto body = [&](bool again) {
+    line = __LINE__ + 1;
+    return std::vector{sum(x + (again ? x : bias))};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format("inputs bias f32[6] is no longer an input of add f32[6] "
+                                      "planted_inputs_test.cpp:{}",
+                                      line)));
+}
+
+TEST_F(PlantedInputs, NamesAnOperandThatIsAnotherInput) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "batch.x");
+  const Tensor y = input({DType::kF32, Shape{6}}, "batch.y");
+  const auto body = [&](bool again) {
+    const Tensor both = x * y;
+    line = __LINE__ + 1;
+    const Tensor z = exp(again ? y : x);
+    return std::vector{both, z};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(fmt::format(
+          "inputs operand 0 of exp f32[6] planted_inputs_test.cpp:{}: batch.x -> batch.y", line)));
+}
+
+// What follows from a size.
+
+TEST_F(PlantedInputs, TakesHundredsOfShapesForConsequencesOfOneLength) {
+  const Tensor w = input({DType::kF32, Shape{64, 64}}, "w", InputKind::kParameter);
+  const auto body = [&](bool again) {
+    const std::int64_t t = again ? 64 : 32;  // a plain ratio
+    Tensor x = input({DType::kF32, Shape{{2, "batch"}, {t, "length"}, 64}}, "batch.x");
+    for (int layer = 0; layer < 60; ++layer) {
+      const Tensor rows = reshape(x, Shape{2 * t, 64});
+      const Tensor next = reshape(matmul(rows, w), Shape{2, t, 64});
+      const Tensor centred = next - broadcast_in_dim(mean(next, {2}), next.shape(), {0, 1});
+      x = x + centred * (1.0 / static_cast<double>(t));
+    }
+    return std::vector{mean(x, {0, 1, 2})};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.x[length]: 32 -> 64"));
+  EXPECT_GE(last.derived(), 100U);
+}
+
+TEST_F(PlantedInputs, TakesNumbersComputedFromASizeForConsequences) {
+  for (const auto& [from, to] : {std::pair{57, 61}, std::pair{32, 64}, std::pair{100, 101}}) {
+    Planted plant;
+    const auto record = [&](int n) {
+      const Tensor x = plant.input({DType::kF32, Shape{{4, "batch"}, {n, "length"}}}, "batch.x");
+      const Tensor scaled =
+          x * (1.0 / n) + x * std::sqrt(double(n)) - x * (1.0 / std::sqrt(4.0 * n));
+      return std::vector{sum(scaled * (n - 1.0)) / (4.0 * n)};
+    };
+    {
+      const auto held = record(from);
+      plant.cut();
+    }
+    const auto held = record(to);
+    EXPECT_THAT(causes_of(plant.cut()),
+                ElementsAre(fmt::format("input_shape batch.x[length]: {} -> {}", from, to)));
+  }
+}
+
+TEST_F(PlantedInputs, NamesAConstantBesideALengthThatDoesNotExplainIt) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({DType::kF32, Shape{{again ? 64 : 32, "length"}}}, "batch.x");
+    const double rate = again ? 0.2 : 0.1;
+    line = __LINE__ + 1;
+    return std::vector{sum(x * rate)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(
+          "input_shape batch.x[length]: 32 -> 64",
+          fmt::format("constant constant f32[] planted_inputs_test.cpp:{}: 0.1 -> 0.2", line)));
+}
+
+TEST_F(PlantedInputs, TakesALoopOverTheLengthForAConsequence) {
+  const auto body = [&](bool again) {
+    const std::int64_t t = again ? 7 : 5;
+    const Tensor x = input({DType::kF32, Shape{{t, "length"}, 3}}, "batch.x");
+    Tensor h = reshape(slice(x, {0, 0}, {1, 3}, {1, 1}), Shape{3});
+    for (std::int64_t i = 1; i < t; ++i)
+      h = tanh(h + reshape(slice(x, {i, 0}, {i + 1, 3}, {1, 1}), Shape{3}));
+    return std::vector{sum(h)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.x[length]: 5 -> 7"));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,229 @@
+// Numbers, attributes and ops that change, found and named word for word.
+#include "core/trace/ops.h"
+#include "tests/core/explain/planted.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+struct PlantedOps : PlantedTest {};
+
+// Numbers and attributes.
+
+TEST_F(PlantedOps, NamesAConstantThatChanges) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "p", InputKind::kParameter);
+  const auto body = [&](bool again) {
+    line = __LINE__ + 1;
+    return std::vector{x * (again ? 3.0 : 2.0)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "constant constant f32[] planted_ops_test.cpp:{}: 2 -> 3", line)));
+}
+
+TEST_F(PlantedOps, NamesANumberInManyPlacesOnce) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    const double eps = again ? 1e-6 : 1e-5;
+    Tensor y = x;
+    for (int layer = 0; layer < 12; ++layer) {
+      const ModuleScope scope(context, fmt::format("h{}", layer));
+      y = sqrt(y * y +
+               context.constant(HostTensor::of(Shape{6}, std::vector<float>(6, float(eps)))));
+    }
+    return std::vector{y};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(testing::HasSubstr("(h0): [1e-05,1e-05,1e-05,1e-05,1e-05,1e-05] -> [1e-06,")));
+}
+
+TEST_F(PlantedOps, NamesANumberThatJoinsAnEqualOne) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    const Tensor y = x * 2.0;
+    line = __LINE__ - 1;
+    return std::vector{exp(y) * (again ? 2.0 : 3.0)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "constant constant f32[] planted_ops_test.cpp:{}: 3 -> 2", line)));
+}
+
+TEST_F(PlantedOps, NamesAConstantTableWithOtherValues) {
+  const Tensor x = input({DType::kF32, Shape{100}}, "x");
+  const auto body = [&](bool again) {
+    std::vector<float> table(100, 1.0F);
+    if (again) table[40] = 2;
+    line = __LINE__ + 1;
+    const Tensor t = context.constant(HostTensor::of(Shape{100}, table));
+    return std::vector{x * t};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format(
+                  "constant constant f32[100] planted_ops_test.cpp:{} has other values", line)));
+}
+
+TEST_F(PlantedOps, NamesAnAxis) {
+  const Tensor x = input({DType::kF32, Shape{4, 4}}, "x");
+  const auto body = [&](bool again) {
+    line = __LINE__ + 1;
+    return std::vector{reduce_sum(x, {again ? 1 : 0})};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "attribute reduce_sum planted_ops_test.cpp:{} dims: [0] -> [1]", line)));
+}
+
+TEST_F(PlantedOps, NamesTheStartOfASlice) {
+  const Tensor x = input({DType::kF32, Shape{10}}, "x");
+  const auto body = [&](bool again) {
+    const std::int64_t start = again ? 3 : 2;
+    line = __LINE__ + 1;
+    return std::vector{slice(x, {start}, {start + 4}, {1})};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(fmt::format("attribute slice planted_ops_test.cpp:{} start: [2] -> [3]", line),
+                  fmt::format("attribute slice planted_ops_test.cpp:{} limit: [6] -> [7]", line)));
+}
+
+TEST_F(PlantedOps, TakesWhatFollowsAReshapeForAConsequence) {
+  const Tensor x = input({DType::kF32, Shape{12}}, "x");
+  const auto body = [&](bool again) {
+    const std::int64_t rows = again ? 6 : 4;
+    // the rows come from nowhere but the program itself
+    line = __LINE__ + 1;
+    const Tensor y = reshape(x, Shape{rows, 12 / rows});
+    const Tensor m = mean(y, {1});
+    return std::vector{y - broadcast_in_dim(m, y.shape(), {0})};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format(
+                  "attribute reshape planted_ops_test.cpp:{} shape: [4,3] -> [6,2]", line)));
+}
+
+// Ops.
+
+TEST_F(PlantedOps, NamesAnOpThatWasAdded) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    Tensor y = x * 2.0;
+    line = __LINE__ + 1;
+    if (again) y = exp(y);
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_added exp f32[6] planted_ops_test.cpp:{} was added", line)));
+}
+
+TEST_F(PlantedOps, NamesAnOpThatIsGone) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    Tensor y = x * 2.0;
+    line = __LINE__ + 1;
+    if (!again) y = exp(y);
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_removed exp f32[6] planted_ops_test.cpp:{} is gone", line)));
+}
+
+TEST_F(PlantedOps, NamesAnOpInPlaceOfAnother) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    line = __LINE__ + 1;
+    return std::vector{sum(again ? log(x) : exp(x))};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(fmt::format("op_added log f32[6] planted_ops_test.cpp:{} was added", line),
+                  fmt::format("op_removed exp f32[6] planted_ops_test.cpp:{} is gone", line)));
+}
+
+TEST_F(PlantedOps, NamesTheLayerOfTwelveThatGotAnOp) {
+  std::vector<Tensor> w;
+  for (int layer = 0; layer < 12; ++layer)
+    w.push_back(
+        input({DType::kF32, Shape{4, 4}}, fmt::format("h.{}.w", layer), InputKind::kParameter));
+  const Tensor x = input({DType::kF32, Shape{2, 4}}, "batch.x");
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (std::size_t layer = 0; layer < 12; ++layer) {
+      const ModuleScope scope(context, fmt::format("h.{}", layer));
+      y = tanh(matmul(y, w[layer]));
+      line = __LINE__ + 1;
+      if (again && layer == 5) y = abs(y) * 3.0;
+    }
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(fmt::format(
+          "op_added abs f32[2,4] planted_ops_test.cpp:{} (h.5) and 3 more ops there were added",
+          line)));
+}
+
+TEST_F(PlantedOps, NamesALayerThatWasAppended) {
+  const Tensor x = input({DType::kF32, Shape{2, 4}}, "batch.x");
+  const Tensor w = input({DType::kF32, Shape{4, 4}}, "w", InputKind::kParameter);
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (int layer = 0; layer < (again ? 13 : 12); ++layer) {
+      const ModuleScope scope(context, fmt::format("h.{}", layer));
+      line = __LINE__ + 1;
+      y = tanh(matmul(y, w));
+    }
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_added dot_general f32[2,4] planted_ops_test.cpp:{} (h.12) and 1 "
+                          "more op there were added",
+                          line)));
+}
+
+TEST_F(PlantedOps, NamesOpsThatChangedPlaces) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    Tensor a;
+    Tensor b;
+    line = __LINE__ + 1;
+    if (again) b = log(x);
+    a = exp(x);
+    if (!again) b = log(x);
+    return std::vector{a - b};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(fmt::format(
+          "op_order log f32[6] planted_ops_test.cpp:{} was recorded in another place", line)));
+}
+
+TEST_F(PlantedOps, NamesOperandsThatChangedPlaces) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    const Tensor a = exp(x);
+    const Tensor b = log(x);
+    line = __LINE__ + 1;
+    return std::vector{again ? b - a : a - b};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format("op_order subtract f32[6] planted_ops_test.cpp:{} takes its "
+                                      "operands in another order",
+                                      line)));
+}
+
+}  // namespace
+}  // namespace lockstep

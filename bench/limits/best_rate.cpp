@@ -57,8 +57,9 @@ MatmulShape matmul_shape(const DotShape& s, Layout layout) {
 /// Null if oneDNN cannot.
 MakeWork primitive_work(const DotShape& shape, Layout layout) {
   const MatmulShape sizes = matmul_shape(shape, layout);
-  const std::shared_ptr<const Matmul> matmul = Matmul::create(sizes);
+  const std::shared_ptr<Matmul> matmul = Matmul::describe(sizes);
   if (matmul == nullptr) return nullptr;
+  matmul->generate();
   return [shape, matmul] {
     const BufferPtr scratch = allocate_host(matmul->scratch_bytes());
     return [operands = Operands(shape), matmul, scratch] {

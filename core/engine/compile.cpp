@@ -154,7 +154,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   };
   const auto kind_of_work = [&](ValueId id) {
     const Kernel* kernel = kernel_of[static_cast<std::size_t>(id)].get();
-    return kernel != nullptr && kernel->as_tasks() != nullptr ? kernel->name() : "";
+    return std::string(kernel != nullptr && kernel->has_tasks() ? name_of(kernel->work()) : "");
   };
   const Launches launches = find_launches(g, {kind_of_work, scratch_bytes});
   MemoryQuery query;

@@ -30,7 +30,7 @@ struct Launch {
 std::string work_of(const Launch& launch) {
   switch (launch.first().kind) {
     case CommandKind::kKernel: {
-      std::string name = launch.plan.kernels[launch.begin]->name();
+      std::string name(name_of(launch.plan.kernels[launch.begin]->work()));
       return launch.is_update && name.starts_with("fused") ? "optimizer" : name;
     }
     case CommandKind::kCopy: return "copies";

@@ -1,6 +1,10 @@
 // A kernel runs one node of a compiled graph (an op or a fused group) on dense row-major operands
 // in device memory. Kernels are immutable and shared: structurally equal nodes use one kernel.
 //
+// A kernel is made in two phases: it is planned, which decides all that is to be known of it
+// (KernelFacts) and takes microseconds, and then it generates its machine code, if it has any. Who
+// only plans with it, as a compiler does that looks ahead, never pays for code.
+//
 // Determinism (see ARCHITECTURE.md): a kernel's bits depend on its node and its operands, never on
 // the number of threads, on alignment, or on which thread did the work.
 #pragma once
@@ -8,12 +12,12 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "core/base/thread_pool.h"
 #include "core/ir/graph.h"
 #include "core/ir/target.h"
+#include "core/kernels/work_class.h"
 
 namespace lockstep {
 
@@ -31,14 +35,13 @@ struct KernelCall {
 
 class TaskKernel;
 
-class Kernel {
+/// What a plan depends on, known before there is machine code.
+class KernelFacts {
  public:
-  virtual ~Kernel() = default;
-  virtual void run(const KernelCall& call) const = 0;
+  virtual ~KernelFacts() = default;
+  virtual WorkClass work() const = 0;
   /// Working memory for one call; independent of the number of threads.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// A short class name for ledgers: "dot", "fused", "reduce", ...
-  virtual std::string name() const = 0;
   /// Whether results[result] may be the same memory as operands[operand] of a call: the kernel
   /// reads an element of the operand only before it writes that element of the result. At most one
   /// result lies on an operand, and all pairs that a call uses must be allowed one by one.
@@ -47,23 +50,38 @@ class Kernel {
     (void)operand;
     return false;
   }
+  /// Whether its calls can run at once with others, see task_kernel.h.
+  virtual bool has_tasks() const { return false; }
+};
+
+struct KernelContext;
+
+class Kernel : public KernelFacts {
+ public:
+  /// Makes the machine code that run() needs; changes none of the facts.
+  virtual void generate(const KernelContext& context) { (void)context; }
+  virtual void run(const KernelCall& call) const = 0;
   /// The machine code that was generated for this kernel, if any: kept on disk, and handed to
-  /// make_kernel in another process of the same build on the same kind of CPU.
+  /// generate() in another process of the same build on the same kind of CPU.
   virtual std::string_view object_code() const { return {}; }
-  /// This kernel if its calls can run at once with others, see task_kernel.h; else null.
+  /// This kernel if it has_tasks(), else null.
   virtual const TaskKernel* as_tasks() const { return nullptr; }
 };
 
-/// What kernels share while they are made, and what is known of the one to be made.
+/// What kernels share while they generate code, and what is known of that of the one at hand.
 struct KernelContext {
-  codegen::CodeCache* codes = nullptr;  ///< groups compiled before; null: none
-  Log* log = nullptr;                   ///< for generated code; null: silent
-  std::string_view object_code;         ///< what such a kernel gave before, if anything
+  codegen::CodeCache& codes;          ///< groups compiled before
+  Log& log;                           ///< for generated code
+  std::string_view object_code = {};  ///< what such a kernel gave before, if anything
 };
 
-/// The production kernel for a node with these operand types. Internal error for leaves, views,
-/// calls and collectives: those are no kernels.
+/// The production kernel for a node with these operand types, planned: it cannot run yet. Internal
+/// error for leaves, views, calls and collectives: those are no kernels.
+std::unique_ptr<Kernel> plan_kernel(const Node& node, std::span<const Type> operands,
+                                    const Target& target);
+
+/// The same with its code.
 std::shared_ptr<const Kernel> make_kernel(const Node& node, std::span<const Type> operands,
-                                          const Target& target, const KernelContext& context = {});
+                                          const Target& target);
 
 }  // namespace lockstep

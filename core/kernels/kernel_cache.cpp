@@ -7,6 +7,12 @@
 namespace lockstep {
 namespace {
 
+std::vector<Type> operand_types(const Graph& graph, ValueId node) {
+  std::vector<Type> out;
+  for (const ValueId operand : graph[node].operands) out.push_back(graph[operand].type);
+  return out;
+}
+
 /// The node alone: its operands become inputs.
 Graph key_graph(const Node& node, std::span<const Type> operands) {
   Graph out;
@@ -19,33 +25,50 @@ Graph key_graph(const Node& node, std::span<const Type> operands) {
 
 }  // namespace
 
+KernelCache::Entry& KernelCache::entry_of(const Node& node, std::span<const Type> operands,
+                                          const Hash128& hash, Graph key) {
+  for (Entry& entry : entries_[hash])
+    if (structurally_equal(entry.key, key)) return entry;
+  if (kernels_ >= drop_at_) {
+    drop_unheld();
+    drop_at_ = std::max(kFewest, 2 * kernels_);
+  }
+  std::shared_ptr<Kernel> kernel = plan_kernel(node, operands, target_);
+  ++kernels_;
+  return entries_[hash].emplace_back(std::move(key), std::move(kernel));
+}
+
+std::shared_ptr<const KernelFacts> KernelCache::facts(const Graph& graph, ValueId node) {
+  const std::vector<Type> operands = operand_types(graph, node);
+  Graph key = key_graph(graph[node], operands);
+  const Hash128 hash = structural_hash(key);
+  const std::lock_guard lock(mutex_);
+  return entry_of(graph[node], operands, hash, std::move(key)).kernel;
+}
+
+std::shared_ptr<const Kernel> KernelCache::get(const Graph& graph, ValueId node) {
+  return get(graph[node], operand_types(graph, node));
+}
+
 std::shared_ptr<const Kernel> KernelCache::get(const Node& node, std::span<const Type> operands) {
   Graph key = key_graph(node, operands);
   const Hash128 hash = structural_hash(key);
   const std::lock_guard lock(mutex_);
-  std::vector<Entry>& bucket = entries_[hash];
-  for (const Entry& entry : bucket) {
-    if (!structurally_equal(entry.key, key)) continue;
+  Entry& entry = entry_of(node, operands, hash, std::move(key));
+  if (entry.built) {
     ++shared_;
     return entry.kernel;
   }
-  ++built_;
   const auto offer = offers_.find(hash);
   const std::string_view code = offer == offers_.end() ? std::string_view() : offer->second;
-  auto kernel =
-      make_kernel(node, operands, target_, {.codes = &codes_, .log = &log_, .object_code = code});
-  bucket.push_back({std::move(key), kernel});
-  if (++kernels_ > drop_at_) {
-    drop_unheld();
-    drop_at_ = std::max(kFewest, 2 * kernels_);
-  }
-  return kernel;
+  entry.kernel->generate({.codes = codes_, .log = log_, .object_code = code});
+  entry.built = true;
+  ++built_;
+  return entry.kernel;
 }
 
 Hash128 KernelCache::key_of(const Graph& graph, ValueId node) {
-  std::vector<Type> operands;
-  for (const ValueId operand : graph[node].operands) operands.push_back(graph[operand].type);
-  return structural_hash(key_graph(graph[node], operands));
+  return structural_hash(key_graph(graph[node], operand_types(graph, node)));
 }
 
 void KernelCache::offer(const Hash128& key, std::string object_code) {

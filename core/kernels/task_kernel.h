@@ -13,6 +13,7 @@ namespace lockstep {
 class TaskKernel : public Kernel {
  public:
   void run(const KernelCall& call) const final;
+  bool has_tasks() const final { return true; }
   const TaskKernel* as_tasks() const final { return this; }
   /// How many tasks a call has, by the node alone.
   virtual std::int64_t tasks() const = 0;

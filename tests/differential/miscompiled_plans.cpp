@@ -19,7 +19,7 @@ class DamagingKernel : public Kernel {
     damage_(call.results[0], type_);
   }
   std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-  std::string name() const override { return inner_->name(); }
+  WorkClass work() const override { return inner_->work(); }
 
  private:
   std::shared_ptr<const Kernel> inner_;

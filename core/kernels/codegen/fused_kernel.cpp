@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/codegen/partial_sums.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/task_kernel.h"
@@ -34,8 +35,7 @@ std::size_t round_up(std::size_t bytes) {
 /// of the block at hand; then the partial results of each total.
 class GroupKernel final : public TaskKernel {
  public:
-  GroupKernel(LoopNest nest, std::shared_ptr<const GroupCode> code)
-      : nest_(std::move(nest)), code_(std::move(code)) {
+  explicit GroupKernel(LoopNest nest) : nest_(std::move(nest)) {
     for (const Output& output : nest_.outputs) {
       has_columns_ = has_columns_ || output.role == Role::kColumn;
       has_totals_ = has_totals_ || output.role == Role::kTotal;
@@ -64,9 +64,14 @@ class GroupKernel final : public TaskKernel {
   }
 
   std::size_t scratch_bytes() const override { return bytes_; }
-  std::string name() const override { return nest_.has_reductions() ? "fused-reduce" : "fused"; }
+  WorkClass work() const override {
+    return nest_.has_reductions() ? WorkClass::kFusedReduce : WorkClass::kFused;
+  }
   bool may_alias(std::size_t result, std::size_t operand) const override {
     return nest_.may_alias(result, operand);
+  }
+  void generate(const KernelContext& context) override {
+    code_ = context.codes.get(nest_, context.object_code, context.log);
   }
   std::string_view object_code() const override { return code_->bytes(); }
 
@@ -100,7 +105,7 @@ class GroupKernel final : public TaskKernel {
   void finish_columns(const KernelCall& call, std::size_t k) const;
 
   LoopNest nest_;
-  std::shared_ptr<const GroupCode> code_;
+  std::shared_ptr<const GroupCode> code_;  ///< null until it is generated
   Grid grid_{0, 1};
   bool has_columns_ = false;
   bool has_totals_ = false;
@@ -224,12 +229,8 @@ LoopNest nest_of(const Node& node, std::span<const Type> operands) {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> make_group_kernel(const Node& node, std::span<const Type> operands,
-                                                CodeCache& codes, std::string_view object_code,
-                                                Log& log) {
-  LoopNest nest = nest_of(node, operands);
-  auto code = codes.get(nest, object_code, log);
-  return std::make_shared<GroupKernel>(std::move(nest), std::move(code));
+std::unique_ptr<Kernel> plan_group_kernel(const Node& node, std::span<const Type> operands) {
+  return std::make_unique<GroupKernel>(nest_of(node, operands));
 }
 
 bool is_group(const Node& node, std::span<const Type> operands) {

@@ -42,7 +42,7 @@ class AttentionKernel : public Kernel {
         backward_(backward),
         task_bytes_(Workspace(p_, loops_.pair, backward, nullptr).bytes) {}
 
-  std::string name() const override { return "attention"; }
+  WorkClass work() const override { return WorkClass::kAttention; }
 
   std::size_t scratch_bytes() const override {
     return task_bytes_ * static_cast<std::size_t>(grid().tasks());
@@ -267,10 +267,11 @@ const AttentionLoops& attention_loops(const Target& target, DType dtype) {
   return native ? kAttentionBf16 : kAttentionAvx512;
 }
 
-KernelPtr make_attention(const Node& node, Types operands, const Target& target) {
-  if (node.type.dtype == DType::kF64) return make_reference_kernel(node, operands, "attention");
-  if (node.op == Op::kAttention) return std::make_shared<ForwardKernel>(node, operands, target);
-  return std::make_shared<BackwardKernel>(node, operands, target);
+KernelPtr plan_attention(const Node& node, Types operands, const Target& target) {
+  if (node.type.dtype == DType::kF64)
+    return plan_reference_kernel(node, operands, WorkClass::kAttention);
+  if (node.op == Op::kAttention) return std::make_unique<ForwardKernel>(node, operands, target);
+  return std::make_unique<BackwardKernel>(node, operands, target);
 }
 
 }  // namespace lockstep

@@ -91,7 +91,7 @@ class ConvolutionKernel final : public Kernel {
     return convolutions_[0] != nullptr &&
            (parts_.size % parts_.step == 0 || convolutions_[1] != nullptr);
   }
-  std::string name() const override { return "convolution"; }
+  WorkClass work() const override { return WorkClass::kConvolution; }
 
   std::size_t scratch_bytes() const override {
     std::size_t converted = 0;
@@ -99,6 +99,11 @@ class ConvolutionKernel final : public Kernel {
       for (const std::int64_t e : elements_)
         converted += aligned(static_cast<std::size_t>(e) * sizeof(float));
     return converted + task_bytes_ * static_cast<std::size_t>(parts_.tasks());
+  }
+
+  void generate(const KernelContext& /*context*/) override {
+    for (const auto& part : convolutions_)
+      if (part != nullptr) part->generate();
   }
 
   void run(const KernelCall& call) const override {
@@ -139,7 +144,7 @@ class ConvolutionKernel final : public Kernel {
     } else if (whole.groups == 1) {
       part.o = units;
     }
-    return Convolution::create(op_, part, whole);
+    return Convolution::describe(op_, part, whole);
   }
   /// Elements from one unit to the next in both operands and the result.
   void lay_out_parts(const ConvolutionShape& p) {
@@ -169,7 +174,7 @@ class ConvolutionKernel final : public Kernel {
 class ZeroKernel final : public Kernel {
  public:
   explicit ZeroKernel(const Type& type) : bytes_(type.bytes()) {}
-  std::string name() const override { return "convolution"; }
+  WorkClass work() const override { return WorkClass::kConvolution; }
   void run(const KernelCall& call) const override {
     if (bytes_ > 0) std::memset(call.results[0], 0, bytes_);
   }
@@ -180,14 +185,14 @@ class ZeroKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_convolution(const Node& node, Types operands, const Target& target) {
+KernelPtr plan_convolution(const Node& node, Types operands, const Target& target) {
   const ConvolutionShape shape = shape_of(node, operands);
-  if (is_empty(shape)) return std::make_shared<ZeroKernel>(node.type);
+  if (is_empty(shape)) return std::make_unique<ZeroKernel>(node.type);
   if (node.type.dtype != DType::kF64) {
-    auto kernel = std::make_shared<ConvolutionKernel>(node, operands, shape, target);
+    auto kernel = std::make_unique<ConvolutionKernel>(node, operands, shape, target);
     if (kernel->is_supported()) return kernel;
   }
-  return make_reference_kernel(node, operands, "convolution");
+  return plan_reference_kernel(node, operands, WorkClass::kConvolution);
 }
 
 }  // namespace lockstep

@@ -136,8 +136,12 @@ class DotKernel final : public Kernel {
     lay_out_scratch();
   }
 
-  std::string name() const override { return "dot"; }
+  WorkClass work() const override { return WorkClass::kDot; }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  void generate(const KernelContext& /*context*/) override {
+    for (const auto& matmul : matmul_)
+      if (matmul != nullptr) matmul->generate();
+  }
 
   void run(const KernelCall& call) const override {
     if (batch_ * m_ * n_ == 0) return;
@@ -167,7 +171,7 @@ class DotKernel final : public Kernel {
   void choose_parts();
   void choose_product(const Target& target);
   void lay_out_scratch();
-  std::unique_ptr<Matmul> create_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
+  std::unique_ptr<Matmul> describe_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
   const std::byte* in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
                             ThreadPool& pool) const;
   void run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
@@ -232,10 +236,10 @@ void DotKernel::choose_parts() {
   }
 }
 
-std::unique_ptr<Matmul> DotKernel::create_matmul(std::int64_t batch, std::int64_t m,
-                                                 std::int64_t n) const {
-  return Matmul::create({batch, m, n, k_, a_.stored, result_, a_.batch_stride, b_.batch_stride,
-                         m_ * n_, a_.strides, b_.strides, n_});
+std::unique_ptr<Matmul> DotKernel::describe_matmul(std::int64_t batch, std::int64_t m,
+                                                   std::int64_t n) const {
+  return Matmul::describe({batch, m, n, k_, a_.stored, result_, a_.batch_stride, b_.batch_stride,
+                           m_ * n_, a_.strides, b_.strides, n_});
 }
 
 void DotKernel::choose_product(const Target& target) {
@@ -244,16 +248,16 @@ void DotKernel::choose_product(const Target& target) {
   const bool native_bf16 = a_.stored == DType::kBF16 && target.bf16 != Bf16Units::kNone &&
                            (result_ == DType::kBF16 || result_ == DType::kF32);
   const bool transposed_b = b_.strides.column != 1;
-  const auto create = [&] {
-    matmul_[0] = create_matmul(batch_step_, row_step_, column_step_);
+  const auto describe = [&] {
+    matmul_[0] = describe_matmul(batch_step_, row_step_, column_step_);
     const std::int64_t batch = batch_ % batch_step_;
     const std::int64_t m = m_ % row_step_;
     const std::int64_t n = n_ % column_step_;
     if (matmul_[0] != nullptr && batch + m + n > 0)
-      matmul_[1] = create_matmul(batch > 0 ? batch : batch_step_, m > 0 ? m : row_step_,
-                                 n > 0 ? n : column_step_);
+      matmul_[1] = describe_matmul(batch > 0 ? batch : batch_step_, m > 0 ? m : row_step_,
+                                   n > 0 ? n : column_step_);
   };
-  if (native_bf16) create();
+  if (native_bf16) describe();
   if (matmul_[0] != nullptr) return;
   // Whether its packing by dnnl_sgemm would miss the cache.
   const auto aliased = [&](std::int64_t step) {
@@ -266,7 +270,7 @@ void DotKernel::choose_product(const Target& target) {
     blocked_.emplace(loops_, BlockedOperand{a_.stored, a_.strides, keep_a},
                      BlockedOperand{b_.stored, b_.strides, keep_b}, k_, result_, n_);
   } else if (!small && (batch_ > 1 || transposed_b)) {
-    create();
+    describe();
   }
 }
 
@@ -337,13 +341,13 @@ void DotKernel::run_part(const Part& at, const std::byte* a, const std::byte* b,
 
 }  // namespace
 
-KernelPtr make_dot(const Node& node, Types operands, const Target& target) {
+KernelPtr plan_dot(const Node& node, Types operands, const Target& target) {
   // f64 and integers are for oracles and counting: not worth a fast product.
   const DType dtype = operands[0].dtype;
   const bool fast = is_float(dtype) && dtype != DType::kF64 && is_float(node.type.dtype) &&
                     node.type.dtype != DType::kF64;
-  if (!fast) return make_reference_kernel(node, operands, "dot");
-  return std::make_shared<DotKernel>(node, operands, target);
+  if (!fast) return plan_reference_kernel(node, operands, WorkClass::kDot);
+  return std::make_unique<DotKernel>(node, operands, target);
 }
 
 }  // namespace lockstep

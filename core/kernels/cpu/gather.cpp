@@ -45,7 +45,7 @@ class GatherKernel final : public Kernel {
  public:
   GatherKernel(const Node& node, Types operands)
       : layout_(node, operands), bytes_(size_of(node.type.dtype)) {}
-  std::string name() const override { return "gather"; }
+  WorkClass work() const override { return WorkClass::kGather; }
 
   void run(const KernelCall& call) const override {
     const std::size_t row = static_cast<std::size_t>(layout_.inner) * bytes_;
@@ -85,7 +85,7 @@ class ScatterAddKernel final : public Kernel {
     axis_step_ = make_grid(layout_.axis, layout_.axis * column_tasks / wanted).step;
   }
 
-  std::string name() const override { return "scatter_add"; }
+  WorkClass work() const override { return WorkClass::kScatterAdd; }
   bool may_alias(std::size_t /*result*/, std::size_t operand) const override {
     return operand == 0;
   }
@@ -170,12 +170,12 @@ class ScatterAddKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_gather(const Node& node, Types operands) {
-  return std::make_shared<GatherKernel>(node, operands);
+KernelPtr plan_gather(const Node& node, Types operands) {
+  return std::make_unique<GatherKernel>(node, operands);
 }
 
-KernelPtr make_scatter_add(const Node& node, Types operands, const Target& target) {
-  return std::make_shared<ScatterAddKernel>(node, operands, target.isa);
+KernelPtr plan_scatter_add(const Node& node, Types operands, const Target& target) {
+  return std::make_unique<ScatterAddKernel>(node, operands, target.isa);
 }
 
 }  // namespace lockstep

@@ -80,7 +80,7 @@ class LoadKernel final : public Kernel {
     view_ = StridedView(result_.shape.sizes(), strides);
   }
 
-  std::string name() const override { return "movement"; }
+  WorkClass work() const override { return WorkClass::kMovement; }
 
   void run(const KernelCall& call) const override {
     if (result_.elements() == 0) return;
@@ -122,7 +122,7 @@ class TransposeKernel final : public Kernel {
     for (const Outer& dim : outer_) batches_ *= dim.size;
   }
 
-  std::string name() const override { return "movement"; }
+  WorkClass work() const override { return WorkClass::kMovement; }
 
   void run(const KernelCall& call) const override {
     visit_bytes(bytes_, [&](auto zero) {
@@ -180,7 +180,7 @@ class PadKernel final : public Kernel {
       offset_ += node.attrs.ints(Attr::kLow)[d] * strides[d];
     view_ = StridedView(x_.shape.sizes(), strides);
   }
-  std::string name() const override { return "movement"; }
+  WorkClass work() const override { return WorkClass::kMovement; }
 
   void run(const KernelCall& call) const override {
     const std::size_t bytes = size_of(x_.dtype);
@@ -212,7 +212,7 @@ class ConcatenateKernel final : public Kernel {
       offset += type.shape[axis] * strides[static_cast<std::size_t>(axis)];
     }
   }
-  std::string name() const override { return "movement"; }
+  WorkClass work() const override { return WorkClass::kMovement; }
 
   void run(const KernelCall& call) const override {
     for (std::size_t i = 0; i < parts_.size(); ++i)
@@ -234,7 +234,7 @@ class UpdateSliceKernel final : public Kernel {
  public:
   explicit UpdateSliceKernel(Types operands)
       : x_(operands[0]), update_(operands[1]), view_(update_.shape.sizes(), x_.shape.strides()) {}
-  std::string name() const override { return "movement"; }
+  WorkClass work() const override { return WorkClass::kMovement; }
   bool may_alias(std::size_t /*result*/, std::size_t operand) const override {
     return operand == 0;
   }
@@ -254,27 +254,27 @@ class UpdateSliceKernel final : public Kernel {
   StridedView view_;
 };
 
-KernelPtr make_transpose(const Node& node, Types operands) {
+KernelPtr plan_transpose(const Node& node, Types operands) {
   const Sizes own = operands[0].shape.strides();
   Sizes strides;
   for (const std::int64_t d : node.attrs.ints(Attr::kDims))
     strides.push_back(own[static_cast<std::size_t>(d)]);
   const StridedView view(node.type.shape.sizes(), strides);
   if (node.type.elements() == 0 || view.is_contiguous() || view.dims.back().stride == 1)
-    return std::make_shared<LoadKernel>(node, operands);
-  return std::make_shared<TransposeKernel>(view, size_of(node.type.dtype));
+    return std::make_unique<LoadKernel>(node, operands);
+  return std::make_unique<TransposeKernel>(view, size_of(node.type.dtype));
 }
 
 }  // namespace
 
-KernelPtr make_movement(const Node& node, Types operands) {
+KernelPtr plan_movement(const Node& node, Types operands) {
   switch (as<MovementOp>(node.op)) {
-    case Op::kTranspose: return make_transpose(node, operands);
+    case Op::kTranspose: return plan_transpose(node, operands);
     case Op::kSlice:
-    case Op::kDynamicSlice: return std::make_shared<LoadKernel>(node, operands);
-    case Op::kPad: return std::make_shared<PadKernel>(node, operands);
-    case Op::kConcatenate: return std::make_shared<ConcatenateKernel>(node, operands);
-    case Op::kDynamicUpdateSlice: return std::make_shared<UpdateSliceKernel>(operands);
+    case Op::kDynamicSlice: return std::make_unique<LoadKernel>(node, operands);
+    case Op::kPad: return std::make_unique<PadKernel>(node, operands);
+    case Op::kConcatenate: return std::make_unique<ConcatenateKernel>(node, operands);
+    case Op::kDynamicUpdateSlice: return std::make_unique<UpdateSliceKernel>(operands);
     case Op::kBroadcast:
     case Op::kReshape:
     case Op::kGather:

@@ -53,6 +53,19 @@ void use_one_thread() {
 /// made certain first. What one call takes is less.
 constexpr std::size_t kCodeBytes = std::size_t{16} << 20;
 
+/// What oneDNN generates in `generate`, with memory for it.
+template <class Generate>
+void generate_code(const Generate& generate) {
+  use_one_thread();
+  require_host_memory(kCodeBytes);
+  try {
+    generate();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw;
+  }
+}
+
 /// Lets oneDNN generate all that products of f32 are made of.
 void prepare_gemm() {
   // Of address space: a thread's first allocation may reserve 128 MiB of it for more.
@@ -177,15 +190,14 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
 
 struct Matmul::State {
   dnnl::matmul::primitive_desc description;
-  dnnl::matmul primitive;
+  dnnl::matmul primitive;  ///< empty until it is generated
 };
 
 Matmul::Matmul(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Matmul::~Matmul() = default;
 
-std::unique_ptr<Matmul> Matmul::create(const MatmulShape& shape) {
+std::unique_ptr<Matmul> Matmul::describe(const MatmulShape& shape) {
   use_one_thread();
-  require_host_memory(kCodeBytes);
   const dnnl::memory::desc a(Dims{shape.batch, shape.m, shape.k}, type_of(shape.operands),
                              Dims{shape.a_batch, shape.a.row, shape.a.column});
   const dnnl::memory::desc b(Dims{shape.batch, shape.k, shape.n}, type_of(shape.operands),
@@ -195,14 +207,17 @@ std::unique_ptr<Matmul> Matmul::create(const MatmulShape& shape) {
   try {
     dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), user_scratchpad(),
                                              cpu_engine());
-    dnnl::matmul primitive(description);
     return std::unique_ptr<Matmul>(
-        new Matmul(std::make_unique<State>(State{std::move(description), std::move(primitive)})));
+        new Matmul(std::make_unique<State>(State{std::move(description), {}})));
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) return nullptr;
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw;
   }
+}
+
+void Matmul::generate() {
+  generate_code([&] { state_->primitive = dnnl::matmul(state_->description); });
 }
 
 std::size_t Matmul::scratch_bytes() const {
@@ -219,19 +234,22 @@ void Matmul::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte
 
 struct Convolution::State {
   State(Op op, const ConvolutionShape& part, const ConvolutionShape& whole);
+  void generate();
   void run(const float* first, const float* second, float* result, std::byte* scratch) const;
 
   struct Array {
     Desc plain;
     Desc preferred;
-    dnnl::reorder reorder;  ///< empty if both are the same
+    dnnl::reorder::primitive_desc description;  ///< of the reorder; empty if both are the same
+    dnnl::reorder reorder;                      ///< empty until it is generated
     Desc reorder_scratch;
     std::size_t offset = 0;  ///< of the preferred copy in scratch
     bool converts() const { return plain != preferred; }
   };
   void set_arrays(const std::array<Desc, 3>& plain, const std::array<Desc, 3>& preferred);
 
-  dnnl::primitive primitive;
+  dnnl::primitive_desc description;
+  dnnl::primitive primitive;   ///< empty until it is generated
   std::array<int, 3> names{};  ///< oneDNN's argument names of both operands and the result
   std::array<Array, 3> arrays;
   Desc primitive_scratch;
@@ -261,7 +279,7 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
       attr, engine);
   if (op == Op::kConvolution) {
     names = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    primitive = dnnl::convolution_forward(forward);
+    description = forward;
     primitive_scratch = forward.scratchpad_desc();
     set_arrays({x, w, y}, {forward.src_desc(), forward.weights_desc(), forward.dst_desc()});
   } else if (op == Op::kConvolutionGradInput) {
@@ -270,7 +288,7 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
                                               high),
         attr, engine, forward);
     names = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
-    primitive = dnnl::convolution_backward_data(backward);
+    description = backward;
     primitive_scratch = backward.scratchpad_desc();
     set_arrays({y, w, x},
                {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()});
@@ -280,7 +298,7 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
                                                  low, high),
         attr, engine, forward);
     names = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
-    primitive = dnnl::convolution_backward_weights(backward);
+    description = backward;
     primitive_scratch = backward.scratchpad_desc();
     set_arrays({x, y, w},
                {backward.src_desc(), backward.diff_dst_desc(), backward.diff_weights_desc()});
@@ -291,18 +309,23 @@ void Convolution::State::set_arrays(const std::array<Desc, 3>& plain,
                                     const std::array<Desc, 3>& preferred) {
   working_bytes = primitive_scratch.get_size();
   for (std::size_t i = 0; i < 3; ++i) {
-    arrays[i] = {plain[i], preferred[i], {}, {}, copies_bytes};
+    arrays[i] = {plain[i], preferred[i], {}, {}, {}, copies_bytes};
     if (!arrays[i].converts()) continue;
     const bool result = i == 2;
     const auto& from = result ? preferred[i] : plain[i];
     const auto& to = result ? plain[i] : preferred[i];
-    const dnnl::reorder::primitive_desc description(cpu_engine(), from, cpu_engine(), to,
-                                                    user_scratchpad());
-    arrays[i].reorder = dnnl::reorder(description);
-    arrays[i].reorder_scratch = description.scratchpad_desc();
+    arrays[i].description =
+        dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to, user_scratchpad());
+    arrays[i].reorder_scratch = arrays[i].description.scratchpad_desc();
     working_bytes = std::max(working_bytes, arrays[i].reorder_scratch.get_size());
     copies_bytes += aligned(preferred[i].get_size());
   }
+}
+
+void Convolution::State::generate() {
+  primitive = dnnl::primitive(description);
+  for (Array& array : arrays)
+    if (array.converts()) array.reorder = dnnl::reorder(array.description);
 }
 
 void Convolution::State::run(const float* first, const float* second, float* result,
@@ -332,9 +355,8 @@ void Convolution::State::run(const float* first, const float* second, float* res
 Convolution::Convolution(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Convolution::~Convolution() = default;
 
-std::unique_ptr<Convolution> Convolution::create(Op op, const ConvolutionShape& part,
-                                                 const ConvolutionShape& whole) {
-  require_host_memory(kCodeBytes);
+std::unique_ptr<Convolution> Convolution::describe(Op op, const ConvolutionShape& part,
+                                                   const ConvolutionShape& whole) {
   try {
     return std::unique_ptr<Convolution>(new Convolution(std::make_unique<State>(op, part, whole)));
   } catch (const dnnl::error& error) {
@@ -343,6 +365,10 @@ std::unique_ptr<Convolution> Convolution::create(Op op, const ConvolutionShape& 
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw;
   }
+}
+
+void Convolution::generate() {
+  generate_code([&] { state_->generate(); });
 }
 
 std::size_t Convolution::scratch_bytes() const {

@@ -34,13 +34,16 @@ struct MatmulShape {
   std::int64_t ldc;
 };
 
-/// A compiled batched product. Immutable; may run on several threads at once.
+/// A batched product: described, then generated, then run, on several threads at once if need be.
 class Matmul {
  public:
-  /// Null if oneDNN has no implementation on this CPU. Sizes are positive.
-  static std::unique_ptr<Matmul> create(const MatmulShape& shape);
+  /// Without its machine code. Null if oneDNN has no implementation on this CPU. Sizes are
+  /// positive.
+  static std::unique_ptr<Matmul> describe(const MatmulShape& shape);
   ~Matmul();
   std::size_t scratch_bytes() const;
+  /// Makes the machine code that run() needs.
+  void generate();
   /// `scratch`: scratch_bytes() bytes of this call's own.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const;
 
@@ -64,16 +67,19 @@ struct ConvolutionShape {
   }
 };
 
-/// A compiled f32 convolution or gradient, with the reorders between row-major arrays and the
-/// layouts oneDNN prefers. Immutable; may run on several threads at once.
+/// An f32 convolution or gradient, with the reorders between row-major arrays and the layouts
+/// oneDNN prefers: described, then generated, then run, on several threads at once if need be.
 class Convolution {
  public:
+  /// Without its machine code.
   /// For kConvolution, kConvolutionGradInput or kConvolutionGradWeight of `part`, whose arrays are
   /// windows on those of `whole`. Null if oneDNN has no implementation.
-  static std::unique_ptr<Convolution> create(Op op, const ConvolutionShape& part,
-                                             const ConvolutionShape& whole);
+  static std::unique_ptr<Convolution> describe(Op op, const ConvolutionShape& part,
+                                               const ConvolutionShape& whole);
   ~Convolution();
   std::size_t scratch_bytes() const;
+  /// Makes the machine code that run() needs.
+  void generate();
   /// Operands and result as the node's; `scratch`: scratch_bytes() bytes of this call's own.
   void run(const float* first, const float* second, float* result, std::byte* scratch) const;
 

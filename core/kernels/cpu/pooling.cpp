@@ -41,21 +41,21 @@ class PoolKernel final : public Kernel {
     }
   }
 
-  std::string name() const override { return "pool"; }
+  WorkClass work() const override { return WorkClass::kPool; }
 
   void run(const KernelCall& call) const override {
     const Grid grid = make_grid(planes_, kTaskElements / std::max<std::int64_t>(h_ * w_, 1));
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-      Work work{std::vector<float>(static_cast<std::size_t>(h_ * w_)),
-                std::vector<float>(static_cast<std::size_t>(oh_ * ow_)),
-                std::vector<std::int32_t>(static_cast<std::size_t>(oh_ * ow_))};
-      for (std::int64_t p = grid.begin(task); p < grid.end(task); ++p) run_plane(call, p, work);
+      Plane plane{std::vector<float>(static_cast<std::size_t>(h_ * w_)),
+                  std::vector<float>(static_cast<std::size_t>(oh_ * ow_)),
+                  std::vector<std::int32_t>(static_cast<std::size_t>(oh_ * ow_))};
+      for (std::int64_t p = grid.begin(task); p < grid.end(task); ++p) run_plane(call, p, plane);
     });
   }
 
  private:
   /// One plane in f32, and where the maximum of each window is.
-  struct Work {
+  struct Plane {
     std::vector<float> x;
     std::vector<float> y;
     std::vector<std::int32_t> winner;
@@ -72,29 +72,29 @@ class PoolKernel final : public Kernel {
                     to + static_cast<std::size_t>(plane * size) * size_of(dtype_));
   }
 
-  void run_plane(const KernelCall& call, std::int64_t plane, Work& work) const {
+  void run_plane(const KernelCall& call, std::int64_t number, Plane& plane) const {
     switch (op_) {
       case Op::kMaxPool:
-        load(call.operands[0], plane, work.x);
-        max_pool(work);
-        store(work.y, plane, call.results[0]);
+        load(call.operands[0], number, plane.x);
+        max_pool(plane);
+        store(plane.y, number, call.results[0]);
         return;
       case Op::kAvgPool:
-        load(call.operands[0], plane, work.x);
-        avg_pool(work);
-        store(work.y, plane, call.results[0]);
+        load(call.operands[0], number, plane.x);
+        avg_pool(plane);
+        store(plane.y, number, call.results[0]);
         return;
       case Op::kMaxPoolGrad:
-        load(call.operands[0], plane, work.x);
-        max_pool(work);
-        load(call.operands[1], plane, work.y);
-        max_pool_grad(work);
-        store(work.x, plane, call.results[0]);
+        load(call.operands[0], number, plane.x);
+        max_pool(plane);
+        load(call.operands[1], number, plane.y);
+        max_pool_grad(plane);
+        store(plane.x, number, call.results[0]);
         return;
       case Op::kAvgPoolGrad:
-        load(call.operands[0], plane, work.y);
-        avg_pool_grad(work);
-        store(work.x, plane, call.results[0]);
+        load(call.operands[0], number, plane.y);
+        avg_pool_grad(plane);
+        store(plane.x, number, call.results[0]);
     }
   }
 
@@ -126,43 +126,43 @@ class PoolKernel final : public Kernel {
   }
 
   /// y = the maxima, winner = where the first of them are.
-  void max_pool(Work& work) const {
-    std::fill(work.y.begin(), work.y.end(), -std::numeric_limits<float>::infinity());
-    std::fill(work.winner.begin(), work.winner.end(), -1);
+  void max_pool(Plane& plane) const {
+    std::fill(plane.y.begin(), plane.y.end(), -std::numeric_limits<float>::infinity());
+    std::fill(plane.winner.begin(), plane.winner.end(), -1);
     for_each_tap([&](const Tap& tap) {
       for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
-        loops_.max_pool(work.x.data() + x, stride_[1], count, static_cast<std::int32_t>(x),
-                        work.y.data() + y, work.winner.data() + y);
+        loops_.max_pool(plane.x.data() + x, stride_[1], count, static_cast<std::int32_t>(x),
+                        plane.y.data() + y, plane.winner.data() + y);
       });
     });
   }
 
-  void avg_pool(Work& work) const {
-    std::fill(work.y.begin(), work.y.end(), 0.0F);
+  void avg_pool(Plane& plane) const {
+    std::fill(plane.y.begin(), plane.y.end(), 0.0F);
     for_each_tap([&](const Tap& tap) {
       for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
         for (std::int64_t j = 0; j < count; ++j)
-          work.y[at(y + j)] += work.x[at(x + j * stride_[1])];
+          plane.y[at(y + j)] += plane.x[at(x + j * stride_[1])];
       });
     });
     const auto divisor = static_cast<float>(window_[0] * window_[1]);
-    for (float& y : work.y) y /= divisor;
+    for (float& y : plane.y) y /= divisor;
   }
 
-  void max_pool_grad(Work& work) const {
-    std::fill(work.x.begin(), work.x.end(), 0.0F);
-    for (std::size_t o = 0; o < work.winner.size(); ++o)
-      if (work.winner[o] >= 0) work.x[at(work.winner[o])] += work.y[o];
+  void max_pool_grad(Plane& plane) const {
+    std::fill(plane.x.begin(), plane.x.end(), 0.0F);
+    for (std::size_t o = 0; o < plane.winner.size(); ++o)
+      if (plane.winner[o] >= 0) plane.x[at(plane.winner[o])] += plane.y[o];
   }
 
-  void avg_pool_grad(Work& work) const {
+  void avg_pool_grad(Plane& plane) const {
     const auto divisor = static_cast<float>(window_[0] * window_[1]);
-    for (float& y : work.y) y /= divisor;
-    std::fill(work.x.begin(), work.x.end(), 0.0F);
+    for (float& y : plane.y) y /= divisor;
+    std::fill(plane.x.begin(), plane.x.end(), 0.0F);
     for_each_tap([&](const Tap& tap) {
       for_each_row(tap, [&](std::int64_t y, std::int64_t x, std::int64_t count) {
         for (std::int64_t j = 0; j < count; ++j)
-          work.x[at(x + j * stride_[1])] += work.y[at(y + j)];
+          plane.x[at(x + j * stride_[1])] += plane.y[at(y + j)];
       });
     });
   }
@@ -184,12 +184,13 @@ class PoolKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_pool(const Node& node, Types operands, const Target& target) {
-  if (node.type.dtype == DType::kF64) return make_reference_kernel(node, operands, "pool");
+KernelPtr plan_pool(const Node& node, Types operands, const Target& target) {
+  if (node.type.dtype == DType::kF64)
+    return plan_reference_kernel(node, operands, WorkClass::kPool);
   const bool forward = node.op == Op::kMaxPool || node.op == Op::kAvgPool;
   const Shape& x = forward ? operands[0].shape : node.type.shape;
   const Shape& y = forward ? node.type.shape : operands.back().shape;
-  return std::make_shared<PoolKernel>(node, x, y, target.isa);
+  return std::make_unique<PoolKernel>(node, x, y, target.isa);
 }
 
 }  // namespace lockstep

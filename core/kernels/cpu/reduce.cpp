@@ -168,7 +168,7 @@ class ReduceKernel final : public Kernel {
 
   /// Stages write to two scratch areas in turn, the last one to the result if its type is right.
   std::size_t scratch_bytes() const override { return 2 * stage_bytes_; }
-  std::string name() const override { return "reduce"; }
+  WorkClass work() const override { return WorkClass::kReduce; }
 
   void run(const KernelCall& call) const override {
     if (elements_ == 0) return;
@@ -216,7 +216,7 @@ class ArgReduceKernel final : public Kernel {
     for (int d = axis + 1; d < operand.shape.rank(); ++d) inner_ *= operand.shape[d];
   }
 
-  std::string name() const override { return "reduce"; }
+  WorkClass work() const override { return WorkClass::kReduce; }
 
   void run(const KernelCall& call) const override {
     visit_dtype(dtype_, [&](auto zero) {
@@ -256,10 +256,10 @@ class ArgReduceKernel final : public Kernel {
 
 }  // namespace
 
-KernelPtr make_reduce(const Node& node, Types operands, const Target& target) {
+KernelPtr plan_reduce(const Node& node, Types operands, const Target& target) {
   if (node.op == Op::kArgMax || node.op == Op::kArgMin)
-    return std::make_shared<ArgReduceKernel>(node, operands[0]);
-  return std::make_shared<ReduceKernel>(node, operands[0], target.isa);
+    return std::make_unique<ArgReduceKernel>(node, operands[0]);
+  return std::make_unique<ReduceKernel>(node, operands[0], target.isa);
 }
 
 }  // namespace lockstep

@@ -16,10 +16,10 @@ bool is_f64(const Type& type) {
 
 class ReferenceKernel final : public Kernel {
  public:
-  ReferenceKernel(const Node& node, Types operands, std::string name)
-      : node_(node), operands_(operands.begin(), operands.end()), name_(std::move(name)) {}
+  ReferenceKernel(const Node& node, Types operands, WorkClass work)
+      : node_(node), operands_(operands.begin(), operands.end()), work_(work) {}
 
-  std::string name() const override { return name_; }
+  WorkClass work() const override { return work_; }
 
   void run(const KernelCall& call) const override {
     std::vector<HostTensor> values;
@@ -39,13 +39,13 @@ class ReferenceKernel final : public Kernel {
  private:
   Node node_;
   std::vector<Type> operands_;
-  std::string name_;
+  WorkClass work_;
 };
 
 }  // namespace
 
-KernelPtr make_reference_kernel(const Node& node, Types operands, std::string name) {
-  return std::make_shared<ReferenceKernel>(node, operands, std::move(name));
+KernelPtr plan_reference_kernel(const Node& node, Types operands, WorkClass work) {
+  return std::make_unique<ReferenceKernel>(node, operands, work);
 }
 
 }  // namespace lockstep

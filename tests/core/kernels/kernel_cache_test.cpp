@@ -34,5 +34,22 @@ TEST(KernelCache, KeepsAllThatAreHeld) {
   EXPECT_EQ(kernels.built(), 1000);
 }
 
+TEST(KernelCache, TellsFactsOfWhatItHasNotBuilt) {
+  KernelCache kernels(tested_target());
+  Graph graph;
+  const ValueId x = graph.add_input({DType::kF32, Shape{5, 3}}, InputKind::kBatch, "x");
+  const ValueId y = graph.add(Op::kExp, {x});
+  const std::shared_ptr<const KernelFacts> facts = kernels.facts(graph, y);
+  EXPECT_EQ(facts->work(), WorkClass::kFused);
+  EXPECT_TRUE(facts->has_tasks());
+  EXPECT_TRUE(facts->may_alias(0, 0));
+  EXPECT_EQ(kernels.built(), 0);
+  EXPECT_EQ(kernels.facts(graph, y), facts);
+  EXPECT_EQ(kernels.get(graph, y), facts) << "planned once";
+  EXPECT_EQ(kernels.built(), 1);
+  EXPECT_EQ(kernels.get(graph, y), facts);
+  EXPECT_EQ(kernels.built(), 1);
+}
+
 }  // namespace
 }  // namespace lockstep::cpu_test

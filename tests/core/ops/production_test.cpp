@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/ir/group.h"
 #include "tests/core/ops/find_error.h"
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
@@ -140,6 +141,31 @@ TEST_P(ElementwiseKernel, ComputesAnElementAlikeAtEveryPosition) {
 
 INSTANTIATE_TEST_SUITE_P(Of, ProductionKernel, testing::ValuesIn(kernel_ops()), test_name);
 INSTANTIATE_TEST_SUITE_P(Of, ElementwiseKernel, testing::ValuesIn(elementwise_ops()), test_name);
+
+/// All that a plan depends on.
+std::string facts_of(const KernelFacts& kernel, const OpCase& c) {
+  std::string out = fmt::format("{}, {} bytes of scratch, tasks: {}", name_of(kernel.work()),
+                                kernel.scratch_bytes(), kernel.has_tasks());
+  for (std::size_t result = 0; result < result_count(c.node()); ++result)
+    for (std::size_t operand = 0; operand < c.operands.size(); ++operand)
+      out += kernel.may_alias(result, operand) ? " may" : " no";
+  return out;
+}
+
+TEST_P(ProductionKernel, IsKnownBeforeItHasCode) {
+  for (const CaseKind kind : {CaseKind::kSmall, CaseKind::kLarge}) {
+    for (int number = 0; number < kLargeCases; ++number) {
+      const OpCase c =
+          (*cases_of(GetParam(), kind))(rc::Random(static_cast<std::uint64_t>(number))).value();
+      for (const Target& target : runnable_targets()) {
+        const auto planned = plan_kernel(c.node(), c.operand_types(), target);
+        const auto kernel = make_kernel(c, target);
+        EXPECT_EQ(facts_of(*planned, c), facts_of(*kernel, c)) << describe(c);
+        EXPECT_EQ(kernel->has_tasks(), kernel->as_tasks() != nullptr) << describe(c);
+      }
+    }
+  }
+}
 
 TEST(ProductionKernels, AreMissingForWhatIsNoKernel) {
   for (const Op op : all_ops()) {

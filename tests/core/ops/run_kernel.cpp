@@ -43,9 +43,9 @@ std::shared_ptr<const Kernel> make_kernel(const OpCase& c, const Target& target)
   // Code that several cases share is generated once.
   static codegen::CodeCache avx2(Isa::kAvx2);
   static codegen::CodeCache avx512(Isa::kAvx512);
-  return make_kernel(
-      c.node(), types, target,
-      {.codes = target.isa == Isa::kAvx2 ? &avx2 : &avx512, .log = nullptr, .object_code = {}});
+  auto kernel = plan_kernel(c.node(), types, target);
+  kernel->generate({.codes = target.isa == Isa::kAvx2 ? avx2 : avx512, .log = Log::null()});
+  return kernel;
 }
 
 HostTensor run_kernel(const Kernel& kernel, const OpCase& c, ThreadPool& pool,

@@ -50,6 +50,11 @@ Plan compile(const Graph& graph) {
   return compile_program(graph, options, kernels, Log::null());
 }
 
+LoadedPlan load_for_bench(const Plan& plan) {
+  KernelCache kernels(bench_target());
+  return load(std::make_shared<const Plan>(plan), kernels);
+}
+
 }  // namespace
 
 CompiledGraph::CompiledGraph(std::string_view text, int threads)
@@ -58,38 +63,40 @@ CompiledGraph::CompiledGraph(std::string_view text, int threads)
 CompiledGraph::CompiledGraph(const Graph& graph, int threads)
     : CompiledGraph(compile(graph), threads) {}
 
-CompiledGraph::CompiledGraph(Plan plan, int threads) : plan_(std::move(plan)), pool_(threads) {
+CompiledGraph::CompiledGraph(const Plan& plan, int threads)
+    : loaded_(load_for_bench(plan)), pool_(threads) {
   const auto allocate = [&](std::size_t bytes) {
     buffers_.push_back(allocate_host(bytes));
     return buffers_.back()->data();
   };
-  for (const ValueId input : plan_.graph.inputs) {
-    const Type& type = plan_.graph[input].type;
+  for (const ValueId input : plan.graph.inputs) {
+    const Type& type = plan.graph[input].type;
     memory_.inputs.push_back(allocate(type.bytes()));
     fill(memory_.inputs.back(), type);
   }
-  for (std::size_t i = 0; i < plan_.graph.outputs.size(); ++i) {
-    const std::int32_t donated = plan_.donated_inputs[i];
+  for (std::size_t i = 0; i < plan.graph.outputs.size(); ++i) {
+    const std::int32_t donated = plan.donated_inputs[i];
     memory_.outputs.push_back(donated >= 0
                                   ? memory_.inputs[static_cast<std::size_t>(donated)]
-                                  : allocate(plan_.graph[plan_.graph.outputs[i]].type.bytes()));
+                                  : allocate(plan.graph[plan.graph.outputs[i]].type.bytes()));
   }
-  memory_.arena = allocate(static_cast<std::size_t>(plan_.arena_bytes));
+  memory_.arena = allocate(static_cast<std::size_t>(plan.arena_bytes));
 }
 
 void CompiledGraph::run() {
-  run_plan(plan_, memory_, {pool_, *communicator_, 0, {}});
+  run_plan(loaded_, memory_, {pool_, *communicator_, 0, {}});
 }
 
 double CompiledGraph::flops() const {
-  return std::accumulate(plan_.commands.begin(), plan_.commands.end(), 0.0,
+  return std::accumulate(plan().commands.begin(), plan().commands.end(), 0.0,
                          [](double sum, const Command& command) { return sum + command.flops; });
 }
 
 double CompiledGraph::compulsory_bytes() const {
   double out = 0;
-  for (const auto* values : {&plan_.graph.inputs, &plan_.graph.outputs})
-    for (const ValueId value : *values) out += static_cast<double>(plan_.graph[value].type.bytes());
+  for (const auto* values : {&plan().graph.inputs, &plan().graph.outputs})
+    for (const ValueId value : *values)
+      out += static_cast<double>(plan().graph[value].type.bytes());
   return out;
 }
 

@@ -21,19 +21,19 @@ class CompiledGraph {
   /// over its input.
   explicit CompiledGraph(const Graph& graph, int threads = 1);
   /// A program that was compiled before.
-  explicit CompiledGraph(Plan plan, int threads = 1);
+  explicit CompiledGraph(const Plan& plan, int threads = 1);
   /// The text form, see core/ir/text.h.
   explicit CompiledGraph(std::string_view text, int threads = 1);
 
   void run();
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return *loaded_.plan; }
   double flops() const;  ///< of one run
   /// What one run must read and write, whatever the compiler does: inputs and outputs, each once.
   double compulsory_bytes() const;
 
  private:
-  Plan plan_;
+  LoadedPlan loaded_;
   ThreadPool pool_;
   std::unique_ptr<Communicator> communicator_ = make_single_communicator();
   std::vector<BufferPtr> buffers_;

@@ -1,12 +1,14 @@
 #include "core/engine/compile.h"
 
-#include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/ir/cost.h"
 #include "core/ir/group.h"
+#include "core/ir/text.h"
 #include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
@@ -27,18 +29,6 @@ BufferSlice to_slice(const Slot& slot) {
   return {area, slot.index, slot.offset, slot.bytes};
 }
 
-bool needs_kernel(const Node& node) {
-  return node.op != Op::kInput && node.op != Op::kConstant && node.op != Op::kReplicaId &&
-         node.op != Op::kReshape && node.op != Op::kOptimizationBarrier &&
-         node.op != Op::kGroupResult && node.op != Op::kHostCall && !is_collective(node.op);
-}
-
-std::vector<Type> operand_types(const Graph& graph, const Node& node) {
-  std::vector<Type> out;
-  for (const ValueId operand : node.operands) out.push_back(graph[operand].type);
-  return out;
-}
-
 /// reduce_scatter works in place on all slices, and so needs a copy of its operand.
 std::int64_t collective_scratch(const Graph& graph, const Node& node) {
   return node.op == Op::kReduceScatter
@@ -46,28 +36,26 @@ std::int64_t collective_scratch(const Graph& graph, const Node& node) {
              : 0;
 }
 
-std::shared_ptr<const Buffer> collect_constants(const Graph& graph, const MemoryPlan& memory,
-                                                std::vector<BufferSlice>& slices) {
-  BufferPtr data = allocate_host(static_cast<std::size_t>(memory.constant_bytes));
-  for (ValueId id = 0; id < graph.size(); ++id) {
-    if (graph[id].op != Op::kConstant) continue;
-    const Slot& slot = memory.values[static_cast<std::size_t>(id)];
-    const auto bytes = graph[id].literal.bytes();
-    if (!bytes.empty()) std::memcpy(data->data() + slot.offset, bytes.data(), bytes.size());
-    slices.push_back(to_slice(slot));
+WorkClass work_of(CommandKind kind, const KernelFacts* kernel) {
+  switch (kind) {
+    case CommandKind::kKernel: return kernel->work();
+    case CommandKind::kCopy: return WorkClass::kCopy;
+    case CommandKind::kCollective: return WorkClass::kCollective;
+    case CommandKind::kHostCall: return WorkClass::kHostCall;
   }
-  return data;
+  __builtin_unreachable();
 }
 
-Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory) {
+Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory,
+                     const KernelFacts* kernel) {
   const Node& node = graph[id];
   const auto at = static_cast<std::size_t>(id);
+  const std::optional<CommandKind> kind = command_kind(node.op);
+  LS_CHECK(kind.has_value(), "no command computes {}", print_node(graph, id));
   Command command;
+  command.kind = *kind;
+  command.work = work_of(*kind, kernel);
   command.value = id;
-  command.kind = is_collective(node.op) || node.op == Op::kReplicaId ? CommandKind::kCollective
-                 : node.op == Op::kOptimizationBarrier               ? CommandKind::kCopy
-                 : node.op == Op::kHostCall                          ? CommandKind::kHostCall
-                                                                     : CommandKind::kKernel;
   for (const ValueId operand : node.operands)
     command.operands.push_back(to_slice(memory.values[static_cast<std::size_t>(operand)]));
   for (std::size_t k = 0; k < result_count(node); ++k)
@@ -84,12 +72,12 @@ void append_copies(const MemoryPlan& memory, Plan& plan) {
   for (const std::int32_t output : memory.copied_outputs) {
     Command copy;
     copy.kind = CommandKind::kCopy;
+    copy.work = WorkClass::kCopy;
     copy.value = plan.graph.outputs[static_cast<std::size_t>(output)];
     copy.operands.push_back(to_slice(memory.values[static_cast<std::size_t>(copy.value)]));
     copy.results.push_back({Area::kOutput, output, 0, copy.operands[0].bytes});
     copy.bytes = 2.0 * static_cast<double>(copy.operands[0].bytes);
     plan.commands.push_back(std::move(copy));
-    plan.kernels.push_back(nullptr);
   }
 }
 
@@ -111,18 +99,24 @@ void mark_finished_outputs(Plan& plan) {
   }
 }
 
-/// One per node; null for those without.
-using KernelPtrs = std::vector<std::shared_ptr<const Kernel>>;
-
-KernelPtrs choose_kernels(const Graph& graph, KernelCache& kernels, Activity activity) {
-  KernelPtrs out(graph.nodes.size());
+/// One per node; null for those without a kernel.
+std::vector<std::shared_ptr<const KernelFacts>> plan_kernels(const Graph& graph,
+                                                             KernelCache& kernels,
+                                                             Activity activity) {
+  std::vector<std::shared_ptr<const KernelFacts>> out(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    if (needs_kernel(node))
-      out[static_cast<std::size_t>(id)] = kernels.get(node, operand_types(graph, node));
+    if (command_kind(graph[id].op) == CommandKind::kKernel)
+      out[static_cast<std::size_t>(id)] = kernels.facts(graph, id);
     activity.progress();
   }
   return out;
+}
+
+/// What a step's second program computes in groups: norm, clipping, the optimizer's rule.
+void name_optimizer(Plan& update) {
+  for (Command& command : update.commands)
+    if (command.work == WorkClass::kFused || command.work == WorkClass::kFusedReduce)
+      command.work = WorkClass::kOptimizer;
 }
 
 std::string describe_largest(const std::vector<LargeValue>& largest) {
@@ -135,25 +129,29 @@ std::string describe_largest(const std::vector<LargeValue>& largest) {
 
 }  // namespace
 
+const HostFunctions& functions_of(const CompileOptions& options) {
+  static const HostFunctions none;
+  return options.host_functions ? *options.host_functions : none;
+}
+
 Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
                      Log& log) {
   Plan plan;
   if (graph.outputs.empty()) return plan;
-  const HostFunctions none;
-  const HostFunctions& functions = options.host_functions ? *options.host_functions : none;
-  require_host_functions(graph, functions);
+  require_host_functions(graph, functions_of(options));
   const PassOptions passes{
       .verify = options.verify, .disabled = options.disabled_passes, .activity = options.activity};
   plan.graph = run_pipeline(graph, options.target, passes, log);
   const Graph& g = plan.graph;
-  const KernelPtrs kernel_of = choose_kernels(g, kernels, options.activity);
+  const auto facts = plan_kernels(g, kernels, options.activity);
+  const auto kernel_of = [&](ValueId id) { return facts[static_cast<std::size_t>(id)].get(); };
   const auto scratch_bytes = [&](ValueId id) {
-    const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
+    const KernelFacts* kernel = kernel_of(id);
     return kernel == nullptr ? collective_scratch(g, g[id])
                              : static_cast<std::int64_t>(kernel->scratch_bytes());
   };
   const auto kind_of_work = [&](ValueId id) {
-    const Kernel* kernel = kernel_of[static_cast<std::size_t>(id)].get();
+    const KernelFacts* kernel = kernel_of(id);
     return std::string(kernel != nullptr && kernel->has_tasks() ? name_of(kernel->work()) : "");
   };
   const Launches launches = find_launches(g, {kind_of_work, scratch_bytes});
@@ -161,7 +159,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   query.launches = &launches;
   query.scratch_bytes = scratch_bytes;
   query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
-    const auto& kernel = kernel_of[static_cast<std::size_t>(id)];
+    const KernelFacts* kernel = kernel_of(id);
     return kernel != nullptr && kernel->may_alias(result, operand);
   };
   const MemoryPlan memory = plan_memory(g, query);
@@ -169,20 +167,26 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     const auto at = static_cast<std::size_t>(id);
     if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
     if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
-    plan.commands.push_back(make_command(g, id, memory));
+    plan.commands.push_back(make_command(g, id, memory, kernel_of(id)));
     plan.commands.back().with_previous = launches.first[at] != id;
-    plan.kernels.push_back(kernel_of[at]);
-    if (g[id].op == Op::kHostCall) plan.host_functions.emplace(id, functions.find(g[id]));
   }
   plan.arena_bytes = memory.arena_bytes;
   plan.constant_bytes = memory.constant_bytes;
-  plan.constant_data = collect_constants(g, memory, plan.constants);
+  for (ValueId id = 0; id < g.size(); ++id)
+    if (g[id].op == Op::kConstant)
+      plan.constants.push_back(to_slice(memory.values[static_cast<std::size_t>(id)]));
   plan.donated_inputs = memory.donated_inputs;
   plan.peak_bytes = memory.peak_bytes;
   plan.largest_values = describe_largest(memory.largest);
   append_copies(memory, plan);
   mark_finished_outputs(plan);
   return plan;
+}
+
+LoadedPlan compile_and_load(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
+                            Log& log) {
+  return load(std::make_shared<const Plan>(compile_program(graph, options, kernels, log)), kernels,
+              functions_of(options), options.activity);
 }
 
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
@@ -193,9 +197,23 @@ std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOption
   out->reduction = plan_reduction(out->split.reduced, options.buckets);
   out->shard = compile_program(out->split.shard, options, kernels, log);
   out->update = compile_program(out->split.update, options, kernels, log);
+  name_optimizer(out->update);
   // The plans hold the graphs that run.
   out->split.shard = Graph{};
   out->split.update = Graph{};
+  return out;
+}
+
+std::shared_ptr<const LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
+                                            const CompileOptions& options, KernelCache& kernels) {
+  const auto load_plan = [&](const Plan& plan) {
+    return load(std::shared_ptr<const Plan>(compiled, &plan), kernels, functions_of(options),
+                options.activity);
+  };
+  auto out = std::make_shared<LoadedStep>();
+  out->shard = load_plan(compiled->shard);
+  out->update = load_plan(compiled->update);
+  out->compiled = std::move(compiled);
   return out;
 }
 

@@ -1,5 +1,6 @@
-// From a traced step to plans: split at the all_reduces, run the passes, choose kernels, plan
-// memory. See passes/split_step.h for the two programs of a step.
+// From a traced step to plans: split at the all_reduces, run the passes, plan kernels and memory.
+// No machine code is generated and no tensor needs memory: that is what load_step is for. See
+// passes/split_step.h for the two programs of a step.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,13 @@
 #include "core/ir/target.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/passes/split_step.h"
+#include "core/runtime/loaded_plan.h"
 #include "core/runtime/plan.h"
 #include "core/runtime/reduction.h"
 
 namespace lockstep {
 
-/// A step compiled: immutable, shared by the cache and by executions in flight.
+/// A step compiled: data.
 struct CompiledStep {
   Graph step;       ///< what was compiled; compared in full on a cache hit
   SplitStep split;  ///< graphs emptied; how programs' inputs and outputs map to the step's
@@ -27,6 +29,13 @@ struct CompiledStep {
   ReductionLayout reduction;
 
   bool has_shard_program() const { return !shard.graph.outputs.empty(); }
+};
+
+/// A step that can run: immutable, shared by the cache and by executions in flight.
+struct LoadedStep {
+  std::shared_ptr<const CompiledStep> compiled;
+  LoadedPlan shard;
+  LoadedPlan update;
 };
 
 struct CompileOptions {
@@ -42,13 +51,23 @@ struct CompileOptions {
   std::vector<std::string> disabled_passes = {};  ///< see PassOptions; for finding faults
 };
 
+/// Those of the options, or none.
+const HostFunctions& functions_of(const CompileOptions& options);
+
 /// Error kUsage for steps that cannot be split, or that call host functions that are not
 /// registered.
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
                                                  KernelCache& kernels, Log& log);
 
-/// One program without a split: passes, kernels, plan. The graph must hold no all_reduce.
+/// With the kernels of both programs. Errors of load() in loaded_plan.h.
+std::shared_ptr<const LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
+                                            const CompileOptions& options, KernelCache& kernels);
+
+/// One program without a split. The graph must hold no all_reduce.
 Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
                      Log& log);
+/// The same with its kernels.
+LoadedPlan compile_and_load(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
+                            Log& log);
 
 }  // namespace lockstep

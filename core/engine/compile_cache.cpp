@@ -6,20 +6,19 @@
 
 namespace lockstep {
 
-std::shared_ptr<const CompiledStep> CompileCache::find(const Hash128& hash, const Graph& step) {
+CachedStep* CompileCache::find(const Hash128& hash, const Graph& step) {
   const auto [first, last] = index_.equal_range(hash);
   for (auto candidate = first; candidate != last; ++candidate) {
     const Steps::iterator entry = candidate->second;
-    if (!structurally_equal(entry->compiled->step, step)) continue;
+    if (!structurally_equal(entry->step.compiled->step, step)) continue;
     steps_.splice(steps_.begin(), steps_, entry);
-    return entry->compiled;
+    return &entry->step;
   }
   return nullptr;
 }
 
-std::size_t CompileCache::insert(const Hash128& hash,
-                                 std::shared_ptr<const CompiledStep> compiled) {
-  steps_.push_front({hash, std::move(compiled)});
+std::size_t CompileCache::insert(const Hash128& hash, CachedStep step) {
+  steps_.push_front({hash, std::move(step)});
   index_.emplace(hash, steps_.begin());
   std::size_t dropped = 0;
   for (; steps_.size() > max_steps_ && steps_.size() > 1; ++dropped) {

@@ -13,23 +13,28 @@
 
 namespace lockstep {
 
+struct CachedStep {
+  std::shared_ptr<const CompiledStep> compiled;
+  std::shared_ptr<const LoadedStep> loaded;  ///< null until it is to run
+};
+
 class CompileCache {
  public:
   /// Keeps at least one.
   explicit CompileCache(std::size_t max_steps) : max_steps_(max_steps) {}
 
   /// The compiled form of `step`, now the most recently used, or null. `hash` is step's
-  /// structural_hash.
-  std::shared_ptr<const CompiledStep> find(const Hash128& hash, const Graph& step);
+  /// structural_hash. Valid until the next insert.
+  CachedStep* find(const Hash128& hash, const Graph& step);
   /// How many steps were dropped for it.
-  std::size_t insert(const Hash128& hash, std::shared_ptr<const CompiledStep> compiled);
+  std::size_t insert(const Hash128& hash, CachedStep step);
 
   std::size_t size() const { return steps_.size(); }
 
  private:
   struct Entry {
     Hash128 hash;
-    std::shared_ptr<const CompiledStep> compiled;
+    CachedStep step;
   };
   using Steps = std::list<Entry>;
 

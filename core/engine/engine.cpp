@@ -100,7 +100,7 @@ void Engine::mark_step(SyncReason reason) {
   try {
     execution->program = compiler_.get(std::move(trace.graph), step_, name_of(reason));
     // What differs between shards stays so in later steps.
-    for (const std::int32_t output : execution->program->split.shard_outputs)
+    for (const std::int32_t output : execution->program->compiled->split.shard_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
   } catch (...) {
     error = with_step(step_);
@@ -180,12 +180,12 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
     }
     if (error) fail_step(*execution, error);
     std::optional<LedgerPage> page = std::move(execution->page);
-    const std::shared_ptr<const CompiledStep> program = execution->program;
+    const std::shared_ptr<const LoadedStep> program = execution->program;
     execution.reset();
     const std::int64_t end = stream.clock().now_ns();
     if (page && !error) {
       page->wall_ns = end - last->end_ns;
-      ledger->add(program, *page);
+      ledger->add(program->compiled, *page);
     }
     *last = {end, false};
   });
@@ -261,7 +261,7 @@ std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = context_.cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
                "the value was only compiled for, never computed");
-  return compiler_.get(std::move(trace.graph), step_, "dry run");
+  return compiler_.plan(std::move(trace.graph), step_, "dry run");
 }
 
 void Engine::rethrow_failure() {

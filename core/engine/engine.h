@@ -91,8 +91,8 @@ class Engine {
   /// not finite (nonfinite.h). The trace's tensors have no values afterwards.
   std::optional<NonFiniteValue> find_nonfinite();
 
-  /// Cuts and compiles without running, for dry runs: the trace's tensors have no values
-  /// afterwards.
+  /// Cuts and compiles without running, for dry runs: no kernel is built, no tensor needs memory,
+  /// and the trace's have no values afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
 
  private:

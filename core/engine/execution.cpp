@@ -15,7 +15,7 @@ class Run {
  public:
   Run(StepExecution& execution, Device& device, Communicator& communicator)
       : execution_(execution),
-        program_(*execution.program),
+        program_(*execution.program->compiled),
         device_(device),
         communicator_(communicator) {}
 
@@ -71,8 +71,8 @@ class Run {
   void check_state() {
     if (execution_.state_watch == nullptr) return;
     const LedgerTimer timer(page(&LedgerPage::state_check_ns), clock());
-    execution_.state_watch->look(execution_.program, execution_.outputs, execution_.step + 1,
-                                 device_.pool());
+    execution_.state_watch->look(execution_.program->compiled, execution_.outputs,
+                                 execution_.step + 1, device_.pool());
   }
 
   void hand_over() {
@@ -231,7 +231,7 @@ class Run {
       const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
       reduction_->finish_value(output);
     };
-    run_plan(program_.shard, memory, plan_context, callbacks);
+    run_plan(execution_.program->shard, memory, plan_context, callbacks);
     const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
     reduction_->finish_shard();
   }
@@ -260,7 +260,7 @@ class Run {
     }
     for (const std::int32_t output : split.update_outputs)
       memory.outputs.push_back(results_[static_cast<std::size_t>(output)][0]->data());
-    run_plan(program_.update, memory, context(program_.update, &LedgerPage::update_ns));
+    run_plan(execution_.program->update, memory, context(program_.update, &LedgerPage::update_ns));
   }
 
   StepExecution& execution_;

@@ -29,10 +29,10 @@ struct StepInput {
 std::vector<StepInput> step_inputs(std::span<const TensorValuePtr> values);
 
 struct StepExecution {
-  std::shared_ptr<const CompiledStep> program;  ///< null if the compilation failed
-  std::vector<StepInput> inputs;                ///< one per step input
-  std::vector<Update> updates;                  ///< the step's
-  std::vector<DeviceTensorPtr> outputs;         ///< placeholders, one per step output
+  std::shared_ptr<const LoadedStep> program;  ///< null if the compilation failed
+  std::vector<StepInput> inputs;              ///< one per step input
+  std::vector<Update> updates;                ///< the step's
+  std::vector<DeviceTensorPtr> outputs;       ///< placeholders, one per step output
   std::int64_t step = -1;
   std::uint64_t correlation = 0;
   bool overlap = true;

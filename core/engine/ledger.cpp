@@ -26,18 +26,9 @@ struct Launch {
   }
 };
 
-/// The class of work, as the ledger names it; all commands of a launch are of one.
+/// All commands of a launch are of one class.
 std::string work_of(const Launch& launch) {
-  switch (launch.first().kind) {
-    case CommandKind::kKernel: {
-      std::string name(name_of(launch.plan.kernels[launch.begin]->work()));
-      return launch.is_update && name.starts_with("fused") ? "optimizer" : name;
-    }
-    case CommandKind::kCopy: return "copies";
-    case CommandKind::kCollective: return "collective";
-    case CommandKind::kHostCall: return "host call";
-  }
-  __builtin_unreachable();
+  return std::string(name_of(launch.first().work));
 }
 
 /// What makes commands of different layers the same: op and types.

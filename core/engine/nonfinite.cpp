@@ -62,8 +62,9 @@ struct Found {
 };
 
 /// The first value of one shard that is not finite; empty for none.
-std::string check_shard(const Plan& plan, const SplitStep& split, const InputMemory& inputs,
+std::string check_shard(const LoadedPlan& loaded, const SplitStep& split, const InputMemory& inputs,
                         std::int64_t shard, const PlanContext& context) {
+  const Plan& plan = *loaded.plan;
   const Graph& graph = plan.graph;
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
   std::vector<BufferPtr> outputs;
@@ -89,7 +90,7 @@ std::string check_shard(const Plan& plan, const SplitStep& split, const InputMem
     }
   };
   try {
-    run_plan(plan, memory, context, callbacks);
+    run_plan(loaded, memory, context, callbacks);
   } catch (const Found& found) {
     return found.text;
   }
@@ -121,7 +122,7 @@ std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
   CompileOptions plain = options;
   plain.disabled_passes = {"fuse"};
   KernelCache kernels(options.target, log);
-  const Plan plan = compile_program(split.shard, plain, kernels, log);
+  const LoadedPlan plan = compile_and_load(split.shard, plain, kernels, log);
   const InputMemory memory(inputs);
   std::optional<NonFiniteValue> out;
   std::exception_ptr error;

@@ -17,26 +17,49 @@ StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log
       cache_(options.max_cached_steps),
       artifacts_(options.artifacts, log) {}
 
-std::shared_ptr<const CompiledStep> StepCompiler::get(Graph step, std::int64_t number,
-                                                      std::string_view reason) {
+std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t number,
+                                                    std::string_view reason) {
   const Hash128 hash = structural_hash(step);
-  if (auto found = cache_.find(hash, step)) {
+  if (CachedStep* found = cache_.find(hash, step)) {
     spans_.metrics().count("CachedCompile");
-    return found;
+    if (found->loaded == nullptr) found->loaded = load_step(found->compiled, options_, kernels_);
+    return found->loaded;
   }
   const ScopedSpan span(spans_, SpanCategory::kCompile, number);
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
-  auto compiled = artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
-                                       : compile(std::move(step), number, reason);
-  if (const std::size_t dropped = cache_.insert(hash, compiled); dropped > 0) {
-    spans_.metrics().count("CompileCacheEviction", static_cast<std::int64_t>(dropped));
-    kernels_.drop_unused();
+  auto loaded = artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
+                                     : compile(std::move(step), number, reason);
+  keep(hash, {loaded->compiled, loaded});
+  return loaded;
+}
+
+std::shared_ptr<const CompiledStep> StepCompiler::plan(Graph step, std::int64_t number,
+                                                       std::string_view reason) {
+  const Hash128 hash = structural_hash(step);
+  if (const CachedStep* found = cache_.find(hash, step)) {
+    spans_.metrics().count("CachedCompile");
+    return found->compiled;
   }
+  const ScopedSpan span(spans_, SpanCategory::kCompile, number);
+  const PhaseScope phase(options_.activity, Phase::kCompile, number);
+  spans_.metrics().count("UncachedCompile");
+  const std::int64_t begin = spans_.clock().now_ns();
+  auto compiled = compile_step(std::move(step), options_, kernels_, log_);
+  log_.debug(2, "planned at step {} ({}) in {:.3f} ms", number, reason,
+             static_cast<double>(spans_.clock().now_ns() - begin) / 1e6);
+  keep(hash, {compiled, nullptr});
   return compiled;
 }
 
-std::shared_ptr<const CompiledStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
-                                                                  std::string_view reason) {
+void StepCompiler::keep(const Hash128& hash, CachedStep step) {
+  const std::size_t dropped = cache_.insert(hash, std::move(step));
+  if (dropped == 0) return;
+  spans_.metrics().count("CompileCacheEviction", static_cast<std::int64_t>(dropped));
+  kernels_.drop_unused();
+}
+
+std::shared_ptr<const LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
+                                                                std::string_view reason) {
   const std::string identity = compile_identity(step, options_);
   const Hash128 key = hash128(identity.data(), identity.size());
   if (auto loaded = load(key, identity, step, number)) return loaded;
@@ -49,19 +72,18 @@ std::shared_ptr<const CompiledStep> StepCompiler::load_or_compile(Graph step, st
   // Another rank may have compiled it in the meantime.
   if (auto loaded = load(key, identity, step, number)) return loaded;
   spans_.metrics().count("PersistentCacheMiss");
-  auto compiled = compile(std::move(step), number, reason);
+  auto loaded = compile(std::move(step), number, reason);
   const ScopedSpan span(spans_, SpanCategory::kArtifactSave, number);
   try {
-    artifacts_.save(key, serialize(*compiled, identity));
+    artifacts_.save(key, serialize(*loaded, identity));
   } catch (const Error& e) {
     log_.warn("compile cache: {}", e.what());
   }
-  return compiled;
+  return loaded;
 }
 
-std::shared_ptr<const CompiledStep> StepCompiler::load(const Hash128& key,
-                                                       std::string_view identity, const Graph& step,
-                                                       std::int64_t number) {
+std::shared_ptr<const LoadedStep> StepCompiler::load(const Hash128& key, std::string_view identity,
+                                                     const Graph& step, std::int64_t number) {
   const std::int64_t begin = spans_.clock().now_ns();
   const std::optional<std::string> artifact = artifacts_.load(key);
   if (!artifact) return nullptr;
@@ -81,15 +103,16 @@ std::shared_ptr<const CompiledStep> StepCompiler::load(const Hash128& key,
   }
 }
 
-std::shared_ptr<const CompiledStep> StepCompiler::compile(Graph step, std::int64_t number,
-                                                          std::string_view reason) {
+std::shared_ptr<const LoadedStep> StepCompiler::compile(Graph step, std::int64_t number,
+                                                        std::string_view reason) {
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
-  auto compiled = compile_step(std::move(step), options_, kernels_, log_);
+  auto loaded =
+      load_step(compile_step(std::move(step), options_, kernels_, log_), options_, kernels_);
   log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands", number,
              reason, static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
-             count_launches(compiled->shard), count_launches(compiled->update));
-  return compiled;
+             count_launches(loaded->compiled->shard), count_launches(loaded->compiled->update));
+  return loaded;
 }
 
 }  // namespace lockstep

@@ -25,15 +25,19 @@ class StepCompiler {
 
   /// `number` is the training step, for spans; `reason` says in the log why it was cut. Error
   /// kUsage for steps that cannot be split or that call host functions that are not registered.
-  std::shared_ptr<const CompiledStep> get(Graph step, std::int64_t number, std::string_view reason);
+  std::shared_ptr<const LoadedStep> get(Graph step, std::int64_t number, std::string_view reason);
+  /// The same for who will not run it: no kernel is built, and the disk is left alone.
+  std::shared_ptr<const CompiledStep> plan(Graph step, std::int64_t number,
+                                           std::string_view reason);
 
  private:
-  std::shared_ptr<const CompiledStep> load_or_compile(Graph step, std::int64_t number,
-                                                      std::string_view reason);
-  std::shared_ptr<const CompiledStep> load(const Hash128& key, std::string_view identity,
-                                           const Graph& step, std::int64_t number);
-  std::shared_ptr<const CompiledStep> compile(Graph step, std::int64_t number,
-                                              std::string_view reason);
+  std::shared_ptr<const LoadedStep> load_or_compile(Graph step, std::int64_t number,
+                                                    std::string_view reason);
+  std::shared_ptr<const LoadedStep> load(const Hash128& key, std::string_view identity,
+                                         const Graph& step, std::int64_t number);
+  std::shared_ptr<const LoadedStep> compile(Graph step, std::int64_t number,
+                                            std::string_view reason);
+  void keep(const Hash128& hash, CachedStep step);
 
   CompileOptions options_;
   SpanStream& spans_;

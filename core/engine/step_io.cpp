@@ -27,10 +27,12 @@ std::string serialize_program(const Plan& plan) {
   return plan.graph.outputs.empty() ? std::string() : serialize(plan);
 }
 
-void write_object_code(const Plan& plan, std::set<Hash128>& known, proto::CompiledStep& out) {
+void write_object_code(const LoadedPlan& loaded, std::set<Hash128>& known,
+                       proto::CompiledStep& out) {
+  const Plan& plan = *loaded.plan;
   for (std::size_t i = 0; i < plan.commands.size(); ++i) {
-    if (plan.kernels[i] == nullptr) continue;
-    const std::string_view code = plan.kernels[i]->object_code();
+    if (loaded.kernels[i] == nullptr) continue;
+    const std::string_view code = loaded.kernels[i]->object_code();
     if (code.empty()) continue;
     const Hash128 key = KernelCache::key_of(plan.graph, plan.commands[i].value);
     if (!known.insert(key).second) continue;
@@ -104,7 +106,8 @@ std::string compile_identity(const Graph& step, const CompileOptions& options) {
   return out + structure_bytes(step);
 }
 
-std::string serialize(const CompiledStep& compiled, std::string_view identity) {
+std::string serialize(const LoadedStep& loaded, std::string_view identity) {
+  const CompiledStep& compiled = *loaded.compiled;
   proto::CompiledStep out;
   out.set_identity(identity.data(), identity.size());
   out.set_shard(serialize_program(compiled.shard));
@@ -120,33 +123,38 @@ std::string serialize(const CompiledStep& compiled, std::string_view identity) {
     to.set_reduced(input.reduced);
   }
   std::set<Hash128> known;
-  for (const Plan* plan : {&compiled.shard, &compiled.update}) write_object_code(*plan, known, out);
+  for (const LoadedPlan* plan : {&loaded.shard, &loaded.update})
+    write_object_code(*plan, known, out);
   if (out.ByteSizeLong() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     raise(ErrorKind::kData, "the compiled step is too large to be kept: {} bytes",
           out.ByteSizeLong());
   return out.SerializeAsString();
 }
 
-std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::string_view identity,
-                                                Graph step, const CompileOptions& options,
-                                                KernelCache& kernels) {
+std::shared_ptr<const LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
+                                              Graph step, const CompileOptions& options,
+                                              KernelCache& kernels) {
   proto::CompiledStep from;
   check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
             from.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
         "it does not parse");
   check(from.identity() == identity, "it is of another step, build or machine");
+  auto out = std::make_shared<CompiledStep>();
+  out->step = std::move(step);
+  if (!from.shard().empty()) out->shard = deserialize(from.shard());
+  if (!from.update().empty()) out->update = deserialize(from.update());
+  read_split(from, *out);
+  out->reduction = plan_reduction(out->split.reduced, options.buckets);
   for (proto::KernelCode& kernel : *from.mutable_kernels())
     kernels.offer({kernel.key_low(), kernel.key_high()}, std::move(*kernel.mutable_object()));
   const OffersEnd end{kernels};
-  const HostFunctions none;
-  const HostFunctions& functions = options.host_functions ? *options.host_functions : none;
-  auto out = std::make_shared<CompiledStep>();
-  out->step = std::move(step);
-  if (!from.shard().empty()) out->shard = deserialize(from.shard(), kernels, functions);
-  if (!from.update().empty()) out->update = deserialize(from.update(), kernels, functions);
-  read_split(from, *out);
-  out->reduction = plan_reduction(out->split.reduced, options.buckets);
-  return out;
+  try {
+    return load_step(std::move(out), options, kernels);
+  } catch (const Error& e) {
+    // Kernels take what a compiler gives them for granted.
+    if (e.kind() == ErrorKind::kInternal) check(false, "{}", e.what());
+    throw;
+  }
 }
 
 }  // namespace lockstep

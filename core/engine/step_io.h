@@ -14,14 +14,14 @@ namespace lockstep {
 /// What is stored under a key holds the whole of it.
 std::string compile_identity(const Graph& step, const CompileOptions& options);
 
-/// `identity` is that of compiled.step. Error kData if it is beyond protobuf's 2 GB.
-std::string serialize(const CompiledStep& compiled, std::string_view identity);
+/// `identity` is that of the step. Error kData if it is beyond protobuf's 2 GB.
+std::string serialize(const LoadedStep& loaded, std::string_view identity);
 
-/// The compiled form of `step`, whose identity this is. Error kData that says what is wrong if the
-/// bytes are damaged, belong to another identity, or hold plans that could not be run; kUsage if
-/// they call host functions that are not registered in the options.
-std::shared_ptr<const CompiledStep> deserialize(std::string_view bytes, std::string_view identity,
-                                                Graph step, const CompileOptions& options,
-                                                KernelCache& kernels);
+/// `step`, whose identity this is, ready to run. Error kData that says what is wrong if the bytes
+/// are damaged, belong to another identity, or hold plans that could not be run; kUsage if they
+/// call host functions that are not registered in the options.
+std::shared_ptr<const LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
+                                              Graph step, const CompileOptions& options,
+                                              KernelCache& kernels);
 
 }  // namespace lockstep

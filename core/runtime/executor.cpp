@@ -11,13 +11,13 @@
 namespace lockstep {
 namespace {
 
-std::byte* resolve(const Plan& plan, const PlanMemory& memory, const BufferSlice& slice) {
+std::byte* resolve(const LoadedPlan& loaded, const PlanMemory& memory, const BufferSlice& slice) {
   const auto index = static_cast<std::size_t>(slice.index);
   switch (slice.area) {
     case Area::kInput: return memory.inputs[index] + slice.offset;
     case Area::kOutput: return memory.outputs[index] + slice.offset;
     case Area::kArena: return memory.arena + slice.offset;
-    case Area::kConstant: return plan.constant_data->data() + slice.offset;
+    case Area::kConstant: return loaded.constants->data() + slice.offset;
   }
   __builtin_unreachable();
 }
@@ -27,17 +27,17 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
 }
 
 /// Slices of reduce_scatter are as large as its result, those of all_gather as its operand.
-void run_collective(const Plan& plan, const Command& command, const PlanMemory& memory,
+void run_collective(const LoadedPlan& loaded, const Command& command, const PlanMemory& memory,
                     const PlanContext& context) {
-  const Node& node = plan.graph[command.value];
-  std::byte* result = resolve(plan, memory, command.results[0]);
+  const Node& node = loaded.plan->graph[command.value];
+  std::byte* result = resolve(loaded, memory, command.results[0]);
   Communicator& comm = context.communicator;
   if (node.op == Op::kReplicaId) {
     const auto rank = static_cast<std::int32_t>(comm.rank());
     std::memcpy(result, &rank, sizeof rank);
     return;
   }
-  const std::byte* operand = resolve(plan, memory, command.operands[0]);
+  const std::byte* operand = resolve(loaded, memory, command.operands[0]);
   const std::int64_t in_bytes = command.operands[0].bytes;
   const std::int64_t out_bytes = command.results[0].bytes;
   if (node.op != Op::kCollectiveBroadcast) {
@@ -54,7 +54,7 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
   switch (as<CollectiveOp>(node.op)) {
     case Op::kReduceScatter: {
       request.kind = CollectiveKind::kReduceScatter;
-      request.data = resolve(plan, memory, command.scratch);
+      request.data = resolve(loaded, memory, command.scratch);
       copy_bytes(request.data, operand, in_bytes);
       comm.wait(comm.submit(request));
       copy_bytes(result, request.data + comm.rank() * out_bytes, out_bytes);
@@ -80,8 +80,8 @@ void run_collective(const Plan& plan, const Command& command, const PlanMemory& 
 /// Where operands and results of the kernels of some commands lie.
 class Addresses {
  public:
-  Addresses(const Plan& plan, const PlanMemory& memory, std::span<const Command> commands)
-      : plan_(plan), memory_(memory) {
+  Addresses(const LoadedPlan& loaded, const PlanMemory& memory, std::span<const Command> commands)
+      : loaded_(loaded), memory_(memory) {
     std::size_t operands = 0;
     std::size_t results = 0;
     for (const Command& command : commands) {
@@ -97,17 +97,17 @@ class Addresses {
     const std::size_t operand = operands_.size();
     const std::size_t result = results_.size();
     for (const BufferSlice& slice : command.operands)
-      operands_.push_back(resolve(plan_, memory_, slice));
+      operands_.push_back(resolve(loaded_, memory_, slice));
     for (const BufferSlice& slice : command.results)
-      results_.push_back(resolve(plan_, memory_, slice));
+      results_.push_back(resolve(loaded_, memory_, slice));
     std::byte* scratch =
-        command.scratch.bytes > 0 ? resolve(plan_, memory_, command.scratch) : nullptr;
+        command.scratch.bytes > 0 ? resolve(loaded_, memory_, command.scratch) : nullptr;
     return {std::span(operands_).subspan(operand), std::span(results_).subspan(result), scratch,
             pool};
   }
 
  private:
-  const Plan& plan_;
+  const LoadedPlan& loaded_;
   const PlanMemory& memory_;
   std::vector<const std::byte*> operands_;
   std::vector<std::byte*> results_;
@@ -120,61 +120,63 @@ struct Unheard {
   SpanStream spans{clock, metrics};
 };
 
-void run_host_call(const Plan& plan, const Command& command, const PlanMemory& memory,
+void run_host_call(const LoadedPlan& loaded, const Command& command, const PlanMemory& memory,
                    const PlanContext& context) {
-  const Node& node = plan.graph[command.value];
+  const Graph& graph = loaded.plan->graph;
+  const Node& node = graph[command.value];
   std::vector<Type> types;
-  for (const ValueId operand : node.operands) types.push_back(plan.graph[operand].type);
+  for (const ValueId operand : node.operands) types.push_back(graph[operand].type);
   std::optional<Unheard> unheard;
-  run_host_call(plan.host_functions.at(command.value), node, types,
-                Addresses(plan, memory, {&command, 1}).call(command, context.pool),
+  run_host_call(loaded.host_functions.at(command.value), node, types,
+                Addresses(loaded, memory, {&command, 1}).call(command, context.pool),
                 {.spans = context.spans == nullptr ? unheard.emplace().spans : *context.spans,
                  .activity = context.activity,
                  .step = context.step,
                  .times = context.host_calls});
 }
 
-void run_command(const Plan& plan, std::size_t index, const PlanMemory& memory,
+void run_command(const LoadedPlan& loaded, std::size_t index, const PlanMemory& memory,
                  const PlanContext& context) {
-  const Command& command = plan.commands[index];
+  const Command& command = loaded.plan->commands[index];
   switch (command.kind) {
     case CommandKind::kKernel:
-      plan.kernels[index]->run(Addresses(plan, memory, {&command, 1}).call(command, context.pool));
+      loaded.kernels[index]->run(
+          Addresses(loaded, memory, {&command, 1}).call(command, context.pool));
       break;
     case CommandKind::kCopy:
-      copy_bytes(resolve(plan, memory, command.results[0]),
-                 resolve(plan, memory, command.operands[0]), command.results[0].bytes);
+      copy_bytes(resolve(loaded, memory, command.results[0]),
+                 resolve(loaded, memory, command.operands[0]), command.results[0].bytes);
       break;
-    case CommandKind::kCollective: run_collective(plan, command, memory, context); break;
-    case CommandKind::kHostCall: run_host_call(plan, command, memory, context); break;
+    case CommandKind::kCollective: run_collective(loaded, command, memory, context); break;
+    case CommandKind::kHostCall: run_host_call(loaded, command, memory, context); break;
   }
 }
 
 /// Commands [begin, end) at once.
-void run_launch(const Plan& plan, std::size_t begin, std::size_t end, const PlanMemory& memory,
-                const PlanContext& context) {
+void run_launch(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+                const PlanMemory& memory, const PlanContext& context) {
   if (end - begin == 1) {
-    run_command(plan, begin, memory, context);
+    run_command(loaded, begin, memory, context);
     return;
   }
-  const auto commands = std::span(plan.commands).subspan(begin, end - begin);
-  Addresses addresses(plan, memory, commands);
+  const auto commands = std::span(loaded.plan->commands).subspan(begin, end - begin);
+  Addresses addresses(loaded, memory, commands);
   std::vector<TaskCall> calls;
   calls.reserve(commands.size());
   for (std::size_t c = begin; c < end; ++c) {
-    const TaskKernel* kernel = plan.kernels[c]->as_tasks();
+    const TaskKernel* kernel = loaded.kernels[c]->as_tasks();
     LS_CHECK(kernel != nullptr, "command {} cannot run at once with others", c);
-    calls.push_back({*kernel, addresses.call(plan.commands[c], context.pool)});
+    calls.push_back({*kernel, addresses.call(loaded.plan->commands[c], context.pool)});
   }
   run_together(calls, context.pool);
 }
 
-void tell_results(const Plan& plan, std::size_t begin, std::size_t end, const PlanMemory& memory,
-                  const PlanCallbacks& callbacks) {
+void tell_results(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+                  const PlanMemory& memory, const PlanCallbacks& callbacks) {
   for (std::size_t c = begin; c < end; ++c) {
     std::vector<const std::byte*> results;
-    for (const BufferSlice& slice : plan.commands[c].results)
-      results.push_back(resolve(plan, memory, slice));
+    for (const BufferSlice& slice : loaded.plan->commands[c].results)
+      results.push_back(resolve(loaded, memory, slice));
     callbacks.ran(c, results);
   }
 }
@@ -186,8 +188,9 @@ bool writes_outputs(const Command& command) {
 
 }  // namespace
 
-void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
+void run_plan(const LoadedPlan& loaded, const PlanMemory& memory, const PlanContext& context,
               const PlanCallbacks& callbacks) {
+  const Plan& plan = *loaded.plan;
   bool before_outputs = callbacks.before_outputs != nullptr;
   const auto begin_outputs = [&] {
     if (std::exchange(before_outputs, false)) callbacks.before_outputs();
@@ -201,9 +204,9 @@ void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& con
     if (before_outputs && std::ranges::any_of(launch, writes_outputs)) begin_outputs();
     const std::int64_t start = context.clock == nullptr ? 0 : context.clock->now_ns();
     context.activity.command(name_of(plan.graph[launch[0].value].op));
-    run_launch(plan, begin, end, memory, context);
+    run_launch(loaded, begin, end, memory, context);
     if (context.clock != nullptr) context.command_ns[begin] += context.clock->now_ns() - start;
-    if (callbacks.ran) tell_results(plan, begin, end, memory, callbacks);
+    if (callbacks.ran) tell_results(loaded, begin, end, memory, callbacks);
     if (callbacks.finished)
       for (const Command& command : launch)
         for (const std::int32_t output : command.finishes) callbacks.finished(output);

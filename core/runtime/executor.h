@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/host_call.h"
-#include "core/runtime/plan.h"
+#include "core/runtime/loaded_plan.h"
 
 namespace lockstep {
 
@@ -46,7 +46,7 @@ struct PlanCallbacks {
 };
 
 /// Runs all commands in order on the calling thread.
-void run_plan(const Plan& plan, const PlanMemory& memory, const PlanContext& context,
+void run_plan(const LoadedPlan& loaded, const PlanMemory& memory, const PlanContext& context,
               const PlanCallbacks& callbacks = {});
 
 }  // namespace lockstep

@@ -1,17 +1,16 @@
-// A plan: what a program compiles to. A list of commands over slices of buffers; the executor walks
-// it, and so can a simulator. Serializable (plan_io.h): kernels are rebuilt from the nodes,
-// functions on the host are found by name and version.
+// A plan: what a program compiles to. A list of commands over slices of buffers, and nothing but
+// data: it can be copied, kept on disk (plan_io.h), counted, simulated. What it takes to run one is
+// a LoadedPlan (loaded_plan.h), which finds kernels and functions by the nodes that commands name;
+// module path and source line of a command are its node's origin.
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/ir/host_function.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/work_class.h"
 
 namespace lockstep {
 
@@ -32,9 +31,14 @@ enum class CommandKind : std::uint8_t {
   kHostCall,    ///< a function on the host: operands are copied there, results from there
 };
 
+/// What computes an op: nothing for leaves, reshapes, group results, calls and the all_reduces
+/// between programs. Any value may be copied besides.
+std::optional<CommandKind> command_kind(Op op);
+
 struct Command {
   CommandKind kind = CommandKind::kKernel;
-  ValueId value = kNoValue;  ///< the node that this computes; a fusion: all its results
+  WorkClass work = WorkClass::kFused;  ///< what it is counted by
+  ValueId value = kNoValue;            ///< the node that this computes; a fusion: all its results
   std::vector<BufferSlice> operands;
   std::vector<BufferSlice> results;
   BufferSlice scratch;
@@ -49,14 +53,11 @@ struct Command {
 };
 
 struct Plan {
-  Graph graph;  ///< fused and scheduled: the nodes that commands refer to
+  Graph graph;  ///< fused and scheduled: the nodes that commands refer to, and the constants' bytes
   std::vector<Command> commands;
-  std::vector<std::shared_ptr<const Kernel>> kernels;  ///< one per command; null for non-kernels
-  std::map<ValueId, HostFunction> host_functions;      ///< of the host calls, by Command::value
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;
   std::vector<BufferSlice> constants;  ///< where each kConstant node of `graph` lies, in order
-  std::shared_ptr<const Buffer> constant_data;  ///< host copy, written once when the plan is made
   /// Output i lives in the memory of input donated_inputs[i] (written in place), or -1: in its own.
   std::vector<std::int32_t> donated_inputs;
   std::vector<std::int32_t> ready_outputs;  ///< complete before the first command

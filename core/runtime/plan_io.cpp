@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kMagic = "LSPLAN1\n";
+constexpr std::string_view kMagic = "LSPLAN2\n";
 constexpr std::size_t kHeader = kMagic.size() + sizeof(Hash128);
 
 template <class... Args>
@@ -40,30 +40,22 @@ void write(const Command& command, proto::Command& out) {
   out.set_flops(command.flops);
   out.set_bytes(command.bytes);
   out.set_with_previous(command.with_previous);
+  out.set_work(static_cast<std::int32_t>(command.work));
 }
 
 /// Reads a plan and checks every number against the graph on the way.
 class Reader {
  public:
-  Reader(const proto::Plan& from, Graph graph, KernelCache& kernels, const HostFunctions& functions)
-      : from_(from), kernels_(kernels), functions_(functions) {
-    plan_.graph = std::move(graph);
-  }
+  Reader(const proto::Plan& from, Graph graph) : from_(from) { plan_.graph = std::move(graph); }
 
   Plan read() {
     plan_.arena_bytes = from_.arena_bytes();
-    plan_.constant_bytes = static_cast<std::int64_t>(from_.constant_data().size());
     plan_.peak_bytes = from_.peak_bytes();
     plan_.largest_values = from_.largest_values();
     check(plan_.arena_bytes >= 0, "the arena has {} bytes", plan_.arena_bytes);
     read_constants();
     read_outputs();
-    for (const proto::Command& command : from_.commands()) {
-      plan_.commands.push_back(read(command));
-      plan_.kernels.push_back(find_kernel(plan_.commands.back()));
-      if (command.with_previous()) check_launch();
-      find_host_function(plan_.commands.back());
-    }
+    for (const proto::Command& command : from_.commands()) plan_.commands.push_back(read(command));
     return std::move(plan_);
   }
 
@@ -71,13 +63,24 @@ class Reader {
   const Graph& graph() const { return plan_.graph; }
 
   void read_constants() {
-    BufferPtr data = allocate_host(from_.constant_data().size());
-    if (!from_.constant_data().empty())
-      std::memcpy(data->data(), from_.constant_data().data(), from_.constant_data().size());
-    plan_.constant_data = std::move(data);
+    constexpr auto kUnit = static_cast<std::int64_t>(Buffer::kAlignment);
+    std::vector<std::int64_t> bytes;
+    std::int64_t most = 0;
+    for (const Node& node : graph().nodes) {
+      if (node.op != Op::kConstant) continue;
+      bytes.push_back(static_cast<std::int64_t>(node.type.bytes()));
+      most += (bytes.back() + kUnit - 1) / kUnit * kUnit;
+    }
+    plan_.constant_bytes = from_.constant_bytes();
+    check(plan_.constant_bytes >= 0 && plan_.constant_bytes <= most, "the constants have {} bytes",
+          plan_.constant_bytes);
+    check(static_cast<std::size_t>(from_.constants_size()) == bytes.size(),
+          "{} places for {} constants", from_.constants_size(), bytes.size());
     for (const proto::BufferSlice& slice : from_.constants()) {
       plan_.constants.push_back(read(slice));
       check(plan_.constants.back().area == Area::kConstant, "a constant lies elsewhere");
+      check(plan_.constants.back().bytes == bytes[plan_.constants.size() - 1],
+            "a constant has {} bytes", plan_.constants.back().bytes);
     }
   }
 
@@ -138,9 +141,11 @@ class Reader {
   Command read(const proto::Command& from) const {
     check(from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kHostCall),
           "there is no kind of command {}", from.kind());
+    check(is_index(from.work(), kWorkClassCount), "there is no class of work {}", from.work());
     check(is_index(from.value(), graph().nodes.size()), "there is no value {}", from.value());
     Command out;
     out.kind = static_cast<CommandKind>(from.kind());
+    out.work = static_cast<WorkClass>(from.work());
     out.value = from.value();
     for (const proto::BufferSlice& slice : from.operands()) out.operands.push_back(read(slice));
     for (const proto::BufferSlice& slice : from.results()) out.results.push_back(read(slice));
@@ -165,7 +170,7 @@ class Reader {
     const bool computes =
         command.kind == CommandKind::kKernel || command.kind == CommandKind::kHostCall;
     const std::size_t results = computes ? result_count(node) : 1;
-    bool fits = node.op != Op::kGroupResult || command.kind == CommandKind::kCopy;
+    bool fits = command.kind == CommandKind::kCopy || command.kind == command_kind(node.op);
     fits = fits && command.results.size() == results;
     for (std::size_t k = 0; fits && k < results; ++k)
       fits = holds(command.results[k], graph()[command.value + static_cast<ValueId>(k)].type) &&
@@ -178,43 +183,12 @@ class Reader {
         fits = holds(command.operands[i], graph()[node.operands[i]].type);
     }
     if (command.kind == CommandKind::kCollective)
-      fits = fits && (is_collective(node.op) || node.op == Op::kReplicaId) &&
-             node.op != Op::kAllReduce &&
+      fits = fits &&
              (node.op != Op::kReduceScatter || command.scratch.bytes >= command.operands[0].bytes);
-    if (command.kind == CommandKind::kHostCall) fits = fits && node.op == Op::kHostCall;
     check(fits, "a command does not fit its node {}", print_node(graph(), command.value));
   }
 
-  /// The last two commands can run at once as far as their kernels go.
-  void check_launch() const {
-    const auto has_tasks = [](const std::shared_ptr<const Kernel>& kernel) {
-      return kernel != nullptr && kernel->as_tasks() != nullptr;
-    };
-    const auto last = plan_.kernels.rbegin();
-    check(plan_.kernels.size() > 1 && has_tasks(last[0]) && has_tasks(last[1]),
-          "command {} cannot run at once with the one before it", plan_.kernels.size() - 1);
-  }
-
-  std::shared_ptr<const Kernel> find_kernel(const Command& command) {
-    if (command.kind != CommandKind::kKernel) return nullptr;
-    const Node& node = graph()[command.value];
-    std::vector<Type> types;
-    for (const ValueId operand : node.operands) types.push_back(graph()[operand].type);
-    auto kernel = kernels_.get(node, types);
-    check(kernel->scratch_bytes() <= static_cast<std::size_t>(command.scratch.bytes),
-          "a kernel needs {} bytes of scratch memory, not {}", kernel->scratch_bytes(),
-          command.scratch.bytes);
-    return kernel;
-  }
-
-  void find_host_function(const Command& command) {
-    if (command.kind != CommandKind::kHostCall) return;
-    plan_.host_functions.emplace(command.value, functions_.find(graph()[command.value]));
-  }
-
   const proto::Plan& from_;
-  KernelCache& kernels_;
-  const HostFunctions& functions_;
   Plan plan_;
 };
 
@@ -225,9 +199,8 @@ std::string serialize(const Plan& plan) {
   out.set_graph(print(plan.graph));
   for (const Command& command : plan.commands) write(command, *out.add_commands());
   out.set_arena_bytes(plan.arena_bytes);
+  out.set_constant_bytes(plan.constant_bytes);
   for (const BufferSlice& slice : plan.constants) write(slice, *out.add_constants());
-  if (plan.constant_data != nullptr)
-    out.set_constant_data(plan.constant_data->data(), plan.constant_data->bytes());
   for (const std::int32_t input : plan.donated_inputs) out.add_donated_inputs(input);
   for (const std::int32_t output : plan.ready_outputs) out.add_ready_outputs(output);
   out.set_peak_bytes(plan.peak_bytes);
@@ -241,7 +214,7 @@ std::string serialize(const Plan& plan) {
   return bytes + payload;
 }
 
-Plan deserialize(std::string_view bytes, KernelCache& kernels, const HostFunctions& functions) {
+Plan deserialize(std::string_view bytes) {
   check(bytes.size() >= kHeader, "{} bytes are less than its header", bytes.size());
   check(bytes.starts_with(kMagic), "it does not start with the magic number");
   const std::string_view payload = bytes.substr(kHeader);
@@ -252,17 +225,12 @@ Plan deserialize(std::string_view bytes, KernelCache& kernels, const HostFunctio
   check(payload.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
             from.ParseFromArray(payload.data(), static_cast<int>(payload.size())),
         "it does not parse");
-  const auto damaged_unless = [](const auto& read) {
-    try {
-      return read();
-    } catch (const Error& e) {
-      if (e.kind() == ErrorKind::kData) throw;
-      raise(ErrorKind::kData, "the plan is damaged: {}", e.what());
-    }
-  };
-  Graph graph = damaged_unless([&] { return parse(from.graph(), "plan"); });
-  require_host_functions(graph, functions);
-  return damaged_unless([&] { return Reader(from, std::move(graph), kernels, functions).read(); });
+  try {
+    return Reader(from, parse(from.graph(), "plan")).read();
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kData) throw;
+    raise(ErrorKind::kData, "the plan is damaged: {}", e.what());
+  }
 }
 
 }  // namespace lockstep

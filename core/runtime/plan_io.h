@@ -1,11 +1,10 @@
 // Plans as bytes: a magic number, the 128-bit hash of what follows, and a protobuf (plan.proto)
-// that holds the graph in text form. Kernels are not stored: they are rebuilt from the nodes.
+// that holds the graph in text form.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "core/kernels/kernel_cache.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep {
@@ -14,10 +13,10 @@ namespace lockstep {
 /// protobuf's 2 GB.
 std::string serialize(const Plan& plan);
 
-/// The plan, with kernels from `kernels`; what it calls on the host is of `functions`, error kUsage
-/// if it is not registered there. Error kData that says what is wrong if the bytes are
-/// truncated, damaged or of another format, or if a command does not fit the graph and the memory
-/// that the plan promises: a plan that is returned can be run. Names of dimensions are lost.
-Plan deserialize(std::string_view bytes, KernelCache& kernels, const HostFunctions& functions = {});
+/// The plan. Error kData that says what is wrong if the bytes are truncated, damaged or of another
+/// format, or if a command does not fit the graph and the memory that the plan promises: a plan
+/// that is returned can be loaded and run, but for what its kernels ask for (loaded_plan.h). Names
+/// of dimensions are lost.
+Plan deserialize(std::string_view bytes);
 
 }  // namespace lockstep

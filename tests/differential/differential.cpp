@@ -50,8 +50,13 @@ rc::Shrinkable<RandomGraph> campaign_graph(int number) {
 std::string find_disagreement(const RandomGraph& graph, const Graph& compiled, const Spoil& spoil) {
   const auto estimates = estimate_graph(graph.graph, graph.inputs);
   LS_CHECK(estimates.has_value(), "the graph cannot be compared");
-  Plan plan = compile_graph(compiled, tested_target(), Log::null(), only_reverse());
-  if (spoil && !spoil(plan)) return "";
+  LoadedPlan plan = compile_graph(compiled, tested_target(), Log::null(), only_reverse());
+  if (spoil) {
+    SpoiledPlan spoiled{*plan.plan, plan.kernels};
+    if (!spoil(spoiled)) return "";
+    plan.kernels = spoiled.kernels;
+    plan.plan = std::make_shared<const Plan>(std::move(spoiled));
+  }
   const std::vector<HostTensor> outputs = run_plan_on_host(plan, graph.inputs, 1);
   const std::vector<HostTensor> again = run_plan_on_host(plan, graph.inputs, 2);
   for (std::size_t i = 0; i < outputs.size(); ++i)

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/plan.h"
+#include "tests/differential/spoiled_plan.h"
 #include "tests/graphs/random_graph.h"
 
 namespace lockstep::testing {
@@ -24,9 +24,6 @@ void read_campaign(int argc, char** argv);
 
 /// Graph number `number` of the campaign, with its shrinks.
 rc::Shrinkable<RandomGraph> campaign_graph(int number);
-
-/// What is done to a plan before it runs: nothing, or a planted mistake. False: not applicable.
-using Spoil = std::function<bool(Plan&)>;
 
 /// Compiles and runs `compiled` (the graph itself, or one that a planted pass made of it) and
 /// compares with the estimates of `graph`: what is wrong, or nothing. One and two threads must give

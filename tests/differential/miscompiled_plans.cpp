@@ -28,13 +28,13 @@ class DamagingKernel : public Kernel {
 };
 
 /// One command after the other, which is always right too.
-void run_one_by_one(Plan& plan) {
+void run_one_by_one(SpoiledPlan& plan) {
   for (Command& command : plan.commands) command.with_previous = false;
 }
 
 /// Wraps the first kernel whose node is `wanted`.
 template <class Wanted>
-bool damage_kernel(Plan& plan, const Wanted& wanted, DamagingKernel::Damage damage) {
+bool damage_kernel(SpoiledPlan& plan, const Wanted& wanted, DamagingKernel::Damage damage) {
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
     const Node& node = plan.graph[plan.commands[c].value];
@@ -55,20 +55,20 @@ void leave_element(std::byte* result, const Type& type) {
     element[i] = type.dtype == DType::kBool ? element[i] ^ std::byte{1} : ~element[i];
 }
 
-bool tail_off_by_one(Plan& plan) {
+bool tail_off_by_one(SpoiledPlan& plan) {
   return damage_kernel(
       plan,
       [](const Node& node) { return node.op == Op::kFusion && node.type.elements() % 16 > 1; },
       leave_element<1>);
 }
 
-bool last_row_left_out(Plan& plan) {
+bool last_row_left_out(SpoiledPlan& plan) {
   return damage_kernel(
       plan, [](const Node& node) { return node.op == Op::kDotGeneral && node.type.elements() > 1; },
       leave_element<1>);
 }
 
-bool second_element_skipped(Plan& plan) {
+bool second_element_skipped(SpoiledPlan& plan) {
   return damage_kernel(
       plan, [](const Node& node) { return node.type.elements() > 2; }, leave_element<2>);
 }
@@ -81,7 +81,7 @@ std::vector<Type> operand_types(const Graph& graph, const Node& node) {
 
 /// Rebuilds the first kernel of a group whose body `change` changes.
 template <class Change>
-bool change_group(Plan& plan, const Change& change) {
+bool change_group(SpoiledPlan& plan, const Change& change) {
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
     Node node = plan.graph[plan.commands[c].value];
@@ -96,7 +96,7 @@ bool change_group(Plan& plan, const Change& change) {
   return false;
 }
 
-bool swapped_inside_group(Plan& plan) {
+bool swapped_inside_group(SpoiledPlan& plan) {
   return change_group(plan, [](Node& node) {
     if (node.op != Op::kSubtract && node.op != Op::kDivide) return false;
     if (node.operands[0] == node.operands[1]) return false;
@@ -105,7 +105,7 @@ bool swapped_inside_group(Plan& plan) {
   });
 }
 
-bool wrong_op_inside_group(Plan& plan) {
+bool wrong_op_inside_group(SpoiledPlan& plan) {
   return change_group(plan, [](Node& node) {
     if (node.op != Op::kMaximum) return false;
     node.op = Op::kMinimum;
@@ -113,7 +113,7 @@ bool wrong_op_inside_group(Plan& plan) {
   });
 }
 
-bool wrong_operand_of_group(Plan& plan) {
+bool wrong_operand_of_group(SpoiledPlan& plan) {
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     Command& command = plan.commands[c];
     if (plan.kernels[c] == nullptr || plan.graph[command.value].op != Op::kFusion) continue;
@@ -132,7 +132,7 @@ bool reads(const Command& command, const BufferSlice& slice) {
 }
 
 /// A result written over an operand that a later command still reads.
-bool overwritten_too_early(Plan& plan) {
+bool overwritten_too_early(SpoiledPlan& plan) {
   run_one_by_one(plan);
   for (std::size_t c = 0; c < plan.commands.size(); ++c) {
     if (plan.kernels[c] == nullptr) continue;
@@ -157,7 +157,7 @@ bool overwritten_too_early(Plan& plan) {
 }
 
 /// Two commands that depend on each other, in the wrong order.
-bool stale_operand(Plan& plan) {
+bool stale_operand(SpoiledPlan& plan) {
   run_one_by_one(plan);
   for (std::size_t c = 1; c < plan.commands.size(); ++c) {
     const Command& before = plan.commands[c - 1];
@@ -170,7 +170,7 @@ bool stale_operand(Plan& plan) {
 }
 
 /// A donated input is updated before its last reader ran.
-bool updated_too_early(Plan& plan) {
+bool updated_too_early(SpoiledPlan& plan) {
   run_one_by_one(plan);
   for (std::size_t c = 1; c < plan.commands.size(); ++c) {
     const BufferSlice result = plan.commands[c].results[0];

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/runtime/plan.h"
+#include "tests/differential/spoiled_plan.h"
 
 namespace lockstep::testing {
 
@@ -17,7 +17,7 @@ struct Miscompile {
   /// none.
   std::optional<Graph> (*pass)(const Graph& graph) = nullptr;
   /// A kernel or a memory plan that is wrong: false if there is no chance.
-  bool (*spoil)(Plan& plan) = nullptr;
+  bool (*spoil)(SpoiledPlan& plan) = nullptr;
 };
 
 /// Made by a wrong pass (miscompiled_passes.cpp).

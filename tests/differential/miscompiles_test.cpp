@@ -26,7 +26,7 @@ TEST_P(PlantedMiscompile, IsCaught) {
     if (GetParam().pass != nullptr) compiled = GetParam().pass(graph.graph);
     if (!compiled) continue;
     bool planted = GetParam().pass != nullptr;
-    const auto spoil = [&](Plan& plan) {
+    const auto spoil = [&](SpoiledPlan& plan) {
       return GetParam().spoil == nullptr || (planted = GetParam().spoil(plan));
     };
     const std::string wrong = find_disagreement(graph, *compiled, spoil);

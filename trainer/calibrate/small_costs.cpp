@@ -26,17 +26,17 @@ double launch_seconds(const Target& target, double seconds) {
   options.target = target;
   options.disabled_passes = {"fuse"};
   KernelCache kernels(target);
-  const Plan plan = compile_program(graph, options, kernels, Log::null());
+  const LoadedPlan plan = compile_and_load(graph, options, kernels, Log::null());
   ThreadPool pool(1);
   const auto communicator = make_single_communicator();
   const BufferPtr memory = allocate_host(4 * type.bytes());  // zeros, whatever is added
   std::fill_n(memory->data(), memory->bytes(), std::byte{0});
-  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
+  const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.plan->arena_bytes));
   const auto at = [&](std::size_t i) { return memory->data() + i * type.bytes(); };
   const PlanMemory memories{{at(0), at(1)}, {at(2)}, arena->data()};
   const auto run = [&] { run_plan(plan, memories, {pool, *communicator, 0, {}}); };
   const double all = least_seconds([&] { return run; }, 1, seconds, Time::kThread);
-  return all / static_cast<double>(count_launches(plan));
+  return all / static_cast<double>(count_launches(*plan.plan));
 }
 
 /// Of one call of many.

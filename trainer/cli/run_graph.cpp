@@ -31,7 +31,9 @@ HostTensor copy_of(const HostTensor& tensor) {
   return out;
 }
 
-std::vector<HostTensor> execute(const Plan& plan, std::span<const HostTensor> inputs, int threads) {
+std::vector<HostTensor> execute(const LoadedPlan& loaded, std::span<const HostTensor> inputs,
+                                int threads) {
+  const Plan& plan = *loaded.plan;
   flush_denormals();  // as on a device's stream; this thread exists for this call only
   std::vector<HostTensor> own_inputs;  // donated ones are written to
   PlanMemory memory;
@@ -51,7 +53,7 @@ std::vector<HostTensor> execute(const Plan& plan, std::span<const HostTensor> in
   memory.arena = arena->data();
   ThreadPool pool(threads);
   const std::unique_ptr<Communicator> communicator = make_single_communicator();
-  run_plan(plan, memory,
+  run_plan(loaded, memory,
            {.pool = pool, .communicator = *communicator, .step = -1, .signature = {}});
   return outputs;
 }
@@ -73,20 +75,20 @@ Graph without_all_reduces(const Graph& graph) {
   return keep_only(std::move(out), keep);
 }
 
-Plan compile_graph(const Graph& graph, const Target& target, Log& log,
-                   const HostFunctions& functions) {
+LoadedPlan compile_graph(const Graph& graph, const Target& target, Log& log,
+                         const HostFunctions& functions) {
   CompileOptions options;
   options.target = target;
   options.verify = true;
   options.host_functions = &functions;
   KernelCache kernels(target, log);
-  return compile_program(without_all_reduces(graph), options, kernels, log);
+  return compile_and_load(without_all_reduces(graph), options, kernels, log);
 }
 
-std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostTensor> inputs,
+std::vector<HostTensor> run_plan_on_host(const LoadedPlan& plan, std::span<const HostTensor> inputs,
                                          int threads) {
-  if (plan.graph.outputs.empty()) return {};
-  double bytes = static_cast<double>(plan.peak_bytes);
+  if (plan.plan->graph.outputs.empty()) return {};
+  double bytes = static_cast<double>(plan.plan->peak_bytes);
   for (const HostTensor& input : inputs) bytes += static_cast<double>(input.bytes().size());
   require_memory(bytes);
   return std::async(std::launch::async, execute, std::cref(plan), inputs, threads).get();

@@ -10,7 +10,7 @@
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
 #include "core/ir/target.h"
-#include "core/runtime/plan.h"
+#include "core/runtime/loaded_plan.h"
 
 namespace lockstep {
 
@@ -24,9 +24,9 @@ std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTen
                                      const HostFunctions& functions = {});
 
 /// The two halves of run_compiled: what a graph compiles to, and running that.
-Plan compile_graph(const Graph& graph, const Target& target, Log& log,
-                   const HostFunctions& functions = {});
-std::vector<HostTensor> run_plan_on_host(const Plan& plan, std::span<const HostTensor> inputs,
+LoadedPlan compile_graph(const Graph& graph, const Target& target, Log& log,
+                         const HostFunctions& functions = {});
+std::vector<HostTensor> run_plan_on_host(const LoadedPlan& plan, std::span<const HostTensor> inputs,
                                          int threads);
 
 /// The same by evaluate_reference().

@@ -76,7 +76,8 @@ update 0 -> %0
 
   std::string compile() const {
     KernelCache kernels(options.target);
-    return serialize(*compile_step(step, options, kernels, Log::null()), identity);
+    return serialize(
+        *load_step(compile_step(step, options, kernels, Log::null()), options, kernels), identity);
   }
   static const Compiled& get() {
     static const Compiled compiled;

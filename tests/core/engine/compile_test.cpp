@@ -1,8 +1,10 @@
 // What a step compiles to.
 #include "core/engine/compile.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "core/runtime/executor.h"
 #include "core/runtime/plan_io.h"
@@ -40,7 +42,8 @@ Graph training_step(TraceContext& context) {
 }
 
 /// The outputs of a program for inputs that depend on their number only.
-std::vector<std::string> run(const Plan& plan, int threads = 1) {
+std::vector<std::string> run(const LoadedPlan& loaded, int threads = 1) {
+  const Plan& plan = *loaded.plan;
   std::vector<HostTensor> inputs;
   PlanMemory memory;
   for (const ValueId id : plan.graph.inputs) {
@@ -64,7 +67,7 @@ std::vector<std::string> run(const Plan& plan, int threads = 1) {
   memory.arena = arena->data();
   ThreadPool pool(threads);
   const auto communicator = make_single_communicator();
-  run_plan(plan, memory, {pool, *communicator, 0, {}});
+  run_plan(loaded, memory, {pool, *communicator, 0, {}});
   std::vector<std::string> out;
   for (const HostTensor& output : outputs)
     out.emplace_back(reinterpret_cast<const char*>(output.bytes().data()), output.bytes().size());
@@ -74,6 +77,8 @@ std::vector<std::string> run(const Plan& plan, int threads = 1) {
 struct Compile : testing::Test {
   Compile()
       : step(compile_step(training_step(context), Rank::compile_options(), kernels, Log::null())) {}
+
+  LoadedPlan loaded(const Plan& plan) { return load(std::make_shared<const Plan>(plan), kernels); }
 
   TraceContext context;
   KernelCache kernels{tested_target()};
@@ -110,20 +115,63 @@ TEST_F(Compile, UpdatesAllParametersAtOnceWithTheSameBits) {
   EXPECT_EQ(count_launches(step->update), 5U);
   Plan one_by_one = step->update;
   for (Command& command : one_by_one.commands) command.with_previous = false;
-  const std::vector<std::string> expected = run(one_by_one);
-  EXPECT_EQ(run(step->update), expected);
-  EXPECT_EQ(run(step->update, 2), expected);
+  const std::vector<std::string> expected = run(loaded(one_by_one));
+  EXPECT_EQ(run(loaded(step->update)), expected);
+  EXPECT_EQ(run(loaded(step->update), 2), expected);
 }
 
 TEST_F(Compile, GivesPlansThatSurviveTheDiskBitForBit) {
   EXPECT_TRUE(has_fusion(step->shard));
   EXPECT_LT(count_launches(step->update), step->update.commands.size());
   for (const Plan* plan : {&step->shard, &step->update}) {
-    KernelCache fresh(tested_target());
-    const Plan read = deserialize(serialize(*plan), fresh);
+    const Plan read = deserialize(serialize(*plan));
     EXPECT_EQ(read.commands, plan->commands);
-    EXPECT_EQ(run(read), run(*plan));
+    EXPECT_EQ(serialize(read), serialize(*plan));
+    EXPECT_EQ(run(loaded(read)), run(loaded(*plan)));
   }
+}
+
+TEST_F(Compile, BuildsNoKernelUntilThePlanIsLoaded) {
+  const auto commands = [](const Plan& plan) {
+    return std::ranges::count(plan.commands, CommandKind::kKernel, &Command::kind);
+  };
+  ASSERT_GT(commands(step->shard) + commands(step->update), 5);
+  EXPECT_EQ(kernels.built(), 0);
+  const auto loaded = load_step(step, Rank::compile_options(), kernels);
+  EXPECT_GT(kernels.built(), 5);
+  EXPECT_EQ(loaded->shard.plan.get(), &step->shard) << "the very plan that was made without them";
+  for (const LoadedPlan* plan : {&loaded->shard, &loaded->update}) {
+    ASSERT_EQ(plan->kernels.size(), plan->plan->commands.size());
+    for (std::size_t c = 0; c < plan->kernels.size(); ++c)
+      EXPECT_EQ(plan->kernels[c] != nullptr, plan->plan->commands[c].kind == CommandKind::kKernel);
+  }
+}
+
+TEST_F(Compile, MakesThePlanThatIsMadeWhereKernelsAre) {
+  (void)load_step(step, Rank::compile_options(), kernels);
+  TraceContext other;
+  const auto again =
+      compile_step(training_step(other), Rank::compile_options(), kernels, Log::null());
+  EXPECT_EQ(serialize(again->shard), serialize(step->shard));
+  EXPECT_EQ(serialize(again->update), serialize(step->update));
+}
+
+TEST_F(Compile, CountsEveryCommandByItsWork) {
+  std::map<std::string, int> shard;
+  for (const Command& command : step->shard.commands) ++shard[std::string(name_of(command.work))];
+  std::map<std::string, int> update;
+  for (const Command& command : step->update.commands) ++update[std::string(name_of(command.work))];
+  EXPECT_EQ(shard["dot"], 3) << "forward, and the gradients of both operands";
+  EXPECT_GT(shard["fused-reduce"], 0);
+  EXPECT_THAT(update,
+              testing::ElementsAre(testing::Pair("copies", 4), testing::Pair("optimizer", 3)));
+}
+
+TEST_F(Compile, GivesPlansThatAreCopiedAsValues) {
+  Plan copy = step->shard;
+  EXPECT_EQ(serialize(copy), serialize(step->shard));
+  copy.commands[0].flops += 1;
+  EXPECT_NE(serialize(copy), serialize(step->shard));
 }
 
 }  // namespace

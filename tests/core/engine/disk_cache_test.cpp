@@ -63,6 +63,14 @@ DiskCounts disk_counts_of(const Rank& rank) {
 
 const std::vector<std::vector<float>> kShards = {{1, 2}, {3, 4}, {5, 6}};
 
+TEST_F(DiskCache, IsLeftAloneByWhoOnlyPlans) {
+  Rank rank(options());
+  const Tensor y = rank.variable({1, 2}) * 2.0;
+  (void)rank.engine.compile_pending();
+  EXPECT_EQ(disk_counts_of(rank), (DiskCounts{0, 0, 1}));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
 TEST_F(DiskCache, ServesASecondEngineWithTheSameResult) {
   Rank first(options());
   const auto result = train(first, kShards);
@@ -194,12 +202,13 @@ TEST_F(DiskCache, NeverTrustsBytesThatCannotBeRun) {
       "%e = f32[2] exp(%x)\n%s = f32[2] all_reduce(%e)\n%y = f32[2] subtract(%p, %s)\nreturn %y",
       "test.ir");
   KernelCache kernels(tested_target());
-  const auto compiled = compile_step(graph, options(), kernels, Log::null());
+  const auto compiled =
+      load_step(compile_step(graph, options(), kernels, Log::null()), options(), kernels);
   const std::string identity = compile_identity(graph, options());
   const std::string good = serialize(*compiled, identity);
   const auto loaded = deserialize(good, identity, graph, options(), kernels);
   EXPECT_EQ(serialize(*loaded, identity), good);
-  EXPECT_EQ(loaded->reduction.signature, compiled->reduction.signature);
+  EXPECT_EQ(loaded->compiled->reduction.signature, compiled->compiled->reduction.signature);
   std::mt19937 dice(1);
   int refused = 0;
   constexpr int kTrials = 2000;

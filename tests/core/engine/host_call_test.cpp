@@ -301,7 +301,8 @@ TEST_F(HostCallOnDisk, IsRefusedByNameWhereTheFunctionIsMissing) {
   with.host_functions = &functions;
   KernelCache kernels(host_target());
   const std::string identity = compile_identity(graph, with);
-  const std::string bytes = serialize(*compile_step(graph, with, kernels, Log::null()), identity);
+  const std::string bytes = serialize(
+      *load_step(compile_step(graph, with, kernels, Log::null()), with, kernels), identity);
   EXPECT_EQ(serialize(*deserialize(bytes, identity, graph, with, kernels), identity), bytes);
   const std::string missing =
       "2: detr.cpp:41: the host function reverse version 1 is not registered here (none is): it "

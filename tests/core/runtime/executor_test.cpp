@@ -14,7 +14,7 @@ using testing::ElementsAre;
 struct Executor : testing::Test {
   /// What a plan of this text ends with on a single rank.
   std::string error_alone(const std::string& text) {
-    const Plan plan = plan_of(text, kernels);
+    const LoadedPlan plan = load_copy(plan_of(text, kernels), kernels);
     const auto communicator = make_single_communicator();
     return error_of([&] { (void)run_plan_on(plan, std::vector{floats({1, 2})}, *communicator); });
   }
@@ -41,7 +41,6 @@ struct TwoOutputs {
 /// Two commands that write the outputs themselves.
 void write_outputs(Plan& plan) {
   plan.commands.resize(2);
-  plan.kernels.resize(2);
   for (std::int32_t k = 0; k < 2; ++k) {
     plan.commands[static_cast<std::size_t>(k)].results = {{Area::kOutput, k, 0, 4}};
     plan.commands[static_cast<std::size_t>(k)].finishes = {k};
@@ -49,13 +48,14 @@ void write_outputs(Plan& plan) {
 }
 
 TEST_F(Executor, RunsKernelsConstantsAndCopies) {
-  const Plan plan = plan_of(R"(
+  const LoadedPlan plan = load_copy(plan_of(R"(
     %x = f32[3] input() {kind=batch}
     %c = f32[3] constant() {value=[10, 20, 30]}
     %y = f32[3] add(%x, %c)
     %z = f32[3] multiply(%y, %y)
     return %y, %z)",
-                            kernels);
+                                            kernels),
+                                    kernels);
   const auto communicator = make_single_communicator();
   const auto outputs = run_plan_on(plan, std::vector{floats({1, 2, 3})}, *communicator);
   EXPECT_THAT(outputs[0].as<float>(), ElementsAre(11, 22, 33));
@@ -76,7 +76,7 @@ TEST_F(Executor, SignalsEachOutputAsItIsComplete) {
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   std::vector<std::string> events;
-  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}},
+  run_plan(load_copy(plan, kernels), outputs.memory(), {pool, *communicator, 0, {}},
            {{}, [&](std::int32_t output) { events.push_back(outputs.event(output)); }});
   EXPECT_THAT(events, ElementsAre("2: false false", "0: true false", "1: true true"));
 }
@@ -96,7 +96,8 @@ TEST_F(Executor, RunsCommandsAtOnceAndThenSignalsTheirOutputs) {
   ThreadPool pool(2);
   std::vector<std::string> events;
   const auto event = [&](std::int32_t output) { events.push_back(outputs.event(output)); };
-  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}}, {[&] { event(-1); }, event});
+  run_plan(load_copy(plan, kernels), outputs.memory(), {pool, *communicator, 0, {}},
+           {[&] { event(-1); }, event});
   EXPECT_THAT(events, ElementsAre("-1: false false", "0: true true", "1: true true"));
 }
 
@@ -111,18 +112,19 @@ TEST_F(Executor, AsksOnceBeforeItWritesAnOutput) {
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   std::vector<bool> written;
-  run_plan(plan, outputs.memory(), {pool, *communicator, 0, {}},
+  run_plan(load_copy(plan, kernels), outputs.memory(), {pool, *communicator, 0, {}},
            {[&] { written.push_back(outputs.y[0] != 0 || outputs.y[1] != 0); }, {}});
   EXPECT_THAT(written, ElementsAre(false));
   EXPECT_EQ(outputs.y[0], -1);
 }
 
 TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
-  const Plan plan = plan_of(R"(
+  const LoadedPlan plan = load_copy(plan_of(R"(
     %x = f32[1] input() {kind=batch}
     %y = f32[1] negate(%x)
     return %y)",
-                            kernels);
+                                            kernels),
+                                    kernels);
   float x = 1;
   float y = 0;
   std::array<float, 16> arena{};
@@ -151,7 +153,7 @@ class Collectives : public testing::TestWithParam<int> {
            const std::function<void(int, const HostTensor&)>& check) {
     on_ranks(GetParam(), [&](Communicator& communicator) {
       KernelCache kernels(tested_target());
-      const Plan plan = plan_of(text, kernels);
+      const LoadedPlan plan = load_copy(plan_of(text, kernels), kernels);
       std::vector<float> values;
       for (std::int64_t i = 0; i < count; ++i)
         values.push_back(static_cast<float>(communicator.rank() * 100 + i));

@@ -1,7 +1,6 @@
 // Plans without a compiler: every value has memory of its own.
 #pragma once
 
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,53 +38,47 @@ inline Plan plan_of(const std::string& text, KernelCache& kernels) {
     Command command;
     command.value = id;
     command.results = {slice};
-    std::vector<Type> types;
     for (const ValueId operand : node.operands) {
-      types.push_back(graph[operand].type);
       command.operands.push_back(slices[static_cast<std::size_t>(operand)]);
       if (graph[operand].op == Op::kInput)
         for (std::size_t i = 0; i < graph.inputs.size(); ++i)
           if (graph.inputs[i] == operand)
             command.operands.back() = {Area::kInput, static_cast<std::int32_t>(i), 0,
-                                       static_cast<std::int64_t>(types.back().bytes())};
+                                       static_cast<std::int64_t>(graph[operand].type.bytes())};
     }
-    const bool collective = is_collective(node.op) || node.op == Op::kReplicaId;
-    command.kind = collective ? CommandKind::kCollective : CommandKind::kKernel;
-    plan.kernels.push_back(collective ? nullptr : kernels.get(node, types));
-    const std::int64_t scratch =
-        !collective ? static_cast<std::int64_t>(plan.kernels.back()->scratch_bytes())
-        : node.op == Op::kReduceScatter ? command.operands[0].bytes
-                                        : 0;
+    command.kind = command_kind(node.op).value();
+    std::int64_t scratch = node.op == Op::kReduceScatter ? command.operands[0].bytes : 0;
+    if (command.kind == CommandKind::kKernel) {
+      const auto facts = kernels.facts(graph, id);
+      command.work = facts->work();
+      scratch = static_cast<std::int64_t>(facts->scratch_bytes());
+    }
     if (scratch > 0) command.scratch = in_arena(scratch);
     plan.commands.push_back(std::move(command));
   }
-  const BufferPtr constants = allocate_host(static_cast<std::size_t>(plan.constant_bytes));
-  std::size_t next = 0;
-  for (const Node& node : graph.nodes) {
-    if (node.op != Op::kConstant) continue;
-    const auto bytes = node.literal.bytes();
-    if (!bytes.empty())
-      std::memcpy(constants->data() + plan.constants[next].offset, bytes.data(), bytes.size());
-    ++next;
-  }
-  plan.constant_data = constants;
   plan.donated_inputs.assign(graph.outputs.size(), -1);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     Command copy;
     copy.kind = CommandKind::kCopy;
+    copy.work = WorkClass::kCopy;
     copy.value = graph.outputs[i];
     copy.operands = {slices[static_cast<std::size_t>(copy.value)]};
     copy.results = {{Area::kOutput, static_cast<std::int32_t>(i), 0, copy.operands[0].bytes}};
     copy.finishes = {static_cast<std::int32_t>(i)};
     plan.commands.push_back(std::move(copy));
-    plan.kernels.push_back(nullptr);
   }
   return plan;
 }
 
+inline LoadedPlan load_copy(const Plan& plan, KernelCache& kernels) {
+  return load(std::make_shared<const Plan>(plan), kernels);
+}
+
 /// The plan's outputs for these inputs.
-inline std::vector<HostTensor> run_plan_on(const Plan& plan, std::span<const HostTensor> inputs,
+inline std::vector<HostTensor> run_plan_on(const LoadedPlan& loaded,
+                                           std::span<const HostTensor> inputs,
                                            Communicator& communicator) {
+  const Plan& plan = *loaded.plan;
   ThreadPool pool(1);
   PlanMemory memory;
   for (const HostTensor& input : inputs) memory.inputs.push_back(input.bytes().data());
@@ -97,7 +90,7 @@ inline std::vector<HostTensor> run_plan_on(const Plan& plan, std::span<const Hos
   }
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
   memory.arena = arena->data();
-  run_plan(plan, memory, {pool, communicator, 3, Hash128{}});
+  run_plan(loaded, memory, {pool, communicator, 3, Hash128{}});
   return outputs;
 }
 

@@ -174,8 +174,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
       [bytes = options.max_message_bytes, ranks = options.expected_ranks] {
         return std::make_unique<MpiTransport>(bytes, ranks);
       },
-      QueueOptions{.spans = options.spans,
-                   .participant = {options.shared_memory, options.fixed_order, build_id().high},
+      QueueOptions{.participant = {options.shared_memory, options.fixed_order, build_id().high},
                    .busy_threads = options.busy_threads});
 }
 

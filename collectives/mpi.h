@@ -7,13 +7,11 @@
 #include <string>
 
 #include "collectives/shared_arena.h"
-#include "core/base/spans.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
 
 struct MpiOptions {
-  SpanStream* spans = nullptr;  ///< gets an all_reduce span per collective; null for none
   /// Longer transfers are split. MPI counts are 32-bit, so at most 2^31 - 1.
   std::int64_t max_message_bytes = std::int64_t{1} << 30;
   SharedMemoryUse shared_memory = SharedMemoryUse::kIfPossible;

@@ -22,11 +22,6 @@ constexpr auto kIdlePoll = std::chrono::milliseconds(5);
 // How long abort() waits for the communication thread before it ends the process by itself.
 constexpr auto kAbortPatience = std::chrono::seconds(10);
 
-bool feeds_all_reduce_time(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllGather;
-}
-
 /// Any thread may carry out a sum, and all must round alike.
 class DenormalsFlushed {
  public:
@@ -42,8 +37,7 @@ class DenormalsFlushed {
 }  // namespace
 
 QueuedCommunicator::QueuedCommunicator(std::function<std::unique_ptr<Transport>()> make_transport,
-                                       const QueueOptions& options)
-    : spans_(options.spans) {
+                                       const QueueOptions& options) {
   std::promise<void> connected;
   thread_ = std::thread([this, &connected, &options, make = std::move(make_transport)] {
     pthread_setname_np(pthread_self(), "lockstep-comm");
@@ -326,7 +320,6 @@ void QueuedCommunicator::progress(Job job) {
     if (const auto error = poison()) std::rethrow_exception(error);
     if (job.digests_differ) tell_difference(job);
     const std::exception_ptr not_ready = wait_until_ready(job.request);
-    job.begin_ns = spans_ == nullptr ? 0 : spans_->clock().now_ns();
     if (not_ready != nullptr) set_failure(job.header, not_ready);
     const Verdict verdict = roll_call(job);
     if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
@@ -403,9 +396,6 @@ void QueuedCommunicator::leave_to_own_thread(Job job) {
 }
 
 void QueuedCommunicator::complete(const Job& job) {
-  if (spans_ != nullptr && feeds_all_reduce_time(job.request.kind))
-    spans_->record(SpanCategory::kAllReduce, job.begin_ns, spans_->clock().now_ns(),
-                   job.request.step);
   job.done->set();
 }
 

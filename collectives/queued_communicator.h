@@ -32,14 +32,11 @@
 
 #include "collectives/participant.h"
 #include "collectives/transport.h"
-#include "core/base/spans.h"
 #include "core/runtime/communicator.h"
 
 namespace lockstep {
 
 struct QueueOptions {
-  /// Gets an all_reduce span for each all_reduce, reduce_scatter and all_gather; may be null.
-  SpanStream* spans = nullptr;
   ParticipantOptions participant = {};
   /// Threads of a rank that compute. If its node has fewer cores than these and a communication
   /// thread for every rank, sums in shared memory are left to the threads that submit and wait.
@@ -81,7 +78,6 @@ class QueuedCommunicator final : public Communicator {
     bool needs_messages = true;
     bool digests_differ = false;  ///< to be told once details have been exchanged
     TimePoint submitted{};
-    std::int64_t begin_ns = 0;  ///< of its span
   };
   struct AbortOrder {
     int exit_code;
@@ -136,7 +132,6 @@ class QueuedCommunicator final : public Communicator {
   void poison_with(std::exception_ptr error);
 
   Topology topology_;
-  SpanStream* spans_;
   bool own_core_ = true;  ///< the communication thread need not wait for others to do its work
   std::shared_ptr<SharedArena> arena_;  ///< null if ranks share no memory
 

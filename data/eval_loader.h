@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/activity.h"
+#include "core/base/spans.h"
 #include "data/dataset.h"
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
@@ -29,7 +30,8 @@ struct EvalOptions {
   int workers = 0;
   std::int64_t prefetch = 2;
   Padding padding = {};
-  Activity activity = {};  ///< told of every batch
+  Activity activity = {};       ///< told of every batch
+  SpanStream* spans = nullptr;  ///< likewise; null: nobody is
 };
 
 class EvalLoader {

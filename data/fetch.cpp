@@ -39,10 +39,15 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
 }
 
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding, const Lengths& longest) {
+                      const Padding& padding, const Lengths& longest, SpanStream* spans) {
+  const SpanArgs count{static_cast<std::int64_t>(indices.size())};
   std::vector<Sample> samples;
   samples.reserve(indices.size());
-  for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));
+  {
+    const OptionalSpan span(spans, {.kind = SpanKind::kFetch, .args = count});
+    for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));
+  }
+  const OptionalSpan span(spans, {.kind = SpanKind::kCollate, .args = count});
   try {
     return collate(samples, indices, dataset.fields(), padding, longest);
   } catch (const std::exception& cause) {

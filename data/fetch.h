@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/hash.h"
+#include "core/base/spans.h"
 #include "data/collate.h"
 #include "data/dataset.h"
 #include "data/padding.h"
@@ -15,8 +16,10 @@ namespace lockstep {
 Sample fetch_sample(const Dataset& dataset, std::int64_t index);
 
 /// Samples `indices`, collated, with `longest` as collate() has it. Errors as above. Thread-safe.
+/// `spans` is told how long samples and batch took; null: nobody is.
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding, const Lengths& longest = {});
+                      const Padding& padding, const Lengths& longest = {},
+                      SpanStream* spans = nullptr);
 
 /// The longest of these samples, by field of variable length. Errors as above.
 Lengths longest_of(const Dataset& dataset, std::span<const std::int64_t> indices);

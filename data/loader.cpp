@@ -61,13 +61,13 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
       options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
   check_padding(options.padding);
   const auto lengths = std::make_shared<StepLengths>(dataset, sampler, options.padding);
-  return
-      [dataset, lengths, sampler, first = options.first_shard, micro_batch = options.micro_batch,
-       padding = options.padding, beside = options.beside](std::int64_t step, std::int64_t part) {
-        if (part == 0 && beside) beside(step);
-        return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch),
-                           padding, lengths->of(step));
-      };
+  return [dataset, lengths, sampler, first = options.first_shard, micro_batch = options.micro_batch,
+          padding = options.padding, beside = options.beside,
+          spans = options.spans](std::int64_t step, std::int64_t part) {
+    if (part == 0 && beside) beside(step);
+    return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), padding,
+                       lengths->of(step), spans);
+  };
 }
 
 }  // namespace

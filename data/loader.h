@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/activity.h"
+#include "core/base/spans.h"
 #include "data/dataset.h"
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
@@ -29,7 +30,8 @@ struct LoaderOptions {
   int workers = 0;               ///< threads; 0 fetches within next()
   std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
   Padding padding = {};
-  Activity activity = {};  ///< told of every shard
+  Activity activity = {};       ///< told of every shard
+  SpanStream* spans = nullptr;  ///< told of each shard's fetch and collation; null: nobody is
   /// Called with each step, by the worker that fetches its first shard; null for nothing. What it
   /// throws is an error of that shard.
   std::function<void(std::int64_t step)> beside = {};

@@ -165,7 +165,7 @@ void CheckpointWriter::reserve() {
 
 SaveProblem CheckpointWriter::write() {
   const std::int64_t step = staging_.trainer.step;
-  const ScopedSpan span(spans_, SpanCategory::kCheckpoint, step);
+  const ScopedSpan span(spans_, SpanKind::kCheckpoint, step);
   try {
     copied_->wait();
   } catch (const Error&) {

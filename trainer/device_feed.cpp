@@ -49,14 +49,22 @@ DeviceBatch DeviceFeed::next() {
   if (ready_.empty()) std::rethrow_exception(error_);
   DeviceBatch out = std::move(ready_.front());
   ready_.pop_front();
+  tell_prefetched();
   changed_.notify_all();
   return out;
+}
+
+void DeviceFeed::tell_prefetched() {
+  device_.spans().level(LevelKind::kPrefetched, static_cast<std::int64_t>(ready_.size()));
 }
 
 void DeviceFeed::run() {
   try {
     while (loader_.has_next()) {
-      StepBatch loaded = loader_.next();
+      StepBatch loaded = [this] {
+        const ScopedSpan span(device_.spans(), SpanKind::kLoaderWait);
+        return loader_.next();
+      }();
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return stop_ || ready_.size() < depth_; });
@@ -65,6 +73,7 @@ void DeviceFeed::run() {
       DeviceBatch batch = start_copies(std::move(loaded), device_, room_);
       const std::lock_guard lock(mutex_);
       ready_.push_back(std::move(batch));
+      tell_prefetched();
       changed_.notify_all();
     }
     raise(ErrorKind::kInternal, "the loader has no more batches");

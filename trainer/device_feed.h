@@ -40,6 +40,7 @@ class DeviceFeed {
 
  private:
   void run();
+  void tell_prefetched();  ///< under the lock
 
   Loader& loader_;
   Device& device_;

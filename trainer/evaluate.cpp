@@ -124,6 +124,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   loading.prefetch = options.prefetch;
   loading.padding = options.padding;
   loading.activity = options.activity;
+  loading.spans = &engine.device().spans();
   EvalLoader loader(dataset, loading);
 
   // Results are read a few batches late, so that the device always has work.

@@ -70,6 +70,7 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       engine_(std::make_unique<Engine>(
           compile_options(config, settings, instruction_set_.target, watch.activity()), context_,
           *device_, *communicator_, *log_)) {
+  profiling_.emplace(config.profile, *engine_, spans_);
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
 }
@@ -81,6 +82,7 @@ RankRuntime::~RankRuntime() {
 void RankRuntime::log_to(const std::string& run_folder) {
   const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
   std::filesystem::create_directories(folder);
+  if (is_master()) run_folder_ = run_folder;
   log_->add_file((folder / fmt::format("rank-{}.log", communicator_->rank())).string());
 }
 
@@ -103,6 +105,10 @@ WatchLimits early_watch_limits(const std::string& run, const Registry& registry)
 void RankRuntime::finish() {
   engine_->wait();
   communicator_->finish();
+}
+
+void RankRuntime::report() const {
+  profiling_->report(run_folder_, *log_);
 }
 
 std::string describe_placement(const Topology& topology, bool deterministic) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/clock.h"
@@ -13,6 +14,7 @@
 #include "core/engine/engine.h"
 #include "trainer/config/config.h"
 #include "trainer/instruction_set.h"
+#include "trainer/profiling.h"
 #include "watch/watch.h"
 
 namespace lockstep {
@@ -53,6 +55,9 @@ class RankRuntime {
   /// every way out but that of an exception. Throws what is still to be thrown.
   void finish();
 
+  /// After finish(): what the config's profile section asks to be told of the run.
+  void report() const;
+
  private:
   Config config_;
   Watch& watch_;
@@ -65,6 +70,8 @@ class RankRuntime {
   InstructionSet instruction_set_;
   std::unique_ptr<Device> device_;
   TraceContext context_;
+  std::string run_folder_;  ///< "" if there is none, or on other ranks than the master
+  std::optional<Profiling> profiling_;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -107,8 +107,7 @@ void Session::finish() {
   flush_lines(true);
   runtime_->activity().begin(Phase::kFinish);
   runtime_->finish();
-  if (runtime_->config().profile.metrics_report)
-    runtime_->log().info("metrics\n{}", runtime_->metrics().report());
+  runtime_->report();
 }
 
 int run(int argc, char** argv, const std::function<void(Session&)>& body) {

@@ -1,8 +1,17 @@
 #include "trainer/step_log.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace lockstep {
+namespace {
+
+constexpr std::array kMetrics = {"TraceTime",       "ExecuteTime",    "CompileTime",
+                                 "InputWait",       "ExposedComm",    "ExposedGap",
+                                 "CheckpointStall", "EvaluationTime", "SaveTime"};
+
+}  // namespace
 
 StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
                  const Allocator& allocator, std::int64_t interval, double tokens_per_step,
@@ -16,7 +25,9 @@ StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& cloc
       first_step_(first_step),
       final_step_(last_step),
       last_step_(first_step),
-      last_ns_(clock.now_ns()) {}
+      last_ns_(clock.now_ns()) {
+  for (const char* metric : kMetrics) grown_ms(metric);
+}
 
 void StepLog::add_step(const FinishedStep& done) {
   if (telemetry_ == nullptr) return;
@@ -25,8 +36,10 @@ void StepLog::add_step(const FinishedStep& done) {
   flush();
   const std::int64_t now = clock_.now_ns();
   const auto steps = static_cast<double>(done.step - last_step_);
-  const auto ns = std::max<std::int64_t>(now - last_ns_ - eval_ns_ - save_ns_, 1);
-  const double seconds = static_cast<double>(ns) * 1e-9;
+  const double eval_ms = grown_ms("EvaluationTime");
+  const double save_ms = grown_ms("SaveTime");
+  const double ms = static_cast<double>(now - last_ns_) * 1e-6 - eval_ms - save_ms;
+  const double seconds = std::max(ms, 1e-6) * 1e-3;
   TelemetryRecord record;
   record.step = done.step;
   record.epoch = done.epoch;
@@ -36,17 +49,16 @@ void StepLog::add_step(const FinishedStep& done) {
   record.updates_per_s = steps / seconds;
   if (tokens_per_step_ > 0) record.tokens_per_s = tokens_per_step_ * steps / seconds;
   record.step_ms = seconds / steps * 1e3;
-  record.trace_ms = mean_ms("TraceTime", steps);
-  record.device_ms = mean_ms("ExecuteTime", steps);
-  record.compile_ms = mean_ms("CompileTime", steps);
-  record.input_wait_ms = mean_ms("InputWait", steps);
-  record.exposed_comm_ms = mean_ms("ExposedComm", steps);
-  record.exposed_gap_ms = mean_ms("ExposedGap", steps);
-  if (const double stall = mean_ms("CheckpointStall", 1); stall > 0)
+  record.trace_ms = grown_ms("TraceTime") / steps;
+  record.device_ms = grown_ms("ExecuteTime") / steps;
+  record.compile_ms = grown_ms("CompileTime") / steps;
+  record.input_wait_ms = grown_ms("InputWait") / steps;
+  record.exposed_comm_ms = grown_ms("ExposedComm") / steps;
+  record.exposed_gap_ms = grown_ms("ExposedGap") / steps;
+  if (const double stall = grown_ms("CheckpointStall"); stall > 0)
     record.checkpoint_stall_ms = stall;
-  if (eval_ns_ > 0) record.eval_ms = static_cast<double>(eval_ns_) * 1e-6;
-  if (save_ns_ > 0) record.save_ms = static_cast<double>(save_ns_) * 1e-6;
-  eval_ns_ = save_ns_ = 0;
+  if (eval_ms > 0) record.eval_ms = eval_ms;
+  if (save_ms > 0) record.save_ms = save_ms;
   record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
   last_step_ = done.step;
   last_ns_ = now;
@@ -65,21 +77,14 @@ void StepLog::add_evaluation(std::int64_t step, double epoch, const MetricValues
   flush();
 }
 
-void StepLog::add_pause(Pause pause, std::int64_t begin_ns) {
-  (pause == Pause::kSave ? save_ns_ : eval_ns_) += clock_.now_ns() - begin_ns;
-}
-
 void StepLog::flush() {
   if (held_) telemetry_->write(*held_);
   held_.reset();
 }
 
-double StepLog::mean_ms(const char* metric, double steps) {
-  const double total = metrics_.metric(metric).accumulator;
-  double& last = last_totals_[metric];
-  const double ms = (total - last) * 1e-6 / steps;
-  last = total;
-  return ms;
+double StepLog::grown_ms(const char* metric) {
+  const double total = metrics_.total(metric);
+  return (total - std::exchange(last_totals_[metric], total)) * 1e-6;
 }
 
 }  // namespace lockstep

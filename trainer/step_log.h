@@ -34,14 +34,12 @@ class StepLog {
   /// `metrics` by their full names ("eval/loss"). Joins the record of the same step if there is
   /// one, else makes its own.
   void add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics);
-  /// The loop did something else than steps from `begin_ns` until now.
-  enum class Pause : std::uint8_t { kEvaluation, kSave };
-  void add_pause(Pause pause, std::int64_t begin_ns);
   /// Writes the last record.
   void flush();
 
  private:
-  double mean_ms(const char* metric, double steps);
+  /// What the metric grew by since it was asked last.
+  double grown_ms(const char* metric);
 
   Telemetry* telemetry_;
   const Metrics& metrics_;
@@ -53,9 +51,6 @@ class StepLog {
   std::int64_t final_step_;
   std::int64_t last_step_;
   std::int64_t last_ns_;
-  // In the interval that is under way.
-  std::int64_t eval_ns_ = 0;
-  std::int64_t save_ns_ = 0;
   std::map<std::string, double> last_totals_;
   /// Waits for a possible evaluation of its step.
   std::optional<TelemetryRecord> held_;

@@ -11,15 +11,12 @@
 #include "trainer/from_config.h"
 #include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
-#include "trainer/telemetry/ledger_file.h"
 #include "trainer/trainer_parts.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kLedgerCommands = 20;  ///< lines of longest commands that are printed
 
 std::int64_t count_steps(const TrainingConfig& training, const StepSampler& sampler) {
   std::int64_t total = training.max_steps;
@@ -88,16 +85,11 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
 }
 
 /// The end of a run: what was measured, and the exit code.
-int finish_run(Session& session, const Config& config, const RunFolder& folder, RunEnd end,
-               std::int64_t step) {
+int finish_run(Session& session, RunEnd end, std::int64_t step) {
   RankRuntime& runtime = session.runtime();
   runtime.activity().begin(Phase::kFinish, step);
   runtime.finish();
-  if (const Ledger* ledger = runtime.engine().ledger()) {
-    runtime.log().info("{}", ledger->table(kLedgerCommands));
-    if (runtime.is_master()) write_ledger(folder.path + "/ledger.json", *ledger, runtime.log());
-  }
-  if (config.profile.metrics_report) runtime.log().info("metrics\n{}", runtime.metrics().report());
+  runtime.report();
   switch (end) {
     case RunEnd::kFinished: runtime.log().info("finished at step {}", step); return 0;
     case RunEnd::kEarlyStopping: return 0;
@@ -170,10 +162,9 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   log.info("model: {} parameters", model->parameters().elements());
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
-  if (config.profile.ledger) runtime.engine().start_ledger();
   train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval,
               registry.make_evaluators(config.eval.metrics), total_steps);
-  return finish_run(session, config, folder, trainer.parts().run.end(), trainer.step_number());
+  return finish_run(session, trainer.parts().run.end(), trainer.step_number());
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ void TrainingRun::take_batch() {
   activity_.begin(Phase::kInputWait, step);
   DeviceBatch loaded;
   {
-    const ScopedSpan span(runtime_.spans(), SpanCategory::kInputWait, step);
+    const ScopedSpan span(runtime_.spans(), SpanKind::kInputWait, step);
     loaded = feed_->feed.next();
   }
   activity_.begin(Phase::kTrace, step);
@@ -152,7 +152,9 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   const auto outcome = std::make_shared<StepOutcome>();
   outcome->number = step + 1;
   {
-    const ScopedSpan span(runtime_.spans(), SpanCategory::kTrace, step);
+    const ScopedSpan span(
+        runtime_.spans(),
+        {.kind = SpanKind::kTrace, .step = step, .correlation = engine.next_correlation()});
     outcome->numbers = record_step(state_, loss, batch, inputs_, update);
     in_flight_.push_back({step, update, batch, outcome});
     current_.reset();
@@ -280,7 +282,6 @@ std::optional<Evaluation> TrainingRun::evaluate(
     const DataLoader& data, const LossFunction& loss, const std::string& name,
     std::vector<std::shared_ptr<const Evaluator>> evaluators) {
   finish_all();
-  const std::int64_t begin_ns = runtime_.clock().now_ns();
   activity_.begin(Phase::kEvaluate, steps_done());
   EvaluateOptions options;
   options.batch_size = data.eval_batch();
@@ -293,18 +294,18 @@ std::optional<Evaluation> TrainingRun::evaluate(
   options.step = steps_done();
   options.activity = activity_;
   options.stop_requested = [this] { return watch_.stop_requested(); };
-  Evaluation result =
-      lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(), options);
+  Evaluation result = [&] {
+    const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
+    return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
+                              options);
+  }();
   if (!result.complete) {  // all ranks know it
     stop_agreed_ = true;
     return std::nullopt;
   }
   MetricValues named;
   for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
-  if (step_log_) {
-    step_log_->add_pause(StepLog::Pause::kEvaluation, begin_ns);
-    step_log_->add_evaluation(steps_done(), epoch(), named);
-  }
+  if (step_log_) step_log_->add_evaluation(steps_done(), epoch(), named);
   if (name == "eval") {
     state_.progress.evaluated_step = steps_done();
     judge(named);
@@ -376,7 +377,7 @@ void TrainingRun::save_now() {
   if (!spec_.folder || saves_.saved_step() == steps_done()) return;
   // The save before this one is released by the step after it.
   while (!in_flight_.empty() && in_flight_.front().step <= saves_.saved_step()) finish_step();
-  const std::int64_t begin_ns = runtime_.clock().now_ns();
+  const ScopedSpan span(runtime_.spans(), SpanKind::kSave, steps_done());
   TrainerState& progress = state_.progress;
   if (sampler_) {
     const std::int64_t per_epoch = steps_per_epoch();
@@ -386,7 +387,6 @@ void TrainingRun::save_now() {
                          {{"learning_rate", schedule_->learning_rate(steps_done())}}};
   }
   saves_.save();
-  if (step_log_) step_log_->add_pause(StepLog::Pause::kSave, begin_ns);
 }
 
 // A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.
@@ -424,6 +424,7 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   out.prefetch = data.options().prefetch;
   out.padding = data.options().padding;
   out.activity = activity_;
+  out.spans = &runtime_.spans();
   if (DataWatch* watch = data_watch_.get())
     out.beside = [watch](std::int64_t s) { watch->look(s); };
   return out;

@@ -82,6 +82,12 @@ std::int64_t Metrics::counter(std::string_view name) const {
   return it == counters_.end() ? 0 : it->second;
 }
 
+double Metrics::total(std::string_view metric) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = metrics_.find(metric);
+  return found == metrics_.end() ? 0 : found->second.accumulator;
+}
+
 MetricData Metrics::metric(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto it = metrics_.find(name);

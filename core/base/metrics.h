@@ -40,6 +40,7 @@ class Metrics {
 
   std::int64_t counter(std::string_view name) const;  ///< 0 if never counted
   MetricData metric(std::string_view name) const;     ///< empty if never sampled
+  double total(std::string_view metric) const;        ///< of all samples
 
   /// All metrics sorted by name, then all counters sorted by name.
   std::string report() const;

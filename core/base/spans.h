@@ -1,91 +1,134 @@
-// Spans: the one stream of "this thread did this from here to there" that metrics, ledger and
-// traces are fed from. A span has a thread, a step, a category and a correlation id that ties a
-// recorded step on the host to its execution on the device.
+// Spans: the one stream of "this thread did this from here to there". Metrics, the ledger, traces
+// and advice listen to it, and none of them has a clock of its own. A span has a kind, whose facts
+// (span_kinds.h) say what its numbers mean; a step; and a correlation id that ties what the host
+// recorded to its execution on the device. Beside spans there are levels: how much of something
+// there is from now on.
+//
+// What nobody listens to costs a comparison: no look at the clock, no call.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
-#include <string>
-#include <vector>
+#include <optional>
+#include <string_view>
 
 #include "core/base/clock.h"
 #include "core/base/metrics.h"
+#include "core/base/span_kinds.h"
 
 namespace lockstep {
 
-enum class SpanCategory : std::uint8_t {
-  kTrace,               ///< host: recording a graph
-  kCompile,             ///< host: passes, kernels, plan, or what is found on disk instead
-  kArtifactLoad,        ///< host: a compiled step from disk
-  kArtifactWait,        ///< host: another process compiles the same
-  kArtifactSave,        ///< host: a compiled step to disk
-  kExecute,             ///< device: one program
-  kTransferToDevice,    ///< host -> device copy
-  kTransferFromDevice,  ///< device -> host copy
-  kHostCall,            ///< device: a function on the host, with its copies
-  kAllReduce,           ///< communication thread: one bucket
-  kInputWait,           ///< host: waiting for the loader
-  kQueueWait,           ///< host: waiting for a place in the execution queue
-  kDeviceLockWait,      ///< host: waiting for a value
-  kExposedComm,         ///< device: waiting for communication
-  kExposedGap,          ///< device: idle between two executions
-  kCheckpoint,          ///< saving or restoring
-};
-
-/// The metric a category feeds: "TraceTime", "CompileTime", ...
-const char* metric_name(SpanCategory category);
-
 struct Span {
-  SpanCategory category;
-  std::int64_t begin_ns;
-  std::int64_t end_ns;
-  std::int64_t step;          ///< -1 outside of steps
-  std::uint64_t correlation;  ///< 0 for none
-  std::uint64_t thread;       ///< an id stable for the thread's life
+  SpanKind kind = SpanKind::kTrace;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t step = -1;         ///< -1 outside of steps
+  std::uint64_t correlation = 0;  ///< of a cut and its execution; 0 for none
+  std::uint64_t thread = 0;       ///< an id stable for the thread's life; the stream fills it in
+  std::string_view name = {};     ///< what exactly, see SpanFacts; lives as long as the call
+  SpanArgs args = {};             ///< see SpanFacts
+
+  std::int64_t ns() const { return end_ns - begin_ns; }
 };
 
-/// Receives finished spans from any thread and hands each to the metrics and the listeners.
+/// From `at_ns` on there is so much of it.
+struct Level {
+  LevelKind kind = LevelKind::kDeviceMemory;
+  std::int64_t at_ns = 0;
+  std::int64_t value = 0;
+};
+
+/// Called from any thread, under no lock, when a span of a wanted kind has ended. What is recorded
+/// by one thread comes in order of its end.
+class SpanListener {
+ public:
+  virtual ~SpanListener() = default;
+  virtual void on_span(const Span& span) = 0;
+  virtual void on_level(const Level&) {}
+};
+
 class SpanStream {
  public:
-  using Listener = std::function<void(const Span&)>;
-  SpanStream(const Clock& clock, Metrics& metrics) : clock_(clock), metrics_(metrics) {}
+  /// Spans whose kind has a metric feed it.
+  SpanStream(const Clock& clock, Metrics& metrics);
+  SpanStream(const SpanStream&) = delete;
+  SpanStream& operator=(const SpanStream&) = delete;
 
   const Clock& clock() const { return clock_; }
   Metrics& metrics() const { return metrics_; }
-  /// Add listeners before the first span; they are called under no lock, from any thread.
-  void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
-  void record(SpanCategory category, std::int64_t begin_ns, std::int64_t end_ns,
-              std::int64_t step = -1, std::uint64_t correlation = 0);
+
+  /// From now on the listener, which must outlive the stream's use, is told of these kinds; of
+  /// levels, too, if `levels`. Called again it changes what it is told of: none ends it, but for
+  /// calls that are under way. At most kMaxListeners.
+  void listen(SpanListener& listener, SpanKinds kinds, bool levels = false);
+
+  /// Whether anybody, a metric included, is told of this kind.
+  bool wants(SpanKind kind) const { return fed_.contains(kind) || is_heard(kind); }
+  /// Whether a listener is: names and costly arguments are made for those only.
+  bool is_heard(SpanKind kind) const {
+    return heard_.load(std::memory_order_relaxed).contains(kind);
+  }
+  bool wants_levels() const { return levels_.load(std::memory_order_relaxed); }
+
+  void record(Span span);
+  void level(LevelKind kind, std::int64_t value);
+
+  static constexpr std::size_t kMaxListeners = 8;
 
  private:
+  struct Seat {
+    std::atomic<SpanListener*> listener{nullptr};
+    std::atomic<SpanKinds> kinds{SpanKinds{}};
+    std::atomic<bool> levels{false};
+  };
+
   const Clock& clock_;
   Metrics& metrics_;
-  std::vector<Listener> listeners_;
+  const SpanKinds fed_;  ///< kinds with a metric
+  std::mutex mutex_;     ///< of listen()
+  std::array<Seat, kMaxListeners> seats_;
+  std::atomic<SpanKinds> heard_{SpanKinds{}};
+  std::atomic<bool> levels_{false};
 };
 
-/// Records the time from construction to destruction.
+/// Records the time from construction to destruction, if anybody wants it.
 class ScopedSpan {
  public:
-  ScopedSpan(SpanStream& stream, SpanCategory category, std::int64_t step = -1,
-             std::uint64_t correlation = 0)
-      : stream_(stream),
-        category_(category),
-        step_(step),
-        correlation_(correlation),
-        begin_ns_(stream.clock().now_ns()) {}
+  /// `span`: all but the times.
+  ScopedSpan(SpanStream& stream, const Span& span)
+      : stream_(stream.wants(span.kind) ? &stream : nullptr), span_(span) {
+    if (stream_ != nullptr) span_.begin_ns = stream_->clock().now_ns();
+  }
+  ScopedSpan(SpanStream& stream, SpanKind kind, std::int64_t step = -1)
+      : ScopedSpan(stream, Span{.kind = kind, .step = step}) {}
   ~ScopedSpan() {
-    stream_.record(category_, begin_ns_, stream_.clock().now_ns(), step_, correlation_);
+    if (stream_ == nullptr) return;
+    span_.end_ns = stream_->clock().now_ns();
+    stream_->record(span_);
   }
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
+  /// What is known only at the end.
+  SpanArgs& args() { return span_.args; }
+
  private:
-  SpanStream& stream_;
-  SpanCategory category_;
-  std::int64_t step_;
-  std::uint64_t correlation_;
-  std::int64_t begin_ns_;
+  SpanStream* stream_;
+  Span span_;
+};
+
+/// The same where there may be no stream.
+class OptionalSpan {
+ public:
+  OptionalSpan(SpanStream* stream, const Span& span) {
+    if (stream != nullptr) span_.emplace(*stream, span);
+  }
+
+ private:
+  std::optional<ScopedSpan> span_;
 };
 
 }  // namespace lockstep

@@ -30,6 +30,24 @@ double longest_new(const MetricData& data, std::int64_t& seen) {
 
 }  // namespace
 
+Analysis::Analysis(SpanStream& spans, Log& log)
+    : spans_(spans), metrics_(spans.metrics()), log_(log) {
+  if (enabled()) spans.listen(*this, {SpanKind::kHostCall});
+}
+
+Analysis::~Analysis() {
+  if (enabled()) spans_.listen(*this, {});
+}
+
+void Analysis::on_span(const Span& host_call) {
+  const std::lock_guard lock(mutex_);
+  auto found = host_calls_.find(host_call.name);
+  if (found == host_calls_.end())
+    found = host_calls_.try_emplace(std::string(host_call.name)).first;
+  ++found->second.calls;
+  found->second.ns += host_call.ns();
+}
+
 void Analysis::watch_output(DeviceValue& value, std::int64_t step) {
   Output output;
   output.needed = std::make_shared<bool>(false);
@@ -81,18 +99,23 @@ void Analysis::check_frequencies() {
 }
 
 void Analysis::check_host_calls() {
-  const double executed = metrics_.metric("ExecuteTime").accumulator;
-  const double called = metrics_.metric("HostCallTime").accumulator;
+  const double executed = metrics_.total("ExecuteTime");
+  const double called = metrics_.total("HostCallTime");
   const double window = executed - std::exchange(executed_ns_, executed);
   const double on_host = called - std::exchange(host_called_ns_, called);
-  const auto longest = host_calls_->take_longest();
-  if (!longest || window <= 0 || on_host < kMuchOnHost * window) return;
-  const auto ns = static_cast<double>(longest->ns);
+  const auto calls = [this] {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(host_calls_, {});
+  }();
+  if (calls.empty() || window <= 0 || on_host < kMuchOnHost * window) return;
+  const auto& [what, longest] =
+      *std::ranges::max_element(calls, {}, [](const auto& entry) { return entry.second.ns; });
+  const auto ns = static_cast<double>(longest.ns);
   log_.debug(1,
              "lockstep-profiler: HostCallTime too slow: {} took {:.0f} % of ExecuteTime, {} calls "
              "of {}",
-             longest->what, 100 * ns / window, longest->calls,
-             format_duration(ns / static_cast<double>(longest->calls)));
+             what, 100 * ns / window, longest.calls,
+             format_duration(ns / static_cast<double>(longest.calls)));
 }
 
 void Analysis::check_times() {

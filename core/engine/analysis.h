@@ -29,29 +29,31 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 
 #include "core/base/log.h"
-#include "core/base/metrics.h"
+#include "core/base/spans.h"
 #include "core/engine/device_value.h"
-#include "core/runtime/host_call.h"
 
 namespace lockstep {
 
-class Analysis {
+class Analysis final : public SpanListener {
  public:
   static constexpr std::int64_t kWindow = 12;
   static constexpr std::int64_t kMinSamples = 10;
   static constexpr double kSlowFactor = 10;
   static constexpr double kMuchOnHost = 0.1;
 
-  Analysis(const Metrics& metrics, Log& log) : metrics_(metrics), log_(log) {}
+  /// Listens to host calls, if it is enabled, until it is destroyed: no execution may be queued
+  /// then. The references must outlive it.
+  Analysis(SpanStream& spans, Log& log);
+  ~Analysis() override;
 
   bool enabled() const { return log_.debug_level() >= 1; }
-  /// Where executions tell what host calls took; null if nothing is looked at.
-  std::shared_ptr<HostCallTimes> host_calls() const { return enabled() ? host_calls_ : nullptr; }
   /// Watches an output that is not the next value of an input.
   void watch_output(DeviceValue& value, std::int64_t step);
   /// At every mark_step, once its outputs are watched and its inputs marked as needed.
@@ -71,17 +73,25 @@ class Analysis {
     std::string text;
     std::int64_t step;
   };
+  void on_span(const Span& host_call) override;
   void check_outputs();
   void check_frequencies();
   void check_times();
   void check_host_calls();
 
+  SpanStream& spans_;
   const Metrics& metrics_;
   Log& log_;
   std::int64_t steps_ = 0;  ///< in this window
   std::array<Frequency, 2> frequencies_{
       {{"CompileTime", "UncachedCompile"}, {"TransferFromDevice", "DrainingRead"}}};
-  std::shared_ptr<HostCallTimes> host_calls_ = std::make_shared<HostCallTimes>();
+  struct HostCalls {
+    std::int64_t calls = 0;
+    std::int64_t ns = 0;
+  };
+  std::mutex mutex_;  ///< of host_calls_
+  std::map<std::string, HostCalls, std::less<>>
+      host_calls_;             ///< of this window, by what was called
   double executed_ns_ = 0;     ///< ExecuteTime until this window
   double host_called_ns_ = 0;  ///< HostCallTime until this window
   std::int64_t executions_seen_ = 0;

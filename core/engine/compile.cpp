@@ -139,8 +139,10 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   Plan plan;
   if (graph.outputs.empty()) return plan;
   require_host_functions(graph, functions_of(options));
-  const PassOptions passes{
-      .verify = options.verify, .disabled = options.disabled_passes, .activity = options.activity};
+  const PassOptions passes{.verify = options.verify,
+                           .disabled = options.disabled_passes,
+                           .activity = options.activity,
+                           .spans = options.spans};
   plan.graph = run_pipeline(graph, options.target, passes, log);
   const Graph& g = plan.graph;
   const auto facts = plan_kernels(g, kernels, options.activity);
@@ -204,8 +206,9 @@ std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOption
   return out;
 }
 
-std::shared_ptr<const LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
-                                            const CompileOptions& options, KernelCache& kernels) {
+std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
+                                      const CompileOptions& options, KernelCache& kernels) {
+  const OptionalSpan span(options.spans, {.kind = SpanKind::kKernels});
   const auto load_plan = [&](const Plan& plan) {
     return load(std::shared_ptr<const Plan>(compiled, &plan), kernels, functions_of(options),
                 options.activity);

@@ -22,8 +22,8 @@ namespace lockstep {
 
 /// A step compiled: data.
 struct CompiledStep {
-  Graph step;       ///< what was compiled; compared in full on a cache hit
-  SplitStep split;  ///< graphs emptied; how programs' inputs and outputs map to the step's
+  Graph step;            ///< what was compiled; compared in full on a cache hit
+  SplitStep split;       ///< graphs emptied; how programs' inputs and outputs map to the step's
   Plan shard;
   Plan update;
   ReductionLayout reduction;
@@ -33,6 +33,7 @@ struct CompiledStep {
 
 /// A step that can run: immutable, shared by the cache and by executions in flight.
 struct LoadedStep {
+  std::int64_t id = -1;  ///< within this process, for spans; see ProgramTable
   std::shared_ptr<const CompiledStep> compiled;
   LoadedPlan shard;
   LoadedPlan update;
@@ -45,6 +46,7 @@ struct CompileOptions {
   std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
   ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
   Activity activity = {};              ///< told of every pass and function
+  SpanStream* spans = nullptr;  ///< told of every pass; null: nobody is. An Engine's device's
   /// What steps may call on the host; must outlive the compiler. Null: nothing. An Engine takes its
   /// trace's, in which every recorded call is registered.
   const HostFunctions* host_functions = nullptr;
@@ -60,8 +62,8 @@ std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOption
                                                  KernelCache& kernels, Log& log);
 
 /// With the kernels of both programs. Errors of load() in loaded_plan.h.
-std::shared_ptr<const LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
-                                            const CompileOptions& options, KernelCache& kernels);
+std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
+                                      const CompileOptions& options, KernelCache& kernels);
 
 /// One program without a split. The graph must hold no all_reduce.
 Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,

@@ -30,8 +30,9 @@ std::exception_ptr with_step(std::int64_t step) {
   }
 }
 
-CompileOptions with_functions_of(TraceContext& context, CompileOptions options) {
+CompileOptions complete(CompileOptions options, TraceContext& context, Device& device) {
   options.host_functions = &context.host_functions();
+  options.spans = &device.spans();
   return options;
 }
 
@@ -58,13 +59,13 @@ struct Engine::Failure {
 
 Engine::Engine(const CompileOptions& options, TraceContext& context, Device& device,
                Communicator& communicator, Log& log)
-    : options_(with_functions_of(context, options)),
+    : options_(complete(options, context, device)),
       context_(context),
       device_(device),
       communicator_(communicator),
       log_(log),
       compiler_(options_, device.spans(), log),
-      analysis_(device.spans().metrics(), log),
+      analysis_(device.spans(), log),
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
@@ -85,9 +86,17 @@ Tensor Engine::adopt(DeviceTensorPtr value, InputKind kind, std::string_view nam
   return context_.tensor(std::make_shared<DeviceValue>(device_, std::move(value)), kind, name);
 }
 
+CutTrace Engine::cut() {
+  ScopedSpan span(device_.spans(),
+                  {.kind = SpanKind::kCut, .step = step_, .correlation = next_correlation_});
+  CutTrace out = context_.cut();
+  span.args() = {out.graph.size(), static_cast<std::int64_t>(out.outputs.size())};
+  return out;
+}
+
 void Engine::mark_step(SyncReason reason) {
   rethrow_failure();
-  CutTrace trace = context_.cut();
+  CutTrace trace = cut();
   device_.spans().metrics().count("MarkStep");
   log_.debug(1, "mark_step at step {}: {}, {} nodes, {} outputs", step_, name_of(reason),
              trace.graph.nodes.size(), trace.outputs.size());
@@ -130,11 +139,9 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   trace.bind(placeholders);
   out->updates = graph.updates;
   out->step = step_;
+  out->reason = reason;
   out->correlation = next_correlation_++;
   out->overlap = options_.buckets.overlap;
-  const bool is_step = reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
-  if (ledger_ && is_step) out->page.emplace();
-  out->host_calls = analysis_.host_calls();
   if (reason == SyncReason::kStepEnd || reason == SyncReason::kEvaluation) out->results = results_;
   if (reason == SyncReason::kStepEnd) {
     out->state_watch = state_watch_;
@@ -159,40 +166,62 @@ void Engine::analyze(const CutTrace& trace) {
 /// `error`: the step did not compile. It fails in its turn, when earlier ones have made its inputs.
 void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error) {
   device_.enqueue([this, execution = std::move(execution), error = std::move(error),
-                   failure = failure_, ledger = ledger_, last = last_execution_]() mutable {
-    SpanStream& stream = device_.spans();
-    const std::int64_t begin = stream.clock().now_ns();
-    if (last->snapshot) {
-      stream.metrics().sample("CheckpointStall", static_cast<double>(begin - last->end_ns));
-    } else if (last->end_ns > 0) {
-      stream.record(SpanCategory::kExposedGap, last->end_ns, begin, execution->step);
-    }
+                   failure = failure_, last = last_execution_]() mutable {
+    if (device_.spans().wants_levels()) device_.tell_queue_depth();
     if (!error) error = failure->get();
+    const std::int64_t begin = end_gap(*execution, *last, error);
+    const auto program = execution->program;  // as long as anybody may ask for what ran
+    Span whole{.kind = SpanKind::kExecute,
+               .begin_ns = begin,
+               .step = execution->step,
+               .correlation = execution->correlation,
+               .name = name_of(execution->reason),
+               .args = {program == nullptr ? -1 : program->id,
+                        static_cast<std::int64_t>(execution->reason)}};
     if (!error) {
       try {
-        wait_for_inputs(*execution);
-        if (execution->page) execution->page->idle_ns = stream.clock().now_ns() - last->end_ns;
-        run_step(*execution, device_, communicator_);
+        whole.args[2] = run_step(*execution, device_, communicator_);
       } catch (...) {
         error = with_step(execution->step);
         failure->set(error);
       }
     }
     if (error) fail_step(*execution, error);
-    std::optional<LedgerPage> page = std::move(execution->page);
-    const std::shared_ptr<const LoadedStep> program = execution->program;
+    *last = {.reason = execution->reason};
     execution.reset();
-    const std::int64_t end = stream.clock().now_ns();
-    if (page && !error) {
-      page->wall_ns = end - last->end_ns;
-      ledger->add(program->compiled, *page);
-    }
-    *last = {end, false};
+    SpanStream& stream = device_.spans();
+    last->end_ns = whole.end_ns = stream.clock().now_ns();
+    if (!error) stream.record(whole);
   });
 }
 
-void Engine::start_ledger() {
-  ledger_ = std::make_shared<Ledger>(options_.max_cached_steps);
+/// Waits for the inputs, and tells how long the device did not compute, and why. `error` becomes
+/// that of the inputs. Returns when the execution begins.
+std::int64_t Engine::end_gap(const StepExecution& execution, const LastExecution& last,
+                             std::exception_ptr& error) {
+  SpanStream& stream = device_.spans();
+  const std::int64_t taken = stream.clock().now_ns();
+  if (!error) {
+    try {
+      wait_for_inputs(execution);
+    } catch (...) {
+      error = with_step(execution.step);
+      failure_->set(error);
+    }
+  }
+  const std::int64_t begin = stream.clock().now_ns();
+  const bool evaluates =
+      last.reason == SyncReason::kEvaluation || execution.reason == SyncReason::kEvaluation;
+  if (last.end_ns > 0)
+    stream.record({.kind = last.snapshot ? SpanKind::kCheckpointStall
+                           : evaluates   ? SpanKind::kEvaluationGap
+                                         : SpanKind::kExposedGap,
+                   .begin_ns = last.end_ns,
+                   .end_ns = begin,
+                   .step = execution.step,
+                   .correlation = execution.correlation,
+                   .args = {begin - taken}});
+  return begin;
 }
 
 void Engine::start_state_check(std::int64_t interval) {
@@ -218,18 +247,21 @@ void Engine::wait() {
 EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor> to) {
   LS_CHECK(values.size() == to.size(), "{} places for {} values", to.size(), values.size());
   std::vector<SnapshotPart> parts;
+  std::int64_t bytes = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* value = dynamic_cast<const DeviceValue*>(values[i].state().value.get());
     LS_CHECK(value != nullptr, "a snapshot of what no step computes");
     parts.push_back({value->tensor(), std::move(to[i])});
+    bytes += static_cast<std::int64_t>(parts.back().to.bytes().size());
   }
   auto done = std::make_shared<Event>();
-  device_.enqueue([this, parts = std::move(parts), done, failure = failure_, last = last_execution_,
-                   watch = state_watch_]() mutable {
+  device_.enqueue([this, parts = std::move(parts), bytes, done, failure = failure_,
+                   last = last_execution_, watch = state_watch_]() mutable {
     last->snapshot = last->end_ns > 0;
     try {
       if (const std::exception_ptr error = failure->get()) std::rethrow_exception(error);
       check_snapshot(parts);
+      const ScopedSpan span(device_.spans(), {.kind = SpanKind::kSnapshot, .args = {bytes}});
       if (watch) {
         watch->look_at_everything(parts, device_.pool());
       } else {
@@ -250,7 +282,7 @@ void Engine::fail_outputs(const StepExecution& execution, const char* why) {
 }
 
 std::optional<NonFiniteValue> Engine::find_nonfinite() {
-  const CutTrace trace = context_.cut();
+  const CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kValueRead),
                "the value was only looked at for what is not finite, never kept");
   return lockstep::find_nonfinite(trace.graph, trace.inputs, options_, device_, communicator_,
@@ -258,7 +290,7 @@ std::optional<NonFiniteValue> Engine::find_nonfinite() {
 }
 
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
-  CutTrace trace = context_.cut();
+  CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
                "the value was only compiled for, never computed");
   return compiler_.plan(std::move(trace.graph), step_, "dry run");

@@ -21,7 +21,6 @@
 #include "core/engine/analysis.h"
 #include "core/engine/compile.h"
 #include "core/engine/execution.h"
-#include "core/engine/ledger.h"
 #include "core/engine/nonfinite.h"
 #include "core/engine/step_compiler.h"
 #include "core/runtime/communicator.h"
@@ -61,7 +60,7 @@ class Engine {
   /// Copies what the steps queued so far make of `values` (computed, or queued to be) into `to`,
   /// one of its type for each, as a command of the stream: nothing waits for it but the steps
   /// queued later. The event fails with the error of a step before it. How long the device did not
-  /// compute is sampled as CheckpointStall when it goes on.
+  /// compute is a kCheckpointStall when it goes on.
   /// Where the state is checked, all ranks call it, some perhaps without values: the same command
   /// hashes all that the last training step updated, and the first collective of the next one
   /// compares it. If that step succeeds, what was copied is what all ranks have.
@@ -70,10 +69,10 @@ class Engine {
   /// The number that messages, spans and collectives give to what is queued from now on.
   void set_step(std::int64_t step) { step_ = step; }
 
-  /// Measures the steps that are queued from now on, see ledger.h.
-  void start_ledger();
-  /// Null if none was started. Read it when the device has run what it is to tell of.
-  const Ledger* ledger() const { return ledger_.get(); }
+  /// What the next cut and its execution are called in spans.
+  std::uint64_t next_correlation() const { return next_correlation_; }
+  /// By the numbers that the spans of commands tell.
+  const ProgramTable& programs() const { return compiler_.programs(); }
 
   /// From now on every training step (SyncReason::kStepEnd) hashes one part in `interval` of what
   /// it updated, see state_check.h, and the next one compares it with the other ranks'. A
@@ -97,15 +96,20 @@ class Engine {
 
  private:
   struct Failure;
-  /// When the device last ended an execution, and whether a snapshot followed it. Of the stream.
+  /// When the device last ended an execution, of what, and whether a snapshot followed it. Of the
+  /// stream.
   struct LastExecution {
+    SyncReason reason = SyncReason::kMarkStep;
     std::int64_t end_ns = 0;
     bool snapshot = false;
   };
+  CutTrace cut();
   void fail_outputs(const StepExecution& execution, const char* why);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
   void enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error);
+  std::int64_t end_gap(const StepExecution& execution, const LastExecution& last,
+                       std::exception_ptr& error);
   void rethrow_failure();
 
   CompileOptions options_;
@@ -116,7 +120,6 @@ class Engine {
   StepCompiler compiler_;
   Analysis analysis_;
   std::shared_ptr<Failure> failure_;
-  std::shared_ptr<Ledger> ledger_;           ///< shared with queued executions
   std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
   CarriedDigestPtr carried_;
   std::int64_t step_ = 0;

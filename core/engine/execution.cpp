@@ -26,11 +26,11 @@ class Run {
     const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
     arena_ = allocate(static_cast<std::size_t>(arena), "activations and temporaries");
     if (program_.has_shard_program()) {
-      reduction_.emplace(
-          program_.reduction,
-          Reduction::Context{device_.allocator(), device_.pool(), communicator_, device_.spans(),
-                             execution_.step, execution_.overlap, to_compare()},
-          shards_);
+      reduction_.emplace(program_.reduction,
+                         Reduction::Context{device_.allocator(), device_.pool(), communicator_,
+                                            device_.spans(), execution_.step, execution_.overlap,
+                                            to_compare(), execution_.correlation},
+                         shards_);
       reserve_shard_outputs();
     }
     reserve_update_outputs();
@@ -41,12 +41,16 @@ class Run {
       activity().begin_on_device(Phase::kForward, execution_.step);
       for (std::int64_t shard = 0; shard < shards_; ++shard) run_shard(shard);
       activity().begin_on_device(Phase::kReduce, execution_.step);
-      const LedgerTimer timer(page(&LedgerPage::all_reduce_ns), clock());
       reduction_->wait();
     }
     activity().begin_on_device(Phase::kUpdate, execution_.step);
     run_update();
     activity().begin_on_device(Phase::kIdle, execution_.step);
+  }
+
+  std::int64_t shards() const { return shards_; }
+  Span span_of(SpanKind kind) const {
+    return {.kind = kind, .step = execution_.step, .correlation = execution_.correlation};
   }
 
   /// What the larger program needs at its peak, a line each.
@@ -70,7 +74,7 @@ class Run {
   /// Before publish(), which wakes the host: where that has no core of its own, it takes this one.
   void check_state() {
     if (execution_.state_watch == nullptr) return;
-    const LedgerTimer timer(page(&LedgerPage::state_check_ns), clock());
+    const ScopedSpan span(device_.spans(), span_of(SpanKind::kStateCheck));
     execution_.state_watch->look(execution_.program->compiled, execution_.outputs,
                                  execution_.step + 1, device_.pool());
   }
@@ -109,7 +113,6 @@ class Run {
       shards_ = count;
     }
     shards_ = std::max<std::int64_t>(shards_, 1);
-    if (execution_.page) execution_.page->shards = shards_;
   }
 
   void reserve_results() {
@@ -184,28 +187,19 @@ class Run {
     return join(execution_.carried, state == nullptr ? nullptr : state->to_compare());
   }
 
-  const Clock& clock() const { return device_.spans().clock(); }
   Activity activity() const { return device_.options().activity; }
 
-  /// Where that part of the step's time is added; null if it is not measured.
-  std::int64_t* page(std::int64_t LedgerPage::*part) const {
-    return execution_.page ? &((*execution_.page).*part) : nullptr;
-  }
-
-  PlanContext context(const Plan& plan, std::vector<std::int64_t> LedgerPage::*commands) const {
-    PlanContext out{.pool = device_.pool(),
-                    .communicator = communicator_,
-                    .step = execution_.step,
-                    .signature = program_.reduction.signature,
-                    .activity = activity(),
-                    .spans = &device_.spans(),
-                    .host_calls = execution_.host_calls.get()};
-    if (!execution_.page) return out;
-    std::vector<std::int64_t>& times = (*execution_.page).*commands;
-    times.resize(plan.commands.size());
-    out.clock = &clock();
-    out.command_ns = times;
-    return out;
+  PlanContext context(bool is_update, std::int64_t shard) const {
+    return {.pool = device_.pool(),
+            .communicator = communicator_,
+            .step = execution_.step,
+            .signature = program_.reduction.signature,
+            .activity = activity(),
+            .spans = &device_.spans(),
+            .call = {.program = execution_.program->id,
+                     .is_update = is_update,
+                     .shard = shard,
+                     .correlation = execution_.correlation}};
   }
 
   void run_shard(std::int64_t shard) {
@@ -220,24 +214,18 @@ class Run {
     for (const std::int32_t output : split.shard_outputs)
       memory.outputs.push_back(
           results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(shard)]->data());
-    const PlanContext plan_context = context(program_.shard, &LedgerPage::shard_ns);
     PlanCallbacks callbacks;
-    callbacks.before_outputs = [&] {
-      const LedgerTimer timer(page(&LedgerPage::all_reduce_ns), clock());
-      reduction_->begin_writing();
-    };
+    callbacks.before_outputs = [&] { reduction_->begin_writing(); };
     callbacks.finished = [&](std::int32_t output) {
-      if (output >= reduced) return;
-      const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
-      reduction_->finish_value(output);
+      if (output < reduced) reduction_->finish_value(output);
     };
-    run_plan(execution_.program->shard, memory, plan_context, callbacks);
-    const LedgerTimer timer(page(&LedgerPage::gradient_sums_ns), clock());
+    run_plan(execution_.program->shard, memory, context(false, shard), callbacks);
     reduction_->finish_shard();
   }
 
   void copy_held_inputs() {
-    const LedgerTimer timer(page(&LedgerPage::copies_ns), clock());
+    if (copies_.empty()) return;
+    const ScopedSpan span(device_.spans(), span_of(SpanKind::kDonationCopies));
     for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
   }
 
@@ -260,7 +248,7 @@ class Run {
     }
     for (const std::int32_t output : split.update_outputs)
       memory.outputs.push_back(results_[static_cast<std::size_t>(output)][0]->data());
-    run_plan(execution_.program->update, memory, context(program_.update, &LedgerPage::update_ns));
+    run_plan(execution_.program->update, memory, context(true, 0));
   }
 
   StepExecution& execution_;
@@ -304,9 +292,12 @@ void wait_for_inputs(const StepExecution& execution) {
     if (input.tensor) input.tensor->ready->wait();
 }
 
-void run_step(StepExecution& execution, Device& device, Communicator& communicator) {
+std::int64_t run_step(StepExecution& execution, Device& device, Communicator& communicator) {
+  SpanStream& spans = device.spans();
   Run run(execution, device, communicator);
+  const Span dispatch = run.span_of(SpanKind::kDispatch);
   try {
+    const ScopedSpan span(spans, dispatch);
     run.reserve();
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kOutOfMemory) throw;
@@ -314,13 +305,19 @@ void run_step(StepExecution& execution, Device& device, Communicator& communicat
     throw Error(e.kind(), fmt::format("{}\nthe largest values that the step computes are:\n{}",
                                       e.what(), run.largest_values()));
   }
-  const ScopedSpan span(device.spans(), SpanCategory::kExecute, execution.step,
-                        execution.correlation);
+  if (spans.wants_levels())
+    spans.level(LevelKind::kDeviceMemory,
+                static_cast<std::int64_t>(device.allocator().used_bytes()));
   run.run();
-  run.release();
-  run.hand_over();
+  {
+    const ScopedSpan span(spans, dispatch);
+    run.release();
+    run.hand_over();
+  }
   run.check_state();
+  const ScopedSpan span(spans, dispatch);
   run.publish();
+  return run.shards();
 }
 
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {

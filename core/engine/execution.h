@@ -4,17 +4,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/engine/compile.h"
 #include "core/engine/device_value.h"
-#include "core/engine/ledger.h"
 #include "core/engine/state_watch.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
-#include "core/runtime/host_call.h"
+#include "core/trace/context.h"
 
 namespace lockstep {
 
@@ -28,21 +26,24 @@ struct StepInput {
 };
 std::vector<StepInput> step_inputs(std::span<const TensorValuePtr> values);
 
+inline bool is_step(SyncReason reason) {
+  return reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
+}
+
 struct StepExecution {
   std::shared_ptr<const LoadedStep> program;  ///< null if the compilation failed
   std::vector<StepInput> inputs;              ///< one per step input
   std::vector<Update> updates;                ///< the step's
   std::vector<DeviceTensorPtr> outputs;       ///< placeholders, one per step output
   std::int64_t step = -1;
+  SyncReason reason = SyncReason::kMarkStep;
   std::uint64_t correlation = 0;
   bool overlap = true;
   /// Where results come from if several steps may be in flight, see Device: room for those of all
   /// is set aside. Null: like all else.
   std::shared_ptr<Reservation> results;
-  std::shared_ptr<StateWatch> state_watch;    ///< looks at what was updated; null: nobody does
-  CarriedDigestPtr carried;                   ///< compared with other ranks'; null: nothing is
-  std::shared_ptr<HostCallTimes> host_calls;  ///< told what they took; null: nobody is
-  std::optional<LedgerPage> page;             ///< where its time goes; absent: not measured
+  std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
+  CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
   bool updating = false;  ///< the update program has begun: donated memory may be half written
 };
 
@@ -53,7 +54,8 @@ void wait_for_inputs(const StepExecution& execution);
 /// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs hold
 /// what they held before unless `updating` was set. When the outputs are marked, all other memory
 /// has been given back, that of the inputs too: what is in use then is no question of time.
-void run_step(StepExecution& execution, Device& device, Communicator& communicator);
+/// Tells the stream of spans where its time goes. Returns the number of logical shards.
+std::int64_t run_step(StepExecution& execution, Device& device, Communicator& communicator);
 
 /// Marks all outputs failed, but for updates of inputs that still hold their old value: those stand
 /// for it again, so that a step that never reached its update leaves parameters as they were. Waits

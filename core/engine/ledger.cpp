@@ -6,7 +6,9 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <numeric>
+#include <utility>
+
+#include "core/engine/execution.h"
 
 namespace lockstep {
 namespace {
@@ -46,24 +48,39 @@ std::string signature_of(const Launch& launch) {
 }
 
 constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
-constexpr std::array kStepParts = {&LedgerPage::gradient_sums_ns, &LedgerPage::all_reduce_ns,
-                                   &LedgerPage::copies_ns,        &LedgerPage::state_check_ns,
-                                   &LedgerPage::idle_ns,          &LedgerPage::wall_ns};
 
 /// Each part of `to` becomes combine(it, the page's).
 template <class Combine>
 void combine_parts(LedgerPage& to, const LedgerPage& page, const Combine& combine) {
-  for (const auto part : kCommandParts)
+  for (const auto part : kCommandParts) {
+    (to.*part).resize(std::max((to.*part).size(), (page.*part).size()));
     for (std::size_t i = 0; i < (page.*part).size(); ++i)
       (to.*part)[i] = combine((to.*part)[i], (page.*part)[i]);
-  for (const auto part : kStepParts) to.*part = combine(to.*part, page.*part);
+  }
+  for (std::size_t i = 0; i < kStepPartCount; ++i)
+    to.parts_ns[i] = combine(to.parts_ns[i], page.parts_ns[i]);
+  to.wall_ns = combine(to.wall_ns, page.wall_ns);
+}
+
+const char* name_of(StepPart part) {
+  switch (part) {
+    case StepPart::kIdle: return "idle";
+    case StepPart::kInputs: return "inputs";
+    case StepPart::kGradientSums: return "gradient sums";
+    case StepPart::kAllReduce: return "all-reduce";
+    case StepPart::kStateCheck: return "state check";
+    case StepPart::kCopies: return "copies";
+    case StepPart::kDispatch: return "dispatch";
+    case StepPart::kCheckpoint: return "checkpoint";
+    case StepPart::kEvaluation: return "evaluation";
+    case StepPart::kValueReads: return "value reads";
+  }
+  __builtin_unreachable();
 }
 
 double to_ms(double ns) {
   return ns * 1e-6;
 }
-
-constexpr const char* kIdle = "idle";
 
 void add_work(const Launch& launch, double calls, LedgerRow& to) {
   to.commands += calls;
@@ -102,6 +119,48 @@ std::string line(const LedgerRow& row, double step_ms) {
 
 }  // namespace
 
+void Ledger::on_span(const Span& span) {
+  switch (span.kind) {
+    case SpanKind::kCommand: {
+      std::vector<std::int64_t>& ns = span.args[1] != 0 ? running_.update_ns : running_.shard_ns;
+      const auto command = static_cast<std::size_t>(span.args[2]);
+      if (command >= ns.size()) ns.resize(command + 1);
+      ns[command] += span.ns();
+      break;
+    }
+    case SpanKind::kExposedGap:
+      open_[StepPart::kIdle] += span.ns() - span.args[0];
+      open_[StepPart::kInputs] += span.args[0];
+      break;
+    case SpanKind::kCheckpointStall: open_[StepPart::kCheckpoint] += span.ns(); break;
+    case SpanKind::kEvaluationGap: open_[StepPart::kEvaluation] += span.ns(); break;
+    case SpanKind::kDispatch: running_[StepPart::kDispatch] += span.ns(); break;
+    case SpanKind::kGradientSums: running_[StepPart::kGradientSums] += span.ns(); break;
+    case SpanKind::kExposedComm: running_[StepPart::kAllReduce] += span.ns(); break;
+    case SpanKind::kDonationCopies: running_[StepPart::kCopies] += span.ns(); break;
+    case SpanKind::kStateCheck: running_[StepPart::kStateCheck] += span.ns(); break;
+    case SpanKind::kExecute: end_execution(span); break;
+    default: break;  // not one of kKinds
+  }
+}
+
+void Ledger::end_execution(const Span& execution) {
+  LedgerPage page = std::exchange(running_, {});
+  const auto reason = static_cast<SyncReason>(execution.args[1]);
+  if (!is_step(reason)) {
+    open_[reason == SyncReason::kEvaluation ? StepPart::kEvaluation : StepPart::kValueReads] +=
+        execution.ns();
+    return;
+  }
+  combine_parts(page, std::exchange(open_, {}), std::plus<>());
+  const std::int64_t begin = std::exchange(last_step_end_ns_, execution.end_ns);
+  const auto program = programs_.find(execution.args[0]);
+  if (program == nullptr) return;
+  page.shards = execution.args[2];
+  page.wall_ns = execution.end_ns - begin;
+  add(program, page);
+}
+
 void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page) {
   const std::lock_guard lock(mutex_);
   const auto it = std::find_if(totals_.begin(), totals_.end(),
@@ -121,7 +180,10 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
     combine_parts(totals.sum, page, std::plus<>());
     combine_parts(totals.least, page, [](auto a, auto b) { return std::min(a, b); });
   }
+  ++steps_;
+  total_wall_ns_ += page.wall_ns;
   wall_ns_.push_back(page.wall_ns);
+  if (wall_ns_.size() > kMaxSteps) wall_ns_.pop_front();
 }
 
 /// visit(launch, total ns, ns if each step had taken the least time, calls)
@@ -155,15 +217,9 @@ void Ledger::add_classes(const Totals& totals, Sums& to) {
   visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
     add_work(launch, calls, add(launch.is_update ? "update" : "shard", work_of(launch), ns, least));
   });
-  const auto add_part = [&](const char* work, std::int64_t LedgerPage::*part) {
-    add("step", work, static_cast<double>(totals.sum.*part),
-        static_cast<double>(totals.least.*part * totals.steps));
-  };
-  add_part("gradient sums", &LedgerPage::gradient_sums_ns);
-  add_part("all-reduce", &LedgerPage::all_reduce_ns);
-  add_part("copies", &LedgerPage::copies_ns);
-  add_part("state check", &LedgerPage::state_check_ns);
-  add("step", kIdle, static_cast<double>(totals.sum.idle_ns), 0);
+  for (std::size_t i = 0; i < kStepPartCount; ++i)
+    add("step", name_of(static_cast<StepPart>(i)), static_cast<double>(totals.sum.parts_ns[i]),
+        static_cast<double>(totals.least.parts_ns[i] * totals.steps));
 }
 
 void Ledger::add_commands(const Totals& totals, Sums& to) {
@@ -192,19 +248,15 @@ void Ledger::fold_oldest() {
 
 std::vector<LedgerRow> Ledger::rows() const {
   const std::lock_guard lock(mutex_);
-  if (wall_ns_.empty()) return {};
+  if (steps_ == 0) return {};
   Sums sums = folded_classes_;
   for (const Totals& totals : totals_) add_classes(totals, sums);
-  const auto steps = static_cast<double>(wall_ns_.size());
-  double dispatch = to_ms(
-      static_cast<double>(std::accumulate(wall_ns_.begin(), wall_ns_.end(), std::int64_t{0})));
-  for (const auto& [key, row] : sums) dispatch -= row.ms;
-  const LedgerRow idle = sums[std::string("step") + kIdle];
-  sums.erase(std::string("step") + kIdle);
+  const auto steps = static_cast<double>(steps_);
+  double other = to_ms(static_cast<double>(total_wall_ns_));
+  for (const auto& [key, row] : sums) other -= row.ms;
   std::vector<LedgerRow> out = longest_first(sums, steps);
   std::erase_if(out, [](const LedgerRow& row) { return row.ms == 0; });
-  out.push_back({.program = "step", .work = "dispatch", .detail = "", .ms = dispatch / steps});
-  out.push_back({.program = "step", .work = kIdle, .detail = "", .ms = idle.ms / steps});
+  out.push_back({.program = "step", .work = "other", .detail = "", .ms = other / steps});
   return out;
 }
 
@@ -212,9 +264,14 @@ std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
   const std::lock_guard lock(mutex_);
   Sums sums = folded_commands_;
   for (const Totals& totals : totals_) add_commands(totals, sums);
-  std::vector<LedgerRow> out = longest_first(sums, static_cast<double>(wall_ns_.size()));
+  std::vector<LedgerRow> out = longest_first(sums, static_cast<double>(steps_));
   if (out.size() > limit) out.resize(limit);
   return out;
+}
+
+std::int64_t Ledger::steps() const {
+  const std::lock_guard lock(mutex_);
+  return steps_;
 }
 
 std::vector<double> Ledger::step_ms() const {
@@ -225,21 +282,19 @@ std::vector<double> Ledger::step_ms() const {
 }
 
 double Ledger::mean_step_ms() const {
-  const std::vector<double> steps = step_ms();
-  if (steps.empty()) return 0;
-  return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+  const std::lock_guard lock(mutex_);
+  return steps_ == 0 ? 0 : to_ms(static_cast<double>(total_wall_ns_)) / static_cast<double>(steps_);
 }
 
 std::string Ledger::table(std::size_t top_limit) const {
   const std::vector<double> wall = step_ms();
-  const std::size_t steps = wall.size();
-  if (steps == 0) return "time ledger: no step ran twice\n";
+  if (wall.empty()) return "time ledger: no step ran twice\n";
   const double mean = mean_step_ms();
   std::string out = fmt::format(
       "time ledger: {} steps of {:.3f} ms on average, {:.3f} at least (first step of a program "
       "left "
       "out);\n  rows: mean, share, least, commands\n",
-      steps, mean, *std::min_element(wall.begin(), wall.end()));
+      steps(), mean, *std::min_element(wall.begin(), wall.end()));
   double sum = 0;
   constexpr double kShownMs = 0.0005;  // what does not print as zero
   for (const LedgerRow& row : rows()) {

@@ -1,62 +1,67 @@
-// The time ledger: where the wall time of steps goes, as the device's thread sees it.
+// The time ledger: where the wall time of steps goes, as the device's thread tells the stream of
+// spans.
 //
-// A step lasts from the end of the execution before it to its own end. Of that,
-//   idle        is until its first command could start: waiting for the host or for inputs;
-//   commands    are the time of each command, by program and kernel class; commands that run at
+// A step lasts from the end of the step before it to its own end. Of that,
+//   idle        is the device waiting for the host;
+//   inputs      waiting for copies to it;
+//   commands    are the time of each command, by program and class of work; commands that run at
 //               once count as one. The update program's fused kernels are called "optimizer";
 //               "host call" is a function on the host with the copies of its operands and results;
 //   gradient sums  add the shards of this rank and hand buckets to the communicator;
-//   all-reduce  is waiting for buckets after the last command of the shard program (exposed);
+//   all-reduce  is waiting for buckets after the last command of the shard program (exposed), and
+//               for others to have read the last ones before gradients are written over them;
 //   state check hashes a part of the state, see state_check.h;
 //   copies      save donated memory that somebody still reads;
-//   dispatch    is the rest: reserving memory, publishing results; and, where the host has no core
-//               of its own, the trace of the next step, for which publishing wakes it.
-// The rows sum to the wall time by construction. What a value read, an evaluation or a checkpoint
-// executes is not a step. The first step of each program is left out: it waits for the compiler.
-// Beside the mean stands the least time of each part over the steps: what is much above it was
-// disturbed (by another process, the other rank's use of memory, a virtual machine's host).
+//   dispatch    reserves memory and publishes results; where the host has no core of its own, the
+//               trace of the next step, for which publishing wakes it, is in it, too;
+//   checkpoint  is the pause in which a snapshot lies;
+//   evaluation  is a pause for one: its executions and the gaps between them;
+//   value reads are executions because a value was read, between steps;
+//   other       is the rest: looks at the clock, giving memory back.
+// The rows sum to the wall time by construction. The first step of each program is left out: it
+// waits for the compiler. Beside the mean stands the least time of each part over the steps: what
+// is much above it was disturbed (by another process, the other rank's use of memory, a virtual
+// machine's host).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "core/base/clock.h"
-#include "core/engine/compile.h"
+#include "core/base/spans.h"
+#include "core/engine/program_table.h"
 
 namespace lockstep {
 
+/// What of a step is not commands, in the order above.
+enum class StepPart : std::uint8_t {
+  kIdle,
+  kInputs,
+  kGradientSums,
+  kAllReduce,
+  kStateCheck,
+  kCopies,
+  kDispatch,
+  kCheckpoint,
+  kEvaluation,
+  kValueReads,
+};
+inline constexpr std::size_t kStepPartCount = static_cast<std::size_t>(StepPart::kValueReads) + 1;
+
 /// The times of one step.
 struct LedgerPage {
-  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards; see PlanContext
+  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards
   std::vector<std::int64_t> update_ns;  ///< per command
   std::int64_t shards = 1;              ///< calls of the shard program
-  std::int64_t gradient_sums_ns = 0;
-  std::int64_t all_reduce_ns = 0;
-  std::int64_t copies_ns = 0;
-  std::int64_t state_check_ns = 0;
-  std::int64_t idle_ns = 0;
+  std::array<std::int64_t, kStepPartCount> parts_ns{};
   std::int64_t wall_ns = 0;
-};
 
-/// Adds the time from construction to destruction; does nothing if `to` is null.
-class LedgerTimer {
- public:
-  LedgerTimer(std::int64_t* to, const Clock& clock)
-      : to_(to), clock_(clock), begin_ns_(to == nullptr ? 0 : clock.now_ns()) {}
-  ~LedgerTimer() {
-    if (to_ != nullptr) *to_ += clock_.now_ns() - begin_ns_;
-  }
-  LedgerTimer(const LedgerTimer&) = delete;
-  LedgerTimer& operator=(const LedgerTimer&) = delete;
-
- private:
-  std::int64_t* to_;
-  const Clock& clock_;
-  std::int64_t begin_ns_;
+  std::int64_t& operator[](StepPart part) { return parts_ns[static_cast<std::size_t>(part)]; }
 };
 
 /// A line of the ledger: means over the steps.
@@ -72,20 +77,32 @@ struct LedgerRow {
 };
 
 /// Sums of pages. Those of a program that no step has run for long are kept as rows, without the
-/// program. Thread-safe.
-class Ledger {
+/// program; the wall times of the last kMaxSteps steps are kept one by one. Thread-safe.
+class Ledger final : public SpanListener {
  public:
-  /// Keeps pages of so many programs apart, at least of one: of as many as the compile cache has.
-  explicit Ledger(std::size_t max_programs = 256) : max_programs_(max_programs) {}
+  /// What it is to listen to, see SpanStream::listen.
+  static constexpr SpanKinds kKinds{SpanKind::kExposedGap,     SpanKind::kCheckpointStall,
+                                    SpanKind::kEvaluationGap,  SpanKind::kExecute,
+                                    SpanKind::kDispatch,       SpanKind::kCommand,
+                                    SpanKind::kGradientSums,   SpanKind::kExposedComm,
+                                    SpanKind::kDonationCopies, SpanKind::kStateCheck};
+  static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
 
+  /// Of an engine's programs. Keeps pages of so many apart, at least of one: of as many as the
+  /// compile cache has.
+  explicit Ledger(const ProgramTable& programs, std::size_t max_programs = 256)
+      : programs_(programs), max_programs_(max_programs) {}
+
+  void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
 
-  /// By class of work, the longest first; "dispatch" and "idle" last. They sum to mean_step_ms().
+  /// By class of work, the longest first; "other" last. They sum to mean_step_ms().
   std::vector<LedgerRow> rows() const;
   /// By kernel class, op and types: what a model computes once per layer is one row. The longest
   /// first, at most `limit`. Of old programs only the kMaxCommands longest rows are known.
   std::vector<LedgerRow> top_commands(std::size_t limit) const;
-  /// The wall time of each measured step, in order.
+  std::int64_t steps() const;  ///< that were measured
+  /// The wall time of each measured step, in order; of the last kMaxSteps.
   std::vector<double> step_ms() const;
   double mean_step_ms() const;  ///< 0 without steps
 
@@ -109,13 +126,22 @@ class Ledger {
   static void add_classes(const Totals& totals, Sums& to);
   static void add_commands(const Totals& totals, Sums& to);
   void fold_oldest();
+  void end_execution(const Span& execution);
 
+  const ProgramTable& programs_;
   std::size_t max_programs_;
+  // Of the device's thread:
+  LedgerPage open_;     ///< of the step that is under way, until its execution begins
+  LedgerPage running_;  ///< of the execution that is under way
+  std::int64_t last_step_end_ns_ = 0;
+
   mutable std::mutex mutex_;
   std::vector<Totals> totals_;  ///< the program that ran last comes last
   Sums folded_classes_;         ///< of programs that are not in totals_ any more
   Sums folded_commands_;
-  std::vector<std::int64_t> wall_ns_;
+  std::deque<std::int64_t> wall_ns_;  ///< of the last steps
+  std::int64_t steps_ = 0;
+  std::int64_t total_wall_ns_ = 0;
 };
 
 }  // namespace lockstep

@@ -19,16 +19,20 @@ StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log
 
 std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t number,
                                                     std::string_view reason) {
-  const Hash128 hash = structural_hash(step);
-  if (CachedStep* found = cache_.find(hash, step)) {
+  const Hash128 hash = [&] {
+    const ScopedSpan span(spans_, SpanKind::kHash, number);
+    return structural_hash(step);
+  }();
+  if (CachedStep* found = look_up(hash, step, number)) {
     spans_.metrics().count("CachedCompile");
-    if (found->loaded == nullptr) found->loaded = load_step(found->compiled, options_, kernels_);
+    if (found->loaded == nullptr)
+      found->loaded = numbered(load_step(found->compiled, options_, kernels_));
     return found->loaded;
   }
-  const ScopedSpan span(spans_, SpanCategory::kCompile, number);
+  const ScopedSpan span(spans_, SpanKind::kCompile, number);
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
-  auto loaded = artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
-                                     : compile(std::move(step), number, reason);
+  auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
+                                              : compile(std::move(step), number, reason));
   keep(hash, {loaded->compiled, loaded});
   return loaded;
 }
@@ -40,7 +44,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::plan(Graph step, std::int64_t 
     spans_.metrics().count("CachedCompile");
     return found->compiled;
   }
-  const ScopedSpan span(spans_, SpanCategory::kCompile, number);
+  const ScopedSpan span(spans_, SpanKind::kCompile, number);
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
@@ -58,22 +62,33 @@ void StepCompiler::keep(const Hash128& hash, CachedStep step) {
   kernels_.drop_unused();
 }
 
-std::shared_ptr<const LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
-                                                                std::string_view reason) {
+CachedStep* StepCompiler::look_up(const Hash128& hash, const Graph& step, std::int64_t number) {
+  ScopedSpan span(spans_, SpanKind::kLookup, number);
+  CachedStep* found = cache_.find(hash, step);
+  span.args() = {found != nullptr ? 1 : 0};
+  return found;
+}
+
+std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedStep> loaded) {
+  loaded->id = programs_.add(loaded->compiled);
+  return loaded;
+}
+
+std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
+                                                          std::string_view reason) {
   const std::string identity = compile_identity(step, options_);
   const Hash128 key = hash128(identity.data(), identity.size());
   if (auto loaded = load(key, identity, step, number)) return loaded;
-  const std::int64_t begin = spans_.clock().now_ns();
   const auto claim = [&] {
+    const ScopedSpan span(spans_, SpanKind::kArtifactWait, number);
     const ForeignCall waiting(options_.activity, "waiting for another process that compiles");
     return artifacts_.claim(key);
   }();
-  spans_.record(SpanCategory::kArtifactWait, begin, spans_.clock().now_ns(), number);
   // Another rank may have compiled it in the meantime.
   if (auto loaded = load(key, identity, step, number)) return loaded;
   spans_.metrics().count("PersistentCacheMiss");
   auto loaded = compile(std::move(step), number, reason);
-  const ScopedSpan span(spans_, SpanCategory::kArtifactSave, number);
+  const ScopedSpan span(spans_, SpanKind::kArtifactSave, number);
   try {
     artifacts_.save(key, serialize(*loaded, identity));
   } catch (const Error& e) {
@@ -82,7 +97,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::load_or_compile(Graph step, std:
   return loaded;
 }
 
-std::shared_ptr<const LoadedStep> StepCompiler::load(const Hash128& key, std::string_view identity,
+std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_view identity,
                                                      const Graph& step, std::int64_t number) {
   const std::int64_t begin = spans_.clock().now_ns();
   const std::optional<std::string> artifact = artifacts_.load(key);
@@ -90,7 +105,11 @@ std::shared_ptr<const LoadedStep> StepCompiler::load(const Hash128& key, std::st
   try {
     auto loaded = deserialize(*artifact, identity, step, options_, kernels_);
     const std::int64_t end = spans_.clock().now_ns();
-    spans_.record(SpanCategory::kArtifactLoad, begin, end, number);
+    spans_.record({.kind = SpanKind::kArtifactLoad,
+                   .begin_ns = begin,
+                   .end_ns = end,
+                   .step = number,
+                   .args = {static_cast<std::int64_t>(artifact->size())}});
     spans_.metrics().count("PersistentCacheHit");
     log_.debug(2, "loaded at step {} from the compile cache in {:.3f} ms: {} ({} bytes)", number,
                static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
@@ -103,7 +122,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::load(const Hash128& key, std::st
   }
 }
 
-std::shared_ptr<const LoadedStep> StepCompiler::compile(Graph step, std::int64_t number,
+std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, std::int64_t number,
                                                         std::string_view reason) {
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();

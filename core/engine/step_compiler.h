@@ -11,6 +11,7 @@
 #include "core/engine/artifact_store.h"
 #include "core/engine/compile.h"
 #include "core/engine/compile_cache.h"
+#include "core/engine/program_table.h"
 
 namespace lockstep {
 
@@ -30,13 +31,17 @@ class StepCompiler {
   std::shared_ptr<const CompiledStep> plan(Graph step, std::int64_t number,
                                            std::string_view reason);
 
+  /// All programs that get() gave, by the numbers that spans tell.
+  const ProgramTable& programs() const { return programs_; }
+
  private:
-  std::shared_ptr<const LoadedStep> load_or_compile(Graph step, std::int64_t number,
-                                                    std::string_view reason);
-  std::shared_ptr<const LoadedStep> load(const Hash128& key, std::string_view identity,
-                                         const Graph& step, std::int64_t number);
-  std::shared_ptr<const LoadedStep> compile(Graph step, std::int64_t number,
-                                            std::string_view reason);
+  CachedStep* look_up(const Hash128& hash, const Graph& step, std::int64_t number);
+  std::shared_ptr<LoadedStep> load_or_compile(Graph step, std::int64_t number,
+                                              std::string_view reason);
+  std::shared_ptr<LoadedStep> load(const Hash128& key, std::string_view identity,
+                                   const Graph& step, std::int64_t number);
+  std::shared_ptr<LoadedStep> compile(Graph step, std::int64_t number, std::string_view reason);
+  std::shared_ptr<const LoadedStep> numbered(std::shared_ptr<LoadedStep> loaded);
   void keep(const Hash128& hash, CachedStep step);
 
   CompileOptions options_;
@@ -45,6 +50,7 @@ class StepCompiler {
   KernelCache kernels_;
   CompileCache cache_;
   ArtifactStore artifacts_;
+  ProgramTable programs_;
 };
 
 }  // namespace lockstep

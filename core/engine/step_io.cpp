@@ -131,7 +131,7 @@ std::string serialize(const LoadedStep& loaded, std::string_view identity) {
   return out.SerializeAsString();
 }
 
-std::shared_ptr<const LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
+std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
                                               Graph step, const CompileOptions& options,
                                               KernelCache& kernels) {
   proto::CompiledStep from;

@@ -50,14 +50,23 @@ constexpr int kTimeLevel = 2;
 constexpr int kDumpLevel = 5;
 
 /// `hash` is the graph's, and becomes the result's; null if nobody wants to know what changed.
-PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, const Clock& clock,
+PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, SpanStream* spans,
                     Log& log, Hash128* hash) {
+  const SteadyClock machine;
+  const Clock& clock = spans != nullptr ? spans->clock() : machine;
   PassReport report;
   report.name = pass.name;
   const std::int64_t begin = clock.now_ns();
   graph = pass.run(std::move(graph), target, log);
-  report.ns = clock.now_ns() - begin;
+  const std::int64_t end = clock.now_ns();
+  report.ns = end - begin;
   report.nodes = graph.size();
+  if (spans != nullptr)
+    spans->record({.kind = SpanKind::kPass,
+                   .begin_ns = begin,
+                   .end_ns = end,
+                   .name = pass.name,
+                   .args = {report.nodes}});
   if (hash == nullptr) return report;
   const Hash128 after = structural_hash(graph);
   report.changed = after != std::exchange(*hash, after);
@@ -78,15 +87,14 @@ std::span<const Pass> pipeline() {
 Graph run_pipeline(Graph graph, const Target& target, const PassOptions& options, Log& log,
                    std::vector<PassReport>* reports) {
   check_names(options.disabled);
-  const SteadyClock machine;
-  const Clock& clock = options.clock != nullptr ? *options.clock : machine;
   if (options.verify) verify(graph, "tracing");
   const auto& disabled = options.disabled;
   const bool explain = reports != nullptr || log.debug_level() >= kTimeLevel;
   Hash128 hash = explain ? structural_hash(graph) : Hash128{};
   for (const Pass& pass : kPipeline) {
     if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
-    const PassReport report = run_pass(pass, graph, target, clock, log, explain ? &hash : nullptr);
+    const PassReport report =
+        run_pass(pass, graph, target, options.spans, log, explain ? &hash : nullptr);
     if (reports != nullptr) reports->push_back(report);
     if (options.verify) verify(graph, pass.name);
     options.activity.progress();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/activity.h"
-#include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/spans.h"
 #include "core/ir/graph.h"
 #include "core/ir/target.h"
 
@@ -27,8 +27,8 @@ std::span<const Pass> pipeline();
 struct PassOptions {
   bool verify = false;  ///< check the graph before the first and after every pass
   std::vector<std::string> disabled = {};  ///< names of passes to leave out
-  const Clock* clock = nullptr;            ///< null: the machine's
   Activity activity = {};                  ///< told of every pass
+  SpanStream* spans = nullptr;             ///< likewise, with its clock; null: the machine's
 };
 
 struct PassReport {

@@ -26,9 +26,9 @@ class Device::Worker {
     changed_.notify_all();
   }
 
-  bool has_waiting() const {
+  std::size_t waiting() const {
     const std::lock_guard lock(mutex_);
-    return !queue_.empty();
+    return queue_.size();
   }
 
  private:
@@ -83,8 +83,15 @@ Device::Device(const DeviceOptions& options, SpanStream& spans)
 Device::~Device() = default;
 
 void Device::enqueue(std::function<void()> command) {
-  const ScopedSpan span(spans_, SpanCategory::kQueueWait);
-  stream_->push(std::move(command));
+  {
+    const ScopedSpan span(spans_, SpanKind::kQueueWait);
+    stream_->push(std::move(command));
+  }
+  if (spans_.wants_levels()) tell_queue_depth();
+}
+
+void Device::tell_queue_depth() {
+  spans_.level(LevelKind::kQueueDepth, static_cast<std::int64_t>(stream_->waiting()));
 }
 
 void Device::synchronize() {
@@ -105,7 +112,12 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
   worker.push([this, out, shards = std::move(shards), room = std::move(room)]() mutable {
     const auto ready = out->ready;
     try {
-      const ScopedSpan span(spans_, SpanCategory::kTransferToDevice);
+      const std::string what =
+          spans_.is_heard(SpanKind::kTransferToDevice) ? out->label.to_string() : "";
+      const std::size_t each = shards[0].bytes().size();
+      const ScopedSpan span(spans_, {.kind = SpanKind::kTransferToDevice,
+                                     .name = what,
+                                     .args = {static_cast<std::int64_t>(each * shards.size())}});
       for (const HostTensor& shard : shards) {
         const std::size_t bytes = shard.bytes().size();
         AllocationLabel what = fmt::format("{} {}", out->type.to_string(), out->label.to_string());
@@ -147,17 +159,20 @@ DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
 
 HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   {
-    const ScopedSpan span(spans_, SpanCategory::kDeviceLockWait);
+    const std::string what =
+        spans_.is_heard(SpanKind::kDeviceLockWait) ? tensor.label.to_string() : "";
+    const ScopedSpan span(spans_, {.kind = SpanKind::kDeviceLockWait, .name = what});
     tensor.ready->wait();
   }
   LS_CHECK(!tensor.is_taken(), "{} is read after a step has taken its memory",
            tensor.label.to_string());
-  if (!stream_->has_waiting()) spans_.metrics().count("DrainingRead");
+  if (stream_->waiting() == 0) spans_.metrics().count("DrainingRead");
   LS_USER_CHECK(tensor.shards.size() == 1,
                 "{} {} has one value for each of {} logical shards: all_reduce it before reading",
                 tensor.type.to_string(), tensor.label.to_string(), tensor.shards.size());
-  const ScopedSpan span(spans_, SpanCategory::kTransferFromDevice);
   HostTensor out(tensor.type.dtype, tensor.type.shape);
+  const ScopedSpan span(spans_, {.kind = SpanKind::kTransferFromDevice,
+                                 .args = {static_cast<std::int64_t>(out.bytes().size())}});
   copy_from_device_memory(out, tensor.shards[0]->data(), spans_.metrics());
   return out;
 }

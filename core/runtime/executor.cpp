@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/task_kernel.h"
+#include "core/runtime/host_call.h"
 
 namespace lockstep {
 namespace {
@@ -131,8 +132,7 @@ void run_host_call(const LoadedPlan& loaded, const Command& command, const PlanM
                 Addresses(loaded, memory, {&command, 1}).call(command, context.pool),
                 {.spans = context.spans == nullptr ? unheard.emplace().spans : *context.spans,
                  .activity = context.activity,
-                 .step = context.step,
-                 .times = context.host_calls});
+                 .step = context.step});
 }
 
 void run_command(const LoadedPlan& loaded, std::size_t index, const PlanMemory& memory,
@@ -181,6 +181,18 @@ void tell_results(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
   }
 }
 
+/// The span of a launch, if anybody wants it.
+std::optional<ScopedSpan> measure(const PlanContext& context, std::size_t command) {
+  if (context.spans == nullptr || !context.spans->wants(SpanKind::kCommand)) return std::nullopt;
+  const PlanCall& call = context.call;
+  return std::optional<ScopedSpan>(std::in_place, *context.spans,
+                                   Span{.kind = SpanKind::kCommand,
+                                        .step = context.step,
+                                        .correlation = call.correlation,
+                                        .args = {call.program, call.is_update ? 1 : 0,
+                                                 static_cast<std::int64_t>(command), call.shard}});
+}
+
 bool writes_outputs(const Command& command) {
   const auto is_output = [](const BufferSlice& slice) { return slice.area == Area::kOutput; };
   return is_output(command.scratch) || std::ranges::any_of(command.results, is_output);
@@ -202,10 +214,11 @@ void run_plan(const LoadedPlan& loaded, const PlanMemory& memory, const PlanCont
     const std::size_t end = next_launch(plan, begin);
     const auto launch = std::span(plan.commands).subspan(begin, end - begin);
     if (before_outputs && std::ranges::any_of(launch, writes_outputs)) begin_outputs();
-    const std::int64_t start = context.clock == nullptr ? 0 : context.clock->now_ns();
     context.activity.command(name_of(plan.graph[launch[0].value].op));
-    run_launch(loaded, begin, end, memory, context);
-    if (context.clock != nullptr) context.command_ns[begin] += context.clock->now_ns() - start;
+    {
+      const std::optional<ScopedSpan> span = measure(context, begin);
+      run_launch(loaded, begin, end, memory, context);
+    }
     if (callbacks.ran) tell_results(loaded, begin, end, memory, callbacks);
     if (callbacks.finished)
       for (const Command& command : launch)

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "core/base/activity.h"
-#include "core/base/clock.h"
+#include "core/base/spans.h"
 #include "core/runtime/communicator.h"
-#include "core/runtime/host_call.h"
 #include "core/runtime/loaded_plan.h"
 
 namespace lockstep {
@@ -20,18 +19,24 @@ struct PlanMemory {
   std::byte* arena = nullptr;
 };
 
+/// Which plan runs for whom, as its spans tell.
+struct PlanCall {
+  std::int64_t program = -1;  ///< CompiledStep::id
+  bool is_update = false;
+  std::int64_t shard = 0;
+  std::uint64_t correlation = 0;
+};
+
 struct PlanContext {
   ThreadPool& pool;
   Communicator& communicator;
   std::int64_t step = -1;
-  Hash128 signature;             ///< of the ordered collectives of the step, for their headers
-  const Clock* clock = nullptr;  ///< measures commands; null: nothing is measured
-  /// One per command if there is a clock: the nanoseconds of a launch are added to that of its
-  /// first command. The time of callbacks is not in it.
-  std::span<std::int64_t> command_ns = {};
-  Activity activity = {};               ///< told of every command
-  SpanStream* spans = nullptr;          ///< told of host calls; null: nobody is
-  HostCallTimes* host_calls = nullptr;  ///< see host_call.h; only with `spans`
+  Hash128 signature;       ///< of the ordered collectives of the step, for their headers
+  Activity activity = {};  ///< told of every command
+  /// Told of host calls and of each launch, as a kCommand that is numbered by its first command.
+  /// The time of callbacks is not in it. Null: nobody is.
+  SpanStream* spans = nullptr;
+  PlanCall call = {};
 };
 
 /// What an execution tells its caller. Any may be null.

@@ -130,7 +130,10 @@ void Reduction::free_buffer(BufferPtr buffer) {
 }
 
 void Reduction::begin_writing() {
-  if (shared_ != nullptr && current_ == last_) shared_->wait_until_writable();
+  if (shared_ != nullptr && current_ == last_) {
+    const ScopedSpan span(context_.spans, exposed());
+    shared_->wait_until_writable();
+  }
   clear_padding(current_->data());
 }
 
@@ -174,11 +177,24 @@ void Reduction::finish_shard() {
 }
 
 void Reduction::wait() {
-  const ScopedSpan span(context_.spans, SpanCategory::kExposedComm, context_.step);
+  const ScopedSpan span(context_.spans, exposed());
   for (const EventPtr& event : events_) context_.communicator.wait(event);
 }
 
+Span Reduction::exposed() const {
+  return {
+      .kind = SpanKind::kExposedComm, .step = context_.step, .correlation = context_.correlation};
+}
+
+Span Reduction::gradient_sums(std::int64_t bucket) const {
+  return {.kind = SpanKind::kGradientSums,
+          .step = context_.step,
+          .correlation = context_.correlation,
+          .args = {bucket}};
+}
+
 void Reduction::push_partial_sum() {
+  const ScopedSpan span(context_.spans, gradient_sums(-1));
   Partial sum{std::move(current_), 1};
   while (!partials_.empty() && partials_.back().shards == sum.shards) {
     Partial left = std::move(partials_.back());
@@ -192,6 +208,7 @@ void Reduction::push_partial_sum() {
 }
 
 void Reduction::finish_bucket(std::size_t index) {
+  const ScopedSpan span(context_.spans, gradient_sums(static_cast<std::int64_t>(index)));
   const Bucket& bucket = layout_.buckets[index];
   // The last leaf closes every open subtree, smallest first.
   for (std::size_t i = partials_.size(); i-- > 0;)
@@ -212,10 +229,16 @@ void Reduction::finish_bucket(std::size_t index) {
   // Waiters see the bucket's end only after its span was recorded: the stream of spans may be gone
   // as soon as the last one has been waited for.
   const auto done = std::make_shared<Event>();
-  const std::int64_t begin = context_.spans.clock().now_ns();
+  Span whole{
+      .kind = SpanKind::kAllReduce,
+      .begin_ns = context_.spans.clock().now_ns(),
+      .step = context_.step,
+      .correlation = context_.correlation,
+      .args = {request.bucket, request.count * static_cast<std::int64_t>(size_of(request.dtype))}};
   const EventPtr sum = context_.communicator.submit(std::move(request));
-  sum->on_ready([&sum = *sum, done, begin, step = context_.step, &spans = context_.spans] {
-    spans.record(SpanCategory::kAllReduce, begin, spans.clock().now_ns(), step);
+  sum->on_ready([&sum = *sum, done, whole, &spans = context_.spans]() mutable {
+    whole.end_ns = spans.clock().now_ns();
+    spans.record(whole);
     if (const std::exception_ptr error = sum.error()) {
       done->fail(error);
     } else {

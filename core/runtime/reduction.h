@@ -66,6 +66,7 @@ class Reduction {
     std::int64_t step;
     bool overlap;
     CarriedDigestPtr carried = {};  ///< travels with the first bucket
+    std::uint64_t correlation = 0;  ///< of the execution, for spans
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);
@@ -96,6 +97,8 @@ class Reduction {
   void clear_padding(std::byte* buffer) const;
   void finish_bucket(std::size_t bucket);
   void push_partial_sum();
+  Span exposed() const;
+  Span gradient_sums(std::int64_t bucket) const;
 
   const ReductionLayout& layout_;
   Context context_;

@@ -10,7 +10,8 @@ namespace {
 
 TEST(LedgerFile, HoldsStepsRowsAndCommandsThatSumToTheStep) {
   Rank rank;
-  rank.engine.start_ledger();
+  Ledger ledger(rank.engine.programs());
+  rank.spans.listen(ledger, Ledger::kKinds);
   const Tensor p = rank.variable({1, 2});
   Tensor state = p;
   for (int i = 0; i < 4; ++i) {
@@ -20,7 +21,7 @@ TEST(LedgerFile, HoldsStepsRowsAndCommandsThatSumToTheStep) {
     rank.clock.advance_ns(2'000'000);
   }
   rank.engine.wait();
-  const auto json = nlohmann::json::parse(to_json(*rank.engine.ledger()));
+  const auto json = nlohmann::json::parse(to_json(ledger));
   EXPECT_EQ(json["steps"], json["step_ms"].size());
   double rows = 0;
   double percents = 0;

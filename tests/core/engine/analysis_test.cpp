@@ -109,7 +109,8 @@ TEST(Analysis, NamesAnExecutionMuchSlowerThanTheMedian) {
   const DebugLog debug;
   ManualClock clock;
   Metrics metrics(clock);
-  Analysis analysis(metrics, *debug.log);
+  SpanStream spans(clock, metrics);
+  Analysis analysis(spans, *debug.log);
   for (int step = 0; step < 24; ++step) {
     metrics.sample("ExecuteTime", step == 20 ? 2e9 : 1e8 + step);
     analysis.end_step();
@@ -123,7 +124,8 @@ TEST(Analysis, NamesACompilationOfMoreThanAMinute) {
   const DebugLog debug;
   ManualClock clock;
   Metrics metrics(clock);
-  Analysis analysis(metrics, *debug.log);
+  SpanStream spans(clock, metrics);
+  Analysis analysis(spans, *debug.log);
   metrics.sample("CompileTime", 75e9);
   for (int step = 0; step < 24; ++step) analysis.end_step();
   EXPECT_THAT(
@@ -134,7 +136,9 @@ TEST(Analysis, NamesACompilationOfMoreThanAMinute) {
 TEST(Analysis, LooksAtNothingBelowDebugLevelOne) {
   ManualClock clock;
   Metrics metrics(clock);
-  EXPECT_FALSE(Analysis(metrics, Log::null()).enabled());
+  SpanStream spans(clock, metrics);
+  EXPECT_FALSE(Analysis(spans, Log::null()).enabled());
+  EXPECT_FALSE(spans.is_heard(SpanKind::kHostCall));
 }
 
 TEST_F(AnalysisTest, NamesTheHostCallThatIsInTheWay) {

@@ -1,10 +1,13 @@
 #include "core/engine/ledger.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
@@ -25,16 +28,28 @@ using testing::SizeIs;
 /// One microsecond passes with every look at it.
 class TickingClock final : public Clock {
  public:
-  std::int64_t now_ns() const override { return now_ += 1000; }
+  std::int64_t now_ns() const override {
+    if (std::this_thread::get_id() == watched_) ++looks_;
+    return now_ += 1000;
+  }
+  void advance(std::int64_t ns) { now_ += ns; }
+  /// From now on the looks of the calling thread are counted.
+  void watch_this_thread() { watched_ = std::this_thread::get_id(); }
+  void wait_for_look() const {
+    while (looks_ == 0) std::this_thread::yield();
+  }
 
  private:
+  std::atomic<std::thread::id> watched_{};
+  mutable std::atomic<int> looks_{0};
   mutable std::atomic<std::int64_t> now_{0};
 };
 
 struct MeasuredRank {
   explicit MeasuredRank(std::size_t programs = 256) : max_programs(programs) {
-    engine.start_ledger();
+    spans.listen(ledger, Ledger::kKinds);
   }
+  ~MeasuredRank() { spans.listen(ledger, {}); }
 
   /// p - the sum over two shards of p * x.
   void record() {
@@ -61,6 +76,7 @@ struct MeasuredRank {
   Device device{{}, spans};
   TraceContext context;
   Engine engine{options(), context, device, *communicator, Log::null()};
+  Ledger ledger{engine.programs(), max_programs};
   Tensor p = engine.to_device({Rank::vector_of({1, 1})}, InputKind::kParameter, "p");
 };
 
@@ -80,12 +96,12 @@ TEST(Ledger, SumsToTheWallTimeOfTheSteps) {
   MeasuredRank rank;
   for (int i = 0; i < 6; ++i) rank.step();
   rank.engine.wait();
-  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
-  const std::vector<double> steps = rank.engine.ledger()->step_ms();
+  const std::vector<LedgerRow> rows = rank.ledger.rows();
+  const std::vector<double> steps = rank.ledger.step_ms();
   EXPECT_THAT(steps, SizeIs(5));
   EXPECT_THAT(rows, Each(Field(&LedgerRow::ms, testing::Ge(0))));
   const double mean = std::accumulate(steps.begin(), steps.end(), 0.0) / 5;
-  EXPECT_THAT(rank.engine.ledger()->mean_step_ms(), DoubleNear(mean, 1e-9));
+  EXPECT_THAT(rank.ledger.mean_step_ms(), DoubleNear(mean, 1e-9));
   EXPECT_THAT(sum_of(rows), DoubleNear(mean, 1e-9));
 }
 
@@ -93,7 +109,7 @@ TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
-  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  const std::vector<LedgerRow> rows = rank.ledger.rows();
   const LedgerRow* shard = find(rows, "shard", "fused");
   const LedgerRow* update = find(rows, "update", "optimizer");
   ASSERT_NE(shard, nullptr);
@@ -122,14 +138,14 @@ TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
     rank.engine.mark_step(SyncReason::kStepEnd);
   }
   rank.engine.wait();
-  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
-  EXPECT_THAT(sum_of(rows), DoubleNear(rank.engine.ledger()->mean_step_ms(), 1e-9));
+  const std::vector<LedgerRow> rows = rank.ledger.rows();
+  EXPECT_THAT(sum_of(rows), DoubleNear(rank.ledger.mean_step_ms(), 1e-9));
   const LedgerRow* row = find(rows, "shard", "host call");
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->commands, 2);
   EXPECT_EQ(row->bytes, 2 * 2 * 2 * 4);  // two shards, two floats in and out
   EXPECT_GT(row->ms, 0);
-  EXPECT_THAT(rank.engine.ledger()->top_commands(100),
+  EXPECT_THAT(rank.ledger.top_commands(100),
               Contains(AllOf(
                   Field(&LedgerRow::work, "host call"),
                   Field(&LedgerRow::detail,
@@ -139,14 +155,15 @@ TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
 
 TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
   const auto program = std::make_shared<CompiledStep>();
-  Ledger ledger;
+  const ProgramTable programs;
+  Ledger ledger(programs);
   LedgerPage page;
   ledger.add(program, page);  // left out
-  page.gradient_sums_ns = 5'000'000;
-  page.all_reduce_ns = 2'000'000;
+  page[StepPart::kGradientSums] = 5'000'000;
+  page[StepPart::kAllReduce] = 2'000'000;
   ledger.add(program, page);
-  page.gradient_sums_ns = 3'000'000;
-  page.all_reduce_ns = 4'000'000;
+  page[StepPart::kGradientSums] = 3'000'000;
+  page[StepPart::kAllReduce] = 4'000'000;
   ledger.add(program, page);
   const std::vector<LedgerRow> rows = ledger.rows();
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4);
@@ -155,20 +172,21 @@ TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
 }
 
 TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
-  Ledger ledger(2);
-  std::vector<std::weak_ptr<const CompiledStep>> programs;
+  const ProgramTable programs;
+  Ledger ledger(programs, 2);
+  std::vector<std::weak_ptr<const CompiledStep>> made;
   LedgerPage page;
-  page.gradient_sums_ns = 5'000'000;
-  page.idle_ns = 1'000'000;
+  page[StepPart::kGradientSums] = 5'000'000;
+  page[StepPart::kIdle] = 1'000'000;
   page.wall_ns = 8'000'000;
   for (int i = 0; i < 10; ++i) {
     const auto program = std::make_shared<const CompiledStep>();
-    programs.push_back(program);
+    made.push_back(program);
     ledger.add(program, page);  // left out
-    page.gradient_sums_ns -= 100'000;
+    page[StepPart::kGradientSums] -= 100'000;
     ledger.add(program, page);
   }
-  const auto kept = std::ranges::count_if(programs, [](const auto& p) { return !p.expired(); });
+  const auto kept = std::ranges::count_if(made, [](const auto& p) { return !p.expired(); });
   EXPECT_EQ(kept, 2);
   const std::vector<LedgerRow> rows = ledger.rows();
   EXPECT_THAT(ledger.step_ms(), SizeIs(10));
@@ -188,7 +206,7 @@ TEST(Ledger, KnowsTheCommandsOfProgramsThatItForgot) {
     }
     rank.engine.wait();
     std::multiset<std::string> out;
-    for (const LedgerRow& row : rank.engine.ledger()->top_commands(100))
+    for (const LedgerRow& row : rank.ledger.top_commands(100))
       out.insert(fmt::format("{} {} {} {}", row.program, row.detail, row.commands, row.flops));
     return out;
   };
@@ -200,7 +218,8 @@ TEST(Ledger, SumsTheLeastTimesOfCommands) {
   MeasuredRank rank;
   rank.record();
   const std::shared_ptr<const CompiledStep> program = rank.engine.compile_pending();
-  Ledger ledger;
+  const ProgramTable programs;
+  Ledger ledger(programs);
   LedgerPage page;
   const auto add = [&](std::int64_t shard_ns, std::int64_t update_ns) {
     page.shard_ns.assign(program->shard.commands.size(), shard_ns);
@@ -227,14 +246,14 @@ TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
     rank.engine.mark_step(SyncReason::kStepEnd);
   }
   rank.engine.wait();
-  const std::vector<LedgerRow> rows = rank.engine.ledger()->rows();
+  const std::vector<LedgerRow> rows = rank.ledger.rows();
   const LedgerRow* update = find(rows, "update", "optimizer");
   ASSERT_NE(update, nullptr);
   EXPECT_EQ(update->commands, 1);
   EXPECT_DOUBLE_EQ(update->ms, 0.001) << "one look at the clock before it, one after";
   EXPECT_EQ(update->flops, 2 + 3);
   EXPECT_EQ(update->bytes, 2 * (2 + 3) * 4);
-  const std::vector<LedgerRow> top = rank.engine.ledger()->top_commands(100);
+  const std::vector<LedgerRow> top = rank.ledger.top_commands(100);
   ASSERT_THAT(top, SizeIs(1));
   EXPECT_THAT(top[0].detail, HasSubstr("2 at once, the first: "));
   EXPECT_EQ(top[0].flops, 2 + 3);
@@ -243,39 +262,97 @@ TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
 TEST(Ledger, LeavesOutEvaluationsAndReads) {
   MeasuredRank rank;
   for (int i = 0; i < 4; ++i) rank.step();
-  const double before = (rank.engine.wait(), rank.engine.ledger()->mean_step_ms());
+  const double before = (rank.engine.wait(), rank.ledger.mean_step_ms());
   for (int i = 0; i < 4; ++i) {
     const Tensor y = rank.p * rank.p;
     rank.engine.mark_step(SyncReason::kEvaluation);
   }
   const Tensor z = rank.p + rank.p;
   EXPECT_THAT(values_of(z), SizeIs(2));
-  EXPECT_THAT(rank.engine.ledger()->step_ms(), SizeIs(3));
-  EXPECT_EQ(rank.engine.ledger()->mean_step_ms(), before);
+  EXPECT_THAT(rank.ledger.step_ms(), SizeIs(3));
+  EXPECT_EQ(rank.ledger.mean_step_ms(), before);
+}
+
+/// The mean time of a row of no program, 0 if there is none.
+double part(const Ledger& ledger, const char* work) {
+  const std::vector<LedgerRow> rows = ledger.rows();
+  const LedgerRow* row = find(rows, "step", work);
+  return row == nullptr ? 0 : row->ms;
+}
+
+TEST(Ledger, CountsPausesAsWhatTheyAreAndNotAsIdle) {
+  MeasuredRank rank;
+  for (int i = 0; i < 3; ++i) rank.step();
+  rank.engine.wait();
+  const double idle = part(rank.ledger, "idle") * 2;
+  EXPECT_EQ(part(rank.ledger, "evaluation") + part(rank.ledger, "checkpoint"), 0);
+
+  for (int i = 0; i < 3; ++i) {
+    const Tensor y = rank.p * rank.p;
+    rank.engine.mark_step(SyncReason::kEvaluation);
+  }
+  rank.engine.wait();
+  rank.clock.advance(1'000'000'000);
+  rank.step();
+  rank.engine.wait();
+  EXPECT_GT(part(rank.ledger, "evaluation") * 3, 1000);
+
+  rank.engine.snapshot({&rank.p, 1}, {HostTensor(DType::kF32, Shape{2})})->wait();
+  rank.clock.advance(2'000'000'000);
+  rank.step();
+  rank.engine.wait();
+  EXPECT_GT(part(rank.ledger, "checkpoint") * 4, 2000);
+  EXPECT_LT(part(rank.ledger, "checkpoint") * 4, 2100);
+
+  const Tensor z = rank.p + rank.p;
+  EXPECT_THAT(values_of(z), SizeIs(2));
+  rank.step();
+  rank.engine.wait();
+  EXPECT_GT(part(rank.ledger, "value reads"), 0);
+  EXPECT_LT(part(rank.ledger, "idle") * 5, idle + 100) << "a few looks at the clock each";
+  EXPECT_THAT(sum_of(rank.ledger.rows()), DoubleNear(rank.ledger.mean_step_ms(), 1e-9));
+}
+
+TEST(Ledger, CountsTheWaitForInputsAsOneOfTheDevice) {
+  MeasuredRank rank;
+  for (int i = 0; i < 2; ++i) rank.step();
+  rank.engine.wait();
+  auto late = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{2}});
+  const Tensor x = rank.engine.adopt(late, InputKind::kBatch, "batch.x");
+  rank.p.assign(rank.p - all_reduce(rank.p * x));
+  const double gaps = rank.metrics.total("ExposedGap");
+  rank.device.enqueue([&] { rank.clock.watch_this_thread(); });
+  std::thread copy([&] {
+    rank.clock.wait_for_look();  // the device has come to the step, and waits for its input
+    rank.clock.advance(1'000'000'000);
+    late->shards.push_back(rank.device.allocator().allocate(8, "late"));
+    std::memset(late->shards[0]->data(), 0, 8);
+    late->ready->set();
+  });
+  rank.engine.mark_step(SyncReason::kStepEnd);
+  copy.join();
+  rank.engine.wait();
+  EXPECT_GT(part(rank.ledger, "inputs") * 2, 1000);
+  EXPECT_GT(rank.metrics.total("ExposedGap") - gaps, 1e9);
 }
 
 TEST(Ledger, NamesTheLongestCommandsWithTypesAndPlace) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
-  const std::vector<LedgerRow> top = rank.engine.ledger()->top_commands(100);
+  const std::vector<LedgerRow> top = rank.ledger.top_commands(100);
   EXPECT_THAT(top, Contains(Field(&LedgerRow::detail, AllOf(HasSubstr("f32[2] (f32[2], f32[2])"),
                                                             HasSubstr("ledger_test.cpp")))));
-  EXPECT_THAT(rank.engine.ledger()->top_commands(1), SizeIs(1));
-  EXPECT_THAT(rank.engine.ledger()->table(1), HasSubstr("100 % of the wall time"));
+  EXPECT_THAT(rank.ledger.top_commands(1), SizeIs(1));
+  EXPECT_THAT(rank.ledger.table(1), HasSubstr("100 % of the wall time"));
 }
 
 TEST(Ledger, IsEmptyBeforeAStepRanTwice) {
   MeasuredRank rank;
   rank.step();
   rank.engine.wait();
-  EXPECT_THAT(rank.engine.ledger()->rows(), IsEmpty());
-  EXPECT_THAT(rank.engine.ledger()->table(5), HasSubstr("no step ran twice"));
-}
-
-TEST(Ledger, IsAbsentUnlessStarted) {
-  Rank rank;
-  EXPECT_EQ(rank.engine.ledger(), nullptr);
+  EXPECT_THAT(rank.ledger.rows(), IsEmpty());
+  EXPECT_THAT(rank.ledger.table(5), HasSubstr("no step ran twice"));
 }
 
 }  // namespace

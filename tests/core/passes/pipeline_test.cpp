@@ -45,8 +45,10 @@ TEST(Pipeline, RunsEveryPassInOrder) {
 
 TEST(Pipeline, MeasuresOnTheGivenClock) {
   const ManualClock clock;
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
   PassOptions options;
-  options.clock = &clock;
+  options.spans = &spans;
   std::vector<PassReport> reports;
   run_pipeline(parse(kText, "t.ir"), Target{}, options, Log::null(), &reports);
   for (const PassReport& report : reports) EXPECT_EQ(report.ns, 0);

@@ -118,6 +118,11 @@ TEST_F(Executor, AsksOnceBeforeItWritesAnOutput) {
   EXPECT_EQ(outputs.y[0], -1);
 }
 
+struct Commands final : SpanListener {
+  void on_span(const Span& span) override { spans.push_back(span); }
+  std::vector<Span> spans;
+};
+
 TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
   const LoadedPlan plan = load_copy(plan_of(R"(
     %x = f32[1] input() {kind=batch}
@@ -135,14 +140,23 @@ TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
   const auto communicator = make_single_communicator();
   ThreadPool pool(1);
   ManualClock clock;
-  std::vector<std::int64_t> times = {5, 0};
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
+  Commands commands;
+  spans.listen(commands, {SpanKind::kCommand});
   const PlanContext context{.pool = pool,
                             .communicator = *communicator,
+                            .step = 4,
                             .signature = {},
-                            .clock = &clock,
-                            .command_ns = times};
+                            .spans = &spans,
+                            .call = {.program = 7, .is_update = true, .shard = 2}};
   run_plan(plan, memory, context, {{}, [&](std::int32_t) { clock.advance_ns(1000); }});
-  EXPECT_THAT(times, ElementsAre(5, 0));
+  ASSERT_EQ(commands.spans.size(), plan.commands.size());
+  for (std::size_t c = 0; c < commands.spans.size(); ++c) {
+    EXPECT_EQ(commands.spans[c].ns(), 0);
+    EXPECT_EQ(commands.spans[c].step, 4);
+    EXPECT_EQ(commands.spans[c].args, (SpanArgs{7, 1, static_cast<std::int64_t>(c), 2}));
+  }
   EXPECT_EQ(y, -1);
 }
 

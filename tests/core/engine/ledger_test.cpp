@@ -25,29 +25,29 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// One microsecond passes with every look at it.
+/// One microsecond passes with every look that one thread takes at it: what that thread measures
+/// is certain, whatever the others do meanwhile.
 class TickingClock final : public Clock {
  public:
   std::int64_t now_ns() const override {
-    if (std::this_thread::get_id() == watched_) ++looks_;
+    if (std::this_thread::get_id() != ticking_) return now_;
+    ++looks_;
     return now_ += 1000;
   }
   void advance(std::int64_t ns) { now_ += ns; }
-  /// From now on the looks of the calling thread are counted.
-  void watch_this_thread() { watched_ = std::this_thread::get_id(); }
-  void wait_for_look() const {
-    while (looks_ == 0) std::this_thread::yield();
-  }
+  void tick_in_this_thread() { ticking_ = std::this_thread::get_id(); }
+  int looks() const { return looks_; }
 
  private:
-  std::atomic<std::thread::id> watched_{};
+  std::atomic<std::thread::id> ticking_{};
   mutable std::atomic<int> looks_{0};
-  mutable std::atomic<std::int64_t> now_{0};
+  mutable std::atomic<std::int64_t> now_{1};
 };
 
 struct MeasuredRank {
   explicit MeasuredRank(std::size_t programs = 256) : max_programs(programs) {
     spans.listen(ledger, Ledger::kKinds);
+    device.enqueue([this] { clock.tick_in_this_thread(); });
   }
   ~MeasuredRank() { spans.listen(ledger, {}); }
 
@@ -321,9 +321,10 @@ TEST(Ledger, CountsTheWaitForInputsAsOneOfTheDevice) {
   const Tensor x = rank.engine.adopt(late, InputKind::kBatch, "batch.x");
   rank.p.assign(rank.p - all_reduce(rank.p * x));
   const double gaps = rank.metrics.total("ExposedGap");
-  rank.device.enqueue([&] { rank.clock.watch_this_thread(); });
+  const int looks = rank.clock.looks();
   std::thread copy([&] {
-    rank.clock.wait_for_look();  // the device has come to the step, and waits for its input
+    while (rank.clock.looks() == looks) std::this_thread::yield();
+    // The device has come to the step, and waits for its input.
     rank.clock.advance(1'000'000'000);
     late->shards.push_back(rank.device.allocator().allocate(8, "late"));
     std::memset(late->shards[0]->data(), 0, 8);

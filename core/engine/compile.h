@@ -22,8 +22,8 @@ namespace lockstep {
 
 /// A step compiled: data.
 struct CompiledStep {
-  Graph step;            ///< what was compiled; compared in full on a cache hit
-  SplitStep split;       ///< graphs emptied; how programs' inputs and outputs map to the step's
+  Graph step;       ///< what was compiled; compared in full on a cache hit
+  SplitStep split;  ///< graphs emptied; how programs' inputs and outputs map to the step's
   Plan shard;
   Plan update;
   ReductionLayout reduction;

@@ -98,7 +98,7 @@ std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64
 }
 
 std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_view identity,
-                                                     const Graph& step, std::int64_t number) {
+                                               const Graph& step, std::int64_t number) {
   const std::int64_t begin = spans_.clock().now_ns();
   const std::optional<std::string> artifact = artifacts_.load(key);
   if (!artifact) return nullptr;
@@ -123,7 +123,7 @@ std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_v
 }
 
 std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, std::int64_t number,
-                                                        std::string_view reason) {
+                                                  std::string_view reason) {
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
   auto loaded =

@@ -38,8 +38,8 @@ class StepCompiler {
   CachedStep* look_up(const Hash128& hash, const Graph& step, std::int64_t number);
   std::shared_ptr<LoadedStep> load_or_compile(Graph step, std::int64_t number,
                                               std::string_view reason);
-  std::shared_ptr<LoadedStep> load(const Hash128& key, std::string_view identity,
-                                   const Graph& step, std::int64_t number);
+  std::shared_ptr<LoadedStep> load(const Hash128& key, std::string_view identity, const Graph& step,
+                                   std::int64_t number);
   std::shared_ptr<LoadedStep> compile(Graph step, std::int64_t number, std::string_view reason);
   std::shared_ptr<const LoadedStep> numbered(std::shared_ptr<LoadedStep> loaded);
   void keep(const Hash128& hash, CachedStep step);

@@ -132,8 +132,8 @@ std::string serialize(const LoadedStep& loaded, std::string_view identity) {
 }
 
 std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
-                                              Graph step, const CompileOptions& options,
-                                              KernelCache& kernels) {
+                                        Graph step, const CompileOptions& options,
+                                        KernelCache& kernels) {
   proto::CompiledStep from;
   check(bytes.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
             from.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),

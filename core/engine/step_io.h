@@ -21,7 +21,7 @@ std::string serialize(const LoadedStep& loaded, std::string_view identity);
 /// are damaged, belong to another identity, or hold plans that could not be run; kUsage if they
 /// call host functions that are not registered in the options.
 std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
-                                              Graph step, const CompileOptions& options,
-                                              KernelCache& kernels);
+                                        Graph step, const CompileOptions& options,
+                                        KernelCache& kernels);
 
 }  // namespace lockstep

@@ -151,7 +151,7 @@ TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
                             .spans = &spans,
                             .call = {.program = 7, .is_update = true, .shard = 2}};
   run_plan(plan, memory, context, {{}, [&](std::int32_t) { clock.advance_ns(1000); }});
-  ASSERT_EQ(commands.spans.size(), plan.commands.size());
+  ASSERT_EQ(commands.spans.size(), plan.plan->commands.size());
   for (std::size_t c = 0; c < commands.spans.size(); ++c) {
     EXPECT_EQ(commands.spans[c].ns(), 0);
     EXPECT_EQ(commands.spans[c].step, 4);

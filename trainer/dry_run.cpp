@@ -1,11 +1,13 @@
 #include "trainer/dry_run.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "collectives/single.h"
 #include "core/engine/step_memory.h"
+#include "core/runtime/plan_cost.h"
 #include "trainer/batch_types.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
@@ -115,6 +117,27 @@ std::string describe_largest(TrainingState& state) {
   return out;
 }
 
+/// A line for each class of work of a step of one rank, the longest first.
+std::string describe_least_time(const CompiledStep& step, std::int64_t shards,
+                                const MachineLimits& limits, BusyCores cores) {
+  const LaunchSeconds seconds = attainable_launches(limits, cores);
+  const CostByClass shard = cost_by_class(step.shard, seconds);
+  const CostByClass update = cost_by_class(step.update, seconds);
+  std::vector<std::pair<double, std::string>> classes;
+  double sum = 0;
+  for (std::size_t i = 0; i < shard.size(); ++i) {
+    const double ms = 1e3 * (shard[i].seconds * static_cast<double>(shards) + update[i].seconds);
+    if (ms > 0) classes.emplace_back(ms, name_of(static_cast<WorkClass>(i)));
+    sum += ms;
+  }
+  std::ranges::sort(classes, std::greater<>());
+  std::string out =
+      fmt::format("least time of a step's commands on such a machine ({}):\n", limits.origin());
+  for (const auto& [ms, name] : classes)
+    out += fmt::format("  {:<28} {:>10.3f} ms {:>3.0f} %\n", name, ms, 100 * ms / sum);
+  return out + fmt::format("  {:<28} {:>10.3f} ms\n", "total", sum);
+}
+
 struct MachineVerdict {
   std::string text;
   bool fits = true;
@@ -151,7 +174,8 @@ CompiledConfig compile_config(const Config& config, const Registry& registry) {
 }
 
 DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
-                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch) {
+                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
+                        const MachineLimits& limits) {
   const Compiled step = compile_training(config, session.engine(), state, loss,
                                          train_batch_types(*data.train, batch.micro_batch));
   const DeviceMemory need = device_memory(config, session, state, loss, data, batch, *step);
@@ -169,6 +193,10 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
   out +=
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
                   count_launches(step->shard), count_launches(step->update), flops * 1e-9);
+  const Topology& topology = session.communicator().topology();
+  const auto ranks = static_cast<int>(topology.ranks_of(topology.node()).size());
+  out += describe_least_time(*step, batch.shards_per_rank, limits,
+                             {.threads = session.device().options().threads, .ranks = ranks});
   out += "device memory of a rank at its peak:\n";
   out += line("parameters, optimizer state", need.state);
   out += line("gradient sums", need.step.gradient_sums);
@@ -179,7 +207,6 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
   if (need.evaluation > 0) out += line("more while evaluating", need.evaluation);
   out += fmt::format("  {:<28} {:>10} ({} bytes)\n", "total",
                      format_bytes(static_cast<double>(total)), total);
-  const Topology& topology = session.communicator().topology();
   const bool saves_here =
       config.checkpoint.save_interval >= 0 && topology.node() == topology.node_of(0);
   const std::int64_t staging = saves_here ? CheckpointWriter::staging_bytes(state) : 0;

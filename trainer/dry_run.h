@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/ir/machine_limits.h"
 #include "trainer/config/batch_plan.h"
 #include "trainer/data_source.h"
 #include "trainer/rank_runtime.h"
@@ -28,10 +29,12 @@ struct DryRun {
   bool fits;  ///< device.memory_gb, and all ranks of this node the machine's memory
 };
 
-/// Compiles the training step, and describes parameters, batch arithmetic and device memory with
-/// the largest tensors, with verdicts against device.memory_gb and the memory that the machine has
-/// available for all ranks. `state` is made but not initialized.
+/// Compiles the training step, and describes parameters, batch arithmetic, the least time that the
+/// step's commands can take on a machine with these limits, and device memory with the largest
+/// tensors, with verdicts against device.memory_gb and the memory that the machine has available
+/// for all ranks. `state` is made but not initialized.
 DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
-                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch);
+                        const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
+                        const MachineLimits& limits);
 
 }  // namespace lockstep

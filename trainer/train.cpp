@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "trainer/agreement.h"
+#include "trainer/calibrate/limits_file.h"
 #include "trainer/config/show.h"
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
@@ -145,7 +146,10 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
 
   if (options.dry_run) {
     TrainingState state = make_training_state(config, registry, *model);
-    const DryRun dry = describe_dry_run(config, runtime, state, std::cref(*model), data, batch);
+    const FoundLimits found = find_limits(settings);
+    if (!found.warning.empty()) log.warn("{}", found.warning);
+    const DryRun dry =
+        describe_dry_run(config, runtime, state, std::cref(*model), data, batch, found.limits);
     if (session.is_master()) fmt::print("{}", dry.text);
     runtime.finish();
     return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);

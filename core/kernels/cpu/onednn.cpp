@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <dnnl.hpp>
 #include <initializer_list>
 #include <mutex>
@@ -43,9 +44,51 @@ dnnl::cpu_isa isa_of(Limit limit) {
   __builtin_unreachable();
 }
 
-/// oneDNN is built with OpenMP, whose thread count is a property of the calling thread: every
-/// thread says "one" before it calls. Costs a few nanoseconds.
-void use_one_thread() {
+/// The process's limit, as oneDNN's own is. oneDNN takes one only once, and only before its first
+/// use: it is told at that first use, so that until then another may be asked for.
+class ProcessLimit {
+ public:
+  void ask_for(Limit wanted) {
+    const std::lock_guard lock(mutex_);
+    LS_USER_CHECK(wanted == limit_ || !fixed_,
+                  "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
+                  "fixed by the first kernel that uses it, was fixed to {}; give all sessions of a "
+                  "process the same device.max_isa, or each a process of its own",
+                  name_of(wanted), name_of(limit_));
+    limit_ = wanted;
+  }
+
+  /// Before every use of oneDNN.
+  void fix() {
+    if (fixed_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex_);
+    if (fixed_) return;
+    // Where all of the processor is asked for, oneDNN's own environment variables count.
+    LS_USER_CHECK(
+        limit_ == processor_ || dnnl::set_max_cpu_isa(isa_of(limit_)) == dnnl::status::success,
+        "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
+        "fixed by its first use, was used by another part of the program; leave "
+        "device.max_isa at auto, or use lockstep first",
+        name_of(limit_));
+    fixed_.store(true, std::memory_order_release);
+  }
+
+ private:
+  const Limit processor_ = limit_for(host_target());
+  std::mutex mutex_;
+  Limit limit_ = processor_;
+  std::atomic<bool> fixed_ = false;  ///< is never unset
+};
+
+ProcessLimit& process_limit() {
+  static ProcessLimit limit;
+  return limit;
+}
+
+/// Before every call: oneDNN is built with OpenMP, whose thread count is a property of the calling
+/// thread, and every thread says "one". Costs a few nanoseconds.
+void enter_onednn() {
+  process_limit().fix();
   omp_set_num_threads(1);
 }
 
@@ -56,7 +99,7 @@ constexpr std::size_t kCodeBytes = std::size_t{16} << 20;
 /// What oneDNN generates in `generate`, with memory for it.
 template <class Generate>
 void generate_code(const Generate& generate) {
-  use_one_thread();
+  enter_onednn();
   require_host_memory(kCodeBytes);
   try {
     generate();
@@ -109,7 +152,7 @@ struct Argument {
 /// Executes a primitive on the calling thread and waits for it.
 void execute(const dnnl::primitive& primitive,
              std::initializer_list<std::pair<int, Argument>> arguments) {
-  use_one_thread();
+  enter_onednn();
   std::unordered_map<int, dnnl::memory> memories;
   for (const auto& [index, argument] : arguments)
     memories.emplace(index, dnnl::memory(argument.description, cpu_engine(),
@@ -154,17 +197,7 @@ std::size_t aligned(std::size_t bytes) {
 }  // namespace
 
 void limit_onednn(const Target& target) {
-  static std::mutex mutex;
-  static Limit limit = limit_for(host_target());  // the process's, as oneDNN's own is
-  const std::lock_guard lock(mutex);
-  const Limit wanted = limit_for(target);
-  if (wanted == limit) return;  // without a call oneDNN's own environment variables count
-  LS_USER_CHECK(dnnl::set_max_cpu_isa(isa_of(wanted)) == dnnl::status::success,
-                "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
-                "fixed by the first kernel that uses it, was fixed to {}; give all sessions of a "
-                "process the same device.max_isa, or each a process of its own",
-                name_of(wanted), name_of(limit));
-  limit = wanted;
+  process_limit().ask_for(limit_for(target));
 }
 
 void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
@@ -177,7 +210,7 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
         c[i * ldc + j] = beta == 0.0F ? 0.0F : beta * c[i * ldc + j];
     return;
   }
-  use_one_thread();
+  enter_onednn();
   static std::once_flag prepared;  // as oneDNN's code is
   std::call_once(prepared, prepare_gemm);
   const Layout la = layout_of(a_strides, m, k);
@@ -197,7 +230,7 @@ Matmul::Matmul(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Matmul::~Matmul() = default;
 
 std::unique_ptr<Matmul> Matmul::describe(const MatmulShape& shape) {
-  use_one_thread();
+  enter_onednn();
   const dnnl::memory::desc a(Dims{shape.batch, shape.m, shape.k}, type_of(shape.operands),
                              Dims{shape.a_batch, shape.a.row, shape.a.column});
   const dnnl::memory::desc b(Dims{shape.batch, shape.k, shape.n}, type_of(shape.operands),
@@ -258,7 +291,7 @@ struct Convolution::State {
 };
 
 Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionShape& whole) {
-  use_one_thread();
+  enter_onednn();
   const auto& engine = cpu_engine();
   const auto attr = user_scratchpad();
   const Desc x = plain(p.x_sizes(), dense_strides(whole.x_sizes()));

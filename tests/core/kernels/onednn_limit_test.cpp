@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <initializer_list>
 
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/libraries.h"
@@ -39,6 +40,24 @@ class OneDnnLimitDeathTest : public testing::Test {
 TEST_F(OneDnnLimitDeathTest, CanChangeUntilItIsUsed) {
   EXPECT_EXIT(limit_and_exit([] { limit_onednn(kNarrow); }, kWide), testing::ExitedWithCode(0),
               "said: no error");
+}
+
+/// Ends the process; tells whether oneDNN, limited to one target after the other, multiplies bf16:
+/// it does so within AVX-512 only.
+[[noreturn]] void limit_and_multiply_bf16(std::initializer_list<Target> targets) {
+  for (const Target& target : targets) limit_onednn(target);
+  const auto product = Matmul::describe(
+      {1, 16, 16, 16, DType::kBF16, DType::kF32, 256, 256, 256, {16, 1}, {16, 1}, 16});
+  std::fprintf(stderr, "multiplies bf16: %s\n", product == nullptr ? "no" : "yes");
+  std::_Exit(0);
+}
+
+TEST_F(OneDnnLimitDeathTest, IsTheLastOneBeforeItIsUsed) {
+  const bool has_avx512 = host_target().isa == Isa::kAvx512;
+  EXPECT_EXIT(limit_and_multiply_bf16({kWide, kNarrow}), testing::ExitedWithCode(0),
+              "multiplies bf16: no");
+  EXPECT_EXIT(limit_and_multiply_bf16({kNarrow, kWide}), testing::ExitedWithCode(0),
+              has_avx512 ? "multiplies bf16: yes" : "multiplies bf16: no");
 }
 
 TEST_F(OneDnnLimitDeathTest, IsAnErrorOfALaterTargetThatHasMore) {

@@ -51,7 +51,8 @@ void adamw(benchmark::State& state) {
 void update_program(benchmark::State& state, const std::string& name) {
   const Registry registry = built_in();
   const CompiledConfig compiled =
-      compile_config(load_config("configs/bench/" + name + ".yaml", registry).config, registry);
+      compile_config(load_config("configs/bench/" + name + ".yaml", registry).config, registry,
+                     settings_from_environment().max_isa);
   measure(state, CompiledGraph(compiled.step->update), compiled.parameters);
 }
 

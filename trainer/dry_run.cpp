@@ -160,12 +160,12 @@ MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
 
 }  // namespace
 
-CompiledConfig compile_config(const Config& config, const Registry& registry) {
+CompiledConfig compile_config(const Config& config, const Registry& registry, MaxIsa max) {
   const DataSource data = open_data(config, registry, "");
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   TrainingState state = make_training_state(config, registry, *model);
   Watch watch;
-  RankRuntime session(config, Settings{}, make_single_communicator(), watch);
+  RankRuntime session(config, Settings{.max_isa = max}, make_single_communicator(), watch);
   const Compiled step =
       compile_training(config, session.engine(), state, std::cref(*model),
                        train_batch_types(*data.train, config.training.micro_batch_size));

@@ -20,9 +20,10 @@ struct CompiledConfig {
   std::int64_t slots = 0;       ///< of the optimizer, per parameter
 };
 
-/// Records and compiles the training step for one rank, in a session of its own. No tensor gets
-/// memory.
-CompiledConfig compile_config(const Config& config, const Registry& registry);
+/// Records and compiles the training step for one rank, in a session of its own, for what is within
+/// both device.max_isa and `max`. No tensor gets memory.
+CompiledConfig compile_config(const Config& config, const Registry& registry,
+                              MaxIsa max = MaxIsa::kAuto);
 
 struct DryRun {
   std::string text;

@@ -112,8 +112,8 @@ Triad find_triad() {
 
 void run(const std::string& path, std::span<const std::string> overrides) {
   const Registry registry = built_in();
-  const CompiledConfig compiled =
-      compile_config(load_config(path, registry, overrides).config, registry);
+  const CompiledConfig compiled = compile_config(load_config(path, registry, overrides).config,
+                                                 registry, settings_from_environment().max_isa);
   std::string dots;
   double dots_ms = 0;
   double gflop = 0;

@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "core/base/settings.h"
 #include "core/ir/text.h"
 #include "core/passes/split_step.h"
 #include "tests/differential/both_ways.h"
@@ -45,7 +46,9 @@ Graph record(const ModelCase& c) {
                            "}\noptimizer: {name: adamw, learning_rate: 0.01}\n"
                            "device: {compile_cache: off}\n";
   const Registry registry = built_in();
-  return compile_config(parse_config(text, "test.yaml", registry).config, registry).step->step;
+  return compile_config(parse_config(text, "test.yaml", registry).config, registry,
+                        settings_from_environment().max_isa)
+      .step->step;
 }
 
 class ModelGraphs : public ::testing::TestWithParam<ModelCase> {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/engine/execution.h"
+#include "core/runtime/plan_cost.h"
 
 namespace lockstep {
 namespace {
@@ -21,17 +22,7 @@ struct Launch {
   bool is_update;
 
   const Command& first() const { return plan.commands[begin]; }
-  double sum(double Command::*what) const {
-    double out = 0;
-    for (std::size_t c = begin; c < end; ++c) out += plan.commands[c].*what;
-    return out;
-  }
 };
-
-/// All commands of a launch are of one class.
-std::string work_of(const Launch& launch) {
-  return std::string(name_of(launch.first().work));
-}
 
 /// What makes commands of different layers the same: op and types.
 std::string signature_of(const Launch& launch) {
@@ -82,10 +73,11 @@ double to_ms(double ns) {
   return ns * 1e-6;
 }
 
-void add_work(const Launch& launch, double calls, LedgerRow& to) {
-  to.commands += calls;
-  to.flops += launch.sum(&Command::flops) * calls;
-  to.bytes += launch.sum(&Command::bytes) * calls;
+/// What so many calls of the plan do; not their time, which is of all calls already.
+void add_work(const WorkCost& cost, double calls, LedgerRow& to) {
+  to.commands += static_cast<double>(cost.launches) * calls;
+  to.flops += cost.flops * calls;
+  to.bytes += cost.bytes * calls;
 }
 
 /// Means of what are sums over so many steps.
@@ -214,9 +206,26 @@ void Ledger::add_classes(const Totals& totals, Sums& to) {
     row.least_ms += to_ms(least);
     return row;
   };
-  visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
-    add_work(launch, calls, add(launch.is_update ? "update" : "shard", work_of(launch), ns, least));
-  });
+  const auto add_plan = [&](const char* program, const Plan& plan,
+                            std::vector<std::int64_t> LedgerPage::*part, std::int64_t calls) {
+    if ((totals.sum.*part).empty()) return;
+    const auto measured = [&](const LedgerPage& page) {
+      return cost_by_class(plan, [&](const Plan&, std::size_t first) {
+        return 1e-9 * static_cast<double>((page.*part)[first]);
+      });
+    };
+    const CostByClass sum = measured(totals.sum);
+    const CostByClass least = measured(totals.least);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      if (sum[i].launches == 0) continue;
+      const std::string work(name_of(static_cast<WorkClass>(i)));
+      const double least_ns = 1e9 * least[i].seconds * static_cast<double>(totals.steps);
+      add_work(sum[i], static_cast<double>(calls),
+               add(program, work, 1e9 * sum[i].seconds, least_ns));
+    }
+  };
+  add_plan("shard", totals.program->shard, &LedgerPage::shard_ns, totals.shard_calls);
+  add_plan("update", totals.program->update, &LedgerPage::update_ns, totals.steps);
   for (std::size_t i = 0; i < kStepPartCount; ++i)
     add("step", name_of(static_cast<StepPart>(i)), static_cast<double>(totals.sum.parts_ns[i]),
         static_cast<double>(totals.least.parts_ns[i] * totals.steps));
@@ -224,7 +233,7 @@ void Ledger::add_classes(const Totals& totals, Sums& to) {
 
 void Ledger::add_commands(const Totals& totals, Sums& to) {
   visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
-    const std::string work = work_of(launch);
+    const std::string work(name_of(launch.first().work));
     const std::string signature = signature_of(launch);
     LedgerRow& row = to[fmt::format("{} {} {}", launch.is_update, work, signature)];
     row.program = launch.is_update ? "update" : "shard";
@@ -233,7 +242,8 @@ void Ledger::add_commands(const Totals& totals, Sums& to) {
       row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
     row.ms += to_ms(ns);
     row.least_ms += to_ms(least);
-    add_work(launch, calls, row);
+    const Work of_launch = launch_work(launch.plan, launch.begin);
+    add_work({.launches = 1, .flops = of_launch.flops, .bytes = of_launch.bytes}, calls, row);
   });
 }
 

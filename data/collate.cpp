@@ -68,13 +68,13 @@ HostTensor stack(std::span<const HostTensor> tensors, const FieldSpec& field, co
   return out;
 }
 
-HostTensor content_mask(std::span<const HostTensor> tensors, std::int64_t length) {
+HostTensor content_mask(std::span<const HostTensor> tensors, Dim length) {
   HostTensor out(DType::kF32, {Dim(static_cast<std::int64_t>(tensors.size()), "batch"), length});
   auto mask = out.as<float>();
   std::ranges::fill(mask, 0.0F);
   for (const HostTensor& tensor : tensors) {
     std::fill_n(mask.begin(), tensor.shape()[0], 1.0F);
-    mask = mask.subspan(static_cast<std::size_t>(length));
+    mask = mask.subspan(static_cast<std::size_t>(length.size));
   }
   return out;
 }
@@ -97,9 +97,11 @@ HostBatch collate(std::span<const Sample> samples, std::span<const std::int64_t>
     }
     Shape shape = field.shape;
     if (field.variable_length) {
-      shape.set_dim(0, Dim(padded_length(padding, longest, field.shape[0]), shape.dim(0).name));
+      const char* name = shape.dim(0).name;
+      shape.set_dim(0, Dim(padded_length(padding, longest, field.shape[0]),
+                           name == nullptr ? "length" : name));
       if (field.name == padding.mask_of) {
-        out[padding.mask_name] = content_mask(tensors, shape[0]);
+        out[padding.mask_name] = content_mask(tensors, shape.dim(0));
       }
     }
     out[field.name] = stack(tensors, field, shape, padding);

@@ -26,8 +26,11 @@ using HostBatch = std::map<std::string, HostTensor>;
 struct FieldSpec {
   std::string name;
   DType dtype = DType::kF32;
+  /// Its dimensions may have names, Shape{{32, "boxes"}, 4}: what recompiled is told by them,
+  /// "batch.boxes[boxes]: 17 -> 23".
   Shape shape;
-  /// Dimension 0 differs from sample to sample; shape[0] is then its maximum.
+  /// Dimension 0 differs from sample to sample; shape[0] is then its maximum. Without a name it is
+  /// called "length".
   bool variable_length = false;
 };
 

@@ -7,7 +7,7 @@ namespace lockstep {
 BatchTypes train_batch_types(const Dataset& dataset, std::int64_t samples) {
   BatchTypes out;
   for (const FieldSpec& field : dataset.fields()) {
-    Shape shape{samples};
+    Shape shape{Dim(samples, "batch")};
     for (int i = 0; i < field.shape.rank(); ++i) shape.push_back(field.shape.dim(i));
     out[field.name] = {field.dtype, shape};
   }
@@ -16,7 +16,7 @@ BatchTypes train_batch_types(const Dataset& dataset, std::int64_t samples) {
 
 BatchTypes eval_batch_types(const Dataset& dataset, std::int64_t samples) {
   BatchTypes out = train_batch_types(dataset, samples);
-  out["mask"] = {DType::kF32, Shape{samples}};
+  out["mask"] = {DType::kF32, Shape{Dim(samples, "batch")}};
   return out;
 }
 

@@ -155,7 +155,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
     Loss recorded = record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype);
     if (options.evaluators.empty()) recorded.outputs.clear();
     pending.push_back({batch.index, std::move(recorded), mask});
-    engine.mark_step(SyncReason::kEvaluation);
+    engine.mark_step(SyncReason::kEvaluation, options.where);
     if (pending.size() > lag) read_first();
   }
   while (!pending.empty()) read_first();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 #include "core/base/activity.h"
@@ -31,6 +32,7 @@ struct EvaluateOptions {
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
   std::int64_t step = 0;                      ///< for messages
+  std::source_location where = {};            ///< the user's line, likewise
   Activity activity = {};                     ///< told of every batch
   std::function<bool()> stop_requested = {};  ///< asked before every batch; null: never
 };

@@ -49,6 +49,8 @@ CompileOptions compile_options(const Config& config, const Settings& settings, c
   out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
   out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
   out.buckets.overlap = config.distributed.overlap;
+  out.max_programs = static_cast<std::size_t>(config.device.max_programs);
+  out.stop_beyond = config.device.on_max_programs == OnMaxPrograms::kStop;
   out.artifacts.folder = cache_folder(config, settings);
   out.artifacts.max_bytes =
       static_cast<std::uint64_t>(std::llround(config.device.compile_cache_gb * 0x1p30));
@@ -69,13 +71,17 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
       engine_(std::make_unique<Engine>(
           compile_options(config, settings, instruction_set_.target, watch.activity()), context_,
-          *device_, *communicator_, *log_)) {
+          *device_, *communicator_, *log_)),
+      compilations_(communicator_->rank()) {
+  engine_->set_compilation_listener(
+      [this](const CompilationRecord& record) { compilations_.add(record); });
   profiling_.emplace(config.profile, *engine_, spans_);
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
 }
 
 RankRuntime::~RankRuntime() {
+  engine_->compilations();  // what waited for the next one is told
   watch_.set_log(nullptr, false);
 }
 
@@ -83,7 +89,16 @@ void RankRuntime::log_to(const std::string& run_folder) {
   const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
   std::filesystem::create_directories(folder);
   if (is_master()) run_folder_ = run_folder;
-  log_->add_file((folder / fmt::format("rank-{}.log", communicator_->rank())).string());
+  const int rank = communicator_->rank();
+  log_->add_file((folder / fmt::format("rank-{}.log", rank)).string());
+  // Whole lines of one node reach one file; other nodes may see another file system, or a part of
+  // this one that does not order what they append.
+  const Topology& topology = communicator_->topology();
+  const bool with_master = topology.node() == topology.node_of(0);
+  compilations_.open(with_master
+                         ? (folder.parent_path() / "compilations.jsonl").string()
+                         : (folder / fmt::format("compilations-rank-{}.jsonl", rank)).string(),
+                     *log_);
 }
 
 WatchLimits watch_limits(const Config& config) {
@@ -108,6 +123,8 @@ void RankRuntime::finish() {
 }
 
 void RankRuntime::report() const {
+  if (const std::string table = engine_->compilations().table(); !table.empty() && is_master())
+    log_->info("{}", table);
   profiling_->report(run_folder_, *log_);
 }
 

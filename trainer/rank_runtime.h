@@ -15,6 +15,7 @@
 #include "trainer/config/config.h"
 #include "trainer/instruction_set.h"
 #include "trainer/profiling.h"
+#include "trainer/telemetry/compilations_file.h"
 #include "watch/watch.h"
 
 namespace lockstep {
@@ -48,14 +49,16 @@ class RankRuntime {
   const InstructionSet& instruction_set() const { return instruction_set_; }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
-  /// From now on the log goes to <run_folder>/logs/rank-N.log, too.
+  /// From now on the log goes to <run_folder>/logs/rank-N.log, too, and why programs are compiled
+  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
   void log_to(const std::string& run_folder);
 
   /// Waits for the device, then leaves the job together with the other ranks. The last call on
   /// every way out but that of an exception. Throws what is still to be thrown.
   void finish();
 
-  /// After finish(): what the config's profile section asks to be told of the run.
+  /// After finish(): what was compiled again and why, and what the config's profile section asks to
+  /// be told of the run.
   void report() const;
 
  private:
@@ -73,6 +76,7 @@ class RankRuntime {
   std::string run_folder_;  ///< "" if there is none, or on other ranks than the master
   std::optional<Profiling> profiling_;
   std::unique_ptr<Engine> engine_;
+  CompilationsFile compilations_;
 };
 
 /// "4 ranks on 2 nodes", and what the placement costs where it costs something.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <source_location>
 
 #include "core/base/error.h"
 #include "trainer/agreement.h"
@@ -75,13 +76,15 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
     return validation != nullptr && config.interval > 0 &&
            ((step > 0 && step % config.interval == 0) || step == total);
   };
+  const auto evaluate = [&] {
+    trainer.try_evaluate(*validation, loss, evaluators, "eval", std::source_location::current());
+  };
   Trainer::Steps steps = trainer.steps(train, total);
   // The signal that ended the run before may have cut its evaluation short.
-  if (is_due() && !trainer.parts().run.evaluated())
-    trainer.try_evaluate(*validation, loss, evaluators, "eval");
+  if (is_due() && !trainer.parts().run.evaluated()) evaluate();
   for (const Batch& batch : steps) {
     trainer.step(batch, model);
-    if (is_due()) trainer.try_evaluate(*validation, loss, evaluators, "eval");
+    if (is_due()) evaluate();
   }
 }
 

@@ -222,25 +222,28 @@ Trainer::Steps Trainer::steps(const DataLoader& data, std::int64_t total) {
   return {*this, data, total};
 }
 
-StepResult Trainer::step_loss(const Batch& batch, const LossFunction& loss, bool lasting) {
+StepResult Trainer::step_loss(const Batch& batch, const LossFunction& loss, bool lasting,
+                              const std::source_location& where) {
   Session& session = parts_->open_session();
-  StepResult out(parts_->run.step(batch, loss, lasting));
+  StepResult out(parts_->run.step(batch, loss, lasting, where));
   session.flush_lines(false);
   return out;
 }
 
 std::optional<Evaluation> Trainer::try_evaluate(const DataLoader& data, const LossFunction& loss,
                                                 const Evaluators& evaluators,
-                                                const std::string& name) {
+                                                const std::string& name,
+                                                std::source_location where) {
   Session& session = parts_->open_session();
-  std::optional<Evaluation> out = parts_->run.evaluate(data, loss, name, evaluators);
+  std::optional<Evaluation> out = parts_->run.evaluate(data, loss, name, evaluators, where);
   session.flush_lines(false);
   return out;
 }
 
 MetricValues Trainer::evaluate_loss(const DataLoader& data, const LossFunction& loss,
-                                    const Evaluators& evaluators, const std::string& name) {
-  const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name);
+                                    const Evaluators& evaluators, const std::string& name,
+                                    const std::source_location& where) {
+  const std::optional<Evaluation> out = try_evaluate(data, loss, evaluators, name, where);
   if (out) return out->metrics;
   parts_->run.end_early();
   raise(ErrorKind::kPreempted, "asked to stop in an evaluation at step {}", step_number());

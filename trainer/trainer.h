@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -85,10 +86,11 @@ class Trainer {
   /// that of the loop, or one made of its fields. `loss`: a module or a function from a Batch to a
   /// Loss, which must not read values of tensors. If it throws, nothing was changed.
   template <class F>
-  StepResult step(const Batch& batch, F&& loss) {
+  StepResult step(const Batch& batch, F&& loss,
+                  std::source_location where = std::source_location::current()) {
     constexpr bool kIsModule =
         std::is_lvalue_reference_v<F> && std::is_base_of_v<Module, std::remove_cvref_t<F>>;
-    return step_loss(batch, as_function(loss), kIsModule);
+    return step_loss(batch, as_function(loss), kIsModule, where);
   }
 
   /// Exact over the loader's dataset: every sample counts once, and the values are the same on any
@@ -97,8 +99,9 @@ class Trainer {
   /// saved.
   template <class F>
   MetricValues evaluate(const DataLoader& data, F&& loss, const Evaluators& evaluators = {},
-                        const std::string& name = "eval") {
-    return evaluate_loss(data, as_function(loss), evaluators, name);
+                        const std::string& name = "eval",
+                        std::source_location where = std::source_location::current()) {
+    return evaluate_loss(data, as_function(loss), evaluators, name, where);
   }
 
   /// Saves now, and returns when the file is there.
@@ -113,7 +116,8 @@ class Trainer {
   const Parts& parts() const { return *parts_; }
   /// The same as evaluate(); nothing if a rank was asked to stop: then the steps end.
   std::optional<Evaluation> try_evaluate(const DataLoader& data, const LossFunction& loss,
-                                         const Evaluators& evaluators, const std::string& name);
+                                         const Evaluators& evaluators, const std::string& name,
+                                         std::source_location where);
 
  private:
   friend class Steps;
@@ -121,9 +125,11 @@ class Trainer {
   static LossFunction as_function(F& loss) {
     return [&loss](const Batch& batch) { return loss(batch); };
   }
-  StepResult step_loss(const Batch& batch, const LossFunction& loss, bool lasting);
+  StepResult step_loss(const Batch& batch, const LossFunction& loss, bool lasting,
+                       const std::source_location& where);
   MetricValues evaluate_loss(const DataLoader& data, const LossFunction& loss,
-                             const Evaluators& evaluators, const std::string& name);
+                             const Evaluators& evaluators, const std::string& name,
+                             const std::source_location& where);
 
   std::unique_ptr<Parts> parts_;
 };

@@ -137,7 +137,7 @@ void TrainingRun::take_batch() {
 }
 
 std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFunction& loss,
-                                               bool lasting) {
+                                               bool lasting, const std::source_location& where) {
   LS_USER_CHECK(current_.has_value(), "a step needs a batch of Trainer::steps(), each one once");
   Engine& engine = runtime_.engine();
   const std::int64_t step = steps_done();
@@ -160,7 +160,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
     current_.reset();
   }
   if (data_watch_) engine.carry(data_watch_->take(step));
-  engine.mark_step(SyncReason::kStepEnd);
+  engine.mark_step(SyncReason::kStepEnd, where);
   // Before this, no rank can have finished the step: there was nothing to save.
   watch_.on_stop(spec_.folder ? OnStop::kSave : OnStop::kLeave);
   ++state_.progress.step;
@@ -280,7 +280,7 @@ void TrainingRun::finish_all() {
 
 std::optional<Evaluation> TrainingRun::evaluate(
     const DataLoader& data, const LossFunction& loss, const std::string& name,
-    std::vector<std::shared_ptr<const Evaluator>> evaluators) {
+    std::vector<std::shared_ptr<const Evaluator>> evaluators, const std::source_location& where) {
   finish_all();
   activity_.begin(Phase::kEvaluate, steps_done());
   EvaluateOptions options;
@@ -292,6 +292,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   options.compute_dtype = state_.compute_dtype;
   options.evaluators = std::move(evaluators);
   options.step = steps_done();
+  options.where = where;
   options.activity = activity_;
   options.stop_requested = [this] { return watch_.stop_requested(); };
   Evaluation result = [&] {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 
 #include "trainer/config/batch_plan.h"
@@ -74,13 +75,15 @@ class TrainingRun {
   const Batch* next();
   /// Hands over the step of a batch: that which next() gave, or what was made of it. `lasting`:
   /// `loss` can still be called after this call returned. If `loss` throws, the batch can be given
-  /// again.
-  std::shared_ptr<StepOutcome> step(const Batch& batch, const LossFunction& loss, bool lasting);
+  /// again. `where`: the user's line.
+  std::shared_ptr<StepOutcome> step(const Batch& batch, const LossFunction& loss, bool lasting,
+                                    const std::source_location& where);
   /// Of what is trained now, logged as <name>/<metric>; if it is called "eval", compared with the
   /// best. Nothing if a rank was asked to stop: then next() ends the run.
   std::optional<Evaluation> evaluate(const DataLoader& data, const LossFunction& loss,
                                      const std::string& name,
-                                     std::vector<std::shared_ptr<const Evaluator>> evaluators);
+                                     std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                                     const std::source_location& where);
   /// Saves now and waits until the file is there.
   void save();
   /// Saves, as all ranks know that one was asked to stop; to be called instead of next().

@@ -30,8 +30,8 @@ double longest_new(const MetricData& data, std::int64_t& seen) {
 
 }  // namespace
 
-Analysis::Analysis(SpanStream& spans, Log& log)
-    : spans_(spans), metrics_(spans.metrics()), log_(log) {
+Analysis::Analysis(SpanStream& spans, const CauseTally& compilations, Log& log)
+    : spans_(spans), metrics_(spans.metrics()), compilations_(compilations), log_(log) {
   if (enabled()) spans.listen(*this, {SpanKind::kHostCall});
 }
 
@@ -86,16 +86,43 @@ void Analysis::check_frequencies() {
     f.at_last_step = count;
   }
   if (steps_ < kWindow) return;
+  const std::string cause = main_cause();
   for (Frequency& f : frequencies_) {
     if (2 * f.steps_grown >= steps_)
-      log_.debug(1, "lockstep-profiler: {} too frequent: {} counts during {} steps", f.metric,
-                 f.at_last_step - f.at_window_start, steps_);
+      log_.debug(1, "lockstep-profiler: {} too frequent: {} counts during {} steps{}", f.metric,
+                 f.at_last_step - f.at_window_start, steps_,
+                 f.counter == std::string_view("UncachedCompile") ? cause : "");
     f.at_window_start = f.at_last_step;
     f.steps_grown = 0;
   }
   check_times();
   check_host_calls();
   steps_ = 0;
+}
+
+/// "; constant: ... had 12 values; pass the number as scalar()": what most compilations of this
+/// window come from. Empty if nothing was compiled again.
+std::string Analysis::main_cause() {
+  std::vector<CauseTally::Row> rows = compilations_.rows();
+  const CauseTally::Row* main = nullptr;
+  std::int64_t most = 0;
+  for (const CauseTally::Row& row : rows) {
+    const auto before = std::ranges::find_if(causes_at_window_start_, [&](const auto& old) {
+      return old.cause == row.cause && old.subject == row.subject;
+    });
+    const std::int64_t grown =
+        row.misses() - (before == causes_at_window_start_.end() ? 0 : before->misses());
+    if (grown > most) main = &row;
+    most = std::max(most, grown);
+  }
+  std::string out;
+  if (main != nullptr) {
+    const std::string_view remedy = remedy_of(main->cause);
+    out = fmt::format("; {}: {}{}{}", name_of(main->cause), main->describe(),
+                      remedy.empty() ? "" : "; ", remedy);
+  }
+  causes_at_window_start_ = std::move(rows);
+  return out;
 }
 
 void Analysis::check_host_calls() {

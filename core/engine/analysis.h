@@ -2,9 +2,10 @@
 // thread; with a lower debug level nothing is looked at.
 //
 // Every kWindow steps (mark_steps), over that window:
-//   lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps
-//     Graphs were compiled in at least half of the steps. Their structure changes: a shape, a
-//     constant that should be a scalar().
+//   lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps; constant: constant
+//   f32[] model.cpp:41 (h.3) had 12 values (1, 2, 3, 4, ..., 9, 10, 11, 12); pass the number as
+//   scalar()
+//     Graphs were compiled in at least half of the steps, and this is the main cause of most.
 //   lockstep-profiler: TransferFromDevice too frequent: 12 counts during 12 steps
 //     In at least half of the steps a value was read when the device had nothing queued behind it,
 //     so that it idles until the host has traced the next step. Read a step or two later.
@@ -34,10 +35,12 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/spans.h"
 #include "core/engine/device_value.h"
+#include "core/explain/tally.h"
 
 namespace lockstep {
 
@@ -50,7 +53,7 @@ class Analysis final : public SpanListener {
 
   /// Listens to host calls, if it is enabled, until it is destroyed: no execution may be queued
   /// then. The references must outlive it.
-  Analysis(SpanStream& spans, Log& log);
+  Analysis(SpanStream& spans, const CauseTally& compilations, Log& log);
   ~Analysis() override;
 
   bool enabled() const { return log_.debug_level() >= 1; }
@@ -76,13 +79,16 @@ class Analysis final : public SpanListener {
   void on_span(const Span& host_call) override;
   void check_outputs();
   void check_frequencies();
+  std::string main_cause();
   void check_times();
   void check_host_calls();
 
   SpanStream& spans_;
   const Metrics& metrics_;
+  const CauseTally& compilations_;
   Log& log_;
   std::int64_t steps_ = 0;  ///< in this window
+  std::vector<CauseTally::Row> causes_at_window_start_;
   std::array<Frequency, 2> frequencies_{
       {{"CompileTime", "UncachedCompile"}, {"TransferFromDevice", "DrainingRead"}}};
   struct HostCalls {

@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "lockstep-";
-constexpr std::string_view kEntryEnding = ".artifact";
 constexpr std::string_view kLockEnding = ".lock";
 constexpr std::chrono::milliseconds kPoll{2};
 
@@ -141,9 +140,9 @@ bool ArtifactStore::is_trusted() {
   return false;
 }
 
-std::optional<std::string> ArtifactStore::load(const Hash128& key) {
+std::optional<std::string> ArtifactStore::load(const Hash128& key, bool* damaged) {
   if (!enabled()) return std::nullopt;
-  const std::string path = path_of(key, kEntryEnding);
+  const std::string path = path_of(key, options_.ending);
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0 || !is_trusted()) return std::nullopt;
   try {
@@ -155,6 +154,7 @@ std::optional<std::string> ArtifactStore::load(const Hash128& key) {
     std::error_code ignored;
     if (!fs::exists(fs::symlink_status(path, ignored))) return std::nullopt;  // evicted meanwhile
     log_.warn("compile cache: {} cannot be used and is replaced: {}", path, e.what());
+    if (damaged != nullptr) *damaged = true;
     fs::remove(path, ignored);
   } catch (const std::bad_alloc&) {
     log_.warn("compile cache: {} does not fit into memory", path);
@@ -177,7 +177,7 @@ void ArtifactStore::save(const Hash128& key, std::string_view payload) {
     if (!std::exchange(cleaned_, true))
       (void)remove_stale_temporaries(options_.folder, std::string(kPrefix));
     evict_for(bytes);
-    write_entry(path_of(key, kEntryEnding), key, payload);
+    write_entry(path_of(key, options_.ending), key, payload);
   } catch (const std::exception& e) {
     if (!std::exchange(warned_, true)) log_.warn("compile cache: nothing is kept: {}", e.what());
   }
@@ -196,7 +196,7 @@ void ArtifactStore::evict_for(std::uint64_t bytes) const {
     struct stat status {};
     const std::string path = file.path().string();
     const std::string name = file.path().filename().string();
-    if (!name.starts_with(kPrefix) || !name.ends_with(kEntryEnding)) continue;
+    if (!name.starts_with(kPrefix) || !name.ends_with(options_.ending)) continue;
     if (::lstat(path.c_str(), &status) != 0) continue;
     total += static_cast<std::uint64_t>(status.st_size);
     entries.push_back({status.st_mtim, static_cast<std::uint64_t>(status.st_size), path});

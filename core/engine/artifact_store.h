@@ -3,7 +3,8 @@
 // wrong with it costs a warning and the time to compute again, and the least recently used entries
 // are removed when it grows beyond its bound.
 //
-//   lockstep-<key>.artifact   one entry: header, payload. Appears whole or not at all.
+//   lockstep-<key>.artifact   one entry: header, payload. Appears whole or not at all. Entries of
+//                             another kind have another ending.
 //   lockstep-<key>.lock       empty; held (flock) by the process that computes the entry. The lock
 //                             dies with its holder.
 //   .lockstep-<key>.*.tmp     an entry being written; removed by the next writer if its own died.
@@ -31,6 +32,7 @@ struct ArtifactOptions {
   std::string folder;  ///< made when something is first kept; empty: keep nothing
   std::uint64_t max_bytes = std::uint64_t{1} << 30;  ///< of all entries together
   double patience_s = 60;  ///< how long to wait for another process that computes an entry
+  std::string_view ending = ".artifact";  ///< of static storage: what kind of entries these are
 };
 
 /// Thread-safe. No function throws for anything the file system does.
@@ -41,8 +43,8 @@ class ArtifactStore {
   bool enabled() const { return !options_.folder.empty(); }
 
   /// The entry's payload, which is now the most recently used; nullopt if there is none. A damaged,
-  /// truncated or alien file in its place is removed, with a warning.
-  std::optional<std::string> load(const Hash128& key);
+  /// truncated or alien file in its place is removed, with a warning; `damaged` says so, too.
+  std::optional<std::string> load(const Hash128& key, bool* damaged = nullptr);
 
   /// Keeps a payload, replacing an older one, and removes the least recently used entries beyond
   /// the bound. A payload beyond it is not kept. A failure is a warning, the first time.

@@ -42,11 +42,12 @@ struct LoadedStep {
 struct CompileOptions {
   Target target;
   BucketOptions buckets;
-  bool verify = LOCKSTEP_VERIFY;       ///< check the graph after every pass; on in debug builds
-  std::size_t max_cached_steps = 256;  ///< that are kept in memory; see compile_cache.h
-  ArtifactOptions artifacts = {};      ///< where they are kept on disk; by default nowhere
-  Activity activity = {};              ///< told of every pass and function
-  SpanStream* spans = nullptr;  ///< told of every pass; null: nobody is. An Engine's device's
+  bool verify = LOCKSTEP_VERIFY;   ///< check the graph after every pass; on in debug builds
+  std::size_t max_programs = 64;   ///< that are kept in memory; see compile_cache.h
+  bool stop_beyond = false;        ///< an error where more are needed, instead of a warning
+  ArtifactOptions artifacts = {};  ///< where they are kept on disk; by default nowhere
+  Activity activity = {};          ///< told of every pass and function
+  SpanStream* spans = nullptr;     ///< told of every pass; null: nobody is. An Engine's device's
   /// What steps may call on the host; must outlive the compiler. Null: nothing. An Engine takes its
   /// trace's, in which every recorded call is registered.
   const HostFunctions* host_functions = nullptr;

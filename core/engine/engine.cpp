@@ -65,12 +65,12 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       communicator_(communicator),
       log_(log),
       compiler_(options_, device.spans(), log),
-      analysis_(device.spans(), log),
+      analysis_(device.spans(), compiler_.journal().causes(), log),
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
   context_.set_sync_handler(
-      [this](SyncReason reason, const std::source_location&) { mark_step(reason); });
+      [this](SyncReason reason, const std::source_location& where) { mark_step(reason, where); });
 }
 
 Engine::~Engine() {
@@ -94,7 +94,7 @@ CutTrace Engine::cut() {
   return out;
 }
 
-void Engine::mark_step(SyncReason reason) {
+void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   rethrow_failure();
   CutTrace trace = cut();
   device_.spans().metrics().count("MarkStep");
@@ -107,7 +107,7 @@ void Engine::mark_step(SyncReason reason) {
   trace.inputs.clear();  // its leases are the execution's now
   std::exception_ptr error;
   try {
-    execution->program = compiler_.get(std::move(trace.graph), step_, name_of(reason));
+    execution->program = compiler_.get(std::move(trace.graph), step_, cut_of(trace, reason, where));
     // What differs between shards stays so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.shard_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
@@ -294,6 +294,15 @@ std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
                "the value was only compiled for, never computed");
   return compiler_.plan(std::move(trace.graph), step_, "dry run");
+}
+
+const CauseTally& Engine::compilations() {
+  compiler_.journal().flush();
+  return compiler_.journal().causes();
+}
+
+void Engine::set_compilation_listener(CompilationListener listener) {
+  compiler_.journal().set_listener(std::move(listener));
 }
 
 void Engine::rethrow_failure() {

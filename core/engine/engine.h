@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,8 +53,10 @@ class Engine {
   /// Cuts, compiles on a miss, queues; blocks only while the device's queue is full. Rethrows the
   /// error of an earlier execution; then nothing was cut. Error kUsage for a step that cannot be
   /// split, see split_step.h. Of training steps and evaluations several may be in flight
-  /// (DeviceOptions): the first of them sets room aside for the results of so many.
-  void mark_step(SyncReason reason = SyncReason::kMarkStep);
+  /// (DeviceOptions): the first of them sets room aside for the results of so many. `where`: the
+  /// line of the user's that cut it.
+  void mark_step(SyncReason reason = SyncReason::kMarkStep,
+                 const std::source_location& where = std::source_location::current());
   /// Waits until everything queued has run, and rethrows its error if there was one.
   void wait();
 
@@ -93,6 +96,11 @@ class Engine {
   /// Cuts and compiles without running, for dry runs: no kernel is built, no tensor needs memory,
   /// and the trace's have no values afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
+
+  /// Why programs were compiled or loaded so far.
+  const CauseTally& compilations();
+  /// Told of every program that is compiled or loaded from now on, on this thread.
+  void set_compilation_listener(CompilationListener listener);
 
  private:
   struct Failure;

@@ -14,25 +14,38 @@ StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log
       spans_(spans),
       log_(log),
       kernels_(options.target, log),
-      cache_(options.max_cached_steps),
-      artifacts_(options.artifacts, log) {}
+      cache_(options.max_programs),
+      artifacts_(options.artifacts, log),
+      known_(options.artifacts),
+      journal_({options.max_programs, options.stop_beyond}, log) {
+  if (artifacts_.enabled()) settings_ = compile_settings(options);
+}
 
 std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t number,
-                                                    std::string_view reason) {
+                                                    const Cut& cut) {
   const Hash128 hash = [&] {
     const ScopedSpan span(spans_, SpanKind::kHash, number);
     return structural_hash(step);
   }();
   if (CachedStep* found = look_up(hash, step, number)) {
     spans_.metrics().count("CachedCompile");
+    journal_.hit(hash, cut);
     if (found->loaded == nullptr)
       found->loaded = numbered(load_step(found->compiled, options_, kernels_));
     return found->loaded;
   }
+  CompilationJournal::Miss miss = journal_.begin(step, cut, number);
   const ScopedSpan span(spans_, SpanKind::kCompile, number);
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
-  auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), number, reason)
-                                              : compile(std::move(step), number, reason));
+  const std::int64_t begin = spans_.clock().now_ns();
+  Making making{number, cut.reason, hash};
+  auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), making)
+                                              : compile(std::move(step), making));
+  journal_.finish(std::move(miss),
+                  {.program = loaded->id,
+                   .loaded = making.from_disk,
+                   .seconds = static_cast<double>(spans_.clock().now_ns() - begin) * 1e-9,
+                   .on_disk = std::move(making.on_disk)});
   keep(hash, {loaded->compiled, loaded});
   return loaded;
 }
@@ -74,23 +87,24 @@ std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedS
   return loaded;
 }
 
-std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64_t number,
-                                                          std::string_view reason) {
+std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, Making& making) {
   const std::string identity = compile_identity(step, options_);
   const Hash128 key = hash128(identity.data(), identity.size());
-  if (auto loaded = load(key, identity, step, number)) return loaded;
+  if (auto loaded = load(key, identity, step, making)) return loaded;
   const auto claim = [&] {
-    const ScopedSpan span(spans_, SpanKind::kArtifactWait, number);
+    const ScopedSpan span(spans_, SpanKind::kArtifactWait, making.number);
     const ForeignCall waiting(options_.activity, "waiting for another process that compiles");
     return artifacts_.claim(key);
   }();
   // Another rank may have compiled it in the meantime.
-  if (auto loaded = load(key, identity, step, number)) return loaded;
+  if (auto loaded = load(key, identity, step, making)) return loaded;
+  if (making.on_disk.empty()) making.on_disk = known_.explain(making.structure, settings_);
   spans_.metrics().count("PersistentCacheMiss");
-  auto loaded = compile(std::move(step), number, reason);
-  const ScopedSpan span(spans_, SpanKind::kArtifactSave, number);
+  auto loaded = compile(std::move(step), making);
+  const ScopedSpan span(spans_, SpanKind::kArtifactSave, making.number);
   try {
     artifacts_.save(key, serialize(*loaded, identity));
+    known_.add(making.structure, settings_);
   } catch (const Error& e) {
     log_.warn("compile cache: {}", e.what());
   }
@@ -98,9 +112,17 @@ std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, std::int64
 }
 
 std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_view identity,
-                                               const Graph& step, std::int64_t number) {
+                                               const Graph& step, Making& making) {
   const std::int64_t begin = spans_.clock().now_ns();
-  const std::optional<std::string> artifact = artifacts_.load(key);
+  bool damaged = false;
+  const std::optional<std::string> artifact = artifacts_.load(key, &damaged);
+  const auto note_damage = [&] {
+    making.on_disk.push_back(
+        {.cause = Cause::kDamagedEntry,
+         .subject = fmt::format("the file {} in device.compile_cache", key.hex()),
+         .to = "could not be read"});
+  };
+  if (damaged) note_damage();
   if (!artifact) return nullptr;
   try {
     auto loaded = deserialize(*artifact, identity, step, options_, kernels_);
@@ -108,28 +130,31 @@ std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_v
     spans_.record({.kind = SpanKind::kArtifactLoad,
                    .begin_ns = begin,
                    .end_ns = end,
-                   .step = number,
+                   .step = making.number,
                    .args = {static_cast<std::int64_t>(artifact->size())}});
     spans_.metrics().count("PersistentCacheHit");
-    log_.debug(2, "loaded at step {} from the compile cache in {:.3f} ms: {} ({} bytes)", number,
-               static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
+    log_.debug(2, "loaded at step {} from the compile cache in {:.3f} ms: {} ({} bytes)",
+               making.number, static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
+    making.from_disk = true;
+    making.on_disk.clear();
     return loaded;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::kUsage) throw;  // a host function is missing; compiling needs it too
     log_.warn("compile cache: the entry {} cannot be used and is replaced: {}", key.hex(),
               e.what());
+    note_damage();
     return nullptr;
   }
 }
 
-std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, std::int64_t number,
-                                                  std::string_view reason) {
+std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, const Making& making) {
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
   auto loaded =
       load_step(compile_step(std::move(step), options_, kernels_, log_), options_, kernels_);
-  log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands", number,
-             reason, static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
+  log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands",
+             making.number, making.reason,
+             static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
              count_launches(loaded->compiled->shard), count_launches(loaded->compiled->update));
   return loaded;
 }

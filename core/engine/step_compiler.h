@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/base/spans.h"
 #include "core/engine/artifact_store.h"
+#include "core/engine/compilation_journal.h"
 #include "core/engine/compile.h"
 #include "core/engine/compile_cache.h"
+#include "core/engine/known_structures.h"
 #include "core/engine/program_table.h"
 
 namespace lockstep {
@@ -24,23 +27,34 @@ class StepCompiler {
   /// The references must outlive the compiler.
   StepCompiler(const CompileOptions& options, SpanStream& spans, Log& log);
 
-  /// `number` is the training step, for spans; `reason` says in the log why it was cut. Error
-  /// kUsage for steps that cannot be split or that call host functions that are not registered.
-  std::shared_ptr<const LoadedStep> get(Graph step, std::int64_t number, std::string_view reason);
-  /// The same for who will not run it: no kernel is built, and the disk is left alone.
+  /// `number` is the training step, for spans; `cut` says where the step was cut and why. Error
+  /// kUsage for steps that cannot be split, that call host functions that are not registered, or
+  /// that are one program too many (CompileOptions::stop_beyond).
+  std::shared_ptr<const LoadedStep> get(Graph step, std::int64_t number, const Cut& cut);
+  /// The same for who will not run it: no kernel is built, the disk is left alone, and the journal
+  /// hears nothing. `reason` is for the log.
   std::shared_ptr<const CompiledStep> plan(Graph step, std::int64_t number,
                                            std::string_view reason);
 
   /// All programs that get() gave, by the numbers that spans tell.
   const ProgramTable& programs() const { return programs_; }
+  /// Why they were made.
+  CompilationJournal& journal() { return journal_; }
 
  private:
+  /// A step on its way to its program.
+  struct Making {
+    std::int64_t number;
+    std::string_view reason;
+    Hash128 structure;
+    bool from_disk = false;
+    std::vector<Difference> on_disk = {};  ///< why what is there does not serve
+  };
   CachedStep* look_up(const Hash128& hash, const Graph& step, std::int64_t number);
-  std::shared_ptr<LoadedStep> load_or_compile(Graph step, std::int64_t number,
-                                              std::string_view reason);
+  std::shared_ptr<LoadedStep> load_or_compile(Graph step, Making& making);
   std::shared_ptr<LoadedStep> load(const Hash128& key, std::string_view identity, const Graph& step,
-                                   std::int64_t number);
-  std::shared_ptr<LoadedStep> compile(Graph step, std::int64_t number, std::string_view reason);
+                                   Making& making);
+  std::shared_ptr<LoadedStep> compile(Graph step, const Making& making);
   std::shared_ptr<const LoadedStep> numbered(std::shared_ptr<LoadedStep> loaded);
   void keep(const Hash128& hash, CachedStep step);
 
@@ -51,6 +65,9 @@ class StepCompiler {
   CompileCache cache_;
   ArtifactStore artifacts_;
   ProgramTable programs_;
+  KnownStructures known_;
+  CompileSettings settings_;  ///< of the artifacts
+  CompilationJournal journal_;
 };
 
 }  // namespace lockstep

@@ -87,23 +87,34 @@ struct OffersEnd {
 
 }  // namespace
 
+CompileSettings compile_settings(const CompileOptions& options) {
+  const auto name_of_units = [](Bf16Units units) {
+    switch (units) {
+      case Bf16Units::kNone: return "none";
+      case Bf16Units::kVectors: return "vectors";
+      case Bf16Units::kTiles: return "tiles";
+    }
+    __builtin_unreachable();
+  };
+  // Exact: a double has more digits than sizes have, and is printed with all of them.
+  const auto size = [](auto bytes, double unit) {
+    return fmt::format("{}", static_cast<double>(bytes) * unit);
+  };
+  const Target& target = options.target;
+  const BucketOptions& buckets = options.buckets;
+  return {
+      {"the build", build_id().hex(), Cause::kBuild},
+      {"the processor", cpu_model().hex(), Cause::kIsa},
+      {"vector units", target.isa == Isa::kAvx2 ? "avx2" : "avx512", Cause::kIsa},
+      {"bf16 units", name_of_units(target.bf16), Cause::kIsa},
+      {"device.memory_gb", size(target.memory_bytes, 0x1p-30), Cause::kOptions},
+      {"distributed.bucket_mb", size(buckets.bucket_bytes, 0x1p-20), Cause::kOptions},
+      {"distributed.first_bucket_mb", size(buckets.first_bucket_bytes, 0x1p-20), Cause::kOptions},
+  };
+}
+
 std::string compile_identity(const Graph& step, const CompileOptions& options) {
-  struct {
-    Hash128 build = build_id();
-    Hash128 cpu = cpu_model();
-    std::uint32_t isa;
-    std::uint32_t bf16;
-    std::uint64_t memory_bytes;
-    std::int64_t bucket_bytes;
-    std::int64_t first_bucket_bytes;
-  } head;
-  head.isa = static_cast<std::uint32_t>(options.target.isa);
-  head.bf16 = static_cast<std::uint32_t>(options.target.bf16);
-  head.memory_bytes = options.target.memory_bytes;
-  head.bucket_bytes = options.buckets.bucket_bytes;
-  head.first_bucket_bytes = options.buckets.first_bucket_bytes;
-  std::string out(reinterpret_cast<const char*>(&head), sizeof head);
-  return out + structure_bytes(step);
+  return print(compile_settings(options)) + structure_bytes(step);
 }
 
 std::string serialize(const LoadedStep& loaded, std::string_view identity) {

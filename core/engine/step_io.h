@@ -7,11 +7,15 @@
 #include <string_view>
 
 #include "core/engine/compile.h"
+#include "core/engine/known_structures.h"
 
 namespace lockstep {
 
-/// All that decides what `step` compiles to: its structure, the options, this build and this CPU.
-/// What is stored under a key holds the whole of it.
+/// All that decides what a step compiles to, beside its structure: this build, this CPU, the
+/// options.
+CompileSettings compile_settings(const CompileOptions& options);
+
+/// Those and the structure of `step`. What is stored under a key holds the whole of it.
 std::string compile_identity(const Graph& step, const CompileOptions& options);
 
 /// `identity` is that of the step. Error kData if it is beyond protobuf's 2 GB.

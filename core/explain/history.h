@@ -51,7 +51,9 @@ class ProgramHistory {
   /// Whether a program of this structure was made before.
   bool knows(const Hash128& structure) const { return structures_.contains(structure); }
 
-  std::size_t size() const { return graphs_.size(); }
+  /// How many structures are known.
+  std::size_t structures() const { return structures_.size(); }
+  std::size_t size() const { return graphs_.size(); }  ///< graphs
   std::size_t bytes() const { return bytes_; }
 
  private:

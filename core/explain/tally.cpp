@@ -84,15 +84,18 @@ std::string CauseTally::table() const {
     seconds += row.seconds;
   }
   std::string out = fmt::format(
-      "recompilations: {} of {} programs were versions of others and took {:.1f} s\n"
+      "recompilations: {} of {} programs were versions of others and took {:.2f} s\n"
       "  {:<14} {:>8} {:>7} {:>8}  what\n",
       again, misses_, seconds, "cause", "compiled", "loaded", "seconds");
+  std::vector<Cause> causes;
   for (const Row& row : rows()) {
-    out += fmt::format("  {:<14} {:>8} {:>7} {:>8.1f}  {}\n", name_of(row.cause), row.compiled,
+    out += fmt::format("  {:<14} {:>8} {:>7} {:>8.2f}  {}\n", name_of(row.cause), row.compiled,
                        row.loaded, row.seconds, row.describe());
-    if (const auto remedy = remedy_of(row.cause); !remedy.empty())
-      out += fmt::format("  {:<14} {:>8} {:>7} {:>8}  -> {}\n", "", "", "", "", remedy);
+    if (std::ranges::find(causes, row.cause) == causes.end()) causes.push_back(row.cause);
   }
+  for (const Cause cause : causes)
+    if (const auto remedy = remedy_of(cause); !remedy.empty())
+      out += fmt::format("  {}: {}\n", name_of(cause), remedy);
   out.pop_back();
   return out;
 }

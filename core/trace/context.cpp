@@ -71,6 +71,7 @@ Tensor TraceContext::record(Op op, ArrayRef<Tensor> operands, Attrs attrs,
   Operands ids;
   for (const Tensor& operand : operands) ids.push_back(node_of(operand));
   const Origin origin = origin_at(where);
+  modes_ |= mode_bit_;
   try {
     return handle_for(graph_.add(op, ids, std::move(attrs), origin));
   } catch (const Error& e) {
@@ -136,7 +137,6 @@ CutTrace TraceContext::cut() {
   const std::size_t recorded = graph_.nodes.size();
   out.recorded = recorded;
   out.modes = std::exchange(modes_, 0);
-  set_mode(mode_);  // what is open goes on
   out.graph = keep_only(std::exchange(graph_, {}), reachable);
 
   graph_.strings = strings_;
@@ -176,7 +176,7 @@ void TraceContext::sync(SyncReason reason, const std::source_location& where) {
 
 void TraceContext::set_mode(const Mode* mode) {
   mode_ = mode;
-  if (mode != nullptr) modes_ |= mode_bit(*mode);
+  mode_bit_ = mode == nullptr ? 0 : mode_bit(*mode);
 }
 
 std::int64_t TraceContext::next_stream() {

@@ -132,7 +132,8 @@ class TraceContext {
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;
-  std::uint32_t modes_ = 0;  ///< since the last cut
+  std::uint32_t mode_bit_ = 0;  ///< of the current mode
+  std::uint32_t modes_ = 0;     ///< of what was recorded since the last cut
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
   std::vector<RematRegion> recomputed_;  ///< in the order of the trace, apart

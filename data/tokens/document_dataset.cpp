@@ -21,7 +21,7 @@ DocumentDataset::DocumentDataset(std::string name, std::vector<std::vector<std::
 }
 
 std::vector<FieldSpec> DocumentDataset::fields() const {
-  const Shape shape{Dim(max_length_, "time")};
+  const Shape shape{Dim(max_length_, "length")};
   return {{"tokens", DType::kI32, shape, true}, {"targets", DType::kI32, shape, true}};
 }
 
@@ -29,7 +29,7 @@ Sample DocumentDataset::get(std::int64_t index) const {
   check_index(*this, index);
   const std::span<const std::int32_t> document(documents_[static_cast<std::size_t>(index)]);
   const std::size_t length = std::min(document.size() - 1, static_cast<std::size_t>(max_length_));
-  const Shape shape{Dim(static_cast<std::int64_t>(length), "time")};
+  const Shape shape{Dim(static_cast<std::int64_t>(length), "length")};
   return {{"tokens", HostTensor::of(shape, document.first(length))},
           {"targets", HostTensor::of(shape, document.subspan(1, length))}};
 }

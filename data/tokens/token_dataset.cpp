@@ -24,7 +24,7 @@ std::int64_t TokenDataset::size() const {
 }
 
 std::vector<FieldSpec> TokenDataset::fields() const {
-  const Shape shape{Dim(block_size_, "time")};
+  const Shape shape{Dim(block_size_, "length")};
   return {{"tokens", DType::kI32, shape}, {"targets", DType::kI32, shape}};
 }
 
@@ -33,7 +33,7 @@ Sample TokenDataset::get(std::int64_t index) const {
   std::vector<std::int32_t> window(static_cast<std::size_t>(block_size_ + 1));
   stream_->read(index * stride_, window);
   const std::span<const std::int32_t> all(window);
-  const Shape shape{Dim(block_size_, "time")};
+  const Shape shape{Dim(block_size_, "length")};
   return {{"tokens", HostTensor::of(shape, all.first(all.size() - 1))},
           {"targets", HostTensor::of(shape, all.last(all.size() - 1))}};
 }

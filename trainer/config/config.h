@@ -104,6 +104,8 @@ struct DeviceConfig {
   MaxIsa max_isa = MaxIsa::kAuto;
   std::string compile_cache = "auto";  ///< a folder, "auto" for the user's, or "off"
   double compile_cache_gb = 1.0;
+  std::int64_t max_programs = 64;  ///< different ones that are kept; more are a mistake
+  OnMaxPrograms on_max_programs = OnMaxPrograms::kWarn;
 };
 
 struct LoggingConfig {

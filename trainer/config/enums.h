@@ -14,6 +14,7 @@ namespace LOCKSTEP_API lockstep {
 enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2 };
 enum class Precision : std::uint8_t { kFp32, kBf16Mixed };
 enum class OnNonfinite : std::uint8_t { kStop, kSkip };
+enum class OnMaxPrograms : std::uint8_t { kWarn, kStop };
 enum class SchedulerName : std::uint8_t { kConstant, kLinear, kCosine };
 enum class AllReducePath : std::uint8_t { kAuto, kShm, kMpi };
 enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
@@ -29,6 +30,10 @@ struct EnumNames<Precision> {
 template <>
 struct EnumNames<OnNonfinite> {
   static constexpr std::array<std::string_view, 2> kNames{"stop", "skip"};
+};
+template <>
+struct EnumNames<OnMaxPrograms> {
+  static constexpr std::array<std::string_view, 2> kNames{"warn", "stop"};
 };
 template <>
 struct EnumNames<SchedulerName> {

@@ -342,7 +342,18 @@ std::vector<KeyGroup> machine_and_output() {
          .range = {0, 65536, true},
          .unit = "GiB",
          .doc = "What device.compile_cache may hold before the least recently used steps go.",
-         .per_rank = true}}},
+         .per_rank = true},
+        {.name = "max_programs",
+         .member = bind<&DeviceConfig::max_programs>(),
+         .range = {1, 65536},
+         .unit = "programs",
+         .doc = "Different programs kept in memory. A run that needs more compiles without end: it "
+                "is told which input, dimension or line is the cause."},
+        {.name = "on_max_programs",
+         .member = bind<&DeviceConfig::on_max_programs>(),
+         .doc =
+             "What happens beyond device.max_programs: warn and drop the least recently used, or "
+             "stop with exit code 2."}}},
       {"logging",
        object<&Config::logging>,
        {{.name = "interval",

@@ -32,14 +32,19 @@ TEST_F(AnalysisTest, IsQuietAboutASteadyLoop) {
   EXPECT_THAT(advice(), IsEmpty());
 }
 
-TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChanges) {
+TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChangesAndNamesIt) {
   Tensor p = rank.variable({1, 2});
+  const int line = __LINE__ + 2;
   for (int step = 0; step < 12; ++step) {
     p.assign(p * (step == 11 ? 1.0 : 1.0 + step));
     rank.engine.mark_step();
   }
-  EXPECT_THAT(advice(), ElementsAre("lockstep-profiler: CompileTime too frequent: 11 counts during "
-                                    "12 steps"));
+  EXPECT_THAT(advice(),
+              ElementsAre(fmt::format(
+                  "lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps; "
+                  "constant: constant f32[] analysis_test.cpp:{} had 11 values (1, 2, 3, 4, ..., "
+                  "8, 9, 10, 11); pass the number as scalar(): its value is no part of the program",
+                  line)));
 }
 
 TEST_F(AnalysisTest, IsQuietAboutCompilationsInLessThanHalfOfTheSteps) {
@@ -110,7 +115,8 @@ TEST(Analysis, NamesAnExecutionMuchSlowerThanTheMedian) {
   ManualClock clock;
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
-  Analysis analysis(spans, *debug.log);
+  const CauseTally causes;
+  Analysis analysis(spans, causes, *debug.log);
   for (int step = 0; step < 24; ++step) {
     metrics.sample("ExecuteTime", step == 20 ? 2e9 : 1e8 + step);
     analysis.end_step();
@@ -125,7 +131,8 @@ TEST(Analysis, NamesACompilationOfMoreThanAMinute) {
   ManualClock clock;
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
-  Analysis analysis(spans, *debug.log);
+  const CauseTally causes;
+  Analysis analysis(spans, causes, *debug.log);
   metrics.sample("CompileTime", 75e9);
   for (int step = 0; step < 24; ++step) analysis.end_step();
   EXPECT_THAT(
@@ -137,7 +144,7 @@ TEST(Analysis, LooksAtNothingBelowDebugLevelOne) {
   ManualClock clock;
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
-  EXPECT_FALSE(Analysis(spans, Log::null()).enabled());
+  EXPECT_FALSE(Analysis(spans, CauseTally(), Log::null()).enabled());
   EXPECT_FALSE(spans.is_heard(SpanKind::kHostCall));
 }
 

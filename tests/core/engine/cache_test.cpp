@@ -161,7 +161,7 @@ TEST(CompileCache, KeepsTheOneThatIsNeeded) {
 
 TEST(CompileCache, DoesNotTakeAPlanFromARunningExecution) {
   CompileOptions options = Rank::compile_options();
-  options.max_cached_steps = 1;
+  options.max_programs = 1;
   Rank rank(options);
   const EventPtr gate = rank.block_device();
   const Tensor first = rank.variable({1, 2}) * 2.0;

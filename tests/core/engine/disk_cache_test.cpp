@@ -30,7 +30,8 @@ struct DiskCache : testing::Test {
   }
   std::vector<fs::path> entries() const {
     std::vector<fs::path> out;
-    for (const auto& file : fs::directory_iterator(folder)) out.push_back(file.path());
+    for (const auto& file : fs::directory_iterator(folder))
+      if (file.path().extension() != ".known") out.push_back(file.path());
     return out;
   }
 

@@ -64,7 +64,7 @@ struct MeasuredRank {
 
   CompileOptions options() const {
     CompileOptions out = Rank::compile_options();
-    out.max_cached_steps = max_programs;
+    out.max_programs = max_programs;
     return out;
   }
 

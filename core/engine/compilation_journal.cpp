@@ -1,0 +1,160 @@
+#include "core/engine/compilation_journal.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/trace/mode.h"
+
+namespace lockstep {
+namespace {
+
+CutSite site_of(const Cut& cut) {
+  if (cut.reason.empty()) return {};
+  return {std::string(cut.reason), origin_of(cut.where).to_string(), cut.by_read};
+}
+
+CutContext context_of(const Cut& cut, const CutSite& begin) {
+  CutContext out{begin, site_of(cut), describe_modes(cut.modes), cut.recorded, {}};
+  for (const TensorState* state : cut.outputs)
+    out.held.push_back(!state->name.empty() ? std::string(state->name)
+                                            : fmt::format("{} handle{}", state->handles,
+                                                          state->handles == 1 ? "" : "s"));
+  return out;
+}
+
+/// What became of a program that this process had made.
+Explanation dropped(std::size_t limit) {
+  Explanation out;
+  out.differences.push_back(
+      {.cause = Cause::kEvicted,
+       .subject = "the program",
+       .to = fmt::format("had been dropped from memory to make room: more than {} are in use",
+                         limit)});
+  return out;
+}
+
+}  // namespace
+
+Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location& where) {
+  return {name_of(reason), where,       reason == SyncReason::kValueRead,
+          trace.recorded,  trace.modes, trace.outputs};
+}
+
+std::string CompilationRecord::text() const {
+  const char* verb = loaded ? "loaded" : "compiled";
+  const Cause cause = explanation.cause();
+  std::string out = fmt::format("{}{} at step {} in {:.3f} s (program {}, cut by {} on {}): {}",
+                                cause == Cause::kFirstCompile || loaded ? "" : "re", verb, step,
+                                seconds, program, cut.end.reason, cut.end.line, name_of(cause));
+  if (cause == Cause::kFirstCompile) return out;
+  out += ", " + explanation.text();
+  if (const std::size_t derived = explanation.derived(); derived > 0)
+    out += fmt::format(", with {} consequence{}", derived, derived == 1 ? "" : "s");
+  out += fmt::format("; {} of {} misses have this cause", alike, misses);
+  if (const std::string_view remedy = remedy_of(cause); !remedy.empty())
+    out += fmt::format("; to end it, {}", remedy);
+  return out;
+}
+
+void CompilationJournal::hit(const Hash128& structure, const Cut& cut) {
+  history_.touch(structure);
+  if (waiting_) settle(nullptr);
+  note(cut);
+}
+
+void CompilationJournal::note(const Cut& cut) {
+  last_cut_ = cut;
+  last_cut_.outputs = {};
+}
+
+CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut& cut,
+                                                   std::int64_t step) {
+  Miss out;
+  out.step = step;
+  auto described = std::make_shared<GraphDescriptor>(graph, context_of(cut, site_of(last_cut_)));
+  const bool known = history_.knows(described->structure());
+  out.explanation = known ? dropped(limit_.programs) : history_.explain(*described);
+  if (waiting_) settle(&out.explanation);
+  note(cut);
+  out.graph = std::move(described);
+  if (!known) check_limit(out.explanation);
+  return out;
+}
+
+void CompilationJournal::finish(Miss miss, Outcome outcome) {
+  std::ranges::move(outcome.on_disk, std::back_inserter(miss.explanation.differences));
+  std::ranges::stable_partition(miss.explanation.differences,
+                                [](const Difference& d) { return !d.derived; });
+  const GraphDescriptor& graph = *miss.graph;
+  CompilationRecord record;
+  record.step = miss.step;
+  record.program = outcome.program;
+  record.structure = graph.structure();
+  record.cut = graph.context();
+  record.nodes = graph.size();
+  record.inputs = static_cast<std::int64_t>(graph.inputs().size());
+  record.outputs = static_cast<std::int64_t>(graph.outputs().size());
+  record.explanation = std::move(miss.explanation);
+  record.loaded = outcome.loaded;
+  record.seconds = outcome.seconds;
+  history_.add(std::move(miss.graph), record.program);
+  if (record.explanation.awaits_next && record.explanation.differences.empty()) {
+    waiting_ = std::move(record);
+  } else {
+    tell(std::move(record));
+  }
+}
+
+/// Whether the graph of a read was a part of a step shows in whether the next one is the rest.
+void CompilationJournal::settle(const Explanation* next) {
+  CompilationRecord record = std::move(*waiting_);
+  waiting_.reset();
+  if (next != nullptr && next->cause() == Cause::kValueRead &&
+      next->differences.front().line == record.cut.end.line) {
+    record.explanation.differences.push_back(
+        {.cause = Cause::kValueRead,
+         .subject = fmt::format("the read at {}", record.cut.end.line),
+         .to = "cut the step; this is what came before it",
+         .line = record.cut.end.line});
+    record.explanation.relative = next->relative;
+  }
+  tell(std::move(record));
+}
+
+void CompilationJournal::flush() {
+  if (waiting_) settle(nullptr);
+}
+
+void CompilationJournal::tell(CompilationRecord record) {
+  causes_.add(record.explanation, record.loaded, record.seconds);
+  record.misses = causes_.misses();
+  record.alike = causes_.misses_of(record.explanation.cause());
+  if (log_.debug_level() >= 1) log_.debug(1, "{}", record.text());
+  if (listener_) listener_(record);
+}
+
+void CompilationJournal::check_limit(const Explanation& explanation) {
+  const std::size_t programs = history_.structures() + 1;
+  if (programs <= std::max(limit_.programs, warn_at_)) return;
+  CauseTally with_this = causes_;
+  with_this.add(explanation, false, 0);
+  std::string why = "no two of them are alike";
+  for (const CauseTally::Row& row : with_this.rows()) {
+    if (is_expected(row.cause)) continue;
+    why = fmt::format("{}; {}", row.describe(), remedy_of(row.cause));
+    break;
+  }
+  const std::string what = fmt::format(
+      "{} different programs were needed so far, more than device.max_programs ({}): {}", programs,
+      limit_.programs, why);
+  if (limit_.stop)
+    raise(ErrorKind::kUsage, "{}; or raise device.max_programs (device.on_max_programs: stop)",
+          what);
+  log_.warn("{}; until then the least recently used are dropped, or raise device.max_programs",
+            what);
+  warn_at_ = 2 * programs - 1;  // it is said again when there are twice as many
+}
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+// The table at the end of a run, and what it leaves out.
+#include "core/explain/tally.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+Explanation because(Cause cause, std::string subject, std::string from = "", std::string to = "") {
+  Explanation out;
+  out.differences.push_back({.cause = cause,
+                             .subject = std::move(subject),
+                             .from = std::move(from),
+                             .to = std::move(to)});
+  return out;
+}
+
+TEST(CauseTally, IsSilentAboutFirstProgramsAndThoseOfANewBuild) {
+  CauseTally tally;
+  tally.add({}, false, 1);
+  tally.add({}, true, 0.1);
+  tally.add(because(Cause::kBuild, "the build", "1", "2"), false, 1);
+  tally.add(because(Cause::kMode, "mode", "training", "evaluation"), false, 1);
+  EXPECT_EQ(tally.table(), "");
+  EXPECT_EQ(tally.misses(), 4);
+  EXPECT_EQ(tally.misses_of(Cause::kFirstCompile), 2);
+}
+
+TEST(CauseTally, PutsTheMostFrequentCauseFirstAndSaysWhatEndsIt) {
+  CauseTally tally;
+  tally.add({}, false, 2);
+  tally.add(because(Cause::kConstant, "constant f32[] a.cpp:3", "1", "2"), false, 0.25);
+  for (const char* length : {"60", "61"})
+    tally.add(because(Cause::kInputShape, "batch.tokens[length]", "7", length), false, 1.5);
+  tally.add(because(Cause::kInputShape, "batch.tokens[length]", "61", "8"), true, 0.25);
+  EXPECT_EQ(tally.table(),
+            "recompilations: 4 of 5 programs were versions of others and took 3.50 s\n"
+            "  cause          compiled  loaded  seconds  what\n"
+            "  input_shape           2       1     3.25  batch.tokens[length] had 4 values (7, 8, "
+            "60, 61)\n"
+            "  constant              1       0     0.25  constant f32[] a.cpp:3: 1 -> 2\n"
+            "  input_shape: pad it to a few sizes: DataLoaderOptions::padding with "
+            "PaddingMode::kBucket, or kMax for one\n"
+            "  constant: pass the number as scalar(): its value is no part of the program");
+}
+
+TEST(CauseTally, ShowsTheEndsOfALongListOfValues) {
+  CauseTally tally;
+  for (int n = 1; n <= 100; ++n)
+    tally.add(because(Cause::kInputShape, "batch.x[0]", std::to_string(n), std::to_string(n + 1)),
+              false, 0);
+  EXPECT_EQ(tally.rows().at(0).describe(),
+            "batch.x[0] had 64 or more values (1, 2, 3, 4, ..., 61, 62, 63, 64)");
+}
+
+TEST(CauseTally, KeepsAFewRowsWhateverComes) {
+  CauseTally tally;
+  for (int n = 0; n < 1000; ++n)
+    tally.add(because(Cause::kOpAdded, fmt::format("exp f32[{}]", n)), false, 0);
+  EXPECT_EQ(tally.rows().size(), CauseTally::kMaxRows);
+  EXPECT_EQ(tally.misses_of(Cause::kOpAdded), 1000);
+}
+
+TEST(Cause, HasANameForEachOfTheClosedList) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kCauseCount; ++i) {
+    names.push_back(name_of(static_cast<Cause>(i)));
+    EXPECT_EQ(parse_cause(names.back()), static_cast<Cause>(i));
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre(
+                         "first_compile", "input_shape", "input_dtype", "inputs", "constant",
+                         "op_added", "op_removed", "op_order", "attribute", "output_set", "mode",
+                         "value_read", "options", "isa", "build", "evicted", "damaged_entry"));
+  EXPECT_EQ(parse_cause("weather"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockstep

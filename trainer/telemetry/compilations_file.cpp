@@ -1,0 +1,104 @@
+#include "trainer/telemetry/compilations_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Lines that are kept for a file that may come.
+constexpr std::size_t kMaxKept = 1024;
+
+Json differences_json(const std::vector<Difference>& differences) {
+  Json out = Json::array();
+  for (const Difference& difference : differences) {
+    if (out.size() == kMaxDifferences) break;
+    Json json{{"cause", name_of(difference.cause)}, {"subject", difference.subject}};
+    if (!difference.from.empty()) json["from"] = difference.from;
+    if (!difference.to.empty()) json["to"] = difference.to;
+    if (!difference.line.empty()) json["line"] = difference.line;
+    if (!difference.scope.empty()) json["scope"] = difference.scope;
+    json["derived"] = difference.derived;
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
+Json causes_json(const Explanation& explanation) {
+  Json out = Json::array();
+  for (const Difference& difference : explanation.differences)
+    if (!difference.derived && (out.empty() || out.back() != name_of(difference.cause)))
+      out.push_back(name_of(difference.cause));
+  if (out.empty()) out.push_back(name_of(Cause::kFirstCompile));
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const CompilationRecord& record, int rank) {
+  const Explanation& explanation = record.explanation;
+  Json out{{"rank", rank},
+           {"step", record.step},
+           {"program", record.program},
+           {"event", record.loaded ? "loaded" : "compiled"},
+           {"seconds", record.seconds},
+           {"cause", name_of(explanation.cause())},
+           {"causes", causes_json(explanation)},
+           {"misses", record.misses},
+           {"alike", record.alike}};
+  if (!explanation.differences.empty()) {
+    out["text"] = explanation.text();
+    out["remedy"] = remedy_of(explanation.cause());
+  }
+  if (explanation.relative) out["relative"] = *explanation.relative;
+  out["cut"] = record.cut.end.reason;
+  out["line"] = record.cut.end.line;
+  out["mode"] = record.cut.mode;
+  out["structure"] = record.structure.hex();
+  out["nodes"] = record.nodes;
+  out["inputs"] = record.inputs;
+  out["outputs"] = record.outputs;
+  out["consequences"] = explanation.derived();
+  out["differences"] = differences_json(explanation.differences);
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+CompilationsFile::~CompilationsFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void CompilationsFile::add(const CompilationRecord& record) {
+  std::string line = to_json(record, rank_) + "\n";
+  if (fd_ >= 0) {
+    write(line);
+  } else if (log_ == nullptr && kept_.size() < kMaxKept) {
+    kept_.push_back(std::move(line));
+  }
+}
+
+void CompilationsFile::open(const std::string& path, Log& log) {
+  if (fd_ >= 0) ::close(fd_);
+  path_ = path;
+  log_ = &log;
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) log.warn("{}: compilations cannot be written down: {}", path, std::strerror(errno));
+  for (const std::string& line : std::exchange(kept_, {}))
+    if (fd_ >= 0) write(line);
+}
+
+void CompilationsFile::write(const std::string& line) {
+  const ssize_t written = ::write(fd_, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return;
+  log_->warn("{}: a compilation could not be written down, and no later one will be: {}", path_,
+             written < 0 ? std::strerror(errno) : "the disk is full");
+  ::close(std::exchange(fd_, -1));
+}
+
+}  // namespace lockstep

@@ -117,9 +117,8 @@ std::string Analysis::main_cause() {
   }
   std::string out;
   if (main != nullptr) {
-    const std::string_view remedy = remedy_of(main->cause);
     out = fmt::format("; {}: {}{}{}", name_of(main->cause), main->describe(),
-                      remedy.empty() ? "" : "; ", remedy);
+                      main->remedy.empty() ? "" : "; ", main->remedy);
   }
   causes_at_window_start_ = std::move(rows);
   return out;

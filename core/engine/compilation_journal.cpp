@@ -53,7 +53,7 @@ std::string CompilationRecord::text() const {
   if (const std::size_t derived = explanation.derived(); derived > 0)
     out += fmt::format(", with {} consequence{}", derived, derived == 1 ? "" : "s");
   out += fmt::format("; {} of {} misses have this cause", alike, misses);
-  if (const std::string_view remedy = remedy_of(cause); !remedy.empty())
+  if (const std::string_view remedy = explanation.remedy(); !remedy.empty())
     out += fmt::format("; to end it, {}", remedy);
   return out;
 }
@@ -143,7 +143,7 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   std::string why = "no two of them are alike";
   for (const CauseTally::Row& row : with_this.rows()) {
     if (is_expected(row.cause)) continue;
-    why = fmt::format("{}; {}", row.describe(), remedy_of(row.cause));
+    why = fmt::format("{}; {}", row.describe(), row.remedy);
     break;
   }
   const std::string what = fmt::format(

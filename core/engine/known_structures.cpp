@@ -81,7 +81,8 @@ std::vector<Difference> KnownStructures::explain(const Hash128& structure,
   if (known && fewest.empty())
     fewest.push_back({.cause = Cause::kEvicted,
                       .subject = "the file in device.compile_cache",
-                      .to = "had been removed, to make room (device.compile_cache_gb) or by hand"});
+                      .to = "had been removed, to make room (device.compile_cache_gb) or by hand",
+                      .remedy = "raise device.compile_cache_gb"});
   return fewest;
 }
 

@@ -58,6 +58,7 @@ class Aligner {
     match_equal_computations();
     match_labels();
     match_equal_computations();
+    match_numbers();
     mark_moved();
     return std::move(out_);
   }
@@ -175,19 +176,27 @@ class Aligner {
     }
   }
 
-  /// The same op on what stands for the same operands: the same work on another line, or in another
-  /// place. Constants and the like, which have no operands, by scope and type; inputs by name.
+  /// The same op on what stands for the same operands, whatever the numbers among them: the same
+  /// work on another line, or in another place. What has no operands by scope and type; inputs by
+  /// name.
   void match_equal_computations() {
     std::unordered_map<std::string, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)
-      if (out_.to_new[at(id)] == kNoValue) left[key_of(old_, id, nullptr)].push_back(id);
+      if (out_.to_new[at(id)] == kNoValue && !is_number(old_, id))
+        left[key_of(old_, id, nullptr)].push_back(id);
     for (ValueId id = 0; id < now_.size(); ++id) {
-      if (out_.to_old[at(id)] != kNoValue) continue;
+      if (out_.to_old[at(id)] != kNoValue || is_number(now_, id)) continue;
       const auto found = left.find(key_of(now_, id, &out_.to_old));
       if (found == left.end() || found->second.empty()) continue;
       match(found->second.back(), id);
       found->second.pop_back();
     }
+  }
+
+  /// A constant, or one that is repeated.
+  static bool is_number(const GraphDescriptor& graph, ValueId id) {
+    while (graph[id].op == Op::kBroadcast) id = graph.operands(id)[0];
+    return graph[id].op == Op::kConstant;
   }
 
   static std::string key_of(const GraphDescriptor& graph, ValueId id,
@@ -198,10 +207,30 @@ class Aligner {
     if (node.operands == 0) return out + graph.scope(id) + graph.type(id);
     for (const ValueId operand : graph.operands(id)) {
       const ValueId old = to_old == nullptr ? operand : (*to_old)[at(operand)];
-      if (old == kNoValue) return fmt::format("new {}", id);
-      out += fmt::format("{} ", old);
+      if (is_number(graph, operand)) {
+        out += "number ";
+      } else if (old == kNoValue) {
+        return fmt::format("new {}", id);
+      } else {
+        out += fmt::format("{} ", old);
+      }
     }
     return out;
+  }
+
+  /// Those that are left, by the ops that take them.
+  void match_numbers() {
+    for (ValueId id = now_.size(); id-- > 0;) {
+      const ValueId old = out_.to_old[at(id)];
+      if (old == kNoValue || now_[id].operands != old_[old].operands) continue;
+      for (std::size_t i = 0; i < now_[id].operands; ++i) {
+        const ValueId theirs = old_.operands(old)[i];
+        const ValueId ours = now_.operands(id)[i];
+        if (out_.to_old[at(ours)] == kNoValue && out_.to_new[at(theirs)] == kNoValue &&
+            now_[ours].op == old_[theirs].op && is_number(now_, ours) && is_number(old_, theirs))
+          match(theirs, ours);
+      }
+    }
   }
 
   void match_labels() {

@@ -68,9 +68,9 @@ class LeafComparison {
     std::vector<ValueId> inputs;
     for (const ValueId id : now_.inputs())
       if (old_of(id) != kNoValue) inputs.push_back(id);
-    // Parameters mostly have other shapes because batches have, or both because the model has.
+    // State has other shapes because batches have, or parameters.
     std::ranges::stable_sort(inputs, {}, [&](ValueId id) {
-      return std::pair(now_[id].kind != InputKind::kBatch, now_[id].kind == InputKind::kParameter);
+      return std::pair(now_[id].kind != InputKind::kBatch, now_[id].kind != InputKind::kParameter);
     });
     for (const ValueId id : inputs) compare_input(id, old_of(id));
   }
@@ -82,6 +82,7 @@ class LeafComparison {
       const ValueId user = first_user(id);
       difference.line = user == kNoValue ? "" : now_.line(user);
       difference.scope = user == kNoValue ? "" : now_.scope(user);
+      if (cause == Cause::kInputShape) difference.remedy = shape_remedy(now_[id].kind);
     };
     if (now_[id].kind != old_[old].kind)
       add_input(Cause::kInputs, name, std::string(name_of(old_[old].kind)),
@@ -100,6 +101,18 @@ class LeafComparison {
       if (sizes[i] != before[i])
         add_input(Cause::kInputShape, fmt::format("{}[{}]", name, dimension(id, old, i)),
                   std::to_string(before[i]), std::to_string(sizes[i]));
+  }
+
+  /// Only batches can be padded.
+  static std::string_view shape_remedy(InputKind kind) {
+    switch (kind) {
+      case InputKind::kBatch: return remedy_of(Cause::kInputShape);
+      case InputKind::kParameter: return {};
+      case InputKind::kState:
+      case InputKind::kScalar:
+        return "give it its largest size from the start, and work on a part of it by dynamic_slice";
+    }
+    __builtin_unreachable();
   }
 
   std::string dimension(ValueId id, ValueId old, std::size_t i) const {

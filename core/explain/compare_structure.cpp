@@ -5,18 +5,13 @@
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/op_groups.h"
 
 namespace lockstep {
 namespace {
 
 std::size_t at(ValueId id) {
   return static_cast<std::size_t>(id);
-}
-
-/// Ops that say little: they feed another one.
-bool is_leaf(const GraphDescriptor& graph, ValueId id) {
-  const Op op = graph[id].op;
-  return op == Op::kInput || op == Op::kConstant || op == Op::kBroadcast || op == Op::kIota;
 }
 
 class StructureComparison {
@@ -34,9 +29,12 @@ class StructureComparison {
   }
 
   std::vector<Difference> run() {
-    compare_inputs();
-    add_ops(Cause::kOpAdded, now_, added_, "was added", "were added");
-    add_ops(Cause::kOpRemoved, old_, removed_, "is gone", "are gone");
+    const std::vector<OpGroup> came = group_ops(now_, added_);
+    const std::vector<OpGroup> went = group_ops(old_, removed_);
+    add_inputs(now_, added_, came, "is a new input");
+    add_inputs(old_, removed_, went, "is no longer an input");
+    add_ops(Cause::kOpAdded, now_, added_, came, "was added", "were added");
+    add_ops(Cause::kOpRemoved, old_, removed_, went, "is gone", "are gone");
     add_moved();
     compare_outputs();
     return std::move(out_);
@@ -89,26 +87,36 @@ class StructureComparison {
 
   // Inputs that came or went.
 
-  void compare_inputs() {
-    const auto compare = [&](const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-                             const std::string& what, const std::string& by) {
-      for (const ValueId id : ids) {
-        if (!graph.is_input(id)) continue;
-        const ValueId user = first_user(graph, id);
-        Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id)};
-        if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
-        difference.to = what;
-        if (user != kNoValue) {
-          difference.to += by + describe(graph, user);
-          difference.line = graph.line(user);
-          difference.scope = graph.scope(user);
-        }
-        difference.derived = only_liveness_;
-        out_.push_back(std::move(difference));
+  void add_inputs(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
+                  const std::vector<OpGroup>& groups, const char* what) {
+    std::map<std::string, std::string> scopes;  // in which a line was told
+    for (const ValueId id : ids) {
+      if (!graph.is_input(id)) continue;
+      const ValueId user = first_user(graph, id);
+      Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id), .to = what};
+      if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
+      difference.derived = only_liveness_ || comes_with_ops(graph, id, user, groups);
+      if (user != kNoValue) {
+        difference.to += " of " + describe(graph, user);
+        difference.line = graph.line(user);
+        difference.scope = graph.scope(user);
+        const auto [told, first] = scopes.try_emplace(difference.line, difference.scope);
+        if (!first && told->second != difference.scope) difference.derived = true;
       }
-    };
-    compare(now_, added_, "is a new input", " of ");
-    compare(old_, removed_, "is no longer an input", " of ");
+      out_.push_back(std::move(difference));
+    }
+  }
+
+  /// Whether an input is there, or not, because of ops: they follow from others themselves, or it
+  /// is a number of the host's, or what random numbers are drawn by.
+  static bool comes_with_ops(const GraphDescriptor& graph, ValueId id, ValueId user,
+                             const std::vector<OpGroup>& groups) {
+    const auto group = std::ranges::find_if(groups, [&](const OpGroup& each) {
+      return std::ranges::find(each.ids, user) != each.ids.end();
+    });
+    if (group == groups.end()) return false;
+    return group->follows || graph[id].kind == InputKind::kScalar ||
+           graph[user].op == Op::kRandomBits;
   }
 
   static ValueId first_user(const GraphDescriptor& graph, ValueId input) {
@@ -120,50 +128,38 @@ class StructureComparison {
   // Ops that came or went.
 
   void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<ValueId>& ids,
-               const char* one, const char* many) {
-    std::vector<std::vector<ValueId>> groups;
-    std::map<std::pair<std::string, std::string>, std::size_t> by_place;
-    for (const ValueId id : ids) {
-      if (graph[id].op == Op::kInput) continue;
-      const bool placed = !graph.line(id).empty();
-      const auto [found, inserted] =
-          by_place.try_emplace({graph.line(id), graph.scope(id)}, groups.size());
-      if (inserted || !placed) {
-        groups.push_back({id});
-      } else {
-        groups[found->second].push_back(id);
-      }
-    }
+               const std::vector<OpGroup>& groups, const char* one, const char* many) {
     const bool derived = ops_follow(graph, ids);
-    for (const std::vector<ValueId>& group : groups) {
-      const auto told =
-          std::ranges::find_if_not(group, [&](ValueId id) { return is_leaf(graph, id); });
-      const ValueId id = told == group.end() ? group.front() : *told;
+    for (const OpGroup& group : groups) {
+      const ValueId id = group.told;
       Difference difference{.cause = cause, .subject = describe(graph, id), .to = one};
-      if (group.size() > 1)
-        difference.to = fmt::format("and {} more {} there {}", group.size() - 1,
-                                    group.size() == 2 ? "op" : "ops", many);
+      if (const std::size_t more = group.ids.size() - 1; more > 0)
+        difference.to =
+            fmt::format("and {} more {} there {}", more, more == 1 ? "op" : "ops", many);
+      if (const int more = group.other_scopes; more > 0)
+        difference.to +=
+            fmt::format(", likewise in {} other {}", more, more == 1 ? "scope" : "scopes");
       difference.line = graph.line(id);
       difference.scope = graph.scope(id);
       difference.derived =
-          derived || only_leaves_beside_others(graph, group, ids) || converts(graph, group);
+          derived || group.follows || only_leaves(graph, group, ids) || converts(graph, group);
       out_.push_back(std::move(difference));
     }
   }
 
   /// Constants and the like come and go with the ops that they feed, and with their numbers.
-  bool only_leaves_beside_others(const GraphDescriptor& graph, const std::vector<ValueId>& group,
-                                 const std::vector<ValueId>& all) const {
+  bool only_leaves(const GraphDescriptor& graph, const OpGroup& group,
+                   const std::vector<ValueId>& all) const {
     const auto leaf = [&](ValueId id) { return is_leaf(graph, id); };
     const bool numbers =
         std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end();
-    return std::ranges::all_of(group, leaf) && (numbers || !std::ranges::all_of(all, leaf));
+    return is_leaf(graph, group.told) && (numbers || !std::ranges::all_of(all, leaf));
   }
 
   /// Conversions come and go with the dtypes of inputs.
-  bool converts(const GraphDescriptor& graph, const std::vector<ValueId>& group) const {
+  bool converts(const GraphDescriptor& graph, const OpGroup& group) const {
     return has_leaf(Cause::kInputDtype) &&
-           std::ranges::all_of(group, [&](ValueId id) { return graph[id].op == Op::kConvert; });
+           std::ranges::all_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kConvert; });
   }
 
   bool ops_follow(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {

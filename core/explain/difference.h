@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/explain/cause.h"
 
@@ -17,6 +18,8 @@ struct Difference {
   std::string scope = {};
   /// It follows from the others: no cause of its own.
   bool derived = false;
+  /// What ends it; empty where nothing does. Of static storage.
+  std::string_view remedy = remedy_of(cause);
 
   /// "batch.tokens[length]: 57 -> 61".
   std::string text() const;

@@ -10,6 +10,8 @@ namespace {
 
 /// Relatives that are compared in full.
 constexpr int kCompared = 8;
+/// Those whose labels are counted.
+constexpr int kLookedAt = 16;
 /// What of the smaller graph must be in the other one, too, to call them versions of one step.
 constexpr double kAlike = 0.5;
 /// The same for graphs that were cut at different places.
@@ -27,15 +29,14 @@ std::size_t count_causes(const std::vector<Difference>& differences) {
       std::ranges::count_if(differences, [](const Difference& d) { return !d.derived; }));
 }
 
-bool alike(const GraphDescriptor& a, const GraphDescriptor& b) {
-  return std::min(a.size(), b.size()) <= kFewNodes ? likeness(a, b) > 0 : likeness(a, b) >= kAlike;
-}
-
-/// Nearly the same nodes, and as many.
-bool nearly_equal(const GraphDescriptor& a, const GraphDescriptor& b) {
+/// How much two graphs have in common, and that is enough to call them versions of one step; else
+/// 0.
+double likeness_of_versions(const GraphDescriptor& a, const GraphDescriptor& b) {
+  const double share = likeness(a, b);
+  const bool enough = std::min(a.size(), b.size()) <= kFewNodes || share >= kAlike;
   const auto smaller = static_cast<double>(std::min(a.size(), b.size()));
   const auto larger = static_cast<double>(std::max(a.size(), b.size()));
-  return larger > 0 && likeness(a, b) * smaller / larger >= kNearlyEqual;
+  return enough && larger > 0 ? share * smaller / larger : 0;
 }
 
 bool has_unnamed_input(const GraphDescriptor& graph, const std::vector<ValueId>& matched) {
@@ -94,37 +95,35 @@ std::size_t Explanation::derived() const {
 ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const {
   const CutContext& context = now.context();
   Choice nearest;
-  double nearest_likeness = 0;
+  double most_alike = 0;
   std::size_t fewest = 0;
   int compared = 0;
-  int same_place = 0;
+  int looked_at = 0;
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (!(other.end == context.end) || other.mode != context.mode) continue;
-    ++same_place;
     if (same_skeleton(*entry.graph, now)) {
       if (compared++ == kCompared) break;
       const std::size_t causes = count_causes(compare(*entry.graph, now));
       if (compared == 1 || causes < fewest) nearest = {&entry};
       fewest = compared == 1 ? causes : std::min(fewest, causes);
-    } else if (compared == 0 && same_place <= 2 * kCompared && alike(*entry.graph, now)) {
-      const double share = likeness(*entry.graph, now);
-      const auto larger = static_cast<double>(std::max(entry.graph->size(), now.size()));
-      const auto smaller = static_cast<double>(std::min(entry.graph->size(), now.size()));
-      if (share * smaller / larger > nearest_likeness) nearest = {&entry};
-      nearest_likeness = std::max(nearest_likeness, share * smaller / larger);
+    } else if (compared == 0 && looked_at++ < kLookedAt) {
+      const double alike = likeness_of_versions(*entry.graph, now);
+      if (alike > most_alike) nearest = {&entry};
+      most_alike = std::max(most_alike, alike);
     }
   }
   if (nearest.relative != nullptr) return nearest;
   for (const Entry& entry : graphs_) {
-    const CutContext& other = entry.graph->context();
-    if (other.end == context.end && alike(*entry.graph, now)) return {&entry, true, false};
+    if (!(entry.graph->context().end == context.end) || looked_at++ >= kLookedAt) continue;
+    if (likeness_of_versions(*entry.graph, now) > 0) return {&entry, true, false};
   }
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (other.mode != context.mode) continue;
-    const bool read_early = context.end.by_read && !other.end.by_read;
-    if (same_skeleton(*entry.graph, now) || (read_early && nearly_equal(*entry.graph, now)))
+    const bool read_early = context.end.by_read && !other.end.by_read && looked_at++ < kLookedAt;
+    if (same_skeleton(*entry.graph, now) ||
+        (read_early && likeness_of_versions(*entry.graph, now) >= kNearlyEqual))
       return {&entry, false, true};
   }
   return {};

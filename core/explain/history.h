@@ -8,6 +8,8 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -26,6 +28,10 @@ struct Explanation {
 
   Cause cause() const {
     return differences.empty() ? Cause::kFirstCompile : differences.front().cause;
+  }
+  /// Of the main cause.
+  std::string_view remedy() const {
+    return differences.empty() ? std::string_view() : differences.front().remedy;
   }
   /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61, and 2 more".
   std::string text(std::size_t count = 3) const;

@@ -56,6 +56,7 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   ++(loaded ? row->loaded : row->compiled);
   row->seconds += seconds;
   row->example = main.text();
+  row->remedy = main.remedy;
   if (main.from.empty() || row->subject != subject) return;
   for (const std::string& value : {main.from, main.to})
     if (row->values.size() < kMaxValues) row->values.insert(value);
@@ -87,15 +88,16 @@ std::string CauseTally::table() const {
       "recompilations: {} of {} programs were versions of others and took {:.2f} s\n"
       "  {:<14} {:>8} {:>7} {:>8}  what\n",
       again, misses_, seconds, "cause", "compiled", "loaded", "seconds");
-  std::vector<Cause> causes;
+  std::vector<std::pair<Cause, std::string_view>> remedies;
   for (const Row& row : rows()) {
     out += fmt::format("  {:<14} {:>8} {:>7} {:>8.2f}  {}\n", name_of(row.cause), row.compiled,
                        row.loaded, row.seconds, row.describe());
-    if (std::ranges::find(causes, row.cause) == causes.end()) causes.push_back(row.cause);
+    const std::pair remedy{row.cause, row.remedy};
+    if (!row.remedy.empty() && std::ranges::find(remedies, remedy) == remedies.end())
+      remedies.push_back(remedy);
   }
-  for (const Cause cause : causes)
-    if (const auto remedy = remedy_of(cause); !remedy.empty())
-      out += fmt::format("  {}: {}\n", name_of(cause), remedy);
+  for (const auto& [cause, remedy] : remedies)
+    out += fmt::format("  {}: {}\n", name_of(cause), remedy);
   out.pop_back();
   return out;
 }

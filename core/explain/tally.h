@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/explain/history.h"
@@ -21,7 +22,8 @@ class CauseTally {
     std::int64_t loaded = 0;  ///< from the disk
     double seconds = 0;
     std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
-    std::string example = {};           ///< the last miss, in words
+    std::string_view remedy = {};
+    std::string example = {};  ///< the last miss, in words
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".
     std::string describe() const;

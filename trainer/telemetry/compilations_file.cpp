@@ -55,7 +55,7 @@ std::string to_json(const CompilationRecord& record, int rank) {
            {"alike", record.alike}};
   if (!explanation.differences.empty()) {
     out["text"] = explanation.text();
-    out["remedy"] = remedy_of(explanation.cause());
+    out["remedy"] = explanation.remedy();
   }
   if (explanation.relative) out["relative"] = *explanation.relative;
   out["cut"] = record.cut.end.reason;

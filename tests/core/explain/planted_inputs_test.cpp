@@ -66,6 +66,21 @@ TEST_F(PlantedInputs, NamesABatchBeforeTheStateThatGrewWithIt) {
               ElementsAre("input_shape batch.x[time]: 4 -> 5", "input_shape cache[0]: 4 -> 5"));
 }
 
+TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
+  for (const auto& [kind, remedy] :
+       {std::pair{InputKind::kBatch, "PaddingMode::kBucket"}, std::pair{InputKind::kParameter, ""},
+        std::pair{InputKind::kState, "dynamic_slice"}}) {
+    Planted plant;
+    for (const int n : {2, 3}) {
+      const Tensor held = exp(plant.input({DType::kF32, Shape{n}}, "x", kind));
+      const Explanation told = plant.cut();
+      if (n == 2) continue;
+      EXPECT_THAT(std::string(told.remedy()), testing::HasSubstr(remedy));
+      EXPECT_EQ(told.remedy().empty(), kind == InputKind::kParameter);
+    }
+  }
+}
+
 TEST_F(PlantedInputs, NamesAnInputOfAnotherDType) {
   const auto body = [&](bool again) {
     const Tensor x = input({again ? DType::kBF16 : DType::kF32, Shape{6}}, "batch.x");

@@ -22,6 +22,35 @@ TEST_F(PlantedOps, NamesAConstantThatChanges) {
                           "constant constant f32[] planted_ops_test.cpp:{}: 2 -> 3", line)));
 }
 
+TEST_F(PlantedOps, NamesANumberThatAnotherLineGives) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    Tensor y;
+    if (!again) y = x * 2.0;
+    line = __LINE__ + 1;
+    if (again) y = x * 3.0;
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "constant constant f32[] planted_ops_test.cpp:{}: 2 -> 3", line)));
+}
+
+TEST_F(PlantedOps, NamesNoNumberOfOtherOps) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const Tensor y = input({DType::kF32, Shape{6}}, "y");
+  const auto body = [&](bool again) {
+    std::vector<Tensor> held = {sum(x)};
+    if (!again) held.push_back(exp(x) * 2.0);
+    line = __LINE__ + 1;
+    if (again) held.push_back(log(y) + 3.0);
+    return held;
+  };
+  const auto causes = told(body);
+  for (const std::string& cause : causes)
+    EXPECT_THAT(cause, testing::Not(testing::HasSubstr("constant")));
+}
+
 TEST_F(PlantedOps, NamesANumberInManyPlacesOnce) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto body = [&](bool again) {
@@ -190,6 +219,54 @@ TEST_F(PlantedOps, NamesALayerThatWasAppended) {
                           "op_added dot_general f32[2,4] planted_ops_test.cpp:{} (h.12) and 1 "
                           "more op there were added",
                           line)));
+}
+
+TEST_F(PlantedOps, NamesALineOfSeveralScopesOnce) {
+  const Tensor x = input({DType::kF32, Shape{2, 4}}, "batch.x");
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (int layer = 0; layer < 12; ++layer) {
+      const ModuleScope scope(context, fmt::format("h.{}", layer));
+      y = tanh(y);
+      line = __LINE__ + 1;
+      if (again && layer % 4 == 1) y = abs(y);
+    }
+    return std::vector{sum(y)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format("op_added abs f32[2,4] planted_ops_test.cpp:{} (h.1) "
+                                              "was added, likewise in 2 other scopes",
+                                              line)));
+  EXPECT_EQ(last.derived(), 2U);
+}
+
+TEST_F(PlantedOps, TakesWhatWorksOnAnAddedResultForAConsequence) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const Tensor slot = input({DType::kF32, Shape{6}}, "slot", InputKind::kState);
+  const auto body = [&](bool again) {
+    std::vector<Tensor> held = {sum(x)};
+    line = __LINE__ + 1;
+    if (again) held.push_back(exp(x));
+    if (again) held.push_back(held.back() * 2.0 + slot);
+    return held;
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_added exp f32[6] planted_ops_test.cpp:{} was added", line)));
+}
+
+TEST_F(PlantedOps, NamesADropoutThatIsGone) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const Tensor shard = input({DType::kI64, Shape{}}, "shard");
+  const auto body = [&](bool again) {
+    const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                        context.scalar(again, DType::kI64, "step"), shard};
+    line = __LINE__ + 1;
+    return std::vector{sum(again ? x : dropout(x, 0.5, key))};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(testing::StartsWith(fmt::format(
+                          "op_removed random_bits i32[6] planted_ops_test.cpp:{} and ", line))));
 }
 
 TEST_F(PlantedOps, NamesOpsThatChangedPlaces) {

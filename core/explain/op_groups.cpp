@@ -1,0 +1,63 @@
+#include "core/explain/op_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kNoGroup = static_cast<std::size_t>(-1);
+
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Whether an op of the group works on a result of an earlier one, over any number of ops.
+bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::size_t number,
+                      const std::vector<std::size_t>& group_of) {
+  return std::ranges::any_of(group.ids, [&](ValueId id) {
+    return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
+      return group_of[at(operand)] < number && !is_leaf(graph, operand);
+    });
+  });
+}
+
+}  // namespace
+
+bool is_leaf(const GraphDescriptor& graph, ValueId id) {
+  const Op op = graph[id].op;
+  return op == Op::kInput || op == Op::kConstant || op == Op::kBroadcast || op == Op::kIota;
+}
+
+std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+  std::vector<OpGroup> out;
+  std::map<std::pair<std::string, std::string>, std::size_t> by_place;
+  std::vector<std::size_t> group_of(at(graph.size()), kNoGroup);
+  for (const ValueId id : ids) {
+    if (graph[id].op == Op::kInput) continue;
+    const auto [found, inserted] =
+        by_place.try_emplace({graph.line(id), graph.scope(id)}, out.size());
+    const std::size_t number = graph.line(id).empty() ? out.size() : found->second;
+    if (number == out.size()) out.emplace_back();
+    out[number].ids.push_back(id);
+    group_of[at(id)] = number;
+  }
+  std::map<std::string, std::size_t> by_line;
+  for (std::size_t number = 0; number < out.size(); ++number) {
+    OpGroup& group = out[number];
+    const auto told =
+        std::ranges::find_if_not(group.ids, [&](ValueId id) { return is_leaf(graph, id); });
+    group.told = told == group.ids.end() ? group.ids.front() : *told;
+    group.follows = works_on_earlier(graph, group, number, group_of);
+    const std::string& line = graph.line(group.told);
+    if (line.empty()) continue;
+    const auto [first, inserted] = by_line.try_emplace(line, number);
+    if (inserted) continue;
+    group.follows = true;
+    ++out[first->second].other_scopes;
+  }
+  return out;
+}
+
+}  // namespace lockstep

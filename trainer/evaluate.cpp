@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/trace/reads.h"
 #include "data/eval_loader.h"
 #include "trainer/batch_types.h"
 
@@ -142,6 +143,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
     options.activity.progress();
   };
   engine.set_step(options.step);
+  const OwnReads late(engine.context());
   const auto stopped = [&] { return options.stop_requested && options.stop_requested(); };
   while (loader.has_next() && !stopped()) {
     EvalBatch batch = loader.next();

@@ -1,5 +1,6 @@
 #include "trainer/profiling.h"
 
+#include "trainer/telemetry/cuts_file.h"
 #include "trainer/telemetry/ledger_file.h"
 
 namespace lockstep {
@@ -10,7 +11,7 @@ constexpr std::size_t kLedgerCommands = 20;  ///< the longest that are printed
 }  // namespace
 
 Profiling::Profiling(const ProfileConfig& config, const Engine& engine, SpanStream& spans)
-    : config_(config), spans_(spans) {
+    : config_(config), engine_(engine), spans_(spans) {
   if (!config.ledger) return;
   ledger_.emplace(engine.programs());
   spans.listen(*ledger_, Ledger::kKinds);
@@ -25,6 +26,12 @@ void Profiling::report(const std::string& run_folder, Log& log) const {
     log.info("{}", ledger_->table(kLedgerCommands));
     if (!run_folder.empty()) write_ledger(run_folder + "/ledger.json", *ledger_, log);
   }
+  if (const std::string reads = engine_.cuts().table(); !reads.empty())
+    log.info(
+        "values that were read within a step, or while the device had nothing else to do:\n{}"
+        "  read them a step or two later, or compute with them in a host_call",
+        reads);
+  if (!run_folder.empty()) write_cuts(run_folder + "/cuts.json", engine_.cuts(), log);
   if (config_.metrics_report) log.info("metrics\n{}", spans_.metrics().report());
 }
 

@@ -1,5 +1,5 @@
 // What a run measures of itself beyond its metrics, as the config's profile section says, and what
-// it tells of that at its end.
+// it tells of that, and of its cuts, at its end.
 #pragma once
 
 #include <optional>
@@ -27,6 +27,7 @@ class Profiling {
 
  private:
   ProfileConfig config_;
+  const Engine& engine_;  ///< for report() only: it is gone before this is
   SpanStream& spans_;
   std::optional<Ledger> ledger_;
 };

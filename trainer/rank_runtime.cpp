@@ -76,6 +76,7 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
   engine_->set_compilation_listener(
       [this](const CompilationRecord& record) { compilations_.add(record); });
   profiling_.emplace(config.profile, *engine_, spans_);
+  if (config.profile.forbid_reads) engine_->forbid_reads();
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
 }

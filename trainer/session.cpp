@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "core/trace/reads.h"
 #include "trainer/agreement.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
@@ -97,6 +98,7 @@ void Session::print_line(Line line) {
 }
 
 void Session::flush_lines(bool wait) {
+  const OwnReads late(runtime_->context());
   auto line = lines_.begin();
   for (; line != lines_.end() && (wait || line->ready()); ++line) fmt::print("{}\n", line->text());
   std::fflush(stdout);

@@ -292,8 +292,8 @@ std::int64_t StepResult::number() const {
   return step_->number;
 }
 
-double StepNumber::value() const {
-  const StepSummary& summary = step_->read();
+double StepNumber::value(std::source_location where) const {
+  const StepSummary& summary = step_->read(where);
   if (name_ == "loss") return summary.loss;
   if (name_ == "grad_norm") return summary.grad_norm;
   const std::vector<std::string>& names = step_->numbers.metrics;

@@ -40,7 +40,7 @@ class StepNumber {
   StepNumber(std::shared_ptr<StepOutcome> step, std::string name)
       : step_(std::move(step)), name_(std::move(name)) {}
   /// Waits for the step. NaN for a metric whose count was zero.
-  double value() const;
+  double value(std::source_location where = std::source_location::current()) const;
   bool is_ready() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/trace/reads.h"
 #include "trainer/batch_types.h"
 #include "trainer/best_metric.h"
 #include "trainer/telemetry/console.h"
@@ -43,9 +44,9 @@ struct TrainingRun::Feed {
   DeviceFeed feed;
 };
 
-const StepSummary& StepOutcome::read() {
+const StepSummary& StepOutcome::read(std::source_location where) {
   if (!summary) {
-    summary = numbers.read();
+    summary = numbers.read(where);
     numbers.values = Tensor();  // the results of steps in flight have so much room and no more
   }
   return *summary;
@@ -130,6 +131,7 @@ void TrainingRun::take_batch() {
   }
   activity_.begin(Phase::kTrace, step);
   engine.set_step(step);
+  engine.begin_step();
   Batch::Fields fields;
   for (const auto& [name, tensor] : loaded.fields)
     fields[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
@@ -177,6 +179,7 @@ void TrainingRun::finish_step() {
   const InFlight done = std::move(in_flight_.front());
   in_flight_.pop_front();
   activity_.begin(Phase::kRead, done.step);
+  const OwnReads late(runtime_.context());
   const StepSummary& summary = done.outcome->read();
   // Its first header compared what was saved before it.
   if (done.step == saves_.saved_step()) release_save();
@@ -358,6 +361,7 @@ void TrainingRun::end_early() {
 }
 
 void TrainingRun::stop_feeding() {
+  runtime_.engine().end_step();
   if (feed_ != nullptr) watch_.on_stop(OnStop::kLeave);  // nobody asks for a save any more
   current_.reset();
   feed_.reset();

@@ -56,7 +56,7 @@ struct StepOutcome {
 
   bool is_ready() const { return summary.has_value(); }
   /// Waits.
-  const StepSummary& read();
+  const StepSummary& read(std::source_location where = std::source_location::current());
 };
 
 class TrainingRun {

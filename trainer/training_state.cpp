@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/trace/reads.h"
 
 namespace lockstep {
 namespace {
@@ -80,6 +81,7 @@ Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std:
 /// Rank 0's parameters and buffers become everybody's.
 void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator) {
   if (communicator.size() == 1) return;
+  const OwnReads before_training(engine.context());
   for (const StateTensor& tensor : state_tensors(state)) {
     if (!is_saved(tensor) || !tensor.slot.empty()) continue;
     HostTensor host = tensor.value->to_host();

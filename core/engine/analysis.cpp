@@ -30,8 +30,12 @@ double longest_new(const MetricData& data, std::int64_t& seen) {
 
 }  // namespace
 
-Analysis::Analysis(SpanStream& spans, const CauseTally& compilations, Log& log)
-    : spans_(spans), metrics_(spans.metrics()), compilations_(compilations), log_(log) {
+Analysis::Analysis(SpanStream& spans, const CauseTally& compilations, const Cuts& cuts, Log& log)
+    : spans_(spans),
+      metrics_(spans.metrics()),
+      compilations_(compilations),
+      cuts_(cuts),
+      log_(log) {
   if (enabled()) spans.listen(*this, {SpanKind::kHostCall});
 }
 
@@ -87,11 +91,13 @@ void Analysis::check_frequencies() {
   }
   if (steps_ < kWindow) return;
   const std::string cause = main_cause();
+  const std::string line = cuts_.worst_line();
+  const std::string read = line.empty() ? "" : ", most for " + line;
   for (Frequency& f : frequencies_) {
     if (2 * f.steps_grown >= steps_)
       log_.debug(1, "lockstep-profiler: {} too frequent: {} counts during {} steps{}", f.metric,
                  f.at_last_step - f.at_window_start, steps_,
-                 f.counter == std::string_view("UncachedCompile") ? cause : "");
+                 f.counter == std::string_view("UncachedCompile") ? cause : read);
     f.at_window_start = f.at_last_step;
     f.steps_grown = 0;
   }

@@ -8,7 +8,8 @@
 //     Graphs were compiled in at least half of the steps, and this is the main cause of most.
 //   lockstep-profiler: TransferFromDevice too frequent: 12 counts during 12 steps
 //     In at least half of the steps a value was read when the device had nothing queued behind it,
-//     so that it idles until the host has traced the next step. Read a step or two later.
+//     so that it idles until the host has traced the next step. Read a step or two later. The
+//     line for whose reads it idled the longest follows: ", most for boxes.cpp:57".
 //   lockstep-profiler: ExecuteTime too slow: 2s000ms000.000us is 20.0 times the median of 40
 //   samples
 //     The longest execution of the window took more than kSlowFactor times the median, and more
@@ -39,6 +40,7 @@
 
 #include "core/base/log.h"
 #include "core/base/spans.h"
+#include "core/engine/cuts.h"
 #include "core/engine/device_value.h"
 #include "core/explain/tally.h"
 
@@ -53,7 +55,7 @@ class Analysis final : public SpanListener {
 
   /// Listens to host calls, if it is enabled, until it is destroyed: no execution may be queued
   /// then. The references must outlive it.
-  Analysis(SpanStream& spans, const CauseTally& compilations, Log& log);
+  Analysis(SpanStream& spans, const CauseTally& compilations, const Cuts& cuts, Log& log);
   ~Analysis() override;
 
   bool enabled() const { return log_.debug_level() >= 1; }
@@ -86,6 +88,7 @@ class Analysis final : public SpanListener {
   SpanStream& spans_;
   const Metrics& metrics_;
   const CauseTally& compilations_;
+  const Cuts& cuts_;
   Log& log_;
   std::int64_t steps_ = 0;  ///< in this window
   std::vector<CauseTally::Row> causes_at_window_start_;

@@ -65,15 +65,17 @@ Engine::Engine(const CompileOptions& options, TraceContext& context, Device& dev
       communicator_(communicator),
       log_(log),
       compiler_(options_, device.spans(), log),
-      analysis_(device.spans(), compiler_.journal().causes(), log),
+      analysis_(device.spans(), compiler_.journal().causes(), *cuts_, log),
       failure_(std::make_shared<Failure>()),
       last_execution_(std::make_shared<LastExecution>()),
       results_(std::make_shared<Reservation>(device.allocator(), "results of steps in flight")) {
+  context_.set_read_observer(this);
   context_.set_sync_handler(
       [this](SyncReason reason, const std::source_location& where) { mark_step(reason, where); });
 }
 
 Engine::~Engine() {
+  context_.set_read_observer(nullptr);
   context_.set_sync_handler(nullptr);
   device_.synchronize();
 }
@@ -94,10 +96,54 @@ CutTrace Engine::cut() {
   return out;
 }
 
+std::string Engine::line_of(const std::source_location& where) const {
+  const Origin line = context_.origin_at(where);
+  return fmt::format("{}:{}", line.file, line.line);
+}
+
+void Engine::begin_read(const Tensor& tensor, const std::source_location& where) {
+  const TensorState& state = tensor.state();
+  const auto* computed = dynamic_cast<const DeviceValue*>(state.value.get());
+  // A value that has long been there is in nobody's way, unless a step is being recorded.
+  if (!in_step_ && computed != nullptr && computed->tensor()->ready->is_ready()) return;
+  std::string made = "discarded";
+  if (computed != nullptr) {
+    made = computed->tensor()->label.to_string();
+  } else if (state.epoch == context_.epoch()) {
+    made = context_.pending()[state.node].origin.to_string();
+  }
+  const Cuts::Row row{.reason = std::string(name_of(SyncReason::kValueRead)),
+                      .line = line_of(where),
+                      .what = fmt::format("{} {}", tensor.type().to_string(), made),
+                      .in_step = in_step_};
+  LS_USER_CHECK(!in_step_ || !reads_forbidden_,
+                "{}: {} was read between taking a batch and the end of its step "
+                "(profile.forbid_reads: true); read it after the step, keep it on the device, or "
+                "compute with it in a host_call",
+                row.line, row.what);
+  open_read_ = cuts_->add(row);
+  if (in_step_)
+    log_.debug(1,
+               "lockstep-profiler: graph break at step {}: {} was read at {} between taking a "
+               "batch and mark_step",
+               step_, row.what, row.line);
+  read_begin_ns_ = device_.spans().clock().now_ns();
+}
+
+void Engine::end_read() {
+  const Cuts::RowId row = std::exchange(open_read_, Cuts::kNoRow);
+  if (row == Cuts::kNoRow) return;
+  cuts_->add_wait(row, device_.spans().clock().now_ns() - read_begin_ns_);
+  if (drained_by_ == Cuts::kNoRow && device_.has_drained()) drained_by_ = row;
+}
+
 void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   rethrow_failure();
   CutTrace trace = cut();
   device_.spans().metrics().count("MarkStep");
+  if (reason != SyncReason::kValueRead)
+    cuts_->add({.reason = std::string(name_of(reason)),
+                .line = reason == SyncReason::kMarkStep ? line_of(where) : ""});
   log_.debug(1, "mark_step at step {}: {}, {} nodes, {} outputs", step_, name_of(reason),
              trace.graph.nodes.size(), trace.outputs.size());
   std::shared_ptr<StepExecution> execution = start_execution(trace, reason);
@@ -140,6 +186,8 @@ std::shared_ptr<StepExecution> Engine::start_execution(const CutTrace& trace, Sy
   out->updates = graph.updates;
   out->step = step_;
   out->reason = reason;
+  out->drained_by = std::exchange(drained_by_, Cuts::kNoRow);
+  if (reason == SyncReason::kStepEnd) in_step_ = false;
   out->correlation = next_correlation_++;
   out->overlap = options_.buckets.overlap;
   if (reason == SyncReason::kStepEnd || reason == SyncReason::kEvaluation) out->results = results_;
@@ -210,6 +258,8 @@ std::int64_t Engine::end_gap(const StepExecution& execution, const LastExecution
     }
   }
   const std::int64_t begin = stream.clock().now_ns();
+  if (execution.drained_by != Cuts::kNoRow && last.end_ns > 0)
+    cuts_->add_idle(execution.drained_by, taken - last.end_ns);
   const bool evaluates =
       last.reason == SyncReason::kEvaluation || execution.reason == SyncReason::kEvaluation;
   if (last.end_ns > 0)

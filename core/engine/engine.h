@@ -21,23 +21,25 @@
 #include "core/base/log.h"
 #include "core/engine/analysis.h"
 #include "core/engine/compile.h"
+#include "core/engine/cuts.h"
 #include "core/engine/execution.h"
 #include "core/engine/nonfinite.h"
 #include "core/engine/step_compiler.h"
 #include "core/runtime/communicator.h"
 #include "core/runtime/device.h"
 #include "core/trace/context.h"
+#include "core/trace/reads.h"
 
 namespace lockstep {
 
-class Engine {
+class Engine final : private ReadObserver {
  public:
   /// All references must outlive the engine. Installs itself as the context's sync handler; steps
   /// may call the context's host functions.
   Engine(const CompileOptions& options, TraceContext& context, Device& device,
          Communicator& communicator, Log& log);
   /// Waits for the device.
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -71,6 +73,13 @@ class Engine {
 
   /// The number that messages, spans and collectives give to what is queued from now on.
   void set_step(std::int64_t step) { step_ = step; }
+  /// The step's batch was taken: a value that is read from now on to mark_step is a graph break.
+  void begin_step() { in_step_ = true; }
+  /// It will not be made into a step after all.
+  void end_step() { in_step_ = false; }
+  /// From now on such a read is an error kUsage that names its line.
+  void forbid_reads() { reads_forbidden_ = true; }
+  const Cuts& cuts() const { return *cuts_; }
 
   /// What the next cut and its execution are called in spans.
   std::uint64_t next_correlation() const { return next_correlation_; }
@@ -112,6 +121,9 @@ class Engine {
     bool snapshot = false;
   };
   CutTrace cut();
+  std::string line_of(const std::source_location& where) const;
+  void begin_read(const Tensor& tensor, const std::source_location& where) override;
+  void end_read() override;
   void fail_outputs(const StepExecution& execution, const char* why);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
@@ -126,6 +138,7 @@ class Engine {
   Communicator& communicator_;
   Log& log_;
   StepCompiler compiler_;
+  const std::unique_ptr<Cuts> cuts_ = std::make_unique<Cuts>();
   Analysis analysis_;
   std::shared_ptr<Failure> failure_;
   std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
@@ -133,7 +146,12 @@ class Engine {
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;
   std::shared_ptr<LastExecution> last_execution_;
-  std::shared_ptr<Reservation> results_;  ///< of steps whose results are read late
+  bool in_step_ = false;
+  bool reads_forbidden_ = false;
+  Cuts::RowId open_read_ = Cuts::kNoRow;
+  std::int64_t read_begin_ns_ = 0;
+  Cuts::RowId drained_by_ = Cuts::kNoRow;  ///< the read that the next execution comes after
+  std::shared_ptr<Reservation> results_;   ///< of steps whose results are read late
 };
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/engine/compile.h"
+#include "core/engine/cuts.h"
 #include "core/engine/device_value.h"
 #include "core/engine/state_watch.h"
 #include "core/runtime/communicator.h"
@@ -38,6 +39,7 @@ struct StepExecution {
   std::int64_t step = -1;
   SyncReason reason = SyncReason::kMarkStep;
   std::uint64_t correlation = 0;
+  Cuts::RowId drained_by = Cuts::kNoRow;  ///< the read that the device was idle before it for
   bool overlap = true;
   /// Where results come from if several steps may be in flight, see Device: room for those of all
   /// is set aside. Null: like all else.

@@ -90,6 +90,10 @@ void Device::enqueue(std::function<void()> command) {
   if (spans_.wants_levels()) tell_queue_depth();
 }
 
+bool Device::has_drained() const {
+  return stream_->waiting() == 0;
+}
+
 void Device::tell_queue_depth() {
   spans_.level(LevelKind::kQueueDepth, static_cast<std::int64_t>(stream_->waiting()));
 }
@@ -166,7 +170,7 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   }
   LS_CHECK(!tensor.is_taken(), "{} is read after a step has taken its memory",
            tensor.label.to_string());
-  if (stream_->waiting() == 0) spans_.metrics().count("DrainingRead");
+  if (has_drained()) spans_.metrics().count("DrainingRead");
   LS_USER_CHECK(tensor.shards.size() == 1,
                 "{} {} has one value for each of {} logical shards: all_reduce it before reading",
                 tensor.type.to_string(), tensor.label.to_string(), tensor.shards.size());

@@ -50,6 +50,8 @@ class Device {
   /// Queues a command; commands run in order on the device's thread. Blocks while queue_depth
   /// commands are waiting. The command must not throw.
   void enqueue(std::function<void()> command);
+  /// Whether the stream has nothing to do, or will not have when its present command ends.
+  bool has_drained() const;
   /// Tells the stream of spans how many commands wait.
   void tell_queue_depth();
   /// Returns when everything queued so far has run.

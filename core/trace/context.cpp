@@ -174,6 +174,10 @@ void TraceContext::sync(SyncReason reason, const std::source_location& where) {
   sync_(reason, where);
 }
 
+ReadObserver* TraceContext::set_read_observer(ReadObserver* observer) {
+  return std::exchange(reads_, observer);
+}
+
 void TraceContext::set_mode(const Mode* mode) {
   mode_ = mode;
   mode_bit_ = mode == nullptr ? 0 : mode_bit(*mode);

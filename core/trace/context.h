@@ -23,6 +23,7 @@
 namespace LOCKSTEP_API lockstep {
 
 struct Mode;
+class ReadObserver;
 
 class TraceContext {
  public:
@@ -68,6 +69,9 @@ class TraceContext {
   using SyncHandler = std::function<void(SyncReason, const std::source_location&)>;
   void set_sync_handler(SyncHandler handler) { sync_ = std::move(handler); }
   void sync(SyncReason reason, const std::source_location& where);
+  /// See reads.h. Null: nobody is. Returns who was told before.
+  ReadObserver* set_read_observer(ReadObserver* observer);
+  ReadObserver* read_observer() const { return reads_; }
 
   /// The id of the random stream of the next draw here: module path and ordinal within it.
   /// Ordinals start again at every cut, so that equal steps are equal graphs.
@@ -123,6 +127,7 @@ class TraceContext {
   /// Memory for states: a step makes thousands, of which hundreds live at a time.
   std::vector<void*> free_states_;
   SyncHandler sync_;
+  ReadObserver* reads_ = nullptr;
   HostFunctions host_functions_;
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;

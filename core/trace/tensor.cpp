@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/trace/context.h"
 #include "core/trace/mode.h"
+#include "core/trace/reads.h"
 
 namespace lockstep {
 
@@ -34,6 +35,27 @@ TraceContext& Tensor::context() const {
   return *state().context;
 }
 
+namespace {
+
+/// A read from its beginning to its end, for who is told.
+class ObservedRead {
+ public:
+  ObservedRead(ReadObserver* observer, const Tensor& tensor, const std::source_location& where)
+      : observer_(observer) {
+    if (observer_ != nullptr) observer_->begin_read(tensor, where);
+  }
+  ~ObservedRead() {
+    if (observer_ != nullptr) observer_->end_read();
+  }
+  ObservedRead(const ObservedRead&) = delete;
+  ObservedRead& operator=(const ObservedRead&) = delete;
+
+ private:
+  ReadObserver* observer_;
+};
+
+}  // namespace
+
 HostTensor Tensor::to_host(std::source_location where) const {
   TraceContext& trace = context();  // with it goes the device that has the value
   LS_USER_CHECK(
@@ -41,6 +63,7 @@ HostTensor Tensor::to_host(std::source_location where) const {
       "{}: a tensor's value was read inside the loss, which would cut the step in two; "
       "return the tensor as a metric or an output of the loss, and read it after the step",
       trace.origin_at(where).to_string());
+  const ObservedRead read(trace.read_observer(), *this, where);
   if (state().value == nullptr) trace.sync(SyncReason::kValueRead, where);
   LS_USER_CHECK(state().value != nullptr,
                 "{}: a {} tensor was read that was recorded in a step which has been discarded",

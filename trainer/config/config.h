@@ -116,6 +116,7 @@ struct LoggingConfig {
 struct ProfileConfig {
   bool ledger = false;          ///< measure every command; print and save where the time went
   bool metrics_report = false;  ///< print Metrics::report() when the run ends
+  bool forbid_reads = false;    ///< a value that is read within a step is an error
 };
 
 struct SampleConfig {

@@ -371,7 +371,10 @@ std::vector<KeyGroup> machine_and_output() {
          .doc = "Measure every device command; print and save ledger.json when the run ends."},
         {.name = "metrics_report",
          .member = bind<&ProfileConfig::metrics_report>(),
-         .doc = "Print all metrics and counters when the run ends."}}},
+         .doc = "Print all metrics and counters when the run ends."},
+        {.name = "forbid_reads",
+         .member = bind<&ProfileConfig::forbid_reads>(),
+         .doc = "Refuse to read a value between taking a batch and the end of its step."}}},
   };
 }
 

@@ -127,9 +127,9 @@ void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
 
 }  // namespace
 
-StepSummary StepNumbers::read() const {
+StepSummary StepNumbers::read(std::source_location where) const {
   constexpr std::size_t kFixed = 5;
-  const std::vector<double> v = to_doubles(values.to_host());
+  const std::vector<double> v = to_doubles(values.to_host(where));
   const double news = v[4];
   StepSummary out;
   out.loss = v[0];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct StepSummary {
 struct StepNumbers {
   Tensor values;  ///< f32[5 + 2 metrics]
   std::vector<std::string> metrics;
-  StepSummary read() const;
+  StepSummary read(std::source_location where = std::source_location::current()) const;
 };
 
 struct UpdateOptions {

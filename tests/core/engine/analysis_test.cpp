@@ -116,7 +116,8 @@ TEST(Analysis, NamesAnExecutionMuchSlowerThanTheMedian) {
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
   const CauseTally causes;
-  Analysis analysis(spans, causes, *debug.log);
+  const Cuts cuts;
+  Analysis analysis(spans, causes, cuts, *debug.log);
   for (int step = 0; step < 24; ++step) {
     metrics.sample("ExecuteTime", step == 20 ? 2e9 : 1e8 + step);
     analysis.end_step();
@@ -132,7 +133,8 @@ TEST(Analysis, NamesACompilationOfMoreThanAMinute) {
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
   const CauseTally causes;
-  Analysis analysis(spans, causes, *debug.log);
+  const Cuts cuts;
+  Analysis analysis(spans, causes, cuts, *debug.log);
   metrics.sample("CompileTime", 75e9);
   for (int step = 0; step < 24; ++step) analysis.end_step();
   EXPECT_THAT(
@@ -144,7 +146,7 @@ TEST(Analysis, LooksAtNothingBelowDebugLevelOne) {
   ManualClock clock;
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);
-  EXPECT_FALSE(Analysis(spans, CauseTally(), Log::null()).enabled());
+  EXPECT_FALSE(Analysis(spans, CauseTally(), Cuts(), Log::null()).enabled());
   EXPECT_FALSE(spans.is_heard(SpanKind::kHostCall));
 }
 

@@ -1,0 +1,35 @@
+// Reads of values: who is told of them.
+#pragma once
+
+#include <source_location>
+
+#include "core/trace/context.h"
+
+namespace lockstep {
+
+/// Told of the reads of values that a user makes.
+class ReadObserver {
+ public:
+  virtual ~ReadObserver() = default;
+  /// Before the trace is cut for it. An error refuses the read.
+  virtual void begin_read(const Tensor& tensor, const std::source_location& where) = 0;
+  /// The value is on the host, or will never be.
+  virtual void end_read() = 0;
+};
+
+/// While alive, reads of values are lockstep's own, made so late or at such a place that they are
+/// in nobody's way: nobody is told.
+class OwnReads {
+ public:
+  explicit OwnReads(TraceContext& context)
+      : context_(context), observer_(context.set_read_observer(nullptr)) {}
+  ~OwnReads() { context_.set_read_observer(observer_); }
+  OwnReads(const OwnReads&) = delete;
+  OwnReads& operator=(const OwnReads&) = delete;
+
+ private:
+  TraceContext& context_;
+  ReadObserver* observer_;
+};
+
+}  // namespace lockstep

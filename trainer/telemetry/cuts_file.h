@@ -1,0 +1,19 @@
+// <run>/cuts.json: why and where steps were cut and values read, see core/engine/cuts.h.
+//   [{"reason": "value read", "line": "boxes.cpp:57", "what": "f32[8,4] boxes.cpp:41 (head)",
+//     "graph_break": true, "count": 30, "waited_ms": 93.1, "idle_ms": 41.7}, ...]
+#pragma once
+
+#include <string>
+
+#include "core/base/log.h"
+#include "core/engine/cuts.h"
+
+namespace lockstep {
+
+/// The rows as JSON text; times are sums.
+std::string to_json(const Cuts& cuts);
+
+/// Replaces the file. A failing disk is warned of.
+void write_cuts(const std::string& path, const Cuts& cuts, Log& log);
+
+}  // namespace lockstep

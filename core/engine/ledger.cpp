@@ -9,34 +9,11 @@
 #include <utility>
 
 #include "core/engine/execution.h"
+#include "core/engine/launch.h"
 #include "core/runtime/plan_cost.h"
 
 namespace lockstep {
 namespace {
-
-/// Commands [begin, end) of a plan, which run at once and are measured together.
-struct Launch {
-  const Plan& plan;
-  std::size_t begin;
-  std::size_t end;
-  bool is_update;
-
-  const Command& first() const { return plan.commands[begin]; }
-};
-
-/// What makes commands of different layers the same: op and types.
-std::string signature_of(const Launch& launch) {
-  const Plan& plan = launch.plan;
-  const Node& node = plan.graph[launch.first().value];
-  const std::size_t count = launch.end - launch.begin;
-  std::string out = count > 1 ? fmt::format("{} at once, the first: ", count) : "";
-  out += name_of(node.op);
-  if (node.op == Op::kHostCall) out += " " + node.attrs.text(Attr::kFunction);
-  out += fmt::format(" {} (", node.type.to_string());
-  for (std::size_t i = 0; i < node.operands.size(); ++i)
-    out += (i == 0 ? "" : ", ") + plan.graph[node.operands[i]].type.to_string();
-  return out + ")";
-}
 
 constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
 
@@ -239,7 +216,7 @@ void Ledger::add_commands(const Totals& totals, Sums& to) {
     row.program = launch.is_update ? "update" : "shard";
     row.work = work;
     if (row.detail.empty())
-      row.detail = signature + " " + launch.plan.graph[launch.first().value].origin.to_string();
+      row.detail = signature + " " + launch.node().origin.to_string();
     row.ms += to_ms(ns);
     row.least_ms += to_ms(least);
     const Work of_launch = launch_work(launch.plan, launch.begin);

@@ -1,0 +1,27 @@
+// A launch of a plan for those who tell people of it: what it computes, and where that comes from.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "core/runtime/plan.h"
+
+namespace lockstep {
+
+/// Commands [begin, end) of a plan, which run at once and are measured together. All are of one
+/// class of work.
+struct Launch {
+  const Plan& plan;
+  std::size_t begin;
+  std::size_t end;
+  bool is_update;
+
+  const Command& first() const { return plan.commands[begin]; }
+  const Node& node() const { return plan.graph[first().value]; }
+};
+
+/// Op and types, "dot_general f32[64,512] (f32[64,256], f32[256,512])": equal for what different
+/// layers compute alike.
+std::string signature_of(const Launch& launch);
+
+}  // namespace lockstep

@@ -197,8 +197,21 @@ class Loader {
       report(origin, fmt::format("'{}' must be a section of 'key: value' lines, not {}", entry.key,
                                  entry.value.describe()));
     }
-    for (const YamlEntry& key : entry.value.entries) {
-      take_key(entry.key + "." + key.key, key.value, in_file(key.line, key.column));
+    take_keys(entry.key + ".", entry.value);
+  }
+
+  void take_keys(const std::string& prefix, const YamlNode& map) {
+    for (const YamlEntry& key : map.entries) {
+      const std::string path = prefix + key.key;
+      const ConfigOrigin origin = in_file(key.line, key.column);
+      if (!schema_.has_subsection(path)) {
+        take_key(path, key.value, origin);
+      } else if (key.value.kind == YamlNode::Kind::kMap) {
+        take_keys(path + ".", key.value);
+      } else {
+        report(origin, fmt::format("'{}' must be a section of 'key: value' lines, not {}", path,
+                                   key.value.describe()));
+      }
     }
   }
 

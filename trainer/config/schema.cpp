@@ -136,6 +136,12 @@ bool Schema::has_section(std::string_view name) const {
   return std::ranges::any_of(keys_, [&](const ConfigKey& key) { return key.section == name; });
 }
 
+bool Schema::has_subsection(std::string_view path) const {
+  const std::string prefix = fmt::format("{}.", path);
+  return std::ranges::any_of(keys_,
+                             [&](const ConfigKey& key) { return key.path.starts_with(prefix); });
+}
+
 const ConfigKey* Schema::find(std::string_view path) const {
   const auto found = std::ranges::find(keys_, path, &ConfigKey::path);
   return found == keys_.end() ? nullptr : &*found;

@@ -65,6 +65,8 @@ class Schema {
   /// The sections in order.
   std::vector<std::string_view> sections() const;
   bool has_section(std::string_view name) const;
+  /// Whether keys lie under this path, as profile.trace.steps under profile.trace.
+  bool has_subsection(std::string_view path) const;
 
   /// A key of this path; of several rows' keys the first. Null if there is none.
   const ConfigKey* find(std::string_view path) const;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
@@ -137,19 +138,31 @@ void add_property(Json& properties, const std::string& name, Json key) {
   known["anyOf"].push_back(std::move(key));
 }
 
+/// {"trace", "steps"} of "trace.steps", {"", "ledger"} of "ledger".
+std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return {"", name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
 }  // namespace
 
 std::string config_yaml(const Config& config, const Registry& registry) {
   const Schema schema(registry);
   std::string out;
   std::string_view section;
+  std::string_view subsection;
   for (const ConfigKey& key : schema.keys()) {
     if (schema.unmet(key, config) != nullptr) continue;
     if (key.section != section) {
       section = key.section;
+      subsection = "";
       out += fmt::format("{}:\n", section);
     }
-    out += fmt::format("  {}: {}\n", key.name, value_text(key, config));
+    const auto [outer, name] = split_name(key.name);
+    if (outer != subsection && !outer.empty()) out += fmt::format("  {}:\n", outer);
+    subsection = outer;
+    out += fmt::format("  {}{}: {}\n", outer.empty() ? "" : "  ", name, value_text(key, config));
   }
   return out;
 }
@@ -177,7 +190,15 @@ std::string config_schema_json(const Registry& registry) {
     Json& section = sections[key.section];
     section["type"] = "object";
     section["additionalProperties"] = false;
-    add_property(section["properties"], key.name, json_of(merged));
+    const auto [outer, name] = split_name(key.name);
+    if (outer.empty()) {
+      add_property(section["properties"], key.name, json_of(merged));
+    } else {
+      Json& inner = section["properties"][std::string(outer)];
+      inner["type"] = "object";
+      inner["additionalProperties"] = false;
+      add_property(inner["properties"], std::string(name), json_of(merged));
+    }
     if (key.required && !merged.when) section["required"].push_back(key.name);
   }
   Json required = Json::array();

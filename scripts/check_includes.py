@@ -49,7 +49,7 @@ FOREIGN = [
     (r"dnnl.*|oneapi/dnnl/.*", ["core/kernels"], False),
     (r"omp\.h", ["core/kernels"], False),  # to tell oneDNN's OpenMP that one thread is enough
     (r"llvm/.*|llvm-c/.*", ["core/kernels"], False),
-    (r"google/protobuf/.*|.*\.pb\.h", ["core/runtime", "core/engine"], False),
+    (r"google/protobuf/.*|.*\.pb\.h", ["core/runtime", "core/engine", "trainer"], False),
     (r"mpi\.h", ["collectives", "bench", "tests"], False),
     (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
     (r"zlib\.h", ["data", "tests"], False),

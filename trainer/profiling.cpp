@@ -10,8 +10,11 @@ constexpr std::size_t kLedgerCommands = 20;  ///< the longest that are printed
 
 }  // namespace
 
-Profiling::Profiling(const ProfileConfig& config, const Engine& engine, SpanStream& spans)
+Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& spans,
+                     Communicator& communicator, Log& log)
     : config_(config), engine_(engine), spans_(spans) {
+  if (const std::vector<std::int64_t>& steps = config.trace.steps; !steps.empty())
+    trace_.emplace(StepWindow{steps.at(0), steps.at(1)}, engine, spans, communicator, log);
   if (!config.ledger) return;
   ledger_.emplace(engine.programs());
   spans.listen(*ledger_, Ledger::kKinds);

@@ -9,17 +9,27 @@
 #include "core/engine/engine.h"
 #include "core/engine/ledger.h"
 #include "trainer/config/config.h"
+#include "trainer/timeline/step_trace.h"
 
 namespace lockstep {
 
 class Profiling {
  public:
-  /// Listens to the engine's device from now on. The stream of spans must outlive it; the engine
-  /// must have ended before it does.
-  Profiling(const ProfileConfig& config, const Engine& engine, SpanStream& spans);
+  /// Listens to the engine's device from now on. All references but the engine must outlive it; the
+  /// engine must have ended before it does.
+  Profiling(const ProfileConfig& config, Engine& engine, SpanStream& spans,
+            Communicator& communicator, Log& log);
   ~Profiling();
   Profiling(const Profiling&) = delete;
   Profiling& operator=(const Profiling&) = delete;
+
+  /// Before anything of a step, and when all have run: see StepTrace.
+  void begin_step(std::int64_t step, const std::string& run_folder) {
+    if (trace_) trace_->begin_step(step, run_folder);
+  }
+  void finish() {
+    if (trace_) trace_->finish();
+  }
 
   /// Once the device has run all: prints what was asked for, and writes it to the run's folder
   /// unless that is empty.
@@ -30,6 +40,7 @@ class Profiling {
   const Engine& engine_;  ///< for report() only: it is gone before this is
   SpanStream& spans_;
   std::optional<Ledger> ledger_;
+  std::optional<StepTrace> trace_;
 };
 
 }  // namespace lockstep

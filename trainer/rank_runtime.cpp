@@ -75,7 +75,7 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       compilations_(communicator_->rank()) {
   engine_->set_compilation_listener(
       [this](const CompilationRecord& record) { compilations_.add(record); });
-  profiling_.emplace(config.profile, *engine_, spans_);
+  profiling_.emplace(config.profile, *engine_, spans_, *communicator_, *log_);
   if (config.profile.forbid_reads) engine_->forbid_reads();
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
@@ -118,8 +118,14 @@ WatchLimits early_watch_limits(const std::string& run, const Registry& registry)
   }
 }
 
+void RankRuntime::begin_step(std::int64_t step) {
+  engine_->set_step(step);
+  profiling_->begin_step(step, run_folder_);
+}
+
 void RankRuntime::finish() {
   engine_->wait();
+  profiling_->finish();
   communicator_->finish();
 }
 

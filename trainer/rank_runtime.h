@@ -53,6 +53,9 @@ class RankRuntime {
   /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
   void log_to(const std::string& run_folder);
 
+  /// Before anything of a training step, on all ranks: what is done from now on is of that step.
+  void begin_step(std::int64_t step);
+
   /// Waits for the device, then leaves the job together with the other ranks. The last call on
   /// every way out but that of an exception. Throws what is still to be thrown.
   void finish();

@@ -123,6 +123,7 @@ const Batch* TrainingRun::next() {
 void TrainingRun::take_batch() {
   Engine& engine = runtime_.engine();
   const std::int64_t step = steps_done();
+  runtime_.begin_step(step);
   activity_.begin(Phase::kInputWait, step);
   DeviceBatch loaded;
   {
@@ -130,7 +131,6 @@ void TrainingRun::take_batch() {
     loaded = feed_->feed.next();
   }
   activity_.begin(Phase::kTrace, step);
-  engine.set_step(step);
   engine.begin_step();
   Batch::Fields fields;
   for (const auto& [name, tensor] : loaded.fields)

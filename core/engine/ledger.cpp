@@ -215,8 +215,7 @@ void Ledger::add_commands(const Totals& totals, Sums& to) {
     LedgerRow& row = to[fmt::format("{} {} {}", launch.is_update, work, signature)];
     row.program = launch.is_update ? "update" : "shard";
     row.work = work;
-    if (row.detail.empty())
-      row.detail = signature + " " + launch.node().origin.to_string();
+    if (row.detail.empty()) row.detail = signature + " " + launch.node().origin.to_string();
     row.ms += to_ms(ns);
     row.least_ms += to_ms(least);
     const Work of_launch = launch_work(launch.plan, launch.begin);

@@ -57,6 +57,17 @@ TEST(ConfigLoad, AMinimalConfigGetsTheDefaults) {
   EXPECT_TRUE(config.training.deterministic);
 }
 
+TEST(ConfigLoad, ASectionMayHaveSectionsOfItsOwn) {
+  const std::string text = std::string(kMlp) + "profile:\n  trace: {steps: [100, 110]}\n";
+  const Config config = parse(text);
+  EXPECT_THAT(config.profile.trace.steps, ElementsAre(100, 110));
+  const std::string shown = config_yaml(config, built_in());
+  EXPECT_THAT(shown, HasSubstr("  trace:\n    steps: [100, 110]\n"));
+  EXPECT_THAT(parse(shown).profile.trace.steps, ElementsAre(100, 110));
+  EXPECT_THAT(parse(kMlp, {"profile.trace.steps=[0,3]"}).profile.trace.steps, ElementsAre(0, 3));
+  EXPECT_THAT(refusal(kMlp, {"profile.trace=[0,3]"}), HasSubstr("unknown key 'profile.trace'"));
+}
+
 TEST(ConfigLoad, OverridesReplaceTheFilesValuesAndTheLastOneWins) {
   const Config config =
       parse(kMlp, {"training.max_steps=20", "training.max_steps=30", "model.hidden_sizes=[3, 4]",

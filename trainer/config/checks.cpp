@@ -106,6 +106,15 @@ void check_stall_times(const Config& c, const ReportProblem& report) {
   }
 }
 
+void check_trace(const Config& c, const ReportProblem& report) {
+  const std::vector<std::int64_t>& steps = c.profile.trace.steps;
+  if (steps.empty() || (steps.size() == 2 && steps[0] <= steps[1])) return;
+  report({"profile.trace.steps"},
+         fmt::format("'profile.trace.steps' must be the first and the last step to trace, as in "
+                     "[100, 110], not [{}]",
+                     fmt::join(steps, ", ")));
+}
+
 /// A word that other programs take for on or off would be a folder of that name.
 void check_compile_cache(const Config& c, const ReportProblem& report) {
   const std::string& choice = c.device.compile_cache;
@@ -145,6 +154,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_best_metric(config, report);
   check_metrics(config, registry, report);
   check_stall_times(config, report);
+  check_trace(config, report);
   check_compile_cache(config, report);
   check_batch(config, report);
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/api.h"
 #include "trainer/config/enums.h"
@@ -113,7 +114,12 @@ struct LoggingConfig {
   bool tensorboard = true;
 };
 
+struct TraceConfig {
+  std::vector<std::int64_t> steps;  ///< {first, last}; empty: none
+};
+
 struct ProfileConfig {
+  TraceConfig trace;
   bool ledger = false;          ///< measure every command; print and save where the time went
   bool metrics_report = false;  ///< print Metrics::report() when the run ends
   bool forbid_reads = false;    ///< a value that is read within a step is an error

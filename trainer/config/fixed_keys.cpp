@@ -375,6 +375,15 @@ std::vector<KeyGroup> machine_and_output() {
         {.name = "forbid_reads",
          .member = bind<&ProfileConfig::forbid_reads>(),
          .doc = "Refuse to read a value between taking a batch and the end of its step."}}},
+      {"profile",
+       [](Config& config) -> void* { return &config.profile.trace; },
+       {{.name = "trace.steps",
+         .member = bind<&TraceConfig::steps>(),
+         .range = count_at_least(0),
+         .unit = "steps",
+         .doc = "First and last step to trace, counted from 0: what every thread of all ranks did "
+                "goes to trace.perfetto-trace in the run's folder. [] traces none.",
+         .may_be_empty = true}}},
   };
 }
 

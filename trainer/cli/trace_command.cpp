@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <ostream>
+
+#include "core/base/error.h"
+#include "data/files/read_text.h"
+#include "trainer/cli/commands.h"
+#include "trainer/timeline/chrome_json.h"
+#include "trainer/timeline/read_trace.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string trace_path(const std::string& run) {
+  if (!fs::is_directory(run)) return run;
+  std::string out = (fs::path(run) / "trace.perfetto-trace").string();
+  LS_USER_CHECK(fs::exists(out), "{} has no trace: train it with profile.trace.steps=[FIRST,LAST]",
+                run);
+  return out;
+}
+
+/// How many events each track has, and how long something is going on there.
+void print_tracks(const TraceFile& trace, std::ostream& out) {
+  struct Sum {
+    std::int64_t events = 0;
+    std::int64_t busy_ns = 0;
+  };
+  std::map<std::uint64_t, Sum> sums;
+  for (const TraceEvent& event : trace.events) {
+    Sum& sum = sums[event.track];
+    ++sum.events;
+    if (event.depth == 0) sum.busy_ns += event.end_ns - event.begin_ns;
+  }
+  for (const auto& [id, track] : trace.tracks) {
+    const Sum& sum = sums[id];
+    if (track.parent == 0 || sum.events == 0) continue;
+    out << fmt::format("{:<16} {:<20} {:>8} events", track.process, track.name, sum.events);
+    if (!track.is_counter)
+      out << fmt::format(" {:>12.3f} ms", static_cast<double>(sum.busy_ns) * 1e-6);
+    out << "\n";
+  }
+}
+
+int run(const CommandCall& call) {
+  const std::string path = trace_path(call.arguments.positionals().at(0));
+  LS_USER_CHECK(fs::exists(path), "{}: no such run or file", path);
+  const TraceFile trace = read_trace(read_text(path), path);
+  const auto json = call.arguments.value("json");
+  if (!json) {
+    print_tracks(trace, call.out);
+    return 0;
+  }
+  std::ofstream file(*json, std::ios::trunc);
+  write_chrome_json(trace, file);
+  file.close();
+  LS_USER_CHECK(file.good(), "{}: cannot be written", *json);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand trace_command() {
+  return {.name = "trace",
+          .positionals = {"RUN"},
+          .help = "what the trace of a run has, or the trace for another viewer",
+          .details =
+              "RUN is a run's folder, or a file of that format. A run with\n"
+              "profile.trace.steps=[FIRST,LAST] writes RUN/trace.perfetto-trace, which\n"
+              "ui.perfetto.dev opens; --json is for chrome://tracing.\n",
+          .options = {{.name = "json", .value = "FILE", .help = "write the trace as JSON"}},
+          .run = run};
+}
+
+}  // namespace lockstep

@@ -165,7 +165,9 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   TrainingState state = make_training_state(config, registry, *model);
   Watch watch;
-  RankRuntime session(config, Settings{.max_isa = max}, make_single_communicator(), watch);
+  Settings settings;
+  settings.max_isa = max;
+  RankRuntime session(config, settings, make_single_communicator(), watch);
   const Compiled step =
       compile_training(config, session.engine(), state, std::cref(*model),
                        train_batch_types(*data.train, config.training.micro_batch_size));

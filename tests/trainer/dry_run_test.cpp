@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/settings.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
 
@@ -32,7 +33,8 @@ TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
   const SteadyClock clock;
   const std::int64_t begin = clock.now_ns();
   const CompiledConfig compiled =
-      compile_config(parse_config(kGpt2Xl, "test.yaml", registry).config, registry);
+      compile_config(parse_config(kGpt2Xl, "test.yaml", registry).config, registry,
+                     settings_from_environment().max_isa);
   const double seconds = static_cast<double>(clock.now_ns() - begin) * 1e-9;
   EXPECT_EQ(compiled.parameters, 1'557'611'200);
   EXPECT_GT(compiled.step->shard.commands.size(), 1000U);

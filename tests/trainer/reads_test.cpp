@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/base/rng.h"
+#include "core/base/settings.h"
 #include "core/nn/layers.h"
 #include "data/tensor_dataset.h"
 #include "tests/core/error_of.h"
@@ -41,6 +42,7 @@ DatasetPtr points(std::int64_t count) {
 struct Reads : testing::Test {
   Reads() : folder(std::filesystem::temp_directory_path() / "lockstep_reads_test") {
     std::filesystem::remove_all(folder);
+    settings.max_isa = settings_from_environment().max_isa;
   }
   ~Reads() override { std::filesystem::remove_all(folder); }
 

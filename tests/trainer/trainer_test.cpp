@@ -13,6 +13,7 @@
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
 #include "core/base/rng.h"
+#include "core/base/settings.h"
 #include "core/nn/layers.h"
 #include "core/trace/gradients.h"
 #include "data/tensor_dataset.h"
@@ -51,6 +52,7 @@ DatasetPtr points(std::int64_t count) {
 struct Program : testing::Test {
   Program() : folder(std::filesystem::temp_directory_path() / "lockstep_trainer_test") {
     std::filesystem::remove_all(folder);
+    settings.max_isa = settings_from_environment().max_isa;
   }
   ~Program() override { std::filesystem::remove_all(folder); }
 

@@ -55,7 +55,7 @@ enum class BinaryOp : std::uint8_t {
   kDivide,     ///< integers truncate; x / 0 = -1, min / -1 = min
   kRemainder,  ///< sign of the dividend; integers: x % 0 = x
   kPower,
-  kMaximum,  ///< NaN if either is NaN
+  kMaximum,  ///< NaN if either is NaN; of 0 and -0, which are equal, the second
   kMinimum,
   kAnd,  ///< bool: logical; integers: bitwise
   kOr,
@@ -104,7 +104,7 @@ enum class MovementOp : std::uint8_t {
 enum class ReductionOp : std::uint8_t {
   kReduceSum = after(MovementOp::kScatterAdd),
   kReduceProduct,
-  kReduceMax,  ///< of nothing: -infinity or the lowest integer
+  kReduceMax,  ///< of nothing: -infinity or the lowest integer; of 0 and -0 either
   kReduceMin,
   kArgMax,  ///< {axis} -> i32, the first of equals; NaN counts as largest
   kArgMin,  ///< {axis} -> i32, the first of equals; NaN counts as smallest
@@ -122,7 +122,7 @@ enum class ContractionOp : std::uint8_t {
   kConvolutionGradWeight,  ///< (x, dy) {.., shape of w} -> dw
 };
 
-/// Pooling {window[2], stride[2], padding[4]}, padding smaller than the window.
+/// Pooling {window[2], stride[2], padding[4]}, padding below the window; of 0 and -0 either.
 enum class WindowOp : std::uint8_t {
   kMaxPool = after(ContractionOp::kConvolutionGradWeight),  ///< (x): padding counts as -infinity
   kMaxPoolGrad,  ///< (x, dy) -> dx: each dy goes to the first maximum of its window

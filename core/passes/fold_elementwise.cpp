@@ -69,8 +69,7 @@ std::optional<W> float_binary(Op op, W a, W b) {
     case BinaryOp::kMaximum:
     case BinaryOp::kMinimum:
       if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<W>::quiet_NaN();
-      if (a == b && std::signbit(a) != std::signbit(b)) return std::nullopt;
-      return (op == BinaryOp::kMaximum) == (a > b) ? a : b;
+      return (op == BinaryOp::kMaximum ? a > b : a < b) ? a : b;
     case BinaryOp::kPower:
     case BinaryOp::kAnd:
     case BinaryOp::kOr:

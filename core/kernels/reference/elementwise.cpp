@@ -56,11 +56,11 @@ bool is_shift(DType dtype, Int amount) {
 }
 
 double maximum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? kNaN : std::max(a, b);
+  return std::isnan(a) || std::isnan(b) ? kNaN : a > b ? a : b;
 }
 
 double minimum(double a, double b) {
-  return std::isnan(a) || std::isnan(b) ? kNaN : std::min(a, b);
+  return std::isnan(a) || std::isnan(b) ? kNaN : a < b ? a : b;
 }
 
 template <class T>

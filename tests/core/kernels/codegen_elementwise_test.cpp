@@ -94,6 +94,38 @@ TEST(CodegenElementwise, SpecialFloatsMatchTheReference) {
     expect_correct(make_case(op, {x, y}), 3e-7, 1e-37);
 }
 
+TEST(CodegenElementwise, ZerosHaveTheSignOfTheReference) {
+  const std::vector<double> a = {0, 0, 0, 0, -0.0, -0.0, -0.0, -0.0, 1, 1, 1, -1, -1, -1};
+  const std::vector<double> b = {0, -0.0, 1, -1, 0, -0.0, 1, -1, 0, -0.0, 1, 0, -0.0, -1};
+  const auto expect_signs = [](const Case& c) {
+    const std::vector<double> want =
+        to_doubles(evaluate_reference_node(c.node, c.operands).front());
+    const std::vector<double> got = to_doubles(run_kernel(c));
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (want[i] == 0 && got[i] == 0) {
+        EXPECT_EQ(std::signbit(got[i]), std::signbit(want[i]))
+            << name_of(c.node.op) << " -> " << c.node.type.to_string() << " element " << i;
+      }
+  };
+  for (const DType dtype : kFloats) {
+    const Shape shape{static_cast<std::int64_t>(a.size())};
+    const HostTensor x = from_doubles(dtype, shape, a);
+    const HostTensor y = from_doubles(dtype, shape, b);
+    for (const Op op :
+         {Op::kNegate, Op::kAbs, Op::kSign, Op::kExp, Op::kLog, Op::kTanh, Op::kErf, Op::kSqrt,
+          Op::kRsqrt, Op::kSin, Op::kCos, Op::kFloor, Op::kCeil, Op::kRoundEven})
+      expect_signs(make_case(op, {x}));
+    for (const Op op : {Op::kAdd, Op::kSubtract, Op::kMultiply, Op::kDivide, Op::kRemainder,
+                        Op::kPower, Op::kMaximum, Op::kMinimum})
+      expect_signs(make_case(op, {x, y}));
+    for (const DType to : kFloats) {
+      Attrs attrs;
+      attrs.set_dtype(to);
+      expect_signs(make_case(Op::kConvert, {x}, attrs));
+    }
+  }
+}
+
 TEST(CodegenElementwise, ComparesSelectsAndConvertsEveryDtype) {
   for (const DType dtype : kAll) {
     const auto a = random_tensor(dtype, {4, 33}, 1, -4, 4);

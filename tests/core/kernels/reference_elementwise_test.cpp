@@ -88,6 +88,14 @@ TEST(ReferenceBinary, MaximumAndMinimumOfNaNAreNaN) {
   EXPECT_THAT(values(Op::kMinimum, {a, b}), ElementsAre(1, IsNan(), IsNan(), -kInf));
 }
 
+TEST(ReferenceBinary, MaximumAndMinimumOfBothZerosAreTheSecond) {
+  const HostTensor a = f32({0, -0.0});
+  const HostTensor b = f32({-0.0, 0});
+  for (const Op op : {Op::kMaximum, Op::kMinimum})
+    EXPECT_THAT(values(Op::kDivide, {f32({1, 1}), evaluate(op, {a, b})}), ElementsAre(-kInf, kInf))
+        << name_of(op);
+}
+
 TEST(ReferenceBinary, DividesIntegersWithoutTraps) {
   const HostTensor a = i32({7, -7, 7, 0, kMin32, kMin32});
   const HostTensor b = i32({2, 2, 0, 0, -1, 0});

@@ -204,6 +204,16 @@ Maybe estimate_product(const Node& node, Operands in) {
 
 // --- The rest. ---
 
+/// Whether which of 0 and -0 such a node gives is its own affair.
+bool picks_among_zeros(const Node& node, const HostTensor& operand) {
+  if (node.op != Op::kReduceMax && node.op != Op::kReduceMin && node.op != Op::kMaxPool)
+    return false;
+  bool found[2] = {false, false};
+  for (const double x : to_doubles(operand))
+    if (x == 0) found[std::signbit(x) ? 1 : 0] = true;
+  return found[0] && found[1];
+}
+
 /// Moves values and errors alike. Maxima of values are off by at most the maximum of the errors.
 Maybe estimate_movement(const Node& node, Operands in) {
   HostTensor value = evaluate_wide(node, values_of(in));
@@ -215,6 +225,11 @@ Maybe estimate_movement(const Node& node, Operands in) {
     if (is_float(in[i]->type.dtype)) moved[i] = errors(*in[i]);
   std::vector<double> error = to_doubles(evaluate_wide(of_errors, moved));
   for (double& e : error) e = std::max(e, 0.0);  // the maximum of nothing is -inf
+  if (picks_among_zeros(node, in[0]->value)) {
+    const std::vector<double> result = to_doubles(value);
+    for (std::size_t i = 0; i < error.size(); ++i)
+      if (result[i] == 0) error[i] = std::max(error[i], least_of(node.type.dtype));
+  }
   return Estimate{node.type, std::move(value), std::move(error)};
 }
 

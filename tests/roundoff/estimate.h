@@ -20,7 +20,8 @@
 //   attention                                see estimate_attention.cpp
 //
 // Numbers below 2^-126 may be flushed: arithmetic that may end there is off by 2^-126 more. NaN
-// must be NaN, and infinities are exact.
+// must be NaN, and infinities are exact. A zero of either sign counts as off by the dtype's least
+// number, so that nothing divides by it.
 //
 // There is no estimate where the errors leave open how a comparison, a rounding to integers or an
 // arg_max ends, whether something overflows, or whether a divisor is zero.

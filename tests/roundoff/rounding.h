@@ -14,6 +14,7 @@ double arithmetic_roundoff(DType dtype);  ///< of what it is computed in: f32 fo
 double smallest_of(DType dtype);          ///< below this, numbers may be flushed or lose bits
 double flushed_of(DType dtype);           ///< below this, arithmetic may give zero
 double largest_of(DType dtype);           ///< finite number of what it is computed in
+double least_of(DType dtype);             ///< positive number that is stored
 /// The unit in the last place of x, a normal number, in what `dtype` is computed in.
 double ulp_of(DType dtype, double x);
 

@@ -11,6 +11,8 @@ from campaign import Campaign
 from lockstep_runs import Job, Run, corpus, images, small_gpt
 
 STEPS = 2
+#: What may stand where a name of something is wanted.
+NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity"]'}
 #: A rank's own file of the same content must make no difference.
 FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges")
 
@@ -56,10 +58,12 @@ def base_configs(folder):
             small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw")]
 
 
-def key_rows(schema):
-    for section, content in schema["properties"].items():
-        for name, row in content["properties"].items():
-            yield f"{section}.{name}", row
+def key_rows(schema, path=""):
+    for name, row in schema["properties"].items():
+        if "properties" in row:
+            yield from key_rows(row, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", row
 
 
 def other_values(key, row, value, folder, dice):
@@ -73,6 +77,8 @@ def other_values(key, row, value, folder, dice):
         return [copy]
     if key == "device.compile_cache":
         return ["off", str(folder / "another-cache")]
+    if key in NAMES:
+        return [NAMES[key]]
     if key == "checkpoint.resume":
         return ["auto"]
     out = list(row.get("enum", []))
@@ -93,19 +99,21 @@ def other_values(key, row, value, folder, dice):
 
 def shown_values(campaign, run):
     """The resolved config, as `config show` prints it."""
-    values, section = {}, None
+    values, sections = {}, []
     shown = Job(["config", "show", run.yaml], campaign.folder).wait()
     if shown.code != 0:
         raise AssertionError(f"a base of this campaign is wrong: {shown}")
     for line in shown.out.splitlines():
-        if not line.startswith(" "):
-            section = line.rstrip(":")
+        del sections[(len(line) - len(line.lstrip())) // 2:]
+        name, _, text = line.strip().partition(":")
+        if not text:
+            sections.append(name)
             continue
-        name, _, text = line.strip().partition(": ")
+        key, text = ".".join([*sections, name]), text.strip()
         try:
-            values[f"{section}.{name}"] = json.loads(text)
+            values[key] = json.loads(text)
         except ValueError:
-            values[f"{section}.{name}"] = text
+            values[key] = text
     return values
 
 

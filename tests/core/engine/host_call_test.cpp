@@ -66,17 +66,17 @@ TEST(HostCallInAStep, FeedsTheOpsBehindItAndReadsThoseBeforeIt) {
 }
 
 TEST(HostCallInAStep, GivesTheBitsOfTheReference) {
-  const auto record = [](TraceContext& context, const Tensor& x) {
+  const auto record = [](const Tensor& x) {
     const Tensor turned = host_call(reverse_function(), {exp(x) + 1.0}, x.type());
     return rsqrt(turned * turned) + host_call(reverse_function(), {turned}, x.type());
   };
   Rank rank;
-  const Tensor out = record(rank.context, rank.variable({1, 2, 3, 4, 5}));
+  const Tensor out = record(rank.variable({1, 2, 3, 4, 5}));
   rank.engine.mark_step();
   TraceContext context;
   const HostTensor values = Rank::vector_of({1, 2, 3, 4, 5});
-  const Tensor again = record(
-      context, context.tensor(std::make_shared<HostScalar>(values), InputKind::kParameter, "p"));
+  const Tensor again =
+      record(context.tensor(std::make_shared<HostScalar>(values), InputKind::kParameter, "p"));
   const CutTrace cut = context.cut();
   const HostTensor wanted =
       evaluate_reference(cut.graph, {&values, 1}, context.host_functions())[0];

@@ -107,7 +107,7 @@ def ledger_lines(ledger):
         rates = [f"{line[key] / line['ms'] * 1e-6:8.1f} {unit}" if line[key] > 0 else ""
                  for key, unit in (("flops", "GFLOP/s"), ("bytes", "GB/s"))]
         yield (f"    {line['program']:<7} {line['work']:<14} {line['ms']:9.3f} ms "
-               f"{line['percent']:5.1f} %  {rates[0]:<17}{rates[1]}").rstrip()
+               f"{100 * line['ms'] / mean:5.1f} %  {rates[0]:<17}{rates[1]}").rstrip()
 
 
 def report(row):

@@ -26,7 +26,7 @@ class Run:
     step_ms: list
     pss: int  # bytes, peak
     rss: int  # bytes, peak
-    ledger: dict = None  # lockstep's ledger.json
+    ledger: dict = None  # lockstep's profile of rank 0: mean_step_ms, step_ms, rows by class
 
 
 @dataclasses.dataclass
@@ -125,7 +125,7 @@ class Lockstep:
                     lambda: memory_use.descendants_called("lockstep", process.pid),
                     job.ranks) as memory:
                 wait_for([process], job.timeout, self.name)
-            ledger = json.loads((pathlib.Path(folder) / "run" / "ledger.json").read_text("utf-8"))
+            ledger = read_ledger(pathlib.Path(folder) / "run")
         return Run(last_steps(ledger["step_ms"], job.steps, self.name), memory.peak_pss,
                    memory.peak_rss, ledger)
 
@@ -135,6 +135,19 @@ class Lockstep:
             raise Failed(f"{self.limits} does not exist; build the target bench_limits")
         command = [str(self.limits), self.config(job), *self.overrides(job)]
         return json.loads(wait_for([start(command)], job.timeout, "limits")[0])
+
+
+def read_ledger(run):
+    """Rank 0's profile, its rows by program and class of work, the longest first."""
+    ledger = json.loads((run / "profile" / "rank-0.json").read_text("utf-8"))
+    classes = {}
+    for row in ledger["rows"]:
+        into = classes.setdefault((row["program"], row["work"]), {"ms": 0, "commands": 0, "flops": 0, "bytes": 0})
+        for key in into:
+            into[key] += row[key]
+    ledger["rows"] = [{"program": program, "work": work, **amounts}
+                      for (program, work), amounts in sorted(classes.items(), key=lambda item: -item[1]["ms"])]
+    return ledger
 
 
 class Torch:

@@ -8,7 +8,9 @@
 #include "collectives/single.h"
 #include "collectives/watched.h"
 #include "core/base/error.h"
+#include "trainer/calibrate/limits_file.h"
 #include "trainer/config/load.h"
+#include "trainer/statistics/rank_profile.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -75,7 +77,13 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       compilations_(communicator_->rank()) {
   engine_->set_compilation_listener(
       [this](const CompilationRecord& record) { compilations_.add(record); });
-  profiling_.emplace(config.profile, *engine_, spans_, *communicator_, *log_);
+  const auto limits = [&] {
+    const MachineKind machine = this_machine(instruction_set_.target);
+    FoundLimits found = read_limits(limits_path(settings, machine), machine);
+    if (!found.warning.empty()) log_->warn("{}", found.warning);
+    return std::move(found.limits);
+  };
+  profiling_.emplace(config.profile, *engine_, spans_, *communicator_, limits, *log_);
   if (config.profile.forbid_reads) engine_->forbid_reads();
   watch.set_limits(watch_limits(config));
   watch.set_log(log_.get(), is_master());
@@ -89,17 +97,14 @@ RankRuntime::~RankRuntime() {
 void RankRuntime::log_to(const std::string& run_folder) {
   const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
   std::filesystem::create_directories(folder);
-  if (is_master()) run_folder_ = run_folder;
+  run_folder_ = run_folder;
+  if (is_master()) remove_profiles(run_folder);
   const int rank = communicator_->rank();
   log_->add_file((folder / fmt::format("rank-{}.log", rank)).string());
-  // Whole lines of one node reach one file; other nodes may see another file system, or a part of
-  // this one that does not order what they append.
   const Topology& topology = communicator_->topology();
   const bool with_master = topology.node() == topology.node_of(0);
-  compilations_.open(with_master
-                         ? (folder.parent_path() / "compilations.jsonl").string()
-                         : (folder / fmt::format("compilations-rank-{}.jsonl", rank)).string(),
-                     *log_);
+  compilations_.open(
+      with_master ? compilations_path(run_folder) : compilations_path(run_folder, rank), *log_);
 }
 
 WatchLimits watch_limits(const Config& config) {

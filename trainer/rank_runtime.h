@@ -50,7 +50,8 @@ class RankRuntime {
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
   /// From now on the log goes to <run_folder>/logs/rank-N.log, too, and why programs are compiled
-  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
+  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/. Profiles that an
+  /// earlier run left there are gone.
   void log_to(const std::string& run_folder);
 
   /// Before anything of a training step, on all ranks: what is done from now on is of that step.
@@ -76,7 +77,7 @@ class RankRuntime {
   InstructionSet instruction_set_;
   std::unique_ptr<Device> device_;
   TraceContext context_;
-  std::string run_folder_;  ///< "" if there is none, or on other ranks than the master
+  std::string run_folder_;  ///< "" if there is none
   std::optional<Profiling> profiling_;
   std::unique_ptr<Engine> engine_;
   CompilationsFile compilations_;

@@ -54,9 +54,15 @@ std::vector<Cuts::Row> Cuts::rows() const {
   return out;
 }
 
-std::string Cuts::table() const {
+std::string Cuts::worst_line() const {
+  for (const Row& row : rows())
+    if (row.idle_ns > 0) return row.line;
+  return "";
+}
+
+std::string describe_reads(const std::vector<Cuts::Row>& rows) {
   std::string out;
-  for (const Row& row : rows()) {
+  for (const Cuts::Row& row : rows) {
     const bool is_read = row.reason == name_of(SyncReason::kValueRead);
     if (!is_read || (!row.in_step && row.idle_ns == 0)) continue;
     const auto each = [&](std::int64_t ns) {
@@ -66,13 +72,9 @@ std::string Cuts::table() const {
                        row.count, row.line, row.what, each(row.waited_ns), each(row.idle_ns),
                        row.in_step ? " (graph break)" : "");
   }
-  return out;
-}
-
-std::string Cuts::worst_line() const {
-  for (const Row& row : rows())
-    if (row.idle_ns > 0) return row.line;
-  return "";
+  if (out.empty()) return "";
+  return "values that were read within a step, or while the device had nothing else to do:\n" +
+         out + "  read them a step or two later, or compute with them in a host_call";
 }
 
 }  // namespace lockstep

@@ -22,10 +22,11 @@ namespace lockstep {
 class Cuts {
  public:
   struct Row {
-    std::string reason;    ///< name_of(SyncReason); "value read" for reads of computed values, too
-    std::string line;      ///< "boxes.cpp:57"; "" where lockstep cuts
-    std::string what;      ///< of a read: "f32[8,4] boxes.cpp:41 (head)", the first there
-    bool in_step = false;  ///< a read between taking a batch and mark_step
+    std::string reason =
+        {};                 ///< name_of(SyncReason); "value read" for reads of computed values, too
+    std::string line = {};  ///< "boxes.cpp:57"; "" where lockstep cuts
+    std::string what = {};  ///< of a read: "f32[8,4] boxes.cpp:41 (head)", the first there
+    bool in_step = false;   ///< a read between taking a batch and mark_step
     std::int64_t count = 0;
     std::int64_t waited_ns = 0;  ///< of the host
     std::int64_t idle_ns = 0;    ///< of the device
@@ -43,8 +44,6 @@ class Cuts {
   std::int64_t graph_breaks() const;  ///< reads in steps
   /// The longest wait and idleness first.
   std::vector<Row> rows() const;
-  /// The reads that were graph breaks or left the device idle, for people; empty if none did.
-  std::string table() const;
   /// The line with the most idleness of the device, "" if there is none.
   std::string worst_line() const;
 
@@ -54,5 +53,9 @@ class Cuts {
   std::map<Key, RowId> index_;
   std::vector<Row> rows_;
 };
+
+/// The reads that were graph breaks or left the device idle, for people, and what to do about them;
+/// empty if none did.
+std::string describe_reads(const std::vector<Cuts::Row>& rows);
 
 }  // namespace lockstep

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "core/engine/execution.h"
 #include "core/engine/launch.h"
-#include "core/runtime/plan_cost.h"
 
 namespace lockstep {
 namespace {
@@ -50,40 +50,18 @@ double to_ms(double ns) {
   return ns * 1e-6;
 }
 
-/// What so many calls of the plan do; not their time, which is of all calls already.
-void add_work(const WorkCost& cost, double calls, LedgerRow& to) {
-  to.commands += static_cast<double>(cost.launches) * calls;
-  to.flops += cost.flops * calls;
-  to.bytes += cost.bytes * calls;
+std::string line_of(const Node& node) {
+  Origin place = node.origin;
+  place.scope = {};
+  return place.to_string();
 }
 
-/// Means of what are sums over so many steps.
-std::vector<LedgerRow> longest_first(const std::map<std::string, LedgerRow>& sums, double steps) {
-  std::vector<LedgerRow> out;
-  for (const auto& [key, sum] : sums) {
-    LedgerRow& row = out.emplace_back(sum);
-    for (double LedgerRow::*part : {&LedgerRow::ms, &LedgerRow::least_ms, &LedgerRow::commands,
-                                    &LedgerRow::flops, &LedgerRow::bytes})
-      row.*part /= steps;
-  }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const LedgerRow& a, const LedgerRow& b) { return a.ms > b.ms; });
-  return out;
-}
-
-/// "12.3" per second of the row's time, in units of 1e9; a dash where nothing is counted.
-std::string rate(double amount, double ms) {
-  return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : "-";
-}
-
-std::string line(const LedgerRow& row, double step_ms) {
-  std::string out = fmt::format(
-      "  {:<7} {:<14} {:>8.3f} ms {:>5.1f} % {:>8} ms {:>6} x {:>8} GFLOP/s {:>7} GB/s",
-      row.program, row.work, row.ms, 100 * row.ms / step_ms,
-      row.least_ms > 0 ? fmt::format("{:.3f}", row.least_ms) : "-",
-      fmt::format("{:.0f}", row.commands), rate(row.flops, row.ms), rate(row.bytes, row.ms));
-  if (!row.detail.empty()) out += "  " + row.detail;
-  return out + "\n";
+/// To the row of what is the same at the same place.
+void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
+  const std::string key =
+      fmt::format("{}\n{}\n{}\n{}\n{}", row.program, row.work, row.op, row.module, row.line);
+  const auto [found, is_new] = to.try_emplace(key, std::move(row));
+  if (!is_new) add_amounts(row, found->second);
 }
 
 }  // namespace
@@ -155,103 +133,74 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   if (wall_ns_.size() > kMaxSteps) wall_ns_.pop_front();
 }
 
-/// visit(launch, total ns, ns if each step had taken the least time, calls)
-template <class Visit>
-void Ledger::visit_launches(const Totals& totals, const Visit& visit) {
-  const auto visit_plan = [&](const Plan& plan, std::vector<std::int64_t> LedgerPage::*part,
-                              bool is_update, std::int64_t calls) {
-    const std::vector<std::int64_t>& ns = totals.sum.*part;
-    for (std::size_t begin = 0; begin < ns.size();) {
-      const std::size_t end = next_launch(plan, begin);
-      const std::int64_t least = (totals.least.*part)[begin] * totals.steps;
-      visit(Launch{plan, begin, end, is_update}, static_cast<double>(ns[begin]),
-            static_cast<double>(least), static_cast<double>(calls));
-      begin = end;
-    }
-  };
-  visit_plan(totals.program->shard, &LedgerPage::shard_ns, false, totals.shard_calls);
-  visit_plan(totals.program->update, &LedgerPage::update_ns, true, totals.steps);
+void Ledger::add_plan(const Totals& totals, bool is_update, Sums& to) const {
+  const Plan& plan = is_update ? totals.program->update : totals.program->shard;
+  const auto part = is_update ? &LedgerPage::update_ns : &LedgerPage::shard_ns;
+  const auto calls = static_cast<double>(is_update ? totals.steps : totals.shard_calls);
+  const std::vector<std::int64_t>& ns = totals.sum.*part;
+  for (std::size_t begin = 0; begin < ns.size(); begin = next_launch(plan, begin)) {
+    const Launch launch{plan, begin, next_launch(plan, begin), is_update};
+    const Work work = launch_work(plan, begin);
+    LedgerRow row{
+        .program = is_update ? "update" : "shard",
+        .work = std::string(name_of(launch.first().work)),
+        .op = signature_of(launch),
+        .module = std::string(launch.node().origin.scope),
+        .line = line_of(launch.node()),
+        .ms = to_ms(static_cast<double>(ns[begin])),
+        .least_ms = to_ms(static_cast<double>((totals.least.*part)[begin] * totals.steps)),
+        .attainable_ms = 1e3 * attainable_(plan, begin) * calls,
+        .commands = calls,
+        .flops = work.flops * calls,
+        .bytes = work.bytes * calls};
+    if (launch.node().op == Op::kFusion) row.fused_ms = row.ms;
+    add_row(std::move(row), to);
+  }
 }
 
-void Ledger::add_classes(const Totals& totals, Sums& to) {
-  const auto add = [&](const char* program, const std::string& work, double ns,
-                       double least) -> LedgerRow& {
-    LedgerRow& row = to[program + work];
-    row.program = program;
-    row.work = work;
-    row.ms += to_ms(ns);
-    row.least_ms += to_ms(least);
-    return row;
-  };
-  const auto add_plan = [&](const char* program, const Plan& plan,
-                            std::vector<std::int64_t> LedgerPage::*part, std::int64_t calls) {
-    if ((totals.sum.*part).empty()) return;
-    const auto measured = [&](const LedgerPage& page) {
-      return cost_by_class(plan, [&](const Plan&, std::size_t first) {
-        return 1e-9 * static_cast<double>((page.*part)[first]);
-      });
-    };
-    const CostByClass sum = measured(totals.sum);
-    const CostByClass least = measured(totals.least);
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      if (sum[i].launches == 0) continue;
-      const std::string work(name_of(static_cast<WorkClass>(i)));
-      const double least_ns = 1e9 * least[i].seconds * static_cast<double>(totals.steps);
-      add_work(sum[i], static_cast<double>(calls),
-               add(program, work, 1e9 * sum[i].seconds, least_ns));
-    }
-  };
-  add_plan("shard", totals.program->shard, &LedgerPage::shard_ns, totals.shard_calls);
-  add_plan("update", totals.program->update, &LedgerPage::update_ns, totals.steps);
-  for (std::size_t i = 0; i < kStepPartCount; ++i)
-    add("step", name_of(static_cast<StepPart>(i)), static_cast<double>(totals.sum.parts_ns[i]),
-        static_cast<double>(totals.least.parts_ns[i] * totals.steps));
-}
-
-void Ledger::add_commands(const Totals& totals, Sums& to) {
-  visit_launches(totals, [&](const Launch& launch, double ns, double least, double calls) {
-    const std::string work(name_of(launch.first().work));
-    const std::string signature = signature_of(launch);
-    LedgerRow& row = to[fmt::format("{} {} {}", launch.is_update, work, signature)];
-    row.program = launch.is_update ? "update" : "shard";
-    row.work = work;
-    if (row.detail.empty()) row.detail = signature + " " + launch.node().origin.to_string();
-    row.ms += to_ms(ns);
-    row.least_ms += to_ms(least);
-    const Work of_launch = launch_work(launch.plan, launch.begin);
-    add_work({.launches = 1, .flops = of_launch.flops, .bytes = of_launch.bytes}, calls, row);
-  });
+void Ledger::add_rows(const Totals& totals, Sums& to) const {
+  add_plan(totals, false, to);
+  add_plan(totals, true, to);
+  for (std::size_t i = 0; i < kStepPartCount; ++i) {
+    if (totals.sum.parts_ns[i] == 0) continue;
+    const auto least = static_cast<double>(totals.least.parts_ns[i] * totals.steps);
+    add_row({.program = "step",
+             .work = name_of(static_cast<StepPart>(i)),
+             .ms = to_ms(static_cast<double>(totals.sum.parts_ns[i])),
+             .least_ms = to_ms(least)},
+            to);
+  }
 }
 
 void Ledger::fold_oldest() {
-  add_classes(totals_.front(), folded_classes_);
-  add_commands(totals_.front(), folded_commands_);
+  add_rows(totals_.front(), folded_);
   totals_.erase(totals_.begin());
-  while (folded_commands_.size() > kMaxCommands)
-    folded_commands_.erase(std::ranges::min_element(
-        folded_commands_, {}, [](const auto& entry) { return entry.second.ms; }));
+  while (folded_.size() > kMaxFolded) {
+    // Parts and what was put together before stay: they are few.
+    const auto ms = [](const auto& entry) {
+      return entry.second.op.empty() ? std::numeric_limits<double>::infinity() : entry.second.ms;
+    };
+    LedgerRow row = std::move(folded_.extract(std::ranges::min_element(folded_, {}, ms)).mapped());
+    row.op.clear();
+    row.module.clear();
+    row.line.clear();
+    add_row(std::move(row), folded_);
+  }
 }
 
 std::vector<LedgerRow> Ledger::rows() const {
   const std::lock_guard lock(mutex_);
   if (steps_ == 0) return {};
-  Sums sums = folded_classes_;
-  for (const Totals& totals : totals_) add_classes(totals, sums);
-  const auto steps = static_cast<double>(steps_);
+  Sums sums = folded_;
+  for (const Totals& totals : totals_) add_rows(totals, sums);
   double other = to_ms(static_cast<double>(total_wall_ns_));
-  for (const auto& [key, row] : sums) other -= row.ms;
-  std::vector<LedgerRow> out = longest_first(sums, steps);
-  std::erase_if(out, [](const LedgerRow& row) { return row.ms == 0; });
-  out.push_back({.program = "step", .work = "other", .detail = "", .ms = other / steps});
-  return out;
-}
-
-std::vector<LedgerRow> Ledger::top_commands(std::size_t limit) const {
-  const std::lock_guard lock(mutex_);
-  Sums sums = folded_commands_;
-  for (const Totals& totals : totals_) add_commands(totals, sums);
-  std::vector<LedgerRow> out = longest_first(sums, static_cast<double>(steps_));
-  if (out.size() > limit) out.resize(limit);
+  std::vector<LedgerRow> out;
+  for (auto& [key, row] : sums) {
+    other -= row.ms;
+    out.push_back(std::move(row));
+  }
+  out.push_back({.program = "step", .work = "other", .ms = other});
+  for (LedgerRow& row : out) scale_amounts(row, 1 / static_cast<double>(steps_));
   return out;
 }
 
@@ -270,27 +219,6 @@ std::vector<double> Ledger::step_ms() const {
 double Ledger::mean_step_ms() const {
   const std::lock_guard lock(mutex_);
   return steps_ == 0 ? 0 : to_ms(static_cast<double>(total_wall_ns_)) / static_cast<double>(steps_);
-}
-
-std::string Ledger::table(std::size_t top_limit) const {
-  const std::vector<double> wall = step_ms();
-  if (wall.empty()) return "time ledger: no step ran twice\n";
-  const double mean = mean_step_ms();
-  std::string out = fmt::format(
-      "time ledger: {} steps of {:.3f} ms on average, {:.3f} at least (first step of a program "
-      "left "
-      "out);\n  rows: mean, share, least, commands\n",
-      steps(), mean, *std::min_element(wall.begin(), wall.end()));
-  double sum = 0;
-  constexpr double kShownMs = 0.0005;  // what does not print as zero
-  for (const LedgerRow& row : rows()) {
-    if (row.ms >= kShownMs) out += line(row, mean);
-    sum += row.ms;
-  }
-  out += fmt::format(
-      "  sum {:.3f} ms = 100 % of the wall time\nlongest commands, like ones together:\n", sum);
-  for (const LedgerRow& row : top_commands(top_limit)) out += line(row, mean);
-  return out;
 }
 
 }  // namespace lockstep

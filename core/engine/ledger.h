@@ -34,7 +34,9 @@
 #include <vector>
 
 #include "core/base/spans.h"
+#include "core/engine/ledger_rows.h"
 #include "core/engine/program_table.h"
+#include "core/runtime/plan_cost.h"
 
 namespace lockstep {
 
@@ -64,18 +66,6 @@ struct LedgerPage {
   std::int64_t& operator[](StepPart part) { return parts_ns[static_cast<std::size_t>(part)]; }
 };
 
-/// A line of the ledger: means over the steps.
-struct LedgerRow {
-  std::string program;  ///< "shard", "update" or "step"
-  std::string work;     ///< the kernel class, or what else took the time
-  std::string detail;   ///< of a row of top_commands(): op, types, where
-  double ms = 0;        ///< a step
-  double least_ms = 0;  ///< the same with the least time of each command; not for dispatch and idle
-  double commands = 0;  ///< a step
-  double flops = 0;     ///< a step
-  double bytes = 0;     ///< a step, read and written
-};
-
 /// Sums of pages. Those of a program that no step has run for long are kept as rows, without the
 /// program; the wall times of the last kMaxSteps steps are kept one by one. Thread-safe.
 class Ledger final : public SpanListener {
@@ -88,26 +78,21 @@ class Ledger final : public SpanListener {
                                     SpanKind::kDonationCopies, SpanKind::kStateCheck};
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
 
-  /// Of an engine's programs. Keeps pages of so many apart, at least of one: of as many as the
-  /// compile cache has.
-  explicit Ledger(const ProgramTable& programs, std::size_t max_programs = 256)
-      : programs_(programs), max_programs_(max_programs) {}
+  /// Of an engine's programs; `attainable` says what a launch needs at least. Keeps pages of so
+  /// many apart, at least of one: of as many as the compile cache has.
+  Ledger(const ProgramTable& programs, LaunchSeconds attainable, std::size_t max_programs = 256)
+      : programs_(programs), attainable_(std::move(attainable)), max_programs_(max_programs) {}
 
   void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
 
-  /// By class of work, the longest first; "other" last. They sum to mean_step_ms().
+  /// A row for each launch of the programs and each other part of a step, "other" last. They sum
+  /// to mean_step_ms(). Of old programs the longest kMaxFolded are known, the others by class.
   std::vector<LedgerRow> rows() const;
-  /// By kernel class, op and types: what a model computes once per layer is one row. The longest
-  /// first, at most `limit`. Of old programs only the kMaxCommands longest rows are known.
-  std::vector<LedgerRow> top_commands(std::size_t limit) const;
   std::int64_t steps() const;  ///< that were measured
   /// The wall time of each measured step, in order; of the last kMaxSteps.
   std::vector<double> step_ms() const;
   double mean_step_ms() const;  ///< 0 without steps
-
-  /// rows() and top_commands() with percents, GFLOP/s and GB/s, for people.
-  std::string table(std::size_t top_limit) const;
 
  private:
   struct Totals {
@@ -117,18 +102,17 @@ class Ledger final : public SpanListener {
     LedgerPage sum;    ///< of all but the first page
     LedgerPage least;  ///< of each part of all but the first page
   };
-  /// By what makes commands one row: `ms` and all else of a row are sums over all steps.
+  /// By what makes launches one row: all amounts are sums over all steps.
   using Sums = std::map<std::string, LedgerRow>;
-  static constexpr std::size_t kMaxCommands = 1024;
+  static constexpr std::size_t kMaxFolded = 1024;
 
-  template <class Visit>
-  static void visit_launches(const Totals& totals, const Visit& visit);
-  static void add_classes(const Totals& totals, Sums& to);
-  static void add_commands(const Totals& totals, Sums& to);
+  void add_rows(const Totals& totals, Sums& to) const;
+  void add_plan(const Totals& totals, bool is_update, Sums& to) const;
   void fold_oldest();
   void end_execution(const Span& execution);
 
   const ProgramTable& programs_;
+  LaunchSeconds attainable_;
   std::size_t max_programs_;
   // Of the device's thread:
   LedgerPage open_;     ///< of the step that is under way, until its execution begins
@@ -136,9 +120,8 @@ class Ledger final : public SpanListener {
   std::int64_t last_step_end_ns_ = 0;
 
   mutable std::mutex mutex_;
-  std::vector<Totals> totals_;  ///< the program that ran last comes last
-  Sums folded_classes_;         ///< of programs that are not in totals_ any more
-  Sums folded_commands_;
+  std::vector<Totals> totals_;        ///< the program that ran last comes last
+  Sums folded_;                       ///< of programs that are not in totals_ any more
   std::deque<std::int64_t> wall_ns_;  ///< of the last steps
   std::int64_t steps_ = 0;
   std::int64_t total_wall_ns_ = 0;

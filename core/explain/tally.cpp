@@ -56,6 +56,7 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   ++(loaded ? row->loaded : row->compiled);
   row->seconds += seconds;
   row->example = main.text();
+  row->line = main.line;
   row->remedy = main.remedy;
   if (main.from.empty() || row->subject != subject) return;
   for (const std::string& value : {main.from, main.to})
@@ -88,10 +89,12 @@ std::string CauseTally::table() const {
       "recompilations: {} of {} programs were versions of others and took {:.2f} s\n"
       "  {:<14} {:>8} {:>7} {:>8}  what\n",
       again, misses_, seconds, "cause", "compiled", "loaded", "seconds");
-  std::vector<std::pair<Cause, std::string_view>> remedies;
+  std::vector<std::pair<Cause, std::string>> remedies;
   for (const Row& row : rows()) {
+    std::string what = row.describe();
+    if (!row.line.empty() && what.find(row.line) == std::string::npos) what += ", " + row.line;
     out += fmt::format("  {:<14} {:>8} {:>7} {:>8.2f}  {}\n", name_of(row.cause), row.compiled,
-                       row.loaded, row.seconds, row.describe());
+                       row.loaded, row.seconds, what);
     const std::pair remedy{row.cause, row.remedy};
     if (!row.remedy.empty() && std::ranges::find(remedies, remedy) == remedies.end())
       remedies.push_back(remedy);

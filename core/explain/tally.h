@@ -22,7 +22,8 @@ class CauseTally {
     std::int64_t loaded = 0;  ///< from the disk
     double seconds = 0;
     std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
-    std::string_view remedy = {};
+    std::string line = {};  ///< "model.cpp:41", of the last miss; empty where there is none
+    std::string remedy = {};
     std::string example = {};  ///< the last miss, in words
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".

@@ -19,9 +19,9 @@ import memory_use  # noqa: E402
 BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else None
 
 LEDGER = {"mean_step_ms": 4.0, "step_ms": [9.0, 4.0, 4.0], "rows": [
-    {"program": "shard", "work": "dot", "ms": 3.0, "percent": 75.0, "commands": 8,
+    {"program": "shard", "work": "dot", "ms": 3.0, "commands": 8,
      "flops": 6e8, "bytes": 3e6},
-    {"program": "step", "work": "idle", "ms": 1.0, "percent": 25.0, "commands": 0, "flops": 0,
+    {"program": "step", "work": "idle", "ms": 1.0, "commands": 0, "flops": 0,
      "bytes": 0}]}
 LIMIT = {"limit_ms": 2.0, "dots_ms": 1.5, "gflop": 0.3, "optimizer_bytes": 6e6,
          "optimizer_ms": 0.4, "all_reduce_bytes": 1.5e6, "all_reduce_ms": 0.1,

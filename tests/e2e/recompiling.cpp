@@ -4,10 +4,13 @@
 //
 // WHAT: steady, lengths (of documents, padded to the longest of the step), buckets (padded to a few
 // lengths), constant (a number that changes in each step), held (a handle is kept in step 3), op
-// (one more from step 3 on), field (one more is used from step 3 on), twins (two trainers).
+// (one more from step 3 on), field (one more is used from step 3 on), twins (two trainers), late (a
+// function on rank 1's host takes 5 ms).
 #include <lockstep/lockstep.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 using namespace lockstep;
 
@@ -35,14 +38,24 @@ class Documents final : public Dataset {
   }
 };
 
+/// Its operand as it is; slow on rank 1.
+HostFunction wait_function(int rank) {
+  return {"wait", 1, [rank](std::span<const HostTensor> in, std::span<HostTensor> out) {
+            if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            std::ranges::copy(in[0].bytes(), out[0].bytes().begin());
+          }};
+}
+
 struct Net : Module {
   std::string what;
   Embedding embedding{*this, "embedding", kWords, kWidth};
   Linear out{*this, "out", kWidth, 2};
   mutable std::int64_t step = 0;
   mutable std::vector<Tensor> history;
+  HostFunction wait;
 
-  explicit Net(std::string what_) : what(std::move(what_)) {}
+  explicit Net(std::string what_, int rank = 0)
+      : what(std::move(what_)), wait(wait_function(rank)) {}
   Loss operator()(const Batch& batch) const {
     const Tensor words = embedding(batch["tokens"]);  // [B,T,W]
     Tensor x = mean(words, {1});
@@ -53,13 +66,15 @@ struct Net : Module {
     history.clear();
     if (what == "held" && step == 3) history = {logits};
     Tensor losses = cross_entropy(logits, batch["label"]);
+    if (what == "late")
+      losses = losses + 0.0 * host_call(wait, {stop_gradient(losses)}, losses.type());
     if (what == "field" && late) losses = losses * batch["weight"];
     return {.sum = batch.masked_sum(losses), .count = batch.count()};
   }
 };
 
 void train(Session& session, const std::string& what, std::int64_t steps) {
-  Net net(what);
+  Net net(what, session.rank());
   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2}, {.run = "run"});
   DataLoaderOptions options{.global_batch = 4, .micro_batch = 2};
   if (what == "lengths") options.padding.mode = PaddingMode::kLongest;

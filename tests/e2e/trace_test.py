@@ -22,7 +22,7 @@ class TraceFile(EndToEndTest):
         cls.path = cls.traced.path / "trace.perfetto-trace"
         cls.data = cls.path.read_bytes()
         cls.trace = Trace(cls.data)
-        cls.ledger = json.loads((cls.traced.path / "ledger.json").read_text())
+        cls.ledger = json.loads((cls.traced.path / "profile" / "rank-0.json").read_text())
 
     @classmethod
     def tearDownClass(cls):
@@ -103,12 +103,11 @@ class TraceFile(EndToEndTest):
             count[event.category, shapes] += 1
             ms[event.category, shapes] += event.ns * 1e-6
         expected_count, expected_ms = collections.Counter(), collections.Counter()
-        for row in self.ledger["commands"]:
-            # The first one's line comes behind its op and types.
-            shapes = next((shapes for work, shapes in count
-                           if work == row["work"] and row["detail"].startswith(shapes + " ")), row["detail"])
-            expected_count[row["work"], shapes] += round(row["commands"] * 10)
-            expected_ms[row["work"], shapes] += row["ms"] * 10
+        for row in self.ledger["rows"]:
+            if row["program"] == "step":
+                continue
+            expected_count[row["work"], row["op"]] += round(row["commands"] * 10)
+            expected_ms[row["work"], row["op"]] += row["ms"] * 10
         self.assertEqual((count - expected_count, expected_count - count), ({}, {}))
         for key, value in expected_ms.items():
             self.assertAlmostEqual(ms[key], value, delta=1e-6 + 1e-4 * value, msg=key)

@@ -1,7 +1,9 @@
 #include "trainer/telemetry/compilations_file.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "tests/core/engine/rank.h"
 #include "tests/core/file_contents.h"
 #include "tests/core/temporary_folder.h"
@@ -62,6 +64,38 @@ TEST(CompilationsFile, KeepsLinesUntilThereIsAFileAndAppends) {
   }
   EXPECT_EQ(contents_of(path), to_json(records[0], 0) + "\n" + to_json(records[1], 0) + "\n" +
                                    to_json(records[0], 1) + "\n" + to_json(records[1], 1) + "\n");
+}
+
+TEST(CompilationsFile, IsReadAsTheTallyOfOneRank) {
+  const TemporaryFolder run;
+  CauseTally expected;
+  {
+    CompilationsFile mine(0), other(1);
+    for (CompilationsFile* file : {&mine, &other})
+      file->open(compilations_path(run.path()), Log::null());
+    for (const CompilationRecord& record : growing_batch()) {
+      mine.add(record);
+      other.add(record);
+      expected.add(record.explanation, record.loaded, record.seconds);
+    }
+  }
+  std::ofstream(compilations_path(run.path()), std::ios::app) << R"({"rank": 0, "ste)";
+  const CauseTally read = read_compilations(run.path(), 0);
+  EXPECT_EQ(read.misses(), 2);
+  EXPECT_EQ(read.table(), expected.table());
+  EXPECT_THAT(read.table(), testing::HasSubstr("batch.x[0]: 2 -> 3"));
+  EXPECT_EQ(read_compilations(run.path(), 2).misses(), 0);
+}
+
+TEST(CompilationsFile, RefusesLinesThatItDidNotWrite) {
+  const TemporaryFolder run;
+  std::ofstream(compilations_path(run.path())) << "{\"rank\": 0}\n{}\n";
+  try {
+    read_compilations(run.path(), 0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("compilations.jsonl:1: no line of a compilation"));
+  }
 }
 
 TEST(CompilationsFile, SaysOnceThatItCannotBeWritten) {

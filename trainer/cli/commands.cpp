@@ -8,8 +8,8 @@ std::vector<CliCommand> all_commands() {
        {std::vector{train_command(), launch_command(), eval_command(), generate_command()},
         config_commands(), ckpt_commands(), std::vector{ir_run_command(), ir_print_command()},
         prepare_commands(),
-        std::vector{trace_command(), calibrate_command(), doctor_command(), models_command(),
-                    version_command()}})
+        std::vector{profile_command(), trace_command(), calibrate_command(), doctor_command(),
+                    models_command(), version_command()}})
     out.insert(out.end(), group.begin(), group.end());
   return out;
 }

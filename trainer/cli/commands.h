@@ -21,6 +21,7 @@ CliCommand ir_print_command();
 std::vector<CliCommand> prepare_commands();
 CliCommand doctor_command();
 CliCommand calibrate_command();
+CliCommand profile_command();
 CliCommand trace_command();
 CliCommand models_command();
 CliCommand version_command();

@@ -368,7 +368,8 @@ std::vector<KeyGroup> machine_and_output() {
        object<&Config::profile>,
        {{.name = "ledger",
          .member = bind<&ProfileConfig::ledger>(),
-         .doc = "Measure every device command; print and save ledger.json when the run ends."},
+         .doc =
+             "Measure every device command; print where time went and save profile/rank-N.json."},
         {.name = "metrics_report",
          .member = bind<&ProfileConfig::metrics_report>(),
          .doc = "Print all metrics and counters when the run ends."},

@@ -5,8 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "core/base/error.h"
 
 namespace lockstep {
 namespace {
@@ -40,7 +43,54 @@ Json causes_json(const Explanation& explanation) {
   return out;
 }
 
+/// Adds the line to the tally if it is this rank's.
+void read_line(const Json& json, int rank, CauseTally& to) {
+  if (json.at("rank").get<int>() != rank) return;
+  Explanation explanation;
+  const auto remedy = json.value("remedy", std::string());
+  for (const Json& each : json.at("differences")) {
+    const auto cause = parse_cause(each.at("cause").get<std::string>());
+    LS_USER_CHECK(cause.has_value(), "there is no cause {}", each.at("cause").dump());
+    Difference& difference = explanation.differences.emplace_back();
+    difference.cause = *cause;
+    difference.subject = each.at("subject").get<std::string>();
+    difference.from = each.value("from", std::string());
+    difference.to = each.value("to", std::string());
+    difference.line = each.value("line", std::string());
+    difference.derived = each.at("derived").get<bool>();
+    difference.remedy = remedy;
+  }
+  to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
+}
+
 }  // namespace
+
+std::string compilations_path(const std::string& run_folder) {
+  return run_folder + "/compilations.jsonl";
+}
+
+std::string compilations_path(const std::string& run_folder, int rank) {
+  return fmt::format("{}/logs/compilations-rank-{}.jsonl", run_folder, rank);
+}
+
+CauseTally read_compilations(const std::string& run_folder, int rank) {
+  CauseTally out;
+  for (const std::string& path :
+       {compilations_path(run_folder), compilations_path(run_folder, rank)}) {
+    std::ifstream file(path);
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      const Json json = Json::parse(line, nullptr, false);
+      if (json.is_discarded()) continue;  // cut short as the disk was full
+      try {
+        read_line(json, rank, out);
+      } catch (const std::exception& e) {
+        raise(ErrorKind::kUsage, "{}:{}: no line of a compilation: {}", path, number, e.what());
+      }
+    }
+  }
+  return out;
+}
 
 std::string to_json(const CompilationRecord& record, int rank) {
   const Explanation& explanation = record.explanation;
@@ -87,8 +137,8 @@ void CompilationsFile::open(const std::string& path, Log& log) {
   if (fd_ >= 0) ::close(fd_);
   path_ = path;
   log_ = &log;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) log.warn("{}: compilations cannot be written down: {}", path, std::strerror(errno));
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) log.warn("{}: compilations cannot be written down: {}", path_, std::strerror(errno));
   for (const std::string& line : std::exchange(kept_, {}))
     if (fd_ >= 0) write(line);
 }

@@ -14,12 +14,24 @@
 
 #include "core/base/log.h"
 #include "core/engine/compilation.h"
+#include "core/explain/tally.h"
 
 namespace lockstep {
 
 /// One line, without its end. Of the differences the first kMaxDifferences.
 std::string to_json(const CompilationRecord& record, int rank);
 inline constexpr std::size_t kMaxDifferences = 64;
+
+/// <run>/compilations.jsonl, which the ranks of rank 0's node share.
+std::string compilations_path(const std::string& run_folder);
+/// Of a rank on another node, which may see another file system, or a part of this one that does
+/// not order what nodes append: <run>/logs/compilations-rank-N.jsonl.
+std::string compilations_path(const std::string& run_folder, int rank);
+
+/// What the lines of this rank in a run's folder say; nothing, if there are none. A last line that
+/// was cut short is left out. Error kUsage, naming file and line, for any other that to_json did
+/// not write.
+CauseTally read_compilations(const std::string& run_folder, int rank);
 
 class CompilationsFile {
  public:

@@ -1,15 +1,18 @@
 #include "trainer/telemetry/cuts_file.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
+
 namespace lockstep {
 
-std::string to_json(const Cuts& cuts) {
+std::string to_json(const std::vector<Cuts::Row>& cuts) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const Cuts::Row& row : cuts.rows())
+  for (const Cuts::Row& row : cuts)
     out.push_back({{"reason", row.reason},
                    {"line", row.line},
                    {"what", row.what},
@@ -22,9 +25,31 @@ std::string to_json(const Cuts& cuts) {
 
 void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {
   std::ofstream file(path, std::ios::trunc);
-  file << to_json(cuts) << "\n";
+  file << to_json(cuts.rows()) << "\n";
   file.close();
   if (!file) log.warn("{}: the cuts could not be written: {}", path, std::strerror(errno));
+}
+
+std::vector<Cuts::Row> read_cuts(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return {};
+  const auto nanoseconds = [](const nlohmann::json& ms) {
+    return static_cast<std::int64_t>(std::llround(ms.get<double>() * 1e6));
+  };
+  std::vector<Cuts::Row> out;
+  try {
+    for (const auto& row : nlohmann::json::parse(file))
+      out.push_back({.reason = row.at("reason").get<std::string>(),
+                     .line = row.at("line").get<std::string>(),
+                     .what = row.at("what").get<std::string>(),
+                     .in_step = row.at("graph_break").get<bool>(),
+                     .count = row.at("count").get<std::int64_t>(),
+                     .waited_ns = nanoseconds(row.at("waited_ms")),
+                     .idle_ns = nanoseconds(row.at("idle_ms"))});
+  } catch (const nlohmann::json::exception& e) {
+    raise(ErrorKind::kUsage, "{}: damaged: {}", path, e.what());
+  }
+  return out;
 }
 
 }  // namespace lockstep

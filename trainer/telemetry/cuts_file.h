@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/engine/cuts.h"
@@ -11,9 +12,12 @@
 namespace lockstep {
 
 /// The rows as JSON text; times are sums.
-std::string to_json(const Cuts& cuts);
+std::string to_json(const std::vector<Cuts::Row>& cuts);
 
 /// Replaces the file. A failing disk is warned of.
 void write_cuts(const std::string& path, const Cuts& cuts, Log& log);
+
+/// What write_cuts() wrote; nothing if there is no file. Error kUsage for a damaged one.
+std::vector<Cuts::Row> read_cuts(const std::string& path);
 
 }  // namespace lockstep

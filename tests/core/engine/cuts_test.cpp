@@ -135,7 +135,7 @@ TEST(Cuts, SayHowLongHostAndDeviceWaited) {
   rank.end_step();
   rank.engine.wait();
   EXPECT_EQ(rank.reads()[0].idle_ns, 3'000'000);
-  EXPECT_THAT(rank.engine.cuts().table(),
+  EXPECT_THAT(describe_reads(rank.engine.cuts().rows()),
               HasSubstr("the device was idle 003ms000.000us each (graph "
                         "break)"));
   EXPECT_EQ(rank.engine.cuts().worst_line(), rank.reads()[0].line);

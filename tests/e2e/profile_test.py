@@ -1,0 +1,90 @@
+"""lockstep profile tells of a run's folder alone, in one screen, what recompiles and what ends that, which rank is late,
+and where the time went, by class, op, module and line."""
+import csv
+import io
+import json
+import re
+
+from lockstep_runs import EndToEndTest, Job, main
+
+SCREEN = 50  # lines
+
+
+class Profile(EndToEndTest):
+    def run_of(self, what, steps, *words, ranks=None):
+        folder = self.folder / self._testMethodName
+        folder.mkdir(exist_ok=True)
+        outcome = Job([what, steps, *words], self.folder, ranks, cwd=folder, program="bin/recompiling").wait()
+        self.assertEqual(outcome.code, 0, outcome)
+        return folder / "run"
+
+    def profile(self, run, *words, code=0):
+        outcome = Job(["profile", run, *words], self.folder).wait()
+        self.assertEqual(outcome.code, code, outcome)
+        return outcome
+
+    def test_a_run_that_recompiles_leads_to_line_and_remedy_in_one_screen(self):
+        run = self.run_of("constant", 8)
+        lines = self.profile(run).out.splitlines()
+        self.assertLess(len(lines), SCREEN)
+        self.assertRegex(lines[0], r"^recompilations: 7 of \d+ programs were versions of others")
+        self.assertRegex(lines[2], r"constant +7 +0 .* constant f32\[\] recompiling.cpp:\d+ had 8 values")
+        self.assertIn("pass the number as scalar()", lines[3])
+        self.assertEqual(lines[-1], "no times: train with profile.ledger=true for statistics of ops")
+        told = json.loads(self.profile(run, "--json").out)
+        self.assertEqual(told["compilations"][0]["cause"], "constant")
+        self.assertRegex(told["compilations"][0]["line"], r"^recompiling.cpp:\d+$")
+        self.assertIn("scalar()", told["compilations"][0]["remedy"])
+
+    def test_the_late_rank_is_named_with_what_makes_it_late(self):
+        run = self.run_of("late", 20, "profile.ledger=true", ranks=2)
+        text = self.profile(run).out
+        self.assertLess(len(text.splitlines()), SCREEN)
+        self.assertRegex(text, r"rank 1 on \S+ is late: its own work takes .* most of it shard host call: \d")
+        row = next(line for line in text.splitlines() if "host call" in line and line.startswith("  shard"))
+        self.assertRegex(row, r" r1$")
+        told = json.loads(self.profile(run, "--json", "--by", "op").out)
+        self.assertEqual(told["late"]["rank"], 1)
+        self.assertGreater(told["late"]["most_ms"], 4)  # of 5 ms asleep
+        (call,) = [row for row in told["rows"] if row["work"] == "host call"]
+        self.assertIn("host_call wait", call["op"])
+        self.assertRegex(call["line"], r"^recompiling.cpp:\d+$")
+        self.assertLess(call["rank_ms"][0], call["rank_ms"][1])
+
+    def test_rows_sum_to_the_step_by_any_grouping_and_on_each_rank(self):
+        run = self.run_of("steady", 20, "profile.ledger=true", ranks=2)
+        for by in ("class", "op", "module", "line"):
+            for rank in ([], ["--rank", "0"], ["--rank", "1"]):
+                told = json.loads(self.profile(run, "--json", "--by", by, *rank).out)
+                self.assertAlmostEqual(sum(row["ms"] for row in told["rows"]), told["mean_step_ms"], places=6)
+                self.assertAlmostEqual(sum(told["shares"].values()), told["mean_step_ms"], places=6)
+                self.assertEqual([each["rank"] for each in told["ranks"]], [int(rank[1])] if rank else [0, 1])
+        rows = list(csv.DictReader(io.StringIO(self.profile(run, "--csv", "--by", "op").out)))
+        self.assertAlmostEqual(sum(float(row["share"]) for row in rows), 1, places=6)
+        self.assertTrue(any(row["op"].startswith("dot_general f32[2,2] (f32[2,8]") for row in rows), rows)
+        self.assertIn("rank_1_ms", rows[0])
+        modules = {row["module"] for row in json.loads(self.profile(run, "--json", "--by", "module").out)["rows"]}
+        self.assertLessEqual({"embedding", "out"}, modules)
+
+    def test_a_resumed_run_on_fewer_ranks_has_no_old_profile(self):
+        run = self.run_of("steady", 6, "profile.ledger=true", ranks=2)
+        self.assertEqual(sorted(file.name for file in (run / "profile").iterdir()), ["rank-0.json", "rank-1.json"])
+        run = self.run_of("steady", 6, "profile.ledger=true")
+        self.assertEqual([file.name for file in (run / "profile").iterdir()], ["rank-0.json"])
+
+    def test_what_cannot_be_is_refused(self):
+        run = self.run_of("steady", 4, "profile.ledger=true")
+        for words, said in ((["--by", "layer"], "--by must be class, op, module or line, not 'layer'"),
+                            (["--json", "--csv"], "--json or --csv, not both"),
+                            (["--rank", "-1"], "--rank must be an integer from 0")):
+            self.assertIn(said, self.profile(run, *words, code=2).err)
+        self.assertIn("there is no such run", self.profile(run / "nowhere", code=2).err)
+        self.assertIn("is no run's folder", self.profile(self.folder, code=2).err)
+        self.assertIn("there is no profile of rank 5", self.profile(run, "--rank", "5").out)
+        file = run / "profile" / "rank-0.json"
+        file.write_text(file.read_text()[:500])
+        self.assertRegex(self.profile(run, code=2).err, re.escape(f"{file}: damaged: "))
+
+
+if __name__ == "__main__":
+    main()

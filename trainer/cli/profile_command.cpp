@@ -1,0 +1,131 @@
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "core/base/error.h"
+#include "trainer/cli/commands.h"
+#include "trainer/statistics/profile_text.h"
+#include "trainer/telemetry/compilations_file.h"
+#include "trainer/telemetry/cuts_file.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownRows = 20;
+
+/// What a run's folder tells.
+struct RunFiles {
+  std::vector<RankProfile> profiles;
+  int ranks = 1;            ///< of the job that wrote the profiles
+  CauseTally compilations;  ///< of rank 0, or of the one that was asked for
+  std::vector<Cuts::Row> cuts;
+};
+
+RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
+  LS_USER_CHECK(fs::is_directory(run), "{}: there is no such run", run);
+  LS_USER_CHECK(fs::exists(fs::path(run) / "config.yaml") || fs::exists(fs::path(run) / "logs"),
+                "{} is no run's folder: it has neither config.yaml nor logs", run);
+  RunFiles out;
+  out.profiles = read_profiles(run);
+  if (!out.profiles.empty()) out.ranks = out.profiles[0].ranks;
+  if (rank) std::erase_if(out.profiles, [&](const RankProfile& p) { return p.rank != *rank; });
+  out.compilations = read_compilations(run, static_cast<int>(rank.value_or(0)));
+  out.cuts = read_cuts((fs::path(run) / "cuts.json").string());
+  return out;
+}
+
+/// What of the ranks is not there, or how to have statistics at all.
+std::string missing(const RunFiles& files, std::optional<std::int64_t> rank,
+                    const std::string& run) {
+  if (!files.profiles.empty()) {
+    const auto absent = static_cast<std::size_t>(files.ranks) - files.profiles.size();
+    return rank || absent == 0 ? ""
+                               : fmt::format("profiles of {} of {} ranks are not in {}\n", absent,
+                                             files.ranks, (fs::path(run) / "profile").string());
+  }
+  if (rank && fs::exists(fs::path(run) / "profile"))
+    return fmt::format("there is no profile of rank {}\n", *rank);
+  return "no times: train with profile.ledger=true for statistics of ops\n";
+}
+
+void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
+  for (const std::string& text : {files.compilations.table(), describe_reads(files.cuts)})
+    if (!text.empty()) out << text << "\n";
+  if (files.profiles.empty()) return;
+  out << describe_steps(files.profiles);
+  if (files.profiles[0].steps > 0) out << describe_rows(files.profiles, by, kShownRows);
+}
+
+Json compilations_json(const CauseTally& tally) {
+  Json out = Json::array();
+  for (const CauseTally::Row& row : tally.rows())
+    out.push_back({{"cause", name_of(row.cause)},
+                   {"subject", row.subject},
+                   {"compiled", row.compiled},
+                   {"loaded", row.loaded},
+                   {"seconds", row.seconds},
+                   {"what", row.describe()},
+                   {"line", row.line},
+                   {"remedy", row.remedy}});
+  return out;
+}
+
+void print_json(const RunFiles& files, GroupBy by, std::ostream& out) {
+  Json json =
+      files.profiles.empty() ? Json::object() : Json::parse(statistics_json(files.profiles, by));
+  json["misses"] = files.compilations.misses();
+  json["compilations"] = compilations_json(files.compilations);
+  json["cuts"] = Json::parse(to_json(files.cuts));
+  out << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+int run(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const std::string run = arguments.positionals().at(0);
+  const std::string by_name = arguments.value("by").value_or("class");
+  const auto by = parse_group_by(by_name);
+  LS_USER_CHECK(by.has_value(), "--by must be class, op, module or line, not '{}'", by_name);
+  const auto rank = arguments.integer("rank", 0, std::numeric_limits<int>::max());
+  LS_USER_CHECK(!arguments.has("json") || !arguments.has("csv"), "--json or --csv, not both");
+  const RunFiles files = read_run(run, rank);
+  const std::string note = missing(files, rank, run);
+  if (arguments.has("json")) {
+    print_json(files, *by, call.out);
+  } else if (arguments.has("csv")) {
+    LS_USER_CHECK(!files.profiles.empty(), "{}: {}", run, note);
+    call.out << rows_csv(files.profiles, *by);
+  } else {
+    print_text(files, *by, call.out);
+    call.out << note;
+  }
+  return 0;
+}
+
+}  // namespace
+
+CliCommand profile_command() {
+  return {
+      .name = "profile",
+      .positionals = {"RUN"},
+      .help = "what a run compiled again and why, which reads stopped it, where its time went",
+      .details =
+          "RUN is a run's folder: nothing is run. Times are those of a run with\n"
+          "profile.ledger=true, means over its ranks: ms a step, share of the step, the least\n"
+          "time, commands a step, rates, the part of what `lockstep calibrate` found that this\n"
+          "machine can do (limit), and how much longer than the mean the slowest rank takes.\n",
+      .options = {{.name = "by",
+                   .value = "GROUP",
+                   .help = "a row for each class of work (class), op and types (op), module, or "
+                           "source line (line)"},
+                  {.name = "rank", .value = "N", .help = "of this rank alone"},
+                  {.name = "json", .value = "", .help = "all rows, as JSON"},
+                  {.name = "csv", .value = "", .help = "all rows, as CSV"}},
+      .run = run};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,213 @@
+#include "trainer/statistics/profile_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, kTimeShareCount> kShareNames{"device", "all-reduce", "host",
+                                                               "pauses", "other"};
+
+double mean_step_ms(const std::vector<RankProfile>& profiles) {
+  double out = 0;
+  for (const RankProfile& profile : profiles) out += profile.mean_step_ms;
+  return out / static_cast<double>(profiles.size());
+}
+
+double percent(double part, double whole) {
+  return whole > 0 ? 100 * part / whole : 0;
+}
+
+/// Of sorted values, 0 <= q <= 1; the nearest rank.
+double quantile(const std::vector<double>& sorted, double q) {
+  const auto last = static_cast<double>(sorted.size() - 1);
+  return sorted[static_cast<std::size_t>(q * last + 0.5)];
+}
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values;
+}
+
+/// "12.3" per second of the row's time, in units of 1e9; a dash where nothing is counted.
+std::string rate(double amount, double ms) {
+  return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : "-";
+}
+
+/// "gpt.cpp:41 (h.0.attn)"
+std::string place(const LedgerRow& row) {
+  return row.module.empty() ? row.line : fmt::format("{} ({})", row.line, row.module);
+}
+
+/// What tells the group from others beside program and work.
+std::string label(const LedgerRow& row, GroupBy by) {
+  if (!row.is_launch()) return "";
+  switch (by) {
+    case GroupBy::kClass: return "";
+    case GroupBy::kModule: return row.module.empty() ? "(no module)" : row.module;
+    case GroupBy::kLine: return row.line;
+    case GroupBy::kOp:
+      if (row.op.empty()) return "(commands of programs that are gone)";
+      return row.op + " " + place(row) +
+             (row.places > 1 ? fmt::format(" and {} more", row.places - 1) : "");
+  }
+  __builtin_unreachable();
+}
+
+std::string row_line(const OpStatistics& each, GroupBy by, double step_ms,
+                     const std::vector<RankProfile>& profiles) {
+  const LedgerRow& row = each.mean;
+  const auto limit = each.of_limit();
+  std::string out =
+      fmt::format("  {:<7} {:<14} {:>9.3f} {:>5.1f} % {:>9.3f} {:>7.0f} {:>8} {:>7} {:>7}",
+                  row.program, row.work, row.ms, percent(row.ms, step_ms), row.least_ms,
+                  row.commands, rate(row.flops, row.ms), rate(row.bytes, row.ms),
+                  limit ? fmt::format("{:.0f} %", 100 * *limit) : "-");
+  if (profiles.size() > 1)
+    out += fmt::format(" {:>5.0f} % r{:<3}", 100 * each.skew(), profiles[each.slowest()].rank);
+  if (const std::string what = label(row, by); !what.empty()) out += "  " + what;
+  while (out.back() == ' ') out.pop_back();
+  return out + "\n";
+}
+
+std::string header(bool several_ranks) {
+  return fmt::format("  {:<7} {:<14} {:>9} {:>7} {:>9} {:>7} {:>8} {:>7} {:>7}{}\n", "program",
+                     "work", "ms/step", "share", "least", "count", "GFLOP/s", "GB/s", "limit",
+                     several_ranks ? "  skew, slowest rank" : "");
+}
+
+/// As CSV wants a text.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+Json row_json(const OpStatistics& each, double step_ms) {
+  const LedgerRow& row = each.mean;
+  Json out{{"program", row.program},
+           {"work", row.work},
+           {"op", row.op},
+           {"module", row.module},
+           {"line", row.line},
+           {"places", row.places},
+           {"ms", row.ms},
+           {"share", step_ms > 0 ? row.ms / step_ms : 0},
+           {"least_ms", row.least_ms},
+           {"count", row.commands},
+           {"flops", row.flops},
+           {"bytes", row.bytes},
+           {"fused_ms", row.fused_ms}};
+  if (const auto limit = each.of_limit()) out["of_limit"] = *limit;
+  out["rank_ms"] = each.rank_ms;
+  out["skew"] = each.skew();
+  return out;
+}
+
+}  // namespace
+
+std::string describe_steps(const std::vector<RankProfile>& profiles) {
+  const RankProfile& first = profiles[0];
+  if (first.steps == 0 || first.step_ms.empty())
+    return "no program ran twice: there are no step times (the first step of a program is left "
+           "out)\n";
+  const double step = mean_step_ms(profiles);
+  const std::vector<double> ms = sorted(first.step_ms);
+  std::string out = fmt::format(
+      "{} steps of {:.3f} ms: least {:.3f}, median {:.3f}, 99 % {:.3f}, longest {:.3f} of rank {} "
+      "(first step of a program left out)\n",
+      first.steps, step, ms.front(), quantile(ms, 0.5), quantile(ms, 0.99), ms.back(), first.rank);
+  const StepShares shares = step_shares(profiles);
+  for (std::size_t i = 0; i < kTimeShareCount; ++i)
+    out += fmt::format("{}{} {:.1f} %", i == 0 ? "  " : ", ", kShareNames[i],
+                       percent(shares.ms[i], step));
+  out += fmt::format("; of the device's time {:.0f} % in fused kernels\n",
+                     percent(shares.fused_ms, shares[TimeShare::kDevice]));
+  out += fmt::format("  commands run at {:.0f} % of what this machine can do at most ({})\n",
+                     percent(shares.attainable_ms, shares.launched_ms), first.limits);
+  if (const auto late = late_rank(profiles)) {
+    const RankProfile& who = profiles[late->index];
+    out += fmt::format(
+        "  rank {} on {} is late: its own work takes {:.3f} ms a step, {:.0f} % more than that of "
+        "the others, which wait for it; most of it {}: {:.3f} ms more\n",
+        who.rank, who.host, late->work_ms, percent(late->work_ms, late->others_ms) - 100,
+        late->most, late->most_ms);
+  }
+  return out;
+}
+
+std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most) {
+  constexpr double kShownMs = 0.0005;  // what does not print as zero
+  const double step = mean_step_ms(profiles);
+  std::string out = header(profiles.size() > 1);
+  LedgerRow rest;
+  rest.places = 0;
+  std::size_t shown = 0;
+  for (const OpStatistics& each : op_statistics(profiles, by)) {
+    if (shown < most && each.mean.ms >= kShownMs) {
+      out += row_line(each, by, step, profiles);
+      ++shown;
+    } else {
+      add_amounts(each.mean, rest);
+      ++rest.places;
+    }
+  }
+  if (rest.places > 0)
+    out += fmt::format("  and {} more {:>18.3f} {:>5.1f} %\n", rest.places, rest.ms,
+                       percent(rest.ms, step));
+  return out;
+}
+
+std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by) {
+  const double step = mean_step_ms(profiles);
+  std::string out =
+      "program,work,op,module,line,places,ms,share,least_ms,count,flops,bytes,"
+      "fused_ms,of_limit,skew";
+  for (const RankProfile& profile : profiles) out += fmt::format(",rank_{}_ms", profile.rank);
+  out += "\r\n";
+  for (const OpStatistics& each : op_statistics(profiles, by)) {
+    const LedgerRow& row = each.mean;
+    const auto limit = each.of_limit();
+    out +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", row.program, quoted(row.work),
+                    quoted(row.op), quoted(row.module), quoted(row.line), row.places, row.ms,
+                    step > 0 ? row.ms / step : 0, row.least_ms, row.commands, row.flops, row.bytes,
+                    row.fused_ms, limit ? fmt::format("{}", *limit) : "", each.skew());
+    for (const double ms : each.rank_ms) out += fmt::format(",{}", ms);
+    out += "\r\n";
+  }
+  return out;
+}
+
+std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by) {
+  const double step = mean_step_ms(profiles);
+  Json out{{"limits", profiles[0].limits}, {"ranks", Json::array()}, {"mean_step_ms", step}};
+  for (const RankProfile& profile : profiles)
+    out["ranks"].push_back({{"rank", profile.rank},
+                            {"host", profile.host},
+                            {"steps", profile.steps},
+                            {"mean_step_ms", profile.mean_step_ms}});
+  const StepShares shares = step_shares(profiles);
+  for (std::size_t i = 0; i < kTimeShareCount; ++i) out["shares"][kShareNames[i]] = shares.ms[i];
+  out["fused_ms"] = shares.fused_ms;
+  out["attainable_ms"] = shares.attainable_ms;
+  if (const auto late = late_rank(profiles))
+    out["late"] = {{"rank", profiles[late->index].rank},
+                   {"work_ms", late->work_ms},
+                   {"others_ms", late->others_ms},
+                   {"most", late->most},
+                   {"most_ms", late->most_ms}};
+  out["by"] = name_of(by);
+  out["rows"] = Json::array();
+  for (const OpStatistics& each : op_statistics(profiles, by))
+    out["rows"].push_back(row_json(each, step));
+  return out.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace lockstep

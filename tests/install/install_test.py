@@ -75,6 +75,9 @@ class Installed(unittest.TestCase):
         self.assertIn("eval/worst_error", out)
         self.assertIn("eval/hit", run(command, "eval", self.folder / "runs/curve"))
 
+        out = run(self.folder / "cmake" / "dynamic_step", "steps=2", f"run={self.folder / 'runs/boxes'}")
+        self.assertRegex(out, r"step 2 loss \d")
+
     def test_a_program_that_asks_pkg_config_runs(self):
         flags = run("pkg-config", "--cflags", "--libs", "lockstep", **self.pkg_config).split()
         program = self.folder / "by_pkg_config"

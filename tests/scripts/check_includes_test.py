@@ -22,6 +22,7 @@ CLEAN = {
     "data/text.h": '#pragma once\n#include "core/base/shape.h"\n',
     "checkpoint/file.cpp": '#include "core/base/shape.h"\n#include <hdf5.h>\n',
     "trainer/loop.h": '#pragma once\n#include "core/engine/engine.h"\n#include "data/text.h"\n',
+    "examples/demo/box.h": "#pragma once\n",
     "tests/core/base/shape_test.cpp": "#include <gtest/gtest.h>\n",
 }
 
@@ -70,6 +71,10 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
         self.refused("core/ir/a.cpp", '#include "graph.h"\n', "must be included by its full path")
         self.refused("core/ir/a.cpp", '#include "../ir/none.h"\n', "is no file below the top folder")
         self.refused("core/ir/a.cpp", "#include <core/ir/graph.h>\n", 'is included as "core/ir/graph.h"')
+
+    def test_a_users_program_has_headers_of_its_own(self):
+        self.accepted("examples/demo/main.cpp", '#include "box.h"\n')
+        self.refused("examples/demo/main.cpp", '#include "../demo/box.h"\n', "must be included by its full path")
 
     def test_the_own_header_comes_first(self):
         message = 'the first include must be the own header, "core/base/shape.h"'

@@ -5,7 +5,7 @@
 // WHAT: steady, lengths (of documents, padded to the longest of the step), buckets (padded to a few
 // lengths), constant (a number that changes in each step), held (a handle is kept in step 3), op
 // (one more from step 3 on), field (one more is used from step 3 on), twins (two trainers), late (a
-// function on rank 1's host takes 5 ms).
+// function on rank 1's host takes 20 ms).
 #include <lockstep/lockstep.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class Documents final : public Dataset {
 /// Its operand as it is; slow on rank 1.
 HostFunction wait_function(int rank) {
   return {"wait", 1, [rank](std::span<const HostTensor> in, std::span<HostTensor> out) {
-            if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
             std::ranges::copy(in[0].bytes(), out[0].bytes().begin());
           }};
 }

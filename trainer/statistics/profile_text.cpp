@@ -45,6 +45,12 @@ std::string place(const LedgerRow& row) {
   return row.module.empty() ? row.line : fmt::format("{} ({})", row.line, row.module);
 }
 
+/// Long lists of operands cut short: JSON and CSV have them whole.
+std::string shortened(const std::string& op) {
+  constexpr std::size_t kShown = 72;
+  return op.size() <= kShown ? op : op.substr(0, kShown) + "...";
+}
+
 /// What tells the group from others beside program and work.
 std::string label(const LedgerRow& row, GroupBy by) {
   if (!row.is_launch()) return "";
@@ -54,7 +60,7 @@ std::string label(const LedgerRow& row, GroupBy by) {
     case GroupBy::kLine: return row.line;
     case GroupBy::kOp:
       if (row.op.empty()) return "(commands of programs that are gone)";
-      return row.op + " " + place(row) +
+      return shortened(row.op) + " " + place(row) +
              (row.places > 1 ? fmt::format(" and {} more", row.places - 1) : "");
   }
   __builtin_unreachable();

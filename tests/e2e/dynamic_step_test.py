@@ -27,6 +27,7 @@ READ = line_of("match_pairs(cost.to_host())")
 PADDED_READ = line_of("match_boxes(cost.to_host())")
 MADE = line_of("return select(broadcast_in_dim(greater_equal(labels")
 STEP = f"main.cpp:{SOURCE[:SOURCE.index('  return trainer.step(', SOURCE.index('step_by_reading('))].count(chr(10)) + 1}"
+USE = line_of("gather(all.boxes, boxes, 0)")
 FETCH = line_of("step.loss().value()")
 
 
@@ -131,6 +132,19 @@ class DynamicStep(EndToEndTest):
         self.assertEqual(len(recorded), STEPS - 2)
         return sum(recorded[step] < executed[step - 1] for step in recorded if step - 1 in executed)
 
+    def test_the_profile_of_its_files_names_the_same(self):
+        def profile(match):
+            outcome = self.lockstep("profile", self.run_of(f"match={match}")[2])
+            self.assertEqual(outcome.code, 0, outcome)
+            return outcome.out
+
+        slow = profile("read")
+        self.assertRegex(slow, rf"input_shape .* match.boxes\[pairs\] had \d+ values \(.*\), {USE}\n")
+        self.assertRegex(slow, rf"{STEPS} x {READ}: f32\[32,20,32\] {MADE}: .* \(graph break\)\n"
+                               "  read them a step or two later, or compute with them in a host_call")
+        for words in ("recompilations", "values that were read"):
+            self.assertNotIn(words, profile("host_call"))
+
     def test_forbidden_reads_are_an_error_that_names_the_line(self):
         def run(match):
             return Job([f"match={match}", "steps=2", f"run={self.folder / 'forbidden'}", "profile.forbid_reads=true"],
@@ -154,7 +168,7 @@ class DynamicStep(EndToEndTest):
         self.assertEqual(len(blocks), 2)
         for block, function in zip(blocks, ("step_by_reading", "step_by_host_call")):
             self.assertEqual(block.strip(), body_of(function))
-        self.assertEqual(set(re.findall(r"main\.cpp:\d+", text)) - {READ, PADDED_READ, MADE, STEP, FETCH}, set())
+        self.assertEqual(set(re.findall(r"main\.cpp:\d+", text)) - {READ, PADDED_READ, MADE, STEP, USE, FETCH}, set())
 
 
 class Measuring(EndToEndTest):

@@ -79,7 +79,7 @@ class LeafComparison {
     const std::string name = describe(now_, id);
     const auto add_input = [&](Cause cause, std::string subject, std::string from, std::string to) {
       Difference& difference = add(cause, id, std::move(subject), std::move(from), std::move(to));
-      const ValueId user = first_user(id);
+      const ValueId user = first_user(now_, id);
       difference.line = user == kNoValue ? "" : now_.line(user);
       difference.scope = user == kNoValue ? "" : now_.scope(user);
       if (cause == Cause::kInputShape) difference.remedy = shape_remedy(now_[id].kind);
@@ -119,12 +119,6 @@ class LeafComparison {
     const std::string& name = now_.input(id).dimensions[i];
     const std::string& before = old_.input(old).dimensions[i];
     return !name.empty() ? name : !before.empty() ? before : std::to_string(i);
-  }
-
-  ValueId first_user(ValueId input) const {
-    for (ValueId id = input + 1; id < now_.size(); ++id)
-      if (std::ranges::find(now_.operands(id), input) != now_.operands(id).end()) return id;
-    return kNoValue;
   }
 
   // What follows from them.

@@ -119,12 +119,6 @@ class StructureComparison {
            graph[user].op == Op::kRandomBits;
   }
 
-  static ValueId first_user(const GraphDescriptor& graph, ValueId input) {
-    for (ValueId id = input + 1; id < graph.size(); ++id)
-      if (std::ranges::find(graph.operands(id), input) != graph.operands(id).end()) return id;
-    return kNoValue;
-  }
-
   // Ops that came or went.
 
   void add_ops(Cause cause, const GraphDescriptor& graph, const std::vector<ValueId>& ids,

@@ -18,6 +18,12 @@ std::string describe(const GraphDescriptor& graph, ValueId id) {
   return out;
 }
 
+ValueId first_user(const GraphDescriptor& graph, ValueId value) {
+  for (ValueId id = value + 1; id < graph.size(); ++id)
+    if (std::ranges::find(graph.operands(id), value) != graph.operands(id).end()) return id;
+  return kNoValue;
+}
+
 std::vector<Difference> find_differences(const Comparison& graphs) {
   std::vector<Difference> out = compare_leaves(graphs);
   std::vector<Difference> structure = compare_structure(graphs, out);

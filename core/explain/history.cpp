@@ -104,9 +104,11 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
     if (!(other.end == context.end) || other.mode != context.mode) continue;
     if (same_skeleton(*entry.graph, now)) {
       if (compared++ == kCompared) break;
-      const std::size_t causes = count_causes(compare(*entry.graph, now));
-      if (compared == 1 || causes < fewest) nearest = {&entry};
-      fewest = compared == 1 ? causes : std::min(fewest, causes);
+      std::vector<Difference> differences = compare(*entry.graph, now);
+      const std::size_t causes = count_causes(differences);
+      if (compared > 1 && causes >= fewest) continue;
+      nearest = {&entry, false, false, std::move(differences)};
+      fewest = causes;
     } else if (compared == 0 && looked_at++ < kLookedAt) {
       const double alike = likeness_of_versions(*entry.graph, now);
       if (alike > most_alike) nearest = {&entry};
@@ -130,7 +132,7 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
 }
 
 Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
-  const Choice choice = choose(now);
+  Choice choice = choose(now);
   Explanation out;
   if (choice.relative == nullptr) {
     out.awaits_next = now.context().end.by_read;
@@ -138,7 +140,7 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
   }
   const GraphDescriptor& old = *choice.relative->graph;
   out.relative = choice.relative->number;
-  out.differences = compare(old, now);
+  out.differences = choice.differences.empty() ? compare(old, now) : std::move(choice.differences);
   const CutContext& context = now.context();
   const CutContext& before = old.context();
   if (choice.other_mode) {

@@ -33,7 +33,7 @@ struct Explanation {
   std::string_view remedy() const {
     return differences.empty() ? std::string_view() : differences.front().remedy;
   }
-  /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61, and 2 more".
+  /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more".
   std::string text(std::size_t count = 3) const;
   std::size_t derived() const;
 };
@@ -71,6 +71,8 @@ class ProgramHistory {
     const Entry* relative = nullptr;
     bool other_mode = false;
     bool other_site = false;
+    /// From it, if they were needed for the choice: then never none.
+    std::vector<Difference> differences = {};
   };
   Choice choose(const GraphDescriptor& now) const;
   void forget_oldest();

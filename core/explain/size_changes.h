@@ -15,7 +15,6 @@ class SizeChanges {
   void add(std::int64_t old, std::int64_t now);
   /// Dimension by dimension where there are equally many, and the elements.
   void add(std::span<const std::int64_t> old, std::span<const std::int64_t> now);
-  bool empty() const { return pairs_.empty(); }
 
   /// Whether a size may have changed because these did: equal, a multiple, a product of two of
   /// them, or a little more or less.

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "core/base/clock.h"
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/settings.h"
+#include "core/trace/functions.h"
+#include "core/trace/gradients.h"
+#include "core/trace/host_call.h"
 #include "trainer/config/load.h"
+#include "trainer/models/model.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -22,20 +27,32 @@ optimizer: {name: adamw, learning_rate: 0.001}
 device: {memory_gb: 64}
 )";
 
+rusage own_use() {
+  rusage out{};
+  getrusage(RUSAGE_SELF, &out);
+  return out;
+}
+
 double peak_mib() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  return static_cast<double>(use.ru_maxrss) / 1024;
+  return static_cast<double>(own_use().ru_maxrss) / 1024;
+}
+
+/// Of all threads of the process.
+double cpu_seconds() {
+  const rusage use = own_use();
+  return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+CompiledConfig compile(const char* yaml, const Registry& registry) {
+  return compile_config(parse_config(yaml, "test.yaml", registry).config, registry,
+                        settings_from_environment().max_isa);
 }
 
 TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
-  const Registry registry = built_in();
-  const SteadyClock clock;
-  const std::int64_t begin = clock.now_ns();
-  const CompiledConfig compiled =
-      compile_config(parse_config(kGpt2Xl, "test.yaml", registry).config, registry,
-                     settings_from_environment().max_isa);
-  const double seconds = static_cast<double>(clock.now_ns() - begin) * 1e-9;
+  const double begin = cpu_seconds();
+  const CompiledConfig compiled = compile(kGpt2Xl, built_in());
+  const double seconds = cpu_seconds() - begin;
   EXPECT_EQ(compiled.parameters, 1'557'611'200);
   EXPECT_GT(compiled.step->shard.commands.size(), 1000U);
   EXPECT_GT(compiled.step->shard.arena_bytes, std::int64_t{1} << 32);
@@ -44,8 +61,48 @@ TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take time and memory of their own";
 #endif
-  EXPECT_LT(seconds, 5) << "0.3 s on an idle core";
+  // The promise is 5 s of one's time on an idle machine. What the processors worked is no less than
+  // that where one thread compiles, and, unlike it, not longer because others work, too.
+  EXPECT_LT(seconds, 5) << "0.3 s measured";
   EXPECT_LT(peak_mib(), 1024) << "150 MiB with the test program";
+}
+
+/// Asks the host for its loss.
+struct HostedModel final : Model {
+  static constexpr std::string_view kName = "hosted";
+  static constexpr std::string_view kDoc = "for tests";
+  struct Config {
+    static std::vector<Key> keys() { return {}; }
+    DataNeeds needs() const { return {.inputs = "tokens", .vocab_size = 3}; }
+    void check(const lockstep::Config&, const ReportProblem&) const {}
+  };
+
+  explicit HostedModel(const Config&)
+      : w_(parameter("w", Shape{4}, ParameterKind::kVector, Initializer::normal(1))) {}
+  Loss operator()(const Batch& batch) const override {
+    const HostFunction never("never", 1, [](std::span<const HostTensor>, std::span<HostTensor>) {
+      ADD_FAILURE() << "a function of the host was called";
+    });
+    const Tensor factor = host_call(never, {stop_gradient(w_.value)}, Type{DType::kF32, Shape{4}});
+    return {.sum = sum(w_.value * factor), .count = batch.count()};
+  }
+
+ private:
+  Parameter& w_;
+};
+
+TEST(CompileConfig, PlansWhatCallsFunctionsOfTheHostWithoutCallingThem) {
+  Registry registry = built_in();
+  registry.add_model<HostedModel>();
+  const CompiledConfig compiled = compile(R"(
+model: {name: hosted}
+data: {type: synthetic, sequence_length: 8}
+training: {max_steps: 1, global_batch_size: 1, micro_batch_size: 1}
+optimizer: {name: sgd, learning_rate: 0.001}
+)",
+                                          registry);
+  EXPECT_EQ(
+      std::ranges::count(compiled.step->shard.commands, CommandKind::kHostCall, &Command::kind), 1);
 }
 
 }  // namespace

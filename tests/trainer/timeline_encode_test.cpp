@@ -229,7 +229,9 @@ TEST(ChromeJson, HasTheSameEvents) {
   std::map<std::string, int> kinds;
   for (const auto& event : events) {
     ++kinds[event["ph"]];
-    if (event["ph"] == "C") EXPECT_EQ(event["args"]["value"], 4096);
+    if (event["ph"] == "C") {
+      EXPECT_EQ(event["args"]["value"], 4096);
+    }
     if (event["name"] != "cut") continue;
     EXPECT_NEAR(event["ts"], 0.5, 1e-9);
     EXPECT_NEAR(event["dur"], 0.1, 1e-9);

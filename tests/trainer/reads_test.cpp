@@ -6,53 +6,17 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/rng.h"
-#include "core/base/settings.h"
-#include "core/nn/layers.h"
-#include "data/tensor_dataset.h"
 #include "tests/core/error_of.h"
+#include "tests/trainer/user_program.h"
 #include "trainer/optimizers/sgd.h"
-#include "trainer/process.h"
 #include "trainer/rank_runtime.h"
-#include "trainer/trainer.h"
 
 namespace lockstep {
 namespace {
 
 using testing::HasSubstr;
 
-struct Net : Module {
-  Linear in{*this, "in", 2, 8}, out{*this, "out", 8, 1};
-
-  Loss operator()(const Batch& batch) const {
-    const Tensor error = out(relu(in(batch["x"]))) - batch["y"];
-    return {.sum = batch.masked_sum(error * error), .count = batch.count()};
-  }
-};
-
-DatasetPtr points(std::int64_t count) {
-  HostTensor x(DType::kF32, {count, 2});
-  HostTensor y(DType::kF32, {count, 1});
-  random_normal({.seed = 7}, 0, x.as<float>());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    y.as<float>()[i] = x.as<float>()[2 * i] * x.as<float>()[2 * i + 1];
-  return tensor_dataset({{"x", x}, {"y", y}});
-}
-
-struct Reads : testing::Test {
-  Reads() : folder(std::filesystem::temp_directory_path() / "lockstep_reads_test") {
-    std::filesystem::remove_all(folder);
-    settings.max_isa = settings_from_environment().max_isa;
-  }
-  ~Reads() override { std::filesystem::remove_all(folder); }
-
-  std::string run_folder() const { return (folder / "run").string(); }
-
-  std::filesystem::path folder;
-  std::vector<std::string> words{"device.compile_cache=off"};
-  Settings settings;
-  Watch watch;
-};
+struct Reads : UserProgram {};
 
 TEST_F(Reads, TellsWhichValuesWereReadWithinAStepAndWhichOnesInAHurry) {
   int line = 0;

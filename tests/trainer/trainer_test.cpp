@@ -12,15 +12,11 @@
 
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
-#include "core/base/rng.h"
-#include "core/base/settings.h"
-#include "core/nn/layers.h"
 #include "core/trace/gradients.h"
-#include "data/tensor_dataset.h"
 #include "tests/core/error_of.h"
+#include "tests/trainer/user_program.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
-#include "trainer/process.h"
 #include "trainer/rank_runtime.h"
 #include "trainer/run_folder.h"
 
@@ -31,39 +27,7 @@ using testing::HasSubstr;
 
 static_assert(!std::is_copy_constructible_v<Linear> && !std::is_move_constructible_v<Linear>);
 
-struct Net : Module {
-  Linear in{*this, "in", 2, 8}, out{*this, "out", 8, 1};
-
-  Loss operator()(const Batch& batch) const {
-    const Tensor error = out(relu(in(batch["x"]))) - batch["y"];
-    return {.sum = batch.masked_sum(error * error), .count = batch.count()};
-  }
-};
-
-DatasetPtr points(std::int64_t count) {
-  HostTensor x(DType::kF32, {count, 2});
-  HostTensor y(DType::kF32, {count, 1});
-  random_normal({.seed = 7}, 0, x.as<float>());
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    y.as<float>()[i] = x.as<float>()[2 * i] * x.as<float>()[2 * i + 1];
-  return tensor_dataset({{"x", x}, {"y", y}});
-}
-
-struct Program : testing::Test {
-  Program() : folder(std::filesystem::temp_directory_path() / "lockstep_trainer_test") {
-    std::filesystem::remove_all(folder);
-    settings.max_isa = settings_from_environment().max_isa;
-  }
-  ~Program() override { std::filesystem::remove_all(folder); }
-
-  std::string run_folder() const { return (folder / "run").string(); }
-  Session session() { return Session(ProcessCall{words, settings, watch}, {}); }
-
-  std::filesystem::path folder;
-  std::vector<std::string> words{"device.compile_cache=off"};
-  Settings settings;
-  Watch watch;
-};
+struct Program : UserProgram {};
 
 std::vector<float> numbers_of(const Tensor& tensor) {
   const HostTensor host = tensor.to_host();
@@ -111,7 +75,7 @@ TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
     Session session(ProcessCall{words, settings, watch}, {});
     Net net;
     Trainer trainer(session, net, AdamW{},
-                    {.run = (folder / run).string(), .save_interval = 10, .resume = resume});
+                    {.run = folder / run, .save_interval = 10, .resume = resume});
     const DataLoader data(session, points(64), {.global_batch = 16, .micro_batch = 4});
     std::int64_t made = 0;
     for (const Batch& batch : trainer.steps(data, steps)) {

@@ -107,6 +107,16 @@ void RankRuntime::log_to(const std::string& run_folder) {
       with_master ? compilations_path(run_folder) : compilations_path(run_folder, rank), *log_);
 }
 
+std::shared_ptr<const void> RankRuntime::claim_for_training(const Module& module) {
+  std::weak_ptr<const void>& trained = trained_[&module.parameters()];
+  LS_USER_CHECK(trained.expired(),
+                "the module is trained by another Trainer, which would go on with the values that "
+                "this one gives it; end that one first, or use it for all steps");
+  const auto claim = std::make_shared<char>();
+  trained = claim;
+  return claim;
+}
+
 WatchLimits watch_limits(const Config& config) {
   const DistributedConfig& distributed = config.distributed;
   return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};

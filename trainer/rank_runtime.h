@@ -2,6 +2,7 @@
 // device, trace context and engine.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "core/base/settings.h"
 #include "core/base/spans.h"
 #include "core/engine/engine.h"
+#include "core/nn/module.h"
 #include "trainer/config/config.h"
 #include "trainer/instruction_set.h"
 #include "trainer/profiling.h"
@@ -54,6 +56,11 @@ class RankRuntime {
   /// earlier run left there are gone.
   void log_to(const std::string& run_folder);
 
+  /// Error kUsage if the module, or another part of its model, is trained by a trainer already:
+  /// that one would go on with the values which the new one draws. Until the result is gone, it is
+  /// trained.
+  std::shared_ptr<const void> claim_for_training(const Module& module);
+
   /// Before anything of a training step, on all ranks: what is done from now on is of that step.
   void begin_step(std::int64_t step);
 
@@ -81,6 +88,7 @@ class RankRuntime {
   std::optional<Profiling> profiling_;
   std::unique_ptr<Engine> engine_;
   CompilationsFile compilations_;
+  std::map<const ParameterSet*, std::weak_ptr<const void>> trained_;
 };
 
 /// "4 ranks on 2 nodes", and what the placement costs where it costs something.

@@ -205,6 +205,7 @@ std::unique_ptr<Trainer::Parts> make_parts(Session& session, Module& module, Opt
 Trainer::Parts::Parts(Session& session_, Module& module, Optimizer optimizer,
                       OptimizerGroups groups, RunSpec spec, std::optional<SharedCheckpoint> saved)
     : session(session_),
+      claim(session.runtime().claim_for_training(module)),
       state(make_state(module, std::move(optimizer), std::move(groups), spec.config)),
       lock(prepare(session, state, spec, saved ? &*saved : nullptr)),
       run(session.runtime(), state, std::move(spec), saved.has_value()) {}

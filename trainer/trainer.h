@@ -68,8 +68,9 @@ class Trainer {
  public:
   /// Gives the module its values: fresh ones, or those of a checkpoint. All ranks call it with the
   /// same. The module must outlive it; after the session it can only be destroyed. Errors: kUsage
-  /// for options, a run folder that cannot be made, or ranks that differ; kCheckpoint for one that
-  /// does not fit the module; kOutOfMemory for a model that does not fit the device.
+  /// for options, a run folder that cannot be made, ranks that differ, or a module that another
+  /// trainer trains; kCheckpoint for one that does not fit the module; kOutOfMemory for a model
+  /// that does not fit the device.
   Trainer(Session& session, Module& module, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;

@@ -25,6 +25,7 @@ struct Trainer::Parts {
 
   Session& session;
   std::weak_ptr<const void> life = session.life();
+  std::shared_ptr<const void> claim;  ///< to train the module
   TrainingState state;
   RunLock lock;
   TrainingRun run;

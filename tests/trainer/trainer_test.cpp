@@ -256,6 +256,26 @@ TEST_F(Program, ATrainerAfterItsSessionSaysSo) {
   EXPECT_THAT(error_of([&] { trainer->save(); }), refused);
 }
 
+TEST_F(Program, AModuleHasOneTrainerAtATime) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  const DataLoader data(session, points(32), {.global_batch = 16, .micro_batch = 16});
+  {
+    Trainer trainer(session, net, Sgd{.learning_rate = 0.1});
+    for (const Batch& batch : trainer.steps(data, 2)) trainer.step(batch, net);
+    const std::vector<float> trained = numbers_of(net.parameters().all()[0].value);
+    for (Module* module : {static_cast<Module*>(&net), static_cast<Module*>(&net.out)})
+      EXPECT_THAT(error_of([&] { Trainer(session, *module, Sgd{}); }),
+                  HasSubstr("the module is trained by another Trainer"));
+    EXPECT_EQ(numbers_of(net.parameters().all()[0].value), trained);
+    Net other;
+    const Trainer beside(session, other, Sgd{});
+  }
+  Trainer next(session, net, Sgd{});
+  for (const Batch& batch : next.steps(data, 1)) next.step(batch, net);
+  session.finish();
+}
+
 TEST_F(Program, WhatAStepComputedIsNoInputOfAnother) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;

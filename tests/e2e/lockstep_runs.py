@@ -78,10 +78,10 @@ class Job:
     """A command under way."""
 
     def __init__(self, words, folder, ranks=None, cwd=None, preexec=None, cluster=None, host=None,
-                 program=None, launcher=()):
+                 program=None, launcher=(), variables=None):
         """`ranks`: how many mpirun starts; of a cluster: on each of its hosts. `host`: of a cluster,
         where the command itself runs. `program`: another than lockstep, by its path beside it.
-        `launcher`: further options of mpirun."""
+        `launcher`: further options of mpirun. `variables`: more of the environment."""
         path = Path(_programs["lockstep"])
         self.words = [path.parent / program if program else path, *words]
         if host is not None:
@@ -94,15 +94,16 @@ class Job:
                           "--mca", "btl_vader_backing_directory", str(folder),
                           *launcher, "-np", str(ranks), *self.words]
         # A compile cache of the test's own: what earlier runs left in the user's must not matter.
-        variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
-                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", XDG_CACHE_HOME=str(folder),
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", TMPDIR=str(folder), LC_ALL="C.UTF-8")
         if host is not None:
-            variables.update(host.cluster.variables())
+            env.update(host.cluster.variables())
+        env.update(variables or {})
         self.out = tempfile.TemporaryFile("w+", dir=folder)
         self.err = tempfile.TemporaryFile("w+", dir=folder)
         self.process = subprocess.Popen([str(word) for word in self.words], stdout=self.out,
                                         stderr=self.err, stdin=subprocess.DEVNULL, cwd=cwd,
-                                        env=variables, preexec_fn=preexec)
+                                        env=env, preexec_fn=preexec)
         self.ranks, self.cluster = ranks, cluster
         _jobs.append(self)
 

@@ -6,7 +6,7 @@
 #include "core/engine/known_structures.h"
 #include "core/engine/step_io.h"
 #include "core/trace/mode.h"
-#include "tests/core/engine/rank.h"
+#include "tests/core/engine/with_disk_cache.h"
 
 namespace lockstep {
 namespace {
@@ -260,19 +260,7 @@ TEST_F(TooMany, ProgramsOfNoKindAreCalledSo) {
 
 // With a folder.
 
-struct OnDisk : testing::Test {
-  OnDisk() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder = fs::path(testing::TempDir()) / fmt::format("ls_why_{}_{}", test->name(), getpid());
-    fs::remove_all(folder);
-  }
-  ~OnDisk() override { fs::remove_all(folder); }
-
-  CompileOptions options() const {
-    CompileOptions out = Rank::compile_options();
-    out.artifacts.folder = folder.string();
-    return out;
-  }
+struct OnDisk : WithDiskCache {
   /// What an engine with these options says of the step.
   std::vector<CompilationRecord> step(const CompileOptions& with) const {
     Telling telling(with);
@@ -297,8 +285,6 @@ struct OnDisk : testing::Test {
       if (file.path().extension() == extension) out = file.path();
     return out;
   }
-
-  fs::path folder;
 };
 
 TEST_F(OnDisk, WhatIsLoadedIsSaidToBe) {

@@ -5,7 +5,7 @@
 
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
-#include "tests/core/engine/rank.h"
+#include "tests/core/engine/with_disk_cache.h"
 #include "tests/core/tested_target.h"
 
 namespace lockstep {
@@ -15,27 +15,13 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct DiskCache : testing::Test {
-  DiskCache() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder = fs::path(testing::TempDir()) / fmt::format("ls_disk_{}_{}", test->name(), getpid());
-    fs::remove_all(folder);
-  }
-  ~DiskCache() override { fs::remove_all(folder); }
-
-  CompileOptions options() const {
-    CompileOptions out = Rank::compile_options();
-    out.artifacts.folder = folder.string();
-    return out;
-  }
+struct DiskCache : WithDiskCache {
   std::vector<fs::path> entries() const {
     std::vector<fs::path> out;
     for (const auto& file : fs::directory_iterator(folder))
       if (file.path().extension() != ".known") out.push_back(file.path());
     return out;
   }
-
-  fs::path folder;
 };
 
 /// A step with shards, a sum over them and an update: p - lr * sum over shards of x.

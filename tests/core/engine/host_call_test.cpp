@@ -9,7 +9,7 @@
 #include "core/ir/text.h"
 #include "core/kernels/reference.h"
 #include "tests/collectives/ranks.h"
-#include "tests/core/engine/rank.h"
+#include "tests/core/engine/with_disk_cache.h"
 #include "tests/host_functions.h"
 #include "watch/watch.h"
 
@@ -251,21 +251,7 @@ TEST(HostCallThatHangs, IsNamedByTheWatchThatEndsTheProcess) {
               "does not get on \\(in host_call match_boxes\\), at step 3 in the update");
 }
 
-/// Steps of a program that are kept in a folder, as several processes would keep them.
-struct HostCallOnDisk : testing::Test {
-  HostCallOnDisk() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) /
-             fmt::format("ls_host_call_{}_{}", test->name(), getpid());
-    std::filesystem::remove_all(folder);
-  }
-  ~HostCallOnDisk() override { std::filesystem::remove_all(folder); }
-
-  CompileOptions options() const {
-    CompileOptions out = Rank::compile_options();
-    out.artifacts.folder = folder.string();
-    return out;
-  }
+struct HostCallOnDisk : WithDiskCache {
   /// x + `added`, by a function that says it has this version; and how it was found.
   std::string run(std::int64_t version, float added) const {
     Rank rank(options());
@@ -278,7 +264,6 @@ struct HostCallOnDisk : testing::Test {
                        rank.metrics.counter("PersistentCacheHit"),
                        rank.metrics.counter("UncachedCompile"));
   }
-  std::filesystem::path folder;
 };
 
 TEST_F(HostCallOnDisk, IsFoundByNameAndVersionAndRunsTheFunctionOfTheProcess) {

@@ -1,0 +1,22 @@
+// Engines that keep what they compile in one folder, as several processes would.
+#pragma once
+
+#include <filesystem>
+
+#include "tests/core/engine/rank.h"
+#include "tests/core/temporary_folder.h"
+
+namespace lockstep {
+
+struct WithDiskCache : testing::Test {
+  CompileOptions options() const {
+    CompileOptions out = Rank::compile_options();
+    out.artifacts.folder = folder.string();
+    return out;
+  }
+
+  const TemporaryFolder parent;
+  const std::filesystem::path folder = parent / "cache";  ///< not there until something is kept
+};
+
+}  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "core/base/host_memory.h"
 #include "core/trace/reads.h"
 #include "trainer/agreement.h"
+#include "trainer/config/checks.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
 #include "trainer/process.h"
@@ -48,6 +49,8 @@ Config config_of(const SessionOptions& options, const Registry& registry,
   config.profile.metrics_report = options.metrics_report;
   for (const std::string& word : words)
     if (is_override(word)) override_key(word, schema, config);
+  check_session(config,
+                [](auto, const std::string& message) { raise(ErrorKind::kUsage, "{}", message); });
   return config;
 }
 

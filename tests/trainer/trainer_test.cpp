@@ -256,6 +256,17 @@ TEST_F(Program, ATrainerAfterItsSessionSaysSo) {
   EXPECT_THAT(error_of([&] { trainer->save(); }), refused);
 }
 
+TEST_F(Program, WordsThatDoNotGoTogetherAreRefused) {
+  const auto refused = [&](const std::string& word) {
+    words = {word};
+    return error_of([&] { Session(ProcessCall{words, settings, watch}, {}); });
+  };
+  EXPECT_EQ(refused("profile.trace.steps=[100]"),
+            "2: 'profile.trace.steps' must be the first and the last step to trace, as in "
+            "[100, 110], not [100]");
+  EXPECT_THAT(refused("device.compile_cache=no"), HasSubstr("did you mean 'off'?"));
+}
+
 TEST_F(Program, AModuleHasOneTrainerAtATime) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;

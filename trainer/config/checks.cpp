@@ -154,9 +154,13 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_best_metric(config, report);
   check_metrics(config, registry, report);
   check_stall_times(config, report);
+  check_session(config, report);
+  check_batch(config, report);
+}
+
+void check_session(const Config& config, const ReportProblem& report) {
   check_trace(config, report);
   check_compile_cache(config, report);
-  check_batch(config, report);
 }
 
 }  // namespace lockstep

@@ -21,4 +21,7 @@ using ReportProblem =
 /// Reports every rule that `config` breaks, those of its model and its dataset included.
 void check_config(const Config& config, const Registry& registry, const ReportProblem& report);
 
+/// The rules of what a session is made with, whatever it trains.
+void check_session(const Config& config, const ReportProblem& report);
+
 }  // namespace lockstep

@@ -216,6 +216,17 @@ TEST(Timeline, IsReadStrictly) {
   EXPECT_THAT(data_error([&] { read_trace(bytes, "a.file"); }), HasSubstr("a.file is no trace"));
 }
 
+TEST(ChromeJson, IsTextWhateverModulesAreCalled) {
+  Recording recording({0, 0});
+  recording.recorder.start();
+  recording.spans.record(
+      {.kind = SpanKind::kHostCall, .begin_ns = 1, .end_ns = 2, .step = 0, .name = "caf\xe9"});
+  std::ostringstream out;
+  write_chrome_json(recording.decoded(), out);
+  EXPECT_TRUE(nlohmann::json::accept(out.str()));
+  EXPECT_THAT(out.str(), HasSubstr("host call: caf\xef\xbf\xbd"));
+}
+
 TEST(ChromeJson, HasTheSameEvents) {
   Recording recording({0, 0});
   recording.recorder.start();

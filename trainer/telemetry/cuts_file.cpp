@@ -20,7 +20,7 @@ std::string to_json(const std::vector<Cuts::Row>& cuts) {
                    {"count", row.count},
                    {"waited_ms", static_cast<double>(row.waited_ns) * 1e-6},
                    {"idle_ms", static_cast<double>(row.idle_ns) * 1e-6}});
-  return out.dump(1);
+  return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {

@@ -80,22 +80,17 @@ TEST(LimitsFile, WhatNoMachineHasIsRefused) {
   const std::string text = to_json(calibrated_limits());
   EXPECT_THAT(refused_limits("[1, 2]"), HasSubstr("it is no calibration"));
   EXPECT_THAT(refused_limits("\x80\xff"), HasSubstr("it is damaged"));
-  EXPECT_THAT(refused_limits(with_text(text, "lockstep calibration", "other")),
-              HasSubstr("it is no calibration"));
-  EXPECT_THAT(refused_limits(with_text(text, "\"version\": 1", "\"version\": 9")),
-              HasSubstr("it has version 9, and this build reads 1"));
-  EXPECT_THAT(refused_limits(with_text(text, "123456789012.5", "-1")),
-              HasSubstr("flops_per_s is -1, which no machine has"));
-  EXPECT_THAT(refused_limits(with_text(text, "123456789012.5", "\"fast\"")),
-              HasSubstr("it is damaged"));
-  EXPECT_THAT(refused_limits(with_text(text, "\"threads\": 1", "\"threads\": 1e30")),
-              HasSubstr("which is no count"));
-  EXPECT_THAT(refused_limits(with_text(text, "\"threads\": 1", "\"threads\": 1.5")),
-              HasSubstr("which is no count"));
-  EXPECT_THAT(refused_limits(with_text(text, "\"dtype\": \"f32\"", "\"dtype\": \"f99\"")),
-              HasSubstr("there is no dtype 'f99'"));
-  EXPECT_THAT(refused_limits(with_text(text, "\"isa\": \"avx512\"", "\"isa\": \"neon\"")),
-              HasSubstr("'neon' is not known"));
+  const auto expect_refused = [&](const char* old, const char* now, const char* why) {
+    EXPECT_THAT(refused_limits(with_text(text, old, now)), HasSubstr(why));
+  };
+  expect_refused("lockstep calibration", "other", "it is no calibration");
+  expect_refused(R"("version": 1)", R"("version": 9)", "it has version 9, and this build reads 1");
+  expect_refused("123456789012.5", "-1", "flops_per_s is -1, which no machine has");
+  expect_refused("123456789012.5", R"("fast")", "it is damaged");
+  expect_refused(R"("threads": 1)", R"("threads": 1e30)", "which is no count");
+  expect_refused(R"("threads": 1)", R"("threads": 1.5)", "which is no count");
+  expect_refused(R"("dtype": "f32")", R"("dtype": "f99")", "there is no dtype 'f99'");
+  expect_refused(R"("isa": "avx512")", R"("isa": "neon")", "'neon' is not known");
 }
 
 TEST(LimitsFile, AFileOfAnotherMachineIsNotUsed) {

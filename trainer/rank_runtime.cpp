@@ -78,8 +78,7 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
   engine_->set_compilation_listener(
       [this](const CompilationRecord& record) { compilations_.add(record); });
   const auto limits = [&] {
-    const MachineKind machine = this_machine(instruction_set_.target);
-    FoundLimits found = read_limits(limits_path(settings, machine), machine);
+    FoundLimits found = find_limits(settings, instruction_set_.target);
     if (!found.warning.empty()) log_->warn("{}", found.warning);
     return std::move(found.limits);
   };

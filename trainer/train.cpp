@@ -149,7 +149,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
 
   if (options.dry_run) {
     TrainingState state = make_training_state(config, registry, *model);
-    const FoundLimits found = find_limits(settings);
+    const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
     if (!found.warning.empty()) log.warn("{}", found.warning);
     const DryRun dry =
         describe_dry_run(config, runtime, state, std::cref(*model), data, batch, found.limits);

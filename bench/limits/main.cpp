@@ -97,7 +97,7 @@ struct Triad {
 };
 
 Triad find_triad() {
-  const FoundLimits found = find_limits(settings_from_environment());
+  const FoundLimits found = find_limits(settings_from_environment(), bench_target());
   if (!found.warning.empty()) fmt::print(stderr, "limits: warning: {}\n", found.warning);
   const MachineLimits& limits = found.limits;
   const std::int64_t set = set_beyond_caches(kRanks);

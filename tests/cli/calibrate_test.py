@@ -22,6 +22,16 @@ class Calibrate(CommandLineTest):
     def calibrate(self, *words, **environment):
         return self.lockstep("calibrate", *words, env={**self.environment, **environment})
 
+    def dry_run(self, *words):
+        (self.folder / "tiny.yaml").write_text(
+            "model: {name: gpt2, n_layer: 1, n_head: 1, n_embd: 8, block_size: 8, vocab_size: 16}\n"
+            "data: {type: synthetic, sequence_length: 8}\n"
+            "training: {max_steps: 1, global_batch_size: 1, micro_batch_size: 1}\n"
+            "optimizer: {name: sgd, learning_rate: 0.1}\n")
+        done = self.lockstep("train", "tiny.yaml", "--dry-run", *words, env=self.environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def only_file(self):
         files = list((self.folder / "cache" / "lockstep").glob("calibration-*.json"))
         self.assertEqual(len(files), 1, files)
@@ -59,6 +69,9 @@ class Calibrate(CommandLineTest):
         self.assertEqual(self.calibrate("--show", "--json").stdout, text)
         self.assertIn(f"calibration: calibrated {limits['date']} (quick)\n",
                       self.lockstep("doctor", env=self.environment).stdout)
+        self.assertIn(f"on such a machine (calibrated {limits['date']} (quick)):\n", self.dry_run())
+        if limits["machine"]["isa"] != "avx2":  # those are other kernels
+            self.assertIn("on such a machine (not calibrated: default):\n", self.dry_run("device.max_isa=avx2"))
 
         # Damage: whatever remains is no calibration.
         file.write_text(text[:len(text) // 2])

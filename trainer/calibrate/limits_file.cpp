@@ -277,8 +277,8 @@ FoundLimits read_limits(const std::string& path, const MachineKind& machine) {
   return out;
 }
 
-FoundLimits find_limits(const Settings& settings) {
-  const MachineKind machine = this_machine(host_target(settings.max_isa));
+FoundLimits find_limits(const Settings& settings, const Target& target) {
+  const MachineKind machine = this_machine(target);
   return read_limits(limits_path(settings, machine), machine);
 }
 

@@ -40,7 +40,7 @@ struct FoundLimits {
 /// used.
 FoundLimits read_limits(const std::string& path, const MachineKind& machine);
 
-/// The same for this machine, at its place, and kernels within settings.max_isa.
-FoundLimits find_limits(const Settings& settings);
+/// The same for this machine, at its place, and kernels of `target`.
+FoundLimits find_limits(const Settings& settings, const Target& target);
 
 }  // namespace lockstep

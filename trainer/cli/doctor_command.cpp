@@ -85,7 +85,7 @@ Finding examine_folder(const std::string& folder, std::uint64_t bytes, const std
 /// Whether profiles know what this machine can do.
 Finding examine_calibration(const Settings& settings) {
   if (!processor().has("avx2")) return {Verdict::kOk, "calibration", "none"};
-  const FoundLimits found = find_limits(settings);
+  const FoundLimits found = find_limits(settings, host_target(settings.max_isa));
   if (!found.warning.empty()) return {Verdict::kWarn, "calibration", found.warning};
   std::string text = found.limits.origin();
   if (!found.limits.calibration.measured) text += "; `lockstep calibrate` measures this machine";

@@ -29,6 +29,14 @@ void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
            folder.path, aside);
 }
 
+/// What an earlier run measured that left no checkpoint, and so is not moved aside, would be taken
+/// for what the new one measures.
+void remove_old_measurements(const RunFolder& folder, EarlierRun earlier) {
+  if (earlier == EarlierRun::kGoesOn) return;
+  for (const char* name : {"compilations.jsonl", "cuts.json", "profile", "trace.perfetto-trace"})
+    fs::remove_all(fs::path(folder.path) / name);
+}
+
 RunLock prepare_on_master(const RunFolder& folder, const std::string& config_text,
                           EarlierRun earlier, Log& log) {
   RunLock lock;
@@ -36,6 +44,7 @@ RunLock prepare_on_master(const RunFolder& folder, const std::string& config_tex
     fs::create_directories(folder.path);
     lock = RunLock(folder.path);
     move_old_run(folder, earlier, log);
+    remove_old_measurements(folder, earlier);
     fs::create_directories(folder.checkpoints);
     std::ofstream file(fs::path(folder.path) / "config.yaml");
     file << config_text;

@@ -145,6 +145,17 @@ class DynamicStep(EndToEndTest):
         for words in ("recompilations", "values that were read"):
             self.assertNotIn(words, profile("host_call"))
 
+    def test_after_the_change_the_same_folder_tells_nothing_of_the_run_before(self):
+        folder = self.folder / "mended"
+        for words in (["match=read", "profile.ledger=true", "profile.trace.steps=[1,3]"], ["match=host_call"]):
+            outcome = Job([*words, "steps=4", f"run={folder}", "device.compile_cache=off"], self.folder, ranks=2,
+                          program="bin/dynamic_step").wait()
+            self.assertEqual(outcome.code, 0, outcome)
+        self.assertEqual([record["cause"] for record in self.compilations(folder)], ["first_compile"])
+        self.assertEqual(self.lockstep("profile", folder).out,
+                         "no times: train with profile.ledger=true for statistics of ops\n")
+        self.assertFalse((folder / "trace.perfetto-trace").exists())
+
     def test_forbidden_reads_are_an_error_that_names_the_line(self):
         def run(match):
             return Job([f"match={match}", "steps=2", f"run={self.folder / 'forbidden'}", "profile.forbid_reads=true"],

@@ -386,7 +386,9 @@ TEST_F(Program, ABufferRefusesWhatIsNotOfItsType) {
 
 struct Broken : Dataset {
   std::int64_t size() const override { return 20; }
-  std::vector<FieldSpec> fields() const override { return {{.name = "x", .dtype = DType::kF32}}; }
+  std::vector<FieldSpec> fields() const override {
+    return {{.name = "x", .dtype = DType::kF32, .shape = {}}};
+  }
   Sample get(std::int64_t index) const override {
     if (index == 13) throw std::runtime_error("no such picture");
     return {{"x", HostTensor::scalar(1.0F)}};

@@ -53,6 +53,7 @@ void Analysis::on_span(const Span& host_call) {
 }
 
 void Analysis::watch_output(DeviceValue& value, std::int64_t step) {
+  if (named_.size() >= kMaxNamed) return;
   Output output;
   output.needed = std::make_shared<bool>(false);
   output.text = fmt::format("{} {}", value.type().to_string(), value.tensor()->label.to_string());
@@ -73,11 +74,14 @@ void Analysis::check_outputs() {
     if (*output.needed) return true;
     const bool dropped = output.needed.use_count() == 1;
     if (!dropped) return false;
-    if (named_.insert(output.text).second)
-      log_.debug(1,
-                 "lockstep-profiler: {} is an output of step {} only because a scope still held "
-                 "it: it was neither read nor used",
-                 output.text, output.step);
+    if (named_.size() == kMaxNamed || !named_.insert(output.text).second) return true;
+    log_.debug(1,
+               "lockstep-profiler: {} is an output of step {} only because a scope still held it: "
+               "it was neither read nor used",
+               output.text, output.step);
+    if (named_.size() == kMaxNamed)
+      log_.debug(1, "lockstep-profiler: these were {} such outputs; no further ones are named",
+                 kMaxNamed);
     return true;
   });
 }

@@ -21,7 +21,7 @@
 //   lockstep-profiler: CompileTime too slow: 1m15s000ms000.000us for one graph
 //     The longest compilation of the window took more than a minute.
 //
-// As soon as it is certain, one line, and one for each source line:
+// As soon as it is certain, one line, and one for each source line, of the first kMaxNamed:
 //   lockstep-profiler: f32[8,65] gpt.cpp:41 (lm_head) is an output of step 3 only because a scope
 //   still held it: it was neither read nor used
 //     A handle was alive at mark_step, which made the tensor an output that had to be written and
@@ -52,6 +52,7 @@ class Analysis final : public SpanListener {
   static constexpr std::int64_t kMinSamples = 10;
   static constexpr double kSlowFactor = 10;
   static constexpr double kMuchOnHost = 0.1;
+  static constexpr std::size_t kMaxNamed = 256;  ///< outputs; no further ones are looked at
 
   /// Listens to host calls, if it is enabled, until it is destroyed: no execution may be queued
   /// then. The references must outlive it.
@@ -106,7 +107,7 @@ class Analysis final : public SpanListener {
   std::int64_t executions_seen_ = 0;
   std::int64_t compilations_seen_ = 0;
   std::deque<Output> outputs_;
-  std::set<std::string> named_;
+  std::set<std::string> named_;  ///< at most kMaxNamed
 };
 
 }  // namespace lockstep

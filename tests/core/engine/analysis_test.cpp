@@ -100,6 +100,19 @@ TEST_F(AnalysisTest, NamesAnOutputOnlyOnceItIsDropped) {
   EXPECT_THAT(advice(), SizeIs(1));
 }
 
+TEST_F(AnalysisTest, NamesNoMoreOutputsThanItSays) {
+  const Tensor p = rank.variable({1, 2});
+  for (std::size_t i = 0; i < 2 * Analysis::kMaxNamed; ++i) {
+    const ModuleScope scope(rank.context, fmt::format("layer_{}", i));
+    const Tensor unused = p * 2.0;
+    rank.engine.mark_step();
+  }
+  rank.engine.mark_step();
+  ASSERT_THAT(advice(), SizeIs(Analysis::kMaxNamed + 1));
+  EXPECT_EQ(advice().back(),
+            "lockstep-profiler: these were 256 such outputs; no further ones are named");
+}
+
 TEST_F(AnalysisTest, IsQuietAboutAnOutputThatALaterStepUses) {
   const Tensor p = rank.variable({1, 2});
   Tensor sums = p * 0.0;

@@ -216,7 +216,7 @@ bool agree_on_files(Communicator& communicator, const Config& config, const Regi
   for (const DataFile& file : files) bytes += file.bytes;
   // Other sizes on another rank are a difference in either way of comparing.
   const bool whole = bytes <= options.whole_bytes;
-  ArtifactStore kept({.folder = options.cache_folder}, log);
+  ArtifactStore kept({.folder = options.cache_folder, .on_warning = options.on_warning}, log);
   const std::vector<Term> terms = terms_of(files, whole, kept, options.activity);
   if (const auto differences = find_differences(communicator, terms))
     raise(ErrorKind::kData, "the ranks were given different data:\n{}{}", *differences,

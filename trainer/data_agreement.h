@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/base/activity.h"
@@ -21,7 +22,9 @@
 namespace lockstep {
 
 struct DataAgreementOptions {
-  std::string cache_folder;                            ///< of hashes; empty: none are kept
+  std::string cache_folder;  ///< of hashes; empty: none are kept
+  /// Told of what is wrong with them, beside the log.
+  std::function<void(const std::string&)> on_warning = {};
   Activity activity = {};                              ///< is told of the progress
   std::uint64_t whole_bytes = std::uint64_t{8} << 30;  ///< compared in full up to here
 };

@@ -43,7 +43,9 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   RankRuntime session(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
   agree_on_files(session.communicator(), config, registry,
-                 {.cache_folder = cache_folder(config, settings), .activity = activity},
+                 {.cache_folder = cache_folder(config, settings),
+                  .on_warning = session.warnings_to_console(),
+                  .activity = activity},
                  session.log());
   activity.begin(Phase::kData);
   const DataSource data = [&] {

@@ -68,12 +68,14 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
       log_(std::make_unique<Log>(Log::Options{
           .console = communicator->is_master_ordinal(), .file = {}, .debug = settings.debug})),
       communicator_(std::move(communicator)),
+      console_warnings_(*communicator_, *log_),
       instruction_set_(
           agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
       device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
       engine_(std::make_unique<Engine>(
-          compile_options(config, settings, instruction_set_.target, watch.activity()), context_,
-          *device_, *communicator_, *log_)),
+          with_outlets(
+              compile_options(config, settings, instruction_set_.target, watch.activity())),
+          context_, *device_, *communicator_, *log_)),
       compilations_(communicator_->rank()) {
   engine_->set_compilation_listener(
       [this](const CompilationRecord& record) { compilations_.add(record); });
@@ -91,6 +93,15 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
 RankRuntime::~RankRuntime() {
   engine_->compilations();  // what waited for the next one is told
   watch_.set_log(nullptr, false);
+}
+
+CompileOptions RankRuntime::with_outlets(CompileOptions options) {
+  options.artifacts.on_warning = warnings_to_console();
+  return options;
+}
+
+std::function<void(const std::string&)> RankRuntime::warnings_to_console() {
+  return [this](const std::string& warning) { console_warnings_.add(warning); };
 }
 
 void RankRuntime::log_to(const std::string& run_folder) {
@@ -140,6 +151,7 @@ void RankRuntime::begin_step(std::int64_t step) {
 void RankRuntime::finish() {
   engine_->wait();
   profiling_->finish();
+  console_warnings_.exchange();
   communicator_->finish();
 }
 

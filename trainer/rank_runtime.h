@@ -2,6 +2,7 @@
 // device, trace context and engine.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "core/engine/engine.h"
 #include "core/nn/module.h"
 #include "trainer/config/config.h"
+#include "trainer/console_warnings.h"
 #include "trainer/instruction_set.h"
 #include "trainer/profiling.h"
 #include "trainer/telemetry/compilations_file.h"
@@ -43,6 +45,7 @@ class RankRuntime {
   SpanStream& spans() { return spans_; }
   Log& log() { return *log_; }
   Communicator& communicator() { return *communicator_; }
+  ConsoleWarnings& console_warnings() { return console_warnings_; }
   Device& device() { return *device_; }
   TraceContext& context() { return context_; }
   Engine& engine() { return *engine_; }
@@ -61,6 +64,9 @@ class RankRuntime {
   /// trained.
   std::shared_ptr<const void> claim_for_training(const Module& module);
 
+  /// What a cache of this rank warns of: also on rank 0's console.
+  std::function<void(const std::string&)> warnings_to_console();
+
   /// Before anything of a training step, on all ranks: what is done from now on is of that step.
   void begin_step(std::int64_t step);
 
@@ -73,6 +79,8 @@ class RankRuntime {
   void report() const;
 
  private:
+  CompileOptions with_outlets(CompileOptions options);
+
   Config config_;
   Watch& watch_;
   SteadyClock clock_;
@@ -81,6 +89,7 @@ class RankRuntime {
   std::unique_ptr<Log> log_;
   // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
   std::unique_ptr<Communicator> communicator_;
+  ConsoleWarnings console_warnings_;
   InstructionSet instruction_set_;
   std::unique_ptr<Device> device_;
   TraceContext context_;

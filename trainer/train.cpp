@@ -127,9 +127,11 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
   if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
-  spec.same_data =
-      agree_on_files(runtime.communicator(), config, registry,
-                     {.cache_folder = cache_folder(config, settings), .activity = activity}, log);
+  spec.same_data = agree_on_files(runtime.communicator(), config, registry,
+                                  {.cache_folder = cache_folder(config, settings),
+                                   .on_warning = runtime.warnings_to_console(),
+                                   .activity = activity},
+                                  log);
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");

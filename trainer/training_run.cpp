@@ -116,8 +116,15 @@ const Batch* TrainingRun::next() {
     end_run();
     return nullptr;
   }
+  if (std::exchange(warned_, false)) tell_warnings();
   take_batch();
   return &*current_;
+}
+
+// Between two steps all ranks have queued the same, and know of the same warnings.
+void TrainingRun::tell_warnings() {
+  runtime_.engine().wait();
+  runtime_.console_warnings().exchange();
 }
 
 void TrainingRun::take_batch() {
@@ -150,6 +157,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   update.learning_rate = schedule_->learning_rate(step);
   update.stop_requested = watch_.stop_requested();
   update.save_failed = saves_.failed();
+  update.warned = runtime_.console_warnings().announce();
   update.stop_at_nonfinite = spec_.config.training.on_nonfinite == OnNonfinite::kStop;
   const auto outcome = std::make_shared<StepOutcome>();
   outcome->number = step + 1;
@@ -197,6 +205,7 @@ void TrainingRun::finish_step() {
     drain();
     saves_.finish();
   }
+  warned_ = warned_ || summary.warned;
   step_log_->add_step(numbers);
   finished_step_ = numbers.step;
 }

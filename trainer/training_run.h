@@ -112,6 +112,7 @@ class TrainingRun {
   void take_batch();
   void end_run();
   void finish_step();
+  void tell_warnings();
   void check_finite(const InFlight& done, const StepSummary& summary);
   [[noreturn]] void stop_at_nonfinite(const InFlight& done, const std::string& what);
   std::string name_nonfinite(const InFlight& done);
@@ -153,6 +154,7 @@ class TrainingRun {
   std::deque<InFlight> in_flight_;
   bool stop_agreed_ = false;
   bool stop_early_ = false;
+  bool warned_ = false;  ///< a rank has warnings for the console
   RunEnd end_ = RunEnd::kRunning;
   std::int64_t finished_step_ = -1;  ///< whose update is known to be good
 };

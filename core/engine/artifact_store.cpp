@@ -132,8 +132,8 @@ bool ArtifactStore::is_trusted() {
   const std::string others = other_writers(options_.folder);
   if (others.empty()) return true;
   if (!warned_of_writers_.exchange(true)) {
-    log_.warn(
-        "compile cache: the folder {} is not used: {}, and who writes to it can make this process "
+    warn(
+        "the folder {} is not used: {}, and who writes to it can make this process "
         "run his code; make it yours alone (chmod go-w) or set device.compile_cache to another",
         options_.folder, others);
   }
@@ -153,11 +153,11 @@ std::optional<std::string> ArtifactStore::load(const Hash128& key, bool* damaged
   } catch (const Error& e) {
     std::error_code ignored;
     if (!fs::exists(fs::symlink_status(path, ignored))) return std::nullopt;  // evicted meanwhile
-    log_.warn("compile cache: {} cannot be used and is replaced: {}", path, e.what());
+    warn("{} cannot be used and is replaced: {}", path, e.what());
     if (damaged != nullptr) *damaged = true;
     fs::remove(path, ignored);
   } catch (const std::bad_alloc&) {
-    log_.warn("compile cache: {} does not fit into memory", path);
+    warn("{} does not fit into memory", path);
   }
   return std::nullopt;
 }
@@ -179,7 +179,7 @@ void ArtifactStore::save(const Hash128& key, std::string_view payload) {
     evict_for(bytes);
     write_entry(path_of(key, options_.ending), key, payload);
   } catch (const std::exception& e) {
-    if (!std::exchange(warned_, true)) log_.warn("compile cache: nothing is kept: {}", e.what());
+    if (!std::exchange(warned_, true)) warn("nothing is kept: {}", e.what());
   }
 }
 
@@ -214,6 +214,11 @@ void ArtifactStore::evict_for(std::uint64_t bytes) const {
   }
 }
 
+void ArtifactStore::tell(const std::string& warning) const {
+  log_.warn("{}", warning);
+  if (options_.on_warning) options_.on_warning(warning);
+}
+
 ArtifactStore::Claim ArtifactStore::claim(const Hash128& key) {
   if (!enabled()) return {};
   make_folder(options_.folder);
@@ -227,8 +232,8 @@ ArtifactStore::Claim ArtifactStore::claim(const Hash128& key) {
     if (attempt == Attempt::kImpossible) return {};
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     if (waited.count() >= options_.patience_s) {
-      log_.warn(
-          "compile cache: another process has been compiling the same for {:.0f} s; this one "
+      warn(
+          "another process has been compiling the same for {:.0f} s; this one "
           "compiles too",
           waited.count());
       return {};

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,8 @@ struct ArtifactOptions {
   std::uint64_t max_bytes = std::uint64_t{1} << 30;  ///< of all entries together
   double patience_s = 60;  ///< how long to wait for another process that computes an entry
   std::string_view ending = ".artifact";  ///< of static storage: what kind of entries these are
+  /// Told of every warning, beside the log; from any thread.
+  std::function<void(const std::string&)> on_warning = {};
 };
 
 /// Thread-safe. No function throws for anything the file system does.
@@ -57,7 +60,14 @@ class ArtifactStore {
   /// are no locks here; then compute anyway.
   Claim claim(const Hash128& key);
 
+  /// "compile cache: ..." to the log and to options.on_warning.
+  template <class... A>
+  void warn(fmt::format_string<A...> format, A&&... args) const {
+    tell("compile cache: " + fmt::format(format, std::forward<A>(args)...));
+  }
+
  private:
+  void tell(const std::string& warning) const;
   /// Whether the folder may be used; warns the first time it may not. One that does not exist may.
   bool is_trusted();
   std::string path_of(const Hash128& key, std::string_view ending) const;

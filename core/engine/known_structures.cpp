@@ -13,6 +13,7 @@ constexpr std::uint64_t kMaxBytes = 2 << 20;
 ArtifactOptions beside(ArtifactOptions artifacts) {
   artifacts.ending = ".known";
   artifacts.max_bytes = kMaxBytes;
+  artifacts.on_warning = nullptr;
   return artifacts;
 }
 

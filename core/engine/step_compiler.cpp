@@ -106,7 +106,7 @@ std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, Making& ma
     artifacts_.save(key, serialize(*loaded, identity));
     known_.add(making.structure, settings_);
   } catch (const Error& e) {
-    log_.warn("compile cache: {}", e.what());
+    artifacts_.warn("{}", e.what());
   }
   return loaded;
 }
@@ -140,8 +140,7 @@ std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_v
     return loaded;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::kUsage) throw;  // a host function is missing; compiling needs it too
-    log_.warn("compile cache: the entry {} cannot be used and is replaced: {}", key.hex(),
-              e.what());
+    artifacts_.warn("the entry {} cannot be used and is replaced: {}", key.hex(), e.what());
     note_damage();
     return nullptr;
   }

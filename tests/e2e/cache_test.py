@@ -1,5 +1,6 @@
 """A steady run compiles once: after the first steps every step is a hit of the compile cache, and a
 learning rate that changes every step compiles nothing. A second run compiles nothing at all."""
+import os
 import re
 
 import lockstep_runs
@@ -117,6 +118,49 @@ class DiskCache(CacheTest):
         self.cache.write_text("a file")
         self.assertEqual(self.run_with_cache("first", "eval.interval=2"), (0, 2, 2))
         self.assertEqual(len(self.warnings), 1, self.warnings)
+
+
+class WarningsOfOtherRanks(EndToEndTest):
+    """What rank 1 alone sees of its cache is said on the console, which is rank 0's."""
+
+    def train(self, name, steps, damaged=None):
+        run = Run(self.folder, name, small_gpt(corpus(self.folder), training__max_steps=steps))
+        caches = [self.folder / f"{self._testMethodName}-{rank}" for rank in range(2)]
+        if damaged is not None:
+            for entry in caches[damaged].glob("lockstep-*.artifact"):
+                if entry.stat().st_size > DIGEST_BYTES:
+                    os.truncate(entry, entry.stat().st_size // 2)
+        outcome = run.start_unlike_ranks(*([f"device.compile_cache={cache}"] for cache in caches)).wait()
+        self.assertEqual(outcome.code, 0, str(outcome))
+        self.warnings = re.findall(r"warning: (.*compile cache: .*)", outcome.text)
+        self.log = (run.path / "logs" / "rank-1.log").read_text()
+        return outcome.out
+
+    def assert_one(self, rank):
+        self.assertEqual(len(self.warnings), 1, self.warnings)
+        self.assertRegex(self.warnings[0], rf"^{rank}compile cache: \S+\.artifact cannot be used and is "
+                                           r"replaced: it has \d+ bytes instead of \d+$")
+
+    def test_while_the_run_goes_on(self):
+        self.train("first", 12)
+        self.assertEqual(self.warnings, [])
+        out = self.train("second", 12, damaged=1)
+        self.assert_one("rank 1: ")
+        self.assertIn("is replaced", self.log)
+        self.assertLess(out.index("compile cache"), out.index("progress: 8/12"))
+        self.train("third", 12)
+        self.assertEqual(self.warnings, [])
+
+    def test_at_the_end_of_a_run_that_has_no_further_step(self):
+        self.train("first", 1)
+        self.train("second", 1, damaged=1)
+        self.assert_one("rank 1: ")
+
+    def test_once_if_it_is_rank_0_that_sees_it(self):
+        self.train("first", 6)
+        self.train("second", 6, damaged=0)
+        self.assert_one("")
+        self.assertNotIn("is replaced", self.log)
 
 
 if __name__ == "__main__":

@@ -33,12 +33,15 @@ std::vector<Tensor> in_name_order(std::span<Parameter* const> parameters,
   return out;
 }
 
-/// What a rank has to tell the others, as one number that is summed over shards.
-constexpr std::int64_t kStopRequested = 1;
-constexpr std::int64_t kSaveFailed = std::int64_t{1} << 32;  // more than there are shards
+/// What a rank has to tell the others, as one number that is summed over shards, of which there are
+/// fewer than kStopRequested. It arrives as f32: what weighs more hides what weighs less.
+constexpr std::int64_t kWarned = 1;
+constexpr std::int64_t kStopRequested = std::int64_t{1} << 21;
+constexpr std::int64_t kSaveFailed = std::int64_t{1} << 42;
 
 std::int64_t news(const UpdateOptions& options) {
-  return (options.stop_requested ? kStopRequested : 0) + (options.save_failed ? kSaveFailed : 0);
+  return (options.warned ? kWarned : 0) + (options.stop_requested ? kStopRequested : 0) +
+         (options.save_failed ? kSaveFailed : 0);
 }
 
 /// 0, or NaN if an element is not finite. Fused with what makes the value: nothing is read for it.
@@ -136,8 +139,11 @@ StepSummary StepNumbers::read(std::source_location where) const {
   out.grad_norm = v[1];
   out.finite = v[2] != 0;
   out.sound = v[3] != 0;
-  out.stop = news > 0 && news < static_cast<double>(kSaveFailed);
-  out.save_failed = news >= static_cast<double>(kSaveFailed);
+  const auto stop = static_cast<double>(kStopRequested);
+  const auto failed = static_cast<double>(kSaveFailed);
+  out.warned = news > 0 && news < stop;
+  out.stop = news >= stop && news < failed;
+  out.save_failed = news >= failed;
   for (std::size_t i = 0; i < metrics.size(); ++i)
     if (v[kFixed + 2 * i + 1] != 0) out.metrics[metrics[i]] = v[kFixed + 2 * i];
   return out;

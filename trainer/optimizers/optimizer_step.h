@@ -23,6 +23,8 @@ struct StepSummary {
   bool sound = true;         ///< what optimizer_step() made of `sound`
   bool stop = false;         ///< whether any rank was asked to stop
   bool save_failed = false;  ///< whether a rank's checkpoint could not be written
+  /// Whether a rank has warnings for the console; not told beside the other two.
+  bool warned = false;
 };
 
 /// The same on the device, as one small tensor: reading a step's numbers is one copy.
@@ -38,6 +40,7 @@ struct UpdateOptions {
   double learning_rate = 0;
   bool stop_requested = false;     ///< on this rank
   bool save_failed = false;        ///< on this rank
+  bool warned = false;             ///< on this rank
   bool stop_at_nonfinite = false;  ///< a step that is not finite keeps later ones from updating
 };
 

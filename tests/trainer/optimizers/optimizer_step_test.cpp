@@ -69,6 +69,21 @@ struct SignDescent {
   }
 };
 
+TEST(OptimizerStep, TellsTheNewsThatWeighsMost) {
+  UpdateTraining training(kPlain, {{Shape{1}, {1}}});
+  for (int news = 0; news < 8; ++news) {
+    const bool warned = (news & 1) != 0;
+    const bool stop = (news & 2) != 0;
+    const bool failed = (news & 4) != 0;
+    const StepSummary summary =
+        training.step({{1}}, {.stop_requested = stop, .save_failed = failed, .warned = warned});
+    EXPECT_EQ(summary.save_failed, failed) << news;
+    EXPECT_EQ(summary.stop, stop && !failed) << news;
+    EXPECT_EQ(summary.warned, warned && !stop && !failed) << news;
+  }
+  EXPECT_EQ(training.metrics.counter("UncachedCompile"), 1) << "news is no part of the program";
+}
+
 TEST(OptimizerStep, TakesAnyRuleAsAValue) {
   Optimizer optimizer = AdamW{.learning_rate = 0.5};
   const Optimizer copy = optimizer;

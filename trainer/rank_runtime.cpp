@@ -73,8 +73,8 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
           agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
       device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
       engine_(std::make_unique<Engine>(
-          with_outlets(
-              compile_options(config, settings, instruction_set_.target, watch.activity())),
+          with_outlets(compile_options(config, settings, instruction_set_.target, watch.activity()),
+                       settings),
           context_, *device_, *communicator_, *log_)),
       compilations_(communicator_->rank()) {
   engine_->set_compilation_listener(
@@ -95,8 +95,11 @@ RankRuntime::~RankRuntime() {
   watch_.set_log(nullptr, false);
 }
 
-CompileOptions RankRuntime::with_outlets(CompileOptions options) {
+/// A folder of dumps for each rank, as programs of several have the same names.
+CompileOptions RankRuntime::with_outlets(CompileOptions options, const Settings& settings) {
   options.artifacts.on_warning = warnings_to_console();
+  if (!settings.dump_folder.empty())
+    options.dump_folder = fmt::format("{}/rank-{}", settings.dump_folder, communicator_->rank());
   return options;
 }
 

@@ -79,7 +79,7 @@ class RankRuntime {
   void report() const;
 
  private:
-  CompileOptions with_outlets(CompileOptions options);
+  CompileOptions with_outlets(CompileOptions options, const Settings& settings);
 
   Config config_;
   Watch& watch_;

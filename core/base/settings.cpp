@@ -85,6 +85,7 @@ constexpr std::array kNumerics{
 Settings settings_from_environment() {
   Settings out;
   out.debug = read_int("LOCKSTEP_DEBUG", 0, 5).value_or(0);
+  out.dump_folder = read_text("LOCKSTEP_DUMP_DIR");
   out.max_isa = read_max_isa("LOCKSTEP_MAX_ISA");
   out.pretended_units = read_units("LOCKSTEP_PRETEND_ISA");
   out.cache_home = cache_home();

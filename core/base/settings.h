@@ -21,6 +21,7 @@ enum class VectorUnits : std::uint8_t { kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
 struct Settings {
   int debug = 0;                   ///< LOCKSTEP_DEBUG: 0..5, see log.h
+  std::string dump_folder;         ///< LOCKSTEP_DUMP_DIR: of programs as text; empty: nowhere
   int world_rank = 0;              ///< as the launcher says: known before MPI is up
   int world_size = 1;              ///< likewise
   bool under_launcher = false;     ///< started by mpirun, or by srun as one task of a job step

@@ -83,10 +83,13 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   return out;
 }
 
-void CompilationJournal::finish(Miss miss, Outcome outcome) {
-  std::ranges::move(outcome.on_disk, std::back_inserter(miss.explanation.differences));
-  std::ranges::stable_partition(miss.explanation.differences,
-                                [](const Difference& d) { return !d.derived; });
+void CompilationJournal::add_causes(Miss& miss, std::vector<Difference> on_disk) {
+  std::vector<Difference>& all = miss.explanation.differences;
+  std::ranges::move(on_disk, std::back_inserter(all));
+  std::ranges::stable_partition(all, [](const Difference& d) { return !d.derived; });
+}
+
+void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
   const GraphDescriptor& graph = *miss.graph;
   CompilationRecord record;
   record.step = miss.step;

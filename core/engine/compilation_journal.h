@@ -47,14 +47,15 @@ class CompilationJournal {
   };
   /// Error kUsage if it is one program too many and the limit says so.
   Miss begin(const Graph& graph, const Cut& cut, std::int64_t step);
+  /// Why it was not found on disk although it might have been.
+  static void add_causes(Miss& miss, std::vector<Difference> on_disk);
   /// The program that came of it.
   struct Outcome {
-    std::int64_t program;             ///< its number
-    bool loaded;                      ///< from the disk
-    double seconds;                   ///< that it took
-    std::vector<Difference> on_disk;  ///< why it was not found there although it might have been
+    std::int64_t program;  ///< its number
+    bool loaded;           ///< from the disk
+    double seconds;        ///< that it took
   };
-  void finish(Miss miss, Outcome outcome);
+  void finish(Miss miss, const Outcome& outcome);
   /// No further graph follows for now: tells what waits for one.
   void flush();
 

@@ -34,6 +34,7 @@ struct CompiledStep {
 /// A step that can run: immutable, shared by the cache and by executions in flight.
 struct LoadedStep {
   std::int64_t id = -1;  ///< within this process, for spans; see ProgramTable
+  std::string name;      ///< in analyses and dumps, see program_analysis.h
   std::shared_ptr<const CompiledStep> compiled;
   LoadedPlan shard;
   LoadedPlan update;
@@ -46,6 +47,7 @@ struct CompileOptions {
   std::size_t max_programs = 64;   ///< that are kept in memory; see compile_cache.h
   bool stop_beyond = false;        ///< an error where more are needed, instead of a warning
   ArtifactOptions artifacts = {};  ///< where they are kept on disk; by default nowhere
+  std::string dump_folder = {};    ///< see program_dump.h; empty: programs are dumped nowhere
   Activity activity = {};          ///< told of every pass and function
   SpanStream* spans = nullptr;     ///< told of every pass; null: nobody is. An Engine's device's
   /// What steps may call on the host; must outlive the compiler. Null: nothing. An Engine takes its

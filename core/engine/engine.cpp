@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "core/engine/program_analysis.h"
 #include "core/engine/snapshot.h"
 
 namespace lockstep {
@@ -144,8 +145,6 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   if (reason != SyncReason::kValueRead)
     cuts_->add({.reason = std::string(name_of(reason)),
                 .line = reason == SyncReason::kMarkStep ? line_of(where) : ""});
-  log_.debug(1, "mark_step at step {}: {}, {} nodes, {} outputs", step_, name_of(reason),
-             trace.graph.nodes.size(), trace.outputs.size());
   std::shared_ptr<StepExecution> execution = start_execution(trace, reason);
   analyze(trace);
   if (trace.outputs.empty()) return;
@@ -154,6 +153,7 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   std::exception_ptr error;
   try {
     execution->program = compiler_.get(std::move(trace.graph), step_, cut_of(trace, reason, where));
+    if (log_.debug_level() >= 1) explain(*execution, where);
     // What differs between shards stays so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.shard_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
@@ -162,6 +162,23 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   }
   enqueue(std::move(execution), error);
   if (error) std::rethrow_exception(error);
+}
+
+/// The lines of the execution's analysis: now, and one for each donation that turns out to be a
+/// copy.
+void Engine::explain(StepExecution& execution, const std::source_location& where) {
+  const LoadedStep& program = *execution.program;
+  log_.debug(1, "{}",
+             execution_analysis(
+                 execution.step,
+                 fmt::format("{} on {}", name_of(execution.reason), origin_of(where).to_string()),
+                 program.name, program.compiled->step));
+  execution.on_copy = [&log = log_, step = execution.step](const DeviceTensor& old) {
+    log.debug(1,
+              "Execution Analysis: step {}: {} {} is copied, not donated: a handle or a snapshot "
+              "still holds the old value",
+              step, old.label.to_string(), old.type.to_string());
+  };
 }
 
 /// The outputs are placeholders from now on.

@@ -127,6 +127,7 @@ class Engine final : private ReadObserver {
   void fail_outputs(const StepExecution& execution, const char* why);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
+  void explain(StepExecution& execution, const std::source_location& where);
   void enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error);
   std::int64_t end_gap(const StepExecution& execution, const LastExecution& last,
                        std::exception_ptr& error);

@@ -176,6 +176,7 @@ class Run {
         memory = allocate_output(output);
         copies_.push_back({memory->data(), input_memory(from.step_input, 0), memory->bytes()});
         device_.spans().metrics().count("DonationCopy");
+        if (old && execution_.on_copy) execution_.on_copy(*old);
       }
       donated_[static_cast<std::size_t>(input)] = memory->data();
       results_[output].push_back(std::move(memory));

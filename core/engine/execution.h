@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,6 +48,8 @@ struct StepExecution {
   std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
   CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
   bool updating = false;  ///< the update program has begun: donated memory may be half written
+  /// Told, if it is there, of each old value that is copied as somebody still has a lease on it.
+  std::function<void(const DeviceTensor& old)> on_copy = {};
 };
 
 /// Waits until all inputs exist. Rethrows the error of the first that never will.

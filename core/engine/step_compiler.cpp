@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/phase_scope.h"
+#include "core/engine/program_analysis.h"
 #include "core/engine/step_io.h"
 #include "core/ir/structure.h"
 
@@ -17,7 +18,8 @@ StepCompiler::StepCompiler(const CompileOptions& options, SpanStream& spans, Log
       cache_(options.max_programs),
       artifacts_(options.artifacts, log),
       known_(options.artifacts),
-      journal_({options.max_programs, options.stop_beyond}, log) {
+      journal_({options.max_programs, options.stop_beyond}, log),
+      dump_(options.dump_folder, log) {
   if (artifacts_.enabled()) settings_ = compile_settings(options);
 }
 
@@ -31,7 +33,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t num
     spans_.metrics().count("CachedCompile");
     journal_.hit(hash, cut);
     if (found->loaded == nullptr)
-      found->loaded = numbered(load_step(found->compiled, options_, kernels_));
+      found->loaded = numbered(load_step(found->compiled, options_, kernels_), cut.reason, hash);
     return found->loaded;
   }
   CompilationJournal::Miss miss = journal_.begin(step, cut, number);
@@ -40,12 +42,13 @@ std::shared_ptr<const LoadedStep> StepCompiler::get(Graph step, std::int64_t num
   const std::int64_t begin = spans_.clock().now_ns();
   Making making{number, cut.reason, hash};
   auto loaded = numbered(artifacts_.enabled() ? load_or_compile(std::move(step), making)
-                                              : compile(std::move(step), making));
+                                              : compile(std::move(step), making),
+                         cut.reason, hash);
+  const double seconds = static_cast<double>(spans_.clock().now_ns() - begin) * 1e-9;
+  CompilationJournal::add_causes(miss, std::move(making.on_disk));
+  tell(miss, *loaded, making, seconds);
   journal_.finish(std::move(miss),
-                  {.program = loaded->id,
-                   .loaded = making.from_disk,
-                   .seconds = static_cast<double>(spans_.clock().now_ns() - begin) * 1e-9,
-                   .on_disk = std::move(making.on_disk)});
+                  {.program = loaded->id, .loaded = making.from_disk, .seconds = seconds});
   keep(hash, {loaded->compiled, loaded});
   return loaded;
 }
@@ -64,6 +67,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::plan(Graph step, std::int64_t 
   auto compiled = compile_step(std::move(step), options_, kernels_, log_);
   log_.debug(2, "planned at step {} ({}) in {:.3f} ms", number, reason,
              static_cast<double>(spans_.clock().now_ns() - begin) / 1e6);
+  if (dump_.enabled()) dump_.write(program_name(-1, reason, hash), *compiled, "planned");
   keep(hash, {compiled, nullptr});
   return compiled;
 }
@@ -82,9 +86,29 @@ CachedStep* StepCompiler::look_up(const Hash128& hash, const Graph& step, std::i
   return found;
 }
 
-std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedStep> loaded) {
+std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedStep> loaded,
+                                                         std::string_view reason,
+                                                         const Hash128& structure) {
   loaded->id = programs_.add(loaded->compiled);
+  loaded->name = program_name(loaded->id, reason, structure);
   return loaded;
+}
+
+/// What debugging asks for: analyses, dumps.
+void StepCompiler::tell(const CompilationJournal::Miss& miss, const LoadedStep& loaded,
+                        const Making& making, double seconds) {
+  const bool analyzes = log_.debug_level() >= 1;
+  if (!analyzes && !dump_.enabled()) return;
+  const std::string how =
+      fmt::format("{} in {:.3f} s",
+                  making.from_disk ? "loaded from device.compile_cache" : "compiled", seconds);
+  dump_.write(loaded.name, *loaded.compiled, how);
+  if (!analyzes) return;
+  for (const std::string& line :
+       compilation_analysis(loaded.name, *miss.graph, miss.explanation, *loaded.compiled))
+    log_.debug(1, "{}", line);
+  for (const std::string& line : post_compilation_analysis(loaded.name, loaded, how))
+    log_.debug(1, "{}", line);
 }
 
 std::shared_ptr<LoadedStep> StepCompiler::load_or_compile(Graph step, Making& making) {

@@ -14,6 +14,7 @@
 #include "core/engine/compile.h"
 #include "core/engine/compile_cache.h"
 #include "core/engine/known_structures.h"
+#include "core/engine/program_dump.h"
 #include "core/engine/program_table.h"
 
 namespace lockstep {
@@ -55,7 +56,10 @@ class StepCompiler {
   std::shared_ptr<LoadedStep> load(const Hash128& key, std::string_view identity, const Graph& step,
                                    Making& making);
   std::shared_ptr<LoadedStep> compile(Graph step, const Making& making);
-  std::shared_ptr<const LoadedStep> numbered(std::shared_ptr<LoadedStep> loaded);
+  std::shared_ptr<const LoadedStep> numbered(std::shared_ptr<LoadedStep> loaded,
+                                             std::string_view reason, const Hash128& structure);
+  void tell(const CompilationJournal::Miss& miss, const LoadedStep& loaded, const Making& making,
+            double seconds);
   void keep(const Hash128& hash, CachedStep step);
 
   CompileOptions options_;
@@ -68,6 +72,7 @@ class StepCompiler {
   KnownStructures known_;
   CompileSettings settings_;  ///< of the artifacts
   CompilationJournal journal_;
+  ProgramDump dump_;
 };
 
 }  // namespace lockstep

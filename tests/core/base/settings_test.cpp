@@ -17,9 +17,9 @@ struct Environment : testing::Test {
   ~Environment() override { clear(); }
   static void clear() {
     for (const char* name :
-         {"LOCKSTEP_DEBUG", "LOCKSTEP_MAX_ISA", "LOCKSTEP_PRETEND_ISA", "ONEDNN_MAX_CPU_ISA",
-          "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
-          "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
+         {"LOCKSTEP_DEBUG", "LOCKSTEP_DUMP_DIR", "LOCKSTEP_MAX_ISA", "LOCKSTEP_PRETEND_ISA",
+          "ONEDNN_MAX_CPU_ISA", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_ID",
+          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "XDG_CACHE_HOME", "HOME"}) {
       unsetenv(name);
     }
   }
@@ -37,6 +37,12 @@ TEST_F(Environment, EmptyMeansOneSilentProcess) {
 TEST_F(Environment, AnEmptyVariableIsAnUnsetOne) {
   set("LOCKSTEP_DEBUG", "");
   EXPECT_EQ(settings_from_environment().debug, 0);
+}
+
+TEST_F(Environment, SaysWhereProgramsAreDumped) {
+  EXPECT_EQ(settings_from_environment().dump_folder, "");
+  set("LOCKSTEP_DUMP_DIR", "dumps");
+  EXPECT_EQ(settings_from_environment().dump_folder, "dumps");
 }
 
 TEST_F(Environment, TellsRankAndSizeUnderMpirun) {

@@ -1,10 +1,13 @@
 // A variable's new value takes the old one's memory, unless somebody still needs that.
+#include "core/engine/donation.h"
+
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {
 namespace {
 
 using testing::ElementsAre;
+using testing::MatchesRegex;
 
 TEST(Donation, KeepsAVariableWhereItIs) {
   Rank rank;
@@ -119,6 +122,71 @@ TEST(Donation, IsNoticedByWhoReadsWithoutALease) {
               testing::HasSubstr(message));
   EXPECT_THAT(error_of([&] { TensorLease late(unleased); }), testing::HasSubstr(message));
   EXPECT_THAT(values_of(p), ElementsAre(2, 3, 4));
+}
+
+Tensor matrix(Rank& rank, std::string_view name) {
+  return rank.engine.to_device({HostTensor::of(Shape{2, 2}, std::vector<float>{1, 2, 3, 4})},
+                               InputKind::kParameter, name);
+}
+
+/// Of what is pending, by the inputs' names.
+std::map<std::string, InputDonation> donations_of(Rank& rank) {
+  const auto step = rank.engine.compile_pending();
+  const std::vector<InputDonation> all = donations(*step);
+  std::map<std::string, InputDonation> out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out[std::string(step->step[step->step.inputs[i]].name)] = all[i];
+  return out;
+}
+
+TEST(Donation, IsToldOfEachInput) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2});
+  Tensor count = rank.context.scalar(5, DType::kI64, "count");
+  const Tensor mask = rank.variable({0, 1}, "mask");
+  p.assign(p * mask + all_reduce(rank.batch({{1, 2}})));
+  count.assign(count + 1.0);
+  const auto told = donations_of(rank);
+  ASSERT_EQ(told.size(), 4);
+  EXPECT_EQ(told.at("p").kind, Donation::kDonated);
+  EXPECT_EQ(told.at("mask").kind, Donation::kNotReplaced);
+  EXPECT_EQ(told.at("batch.x").kind, Donation::kNotReplaced);
+  EXPECT_EQ(told.at("count").kind, Donation::kOnHost);
+}
+
+TEST(Donation, ThatAKernelDoesNotAllowNamesIt) {
+  Rank rank;
+  Tensor p = matrix(rank, "p");
+  p.assign(matmul(p, p));
+  const InputDonation told = donations_of(rank).at("p");
+  EXPECT_EQ(told.kind, Donation::kCopied);
+  EXPECT_THAT(told.why, MatchesRegex("dot_general donation_test.cpp:[0-9]+ cannot write over what "
+                                     "it reads"));
+}
+
+TEST(Donation, ThatALaterReaderForbidsNamesIt) {
+  Rank rank;
+  Tensor p = matrix(rank, "p");
+  const Tensor old = p * 1.0;
+  const Tensor next = p + 1.0;
+  const Tensor both = matmul(p, next);
+  p.assign(next);
+  const InputDonation told = donations_of(rank).at("p");
+  EXPECT_EQ(told.kind, Donation::kCopied);
+  EXPECT_THAT(told.why, MatchesRegex("dot_general donation_test.cpp:[0-9]+ reads it when the next "
+                                     "value is written"));
+}
+
+TEST(Donation, IsNotOfWhatIsSwapped) {
+  Rank rank;
+  Tensor p = rank.variable({1, 2}, "p");
+  Tensor q = rank.variable({3, 4}, "q");
+  const Tensor before = p + 0.0;
+  p.assign(q);
+  q.assign(before);
+  const auto told = donations_of(rank);
+  EXPECT_EQ(told.at("p").kind, Donation::kCopied);
+  EXPECT_THAT(told.at("p").why, MatchesRegex("the next value is another value, copied .*"));
 }
 
 TEST(TensorLease, LetsOnlyTheLastHolderTakeTheMemory) {

@@ -1,0 +1,56 @@
+// What LOCKSTEP_DEBUG=1 says of each program when it is compiled, or loaded from the disk, and of
+// each execution; in the manner of PyTorch/XLA's PT_XLA_DEBUG_LEVEL=2. Lines to be logged; nobody
+// asks for them at level 0.
+//
+//   Compilation Analysis: program-2-step_end-9f2c1a2b, structure 9f2c1a2b...
+//   Compilation Analysis:   Cause: input_shape: batch.tokens[length]: 57 -> 61
+//   Compilation Analysis:   Cut by: step end on main.cpp:41, after step end on main.cpp:41
+//   Compilation Analysis:   Recorded in: gpt2.cpp (812 nodes), adamw.cpp (611), ...
+//   Compilation Analysis:   Graph: 2210 nodes (of 2304 recorded), training, f32
+//   Compilation Analysis:   Inputs: 41: 20 parameter 8.00 MiB, 2 batch 4.00 KiB a shard, ...
+//   Compilation Analysis:   Outputs: 42: 40 next values of inputs 24.00 MiB, 2 others 24 B
+//   Compilation Analysis:   Donated: 40 inputs 24.00 MiB
+//   Compilation Analysis:   Not donated, as no output is their next value: 2 batch
+//   Compilation Analysis:   Not donated: w f32[8,8]: reduce_sum model.cpp:41 reads it when ...
+//
+//   Post Compilation Analysis: program-2-step_end-9f2c1a2b, compiled in 1.310 s
+//   Post Compilation Analysis:   Shard program: 80 launches of 120 commands, arena 12.00 MiB, peak
+//   14.00 MiB, constants 64 B, 2.621 GFLOP, 120.00 MiB read and written
+//   Post Compilation Analysis:     dot 8: 2.500 GFLOP, 50.00 MiB; fused 40: ...
+//   ...
+//   Execution Analysis: step 5: step end on main.cpp:41, program-2-step_end-9f2c1a2b, 2210 nodes,
+//   41 inputs 24.01 MiB, 42 outputs 24.00 MiB
+//
+// Frames are the lines that cut the graph and the one before it, and the files in which it was
+// recorded: executables export no symbols that a stack of the host could be named by.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/engine/compile.h"
+#include "core/explain/descriptor.h"
+#include "core/explain/history.h"
+
+namespace lockstep {
+
+/// "program-2-step_end-9f2c1a2b": what a program is called in analyses and in the names of dumped
+/// files. `id` is the number that spans tell; without one, of who only plans, "plan-step_end-...".
+std::string program_name(std::int64_t id, std::string_view reason, const Hash128& structure);
+
+/// A miss of the cache: `graph` is the recorded one.
+std::vector<std::string> compilation_analysis(const std::string& name, const GraphDescriptor& graph,
+                                              const Explanation& why, const CompiledStep& step);
+
+/// What came of it. `how`: "compiled in 1.310 s".
+std::vector<std::string> post_compilation_analysis(const std::string& name,
+                                                   const LoadedStep& program, std::string_view how);
+
+/// One line of a step that is queued.
+std::string execution_analysis(std::int64_t step, std::string_view cause, const std::string& name,
+                               const Graph& graph);
+
+}  // namespace lockstep

@@ -1,0 +1,37 @@
+// Programs as text files in a folder, for who debugs: everything that is compiled or comes from the
+// disk cache, with what was recorded and what became of it.
+//
+//   <name>.recorded.ir   the step as it was recorded
+//   <name>.shard.ir      the shard program after all passes, if there is one
+//   <name>.update.ir     the update program, likewise
+//   <name>.plan.txt      both plans (plan_text.h)
+//
+// `lockstep ir print|run` read the .ir files. Files of the same name are replaced, others left
+// alone. Used by the host's thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/log.h"
+#include "core/engine/compile.h"
+
+namespace lockstep {
+
+class ProgramDump {
+ public:
+  /// Makes the folder; an empty name: nothing is ever written. Error kUsage, naming
+  /// LOCKSTEP_DUMP_DIR, if nothing can be written there.
+  ProgramDump(std::string folder, Log& log);
+
+  bool enabled() const { return !folder_.empty(); }
+  /// `about` is a comment on top of each file. What fails is warned of, the first time.
+  void write(const std::string& name, const CompiledStep& step, std::string_view about);
+
+ private:
+  std::string folder_;
+  Log& log_;
+  bool warned_ = false;
+};
+
+}  // namespace lockstep

@@ -31,9 +31,9 @@ StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& cloc
 
 void StepLog::add_step(const FinishedStep& done) {
   if (telemetry_ == nullptr) return;
+  flush();
   const bool ends = done.step == first_step_ + 1 || done.step == final_step_;
   if (done.step % interval_ != 0 && !ends) return;
-  flush();
   const std::int64_t now = clock_.now_ns();
   const auto steps = static_cast<double>(done.step - last_step_);
   const double eval_ms = grown_ms("EvaluationTime");

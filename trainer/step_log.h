@@ -52,7 +52,7 @@ class StepLog {
   std::int64_t last_step_;
   std::int64_t last_ns_;
   std::map<std::string, double> last_totals_;
-  /// Waits for a possible evaluation of its step.
+  /// Waits for a possible evaluation of its step, which comes before the next step does.
   std::optional<TelemetryRecord> held_;
 };
 

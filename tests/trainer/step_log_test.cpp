@@ -37,6 +37,9 @@ struct Steps : testing::Test {
   }
   std::vector<json> records() {
     log->flush();
+    return written();
+  }
+  std::vector<json> written() const {
     std::vector<json> out;
     std::ifstream in(folder / "metrics.jsonl");
     for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
@@ -56,6 +59,14 @@ TEST_F(Steps, TheFirstAndTheLastAreLoggedWhateverTheInterval) {
   std::vector<int> steps;
   for (const json& record : records()) steps.push_back(record["step"]);
   EXPECT_THAT(steps, ElementsAre(1, 10, 20, 25));
+}
+
+TEST_F(Steps, ARecordIsWrittenAsSoonAsTheNextStepIsThere) {
+  for (std::int64_t s = 1; s <= 11; ++s) step(s);
+  const std::vector<json> all = written();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1]["step"], 10);
+  EXPECT_DOUBLE_EQ(all[1]["wall_time"].get<double>() - all[0]["wall_time"].get<double>(), 9);
 }
 
 TEST_F(Steps, EvaluationsAndSavesHaveFiguresOfTheirOwn) {

@@ -115,6 +115,7 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   if (it == totals_.end()) {
     if (!totals_.empty() && totals_.size() >= max_programs_) fold_oldest();
     totals_.push_back({program, 0, 0, {}, {}});
+    ++left_out_;
     return;
   }
   std::rotate(it, it + 1, totals_.end());
@@ -207,6 +208,11 @@ std::vector<LedgerRow> Ledger::rows() const {
 std::int64_t Ledger::steps() const {
   const std::lock_guard lock(mutex_);
   return steps_;
+}
+
+std::int64_t Ledger::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
 }
 
 std::vector<double> Ledger::step_ms() const {

@@ -89,7 +89,8 @@ class Ledger final : public SpanListener {
   /// A row for each launch of the programs and each other part of a step, "other" last. They sum
   /// to mean_step_ms(). Of old programs the longest kMaxFolded are known, the others by class.
   std::vector<LedgerRow> rows() const;
-  std::int64_t steps() const;  ///< that were measured
+  std::int64_t steps() const;     ///< that were measured
+  std::int64_t left_out() const;  ///< the first of each program
   /// The wall time of each measured step, in order; of the last kMaxSteps.
   std::vector<double> step_ms() const;
   double mean_step_ms() const;  ///< 0 without steps
@@ -124,6 +125,7 @@ class Ledger final : public SpanListener {
   Sums folded_;                       ///< of programs that are not in totals_ any more
   std::deque<std::int64_t> wall_ns_;  ///< of the last steps
   std::int64_t steps_ = 0;
+  std::int64_t left_out_ = 0;
   std::int64_t total_wall_ns_ = 0;
 };
 

@@ -45,6 +45,7 @@ std::string error_of(const std::string& text) {
 TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
   const RankProfile profile = measured_profile();
   EXPECT_EQ(profile.steps, 3);
+  EXPECT_EQ(profile.left_out, 1);
   EXPECT_THAT(profile.step_ms, SizeIs(3));
   double ms = 0;
   bool has_launch = false;

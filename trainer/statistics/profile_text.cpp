@@ -121,14 +121,17 @@ Json row_json(const OpStatistics& each, double step_ms) {
 std::string describe_steps(const std::vector<RankProfile>& profiles) {
   const RankProfile& first = profiles[0];
   if (first.steps == 0 || first.step_ms.empty())
-    return "no program ran twice: there are no step times (the first step of a program is left "
-           "out)\n";
+    return fmt::format(
+        "no program ran twice in {} steps: there are no times, as the first step of each program "
+        "is left out\n",
+        first.left_out);
   const double step = mean_step_ms(profiles);
   const std::vector<double> ms = sorted(first.step_ms);
   std::string out = fmt::format(
       "{} steps of {:.3f} ms: least {:.3f}, median {:.3f}, 99 % {:.3f}, longest {:.3f} of rank {} "
-      "(first step of a program left out)\n",
-      first.steps, step, ms.front(), quantile(ms, 0.5), quantile(ms, 0.99), ms.back(), first.rank);
+      "({} more left out: the first of each program)\n",
+      first.steps, step, ms.front(), quantile(ms, 0.5), quantile(ms, 0.99), ms.back(), first.rank,
+      first.left_out);
   const StepShares shares = step_shares(profiles);
   for (std::size_t i = 0; i < kTimeShareCount; ++i)
     out += fmt::format("{}{} {:.1f} %", i == 0 ? "  " : ", ", kShareNames[i],

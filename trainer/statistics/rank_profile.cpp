@@ -56,6 +56,7 @@ RankProfile read(const Json& json) {
   out.host = json.at("host").get<std::string>();
   out.limits = json.at("limits").get<std::string>();
   out.steps = json.at("steps").get<std::int64_t>();
+  out.left_out = json.at("left_out").get<std::int64_t>();
   out.mean_step_ms = amount(json.at("mean_step_ms"));
   for (const Json& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
   for (const Json& row : json.at("rows")) {
@@ -71,6 +72,7 @@ RankProfile read(const Json& json) {
 RankProfile profile_of(const Ledger& ledger) {
   RankProfile out;
   out.steps = ledger.steps();
+  out.left_out = ledger.left_out();
   out.mean_step_ms = ledger.mean_step_ms();
   out.step_ms = ledger.step_ms();
   out.rows = ledger.rows();
@@ -84,11 +86,17 @@ std::string to_json(const RankProfile& profile) {
     for (const auto& [key, text] : kTexts) json[key] = row.*text;
     for (const auto& [key, value] : kAmounts) json[key] = row.*value;
   }
-  const Json out{{"format", kFormat},          {"version", kVersion},
-                 {"rank", profile.rank},       {"ranks", profile.ranks},
-                 {"host", profile.host},       {"limits", profile.limits},
-                 {"steps", profile.steps},     {"mean_step_ms", profile.mean_step_ms},
-                 {"step_ms", profile.step_ms}, {"rows", std::move(rows)}};
+  const Json out{{"format", kFormat},
+                 {"version", kVersion},
+                 {"rank", profile.rank},
+                 {"ranks", profile.ranks},
+                 {"host", profile.host},
+                 {"limits", profile.limits},
+                 {"steps", profile.steps},
+                 {"left_out", profile.left_out},
+                 {"mean_step_ms", profile.mean_step_ms},
+                 {"step_ms", profile.step_ms},
+                 {"rows", std::move(rows)}};
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

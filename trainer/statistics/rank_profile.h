@@ -1,7 +1,8 @@
 // <run>/profile/rank-N.json: where the time of a rank's steps went, row by row of its ledger
 // (core/engine/ledger.h), beside what the machine allows. Every rank writes its own.
 //   {"format": "lockstep profile", "version": 1, "rank": 0, "ranks": 2, "host": "a",
-//    "limits": "calibrated 2026-11-23T05:40:12Z", "steps": 198, "mean_step_ms": 5.7,
+//    "limits": "calibrated 2026-11-23T05:40:12Z", "steps": 198, "left_out": 1,
+//    "mean_step_ms": 5.7,
 //    "step_ms": [5.6, ...],
 //    "rows": [{"program": "shard", "work": "dot", "op": "dot_general f32[64,512] (...)",
 //              "module": "fc1", "line": "vision.cpp:30", "ms": 1.9, "least_ms": 1.8,
@@ -25,6 +26,7 @@ struct RankProfile {
   std::string host;    ///< its name
   std::string limits;  ///< MachineLimits::origin() of what attainable_ms goes by
   std::int64_t steps = 0;
+  std::int64_t left_out = 0;  ///< more: the first of each program
   double mean_step_ms = 0;
   std::vector<double> step_ms;  ///< in order, of the last Ledger::kMaxSteps
   std::vector<LedgerRow> rows;  ///< they sum to mean_step_ms

@@ -39,6 +39,10 @@ void Module::set_group(std::string_view group) {
     if (is_below(parameter.name)) parameter.group = group;
 }
 
+ModuleScope Module::enter(const Tensor& x) const {
+  return {x.context(), path_};
+}
+
 ModuleScope Module::enter(const Tensor& x, Where where) const {
   return {x.context(), path_, where};
 }

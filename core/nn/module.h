@@ -51,7 +51,9 @@ class Module {
 
   /// New nodes belong to this module while the result lives:
   ///   const ModuleScope scope = enter(x);
-  ModuleScope enter(const Tensor& x, Where where = Where::current()) const;
+  ModuleScope enter(const Tensor& x) const;
+  /// The same of a layer, whose nodes are called by the line that calls it, not by their own.
+  ModuleScope enter(const Tensor& x, Where where) const;
 
  protected:
   /// Declares `path().name`. Error kUsage for a name that exists. The reference stays valid.

@@ -259,9 +259,10 @@ LocationScope::~LocationScope() {
 
 ModuleScope::ModuleScope(TraceContext& context, std::string_view name)
     : context_(context), previous_scope_(context.scope_) {
-  context.scope_ = previous_scope_.empty()
-                       ? context.strings_->intern(name)
-                       : context.strings_->intern(fmt::format("{}.{}", previous_scope_, name));
+  const bool whole = previous_scope_.empty() || name == previous_scope_ ||
+                     (name.starts_with(previous_scope_) && name[previous_scope_.size()] == '.');
+  context.scope_ = whole ? context.strings_->intern(name)
+                         : context.strings_->intern(fmt::format("{}.{}", previous_scope_, name));
 }
 
 ModuleScope::ModuleScope(TraceContext& context, std::string_view name,

@@ -166,8 +166,9 @@ class LocationScope {
   bool outermost_;
 };
 
-/// While alive, new nodes belong to module path `outer.name`. With `where` it is a LocationScope,
-/// too: that of the model's call of a layer.
+/// While alive, new nodes belong to module path `outer.name`; to `name` alone if that is a path at
+/// or below the outer one. With `where` it is a LocationScope, too: that of the model's call of a
+/// layer.
 class ModuleScope {
  public:
   ModuleScope(TraceContext& context, std::string_view name);

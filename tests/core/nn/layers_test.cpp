@@ -21,6 +21,30 @@ using testing::Pointwise;
 
 using Layers = LayerTest;
 
+/// A module of a user's, which names what it records itself.
+struct Doubled : Module {
+  using Module::Module;
+  Tensor operator()(const Tensor& x) const {
+    const ModuleScope scope = enter(x);
+    line = __LINE__ + 1;
+    return tanh(fc(x * 2.0));
+  }
+  Linear fc{*this, "fc", 2, 2};
+  mutable int line = 0;
+};
+
+TEST_F(Layers, AModuleThatIsEnteredKeepsTheLinesOfItsOps) {
+  const Doubled module(root, "h");
+  value_of_parameter("h.fc.weight") = counting(Shape{2, 2});
+  value_of_parameter("h.fc.bias") = counting(Shape{2});
+  const Tensor y = module(counting(Shape{1, 2}));
+  std::set<std::string> places;
+  for (const Node& node : context.pending().nodes)
+    if (node.op != Op::kInput) places.insert(node.origin.to_string());
+  const std::string line = fmt::format("layers_test.cpp:{}", module.line);
+  EXPECT_THAT(places, ElementsAre(line + " (h)", line + " (h.fc)"));
+}
+
 TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
   const Linear layer(root, "fc", 2, 3, {});
   EXPECT_EQ(parameter("fc.weight").shape, (Shape{3, 2}));

@@ -134,6 +134,22 @@ TEST(Scope, IsThePathOfAllOpenModules) {
   EXPECT_EQ(node_of(x * 2.0).origin.scope, "h.3");
 }
 
+TEST(Scope, IsNotRepeatedByAPathThatHoldsItAlready) {
+  TraceContext context;
+  const Tensor x = input(context, Shape{2});
+  const ModuleScope block(context, "h.3");
+  {
+    const ModuleScope inner(context, "h.3.attn");
+    EXPECT_EQ(node_of(x * 2.0).origin.scope, "h.3.attn");
+  }
+  {
+    const ModuleScope again(context, "h.3");
+    EXPECT_EQ(node_of(x * 3.0).origin.scope, "h.3");
+  }
+  const ModuleScope other(context, "h.31");
+  EXPECT_EQ(node_of(x * 4.0).origin.scope, "h.3.h.31");
+}
+
 /// A layer: its nodes are to show the line of the model that calls it.
 Tensor layer(const Tensor& x, Where where = Where::current()) {
   const ModuleScope scope(x.context(), "layer", where);

@@ -25,13 +25,14 @@ CutContext context_of(const Cut& cut, const CutSite& begin) {
 }
 
 /// What became of a program that this process had made.
-Explanation dropped(std::size_t limit) {
+Explanation dropped(std::size_t limit, std::size_t needed) {
   Explanation out;
   out.differences.push_back(
       {.cause = Cause::kEvicted,
        .subject = "the program",
-       .to = fmt::format("had been dropped from memory to make room: more than {} are in use",
-                         limit)});
+       .to = fmt::format("had been dropped from memory to make room: {} different ones were needed "
+                         "so far, and device.max_programs is {}",
+                         needed, limit)});
   return out;
 }
 
@@ -75,7 +76,8 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   out.step = step;
   auto described = std::make_shared<GraphDescriptor>(graph, context_of(cut, site_of(last_cut_)));
   const bool known = history_.knows(described->structure());
-  out.explanation = known ? dropped(limit_.programs) : history_.explain(*described);
+  out.explanation =
+      known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);
   if (waiting_) settle(&out.explanation);
   note(cut);
   out.graph = std::move(described);

@@ -19,6 +19,28 @@ std::size_t at(ValueId id) {
   return static_cast<std::size_t>(id);
 }
 
+/// Whether it tells ops of one line apart: a dot and its gradients by what they contract.
+bool tells_apart(Attr attr) {
+  return attr == Attr::kDims || attr == Attr::kAxis || attr == Attr::kLhsBatch ||
+         attr == Attr::kRhsBatch || attr == Attr::kLhsContract || attr == Attr::kRhsContract;
+}
+
+/// With what is mostly the same: those dimensions, and numbers, of which a line has several.
+std::vector<std::uint64_t> exact_labels(const GraphDescriptor& graph) {
+  std::vector<std::uint64_t> out(graph.labels().begin(), graph.labels().end());
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    if (graph[id].op == Op::kConstant) out[at(id)] ^= graph.literal(id).digest.low;
+    for (const Attrs::Entry& entry : graph.attrs(id)) {
+      if (!tells_apart(entry.attr)) continue;
+      std::uint64_t& label = out[at(id)];
+      label = hash64({label, static_cast<std::uint64_t>(entry.attr)});
+      for (const std::int64_t value : entry.values)
+        label = hash64({label, static_cast<std::uint64_t>(value)});
+    }
+  }
+  return out;
+}
+
 /// Positions of a longest increasing subsequence.
 std::vector<std::size_t> longest_increasing(const std::vector<ValueId>& values) {
   std::vector<std::size_t> tails;
@@ -48,7 +70,7 @@ struct Range {
 class Aligner {
  public:
   Aligner(const GraphDescriptor& old, const GraphDescriptor& now)
-      : old_(old), now_(now), old_labels_(old.labels()), new_labels_(now.labels()) {
+      : old_(old), now_(now), old_labels_(exact_labels(old)), new_labels_(exact_labels(now)) {
     out_.to_old.assign(new_labels_.size(), kNoValue);
     out_.to_new.assign(old_labels_.size(), kNoValue);
   }
@@ -56,6 +78,7 @@ class Aligner {
   Alignment run() {
     align_in_order();
     match_equal_computations();
+    match_numbers();
     match_labels();
     match_equal_computations();
     match_numbers();
@@ -139,8 +162,8 @@ class Aligner {
       take_next(range);
       return;
     }
-    const Labels a = old_labels_.subspan(at(range.old_begin), rows);
-    const Labels b = new_labels_.subspan(at(range.new_begin), columns);
+    const Labels a = Labels(old_labels_).subspan(at(range.old_begin), rows);
+    const Labels b = Labels(new_labels_).subspan(at(range.new_begin), columns);
     // lengths[i][j]: of the longest common subsequence of what follows i and j.
     const std::size_t width = columns + 1;
     std::vector<std::uint32_t> lengths((rows + 1) * width, 0);
@@ -234,11 +257,16 @@ class Aligner {
   }
 
   void match_labels() {
+    // A dot of other dimensions is another gradient.
+    const auto label = [](const GraphDescriptor& graph, ValueId id, Labels exact) {
+      const bool dot = info_of(graph[id].op).op_class == OpClass::kContraction;
+      return dot ? exact[at(id)] : graph.labels()[at(id)];
+    };
     std::unordered_map<std::uint64_t, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)
-      if (out_.to_new[at(id)] == kNoValue) left[old_labels_[at(id)]].push_back(id);
+      if (out_.to_new[at(id)] == kNoValue) left[label(old_, id, old_labels_)].push_back(id);
     for (ValueId id = 0; id < now_.size(); ++id) {
-      const auto found = left.find(new_labels_[at(id)]);
+      const auto found = left.find(label(now_, id, new_labels_));
       if (out_.to_old[at(id)] != kNoValue || found == left.end() || found->second.empty()) continue;
       match(found->second.back(), id);
       found->second.pop_back();
@@ -260,8 +288,8 @@ class Aligner {
 
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
-  Labels old_labels_;
-  Labels new_labels_;
+  std::vector<std::uint64_t> old_labels_;
+  std::vector<std::uint64_t> new_labels_;
   Alignment out_;
 };
 

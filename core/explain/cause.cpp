@@ -23,10 +23,10 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
      "pad it to a few sizes: DataLoaderOptions::padding with PaddingMode::kBucket, or kMax for "
      "one"},
     {"inputs", "give the step the same inputs each time, a neutral value where there is nothing"},
-    {"constant", "pass the number as scalar(): its value is no part of the program"},
-    {"attribute",
-     "keep it the same in every step; where it selects, take dynamic_slice, gather or select by a "
-     "scalar()"},
+    {"constant",
+     "pass the number as scalar(), x.context().scalar(value, dtype, name): its value is no part of "
+     "the program"},
+    {"attribute", "keep it the same in every step, or compute both and select() by a scalar()"},
     {"op_added",
      "record the same ops in every step: instead of an `if` on the host, select() by a scalar()"},
     {"op_removed",

@@ -2,14 +2,20 @@
 #include <bit>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/op_groups.h"
 #include "core/ir/literal_text.h"
 #include "core/ir/text.h"
 
 namespace lockstep {
 namespace {
+
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
 
 std::string print_number(double value, DType dtype) {
   return print_element(from_doubles(dtype, Shape{}, std::span(&value, 1)), 0);
@@ -32,6 +38,8 @@ class LeafComparison {
     const auto none = [](ValueId id) { return id == kNoValue; };
     same_ops_ = std::ranges::none_of(graphs.alignment.to_old, none) &&
                 std::ranges::none_of(graphs.alignment.to_new, none);
+    for (ValueId id = 0; id < now_.size(); ++id)
+      ops_moved_ = ops_moved_ || (graphs.alignment.moved[at(id)] && !is_leaf(now_, id));
   }
 
   std::vector<Difference> run() {
@@ -47,9 +55,7 @@ class LeafComparison {
   }
 
  private:
-  ValueId old_of(ValueId id) const {
-    return graphs_.alignment.to_old[static_cast<std::size_t>(id)];
-  }
+  ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[at(id)]; }
   bool type_changed(ValueId id) const {
     return old_of(id) != kNoValue && !now_.same_type(id, old_, old_of(id));
   }
@@ -150,9 +156,70 @@ class LeafComparison {
       Difference& difference =
           add(Cause::kAttribute, id, fmt::format("{} {}", describe_op(id), name_of(attr)),
               print(before), print(values));
-      difference.derived = attr_follows(id, attr, before, values);
+      difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
+      difference.remedy = attr_remedy(id, attr);
+      if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
+        sizes_.add(reduced(old_, old, before), reduced(now_, id, values));
     }
     sizes_.add(old_.sizes(old), now_.sizes(id));
+  }
+
+  /// How many elements of its operand the op makes one of.
+  static std::int64_t reduced(const GraphDescriptor& graph, ValueId id, IntView dims) {
+    std::int64_t out = 1;
+    for (const std::int64_t dim : dims) out *= graph.sizes(graph.operands(id)[0])[at(ValueId(dim))];
+    return out;
+  }
+
+  /// Of what a line records with another attribute the first op is told: the others prepare its
+  /// result, or are its gradient.
+  bool other_op_of_line(ValueId id) {
+    if (now_.line(id).empty()) return false;
+    return first_of_place_.try_emplace(now_[id].origin, id).first->second != id;
+  }
+
+  std::string_view attr_remedy(ValueId id, Attr attr) const {
+    constexpr std::string_view kSizes =
+        "a size is part of the program: take the largest in every step and mask the rest, or a few "
+        "sizes";
+    switch (attr) {
+      case Attr::kFunction:
+      case Attr::kVersion:
+        return "call one function of one version in every step; what changes comes in as an "
+               "operand";
+      case Attr::kStart:
+      case Attr::kLimit:
+        return now_.same_type(id, old_, old_of(id)) ? "take dynamic_slice() with starts that are "
+                                                      "scalar(): x.context().scalar(start, "
+                                                      "DType::kI64, name)"
+                                                    : kSizes;
+      case Attr::kShape:
+      case Attr::kLow:
+      case Attr::kHigh: return kSizes;
+      case Attr::kScale:
+        return "multiply by a scalar() instead: x.context().scalar(value, dtype, name)";
+      case Attr::kTo: return "take one dtype in every step";
+      case Attr::kDims:
+      case Attr::kAxis:
+      case Attr::kStride:
+      case Attr::kLhsBatch:
+      case Attr::kRhsBatch:
+      case Attr::kLhsContract:
+      case Attr::kRhsContract:
+      case Attr::kPadding:
+      case Attr::kDilation:
+      case Attr::kGroups:
+      case Attr::kWindow:
+      case Attr::kCausal:
+      case Attr::kMasked:
+      case Attr::kDropout:
+      case Attr::kStream:
+      case Attr::kRanks:
+      case Attr::kRoot:
+      case Attr::kIndex:
+      case Attr::kResults: return remedy_of(Cause::kAttribute);
+    }
+    __builtin_unreachable();
   }
 
   std::string describe_op(ValueId id) const {
@@ -193,11 +260,11 @@ class LeafComparison {
       case Attr::kStream: return !same_ops_;  // draws are counted
       case Attr::kResults:
         return operand_changed(id, [&](ValueId operand) { return type_changed(operand); });
+      case Attr::kMasked: return now_[id].operands != old_[old_of(id)].operands;  // the mask's
       case Attr::kPadding:
       case Attr::kDilation:
       case Attr::kWindow:
       case Attr::kCausal:
-      case Attr::kMasked:
       case Attr::kDropout:
       case Attr::kRanks:
       case Attr::kRoot:
@@ -223,6 +290,9 @@ class LeafComparison {
     const bool same_type = now_.same_type(id, old_, old);
     Difference& difference = add(Cause::kConstant, id, describe(now_, id),
                                  print(old_, old, same_type), print(now_, id, same_type));
+    if (now_[id].rank > 0)
+      difference.remedy =
+          "make it an input: session.tensor(value, name), whose values are no part of the program";
     if (now_[id].dtype != old_[old].dtype) {
       difference.derived = has(Cause::kInputDtype);
     } else if (!same_type) {
@@ -262,7 +332,7 @@ class LeafComparison {
     if (std::ranges::equal(mapped, before)) return;
     if (compare_merged_constants(before, operands)) return;
     const auto gone = [&](ValueId operand) {
-      return graphs_.alignment.to_new[static_cast<std::size_t>(operand)] == kNoValue;
+      return graphs_.alignment.to_new[at(operand)] == kNoValue;
     };
     // To another one because of ops that came or went.
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
@@ -270,13 +340,28 @@ class LeafComparison {
     if (std::ranges::is_permutation(mapped, before)) {
       add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order");
     } else {
-      std::size_t i = 0;
-      while (i < mapped.size() && i < before.size() && mapped[i] == before[i]) ++i;
-      add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
-          i < before.size() ? describe(old_, before[i]) : "none",
-          i < operands.size() ? describe(now_, operands[i]) : "none");
+      tell_operand(id, before, operands);
     }
-    out_.back().derived = !same_ops_;
+    out_.back().derived = out_.back().derived || !same_ops_ || ops_moved_;
+  }
+
+  /// The first that is another one.
+  void tell_operand(ValueId id, std::span<const ValueId> before,
+                    std::span<const ValueId> operands) {
+    std::size_t i = 0;
+    while (i < operands.size() && i < before.size() && old_of(operands[i]) == before[i]) ++i;
+    const bool input = (i < before.size() && old_.is_input(before[i])) ||
+                       (i < operands.size() && now_.is_input(operands[i]));
+    Difference& difference =
+        add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
+            i < before.size() ? describe(old_, before[i]) : "none",
+            i < operands.size() ? describe(now_, operands[i]) : "none");
+    if (input) return;
+    // What takes another result changes the way of the gradients.
+    difference.derived = took_another_result_;
+    difference.remedy =
+        "take the same values in every step: choose between two by select() with a scalar()";
+    took_another_result_ = true;
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -319,7 +404,10 @@ class LeafComparison {
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   bool same_ops_ = false;
+  bool ops_moved_ = false;
+  bool took_another_result_ = false;
   SizeChanges sizes_;
+  std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;
   std::vector<Difference> out_;
 };

@@ -136,18 +136,19 @@ class StructureComparison {
       difference.line = graph.line(id);
       difference.scope = graph.scope(id);
       difference.derived =
-          derived || group.follows || only_leaves(graph, group, ids) || converts(graph, group);
+          derived || group.follows || only_leaves(graph, group) || converts(graph, group);
       out_.push_back(std::move(difference));
     }
   }
 
   /// Constants and the like come and go with the ops that they feed, and with their numbers.
-  bool only_leaves(const GraphDescriptor& graph, const OpGroup& group,
-                   const std::vector<ValueId>& all) const {
-    const auto leaf = [&](ValueId id) { return is_leaf(graph, id); };
+  bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const {
     const bool numbers =
         std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end();
-    return is_leaf(graph, group.told) && (numbers || !std::ranges::all_of(all, leaf));
+    const bool others =
+        std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
+        std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
+    return is_leaf(graph, group.told) && (numbers || others);
   }
 
   /// Conversions come and go with the dtypes of inputs.

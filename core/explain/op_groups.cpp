@@ -23,6 +23,11 @@ bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::s
   });
 }
 
+/// Whether it adds up over shards what earlier groups, or numbers of theirs, are.
+bool sums_shards(const GraphDescriptor& graph, const OpGroup& group) {
+  return std::ranges::any_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kAllReduce; });
+}
+
 }  // namespace
 
 bool is_leaf(const GraphDescriptor& graph, ValueId id) {
@@ -49,7 +54,8 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     const auto told =
         std::ranges::find_if_not(group.ids, [&](ValueId id) { return is_leaf(graph, id); });
     group.told = told == group.ids.end() ? group.ids.front() : *told;
-    group.follows = works_on_earlier(graph, group, number, group_of);
+    group.follows = works_on_earlier(graph, group, number, group_of) ||
+                    (number > 0 && sums_shards(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;
     const auto [first, inserted] = by_line.try_emplace(line, number);

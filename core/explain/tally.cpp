@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 
 namespace lockstep {
@@ -11,13 +12,18 @@ namespace {
 
 constexpr std::size_t kShownValues = 8;
 
-/// Numbers in their order, texts as they are.
+/// By the numbers in them.
 std::vector<std::string> sorted(const std::set<std::string>& values) {
   std::vector<std::string> out(values.begin(), values.end());
   const auto number = [](const std::string& text) {
-    double value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
+    std::vector<double> values;  // of a list all
+    for (const char* at = text.data(); at < text.data() + text.size();) {
+      double value = 0;
+      const auto [end, error] = std::from_chars(at, text.data() + text.size(), value);
+      if (error == std::errc() && std::isfinite(value)) values.push_back(value);
+      at = error == std::errc() ? end : at + 1;
+    }
+    return values;
   };
   std::ranges::stable_sort(out, {}, number);
   return out;

@@ -43,7 +43,8 @@ TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChangesAndNamesIt) {
               ElementsAre(fmt::format(
                   "lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps; "
                   "constant: constant f32[] analysis_test.cpp:{} had 11 values (1, 2, 3, 4, ..., "
-                  "8, 9, 10, 11); pass the number as scalar(): its value is no part of the program",
+                  "8, 9, 10, 11); pass the number as scalar(), x.context().scalar(value, dtype, "
+                  "name): its value is no part of the program",
                   line)));
 }
 

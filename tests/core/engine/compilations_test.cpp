@@ -106,7 +106,8 @@ TEST_F(Compilations, NameAConstantOfEveryStep) {
                   fmt::format("recompiled at step 0 in 0.000 s (program 2, cut by mark_step on "
                               "compilations_test.cpp:{}): constant, constant f32[] {}: 2 -> "
                               "3; 2 of 3 misses have this cause; to end it, pass the number "
-                              "as scalar(): its value is no part of the program",
+                              "as scalar(), x.context().scalar(value, dtype, name): its value is "
+                              "no part of the program",
                               line + 1, place)));
 }
 
@@ -185,7 +186,8 @@ TEST_F(Compilations, NameWhatWasDroppedToMakeRoom) {
   };
   for (const std::size_t length : {2, 3, 2, 3}) step(length);
   const std::string dropped =
-      "evicted the program had been dropped from memory to make room: more than 1 are in use";
+      "evicted the program had been dropped from memory to make room: 2 different ones were needed "
+      "so far, and device.max_programs is 1";
   EXPECT_THAT(small.told(),
               ElementsAre("first_compile", "input_shape batch.x[0]: 2 -> 3", dropped, dropped));
   EXPECT_THAT(small.rank.engine.compilations().table(), HasSubstr("raise device.max_programs"));

@@ -42,7 +42,8 @@ TEST(CauseTally, PutsTheMostFrequentCauseFirstAndSaysWhatEndsIt) {
             "  constant              1       0     0.25  constant f32[] a.cpp:3: 1 -> 2\n"
             "  input_shape: pad it to a few sizes: DataLoaderOptions::padding with "
             "PaddingMode::kBucket, or kMax for one\n"
-            "  constant: pass the number as scalar(): its value is no part of the program");
+            "  constant: pass the number as scalar(), x.context().scalar(value, dtype, name): its "
+            "value is no part of the program");
 }
 
 TEST(CauseTally, ShowsTheEndsOfALongListOfValues) {

@@ -1,0 +1,175 @@
+// What people change from step to step in a model that trains: with gradients and scopes, where one
+// change of theirs alters the graph in many places.
+#include "core/trace/gradients.h"
+#include "core/trace/host_call.h"
+#include "tests/core/explain/planted.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct PlantedTraining : PlantedTest {
+  Tensor x = input({DType::kF32, Shape{2, 8}}, "x", InputKind::kParameter);
+  std::vector<Tensor> weights = {weight("h.0.weight"), weight("h.1.weight"), weight("h.2.weight")};
+
+  Tensor weight(std::string_view name) {
+    return input({DType::kF32, Shape{8, 8}}, name, InputKind::kParameter);
+  }
+  Tensor layer(std::size_t i, const Tensor& in, bool frozen = false) {
+    const ModuleScope scope(context, fmt::format("h.{}", i));
+    line = __LINE__ + 1;
+    const Tensor from = frozen ? stop_gradient(in) : in;
+    return in + relu(linear(tanh(from), weights[i], nullptr, true));
+  }
+  /// The loss, and what becomes of x and the weights.
+  std::vector<Tensor> train(const Tensor& y) {
+    std::vector<Tensor> of = weights;
+    of.push_back(x);
+    std::vector<Tensor> out = gradients(sum(y * y), of);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = of[i] - out[i];
+    out.push_back(sum(y));
+    return out;
+  }
+};
+
+TEST_F(PlantedTraining, NamesLayersThatChangedPlaces) {
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (std::size_t i = 0; i < 3; ++i) y = layer(again ? 2 - i : i, y);
+    return train(y);
+  };
+  EXPECT_THAT(told(body), ElementsAre(testing::AllOf(HasSubstr("op_order "),
+                                                     HasSubstr("recorded in another place"))));
+  EXPECT_EQ(last.remedy(), remedy_of(Cause::kOpOrder));
+}
+
+TEST_F(PlantedTraining, NamesTheLayerThatIsGoneAndNotItsGradientsThatBecameZero) {
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (std::size_t i = 0; i < (again ? 2U : 3U); ++i) y = layer(i, y);
+    return train(y);
+  };
+  EXPECT_THAT(told(body),
+              ElementsAre(testing::AllOf(HasSubstr("op_removed "), HasSubstr("(h.2)"))));
+}
+
+TEST_F(PlantedTraining, NamesALayerThatWasFrozen) {
+  const auto body = [&](bool again) {
+    Tensor y = x;
+    for (std::size_t i = 0; i < 3; ++i) y = layer(i, y, again && i == 1);
+    return train(y);
+  };
+  const std::vector<std::string> causes = told(body);
+  EXPECT_EQ(last.differences.front().cause, Cause::kOpAdded);
+  EXPECT_EQ(last.differences.front().line, fmt::format("planted_training_test.cpp:{}", line));
+  EXPECT_EQ(last.differences.front().scope, "h.1");
+  for (const std::string& cause : causes) EXPECT_THAT(cause, Not(HasSubstr("attribute")));
+}
+
+TEST_F(PlantedTraining, NamesTheAxisOfAMeanAndNotTheNumberItDividesBy) {
+  const Tensor image = input({DType::kF32, Shape{2, 4, 6}}, "batch.image");
+  const auto body = [&](bool again) {
+    const Tensor m = mean(image, {again ? 2 : 1});
+    return train(layer(0, x) * sum(m));
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("dims: [1] -> [2]")));
+  EXPECT_EQ(last.cause(), Cause::kAttribute);
+}
+
+TEST_F(PlantedTraining, NamesTheAxisOfASoftmaxOnce) {
+  const auto body = [&](bool again) {
+    return train(layer(0, softmax(layer(1, x), again ? 0 : 1)));
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("attribute reduce_max")));
+}
+
+TEST_F(PlantedTraining, NamesAResultThatIsTakenInsteadOfAnother) {
+  const auto body = [&](bool again) {
+    const Tensor a = tanh(x), b = exp(x);
+    line = __LINE__ + 1;
+    const Tensor y = linear(again ? a : b, weights[0], nullptr, true);
+    return train(y * sum(a * b));
+  };
+  const std::vector<std::string> causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(HasSubstr(fmt::format(
+                  "inputs operand 0 of dot_general f32[2,8] planted_training_test.cpp:{}", line))));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("select() with a scalar()"));
+}
+
+TEST_F(PlantedTraining, TakesTheFlagOfAMaskForAConsequenceOfTheMask) {
+  const Tensor mask = input({DType::kBool, Shape{2, 2}}, "batch.mask");
+  const auto body = [&](bool again) {
+    const Tensor q = reshape(x, {2, 2, 2, 2});
+    AttentionSpec spec;
+    if (again) spec.key_mask = logical_not(mask);
+    return std::vector{attention(q, q, q, spec)};
+  };
+  EXPECT_THAT(told(body),
+              ElementsAre(HasSubstr("inputs batch.mask bool[2,2] is a new input of not"),
+                          HasSubstr("op_added not bool[2,2]")));
+}
+
+TEST_F(PlantedTraining, TakesTheSumsOverShardsOfAMetricForAConsequence) {
+  const Tensor count = input({DType::kI64, Shape{}}, "batch.count");
+  const auto body = [&](bool again) {
+    std::vector<Tensor> out = {all_reduce(sum(x)), count + 1.0};
+    const auto metric = [&] { return sum(convert(greater(x, 0.5), DType::kF32)); };
+    if (again) {
+      const Tensor right = metric();
+      const Tensor all = all_reduce(count);
+      out.push_back(all_reduce(right) / convert(all, DType::kF32));
+    }
+    return out;
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("op_added greater")));
+}
+
+// Remedies that the reader can follow.
+
+TEST_F(PlantedTraining, TellsToGiveATableAsAnInput) {
+  const auto body = [&](bool again) {
+    const std::vector<float> table(16, again ? 2.0F : 1.0F);
+    return std::vector{x * context.constant(HostTensor::of(Shape{2, 8}, table))};
+  };
+  EXPECT_THAT(told(body), testing::SizeIs(1));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("session.tensor(value, name)"));
+}
+
+TEST_F(PlantedTraining, TellsHowToSliceElsewhereAndThatSizesAreStructure) {
+  const auto sized = [&](std::int64_t start, std::int64_t limit) {
+    return [this, start, limit] { return std::vector{sum(slice_dim(x, 1, start, limit))}; };
+  };
+  (void)told(sized(0, 4), sized(1, 5));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("dynamic_slice()"));
+  history = {};
+  (void)told(sized(0, 4), sized(0, 5));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("a size is part of the program"));
+}
+
+TEST_F(PlantedTraining, TellsToKeepTheVersionOfAFunction) {
+  const auto body = [&](bool again) {
+    const HostFunction same(
+        "same", again ? 2 : 1,
+        [](std::span<const HostTensor> in, std::span<HostTensor> out) { out[0] = in[0]; });
+    return std::vector{host_call(same, {x}, x.type())};
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("version: 1 -> 2")));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("call one function of one version"));
+}
+
+TEST_F(PlantedTraining, NamesNothingWhereADropoutsProbabilityIsAScalar) {
+  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                      context.scalar(2, DType::kI64, "step"),
+                      context.scalar(3, DType::kI64, "shard")};
+  for (const double p : {0.1, 0.2, 0.0}) {
+    const Tensor y = dropout(x, context.scalar(p, DType::kF32, "rate"), key);
+    (void)cut();
+  }
+  EXPECT_EQ(history.structures(), 1U);
+}
+
+}  // namespace
+}  // namespace lockstep

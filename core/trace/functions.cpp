@@ -147,6 +147,17 @@ Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
       x, [&](const Tensor& wide) { return select(keep, wide * (1.0 / (1.0 - p)), 0.0); });
 }
 
+Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key, Where where) {
+  const LocationScope line(x.context(), where);
+  LS_USER_CHECK(p.dtype() == DType::kF32 && p.shape().rank() == 0,
+                "{}: dropout takes a probability f32[], not {}", x.context().origin().to_string(),
+                p.type().to_string());
+  const Tensor keep = greater_equal(random_uniform(key, x.shape()), p);
+  return computed_wide(x, [&](const Tensor& wide) {
+    return select(keep, wide * convert(1.0 / (1.0 - p), wide.dtype()), 0.0);
+  });
+}
+
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
   const LocationScope line(key.seed.context(), where);
   const Tensor high = binary(Op::kShiftRightLogical, random_bits(key, shape), 8.0);

@@ -47,6 +47,10 @@ Tensor correct_predictions(const Tensor& logits, const Tensor& targets,
 
 /// Each element is dropped with probability p, else scaled by 1/(1-p). p = 0 records nothing.
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Where::current());
+/// The same with a probability f32[] in [0, 1) that may change from step to step, as a scalar()
+/// can: where it is 0, nothing is dropped, but numbers are drawn.
+Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
+               Where where = Where::current());
 
 /// Uniform f32 in [0, 1) with 24 bits.
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Where::current());

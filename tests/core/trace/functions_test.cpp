@@ -157,18 +157,27 @@ TEST(Linear, TakesEitherLayoutOfTheWeight) {
 }
 
 struct Dropout : testing::Test {
-  std::vector<float> drop(std::int64_t step, std::int64_t shard, double p = 0.25) {
+  /// `given`: the probability is a value of the run, not of the program.
+  std::vector<float> drop(std::int64_t step, std::int64_t shard, double p = 0.25,
+                          bool given = false) {
     TraceContext context;
     const auto number = [&](std::int64_t n) {
       return context.scalar(static_cast<double>(n), DType::kI64, "n");
     };
     const std::vector<float> ones(10000, 1.0F);
     const Tensor x = input_of(context, ones, Shape{10000});
-    const Tensor y = dropout(x, p, {number(7), number(step), number(shard)});
+    const RandomKey key{number(7), number(step), number(shard)};
+    const Tensor y =
+        given ? dropout(x, context.scalar(p, DType::kF32, "p"), key) : dropout(x, p, key);
     evaluate(context);
     return values_of(y.to_host());
   }
 };
+
+TEST_F(Dropout, IsTheSameByAProbabilityThatMayChange) {
+  EXPECT_EQ(drop(3, 1, 0.25, true), drop(3, 1, 0.25));
+  EXPECT_EQ(drop(3, 1, 0, true), std::vector<float>(10000, 1.0F));
+}
 
 TEST_F(Dropout, KeepsTheExpectedShareAndScalesIt) {
   const std::vector<float> y = drop(0, 0);

@@ -78,9 +78,9 @@ class Trainer {
 
   class Steps;
   /// Batches from the restored step to step `total`, counted from the first step of the run. Each
-  /// is to be given to step() once. Between two of them the run saves if it is time; when they end,
-  /// it has saved. They end before `total` when a rank was asked to stop, all ranks at one step, or
-  /// when `patience` is over. The loader must outlive them.
+  /// is to be given to step() once and lives until the next one. Between two of them the run saves
+  /// if it is time; when they end, it has saved. They end before `total` when a rank was asked to
+  /// stop, all ranks at one step, or when `patience` is over. The loader must outlive them.
   Steps steps(const DataLoader& data, std::int64_t total);
 
   /// Records forward, backward and update and hands them over; returns while they run. `batch`:

@@ -105,10 +105,11 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
 }
 
 const Batch* TrainingRun::next() {
-  LS_USER_CHECK(!current_,
+  LS_USER_CHECK(!step_due_,
                 "no step was made of the batch of step {}: call Trainer::step() once for each",
                 steps_done());
   LS_CHECK(feed_ != nullptr, "next() without begin()");
+  current_.reset();
   // What was trained since the last batch, and evaluated before it is saved: a resume from the last
   // step has nothing left to do.
   if (steps_done() > first_step_ && due(spec_.config.checkpoint.save_interval)) save_now();
@@ -143,11 +144,12 @@ void TrainingRun::take_batch() {
   for (const auto& [name, tensor] : loaded.fields)
     fields[name] = engine.adopt(tensor, InputKind::kBatch, "batch." + name);
   current_.emplace(std::move(fields));
+  step_due_ = true;
 }
 
 std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFunction& loss,
                                                bool lasting, const std::source_location& where) {
-  LS_USER_CHECK(current_.has_value(), "a step needs a batch of Trainer::steps(), each one once");
+  LS_USER_CHECK(step_due_, "a step needs a batch of Trainer::steps(), each one once");
   Engine& engine = runtime_.engine();
   const std::int64_t step = steps_done();
   lasting_loss_ = lasting ? loss : LossFunction();
@@ -167,7 +169,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
         {.kind = SpanKind::kTrace, .step = step, .correlation = engine.next_correlation()});
     outcome->numbers = record_step(state_, loss, batch, inputs_, update);
     in_flight_.push_back({step, update, batch, outcome});
-    current_.reset();
+    step_due_ = false;
   }
   if (data_watch_) engine.carry(data_watch_->take(step));
   engine.mark_step(SyncReason::kStepEnd, where);
@@ -365,6 +367,7 @@ void TrainingRun::end_run() {
 }
 
 void TrainingRun::end_early() {
+  step_due_ = false;
   current_.reset();
   if (feed_ != nullptr) end_run();
 }
@@ -372,6 +375,7 @@ void TrainingRun::end_early() {
 void TrainingRun::stop_feeding() {
   runtime_.engine().end_step();
   if (feed_ != nullptr) watch_.on_stop(OnStop::kLeave);  // nobody asks for a save any more
+  step_due_ = false;
   current_.reset();
   feed_.reset();
 }

@@ -148,7 +148,8 @@ class TrainingRun {
   std::unique_ptr<DataWatch> data_watch_;  ///< null: the ranks have the same data
   std::unique_ptr<Feed> feed_;
 
-  std::optional<Batch> current_;        ///< of which no step was made yet
+  std::optional<Batch> current_;        ///< that next() gave
+  bool step_due_ = false;               ///< of which no step was made yet
   const LossFunction* loss_ = nullptr;  ///< while step() runs
   LossFunction lasting_loss_;
   std::deque<InFlight> in_flight_;

@@ -212,6 +212,18 @@ TEST_F(Program, ALossThatReadsAValueIsRefusedWithItsLine) {
   session.finish();
 }
 
+TEST_F(Program, ABatchLivesUntilTheNextOne) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  Net net;
+  Trainer trainer(session, net, Sgd{});
+  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  for (const Batch& batch : trainer.steps(data, 3)) {
+    trainer.step(batch, net);
+    EXPECT_EQ(batch["x"].size(0), 16);
+  }
+  session.finish();
+}
+
 TEST_F(Program, ABatchWithoutAStepIsRefused) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;

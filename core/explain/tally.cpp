@@ -6,11 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kShownValues = 8;
+constexpr std::size_t kShownOthers = 2;
 
 /// By the numbers in them.
 std::vector<std::string> sorted(const std::set<std::string>& values) {
@@ -64,6 +66,9 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   row->example = main.text();
   row->line = main.line;
   row->remedy = main.remedy;
+  for (const Difference& other : std::span(explanation.differences).subspan(1))
+    if (!other.derived && other.subject != subject && row->also.size() < kMaxAlso)
+      row->also.insert(other.subject);
   if (main.from.empty() || row->subject != subject) return;
   for (const std::string& value : {main.from, main.to})
     if (row->values.size() < kMaxValues) row->values.insert(value);
@@ -83,6 +88,17 @@ std::vector<CauseTally::Row> CauseTally::rows() const {
   return out;
 }
 
+std::string CauseTally::others(const Row& row) const {
+  std::vector<std::string> out;
+  for (const std::string& subject : row.also)
+    if (std::ranges::find(rows_, subject, &Row::subject) == rows_.end()) out.push_back(subject);
+  if (out.empty()) return "";
+  const std::size_t more = out.size() - std::min(out.size(), kShownOthers);
+  out.resize(out.size() - more);
+  return fmt::format(", with {}{}", fmt::join(out, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 std::string CauseTally::table() const {
   if (std::ranges::all_of(rows_, [](const Row& row) { return is_expected(row.cause); })) return "";
   std::int64_t again = 0;
@@ -99,6 +115,7 @@ std::string CauseTally::table() const {
   for (const Row& row : rows()) {
     std::string what = row.describe();
     if (!row.line.empty() && what.find(row.line) == std::string::npos) what += ", " + row.line;
+    what += others(row);
     out += fmt::format("  {:<14} {:>8} {:>7} {:>8.2f}  {}\n", name_of(row.cause), row.compiled,
                        row.loaded, row.seconds, what);
     const std::pair remedy{row.cause, row.remedy};

@@ -24,13 +24,15 @@ class CauseTally {
     std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
     std::string line = {};  ///< "model.cpp:41", of the last miss; empty where there is none
     std::string remedy = {};
-    std::string example = {};  ///< the last miss, in words
+    std::string example = {};         ///< the last miss, in words
+    std::set<std::string> also = {};  ///< subjects of further causes, the first kMaxAlso
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".
     std::string describe() const;
   };
   static constexpr std::size_t kMaxValues = 64;
   static constexpr std::size_t kMaxRows = 64;
+  static constexpr std::size_t kMaxAlso = 8;
 
   void add(const Explanation& explanation, bool loaded, double seconds);
 
@@ -42,6 +44,9 @@ class CauseTally {
   std::string table() const;
 
  private:
+  /// ", with batch.mask[length]": further causes of the row's misses that have no row of their own.
+  std::string others(const Row& row) const;
+
   std::int64_t misses_ = 0;
   std::int64_t first_compilations_ = 0;
   std::vector<Row> rows_;

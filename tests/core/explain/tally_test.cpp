@@ -55,6 +55,17 @@ TEST(CauseTally, ShowsTheEndsOfALongListOfValues) {
             "batch.x[0] had 64 or more values (1, 2, 3, 4, ..., 61, 62, 63, 64)");
 }
 
+TEST(CauseTally, NamesWhatElseChangedWhereThatHasNoRowOfItsOwn) {
+  CauseTally tally;
+  Explanation two = because(Cause::kInputShape, "batch.tokens[length]", "57", "61");
+  two.differences.push_back({.cause = Cause::kInputShape, .subject = "batch.mask[length]"});
+  two.differences.push_back({.cause = Cause::kConstant, .subject = "constant f32[] a.cpp:3"});
+  two.differences.push_back({.cause = Cause::kOpAdded, .subject = "tanh", .derived = true});
+  tally.add(two, false, 1);
+  tally.add(because(Cause::kConstant, "constant f32[] a.cpp:3", "1", "2"), false, 1);
+  EXPECT_THAT(tally.table(), testing::HasSubstr("57 -> 61, with batch.mask[length]\n"));
+}
+
 TEST(CauseTally, KeepsAFewRowsWhateverComes) {
   CauseTally tally;
   for (int n = 0; n < 1000; ++n)

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "tests/core/temporary_folder.h"
 
 namespace lockstep {
 namespace {
@@ -23,6 +25,28 @@ TEST(CutsFile, IsTextWhateverModulesAreCalled) {
   EXPECT_EQ(json[0]["graph_break"], true);
   EXPECT_EQ(json[0]["count"], 1);
   EXPECT_EQ(json[0]["waited_ms"], 1.5);
+}
+
+TEST(CutsFile, RefusesFiguresThatCannotBe) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("cuts.json");
+  const auto error_of = [&](const char* count, const char* waited) {
+    std::ofstream(path) << fmt::format(
+        R"([{{"reason": "step end", "line": "", "what": "", "graph_break": false, "count": {},
+             "waited_ms": {}, "idle_ms": 0}}])",
+        count, waited);
+    try {
+      read_cuts(path);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error_of("1", "0.5"), "");
+  EXPECT_EQ(error_of("0", "0.5"), path + ": damaged: a count of 0");
+  EXPECT_EQ(error_of("1.5", "0.5"), path + ": damaged: a count of 1.5");
+  EXPECT_EQ(error_of("1", "1e300"), path + ": damaged: a time of 1e+300 ms");
+  EXPECT_EQ(error_of("1", "-1"), path + ": damaged: a time of -1 ms");
 }
 
 }  // namespace

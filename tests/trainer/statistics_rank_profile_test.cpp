@@ -1,4 +1,5 @@
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/trace/ops.h"
@@ -69,6 +70,30 @@ TEST(RankProfile, RefusesWhatItDidNotWrite) {
   EXPECT_THAT(error_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
   EXPECT_THAT(error_of(R"({"format": "lockstep profile", "version": 9})"),
               HasSubstr("here: version 9 is not known here"));
+}
+
+TEST(RankProfile, RefusesFiguresThatCannotBe) {
+  const std::string text = to_json(measured_profile());
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(text);
+    json[key] = value;
+    return error_of(json.dump());
+  };
+  EXPECT_EQ(with("rank", 0), "");
+  EXPECT_EQ(with("rank", 1), "here: damaged: rank is 1");
+  EXPECT_EQ(with("ranks", 2'000'000'000), "here: damaged: ranks is 2000000000");
+  EXPECT_EQ(with("ranks", -5), "here: damaged: ranks is -5");
+  EXPECT_EQ(with("ranks", 1.5), "here: damaged: ranks is 1.5");
+  EXPECT_EQ(with("steps", -1), "here: damaged: steps is -1");
+  EXPECT_EQ(with("step_ms", {1e300}), "here: damaged: a figure is 1e+300");
+  EXPECT_THAT(with("mean_step_ms", 0), HasSubstr("here: damaged: its rows sum to "));
+  EXPECT_THAT(with("rows", nlohmann::json::array()), HasSubstr("its rows sum to 0 ms"));
+}
+
+TEST(RankProfile, HasNoCommandsForTerminals) {
+  auto json = nlohmann::json::parse(to_json(measured_profile()));
+  json["host"] = "a\x1b[2J\nb";
+  EXPECT_EQ(parse_rank_profile(json.dump(), "here").host, "a?[2J?b");
 }
 
 TEST(RankProfile, IsKeptInTheRunsFolderUntilTheNextRun) {

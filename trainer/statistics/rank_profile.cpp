@@ -20,6 +20,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "lockstep profile";
 constexpr int kVersion = 1;
+// Of what is read: far beyond all that is.
+constexpr std::int64_t kMaxRanks = 1 << 16;
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 50;
+constexpr double kMaxAmount = 1e18;
 
 constexpr std::array<std::pair<const char*, std::string LedgerRow::*>, 5> kTexts{
     {{"program", &LedgerRow::program},
@@ -42,8 +46,31 @@ fs::path path_of(const std::string& run_folder, int rank) {
 
 double amount(const Json& json) {
   const auto value = json.get<double>();
-  LS_USER_CHECK(std::isfinite(value), "a figure is not finite");
+  LS_USER_CHECK(std::abs(value) <= kMaxAmount, "damaged: a figure is {}", value);
   return value;
+}
+
+std::int64_t whole(const Json& json, const char* key, std::int64_t least, std::int64_t most) {
+  const Json& value = json.at(key);
+  LS_USER_CHECK(value.is_number_integer() && value >= least && value <= most, "damaged: {} is {}",
+                key, value.dump());
+  return value.get<std::int64_t>();
+}
+
+/// What a terminal would take for commands is left out.
+std::string text(const Json& json) {
+  auto out = json.get<std::string>();
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  return out;
+}
+
+void check_sum(const RankProfile& profile) {
+  double sum = 0;
+  for (const LedgerRow& row : profile.rows) sum += row.ms;
+  LS_USER_CHECK(std::abs(sum - profile.mean_step_ms) <= 1e-3 * profile.mean_step_ms + 1e-6,
+                "damaged: its rows sum to {} ms, and a step takes {} ms", sum,
+                profile.mean_step_ms);
 }
 
 RankProfile read(const Json& json) {
@@ -51,19 +78,20 @@ RankProfile read(const Json& json) {
   LS_USER_CHECK(json.at("version") == kVersion, "version {} is not known here",
                 json.at("version").dump());
   RankProfile out;
-  out.rank = json.at("rank").get<int>();
-  out.ranks = json.at("ranks").get<int>();
-  out.host = json.at("host").get<std::string>();
-  out.limits = json.at("limits").get<std::string>();
-  out.steps = json.at("steps").get<std::int64_t>();
-  out.left_out = json.at("left_out").get<std::int64_t>();
+  out.ranks = static_cast<int>(whole(json, "ranks", 1, kMaxRanks));
+  out.rank = static_cast<int>(whole(json, "rank", 0, out.ranks - 1));
+  out.host = text(json.at("host"));
+  out.limits = text(json.at("limits"));
+  out.steps = whole(json, "steps", 0, kMaxSteps);
+  out.left_out = whole(json, "left_out", 0, kMaxSteps);
   out.mean_step_ms = amount(json.at("mean_step_ms"));
   for (const Json& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
   for (const Json& row : json.at("rows")) {
     LedgerRow& to = out.rows.emplace_back();
-    for (const auto& [key, text] : kTexts) to.*text = row.at(key).get<std::string>();
+    for (const auto& [key, member] : kTexts) to.*member = text(row.at(key));
     for (const auto& [key, value] : kAmounts) to.*value = amount(row.at(key));
   }
+  check_sum(out);
   return out;
 }
 
@@ -130,7 +158,10 @@ std::vector<RankProfile> read_profiles(const std::string& run_folder) {
   std::vector<RankProfile> out;
   const auto add = [&](int rank) {
     const std::string path = path_of(run_folder, rank).string();
-    if (fs::exists(path)) out.push_back(parse_rank_profile(read_text(path), path));
+    if (!fs::exists(path)) return;
+    RankProfile profile = parse_rank_profile(read_text(path), path);
+    LS_USER_CHECK(profile.rank == rank, "{}: damaged: it is of rank {}", path, profile.rank);
+    out.push_back(std::move(profile));
   };
   add(0);
   for (int rank = 1; !out.empty() && rank < out[0].ranks; ++rank) add(rank);

@@ -9,6 +9,13 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
+
+// Of what is read: far beyond all that is.
+constexpr double kMaxMs = 1e12;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 50;
+
+}  // namespace
 
 std::string to_json(const std::vector<Cuts::Row>& cuts) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -33,8 +40,15 @@ void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {
 std::vector<Cuts::Row> read_cuts(const std::string& path) {
   std::ifstream file(path);
   if (!file) return {};
-  const auto nanoseconds = [](const nlohmann::json& ms) {
-    return static_cast<std::int64_t>(std::llround(ms.get<double>() * 1e6));
+  const auto nanoseconds = [&](const nlohmann::json& json) {
+    const auto ms = json.get<double>();
+    LS_USER_CHECK(ms >= 0 && ms <= kMaxMs, "{}: damaged: a time of {} ms", path, ms);
+    return static_cast<std::int64_t>(std::llround(ms * 1e6));
+  };
+  const auto count = [&](const nlohmann::json& json) {
+    LS_USER_CHECK(json.is_number_integer() && json > 0 && json <= kMaxCount,
+                  "{}: damaged: a count of {}", path, json.dump());
+    return json.get<std::int64_t>();
   };
   std::vector<Cuts::Row> out;
   try {
@@ -43,7 +57,7 @@ std::vector<Cuts::Row> read_cuts(const std::string& path) {
                      .line = row.at("line").get<std::string>(),
                      .what = row.at("what").get<std::string>(),
                      .in_step = row.at("graph_break").get<bool>(),
-                     .count = row.at("count").get<std::int64_t>(),
+                     .count = count(row.at("count")),
                      .waited_ns = nanoseconds(row.at("waited_ms")),
                      .idle_ns = nanoseconds(row.at("idle_ms"))});
   } catch (const nlohmann::json::exception& e) {

@@ -139,7 +139,7 @@ class DynamicStep(EndToEndTest):
             return outcome.out
 
         slow = profile("read")
-        self.assertRegex(slow, rf"input_shape .* match.boxes\[pairs\] had \d+ values \(.*\), {USE}\n")
+        self.assertRegex(slow, rf"input_shape .* match.boxes\[pairs\] had \d+ values \(.*\), {USE}, with match.queries\[pairs\]\n")
         self.assertRegex(slow, rf"{STEPS} x {READ}: f32\[32,20,32\] {MADE}: .* \(graph break\)\n"
                                "  read them a step or two later, or compute with them in a host_call")
         for words in ("recompilations", "values that were read"):
@@ -153,7 +153,8 @@ class DynamicStep(EndToEndTest):
             self.assertEqual(outcome.code, 0, outcome)
         self.assertEqual([record["cause"] for record in self.compilations(folder)], ["first_compile"])
         self.assertEqual(self.lockstep("profile", folder).out,
-                         "no times: train with profile.ledger=true for statistics of ops\n")
+                         "nothing was compiled again: 1 program made or loaded\nno read of a value stopped a step\n"
+                         "no times: a run with profile.ledger=true leaves them when it ends\n")
         self.assertFalse((folder / "trace.perfetto-trace").exists())
 
     def test_forbidden_reads_are_an_error_that_names_the_line(self):

@@ -27,7 +27,8 @@ struct RunFiles {
 };
 
 RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
-  LS_USER_CHECK(fs::is_directory(run), "{}: there is no such run", run);
+  LS_USER_CHECK(fs::exists(run), "{}: there is no such run", run);
+  LS_USER_CHECK(fs::is_directory(run), "{} is a file: RUN is the folder of a run", run);
   LS_USER_CHECK(fs::exists(fs::path(run) / "config.yaml") || fs::exists(fs::path(run) / "logs"),
                 "{} is no run's folder: it has neither config.yaml nor logs", run);
   RunFiles out;
@@ -50,12 +51,18 @@ std::string missing(const RunFiles& files, std::optional<std::int64_t> rank,
   }
   if (rank && fs::exists(fs::path(run) / "profile"))
     return fmt::format("there is no profile of rank {}\n", *rank);
-  return "no times: train with profile.ledger=true for statistics of ops\n";
+  return "no times: a run with profile.ledger=true leaves them when it ends\n";
 }
 
 void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
-  for (const std::string& text : {files.compilations.table(), describe_reads(files.cuts)})
+  const std::string again = files.compilations.table();
+  const std::string reads = describe_reads(files.cuts);
+  for (const std::string& text : {again, reads})
     if (!text.empty()) out << text << "\n";
+  if (const std::int64_t programs = files.compilations.misses(); again.empty() && programs > 0)
+    out << fmt::format("nothing was compiled again: {} program{} made or loaded\n", programs,
+                       programs == 1 ? "" : "s");
+  if (reads.empty() && !files.cuts.empty()) out << "no read of a value stopped a step\n";
   if (files.profiles.empty()) return;
   out << describe_steps(files.profiles);
   if (files.profiles[0].steps > 0) out << describe_rows(files.profiles, by, kShownRows);
@@ -114,14 +121,16 @@ CliCommand profile_command() {
       .positionals = {"RUN"},
       .help = "what a run compiled again and why, which reads stopped it, where its time went",
       .details =
-          "RUN is a run's folder: nothing is run. Times are those of a run with\n"
-          "profile.ledger=true, means over its ranks: ms a step, share of the step, the least\n"
+          "RUN is a run's folder: nothing is run. What was compiled is told of a run that goes\n"
+          "on or was killed, too; reads and times when it has ended. Times are those of a run\n"
+          "with profile.ledger=true, means over its ranks: ms a step, share of the step, the "
+          "least\n"
           "time, commands a step, rates, the part of what `lockstep calibrate` found that this\n"
           "machine can do (limit), and how much longer than the mean the slowest rank takes.\n",
       .options = {{.name = "by",
                    .value = "GROUP",
-                   .help = "a row for each class of work (class), op and types (op), module, or "
-                           "source line (line)"},
+                   .help = "a row for each class of work, op, module or line of the source: class "
+                           "(the default), op, module, line"},
                   {.name = "rank", .value = "N", .help = "of this rank alone"},
                   {.name = "json", .value = "", .help = "all rows, as JSON"},
                   {.name = "csv", .value = "", .help = "all rows, as CSV"}},

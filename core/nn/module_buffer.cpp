@@ -4,6 +4,26 @@
 #include "core/trace/mode.h"
 
 namespace lockstep {
+namespace {
+
+/// While alive, new nodes have the line of the call of blend() in the scope of the update.
+class BlendLine {
+ public:
+  BlendLine(TraceContext& context, const Origin& called)
+      : context_(context),
+        origin_{called.file, called.line, context.scope()},
+        before_(context.set_origin(&origin_)) {}
+  ~BlendLine() { context_.set_origin(before_); }
+  BlendLine(const BlendLine&) = delete;
+  BlendLine& operator=(const BlendLine&) = delete;
+
+ private:
+  TraceContext& context_;
+  Origin origin_;
+  const Origin* before_;
+};
+
+}  // namespace
 
 const Tensor& ModuleBuffer::get() const {
   LS_USER_CHECK(value.defined(),
@@ -24,14 +44,16 @@ void ModuleBuffer::update(TraceContext& context, Rule rule) {
   if (mode_of(context).training) updates_.push_back({Tensor(), std::move(rule)});
 }
 
-void ModuleBuffer::blend(const Tensor& contribution, double momentum) {
+void ModuleBuffer::blend(const Tensor& contribution, double momentum, Where where) {
   LS_USER_CHECK(is_float(dtype()),
                 "buffer '{}' of {} is blended; what lies between two values needs a float dtype",
                 name, name_of(dtype()));
   LS_USER_CHECK(contribution.shape() == shape(),
                 "buffer '{}' of shape {} is blended with a contribution of shape {}", name,
                 shape().to_string(), contribution.shape().to_string());
-  update(contribution, [momentum](const Tensor& old, const Tensor& mean) {
+  const Origin called = contribution.context().origin_at(where);
+  update(contribution, [momentum, called](const Tensor& old, const Tensor& mean) {
+    const BlendLine line(old.context(), called);
     return old * (1.0 - momentum) + convert(mean, old.dtype()) * momentum;
   });
 }

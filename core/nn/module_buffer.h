@@ -44,7 +44,7 @@ class ModuleBuffer {
   void update(TraceContext& context, Rule rule);
   /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape;
   /// the buffer is of a float dtype.
-  void blend(const Tensor& contribution, double momentum);
+  void blend(const Tensor& contribution, double momentum, Where where = Where::current());
 
   /// What was recorded since the last call, for the update program.
   std::vector<Update> take_updates() { return std::exchange(updates_, {}); }

@@ -45,6 +45,26 @@ TEST_F(Layers, AModuleThatIsEnteredKeepsTheLinesOfItsOps) {
   EXPECT_THAT(places, ElementsAre(line + " (h)", line + " (h.fc)"));
 }
 
+struct Running : Module {
+  using Module::Module;
+  ModuleBuffer& mean = buffer("mean", HostTensor::of(Shape{2}, std::vector<float>{0, 0}));
+};
+
+TEST_F(Layers, ABufferThatIsBlendedHasTheLineOfThatInTheUpdate) {
+  Running running(root, "h");
+  const Tensor x = counting(Shape{2});
+  {
+    const ModeScope training(context, {.training = true});
+    running.mean.blend(x, 0.1);
+  }
+  const int line = __LINE__ - 2;
+  const ModuleScope scope(context, "update");
+  const Tensor next = running.mean.take_updates().at(0).rule(x, x);
+  expect_origin(fmt::format("layers_test.cpp:{} (update)", line));
+  const Tensor other = tanh(next);
+  EXPECT_EQ(context.pending().nodes.back().origin.line, static_cast<unsigned>(__LINE__ - 1));
+}
+
 TEST_F(Layers, LinearMultipliesByTheTransposedWeightOfPyTorch) {
   const Linear layer(root, "fc", 2, 3, {});
   EXPECT_EQ(parameter("fc.weight").shape, (Shape{3, 2}));

@@ -153,5 +153,13 @@ TEST(Item, NeedsOneElement) {
   EXPECT_EQ(input_of(context, {3}, Shape{1, 1}).item(), 3);
 }
 
+TEST(Constant, IsOneWhereItIsTheSameInItsDType) {
+  TraceContext context;
+  const Tensor a = context.constant(1.0, DType::kF32);
+  const Tensor b = context.constant(1.0 + 1e-12, DType::kF32);
+  const Tensor c = context.constant(1.0 + 1e-12, DType::kF64);
+  EXPECT_EQ(context.pending().size(), 2);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -51,6 +51,7 @@ class LeafComparison {
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue) compare_operands(id);
     mark_repeated();
+    tell_order_of_results();
     return std::move(out_);
   }
 
@@ -116,7 +117,7 @@ class LeafComparison {
       case InputKind::kParameter: return {};
       case InputKind::kState:
       case InputKind::kScalar:
-        return "give it its largest size from the start, and work on a part of it by dynamic_slice";
+        return "give it its largest size in every step and mask the rest, or take a few sizes";
     }
     __builtin_unreachable();
   }
@@ -149,6 +150,10 @@ class LeafComparison {
       const IntView before = find_attr(old_, old, attr);
       const IntView values = find_attr(now_, id, attr);
       if (std::ranges::equal(before, values)) continue;
+      if (attr == Attr::kStream) {
+        tell_stream(id, old);
+        continue;
+      }
       const auto print = [&](IntView list) {
         return list.empty() && type_of(attr) != AttrType::kInts ? std::string("none")
                                                                 : print_values({attr, list});
@@ -162,6 +167,19 @@ class LeafComparison {
         sizes_.add(reduced(old_, old, before), reduced(now_, id, values));
     }
     sizes_.add(old_.sizes(old), now_.sizes(id));
+  }
+
+  /// A draw is named by its module and its number there.
+  void tell_stream(ValueId id, ValueId old) {
+    const bool moved = now_.scope(id) != old_.scope(old);
+    const auto scope = [](const GraphDescriptor& graph, ValueId of) {
+      return graph.scope(of).empty() ? std::string("no module") : graph.scope(of);
+    };
+    Difference& difference =
+        add(Cause::kAttribute, id, fmt::format("random numbers of {}", now_.line(id)),
+            moved ? scope(old_, old) : "", moved ? scope(now_, id) : "are drawn in another order");
+    difference.derived = !same_ops_ || other_op_of_line(id);  // draws are counted
+    difference.remedy = "draw in modules of the same names, in the same order, in every step";
   }
 
   /// How many elements of its operand the op makes one of.
@@ -257,7 +275,7 @@ class LeafComparison {
       case Attr::kRhsBatch:
       case Attr::kLhsContract:
       case Attr::kRhsContract: return operand_differs(rank);
-      case Attr::kStream: return !same_ops_;  // draws are counted
+      case Attr::kStream: return !same_ops_;
       case Attr::kResults:
         return operand_changed(id, [&](ValueId operand) { return type_changed(operand); });
       case Attr::kMasked: return now_[id].operands != old_[old_of(id)].operands;  // the mask's
@@ -358,10 +376,28 @@ class LeafComparison {
             i < operands.size() ? describe(now_, operands[i]) : "none");
     if (input) return;
     // What takes another result changes the way of the gradients.
-    difference.derived = took_another_result_;
+    difference.derived = !results_before_.empty();
     difference.remedy =
         "take the same values in every step: choose between two by select() with a scalar()";
-    took_another_result_ = true;
+    if (results_before_.empty()) first_result_ = out_.size() - 1;
+    for (; i < operands.size() && i < before.size(); ++i) {
+      if (old_of(operands[i]) == before[i]) continue;
+      results_before_.push_back(before[i]);
+      results_now_.push_back(old_of(operands[i]));
+    }
+  }
+
+  /// Several ops took the same results, each another of them.
+  void tell_order_of_results() {
+    std::ranges::sort(results_before_);
+    std::ranges::sort(results_now_);
+    if (results_before_.size() < 2 || results_before_ != results_now_) return;
+    Difference& difference = out_[first_result_];
+    difference.cause = Cause::kOpOrder;
+    difference.subject = "results";
+    difference.from.clear();
+    difference.to = fmt::format("are taken in another order at {}", difference.line);
+    difference.remedy = remedy_of(Cause::kOpOrder);
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -405,7 +441,9 @@ class LeafComparison {
   const GraphDescriptor& now_;
   bool same_ops_ = false;
   bool ops_moved_ = false;
-  bool took_another_result_ = false;
+  std::size_t first_result_ = 0;         ///< the difference that tells the first of these
+  std::vector<ValueId> results_before_;  ///< taken where another one is taken now
+  std::vector<ValueId> results_now_;
   SizeChanges sizes_;
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;

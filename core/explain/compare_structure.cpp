@@ -182,9 +182,9 @@ class StructureComparison {
                                       moved_.size() == 2 ? "were" : "ops were");
     difference.line = now_.line(id);
     difference.scope = now_.scope(id);
-    // Inputs stand where they are first used.
+    // Inputs and numbers stand where they are first used.
     const bool ops_changed = !added_.empty() || !removed_.empty();
-    difference.derived = ops_changed || (told == moved_.end() && has_leaf(Cause::kOpOrder));
+    difference.derived = ops_changed || told == moved_.end();
     out_.push_back(std::move(difference));
   }
 

@@ -200,6 +200,15 @@ bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b) {
   return true;
 }
 
+bool same_ops(const GraphDescriptor& a, const GraphDescriptor& b) {
+  if (a.size() != b.size()) return false;
+  for (ValueId id = 0; id < a.size(); ++id)
+    if (a[id].op != b[id].op || a[id].argument != b[id].argument ||
+        !std::ranges::equal(a.operands(id), b.operands(id)))
+      return false;
+  return true;
+}
+
 double likeness(const GraphDescriptor& a, const GraphDescriptor& b) {
   std::vector<std::uint64_t> x(a.labels().begin(), a.labels().end());
   std::vector<std::uint64_t> y(b.labels().begin(), b.labels().end());

@@ -107,6 +107,9 @@ class GraphDescriptor {
 /// and outputs may differ.
 bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b);
 
+/// The same ops with the same operands, whatever lines and scopes they come from.
+bool same_ops(const GraphDescriptor& a, const GraphDescriptor& b);
+
 /// How much of the smaller graph is in the other one, too, by labels: 0 to 1.
 double likeness(const GraphDescriptor& a, const GraphDescriptor& b);
 

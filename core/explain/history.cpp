@@ -19,11 +19,6 @@ constexpr double kNearlyEqual = 0.7;
 /// Below, a single op more or less changes what is alike.
 constexpr ValueId kFewNodes = 12;
 
-std::vector<Difference> compare(const GraphDescriptor& old, const GraphDescriptor& now) {
-  const Alignment alignment = same_skeleton(old, now) ? align_equal(now) : align(old, now);
-  return find_differences({old, now, alignment});
-}
-
 std::size_t count_causes(const std::vector<Difference>& differences) {
   return static_cast<std::size_t>(
       std::ranges::count_if(differences, [](const Difference& d) { return !d.derived; }));
@@ -37,6 +32,13 @@ double likeness_of_versions(const GraphDescriptor& a, const GraphDescriptor& b) 
   const auto smaller = static_cast<double>(std::min(a.size(), b.size()));
   const auto larger = static_cast<double>(std::max(a.size(), b.size()));
   return enough && larger > 0 ? share * smaller / larger : 0;
+}
+
+std::vector<Difference> compare(const GraphDescriptor& old, const GraphDescriptor& now) {
+  const bool equal =
+      same_skeleton(old, now) || (likeness_of_versions(old, now) == 0 && same_ops(old, now));
+  const Alignment alignment = equal ? align_equal(now) : align(old, now);
+  return find_differences({old, now, alignment});
 }
 
 bool has_unnamed_input(const GraphDescriptor& graph, const std::vector<ValueId>& matched) {
@@ -99,6 +101,7 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
   std::size_t fewest = 0;
   int compared = 0;
   int looked_at = 0;
+  const Entry* renamed = nullptr;  // all in other scopes
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (!(other.end == context.end) || other.mode != context.mode) continue;
@@ -113,8 +116,10 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
       const double alike = likeness_of_versions(*entry.graph, now);
       if (alike > most_alike) nearest = {&entry};
       most_alike = std::max(most_alike, alike);
+      if (renamed == nullptr && same_ops(*entry.graph, now)) renamed = &entry;
     }
   }
+  if (nearest.relative == nullptr) nearest.relative = renamed;
   if (nearest.relative != nullptr) return nearest;
   for (const Entry& entry : graphs_) {
     if (!(entry.graph->context().end == context.end) || looked_at++ >= kLookedAt) continue;

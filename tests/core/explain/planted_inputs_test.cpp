@@ -69,7 +69,7 @@ TEST_F(PlantedInputs, NamesABatchBeforeTheStateThatGrewWithIt) {
 TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
   for (const auto& [kind, remedy] :
        {std::pair{InputKind::kBatch, "PaddingMode::kBucket"}, std::pair{InputKind::kParameter, ""},
-        std::pair{InputKind::kState, "dynamic_slice"}}) {
+        std::pair{InputKind::kState, "mask the rest"}}) {
     Planted plant;
     for (const int n : {2, 3}) {
       const Tensor held = exp(plant.input({DType::kF32, Shape{n}}, "x", kind));

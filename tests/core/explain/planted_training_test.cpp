@@ -1,5 +1,7 @@
 // What people change from step to step in a model that trains: with gradients and scopes, where one
 // change of theirs alters the graph in many places.
+#include <algorithm>
+
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
 #include "tests/core/explain/planted.h"
@@ -97,6 +99,48 @@ TEST_F(PlantedTraining, NamesAResultThatIsTakenInsteadOfAnother) {
               ElementsAre(HasSubstr(fmt::format(
                   "inputs operand 0 of dot_general f32[2,8] planted_training_test.cpp:{}", line))));
   EXPECT_THAT(std::string(last.remedy()), HasSubstr("select() with a scalar()"));
+}
+
+TEST_F(PlantedTraining, NamesResultsThatAreTakenInAnotherOrder) {
+  const auto body = [&](bool again) {
+    std::vector<Tensor> parts = {sum(tanh(x)), sum(exp(x)), sum(x * x)};
+    if (again) std::rotate(parts.begin(), parts.begin() + 1, parts.end());
+    Tensor y = sum(x);
+    line = __LINE__ + 1;
+    for (const Tensor& part : parts) y = y + part;
+    return train(y);
+  };
+  const std::vector<std::string> causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format("op_order results are taken in another order at "
+                                              "planted_training_test.cpp:{}",
+                                              line)));
+}
+
+TEST_F(PlantedTraining, NamesTheModulesOfADraw) {
+  const RandomKey key{context.scalar(1, DType::kI64, "seed"),
+                      context.scalar(2, DType::kI64, "step"),
+                      context.scalar(3, DType::kI64, "shard")};
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    const ModuleScope scope(context, again ? "iteration.1" : "iteration.0");
+    line = __LINE__ + 1;
+    return train(dropout(y, 0.5, key));
+  };
+  const std::vector<std::string> causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format("attribute random numbers of planted_training_test.cpp:{}"
+                                      ": iteration.0 -> iteration.1",
+                                      line)));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("modules of the same names"));
+}
+
+TEST_F(PlantedTraining, NamesNoOrderWhereANumberEqualsAnotherAtTimes) {
+  const auto body = [&](bool again) {
+    const Tensor y = x * (again ? 0.5 : 1.0);
+    return train(y + 1.0);
+  };
+  EXPECT_THAT(told(body), testing::Each(Not(HasSubstr("op_order"))));
+  EXPECT_EQ(last.cause(), Cause::kConstant);
 }
 
 TEST_F(PlantedTraining, TakesTheFlagOfAMaskForAConsequenceOfTheMask) {

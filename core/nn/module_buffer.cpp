@@ -2,29 +2,9 @@
 
 #include "core/base/error.h"
 #include "core/trace/mode.h"
+#include "core/trace/origin_scope.h"
 
 namespace lockstep {
-namespace {
-
-/// While alive, new nodes have the line of the call of blend() in the scope of the update.
-class BlendLine {
- public:
-  BlendLine(TraceContext& context, const Origin& called)
-      : context_(context),
-        origin_{called.file, called.line, context.scope()},
-        before_(context.set_origin(&origin_)) {}
-  ~BlendLine() { context_.set_origin(before_); }
-  BlendLine(const BlendLine&) = delete;
-  BlendLine& operator=(const BlendLine&) = delete;
-
- private:
-  TraceContext& context_;
-  Origin origin_;
-  const Origin* before_;
-};
-
-}  // namespace
-
 const Tensor& ModuleBuffer::get() const {
   LS_USER_CHECK(value.defined(),
                 "buffer '{}' has no value yet: a Trainer or Session::initialize() gives it", name);
@@ -53,7 +33,8 @@ void ModuleBuffer::blend(const Tensor& contribution, double momentum, Where wher
                 shape().to_string(), contribution.shape().to_string());
   const Origin called = contribution.context().origin_at(where);
   update(contribution, [momentum, called](const Tensor& old, const Tensor& mean) {
-    const BlendLine line(old.context(), called);
+    const Origin origin{called.file, called.line, old.context().scope()};
+    const OriginScope line(old.context(), &origin);
     return old * (1.0 - momentum) + convert(mean, old.dtype()) * momentum;
   });
 }

@@ -1,4 +1,4 @@
-// Nodes that are recorded on behalf of others. Internal to core/trace.
+// Nodes that are recorded on behalf of others.
 #pragma once
 
 #include "core/trace/context.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <tuple>
 
 namespace lockstep {
 namespace {
@@ -14,19 +13,6 @@ constexpr std::array kAmounts = {
     &LedgerRow::commands, &LedgerRow::flops,    &LedgerRow::bytes};
 
 constexpr std::array kGroupings = {GroupBy::kClass, GroupBy::kOp, GroupBy::kModule, GroupBy::kLine};
-
-using Key = std::tuple<std::string, std::string, std::string>;
-
-Key key_of(const LedgerRow& row, GroupBy by) {
-  if (!row.is_launch()) return {row.program, row.work, ""};
-  switch (by) {
-    case GroupBy::kClass: return {row.program, row.work, ""};
-    case GroupBy::kOp: return {row.program, row.work, row.op};
-    case GroupBy::kModule: return {row.program, "", row.module};
-    case GroupBy::kLine: return {row.program, "", row.line};
-  }
-  __builtin_unreachable();
-}
 
 }  // namespace
 
@@ -46,6 +32,17 @@ std::optional<GroupBy> parse_group_by(std::string_view name) {
   return std::nullopt;
 }
 
+std::tuple<std::string, std::string, std::string> group_key(const LedgerRow& row, GroupBy by) {
+  if (!row.is_launch()) return {row.program, row.work, ""};
+  switch (by) {
+    case GroupBy::kClass: return {row.program, row.work, ""};
+    case GroupBy::kOp: return {row.program, row.work, row.op};
+    case GroupBy::kModule: return {row.program, "", row.module};
+    case GroupBy::kLine: return {row.program, "", row.line};
+  }
+  __builtin_unreachable();
+}
+
 void add_amounts(const LedgerRow& from, LedgerRow& to) {
   for (double LedgerRow::*amount : kAmounts) to.*amount += from.*amount;
 }
@@ -58,9 +55,9 @@ std::vector<LedgerRow> group_rows(const std::vector<LedgerRow>& rows, GroupBy by
   std::vector<LedgerRow> sorted = rows;
   std::ranges::stable_sort(sorted, std::greater(), &LedgerRow::ms);
   std::vector<LedgerRow> out;
-  std::map<Key, std::size_t> index;
+  std::map<decltype(group_key({}, by)), std::size_t> index;
   for (const LedgerRow& row : sorted) {
-    const auto [place, is_new] = index.try_emplace(key_of(row, by), out.size());
+    const auto [place, is_new] = index.try_emplace(group_key(row, by), out.size());
     if (is_new) {
       out.push_back(row);
       continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace lockstep {
@@ -38,6 +39,9 @@ enum class GroupBy : std::uint8_t {
 /// "class", "op", "module", "line".
 std::string_view name_of(GroupBy by);
 std::optional<GroupBy> parse_group_by(std::string_view name);
+
+/// Equal for rows that are of one group.
+std::tuple<std::string, std::string, std::string> group_key(const LedgerRow& row, GroupBy by);
 
 /// The longest first. A row that several were put into keeps what they have in common; by op, also
 /// module and line of the longest. What is no launch stays apart under any of them.

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <tuple>
 
 namespace lockstep {
 namespace {
@@ -20,13 +19,6 @@ TimeShare share_of(const LedgerRow& row) {
   if (is_one_of({"checkpoint", "evaluation", "value reads"})) return TimeShare::kPauses;
   if (row.is_launch() || is_one_of({"copies", "state check"})) return TimeShare::kDevice;
   return TimeShare::kOther;
-}
-
-/// What is one row for all ranks.
-auto key_of(const LedgerRow& row, GroupBy by) {
-  const bool by_class = by == GroupBy::kClass || by == GroupBy::kOp || !row.is_launch();
-  return std::tuple(row.program, by_class ? row.work : "", by == GroupBy::kOp ? row.op : "",
-                    by == GroupBy::kModule ? row.module : "", by == GroupBy::kLine ? row.line : "");
 }
 
 double own_work_ms(const RankProfile& profile) {
@@ -53,10 +45,10 @@ std::optional<double> OpStatistics::of_limit() const {
 
 std::vector<OpStatistics> op_statistics(const std::vector<RankProfile>& profiles, GroupBy by) {
   std::vector<OpStatistics> out;
-  std::map<decltype(key_of({}, by)), std::size_t> index;
+  std::map<decltype(group_key({}, by)), std::size_t> index;
   for (std::size_t r = 0; r < profiles.size(); ++r)
     for (const LedgerRow& row : group_rows(profiles[r].rows, by)) {
-      const auto [place, is_new] = index.try_emplace(key_of(row, by), out.size());
+      const auto [place, is_new] = index.try_emplace(group_key(row, by), out.size());
       if (is_new) {
         OpStatistics& fresh = out.emplace_back();
         fresh.mean = row;

@@ -10,7 +10,6 @@
 #include "core/base/error.h"
 #include "trainer/calibrate/limits_file.h"
 #include "trainer/config/load.h"
-#include "trainer/statistics/rank_profile.h"
 #include "watch/side_hub.h"
 
 namespace lockstep {
@@ -111,7 +110,6 @@ void RankRuntime::log_to(const std::string& run_folder) {
   const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
   std::filesystem::create_directories(folder);
   run_folder_ = run_folder;
-  if (is_master()) remove_profiles(run_folder);
   const int rank = communicator_->rank();
   log_->add_file((folder / fmt::format("rank-{}.log", rank)).string());
   const Topology& topology = communicator_->topology();

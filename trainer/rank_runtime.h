@@ -55,8 +55,7 @@ class RankRuntime {
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
   /// From now on the log goes to <run_folder>/logs/rank-N.log, too, and why programs are compiled
-  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/. Profiles that an
-  /// earlier run left there are gone.
+  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
   void log_to(const std::string& run_folder);
 
   /// Error kUsage if the module, or another part of its model, is trained by a trainer already:

@@ -8,6 +8,7 @@
 #include "checkpoint/restore.h"
 #include "core/base/activity.h"
 #include "core/base/error.h"
+#include "trainer/statistics/rank_profile.h"
 
 namespace lockstep {
 namespace {
@@ -30,10 +31,11 @@ void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
 }
 
 /// What an earlier run measured that left no checkpoint, and so is not moved aside, would be taken
-/// for what the new one measures.
+/// for what the new one measures; profiles also by one that goes on, perhaps on fewer ranks.
 void remove_old_measurements(const RunFolder& folder, EarlierRun earlier) {
+  remove_profiles(folder.path);
   if (earlier == EarlierRun::kGoesOn) return;
-  for (const char* name : {"compilations.jsonl", "cuts.json", "profile", "trace.perfetto-trace"})
+  for (const char* name : {"compilations.jsonl", "cuts.json", "trace.perfetto-trace"})
     fs::remove_all(fs::path(folder.path) / name);
 }
 

@@ -73,6 +73,7 @@ std::shared_ptr<const BpeTokenizer> BpeTokenizer::from_files(const std::string& 
 
 void BpeTokenizer::index_vocabulary(const std::string& name) {
   bytes_of_.resize(vocabulary_.size());
+  tokens_.resize(vocabulary_.size());
   std::vector<bool> taken(vocabulary_.size(), false);
   for (const auto& [token, id] : vocabulary_) {
     const auto slot = static_cast<std::size_t>(id);
@@ -88,24 +89,25 @@ void BpeTokenizer::index_vocabulary(const std::string& name) {
             token);
     }
     bytes_of_[slot] = *bytes;
-    if (token == kEndOfText) end_of_text_ = id;
+    tokens_[slot] = token;
+    if (token == kEndOfText) special_.bos = special_.eos = id;
   }
   for (unsigned byte = 0; byte < byte_tokens_.size(); ++byte) {
-    byte_tokens_[byte] = id_of(name, byte_level_symbol(static_cast<std::uint8_t>(byte)));
+    byte_tokens_[byte] = need_id(name, byte_level_symbol(static_cast<std::uint8_t>(byte)));
   }
 }
 
 void BpeTokenizer::index_merges(const std::string& name) {
   for (const auto& [left, right] : merges_) {
     const auto rank = static_cast<std::int32_t>(merge_of_.size());
-    const Merge merge{rank, id_of(name, left + right)};
+    const Merge merge{rank, need_id(name, left + right)};
     const bool is_new =
-        merge_of_.emplace(pair_key(id_of(name, left), id_of(name, right)), merge).second;
+        merge_of_.emplace(pair_key(need_id(name, left), need_id(name, right)), merge).second;
     if (!is_new) raise(ErrorKind::kData, "{}: the merge \"{} {}\" comes twice", name, left, right);
   }
 }
 
-std::int32_t BpeTokenizer::id_of(const std::string& name, const std::string& token) const {
+std::int32_t BpeTokenizer::need_id(const std::string& name, const std::string& token) const {
   const auto found = vocabulary_.find(token);
   if (found == vocabulary_.end()) {
     raise(ErrorKind::kData, "{}: \"{}\" is not in the vocabulary of {} tokens", name, token,
@@ -172,10 +174,10 @@ std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
   std::vector<std::int32_t> out;
   std::unordered_map<std::string_view, Word> cache;  // per call: no lock, and no growth without end
   while (true) {
-    const std::size_t special = end_of_text_ ? text.find(kEndOfText) : text.npos;
+    const std::size_t special = special_.eos ? text.find(kEndOfText) : text.npos;
     encode_ordinary(text.substr(0, special), out, cache);
     if (special == text.npos) return out;
-    out.push_back(*end_of_text_);
+    out.push_back(*special_.eos);
     text.remove_prefix(special + kEndOfText.size());
   }
 }
@@ -183,12 +185,26 @@ std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
 std::string BpeTokenizer::decode(std::span<const std::int32_t> tokens) const {
   std::string out;
   for (const std::int32_t token : tokens) {
-    if (token < 0 || token >= vocab_size()) {
-      raise(ErrorKind::kData, "token {} is outside the vocabulary of {}", token, vocab_size());
-    }
+    check_token(token, vocab_size());
     out += bytes_of_[static_cast<std::size_t>(token)];
   }
   return out;
+}
+
+std::string BpeTokenizer::token(std::int32_t id) const {
+  check_token(id, vocab_size());
+  return tokens_[static_cast<std::size_t>(id)];
+}
+
+std::optional<std::int32_t> BpeTokenizer::id_of(std::string_view token) const {
+  const auto found = vocabulary_.find(std::string(token));
+  if (found == vocabulary_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool BpeTokenizer::continues_word(std::int32_t id) const {
+  check_token(id, vocab_size());
+  return !is_special(id) && !bytes_of_[static_cast<std::size_t>(id)].starts_with(' ');
 }
 
 std::string BpeTokenizer::serialize() const {

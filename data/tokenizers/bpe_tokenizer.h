@@ -34,7 +34,10 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const std::int32_t> tokens) const override;
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(bytes_of_.size()); }
-  std::optional<std::int32_t> end_of_text() const override { return end_of_text_; }
+  std::string token(std::int32_t id) const override;
+  std::optional<std::int32_t> id_of(std::string_view token) const override;
+  const SpecialTokens& special() const override { return special_; }
+  bool continues_word(std::int32_t id) const override;
   std::string serialize() const override;
 
  private:
@@ -46,7 +49,8 @@ class BpeTokenizer final : public Tokenizer {
 
   void index_vocabulary(const std::string& name);
   void index_merges(const std::string& name);
-  std::int32_t id_of(const std::string& name, const std::string& token) const;
+  /// Error kData, naming `name`, if it is not in the vocabulary.
+  std::int32_t need_id(const std::string& name, const std::string& token) const;
   const Merge* find_merge(std::int32_t left, std::int32_t right) const;
   Word encode_piece(std::string_view piece) const;
   void encode_ordinary(std::string_view text, std::vector<std::int32_t>& out,
@@ -57,7 +61,8 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<std::string> bytes_of_;                  ///< by id
   std::array<std::int32_t, 256> byte_tokens_;          ///< by byte
   std::unordered_map<std::uint64_t, Merge> merge_of_;  ///< by left id << 32 | right id
-  std::optional<std::int32_t> end_of_text_;
+  std::vector<std::string> tokens_;                    ///< by id
+  SpecialTokens special_;
   Pretokenizer pretokenizer_;
 };
 

@@ -86,12 +86,26 @@ std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
 std::string CharTokenizer::decode(std::span<const std::int32_t> tokens) const {
   std::string out;
   for (const std::int32_t token : tokens) {
-    if (token < 0 || token >= vocab_size()) {
-      raise(ErrorKind::kData, "token {} is outside the vocabulary of {}", token, vocab_size());
-    }
+    check_token(token, vocab_size());
     out += characters_[static_cast<std::size_t>(token)];
   }
   return out;
+}
+
+std::string CharTokenizer::token(std::int32_t id) const {
+  return decode(std::span(&id, 1));
+}
+
+std::optional<std::int32_t> CharTokenizer::id_of(std::string_view token) const {
+  const auto character = token.empty() ? std::nullopt : decode_utf8(token, 0);
+  if (!character || character->bytes != token.size()) return std::nullopt;
+  const std::int32_t id = id_of(character->code_point);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+bool CharTokenizer::continues_word(std::int32_t id) const {
+  check_token(id, vocab_size());
+  return false;  // each character is chosen for itself
 }
 
 std::string CharTokenizer::serialize() const {

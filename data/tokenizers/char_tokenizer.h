@@ -22,12 +22,16 @@ class CharTokenizer final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const std::int32_t> tokens) const override;
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
-  std::optional<std::int32_t> end_of_text() const override { return std::nullopt; }
+  std::string token(std::int32_t id) const override;
+  std::optional<std::int32_t> id_of(std::string_view token) const override;
+  const SpecialTokens& special() const override { return special_; }
+  bool continues_word(std::int32_t id) const override;
   std::string serialize() const override;
 
  private:
   std::int32_t id_of(char32_t code_point) const;  ///< -1 if it is not in the vocabulary
 
+  SpecialTokens special_;
   std::vector<std::string> characters_;
   std::array<std::int32_t, 128> ascii_;
   std::unordered_map<char32_t, std::int32_t> others_;

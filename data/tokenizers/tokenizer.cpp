@@ -1,5 +1,7 @@
 #include "data/tokenizers/tokenizer.h"
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +13,32 @@
 
 namespace lockstep {
 
+TokenSequence Tokenizer::with_special_tokens(std::span<const std::int32_t> a,
+                                             std::optional<std::span<const std::int32_t>> b) const {
+  TokenSequence out;
+  out.ids.assign(a.begin(), a.end());
+  out.type_ids.assign(a.size(), 0);
+  if (b) {
+    out.ids.insert(out.ids.end(), b->begin(), b->end());
+    out.type_ids.resize(out.ids.size(), 1);
+  }
+  return out;
+}
+
+bool Tokenizer::is_special(std::int32_t id) const {
+  const SpecialTokens& all = special();
+  return std::ranges::any_of(
+      std::array{all.unk, all.pad, all.cls, all.sep, all.mask, all.bos, all.eos},
+      [&](const std::optional<std::int32_t>& one) { return one == id; });
+}
+
 std::string Tokenizer::digest() const {
   return sha256_hex(serialize());
+}
+
+void check_token(std::int32_t id, std::int64_t vocab_size) {
+  if (id < 0 || id >= vocab_size)
+    raise(ErrorKind::kData, "token {} is outside the vocabulary of {}", id, vocab_size);
 }
 
 TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& name) {

@@ -68,6 +68,35 @@ TEST(BpeTokenizer, EndOfTextIsATokenOfItsOwn) {
   EXPECT_EQ(tokenizer->decode(Ids{256, 260}), "ab<|endoftext|>");
 }
 
+TEST(BpeTokenizer, NamesItsTokens) {
+  const auto tokenizer = small_tokenizer();
+  EXPECT_EQ(tokenizer->token(256), "ab");
+  EXPECT_EQ(tokenizer->token(' '), "Ġ") << "as the vocabulary writes it";
+  EXPECT_EQ(tokenizer->id_of("ab"), 256);
+  EXPECT_EQ(tokenizer->id_of("nowhere"), std::nullopt);
+  EXPECT_TRUE(tokenizer->is_special(260));
+  EXPECT_FALSE(tokenizer->is_special(256));
+  EXPECT_EQ(tokenizer->special().bos, 260);
+  EXPECT_EQ(tokenizer->special().mask, std::nullopt);
+  EXPECT_EQ(data_error([&] { tokenizer->token(261); }),
+            "token 261 is outside the vocabulary of 261");
+}
+
+TEST(BpeTokenizer, ATokenWithoutALeadingSpaceContinuesAWord) {
+  const auto tokenizer = small_tokenizer();
+  EXPECT_TRUE(tokenizer->continues_word(256));
+  EXPECT_FALSE(tokenizer->continues_word(' '));
+  EXPECT_FALSE(tokenizer->continues_word(260)) << "a special token";
+}
+
+TEST(BpeTokenizer, JoinsAPairAndAddsNothing) {
+  const auto tokenizer = small_tokenizer();
+  const TokenSequence pair = tokenizer->with_special_tokens(Ids{1, 2}, Ids{3});
+  EXPECT_EQ(pair.ids, (Ids{1, 2, 3}));
+  EXPECT_EQ(pair.type_ids, (Ids{0, 0, 1}));
+  EXPECT_EQ(tokenizer->with_special_tokens(Ids{1, 2}).type_ids, (Ids{0, 0}));
+}
+
 RC_GTEST_PROP(BpeTokenizer, AnyBytesComeBack, (const std::string& bytes)) {
   static const auto kTokenizer = small_tokenizer();
   RC_ASSERT(kTokenizer->decode(kTokenizer->encode(bytes)) == bytes);

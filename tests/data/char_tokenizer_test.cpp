@@ -19,6 +19,10 @@ TEST(CharTokenizer, NumbersTheCharactersOfTheTextInOrder) {
   EXPECT_EQ(tokenizer->encode("\nhö€"), (Ids{0, 3, 8, 9}));
   EXPECT_EQ(tokenizer->decode(Ids{9, 8, 3, 0}), "€öh\n");
   EXPECT_EQ(tokenizer->end_of_text(), std::nullopt);
+  EXPECT_EQ(tokenizer->token(9), "€");
+  EXPECT_EQ(tokenizer->id_of("€"), 9);
+  EXPECT_EQ(tokenizer->id_of("x"), std::nullopt);
+  EXPECT_FALSE(tokenizer->is_special(0));
 }
 
 RC_GTEST_PROP(CharTokenizer, DecodesWhatItEncoded, ()) {

@@ -54,7 +54,7 @@ FOREIGN = [
     (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
     (r"zlib\.h", ["data", "tests"], False),
     (r"pcre2\.h", ["data"], False),
-    (r"nlohmann/.*", ["data", "trainer", "tests"], False),
+    (r"nlohmann/.*", ["data", "checkpoint", "trainer", "tests"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
     (r"boost/asio.*", ["data", "watch"], False),
     (r"boost/container/(small|static)_vector\.hpp", ["core"], True),

@@ -1,9 +1,10 @@
-// What lockstep wrote itself, and somebody changed: checkpoints and entries of the compile cache.
+// Binary files: checkpoints and entries of the compile cache that somebody changed, safetensors.
 #include <cstring>
 #include <filesystem>
 
 #include "checkpoint/file_format.h"
 #include "checkpoint/header_block.h"
+#include "checkpoint/safetensors.h"
 #include "core/base/hash.h"
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
@@ -56,6 +57,32 @@ void run_checkpoint(const std::string& input) {
   (void)CheckpointReader(file.path()).load();
 }
 
+std::vector<std::string> safetensors() {
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+      R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},)"
+      R"("c":{"dtype":"BOOL","shape":[],"data_offsets":[12,13]}} )";
+  return {std::string(8, '\0') + header + std::string(13, '\1'),
+          std::string(8, '\0') + "{}" + std::string(2, '\1')};
+}
+
+/// Nearly always a header that ends where its JSON does.
+void seal_safetensors(std::string& input, std::mt19937_64& random) {
+  const std::size_t end = input.rfind('}');
+  if (end == std::string::npos || end < 8 || random() % 8 == 0) return;
+  const std::uint64_t length = end + 1 - 8;
+  std::memcpy(input.data(), &length, sizeof length);
+}
+
+void run_safetensors(const std::string& input) {
+  const MemoryFile bytes(input);
+  const SafetensorsFile file(bytes.path());
+  for (const SafetensorsEntry& entry : file.tensors()) {
+    (void)file.read(entry);
+    (void)file.read_f32(entry);
+  }
+}
+
 /// A step and what it compiles to, made once.
 struct Compiled {
   Graph step = parse(R"(%0 = f32[64] input() {kind=parameter, name="w"}
@@ -101,6 +128,14 @@ std::vector<Target> binary_targets() {
                      std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff", 8)},
            .run = run_checkpoint,
            .seal = seal_checkpoint,
+           .place = "/proc/self/fd/"},
+          {.name = "safetensors",
+           .refusal = ErrorKind::kCheckpoint,
+           .seeds = safetensors,
+           .words = {"\"shape\":[", "\"data_offsets\":[0,4]", "__metadata__", "9223372036854775807",
+                     "{\"", "[0,0]", "\"I64\"", "\\u0000"},
+           .run = run_safetensors,
+           .seal = seal_safetensors,
            .place = "/proc/self/fd/"},
           {.name = "cache",
            .refusal = ErrorKind::kData,

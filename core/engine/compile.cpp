@@ -192,14 +192,18 @@ LoadedPlan compile_and_load(const Graph& graph, const CompileOptions& options, K
 }
 
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
-                                                 KernelCache& kernels, Log& log) {
+                                                 KernelCache& kernels, UpdatePlans& updates,
+                                                 Log& log) {
   auto out = std::make_shared<CompiledStep>();
   out->split = split_step(step);
   out->step = std::move(step);
   out->reduction = plan_reduction(out->split.reduced, options.buckets);
   out->shard = compile_program(out->split.shard, options, kernels, log);
-  out->update = compile_program(out->split.update, options, kernels, log);
-  name_optimizer(out->update);
+  out->update = updates.get(out->split.update, [&] {
+    Plan plan = compile_program(out->split.update, options, kernels, log);
+    name_optimizer(plan);
+    return plan;
+  });
   // The plans hold the graphs that run.
   out->split.shard = Graph{};
   out->split.update = Graph{};

@@ -11,6 +11,7 @@
 #include "core/base/activity.h"
 #include "core/base/log.h"
 #include "core/engine/artifact_store.h"
+#include "core/engine/update_plans.h"
 #include "core/ir/target.h"
 #include "core/kernels/kernel_cache.h"
 #include "core/passes/split_step.h"
@@ -59,10 +60,11 @@ struct CompileOptions {
 /// Those of the options, or none.
 const HostFunctions& functions_of(const CompileOptions& options);
 
-/// Error kUsage for steps that cannot be split, or that call host functions that are not
-/// registered.
+/// `updates` knows the update programs of other steps. Error kUsage for steps that cannot be split,
+/// or that call host functions that are not registered.
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
-                                                 KernelCache& kernels, Log& log);
+                                                 KernelCache& kernels, UpdatePlans& updates,
+                                                 Log& log);
 
 /// With the kernels of both programs. Errors of load() in loaded_plan.h.
 std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,

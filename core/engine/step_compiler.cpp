@@ -64,7 +64,7 @@ std::shared_ptr<const CompiledStep> StepCompiler::plan(Graph step, std::int64_t 
   const PhaseScope phase(options_.activity, Phase::kCompile, number);
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
-  auto compiled = compile_step(std::move(step), options_, kernels_, log_);
+  auto compiled = compile_step(std::move(step), options_, kernels_, updates_, log_);
   log_.debug(2, "planned at step {} ({}) in {:.3f} ms", number, reason,
              static_cast<double>(spans_.clock().now_ns() - begin) / 1e6);
   if (dump_.enabled()) dump_.write(program_name(-1, reason, hash), *compiled, "planned");
@@ -173,8 +173,8 @@ std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_v
 std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, const Making& making) {
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
-  auto loaded =
-      load_step(compile_step(std::move(step), options_, kernels_, log_), options_, kernels_);
+  auto loaded = load_step(compile_step(std::move(step), options_, kernels_, updates_, log_),
+                          options_, kernels_);
   log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands",
              making.number, making.reason,
              static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,

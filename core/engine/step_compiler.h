@@ -66,6 +66,7 @@ class StepCompiler {
   SpanStream& spans_;
   Log& log_;
   KernelCache kernels_;
+  UpdatePlans updates_;
   CompileCache cache_;
   ArtifactStore artifacts_;
   ProgramTable programs_;

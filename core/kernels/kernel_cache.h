@@ -39,6 +39,7 @@ class KernelCache {
   void drop_unused();
   std::int64_t built() const;   ///< kernels whose code was generated so far
   std::int64_t shared() const;  ///< requests that one of them served
+  std::int64_t compiled() const { return codes_.compiled(); }  ///< functions, by LLVM
 
  private:
   struct Entry {

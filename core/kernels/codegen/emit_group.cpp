@@ -10,6 +10,7 @@
 #include "core/kernels/codegen/emit_random.h"
 #include "core/kernels/codegen/emit_reduce.h"
 #include "core/kernels/codegen/emit_values.h"
+#include "core/kernels/codegen/row_numbers.h"
 
 namespace lockstep::codegen {
 namespace {
@@ -29,7 +30,7 @@ class GroupEmitter {
         function_(make_function(module)),
         b_(llvm::BasicBlock::Create(module.getContext(), "entry", function_)),
         e_{b_, options.wide_masks, options.bf16_convert},
-        values_(e_, nest, function_->getArg(0)) {}
+        values_(e_, nest, function_->getArg(0), function_->getArg(6)) {}
 
   llvm::Function* emit() {
     for (std::size_t k = 0; k < nest_.outputs.size(); ++k)
@@ -87,7 +88,7 @@ llvm::Function* GroupEmitter::make_function(llvm::Module& module) {
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* i64 = llvm::Type::getInt64Ty(context);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, pointer, pointer, i64, i64, i64}, false);
+                                       {pointer, pointer, pointer, i64, i64, i64, pointer}, false);
   auto* function =
       llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                              llvm::StringRef(kGroupSymbol.data(), kGroupSymbol.size()), module);
@@ -196,8 +197,11 @@ void GroupEmitter::emit_row(llvm::Value* row) {
   }
   for (std::size_t p = 0; p < nest_.loops.size(); ++p) {
     values_.emit_row_values(static_cast<int>(p));
+    const int known = column_number(nest_);
     const std::int64_t columns = nest_.column_count();
-    emit_loop(p, b_.getInt64(0), b_.getInt64(static_cast<std::uint64_t>(columns)), columns);
+    emit_loop(p, b_.getInt64(0),
+              known >= 0 ? values_.number(known) : b_.getInt64(static_cast<std::uint64_t>(columns)),
+              columns);
   }
   values_.emit_row_values(static_cast<int>(nest_.loops.size()));
   for (std::size_t k = 0; k < nest_.outputs.size(); ++k) {

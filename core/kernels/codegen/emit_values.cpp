@@ -6,23 +6,12 @@
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/emit_lanes.h"
+#include "core/kernels/codegen/row_numbers.h"
 
 namespace lockstep::codegen {
 namespace {
 
 using Kind = Value::Kind;
-
-bool is_zero(const std::vector<std::int64_t>& strides) {
-  return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
-}
-
-/// Whether the index is `step` times the place in row-major order of `sizes`.
-bool is_dense(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& sizes,
-              std::int64_t step) {
-  for (std::size_t d = strides.size(); d-- > 0; step *= sizes[d])
-    if (strides[d] != step) return false;
-  return true;
-}
 
 llvm::Value* i64(Emitter& e, std::int64_t value) {
   return e.b.getInt64(static_cast<std::uint64_t>(value));
@@ -34,7 +23,8 @@ bool is_leaf(const Value& value) {
 
 }  // namespace
 
-ValueEmitter::ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operands)
+ValueEmitter::ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operands,
+                           llvm::Value* numbers)
     : e_(e), nest_(nest), lanes_(nest.values.size()), philox_(nest.values.size()) {
   int count = 0;
   for (const Value& value : nest.values) count = std::max(count, value.operand + 1);
@@ -42,6 +32,9 @@ ValueEmitter::ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operan
   for (int i = 0; i < count; ++i)
     operands_.push_back(e_.b.CreateLoad(
         pointer, e_.b.CreateConstGEP1_32(pointer, operands, static_cast<unsigned>(i))));
+  for (unsigned i = 0; i < nest.numbers.size(); ++i)
+    numbers_.push_back(
+        e_.b.CreateLoad(e_.b.getInt64Ty(), e_.b.CreateConstGEP1_32(e_.b.getInt64Ty(), numbers, i)));
 }
 
 void ValueEmitter::set(int v, llvm::Value* lanes) {
@@ -68,14 +61,7 @@ void ValueEmitter::emit_scalars() {
 
 void ValueEmitter::start_row(llvm::Value* row) {
   row_ = row;
-  row_coordinates_.clear();
-  std::int64_t inner = nest_.row_count();
-  for (const std::int64_t size : nest_.rows) {
-    inner /= std::max<std::int64_t>(size, 1);
-    llvm::Value* at = inner == 1 ? row : e_.b.CreateUDiv(row, i64(e_, inner));
-    if (!row_coordinates_.empty()) at = e_.b.CreateURem(at, i64(e_, size));
-    row_coordinates_.push_back(at);
-  }
+  row_coordinates_.assign(nest_.rows.size(), nullptr);
   row_offsets_.assign(nest_.values.size(), nullptr);
   for (std::size_t v = 0; v < nest_.values.size(); ++v) {
     const Value& value = nest_.values[v];
@@ -85,14 +71,31 @@ void ValueEmitter::start_row(llvm::Value* row) {
 }
 
 llvm::Value* ValueEmitter::row_offset(const View& view) {
-  if (row_ == nullptr || is_zero(view.rows)) return i64(e_, 0);
-  if (is_dense(view.rows, nest_.rows, view.rows.back()))
-    return e_.b.CreateMul(row_, i64(e_, view.rows.back()));
   llvm::Value* out = i64(e_, 0);
-  for (std::size_t d = 0; d < view.rows.size(); ++d)
-    if (view.rows[d] != 0)
-      out = e_.b.CreateAdd(out, e_.b.CreateMul(row_coordinates_[d], i64(e_, view.rows[d])));
+  if (row_ == nullptr) return out;
+  for (const RowTerm& term : row_terms(nest_, view)) {
+    llvm::Value* at = term.dimension == RowTerm::kWholeRow ? row_ : row_coordinate(term.dimension);
+    out = e_.b.CreateAdd(out, e_.b.CreateMul(at, number(term.stride)));
+  }
   return out;
+}
+
+llvm::Value* ValueEmitter::row_coordinate(int dimension) {
+  llvm::Value*& known = row_coordinates_[static_cast<std::size_t>(dimension)];
+  if (known != nullptr) return known;
+  const RowCoordinate how = lockstep::codegen::row_coordinate(nest_, dimension);
+  const auto quotient = [&](llvm::Value* x, int reciprocal) {
+    const auto wide = [&](llvm::Value* value) {
+      return e_.b.CreateZExt(value, e_.b.getInt128Ty());
+    };
+    llvm::Value* product = e_.b.CreateMul(wide(x), wide(number(reciprocal)));
+    return e_.b.CreateTrunc(e_.b.CreateLShr(product, 64), e_.b.getInt64Ty());
+  };
+  llvm::Value* at = how.inner_reciprocal < 0 ? row_ : quotient(row_, how.inner_reciprocal);
+  if (how.size >= 0)
+    at = e_.b.CreateSub(at, e_.b.CreateMul(quotient(at, how.size_reciprocal), number(how.size)));
+  known = at;
+  return at;
 }
 
 void ValueEmitter::emit_row_values(int phase) {
@@ -220,9 +223,7 @@ llvm::Value* ValueEmitter::emit_random(const Value& value) {
   if (value.level == Level::kRow) return emit_philox_word(e_, state, row_offset(value.view));
   if (is_dense(value.view.columns, nest_.columns, 1)) {
     llvm::Value* position = e_.b.CreateAdd(row_offsets_[v], column());
-    const bool aligned = std::all_of(value.view.rows.begin(), value.view.rows.end(),
-                                     [](std::int64_t stride) { return stride % 4 == 0; });
-    if (!aligned) return emit_philox_unaligned(e_, state, position);
+    if (!starts_blocks(value.view)) return emit_philox_unaligned(e_, state, position);
     if (drawn_[v].empty()) {
       std::vector<llvm::Value*> blocks;
       for (llvm::Value* column : columns_)

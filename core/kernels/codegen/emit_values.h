@@ -12,8 +12,8 @@ namespace lockstep::codegen {
 
 class ValueEmitter {
  public:
-  /// `operands` is the function's array of operand pointers.
-  ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operands);
+  /// The function's array of operand pointers, and that of the nest's numbers.
+  ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operands, llvm::Value* numbers);
 
   void emit_scalars();
   /// From here on row values and offsets are those of `row`; null for a flat nest.
@@ -33,12 +33,14 @@ class ValueEmitter {
 
   /// The row's part of a view's index.
   llvm::Value* row_offset(const View& view);
+  llvm::Value* number(int index) const { return numbers_[static_cast<std::size_t>(index)]; }
 
  private:
   llvm::Value* emit(const Value& value);
   llvm::Value* emit_load_value(const Value& value);
   llvm::Value* emit_index(const Value& value);
   llvm::Value* emit_random(const Value& value);
+  llvm::Value* row_coordinate(int dimension);
   llvm::Value* column_offsets(const View& view);
   llvm::Value* in_every_lane(llvm::Value* scalar);
   llvm::Value* lane_numbers(llvm::Type* type);
@@ -47,11 +49,12 @@ class ValueEmitter {
   Emitter& e_;
   const LoopNest& nest_;
   std::vector<llvm::Value*> operands_;
+  std::vector<llvm::Value*> numbers_;
   std::vector<llvm::Value*> lanes_;  ///< scalars and row values
   std::vector<PhiloxState> philox_;  ///< by value
   llvm::Value* row_ = nullptr;
-  std::vector<llvm::Value*> row_coordinates_;
-  std::vector<llvm::Value*> row_offsets_;  ///< of full leaves, by value
+  std::vector<llvm::Value*> row_coordinates_;  ///< null: not computed yet
+  std::vector<llvm::Value*> row_offsets_;      ///< of full leaves, by value
   std::vector<llvm::Value*> columns_;
   TailCount tail_ = nullptr;
   std::size_t selected_ = 0;

@@ -36,6 +36,7 @@ std::size_t round_up(std::size_t bytes) {
 class GroupKernel final : public TaskKernel {
  public:
   explicit GroupKernel(LoopNest nest) : nest_(std::move(nest)) {
+    for (const Number& number : nest_.numbers) numbers_.push_back(number.value);
     for (const Output& output : nest_.outputs) {
       has_columns_ = has_columns_ || output.role == Role::kColumn;
       has_totals_ = has_totals_ || output.role == Role::kTotal;
@@ -105,6 +106,7 @@ class GroupKernel final : public TaskKernel {
   void finish_columns(const KernelCall& call, std::size_t k) const;
 
   LoopNest nest_;
+  std::vector<std::int64_t> numbers_;      ///< values of the nest's
   std::shared_ptr<const GroupCode> code_;  ///< null until it is generated
   Grid grid_{0, 1};
   bool has_columns_ = false;
@@ -132,7 +134,7 @@ void GroupKernel::run_task(const KernelCall& call, std::int64_t task) const {
     sum_task(call, operands, own, stages, task);
   } else {
     code_->function()(operands, call.results.data(), stages, grid_.begin(task), grid_.end(task),
-                      task);
+                      task, numbers_.data());
   }
 }
 
@@ -152,7 +154,8 @@ void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* opera
     for (std::size_t k = 0; k < results.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)
         std::fill_n(results[k], column_bytes(k), std::byte{});
-    code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task);
+    code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task,
+                      numbers_.data());
     for (std::size_t k = 0; k < results.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)
         add_partials(nest_.outputs[k].dtype, results[k], nest_.column_count(), own + offsets_[k]);

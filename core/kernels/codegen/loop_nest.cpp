@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/kernels/codegen/group_values.h"
+#include "core/kernels/codegen/row_numbers.h"
 
 namespace lockstep::codegen {
 namespace {
@@ -228,6 +229,7 @@ LoopNest make_loop_nest(const Graph& body, const Shape& shape, int axis) {
   nest.streams = std::move(group.streams);
   set_levels(nest);
   Phases(nest).run();
+  nest.numbers = collect_numbers(nest);
   return nest;
 }
 
@@ -241,6 +243,20 @@ std::int64_t LoopNest::column_count() const {
 
 bool LoopNest::is_any_size() const {
   return flat && columns.size() == 1;
+}
+
+bool LoopNest::is_any_width() const {
+  constexpr std::int64_t kLongRow = 4096;
+  if (flat || columns.size() != 1 || columns[0] < kLongRow || !stages.empty()) return false;
+  const auto reduces = [](const Value& v) { return v.kind == Value::Kind::kReduce; };
+  const auto sums = [](const Output& o) { return o.over_columns; };
+  const auto strides = [](const auto& of) {
+    return !of.view.columns.empty() && of.view.columns[0] != 0 && of.view.columns[0] != 1;
+  };
+  return std::none_of(values.begin(), values.end(), reduces) &&
+         std::none_of(values.begin(), values.end(), strides) &&
+         std::none_of(outputs.begin(), outputs.end(), sums) &&
+         std::none_of(outputs.begin(), outputs.end(), strides);
 }
 
 bool LoopNest::has_reductions() const {

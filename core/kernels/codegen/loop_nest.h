@@ -7,8 +7,8 @@
 // nothing: they are views, pushed down to the leaves.
 //
 // A nest without rows is *flat*: one loop over all elements, which tasks divide. The count of a
-// flat nest whose leaves are all contiguous is not part of it, so that one function serves all
-// sizes.
+// flat nest whose leaves are all contiguous is not part of its code, so that one function serves
+// all sizes. Nor are the sizes of rows: see row_numbers.h.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +80,15 @@ struct Loop {
   double weight = 0;            ///< flops and memory operations of an element
 };
 
+/// What code is given with each call. Equal values of two kinds are two numbers, so that no size
+/// that happens to be a stride, too, changes the code.
+struct Number {
+  enum class Kind : std::uint8_t { kStride, kSize, kReciprocal, kColumns };
+  Kind kind;
+  std::int64_t value;
+  friend bool operator==(const Number&, const Number&) = default;
+};
+
 struct LoopNest {
   bool flat = true;
   std::vector<std::int64_t> rows;     ///< sizes; empty if flat
@@ -91,11 +100,15 @@ struct LoopNest {
   /// Scalars that code reads as operands after the group's own: groups that differ only in the
   /// streams of their random numbers, as the layers of a model do, have equal code.
   std::vector<std::uint64_t> streams;
+  std::vector<Number> numbers;  ///< instead of constants of the code; see row_numbers.h
 
   std::int64_t row_count() const;
   std::int64_t column_count() const;
   /// Whether the function serves every count of elements.
   bool is_any_size() const;
+  /// Whether the function serves every count of columns, a row being so long, and so plain, that
+  /// its code is no better for knowing it.
+  bool is_any_width() const;
   bool has_reductions() const;
   /// Whether result k may be the memory of operand i: each element of it is read, if at all, only
   /// before or while the result's element at the same place is written.

@@ -2,24 +2,37 @@
 #include <fmt/ranges.h>
 
 #include "core/kernels/codegen/loop_nest.h"
+#include "core/kernels/codegen/row_numbers.h"
 
 namespace lockstep::codegen {
 namespace {
 
-std::string text_of(const View& view) {
-  return fmt::format("[{};{}]", fmt::join(view.rows, ","), fmt::join(view.columns, ","));
+/// The row's part as code computes it, then the columns' strides.
+std::string text_of(const LoopNest& nest, const View& view) {
+  std::string rows;
+  for (const RowTerm& term : row_terms(nest, view)) {
+    rows += fmt::format("{}row", rows.empty() ? "" : "+");
+    if (term.dimension != RowTerm::kWholeRow) {
+      const RowCoordinate at = row_coordinate(nest, term.dimension);
+      rows += fmt::format("/#{}%#{},#{}", at.inner_reciprocal, at.size, at.size_reciprocal);
+    }
+    rows += fmt::format("*#{}", term.stride);
+  }
+  return fmt::format("[{};{}]", rows, fmt::join(view.columns, ","));
 }
 
-std::string text_of(const Value& value) {
+std::string text_of(const LoopNest& nest, const Value& value) {
   const std::string_view dtype = name_of(value.dtype);
   const std::string stage = value.stage >= 0 ? fmt::format(" stage {}", value.stage) : "";
   switch (value.kind) {
     case Value::Kind::kLoad:
-      return fmt::format("{} load {}{}{}", dtype, value.operand, text_of(value.view), stage);
+      return fmt::format("{} load {}{}{}", dtype, value.operand, text_of(nest, value.view), stage);
     case Value::Kind::kConstant: return fmt::format("{} constant {:x}", dtype, value.constant);
-    case Value::Kind::kIota: return fmt::format("{} iota{}{}", dtype, text_of(value.view), stage);
+    case Value::Kind::kIota:
+      return fmt::format("{} iota{}{}", dtype, text_of(nest, value.view), stage);
     case Value::Kind::kRandom:
-      return fmt::format("random {}({}){}", text_of(value.view), fmt::join(value.operands, ","),
+      return fmt::format("random {}({}){}{}", text_of(nest, value.view),
+                         fmt::join(value.operands, ","), starts_blocks(value.view) ? " blocks" : "",
                          stage);
     case Value::Kind::kOp:
     case Value::Kind::kReduce:
@@ -42,13 +55,17 @@ std::string_view name_of(Output::Role role) {
 }  // namespace
 
 std::string LoopNest::to_string() const {
-  std::string out = flat ? "flat" : fmt::format("rows {}", fmt::join(rows, "x"));
-  out += is_any_size() ? "\n" : fmt::format(" columns {}\n", fmt::join(columns, "x"));
+  std::string out = flat ? "flat" : "rows";
+  if (is_any_width())
+    out += fmt::format(" columns #{}", column_number(*this));
+  else if (!is_any_size())
+    out += fmt::format(" columns {}", fmt::join(columns, "x"));
+  out += '\n';
   for (std::size_t v = 0; v < values.size(); ++v)
-    out += fmt::format("%{} = {}\n", v, text_of(values[v]));
+    out += fmt::format("%{} = {}\n", v, text_of(*this, values[v]));
   for (const Output& o : outputs)
     out += fmt::format("{} {} %{} {}{}\n", name_of(o.role), lockstep::name_of(o.dtype), o.value,
-                       text_of(o.view), o.over_columns ? " whole" : "");
+                       text_of(*this, o.view), o.over_columns ? " whole" : "");
   return out;
 }
 

@@ -103,8 +103,10 @@ update 0 -> %0
 
   std::string compile() const {
     KernelCache kernels(options.target);
+    UpdatePlans updates;
     return serialize(
-        *load_step(compile_step(step, options, kernels, Log::null()), options, kernels), identity);
+        *load_step(compile_step(step, options, kernels, updates, Log::null()), options, kernels),
+        identity);
   }
   static const Compiled& get() {
     static const Compiled compiled;

@@ -76,12 +76,14 @@ std::vector<std::string> run(const LoadedPlan& loaded, int threads = 1) {
 
 struct Compile : testing::Test {
   Compile()
-      : step(compile_step(training_step(context), Rank::compile_options(), kernels, Log::null())) {}
+      : step(compile_step(training_step(context), Rank::compile_options(), kernels, updates,
+                          Log::null())) {}
 
   LoadedPlan loaded(const Plan& plan) { return load(std::make_shared<const Plan>(plan), kernels); }
 
   TraceContext context;
   KernelCache kernels{tested_target()};
+  UpdatePlans updates;
   std::shared_ptr<const CompiledStep> step;
 };
 
@@ -150,8 +152,9 @@ TEST_F(Compile, BuildsNoKernelUntilThePlanIsLoaded) {
 TEST_F(Compile, MakesThePlanThatIsMadeWhereKernelsAre) {
   (void)load_step(step, Rank::compile_options(), kernels);
   TraceContext other;
+  UpdatePlans none;
   const auto again =
-      compile_step(training_step(other), Rank::compile_options(), kernels, Log::null());
+      compile_step(training_step(other), Rank::compile_options(), kernels, none, Log::null());
   EXPECT_EQ(serialize(again->shard), serialize(step->shard));
   EXPECT_EQ(serialize(again->update), serialize(step->update));
 }

@@ -189,8 +189,9 @@ TEST_F(DiskCache, NeverTrustsBytesThatCannotBeRun) {
       "%e = f32[2] exp(%x)\n%s = f32[2] all_reduce(%e)\n%y = f32[2] subtract(%p, %s)\nreturn %y",
       "test.ir");
   KernelCache kernels(tested_target());
+  UpdatePlans updates;
   const auto compiled =
-      load_step(compile_step(graph, options(), kernels, Log::null()), options(), kernels);
+      load_step(compile_step(graph, options(), kernels, updates, Log::null()), options(), kernels);
   const std::string identity = compile_identity(graph, options());
   const std::string good = serialize(*compiled, identity);
   const auto loaded = deserialize(good, identity, graph, options(), kernels);

@@ -285,16 +285,19 @@ TEST_F(HostCallOnDisk, IsRefusedByNameWhereTheFunctionIsMissing) {
   CompileOptions with = options();
   with.host_functions = &functions;
   KernelCache kernels(host_target());
+  UpdatePlans updates;
   const std::string identity = compile_identity(graph, with);
-  const std::string bytes = serialize(
-      *load_step(compile_step(graph, with, kernels, Log::null()), with, kernels), identity);
+  const std::string bytes =
+      serialize(*load_step(compile_step(graph, with, kernels, updates, Log::null()), with, kernels),
+                identity);
   EXPECT_EQ(serialize(*deserialize(bytes, identity, graph, with, kernels), identity), bytes);
   const std::string missing =
       "2: detr.cpp:41: the host function reverse version 1 is not registered here (none is): it "
       "is code of the program that recorded the call";
   EXPECT_EQ(error_of([&] { (void)deserialize(bytes, identity, graph, options(), kernels); }),
             missing);
-  EXPECT_EQ(error_of([&] { (void)compile_step(graph, options(), kernels, Log::null()); }), missing);
+  EXPECT_EQ(error_of([&] { (void)compile_step(graph, options(), kernels, updates, Log::null()); }),
+            missing);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/kernels/codegen/code_cache.h"
+#include "core/kernels/codegen/row_numbers.h"
 #include "tests/core/tested_target.h"
 
 namespace lockstep::codegen {
@@ -20,6 +21,58 @@ TEST(CodeCache, SharesTheCodeOfContiguousGroupsBetweenSizes) {
   CodeCache codes(tested_target().isa);
   EXPECT_EQ(codes.get(nest_of(3), {}, Log::null()), codes.get(nest_of(1000), {}, Log::null()));
   EXPECT_EQ(codes.compiled(), 1);
+}
+
+/// Softmax of rows and their sum, with a bias for each place of an inner dimension.
+LoopNest rows_nest(std::int64_t outer, std::int64_t inner) {
+  Graph body;
+  const Shape shape{outer, inner, 64};
+  const ValueId x = body.add_input({DType::kF32, shape}, InputKind::kState, "x");
+  const ValueId bias = body.add_input({DType::kF32, {inner, 64}}, InputKind::kState, "bias");
+  const ValueId wide =
+      body.add(Op::kBroadcast, {bias}, {{Attr::kShape, {outer, inner, 64}}, {Attr::kDims, {1, 2}}});
+  const ValueId y = body.add(Op::kAdd, {x, wide});
+  const ValueId largest = body.add(Op::kReduceMax, {y}, {{Attr::kDims, {2}}});
+  body.outputs = {y, largest};
+  return make_loop_nest(body, shape, 2);
+}
+
+TEST(CodeCache, SharesTheCodeOfGroupsThatDifferInTheirNumberOfRows) {
+  CodeCache codes(tested_target().isa);
+  const auto code = codes.get(rows_nest(2, 3), {}, Log::null());
+  EXPECT_EQ(codes.get(rows_nest(5, 7), {}, Log::null()), code);
+  EXPECT_EQ(codes.compiled(), 1);
+}
+
+/// A sum of rows so long that their length is no part of the code.
+LoopNest long_rows_nest(std::int64_t columns) {
+  Graph body;
+  const ValueId x = body.add_input({DType::kF32, {4, columns}}, InputKind::kState, "x");
+  body.outputs = {body.add(Op::kReduceSum, {x}, {{Attr::kDims, {0}}})};
+  return make_loop_nest(body, {4, columns}, 1);
+}
+
+TEST(CodeCache, SharesTheCodeOfLongPlainRowsOfAnyLength) {
+  CodeCache codes(tested_target().isa);
+  const auto code = codes.get(long_rows_nest(8192), {}, Log::null());
+  EXPECT_EQ(codes.get(long_rows_nest(5003), {}, Log::null()), code);
+  EXPECT_NE(codes.get(long_rows_nest(100), {}, Log::null()), code);
+}
+
+TEST(RowNumbers, ReciprocalsDivideExactly) {
+  constexpr std::uint64_t kLargest = UINT32_MAX;
+  std::uint64_t state = 1;
+  const auto draw = [&] {
+    return (state = state * 6364136223846793005U + 1442695040888963407U) >> 32;
+  };
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t divisor = 2 + draw() % (i % 2 == 0 ? 1000 : kLargest - 2);
+    const auto by = static_cast<std::uint64_t>(reciprocal(static_cast<std::int64_t>(divisor)));
+    for (const std::uint64_t x :
+         {draw(), divisor - 1, divisor, draw() / divisor * divisor, kLargest})
+      EXPECT_EQ(static_cast<std::uint64_t>((static_cast<unsigned __int128>(x) * by) >> 64),
+                x / divisor);
+  }
 }
 
 LoopNest random_nest(std::int64_t stream) {
@@ -48,7 +101,7 @@ TEST(CodeCache, LoadsWhatAnotherProcessCompiled) {
   float y[5] = {};
   const std::byte* operands[] = {reinterpret_cast<const std::byte*>(x)};
   std::byte* results[] = {reinterpret_cast<std::byte*>(y)};
-  loaded->function()(operands, results, nullptr, 0, 5, 0);
+  loaded->function()(operands, results, nullptr, 0, 5, 0, nullptr);
   EXPECT_EQ(y[0], 1.0F);
   EXPECT_NEAR(y[3], 7.389056F, 1e-6F);
 }

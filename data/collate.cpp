@@ -48,16 +48,16 @@ void fill(std::span<std::byte> to, std::span<const std::byte> element) {
   }
 }
 
-double pad_value(const Padding& padding, const std::string& field) {
-  const auto found = padding.pad_values.find(field);
-  return found == padding.pad_values.end() ? 0 : found->second;
+double pad_value(const Padding& padding, const FieldSpec& field) {
+  const auto found = padding.pad_values.find(field.name);
+  return found == padding.pad_values.end() ? field.pad_value : found->second;
 }
 
 HostTensor stack(std::span<const HostTensor> tensors, const FieldSpec& field, const Shape& shape,
                  const Padding& padding) {
   HostTensor out(field.dtype, batched(static_cast<std::int64_t>(tensors.size()), shape));
   const HostTensor pad =
-      from_doubles(field.dtype, Shape{{1}}, std::vector<double>{pad_value(padding, field.name)});
+      from_doubles(field.dtype, Shape{{1}}, std::vector<double>{pad_value(padding, field)});
   const std::size_t row = out.bytes().size() / tensors.size();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto to = out.bytes().subspan(i * row, row);

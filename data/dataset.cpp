@@ -18,6 +18,10 @@ std::string Dataset::digest() const {
   return finish_hex(out);
 }
 
+Sample Dataset::draw(std::int64_t index, const DrawKey& /*key*/) const {
+  return get(index);
+}
+
 std::string Dataset::describe() const {
   return fmt::format("{} samples", size());
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,15 @@ struct FieldSpec {
   /// Dimension 0 differs from sample to sample; shape[0] is then its maximum. Without a name it is
   /// called "length".
   bool variable_length = false;
+  double pad_value = 0;  ///< what padding is filled with, unless Padding::pad_values says otherwise
+};
+
+/// What a sample that is made anew whenever it comes up (masked words, an augmented image) depends
+/// on besides its index, so that a resume, other ranks and other workers make the same one.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  /// Nothing in an evaluation, where a sample is the same each time.
+  std::optional<std::int64_t> epoch = {};
 };
 
 class Dataset {
@@ -44,7 +54,12 @@ class Dataset {
   /// Sample `index` in [0, size()). Thread-safe. Error kData naming the file if it cannot be had.
   virtual Sample get(std::int64_t index) const = 0;
 
-  /// What dimension 0 of the fields of variable length is in sample `index`, by field. Thread-safe.
+  /// What a run is given of sample `index`. As it stands, get(index), whatever the key; who draws
+  /// (by core/base/rng.h) depends on nothing but index and key. Thread-safe, errors as get().
+  virtual Sample draw(std::int64_t index, const DrawKey& key) const;
+
+  /// What dimension 0 of the fields of variable length is in sample `index`, by field, whatever is
+  /// drawn. Thread-safe.
   /// Asked of every sample of a step that is padded to its longest; as it stands, it gets the
   /// sample.
   virtual std::map<std::string, std::int64_t> lengths(std::int64_t index) const;

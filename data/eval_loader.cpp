@@ -39,7 +39,8 @@ HostBatch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions
     if (i < count) indices[row] = k * options.batch_size + i;
     mask.as<float>()[row] = i < count ? 1.0F : 0.0F;
   }
-  HostBatch out = fetch_batch(dataset, indices, options.padding, {}, options.spans);
+  HostBatch out =
+      fetch_batch(dataset, indices, {.seed = options.seed}, options.padding, {}, options.spans);
   out["mask"] = mask;
   return out;
 }

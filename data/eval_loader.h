@@ -30,6 +30,7 @@ struct EvalOptions {
   int workers = 0;
   std::int64_t prefetch = 2;
   Padding padding = {};
+  std::uint64_t seed = 0;       ///< of what samples draw
   Activity activity = {};       ///< told of every batch
   SpanStream* spans = nullptr;  ///< likewise; null: nobody is
 };

@@ -24,11 +24,11 @@ std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
   return fmt::format("sample {}", index);
 }
 
-}  // namespace
-
-Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
+/// get(), which makes a sample, with errors that name it.
+template <class Get>
+Sample make_sample(const Dataset& dataset, std::int64_t index, const Get& get) {
   try {
-    return dataset.get(index);
+    return get();
   } catch (const std::exception& cause) {
     const Error error = as_data_error(cause);
     raise(error.kind(), "{} cannot be loaded: {}", name_of_sample(dataset, index), error.what());
@@ -38,14 +38,22 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
   }
 }
 
+}  // namespace
+
+Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
+  return make_sample(dataset, index, [&] { return dataset.get(index); });
+}
+
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding, const Lengths& longest, SpanStream* spans) {
+                      const DrawKey& key, const Padding& padding, const Lengths& longest,
+                      SpanStream* spans) {
   const SpanArgs count{static_cast<std::int64_t>(indices.size())};
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   {
     const OptionalSpan span(spans, {.kind = SpanKind::kFetch, .args = count});
-    for (const std::int64_t index : indices) samples.push_back(fetch_sample(dataset, index));
+    for (const std::int64_t index : indices)
+      samples.push_back(make_sample(dataset, index, [&] { return dataset.draw(index, key); }));
   }
   const OptionalSpan span(spans, {.kind = SpanKind::kCollate, .args = count});
   try {

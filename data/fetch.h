@@ -15,10 +15,10 @@ namespace lockstep {
 /// (if it has one) and the cause. Thread-safe.
 Sample fetch_sample(const Dataset& dataset, std::int64_t index);
 
-/// Samples `indices`, collated, with `longest` as collate() has it. Errors as above. Thread-safe.
-/// `spans` is told how long samples and batch took; null: nobody is.
+/// Samples `indices` as they are drawn with `key`, collated, with `longest` as collate() has it.
+/// Errors as above. Thread-safe. `spans` is told how long samples and batch took; null: nobody is.
 HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const Padding& padding, const Lengths& longest = {},
+                      const DrawKey& key, const Padding& padding, const Lengths& longest = {},
                       SpanStream* spans = nullptr);
 
 /// The longest of these samples, by field of variable length. Errors as above.

@@ -65,8 +65,9 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
           padding = options.padding, beside = options.beside,
           spans = options.spans](std::int64_t step, std::int64_t part) {
     if (part == 0 && beside) beside(step);
-    return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), padding,
-                       lengths->of(step), spans);
+    const DrawKey key{sampler.seed(), sampler.epoch_of(step)};
+    return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), key,
+                       padding, lengths->of(step), spans);
   };
 }
 

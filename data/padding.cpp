@@ -5,21 +5,25 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
 
-std::vector<std::int64_t> auto_buckets(std::int64_t max_length) {
-  std::vector<std::int64_t> out;
-  for (std::int64_t length = 32; length < max_length; length *= 2) out.push_back(length);
-  out.push_back(max_length);
-  return out;
+std::int64_t round_up(std::int64_t length, std::int64_t multiple) {
+  return (length + multiple - 1) / multiple * multiple;
 }
+
+}  // namespace
 
 void check_padding(const Padding& padding) {
   LS_USER_CHECK(padding.multiple_of >= 1, "pad_to_multiple_of must be at least 1, not {}",
                 padding.multiple_of);
   if (padding.mode != PaddingMode::kBucket) return;
-  LS_USER_CHECK(!padding.buckets.empty() && padding.buckets.front() >= 1 &&
-                    std::ranges::is_sorted(padding.buckets),
-                "padding: bucket needs a list of positive buckets in ascending order");
+  LS_USER_CHECK(padding.max_buckets >= 1, "max_buckets must be at least 1, not {}",
+                padding.max_buckets);
+  const std::vector<std::int64_t>& buckets = padding.buckets;
+  const bool rising =
+      std::ranges::adjacent_find(buckets, std::ranges::greater_equal()) == buckets.end();
+  LS_USER_CHECK(rising && (buckets.empty() || buckets.front() >= 1),
+                "buckets must be positive lengths in ascending order");
 }
 
 std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum) {
@@ -29,16 +33,25 @@ std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::in
     case PaddingMode::kMax: length = maximum; break;
     case PaddingMode::kLongest: length = longest; break;
     case PaddingMode::kBucket: {
+      LS_CHECK(!padding.buckets.empty(), "padding to buckets that nobody has chosen");
       const auto bucket = std::ranges::lower_bound(padding.buckets, longest);
       if (bucket == padding.buckets.end()) {
-        raise(ErrorKind::kData, "a sample of length {} does not fit the largest bucket, {}",
-              longest, padding.buckets.back());
+        raise(
+            ErrorKind::kData,
+            "a sample of length {} does not fit the largest bucket, {}; give a longer one, or auto",
+            longest, padding.buckets.back());
       }
       length = *bucket;
       break;
     }
   }
-  return (length + padding.multiple_of - 1) / padding.multiple_of * padding.multiple_of;
+  return round_up(length, padding.multiple_of);
+}
+
+std::int64_t largest_length(const Padding& padding, std::int64_t maximum) {
+  if (padding.mode != PaddingMode::kBucket) return round_up(maximum, padding.multiple_of);
+  LS_CHECK(!padding.buckets.empty(), "padding to buckets that nobody has chosen");
+  return round_up(padding.buckets.back(), padding.multiple_of);
 }
 
 }  // namespace lockstep

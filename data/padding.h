@@ -19,23 +19,28 @@ enum class PaddingMode : std::uint8_t {
 
 struct Padding {
   PaddingMode mode = PaddingMode::kMax;
-  std::vector<std::int64_t> buckets = {};         ///< ascending lengths, for kBucket
-  std::int64_t multiple_of = 1;                   ///< the padded length is rounded up to a multiple
-  std::map<std::string, double> pad_values = {};  ///< per field; 0 where none is given
+  /// Ascending lengths, for kBucket; without any, at most `max_buckets` that fit the dataset are
+  /// chosen (length_buckets.h).
+  std::vector<std::int64_t> buckets = {};
+  std::int64_t max_buckets = 8;
+  std::int64_t multiple_of = 1;  ///< the padded length is rounded up to a multiple
+  std::map<std::string, double> pad_values =
+      {};  ///< per field; else the dataset's FieldSpec has it
   /// Batches get an f32 [B, L] tensor of this name: 1 where the field `mask_of` has content, 0
   /// where it is padded. Only if that field has variable length.
   std::string mask_name = "attention_mask";
   std::string mask_of = "tokens";
 };
 
-/// Powers of two from 32, and max_length itself: what `buckets: auto` means.
-std::vector<std::int64_t> auto_buckets(std::int64_t max_length);
-
 /// Error kUsage for settings that cannot work.
 void check_padding(const Padding& padding);
 
 /// The length to pad to, for a batch whose longest sample has `longest` of at most `maximum`
-/// elements. Error kUsage as check_padding, kData if no bucket is long enough.
+/// elements. Error kUsage as check_padding, kData if no bucket is long enough. Buckets must be
+/// there.
 std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum);
+
+/// The longest that any batch is padded to.
+std::int64_t largest_length(const Padding& padding, std::int64_t maximum);
 
 }  // namespace lockstep

@@ -15,20 +15,20 @@ constexpr std::uint32_t kRounds = 12;
 
 }  // namespace
 
-Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::int64_t size)
-    : seed_(seed), epoch_(epoch), size_(size) {
+Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::int64_t size,
+                         std::uint64_t stream)
+    : seed_(seed), epoch_(epoch), stream_(stream), size_(size) {
   LS_CHECK(size >= 1, "a permutation of {} elements", size);
   const int bits = std::bit_width(static_cast<std::uint64_t>(size - 1));
   half_bits_ = std::max(1, (bits + 1) / 2);
 }
 
 std::uint64_t Permutation::encipher(std::uint64_t value) const {
-  static const std::uint64_t kStream = rng_stream("sampler");
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   std::uint64_t left = value >> half_bits_;
   std::uint64_t right = value & mask;
   for (std::uint32_t round = 0; round < kRounds; ++round) {
-    const std::uint32_t f = random_word({seed_, kStream, epoch_, round}, right);
+    const std::uint32_t f = random_word({seed_, stream_, epoch_, round}, right);
     const std::uint64_t next = left ^ (f & mask);
     left = right;
     right = next;

@@ -9,12 +9,16 @@
 
 #include <cstdint>
 
+#include "core/base/rng.h"
+
 namespace lockstep {
 
 class Permutation {
  public:
-  /// The permutation of [0, size), size >= 1, that belongs to (seed, epoch).
-  Permutation(std::uint64_t seed, std::uint64_t epoch, std::int64_t size);
+  /// The permutation of [0, size), size >= 1, that belongs to (seed, epoch), and to a stream if
+  /// there are several.
+  Permutation(std::uint64_t seed, std::uint64_t epoch, std::int64_t size,
+              std::uint64_t stream = rng_stream("sampler"));
 
   /// Element `position` in [0, size).
   std::int64_t operator()(std::int64_t position) const;
@@ -24,6 +28,7 @@ class Permutation {
 
   std::uint64_t seed_;
   std::uint64_t epoch_;
+  std::uint64_t stream_;
   std::int64_t size_;
   int half_bits_;  ///< h
 };

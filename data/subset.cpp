@@ -19,6 +19,16 @@ Sample SubsetDataset::get(std::int64_t index) const {
   return whole_->get(begin_ + index);
 }
 
+Sample SubsetDataset::draw(std::int64_t index, const DrawKey& key) const {
+  check_index(*this, index);
+  return whole_->draw(begin_ + index, key);
+}
+
+std::map<std::string, std::int64_t> SubsetDataset::lengths(std::int64_t index) const {
+  check_index(*this, index);
+  return whole_->lengths(begin_ + index);
+}
+
 std::string SubsetDataset::digest() const {
   return sha256_hex(fmt::format("{} [{}, {})", whole_->digest(), begin_, end_));
 }

@@ -39,6 +39,9 @@ DataLoader::DataLoader(DatasetPtr dataset, const DataLoaderOptions& options)
   LS_USER_CHECK(options.eval_batch >= 0 && options.max_eval_batches >= 0,
                 "eval_batch {} and max_eval_batches {} must not be negative", options.eval_batch,
                 options.max_eval_batches);
+  LS_USER_CHECK(options.group_by_length == 0 || options.group_by_length >= options.global_batch,
+                "group_by_length {} must be 0 or at least the global_batch, {}",
+                options.group_by_length, options.global_batch);
   check_padding(options.padding);
   check_mask(options.padding, dataset_->fields());
 }

@@ -20,8 +20,11 @@ struct DataLoaderOptions {
   bool shuffle = true;            ///< a new random order in each epoch, the same on all ranks
   std::int64_t workers = 1;       ///< threads that read and collate; no result depends on it
   std::int64_t prefetch = 8;      ///< batches kept ready in host memory
-  std::int64_t device_prefetch = 2;    ///< batches kept ready in device memory
-  Padding padding = {};                ///< of fields of variable length
+  std::int64_t device_prefetch = 2;  ///< batches kept ready in device memory
+  Padding padding = {};              ///< of fields of variable length
+  /// Samples of like length make a step together, within windows of so many samples of the order
+  /// that there would be otherwise; 0: not.
+  std::int64_t group_by_length = 0;
   std::int64_t eval_batch = 0;         ///< samples of a batch of an evaluation; 0: micro_batch
   std::int64_t max_eval_batches = 0;   ///< 0: the whole dataset
   std::int64_t tokens_per_sample = 0;  ///< for perf/tokens_per_s; 0: samples have none

@@ -8,6 +8,7 @@
 #include "collectives/single.h"
 #include "core/engine/step_memory.h"
 #include "core/runtime/plan_cost.h"
+#include "data/length_buckets.h"
 #include "trainer/batch_types.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
@@ -34,6 +35,11 @@ Batch phantom_batch(Engine& engine, const BatchTypes& batch) {
   for (const auto& [name, type] : batch)
     out[name] = phantom(engine, type, InputKind::kBatch, "batch." + name);
   return Batch(std::move(out));
+}
+
+/// How a run pads its steps.
+ChosenPadding chosen_padding(const Config& config, const DatasetPtr& train) {
+  return step_padding(padding_of(config.data), *train, training_sampler(config, train));
 }
 
 using Compiled = std::shared_ptr<const CompiledStep>;
@@ -75,20 +81,23 @@ struct DeviceMemory {
 
 DeviceMemory device_memory(const Config& config, RankRuntime& session, TrainingState& state,
                            const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
-                           const CompiledStep& step) {
+                           const BatchTypes& fields, const CompiledStep& step) {
   const DeviceOptions& device = session.device().options();
   const std::int64_t in_flight = device.steps_in_flight();
   DeviceMemory out;
   out.state = state_bytes(state);
   out.step = step_memory(step, batch.shards_per_rank);
-  const std::int64_t shard = batch_bytes(train_batch_types(*data.train, batch.micro_batch));
+  const std::int64_t shard = batch_bytes(fields);
   const std::int64_t number = batch_bytes({{"shard", {DType::kI64, Shape{}}}});
   out.batches = batch.shards_per_rank *
                 (batches_on_device(device, config.data.device_prefetch_size) * shard + number);
   out.results = in_flight * out.step.results;
   if (config.eval.interval <= 0 || data.validation == nullptr) return out;
-  const BatchTypes types = eval_batch_types(
-      *data.validation, config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch);
+  const std::int64_t samples =
+      config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch;
+  const Padding padding = evaluation_padding(padding_of(config.data), *data.validation, samples,
+                                             config.eval.max_batches);
+  const BatchTypes types = eval_batch_types(*data.validation, padding, samples);
   const Compiled evaluation = compile_evaluation(session.engine(), state, loss, types);
   const StepMemory need = step_memory(*evaluation, 1);
   out.results = std::max(out.results, in_flight * need.results);
@@ -170,7 +179,8 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
   RankRuntime session(config, settings, make_single_communicator(), watch);
   const Compiled step =
       compile_training(config, session.engine(), state, std::cref(*model),
-                       train_batch_types(*data.train, config.training.micro_batch_size));
+                       train_batch_types(*data.train, chosen_padding(config, data.train).padding,
+                                         config.training.micro_batch_size));
   return {step, state.module.parameters().elements(),
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
@@ -178,9 +188,10 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
 DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                         const MachineLimits& limits) {
-  const Compiled step = compile_training(config, session.engine(), state, loss,
-                                         train_batch_types(*data.train, batch.micro_batch));
-  const DeviceMemory need = device_memory(config, session, state, loss, data, batch, *step);
+  const ChosenPadding chosen = chosen_padding(config, data.train);
+  const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch);
+  const Compiled step = compile_training(config, session.engine(), state, loss, fields);
+  const DeviceMemory need = device_memory(config, session, state, loss, data, batch, fields, *step);
   const std::int64_t total = need.total();
 
   double flops = 0;
@@ -192,6 +203,7 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
       fmt::format("model: {:L} parameters in {} tensors\n", state.module.parameters().elements(),
                   state.module.parameters().all().size());
   out += batch.to_string() + "\n";
+  if (!chosen.text.empty()) out += chosen.text + "; of the longest:\n";
   out +=
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
                   count_launches(step->shard), count_launches(step->update), flops * 1e-9);

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/trace/reads.h"
 #include "data/eval_loader.h"
+#include "data/length_buckets.h"
 #include "trainer/batch_types.h"
 
 namespace lockstep {
@@ -123,7 +124,9 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   loading.ranks = communicator.size();
   loading.workers = options.workers;
   loading.prefetch = options.prefetch;
-  loading.padding = options.padding;
+  loading.padding =
+      evaluation_padding(options.padding, *dataset, options.batch_size, options.max_batches);
+  loading.seed = options.seed;
   loading.activity = options.activity;
   loading.spans = &engine.device().spans();
   EvalLoader loader(dataset, loading);
@@ -132,9 +135,9 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   Device& device = engine.device();
   const auto lag = static_cast<std::size_t>(device.options().queue_depth);
   const auto room = std::make_shared<Reservation>(device.allocator(), "evaluation batches");
-  room->grow_to(
-      static_cast<std::size_t>(device.options().steps_in_flight() *
-                               batch_bytes(eval_batch_types(*dataset, options.batch_size))));
+  room->grow_to(static_cast<std::size_t>(
+      device.options().steps_in_flight() *
+      batch_bytes(eval_batch_types(*dataset, loading.padding, options.batch_size))));
   std::deque<Pending> pending;
   std::vector<BatchSums> own;
   const auto read_first = [&] {

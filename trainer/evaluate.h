@@ -28,7 +28,8 @@ struct EvaluateOptions {
   std::int64_t max_batches = 0;  ///< 0: all
   std::int64_t prefetch = 2;
   int workers = 0;
-  Padding padding = {};  ///< of fields of variable length
+  Padding padding = {};    ///< of fields of variable length; buckets are chosen if it has none
+  std::uint64_t seed = 0;  ///< of what samples draw
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
   std::int64_t step = 0;                      ///< for messages

@@ -65,6 +65,8 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   options.max_batches = config.eval.max_batches;
   options.workers = static_cast<int>(config.data.loader_workers);
   options.prefetch = config.data.loader_prefetch_size;
+  options.padding = padding_of(config.data);
+  options.seed = static_cast<std::uint64_t>(config.run.seed);
   options.compute_dtype = state.compute_dtype;
   options.evaluators = registry.make_evaluators(config.eval.metrics);
   options.step = saved.trainer().step;

@@ -1,6 +1,9 @@
 // What a run's config asks for, made.
 #pragma once
 
+#include "data/dataset.h"
+#include "data/padding.h"
+#include "data/sampler.h"
 #include "trainer/config/config.h"
 #include "trainer/training_state.h"
 
@@ -13,5 +16,11 @@ DType compute_dtype(Precision precision);
 
 /// State of `module` under the config's optimizer, without values.
 TrainingState make_training_state(const Config& config, const Registry& registry, Module& module);
+
+/// Of samples of different lengths; buckets may still have to be chosen.
+Padding padding_of(const DataConfig& data);
+
+/// Which samples a run's steps train on.
+StepSampler training_sampler(const Config& config, const DatasetPtr& train);
 
 }  // namespace lockstep

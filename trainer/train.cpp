@@ -60,7 +60,8 @@ DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_s
           .workers = config.data.loader_workers,
           .prefetch = config.data.loader_prefetch_size,
           .device_prefetch = config.data.device_prefetch_size,
-          .padding = {},
+          .padding = padding_of(config.data),
+          .group_by_length = config.data.group_by_length,
           .eval_batch = config.eval.batch_size,
           .max_eval_batches = config.eval.max_batches,
           .tokens_per_sample = tokens_per_sample};
@@ -144,8 +145,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   const DataLoader train(data.train, loading);
   std::optional<DataLoader> validation;
   if (data.validation != nullptr) validation.emplace(data.validation, loading);
-  const StepSampler sampler(static_cast<std::uint64_t>(config.run.seed), data.train->size(),
-                            batch.global_batch, config.data.shuffle);
+  const StepSampler sampler = training_sampler(config, data.train);
   const std::int64_t total_steps = count_steps(config.training, sampler);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
 

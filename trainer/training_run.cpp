@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reads.h"
+#include "data/length_buckets.h"
 #include "trainer/batch_types.h"
 #include "trainer/best_metric.h"
 #include "trainer/telemetry/console.h"
@@ -38,8 +39,8 @@ struct TrainingRun::Feed {
        Device& device)
       : loader(data.dataset(), sampler, options),
         feed(loader, device, data.options().device_prefetch,
-             options.shards *
-                 batch_bytes(train_batch_types(*data.dataset(), options.micro_batch))) {}
+             options.shards * batch_bytes(train_batch_types(*data.dataset(), options.padding,
+                                                            options.micro_batch))) {}
   Loader loader;
   DeviceFeed feed;
 };
@@ -78,8 +79,8 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
   batch_ = plan_batch(options.global_batch, options.micro_batch,
                       spec_.config.training.deterministic, communicator.size());
   total_steps_ = total_steps;
-  sampler_.emplace(seed_of(spec_.config), data.dataset()->size(), options.global_batch,
-                   options.shuffle);
+  sampler_.emplace(make_step_sampler(data.dataset(), seed_of(spec_.config), options.global_batch,
+                                     options.shuffle, options.group_by_length));
   schedule_.emplace(spec_.config.scheduler, state_.optimizer.learning_rate(), total_steps);
   inputs_ =
       make_step_inputs(runtime_.engine(), batch_.first_shard(communicator.topology().position()),
@@ -303,6 +304,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   options.workers = static_cast<int>(data.options().workers);
   options.prefetch = data.options().prefetch;
   options.padding = data.options().padding;
+  options.seed = seed_of(spec_.config);
   options.compute_dtype = state_.compute_dtype;
   options.evaluators = std::move(evaluators);
   options.step = steps_done();
@@ -440,7 +442,10 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   out.micro_batch = batch_.micro_batch;
   out.workers = static_cast<int>(data.options().workers);
   out.prefetch = data.options().prefetch;
-  out.padding = data.options().padding;
+  const ForeignCall lengths(activity_, "Dataset::lengths");
+  const ChosenPadding chosen = step_padding(data.options().padding, *data.dataset(), *sampler_);
+  if (!chosen.text.empty()) runtime_.log().info("{}", chosen.text);
+  out.padding = chosen.padding;
   out.activity = activity_;
   out.spans = &runtime_.spans();
   if (DataWatch* watch = data_watch_.get())

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kNoiseStarts = 1 << 16;
 
 /// Numbers in [0, 0.5).
-std::vector<float> draw(std::uint64_t seed, std::string_view stream, std::int64_t count) {
+std::vector<float> drawn(std::uint64_t seed, std::string_view stream, std::int64_t count) {
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(count));
   random_bits({seed, rng_stream(stream), 0, 0}, 0, bits);
   std::vector<float> out(bits.size());
@@ -29,8 +29,8 @@ SyntheticImages::SyntheticImages(std::int64_t size, const Shape& shape, std::int
                 shape.to_string());
   LS_USER_CHECK(classes >= 1, "synthetic images: at least one class, not {}", classes);
   const std::int64_t elements = shape.elements();
-  patterns_ = draw(seed, "synthetic_patterns", classes * elements);
-  noise_ = draw(seed, "synthetic_noise", elements + kNoiseStarts);
+  patterns_ = drawn(seed, "synthetic_patterns", classes * elements);
+  noise_ = drawn(seed, "synthetic_noise", elements + kNoiseStarts);
 }
 
 std::vector<FieldSpec> SyntheticImages::fields() const {

@@ -73,20 +73,36 @@ TEST(Collate, EmptySamplesArePaddedThroughout) {
   EXPECT_EQ(to_doubles(batch.at("attention_mask")), (std::vector<double>{0, 1}));
 }
 
-TEST(Padding, AutoBucketsArePowersOfTwoUpToTheMaximum) {
-  EXPECT_EQ(auto_buckets(100), (std::vector<std::int64_t>{32, 64, 100}));
-  EXPECT_EQ(auto_buckets(64), (std::vector<std::int64_t>{32, 64}));
-  EXPECT_EQ(auto_buckets(8), (std::vector<std::int64_t>{8}));
+TEST(Collate, PadsWithTheFieldsValueUnlessThePaddingHasOne) {
+  std::vector<FieldSpec> fields = up_to(2);
+  fields[0].pad_value = -100;
+  const std::vector<Sample> samples = {tokens({1})};
+  EXPECT_EQ(to_doubles(collate_tokens(samples, fields).at("tokens")),
+            (std::vector<double>{1, -100}));
+  EXPECT_EQ(
+      to_doubles(collate_tokens(samples, fields, {.pad_values = {{"tokens", 7}}}).at("tokens")),
+      (std::vector<double>{1, 7}));
+}
+
+TEST(Padding, TheLargestLengthIsThatOfTheWorstBatch) {
+  EXPECT_EQ(largest_length({.mode = PaddingMode::kMax}, 30), 30);
+  EXPECT_EQ(largest_length({.mode = PaddingMode::kLongest, .multiple_of = 16}, 30), 32);
+  EXPECT_EQ(largest_length({.mode = PaddingMode::kBucket, .buckets = {8, 20}}, 30), 20);
 }
 
 TEST(Padding, RefusesImpossibleSettings) {
-  EXPECT_EQ(usage_error([] { padded_length({.mode = PaddingMode::kBucket}, 3, 10); }),
-            "padding: bucket needs a list of positive buckets in ascending order");
+  for (const std::vector<std::int64_t>& buckets : {std::vector<std::int64_t>{8, 4}, {4, 4}, {0, 4}})
+    EXPECT_EQ(usage_error([&] {
+                padded_length({.mode = PaddingMode::kBucket, .buckets = buckets}, 3, 10);
+              }),
+              "buckets must be positive lengths in ascending order");
+  EXPECT_EQ(usage_error([] { check_padding({.mode = PaddingMode::kBucket, .max_buckets = 0}); }),
+            "max_buckets must be at least 1, not 0");
   EXPECT_EQ(usage_error([] { padded_length({.multiple_of = 0}, 3, 10); }),
             "pad_to_multiple_of must be at least 1, not 0");
   EXPECT_EQ(
       data_error([] { padded_length({.mode = PaddingMode::kBucket, .buckets = {2}}, 3, 10); }),
-      "a sample of length 3 does not fit the largest bucket, 2");
+      "a sample of length 3 does not fit the largest bucket, 2; give a longer one, or auto");
 }
 
 TEST(Collate, NamesFieldSampleAndBothShapes) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "data/eval_loader.h"
+#include "data/subset.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
 #include "tests/core/error_of.h"
@@ -43,8 +44,8 @@ class NumberedDataset final : public Dataset {
   std::function<void(std::int64_t)> before_;
 };
 
-Indices numbers(const HostBatch& batch) {
-  const auto values = batch.at("number").as<const std::int64_t>();
+Indices numbers(const HostBatch& batch, const std::string& field = "number") {
+  const auto values = batch.at(field).as<const std::int64_t>();
   return {values.begin(), values.end()};
 }
 
@@ -163,13 +164,43 @@ TEST(Loader, RefusesImpossibleOptions) {
   const StepSampler sampler(1, 100, 10, true);
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.first_shard = 4, .micro_batch = 3}); }),
             "shards [4, 5) of 3 samples do not fit a global batch of 10");
-  const Padding no_buckets{.mode = PaddingMode::kBucket};
-  EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.padding = no_buckets}); }),
-            "padding: bucket needs a list of positive buckets in ascending order");
+  const Padding falling{.mode = PaddingMode::kBucket, .buckets = {8, 4}};
+  EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.padding = falling}); }),
+            "buckets must be positive lengths in ascending order");
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.workers = -1}); }),
             "the number of loader workers must not be negative, but is -1");
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.workers = 1, .prefetch = 0}); }),
             "loader_prefetch_size must be at least 1 when there are workers, not 0");
+}
+
+/// Sample i holds what it was drawn with: i, the seed, and the epoch (-1 in an evaluation).
+class DrawnDataset final : public Dataset {
+ public:
+  std::int64_t size() const override { return 10; }
+  std::vector<FieldSpec> fields() const override { return {{"drawn", DType::kI64, Shape{3}}}; }
+  Sample get(std::int64_t index) const override { return draw(index, {}); }
+  Sample draw(std::int64_t index, const DrawKey& key) const override {
+    const std::vector<std::int64_t> values = {index, static_cast<std::int64_t>(key.seed),
+                                              key.epoch.value_or(-1)};
+    return {{"drawn", HostTensor::of(Shape{3}, values)}};
+  }
+};
+
+TEST(Loader, SamplesAreDrawnWithSeedAndEpochAndInEvaluationsWithTheSeed) {
+  const auto dataset = std::make_shared<DrawnDataset>();
+  // Samples of a part of a dataset are drawn as those of the whole.
+  const auto part = std::make_shared<SubsetDataset>(dataset, 2, 10);
+  Loader loader(part, StepSampler(5, 8, 4, false), {.micro_batch = 4, .workers = 2});
+  for (std::int64_t step = 0; step < 6; ++step) {
+    const Indices drawn = numbers(loader.next().shards[0], "drawn");
+    for (std::size_t row = 0; row < 4; ++row) {
+      EXPECT_EQ(drawn[3 * row], 2 + 4 * (step % 2) + static_cast<std::int64_t>(row));
+      EXPECT_EQ(drawn[3 * row + 1], 5);
+      EXPECT_EQ(drawn[3 * row + 2], step / 2);
+    }
+  }
+  EvalLoader evaluation(dataset, {.batch_size = 2, .seed = 6});
+  EXPECT_EQ(numbers(evaluation.next().batch, "drawn"), (Indices{0, 6, -1, 1, 6, -1}));
 }
 
 TEST(EvalLoader, MasksTheRowsThatFillUpTheLastBatch) {

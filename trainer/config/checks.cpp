@@ -58,6 +58,22 @@ void check_model_and_data(const Config& c, const Registry& registry, const Repor
                      datasets_that_give(inputs, registry)));
 }
 
+void check_lengths(const Config& c, const ReportProblem& report) {
+  const std::vector<std::int64_t>& buckets = c.data.buckets;
+  if (std::ranges::adjacent_find(buckets, std::ranges::greater_equal()) != buckets.end())
+    report({"data.buckets"}, fmt::format("'data.buckets' must be in ascending order, not [{}]",
+                                         fmt::join(buckets, ", ")));
+  const std::int64_t window = c.data.group_by_length;
+  if (window > 0 && window < c.training.global_batch_size)
+    report({"data.group_by_length", "training.global_batch_size"},
+           fmt::format("'data.group_by_length' {} must be 0 or at least "
+                       "'training.global_batch_size' {}, better 50 times it",
+                       window, c.training.global_batch_size));
+  if (window > 0 && !c.data.shuffle)
+    report({"data.group_by_length", "data.shuffle"},
+           "'data.group_by_length' is for a shuffled order, which 'data.shuffle: false' forbids");
+}
+
 void check_schedule(const Config& c, const Registry& registry, const ReportProblem& report) {
   const SchedulerConfig& s = c.scheduler;
   if (s.name == SchedulerName::kConstant) return;
@@ -150,6 +166,7 @@ void check_config(const Config& config, const Registry& registry, const ReportPr
   check_run_name(config, report);
   check_run_length(config, report);
   check_model_and_data(config, registry, report);
+  check_lengths(config, report);
   check_schedule(config, registry, report);
   check_best_metric(config, report);
   check_metrics(config, registry, report);

@@ -7,6 +7,7 @@
 
 #include "core/base/api.h"
 #include "core/base/settings.h"
+#include "data/padding.h"
 #include "trainer/config/key.h"
 
 namespace LOCKSTEP_API lockstep {
@@ -46,6 +47,10 @@ struct EnumNames<AllReducePath> {
 template <>
 struct EnumNames<MaxIsa> {
   static constexpr std::array<std::string_view, 3> kNames{"auto", "avx2", "avx512"};
+};
+template <>
+struct EnumNames<PaddingMode> {
+  static constexpr std::array<std::string_view, 3> kNames{"max", "longest", "bucket"};
 };
 template <>
 struct EnumNames<BetterMetric> {

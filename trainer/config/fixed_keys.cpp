@@ -39,7 +39,7 @@ std::vector<KeyGroup> run_and_model() {
   };
 }
 
-std::vector<KeyGroup> tokenizer_and_data(const Condition& takes_tokens) {
+std::vector<KeyGroup> tokenizer_and_data(const RowConditions& rows) {
   return {
       {"tokenizer",
        object<&Config::tokenizer>,
@@ -47,7 +47,7 @@ std::vector<KeyGroup> tokenizer_and_data(const Condition& takes_tokens) {
          .member = bind<&TokenizerConfig::type>(),
          .doc = "How text becomes tokens: one per character of the corpus, or GPT-2's byte-pair "
                 "encoding."}},
-       takes_tokens},
+       rows.takes_tokens},
       {"tokenizer",
        object<&Config::tokenizer>,
        {{.name = "vocab",
@@ -75,8 +75,9 @@ std::vector<KeyGroup> tokenizer_and_data(const Condition& takes_tokens) {
          .member = bind<&DataConfig::sequence_length>(),
          .range = size_at_least(0),
          .unit = "tokens",
-         .doc = "Tokens in one sample; 0 takes the longest sequence that the model knows."}},
-       takes_tokens},
+         .doc = "Tokens in one sample, or in the longest where their lengths vary; 0 takes the "
+                "longest sequence that the model knows."}},
+       rows.takes_tokens},
       {"data",
        object<&Config::data>,
        {{.name = "shuffle",
@@ -106,6 +107,45 @@ std::vector<KeyGroup> tokenizer_and_data(const Condition& takes_tokens) {
          .unit = "threads",
          .doc = "Threads that copy batches to the device.",
          .per_rank = true}}},
+  };
+}
+
+std::vector<KeyGroup> lengths(const Condition& varies) {
+  return {
+      {"data",
+       object<&Config::data>,
+       {{.name = "padding",
+         .member = bind<&DataConfig::padding>(),
+         .doc = "Samples of a step are padded to the longest of the data (max), to the step's "
+                "longest, or to the smallest of a few lengths that holds it (bucket). Each length "
+                "compiles a program."},
+        {.name = "pad_to_multiple_of",
+         .member = bind<&DataConfig::pad_to_multiple_of>(),
+         .range = size_at_least(1),
+         .unit = "tokens",
+         .doc = "Padded lengths are rounded up to a multiple of it."},
+        {.name = "group_by_length",
+         .member = bind<&DataConfig::group_by_length>(),
+         .range = count_at_least(0),
+         .unit = "samples",
+         .doc = "Samples of like length make a step together, within windows of so many of the "
+                "shuffled order; 0 is off."}},
+       varies},
+      {"data",
+       object<&Config::data>,
+       {{.name = "buckets",
+         .member = bind<&DataConfig::buckets>(),
+         .range = size_at_least(1),
+         .unit = "tokens",
+         .doc = "Lengths to pad to, in ascending order; auto chooses those with the least padding "
+                "for the data.",
+         .empty_word = "auto"},
+        {.name = "max_buckets",
+         .member = bind<&DataConfig::max_buckets>(),
+         .range = {1, 1024},
+         .unit = "lengths",
+         .doc = "How many lengths data.buckets: auto may choose."}},
+       Condition{"data.padding", {"bucket"}}},
   };
 }
 
@@ -388,7 +428,7 @@ std::vector<KeyGroup> machine_and_output() {
   };
 }
 
-std::vector<KeyGroup> generation(const Condition& takes_tokens) {
+std::vector<KeyGroup> generation(const Condition& generates_text) {
   return {
       {"sample",
        object<&Config::sample>,
@@ -414,25 +454,26 @@ std::vector<KeyGroup> generation(const Condition& takes_tokens) {
          .member = bind<&SampleConfig::seed>(),
          .range = count_at_least(0),
          .doc = "Seeds the draws of generation."}},
-       takes_tokens},
+       generates_text},
   };
 }
 
 }  // namespace
 
-std::vector<KeyGroup> fixed_keys(const Condition& takes_tokens) {
+std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   std::vector<KeyGroup> out;
   const auto add = [&](std::vector<KeyGroup> groups) {
     std::move(groups.begin(), groups.end(), std::back_inserter(out));
   };
   add(run_and_model());
-  add(tokenizer_and_data(takes_tokens));
+  add(tokenizer_and_data(rows));
+  add(lengths(rows.varies));
   add(training());
   add(optimizer_and_schedule());
   add(evaluation_and_checkpoints());
   add(distributed());
   add(machine_and_output());
-  add(generation(takes_tokens));
+  add(generation(rows.generates_text));
   return out;
 }
 

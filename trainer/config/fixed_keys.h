@@ -18,8 +18,15 @@ struct KeyGroup {
   std::optional<Condition> when = {};
 };
 
-/// In the order of the schema. `takes_tokens` is met by the models whose data a tokenizer may make.
-/// The selectors of rows have no names yet, and the beginning of their documentation.
-std::vector<KeyGroup> fixed_keys(const Condition& takes_tokens);
+/// Conditions on the registry's rows.
+struct RowConditions {
+  Condition takes_tokens;    ///< models whose data a tokenizer may make
+  Condition generates_text;  ///< models
+  Condition varies;          ///< datasets whose samples may differ in length
+};
+
+/// In the order of the schema. The selectors of rows have no names yet, and the beginning of their
+/// documentation.
+std::vector<KeyGroup> fixed_keys(const RowConditions& rows);
 
 }  // namespace lockstep

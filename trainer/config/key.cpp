@@ -47,7 +47,8 @@ std::string Key::type_text() const {
       },
       member);
   const std::string bounds = range.to_string();
-  return bounds.empty() ? noun : noun + " " + bounds;
+  return noun + (bounds.empty() ? "" : " " + bounds) +
+         (empty_word.empty() ? "" : ", or " + empty_word);
 }
 
 }  // namespace lockstep

@@ -128,11 +128,12 @@ struct Key {
   Binding member;
   Range range = {};
   std::string unit = "";
-  std::string doc;            ///< one sentence
-  bool required = false;      ///< where it has an effect
-  bool may_be_empty = false;  ///< strings and lists
-  bool per_rank = false;      ///< ranks of one job may differ: no result depends on it
-  bool file = false;          ///< names files that the run reads; they must be equal on all ranks
+  std::string doc;              ///< one sentence
+  bool required = false;        ///< where it has an effect
+  bool may_be_empty = false;    ///< strings and lists
+  bool per_rank = false;        ///< ranks of one job may differ: no result depends on it
+  std::string empty_word = "";  ///< of a list: what an empty one is called instead of []
+  bool file = false;            ///< names files that the run reads; they must be equal on all ranks
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
   std::string type_text() const;

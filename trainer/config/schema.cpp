@@ -59,6 +59,21 @@ std::string_view chosen_value(const ConfigKey& selector, const Config& config) {
   return member.names[member.get(object)];
 }
 
+RowConditions row_conditions(const Registry& registry) {
+  RowConditions out{{"model.name", {}}, {"model.name", {}}, {"data.type", {}}};
+  constexpr std::array<std::string_view, 4> kOfTokens = {"", "tokens", "masked_tokens",
+                                                         "labelled_tokens"};
+  for (const ModelRow& model : registry.models()) {
+    const bool generates = model.inputs.empty() || model.inputs == "tokens";
+    if (generates) out.generates_text.values.push_back(model.name);
+    if (std::ranges::find(kOfTokens, model.inputs) != kOfTokens.end())
+      out.takes_tokens.values.push_back(model.name);
+  }
+  for (const DatasetRow& data : registry.datasets())
+    if (data.varies) out.varies.values.push_back(data.name);
+  return out;
+}
+
 }  // namespace
 
 std::span<const RowSection> row_sections() {
@@ -88,10 +103,7 @@ const void* ConfigKey::object_in(const Config& config) const {
 }
 
 Schema::Schema(const Registry& registry) : registry_(registry) {
-  Condition takes_tokens{"model.name", {}};
-  for (const ModelRow& model : registry.models())
-    if (model.inputs.empty() || model.inputs == "tokens") takes_tokens.values.push_back(model.name);
-  for (KeyGroup& group : fixed_keys(takes_tokens)) {
+  for (KeyGroup& group : fixed_keys(row_conditions(registry))) {
     for (Key& key : group.keys) {
       const std::string path = fmt::format("{}.{}", group.section, key.name);
       keys_.push_back({std::move(key), std::string(group.section), path, group.when, group.object});

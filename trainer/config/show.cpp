@@ -84,7 +84,9 @@ struct JsonType {
     return {{"anyOf", Json::array({text, list})}};
   }
   Json operator()(Member<std::vector<std::int64_t>>) const {
-    return {{"type", "array"}, {"items", number_type("integer", key.range)}};
+    const Json list{{"type", "array"}, {"items", number_type("integer", key.range)}};
+    if (key.empty_word.empty()) return list;
+    return {{"anyOf", Json::array({{{"enum", Json::array({key.empty_word})}}, list})}};
   }
   Json operator()(Member<std::array<double, 2>>) const { return list_of_two("number", 2); }
   Json operator()(Member<std::optional<IndexRange>>) const { return list_of_two("integer", 0); }

@@ -105,6 +105,10 @@ class Setter {
   }
 
   void operator()(Member<std::vector<std::int64_t>> member) {
+    if (node_.kind == Kind::kScalar && !key_.empty_word.empty() && node_.text == key_.empty_word) {
+      member(object_).clear();
+      return;
+    }
     if (auto out = numbers<std::int64_t>()) {
       if (accept_length(out->size())) member(object_) = std::move(*out);
     }
@@ -266,6 +270,7 @@ std::string string_text(std::string_view text) {
 }
 
 struct Printer {
+  const Key& key;
   const void* object;
   /// Members are reached through a mutable object; nothing here changes it.
   template <class T>
@@ -285,6 +290,7 @@ struct Printer {
     return fmt::format("[{}]", fmt::join(texts, ", "));
   }
   std::string operator()(Member<std::vector<std::int64_t>> m) const {
+    if (of(m).empty() && !key.empty_word.empty()) return key.empty_word;
     return fmt::format("[{}]", fmt::join(of(m), ", "));
   }
   std::string operator()(Member<std::array<double, 2>> m) const {
@@ -338,13 +344,13 @@ void reset_value(const ConfigKey& key, Config& config) {
 }
 
 std::string value_text(const ConfigKey& key, const Config& config) {
-  return std::visit(Printer{key.object_in(config)}, key.member);
+  return std::visit(Printer{key, key.object_in(config)}, key.member);
 }
 
 std::string default_value_text(const ConfigKey& key) {
   Config fresh;
   return std::visit(
-      Printer{key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object()},
+      Printer{key, key.row == nullptr ? key.fixed_object(fresh) : key.row->defaults.object()},
       key.member);
 }
 

@@ -13,7 +13,8 @@
 //                    `lockstep models`); and a constructor M(const Config&), or M(const Config&,
 //                    const DataFacts&).
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
-//                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check().
+//                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
+//                    kVaries = true if its samples may differ in length.
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
 //   add_metric<E>    an Evaluator (trainer/metrics.h) with kName and kDoc, made without arguments;
 //                    runs name those that they want in eval.metrics.
@@ -60,6 +61,7 @@ struct ModelRow : Row {
 
 struct DatasetRow : Row {
   std::string gives;
+  bool varies = false;  ///< fields of variable length
   std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
 
@@ -154,8 +156,10 @@ void Registry::add_model() {
 
 template <class D>
 void Registry::add_dataset() {
+  bool varies = false;
+  if constexpr (requires { D::kVaries; }) varies = D::kVaries;
   add(DatasetRow{
-      row_of<D, D>(), std::string(D::kGives), check_of<D>(),
+      row_of<D, D>(), std::string(D::kGives), varies, check_of<D>(),
       [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }});
 }
 

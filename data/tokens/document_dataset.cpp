@@ -4,50 +4,80 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/digest.h"
 
 namespace lockstep {
+namespace {
 
-DocumentDataset::DocumentDataset(std::string name, std::vector<std::vector<std::int32_t>> documents,
-                                 std::int64_t max_length)
-    : name_(std::move(name)), documents_(std::move(documents)), max_length_(max_length) {
-  LS_USER_CHECK(max_length >= 1, "the maximum length must be at least 1, not {}", max_length);
-  const std::size_t given = documents_.size();
-  std::erase_if(documents_, [](const auto& document) { return document.size() < 2; });
-  if (documents_.empty()) {
+Shape shape_of(std::int64_t length) {
+  return Shape{Dim(length, "length")};
+}
+
+}  // namespace
+
+DocumentDataset::DocumentDataset(Documents documents, DocumentFields fields, std::int32_t pad)
+    : documents_(std::move(documents)), fields_(fields), pad_(pad) {
+  const std::size_t given = documents_.all.size();
+  if (fields == DocumentFields::kNextToken)
+    std::erase_if(documents_.all, [](const Document& d) { return d.tokens.size() < 2; });
+  if (documents_.all.empty()) {
     raise(ErrorKind::kData, "{}: none of {} documents has the two tokens that a sample needs",
-          name_, given);
+          documents_.name(), given);
   }
+  for (std::int64_t i = 0; i < size(); ++i) longest_ = std::max(longest_, length(i));
+  longest_ = std::max<std::int64_t>(longest_, 1);
+}
+
+std::int64_t DocumentDataset::length(std::int64_t index) const {
+  const auto tokens =
+      static_cast<std::int64_t>(documents_.all[static_cast<std::size_t>(index)].tokens.size());
+  return fields_ == DocumentFields::kNextToken ? tokens - 1 : tokens;
 }
 
 std::vector<FieldSpec> DocumentDataset::fields() const {
-  const Shape shape{Dim(max_length_, "length")};
-  return {{"tokens", DType::kI32, shape, true}, {"targets", DType::kI32, shape, true}};
+  const FieldSpec tokens{"tokens", DType::kI32, shape_of(longest_), true,
+                         static_cast<double>(pad_)};
+  switch (fields_) {
+    case DocumentFields::kNextToken:
+      return {tokens, {"targets", DType::kI32, shape_of(longest_), true, kNoTarget}};
+    case DocumentFields::kLabel: return {tokens, {"label", DType::kI32, Shape{}}};
+  }
+  __builtin_unreachable();
 }
 
 Sample DocumentDataset::get(std::int64_t index) const {
   check_index(*this, index);
-  const std::span<const std::int32_t> document(documents_[static_cast<std::size_t>(index)]);
-  const std::size_t length = std::min(document.size() - 1, static_cast<std::size_t>(max_length_));
-  const Shape shape{Dim(static_cast<std::int64_t>(length), "length")};
-  return {{"tokens", HostTensor::of(shape, document.first(length))},
-          {"targets", HostTensor::of(shape, document.subspan(1, length))}};
+  const Document& document = documents_.all[static_cast<std::size_t>(index)];
+  const std::span<const std::int32_t> tokens(document.tokens);
+  const auto count = static_cast<std::size_t>(length(index));
+  Sample out{{"tokens", HostTensor::of(shape_of(length(index)), tokens.first(count))}};
+  switch (fields_) {
+    case DocumentFields::kNextToken:
+      out.emplace("targets", HostTensor::of(shape_of(length(index)), tokens.subspan(1, count)));
+      break;
+    case DocumentFields::kLabel: out.emplace("label", HostTensor::scalar(document.label)); break;
+  }
+  return out;
 }
 
-std::string DocumentDataset::digest() const {
-  Sha256 hash;
-  hash.update(&max_length_, sizeof max_length_);
-  for (const auto& document : documents_) {
-    const std::uint64_t length = document.size();
-    hash.update(&length, sizeof length);
-    hash.update(document.data(), document.size() * sizeof document[0]);
-  }
-  return finish_hex(hash);
+std::map<std::string, std::int64_t> DocumentDataset::lengths(std::int64_t index) const {
+  check_index(*this, index);
+  std::map<std::string, std::int64_t> out{{"tokens", length(index)}};
+  if (fields_ == DocumentFields::kNextToken) out["targets"] = length(index);
+  return out;
 }
 
 std::string DocumentDataset::describe() const {
-  return fmt::format("{}: {} documents of at most {} tokens", name_, documents_.size(),
-                     max_length_);
+  return fmt::format("{}: {} documents of at most {} tokens", documents_.name(), size(), longest_);
+}
+
+std::string DocumentDataset::source(std::int64_t index) const {
+  return documents_.place(documents_.all.at(static_cast<std::size_t>(index)).place);
+}
+
+double DocumentDataset::mean_length() const {
+  double sum = 0;
+  for (std::int64_t i = 0; i < size(); ++i) sum += static_cast<double>(length(i));
+  return sum / static_cast<double>(size());
 }
 
 }  // namespace lockstep

@@ -1,33 +1,50 @@
 // One sample per document, of variable length; batches of them are padded (padding.h).
 #pragma once
 
+#include <map>
 #include <string>
-#include <vector>
 
 #include "data/dataset.h"
+#include "data/tokens/documents.h"
 
 namespace lockstep {
 
-/// Sample i is {"tokens": document[0 .. L), "targets": document[1 .. L+1)}, both i32 [L], where
-/// L = min(document's length - 1, max_length): documents that are too long lose their end.
+/// The target of a token that has none: PyTorch's ignore_index.
+inline constexpr std::int32_t kNoTarget = -100;
+
+/// What a sample has of its document, both i32 [L] where a shape is not said.
+enum class DocumentFields : std::uint8_t {
+  kNextToken,  ///< "tokens" document[0 .. L), "targets" document[1 .. L+1); padded with kNoTarget
+  kLabel,      ///< "tokens", "label" i32 []
+};
+
 class DocumentDataset final : public Dataset {
  public:
-  /// Documents of fewer than two tokens have nothing to predict and are left out. `name` is their
-  /// file. Error kData if none is left.
-  DocumentDataset(std::string name, std::vector<std::vector<std::int32_t>> documents,
-                  std::int64_t max_length);
+  /// Tokens are padded with `pad`. Documents with nothing to predict (fewer than two tokens) are
+  /// left out where the next token is predicted. Error kData if none is left.
+  DocumentDataset(Documents documents, DocumentFields fields, std::int32_t pad);
 
-  std::int64_t size() const override { return static_cast<std::int64_t>(documents_.size()); }
+  std::int64_t size() const override { return static_cast<std::int64_t>(documents_.all.size()); }
+  /// Their maximum is the longest sample's length.
   std::vector<FieldSpec> fields() const override;
   Sample get(std::int64_t index) const override;
-  std::string digest() const override;
+  std::map<std::string, std::int64_t> lengths(std::int64_t index) const override;
+  std::string digest() const override { return documents_.digest(); }
   std::string describe() const override;
-  std::string source(std::int64_t) const override { return name_; }
+  /// With its line: "corpus.jsonl:12".
+  std::string source(std::int64_t index) const override;
+
+  /// Tokens of a sample on average.
+  double mean_length() const;
 
  private:
-  std::string name_;
-  std::vector<std::vector<std::int32_t>> documents_;
-  std::int64_t max_length_;
+  /// Of sample `index`.
+  std::int64_t length(std::int64_t index) const;
+
+  Documents documents_;
+  DocumentFields fields_;
+  std::int32_t pad_;
+  std::int64_t longest_ = 0;
 };
 
 }  // namespace lockstep

@@ -1,77 +1,82 @@
 #include "data/tokens/jsonl.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "data/files/read_text.h"
+#include "data/tokens/text_lines.h"
 
 namespace lockstep {
 namespace {
 
-/// The document's text. Throws Error(kData) without file and line.
-std::string text_of_line(std::string_view line, const std::string& field) {
-  nlohmann::json object;
+using Json = nlohmann::json;
+
+// These throw Error(kData) without file and line.
+
+Json object_of_line(std::string_view line) {
+  Json object;
   try {
-    object = nlohmann::json::parse(line);
-  } catch (const nlohmann::json::parse_error& error) {
+    object = Json::parse(line);
+  } catch (const Json::parse_error& error) {
     raise(ErrorKind::kData, "not valid JSON at column {}", error.byte);
   }
-  if (!object.is_object()) {
+  if (!object.is_object())
     raise(ErrorKind::kData, "a line must be a JSON object, but is a JSON {}", object.type_name());
-  }
-  const auto found = object.find(field);
-  if (found == object.end()) {
-    std::string names;
-    for (const auto& item : object.items()) names += (names.empty() ? "" : ", ") + item.key();
-    raise(ErrorKind::kData, "no field '{}'; the object has: {}", field, names);
-  }
-  if (!found->is_string()) {
-    raise(ErrorKind::kData, "field '{}' is a JSON {}, not a string", field, found->type_name());
-  }
-  return found->get<std::string>();
+  return object;
 }
 
-std::int32_t separator_of(const JsonlOptions& options, const Tokenizer& tokenizer) {
-  const auto separator = options.separator ? options.separator : tokenizer.end_of_text();
-  LS_USER_CHECK(separator.has_value(),
-                "{}: the tokenizer has no end-of-text token to separate documents with; give a "
-                "separator",
-                options.path);
-  return *separator;
+const Json& member(const Json& object, const std::string& field, const char* key) {
+  const auto found = object.find(field);
+  if (found != object.end()) return *found;
+  std::string names;
+  for (const auto& item : object.items()) names += (names.empty() ? "" : ", ") + item.key();
+  raise(ErrorKind::kData, "no field '{}' ({}); the object has: {}", field, key, names);
+}
+
+std::string text_of(const Json& object, const std::string& field) {
+  const Json& value = member(object, field, "data.text_field");
+  if (!value.is_string())
+    raise(ErrorKind::kData, "field '{}' is a JSON {}, not a string", field, value.type_name());
+  return value.get<std::string>();
+}
+
+std::int32_t label_of(const Json& object, const JsonlOptions& options) {
+  const Json& value = member(object, options.label_field, "data.label_field");
+  if (!value.is_number_integer())
+    raise(ErrorKind::kData, "field '{}' is {}, not an integer", options.label_field, value.dump());
+  const bool in_range = value.is_number_unsigned() &&
+                        value.get<std::uint64_t>() < static_cast<std::uint64_t>(options.classes);
+  if (!in_range)
+    raise(ErrorKind::kData, "label {} is not one of the model's {} classes, 0 to {}", value.dump(),
+          options.classes, options.classes - 1);
+  return value.get<std::int32_t>();
 }
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> read_jsonl(const JsonlOptions& options,
-                                                  const Tokenizer& tokenizer) {
-  const std::int32_t separator = separator_of(options, tokenizer);
-  const std::string text = read_text(options.path);
-  std::vector<std::vector<std::int32_t>> out;
-  std::size_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    try {
-      out.push_back(tokenizer.encode(text_of_line(line, options.field)));
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}:{}: {}", options.path, number, error.what()));
-    }
-    out.back().push_back(separator);
+TextDocuments read_jsonl(const std::vector<std::string>& paths, const JsonlOptions& options) {
+  TextDocuments out{.files = paths, .all = {}};
+  for (std::size_t file = 0; file < paths.size(); ++file) {
+    const std::string text = read_text(paths[file]);
+    const std::size_t before = out.all.size();
+    std::int64_t lines = 0;
+    for_each_line(text, [&](std::int64_t number, std::string_view line) {
+      lines = number;
+      if (is_blank(line)) return;
+      try {
+        const Json object = object_of_line(line);
+        TextDocument document{text_of(object, options.text_field),
+                              {static_cast<std::int64_t>(file), number}};
+        if (!options.label_field.empty()) document.label = label_of(object, options);
+        out.all.push_back(std::move(document));
+      } catch (const Error& error) {
+        throw Error(error.kind(), fmt::format("{}:{}: {}", paths[file], number, error.what()));
+      }
+    });
+    if (out.all.size() == before)
+      raise(ErrorKind::kData, "{}: no documents in {} lines", paths[file], lines);
   }
-  if (out.empty()) raise(ErrorKind::kData, "{}: no documents in {} lines", options.path, number);
   return out;
-}
-
-TokenStreamPtr jsonl_tokens(const JsonlOptions& options, const Tokenizer& tokenizer) {
-  std::vector<std::int32_t> all;
-  for (const auto& document : read_jsonl(options, tokenizer)) {
-    all.insert(all.end(), document.begin(), document.end());
-  }
-  return std::make_shared<MemoryTokens>(options.path, std::move(all), tokenizer.vocab_size());
 }
 
 }  // namespace lockstep

@@ -6,7 +6,6 @@
 
 #include "data/files/read_text.h"
 #include "data/tokenizers/char_tokenizer.h"
-#include "data/tokens/jsonl.h"
 #include "data/tokens/token_dataset.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
@@ -71,44 +70,6 @@ TEST(Text, AWholeTextIsSplitAndComesBack) {
   EXPECT_EQ(
       tokenizer->decode(all_of(*train_tokens)) + tokenizer->decode(all_of(*validation_tokens)),
       text);
-}
-
-class Jsonl : public testing::Test {
- protected:
-  std::string failure(const std::string& lines) {
-    const std::string path = folder_.write("x.jsonl", lines);
-    const std::string message = data_error([&] { read_jsonl({path, "text", 0}, *tokenizer_); });
-    EXPECT_EQ(message.substr(0, path.size()), path);
-    return message.substr(path.size());
-  }
-  TemporaryFolder folder_;
-  std::shared_ptr<const CharTokenizer> tokenizer_ = CharTokenizer::from_text("chars", "|abc");
-};
-
-TEST_F(Jsonl, JoinsDocumentsWithTheSeparator) {
-  const std::string path = folder_.write(
-      "x.jsonl", "{\"text\": \"ab\", \"id\": 1}\r\n\n{\"text\": \"\"}\n{\"text\": \"c\"}");
-  // a = 0, b = 1, c = 2, | = 3
-  const auto tokens = jsonl_tokens({path, "text", 3}, *tokenizer_);
-  EXPECT_EQ(all_of(*tokens), (Ids{0, 1, 3, 3, 2, 3}));
-  EXPECT_EQ(read_jsonl({path, "text", 3}, *tokenizer_).size(), 3U);
-  EXPECT_EQ(usage_error([&] {
-              read_jsonl({path, "text", {}}, *tokenizer_);
-            }),
-            path +
-                ": the tokenizer has no end-of-text token to separate documents with; give a "
-                "separator");
-}
-
-TEST_F(Jsonl, NamesFileAndLineOfABadLine) {
-  EXPECT_EQ(failure("{\"text\": \"a\"}\n{\"text\": }"), ":2: not valid JSON at column 10");
-  EXPECT_EQ(failure("[1]"), ":1: a line must be a JSON object, but is a JSON array");
-  EXPECT_EQ(failure("{\"id\": 1, \"body\": \"a\"}"),
-            ":1: no field 'text'; the object has: body, id");
-  EXPECT_EQ(failure("{\"text\": 5}"), ":1: field 'text' is a JSON number, not a string");
-  EXPECT_EQ(failure("\n{\"text\": \"az\"}"),
-            ":2: the character 'z' (U+007A) at position 1 is not in the vocabulary of 4");
-  EXPECT_EQ(failure("\n \n"), ": no documents in 2 lines");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include "data/subset.h"
-#include "data/tokens/document_dataset.h"
 #include "tests/core/error_of.h"
 
 namespace lockstep {
@@ -80,18 +79,6 @@ TEST(SubsetDataset, IsARangeOfAnother) {
   EXPECT_EQ(usage_error([&] { SubsetDataset(whole, 4, 13); }),
             "the range [4, 13) is not a part of the 12 samples of corpus.txt: 100 tokens, 12 "
             "samples of 8");
-}
-
-TEST(DocumentDataset, CutsLongDocumentsAndDropsEmptyOnes) {
-  const DocumentDataset dataset("docs.jsonl", {{1, 2, 3, 4, 9}, {9}, {5, 9}}, 3);
-  EXPECT_EQ(dataset.size(), 2);
-  EXPECT_EQ(field(dataset.get(0), "tokens"), (Ids{1, 2, 3}));
-  EXPECT_EQ(field(dataset.get(0), "targets"), (Ids{2, 3, 4}));
-  EXPECT_EQ(field(dataset.get(1), "tokens"), (Ids{5}));
-  EXPECT_EQ(field(dataset.get(1), "targets"), (Ids{9}));
-  EXPECT_TRUE(dataset.fields()[0].variable_length);
-  EXPECT_EQ(data_error([] { DocumentDataset("docs.jsonl", {{9}}, 3); }),
-            "docs.jsonl: none of 1 documents has the two tokens that a sample needs");
 }
 
 }  // namespace

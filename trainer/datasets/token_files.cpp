@@ -5,44 +5,21 @@
 #include "data/tokens/text.h"
 #include "data/tokens/token_dataset.h"
 #include "data/tokens/token_shards.h"
+#include "trainer/datasets/path_keys.h"
 
 namespace lockstep {
 namespace {
 
 template <class Data>
 std::vector<Key> keys_of() {
-  return {{.name = "path",
-           .member = bind<&Data::path>(),
-           .doc = "File to train on; for text and tokens also a list of files read one after the "
-                  "other.",
-           .required = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "val_path",
-           .member = bind<&Data::val_path>(),
-           .doc = "File or files to validate on; without it, a part of data.path is.",
-           .may_be_empty = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "val_fraction",
-           .member = bind<&Data::val_fraction>(),
-           .range = fraction(),
-           .doc = "Part at the end of data.path that is kept for validation when there is no "
-                  "val_path."},
-          {.name = "stride",
-           .member = bind<&Data::stride>(),
-           .range = size_at_least(0),
-           .unit = "tokens",
-           .doc = "Distance between the starts of neighbouring training samples; 0 takes the "
-                  "sequence length, 1 with shuffle draws crops at any position."}};
-}
-
-template <class Data>
-void check_validation(const Data& data, const Config& run, const ReportProblem& report) {
-  if (run.eval.interval == 0 || !data.val_path.empty() || data.val_fraction != 0) return;
-  report({"eval.interval", "data.val_fraction", "data.val_path", "data.type"},
-         "'eval.interval' asks for evaluation, but 'data.val_fraction: 0' leaves nothing to "
-         "evaluate on");
+  std::vector<Key> out = path_keys<Data>();
+  out.push_back({.name = "stride",
+                 .member = bind<&Data::stride>(),
+                 .range = size_at_least(0),
+                 .unit = "tokens",
+                 .doc = "Distance between the starts of neighbouring training samples; 0 takes the "
+                        "sequence length, 1 with shuffle draws crops at any position."});
+  return out;
 }
 
 DatasetPtr training_samples(TokenStreamPtr tokens, const OpenContext& context,

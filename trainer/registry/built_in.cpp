@@ -1,4 +1,5 @@
 // lockstep's own rows: a new model, dataset or optimizer is its own files and a line here.
+#include "trainer/datasets/document_files.h"
 #include "trainer/datasets/idx_data.h"
 #include "trainer/datasets/synthetic_data.h"
 #include "trainer/datasets/token_files.h"
@@ -19,6 +20,8 @@ Registry built_in() {
 
   out.add_dataset<TextData>();
   out.add_dataset<TokensData>();
+  out.add_dataset<JsonlData>();
+  out.add_dataset<DocumentsData>();
   out.add_dataset<IdxData>();
   out.add_dataset<SyntheticData>();
 

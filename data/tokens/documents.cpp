@@ -1,0 +1,118 @@
+#include "data/tokens/documents.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/error.h"
+#include "data/digest.h"
+
+namespace lockstep {
+namespace {
+
+std::string name_of_files(const std::vector<std::string>& files) {
+  if (files.size() == 1) return files.front();
+  return fmt::format("{} ... {} ({} files)", files.front(), files.back(), files.size());
+}
+
+std::string place_in(const std::vector<std::string>& files, const DocumentPlace& where) {
+  return fmt::format("{}:{}", files.at(static_cast<std::size_t>(where.file)), where.line);
+}
+
+using Ids = std::vector<std::int32_t>;
+
+Ids with_end_of_text(Ids tokens, const Tokenizer& tokenizer) {
+  if (const auto end = tokenizer.end_of_text()) tokens.push_back(*end);
+  return tokens;
+}
+
+Ids framed(Ids tokens, const Tokenizer& tokenizer, DocumentFrame frame) {
+  switch (frame) {
+    case DocumentFrame::kEndOfText: return with_end_of_text(std::move(tokens), tokenizer);
+    case DocumentFrame::kSpecialTokens: return tokenizer.with_special_tokens(tokens).ids;
+  }
+  __builtin_unreachable();
+}
+
+/// Throws Error(kData) without file and line.
+Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame frame,
+              const DocumentLimit& limit) {
+  Ids own = tokenizer.encode(text);
+  const auto most = static_cast<std::size_t>(limit.tokens);
+  const std::size_t around = framed({}, tokenizer, frame).size();
+  if (most == 0 || own.size() + around <= most) return framed(std::move(own), tokenizer, frame);
+  if (limit.on_too_long == OnTooLong::kError) {
+    raise(ErrorKind::kData,
+          "a document of {} tokens{}, but a sample takes at most {}: give a longer "
+          "data.sequence_length, or data.on_too_long: truncate, which cuts off the end",
+          own.size() + around, around == 0 ? "" : fmt::format(", {} of them special", around),
+          most);
+  }
+  if (frame == DocumentFrame::kEndOfText) {
+    own.resize(std::min(own.size(), most));  // it goes on
+    return own;
+  }
+  LS_USER_CHECK(most > around, "data.sequence_length {} leaves no room between {} special tokens",
+                most, around);
+  own.resize(most - around);
+  return framed(std::move(own), tokenizer, frame);
+}
+
+}  // namespace
+
+std::string TextDocuments::name() const {
+  return name_of_files(files);
+}
+
+std::string TextDocuments::place(const DocumentPlace& where) const {
+  return place_in(files, where);
+}
+
+std::string Documents::name() const {
+  return name_of_files(files);
+}
+
+std::string Documents::place(const DocumentPlace& where) const {
+  return place_in(files, where);
+}
+
+std::string Documents::digest() const {
+  Sha256 hash;
+  for (const Document& document : all) {
+    const std::uint64_t length = document.tokens.size();
+    hash.update(&length, sizeof length);
+    hash.update(&document.label, sizeof document.label);
+    hash.update(document.tokens.data(), document.tokens.size() * sizeof document.tokens[0]);
+  }
+  return finish_hex(hash);
+}
+
+DocumentSplit split_documents(TextDocuments documents, double train_fraction) {
+  LS_CHECK(train_fraction > 0 && train_fraction <= 1, "a training fraction of {}", train_fraction);
+  const auto train =
+      static_cast<std::ptrdiff_t>(static_cast<double>(documents.all.size()) * train_fraction);
+  DocumentSplit out{.train = {.files = documents.files, .all = {}},
+                    .validation = {.files = documents.files, .all = {}}};
+  const auto middle = std::make_move_iterator(documents.all.begin() + train);
+  out.train.all.assign(std::make_move_iterator(documents.all.begin()), middle);
+  out.validation.all.assign(middle, std::make_move_iterator(documents.all.end()));
+  return out;
+}
+
+Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& tokenizer,
+                             DocumentFrame frame, const DocumentLimit& limit) {
+  Documents out{.files = documents.files, .all = {}};
+  out.all.reserve(documents.all.size());
+  for (const TextDocument& document : documents.all) {
+    try {
+      out.all.push_back(
+          {tokens_of(document.text, tokenizer, frame, limit), document.place, document.label});
+    } catch (const Error& error) {
+      throw Error(error.kind(),
+                  fmt::format("{}: {}", documents.place(document.place), error.what()));
+    }
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// Texts that each are a sample, or that samples are packed from, with the place where each stands.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/tokenizers/tokenizer.h"
+
+namespace lockstep {
+
+/// Where a document begins.
+struct DocumentPlace {
+  std::int64_t file = 0;  ///< of a list of files
+  std::int64_t line = 0;  ///< from 1
+};
+
+struct TextDocument {
+  std::string text;
+  DocumentPlace place;
+  std::int32_t label = -1;  ///< a class; -1 for none
+};
+
+struct TextDocuments {
+  std::vector<std::string> files;
+  std::vector<TextDocument> all;
+
+  std::string name() const;                             ///< of the files, for messages
+  std::string place(const DocumentPlace& where) const;  ///< "corpus.jsonl:12"
+};
+
+struct DocumentSplit {
+  TextDocuments train;
+  TextDocuments validation;
+};
+
+/// The first int(n * train_fraction) documents and the rest.
+DocumentSplit split_documents(TextDocuments documents, double train_fraction);
+
+/// A document as token ids.
+struct Document {
+  std::vector<std::int32_t> tokens;
+  DocumentPlace place;
+  std::int32_t label = -1;
+};
+
+struct Documents {
+  std::vector<std::string> files;
+  std::vector<Document> all;
+
+  std::string name() const;
+  std::string place(const DocumentPlace& where) const;
+  /// SHA-256 of tokens and labels.
+  std::string digest() const;
+};
+
+/// What is done with a document that is longer than a sample may be.
+enum class OnTooLong : std::uint8_t { kError, kTruncate };
+
+/// What stands around a document's own tokens.
+enum class DocumentFrame : std::uint8_t {
+  kEndOfText,  ///< the tokenizer's end-of-text token after it, if there is one, unless it is cut
+  kSpecialTokens,  ///< Tokenizer::with_special_tokens()
+};
+
+struct DocumentLimit {
+  std::int64_t tokens = 0;  ///< of a document with its frame; 0: no limit
+  OnTooLong on_too_long = OnTooLong::kError;
+};
+
+/// Error kData naming file and line of a document that cannot be encoded, or is too long.
+Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& tokenizer,
+                             DocumentFrame frame, const DocumentLimit& limit = {});
+
+}  // namespace lockstep

@@ -1,0 +1,179 @@
+"""Samples of different lengths: one hash whatever pads them on however many ranks, losses that do not depend on
+how far they are padded, memory that was foreseen, and exact errors."""
+import json
+import re
+import signal
+
+import lockstep_runs
+import made_data
+from lockstep_runs import EndToEndTest, Job, Run, small_gpt
+
+STEPS = 60
+
+
+def documents(folder, name="documents.txt", size=30_000):
+    """Paragraphs of a play, of about 100 to 500 characters."""
+    path = folder / name
+    path.write_text(made_data.text(size))
+    return path
+
+
+def varying(path, **changes):
+    """A GPT on the documents of a file, some of which are too long and are cut."""
+    config = small_gpt(path, model__block_size=160, data__type="documents", data__on_too_long="truncate",
+                       training__max_steps=STEPS)
+    del config["data.stride"]
+    config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return config
+
+
+WAYS = {
+    "longest": {"data__padding": "longest"},
+    "bucket": {"data__padding": "bucket", "data__max_buckets": 3, "data__group_by_length": 64},
+}
+
+
+class OneHashOfLengths(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        path = documents(cls.folder)
+        cls.configs = {way: varying(path, **changes) for way, changes in WAYS.items()}
+        cls.references = {}
+        for way, config in cls.configs.items():
+            cls.references[way] = Run(cls.folder, f"{way}_reference", config)
+            cls.references[way].train()
+
+    def assert_same(self, name, *overrides, ranks=None):
+        for way, reference in self.references.items():
+            with self.subTest(way=way):
+                run = Run(self.folder, f"{way}_{name}", self.configs[way])
+                run.train(*overrides, ranks=ranks)
+                self.assertEqual(run.hash(), reference.hash())
+                self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
+
+    def test_lengths_differ_between_the_ways(self):
+        self.assertEqual(len({run.hash() for run in self.references.values()}), 2)
+
+    def test_1_2_and_4_ranks(self):
+        for ranks in (1, 2, 4):
+            self.assert_same(f"ranks_{ranks}", ranks=ranks)
+
+    def test_loader_workers(self):
+        self.assert_same("workers", "data.loader_workers=4", "data.loader_prefetch_size=3", ranks=2)
+
+    def test_killed_and_resumed(self):
+        for way, reference in self.references.items():
+            with self.subTest(way=way):
+                run = Run(self.folder, f"{way}_killed", self.configs[way])
+                for victim in (1, 0):
+                    before = run.checkpoint_steps()
+                    job = run.start("training.max_steps=1000000", "checkpoint.save_interval=5", ranks=2,
+                                    resume="auto")
+                    job.wait_until(lambda: run.checkpoint_steps() > before, "a commit")
+                    job.signal_rank(victim, signal.SIGKILL)
+                    self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+                steps = run.checkpoint_steps()[-1] + 10
+                whole = Run(self.folder, f"{way}_whole", self.configs[way])
+                whole.train(f"training.max_steps={steps}")
+                run.train(f"training.max_steps={steps}", ranks=4, resume="auto")
+                self.assertEqual(run.hash(), whole.hash())
+
+
+class PaddedLengths(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = documents(cls.folder)
+
+    def run_of(self, name, **changes):
+        return Run(self.folder, name, varying(self.path, **changes))
+
+    def test_how_far_samples_are_padded_changes_no_loss(self):
+        results = {}
+        for name, changes in (("max", {}), ("multiple", {"data__pad_to_multiple_of": 32}),
+                              ("longest", {"data__padding": "longest"}),
+                              ("bucket", {"data__padding": "bucket"}),
+                              ("list", {"data__padding": "bucket", "data__buckets": [100, 130, 160]})):
+            # 160 is a multiple of 32, so that no length is above block_size.
+            run = self.run_of(name, model__dropout=0, training__max_steps=10, eval__interval=10,
+                              eval__batch_size=4, **changes)
+            run.train()
+            results[name] = run
+        reference = results.pop("max")
+        for name, run in results.items():
+            for column in ("train/loss", "eval/loss", "eval/accuracy"):
+                for ours, theirs in zip(run.column(column), reference.column(column), strict=True):
+                    self.assertAlmostEqual(ours, theirs, delta=1e-5 * theirs, msg=f"{name} {column}")
+
+    def test_evaluation_is_the_same_alone_and_on_ranks(self):
+        run = self.run_of("evaluated", data__padding="bucket", training__max_steps=5, eval__interval=5)
+        run.train()
+        lines = set()
+        for ranks in (None, 2, 3):
+            outcome = Job(["eval", run.path], self.folder, ranks).wait()
+            self.assertEqual(outcome.code, 0, str(outcome))
+            lines.add(outcome.out.splitlines()[-1])
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(f"eval/loss: {run.column('eval/loss')[0]:.6f}", lines.pop())
+
+    def test_the_choice_is_printed_and_its_memory_foreseen(self):
+        for name, changes in (("foreseen", {"data__padding": "bucket", "data__max_buckets": 2}),
+                              ("foreseen_max", {})):
+            run = self.run_of(name, training__max_steps=40, **changes)
+            dry = Job([*run.words(), "--dry-run"], self.folder, 2).wait()
+            self.assertEqual(dry.code, 0, str(dry))
+            foreseen = int(re.search(r"\n  total .*\((\d+) bytes\)\n", dry.out)[1])
+            outcome = run.train(ranks=2)
+            line = re.search(r"\d padded lengths? of steps \(.*padding", dry.out)[0]
+            self.assertIn(line, outcome.text)
+            self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
+
+    def test_grouping_by_length_pads_less(self):
+        shares = []
+        for window in (0, 64):
+            run = self.run_of(f"window_{window}", data__padding="longest", data__group_by_length=window)
+            dry = Job([*run.words(), "--dry-run"], self.folder).wait()
+            shares.append(float(re.search(r"([\d.]+) % of their elements", dry.out)[1]))
+        self.assertLess(shares[1], 0.6 * shares[0])
+
+
+class Jsonl(EndToEndTest):
+    def write(self, name, *lines):
+        path = self.folder / name
+        path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+        return path
+
+    def config(self, path, **changes):
+        return varying(path, data__type="jsonl", data__val_fraction=0, training__global_batch_size=2,
+                       training__micro_batch_size=1,
+                       data__on_too_long="error", training__max_steps=2, **changes)
+
+    def fails(self, code, message, path, **changes):
+        run = Run(self.folder, "bad", self.config(path, **changes))
+        self.assert_fails(run.start(ranks=2).wait(), code, message)
+
+    def test_trains(self):
+        path = self.write("good.jsonl", {"body": "one", "id": 1}, {"body": "two more"}, {"body": "three"})
+        run = Run(self.folder, "good", self.config(path, data__text_field="body"))
+        run.train(ranks=2)
+        self.assertEqual(len(run.metrics()), 2)
+
+    def test_bad_lines(self):
+        good = {"text": "some text"}
+        path = self.write("field.jsonl", good, good, {"txt": "x"})
+        self.fails(3, f"{path}:3: no field 'text' (data.text_field); the object has: txt", path)
+        path = self.write("json.jsonl", good, "{\"text\": ")
+        self.fails(3, f"{path}:2: not valid JSON at column 10", path)
+        path = self.write("long.jsonl", good, {"text": "x" * 200})
+        self.fails(3, f"{path}:2: a document of 200 tokens, but a sample takes at most 161: give a longer "
+                   "data.sequence_length, or data.on_too_long: truncate, which cuts off the end", path)
+
+    def test_bad_settings(self):
+        path = self.write("some.jsonl", {"text": "some text"}, {"text": "more"})
+        self.fails(2, "the tokenizer has no end-of-text token to separate documents with, as data.packing: across "
+                   "needs; choose within, or another tokenizer", path, data__packing="across")
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

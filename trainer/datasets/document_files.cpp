@@ -1,0 +1,179 @@
+#include "trainer/datasets/document_files.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "data/tokens/document_dataset.h"
+#include "data/tokens/jsonl.h"
+#include "data/tokens/packed_dataset.h"
+#include "data/tokens/token_dataset.h"
+#include "trainer/datasets/path_keys.h"
+
+namespace lockstep {
+namespace {
+
+template <class Data>
+std::vector<Key> keys_of() {
+  std::vector<Key> out = path_keys<Data>();
+  out.push_back({.name = "packing",
+                 .member = bind<&Data::packing>(),
+                 .doc = "none: each document is a sample of its own length. across: samples of the "
+                        "sequence length are filled with documents one after another, and tokens "
+                        "see those before them. within: the same, but a token sees its own "
+                        "document only, in which positions begin at 0."});
+  out.push_back({.name = "on_too_long",
+                 .member = bind<&Data::on_too_long>(),
+                 .doc = "A document that is longer than the sequence length is an error, or loses "
+                        "its end."});
+  return out;
+}
+
+template <class Data>
+void check_documents(const Data& data, const Config& run, const ReportProblem& report) {
+  if (run.tokenizer.type == TokenizerType::kNone) {
+    report({"tokenizer.type", "data.type", "model.name"},
+           fmt::format("missing required key 'tokenizer.type': {} data needs one (char or gpt2)",
+                       Data::kName));
+  }
+  check_validation(data, run, report);
+  if (data.packing == Packing::kNone) return;
+  const auto no_effect = [&](std::string_view key) {
+    report({key, "data.packing"},
+           fmt::format("'{}' has no effect: with 'data.packing: {}' all samples are of one length",
+                       key, name_of(data.packing)));
+  };
+  if (run.data.padding != PaddingMode::kMax) no_effect("data.padding");
+  if (run.data.group_by_length > 0) no_effect("data.group_by_length");
+  if (data.on_too_long != OnTooLong::kError) no_effect("data.on_too_long");
+}
+
+std::string all_text(const TextDocuments& documents) {
+  std::string out;
+  for (const TextDocument& document : documents.all) out += document.text;
+  return out;
+}
+
+/// Samples as a model takes them.
+class SampleMaker {
+ public:
+  SampleMaker(const OpenContext& context, TokenizerPtr tokenizer, Packing packing,
+              OnTooLong on_too_long)
+      : context_(context),
+        tokenizer_(std::move(tokenizer)),
+        packing_(packing),
+        on_too_long_(on_too_long) {
+    if (packing != Packing::kAcross) return;
+    LS_USER_CHECK(tokenizer_->end_of_text().has_value(),
+                  "the tokenizer has no end-of-text token to separate documents with, as "
+                  "data.packing: across needs; choose within, or another tokenizer");
+  }
+
+  DatasetPtr operator()(const TextDocuments& documents, double* mean_length = nullptr) const {
+    if (packing_ != Packing::kNone) return packed(documents);
+    const std::int64_t length = context_.sequence_length;
+    const bool labelled = context_.needs.inputs == "labelled_tokens";
+    const auto out = std::make_shared<DocumentDataset>(
+        tokenize_documents(documents, *tokenizer_,
+                           labelled ? DocumentFrame::kSpecialTokens : DocumentFrame::kEndOfText,
+                           {.tokens = labelled ? length : length + 1, .on_too_long = on_too_long_}),
+        labelled ? DocumentFields::kLabel : DocumentFields::kNextToken,
+        tokenizer_->special().pad.value_or(0));
+    if (mean_length != nullptr) *mean_length = out->mean_length();
+    return out;
+  }
+
+ private:
+  DatasetPtr packed(const TextDocuments& texts) const {
+    const Documents documents = tokenize_documents(texts, *tokenizer_, DocumentFrame::kEndOfText);
+    if (packing_ == Packing::kWithin)
+      return std::make_shared<PackedDataset>(documents, context_.sequence_length);
+    std::vector<std::int32_t> all;
+    for (const Document& document : documents.all)
+      all.insert(all.end(), document.tokens.begin(), document.tokens.end());
+    return std::make_shared<TokenDataset>(
+        std::make_shared<MemoryTokens>(documents.name(), std::move(all), tokenizer_->vocab_size()),
+        context_.sequence_length);
+  }
+
+  const OpenContext& context_;
+  TokenizerPtr tokenizer_;
+  Packing packing_;
+  OnTooLong on_too_long_;
+};
+
+/// `read` gives the documents of files.
+template <class Data, class Read>
+DataSource open_documents(const Data& data, const OpenContext& context, const Read& read) {
+  LS_USER_CHECK(context.needs.inputs != "labelled_tokens" || data.packing == Packing::kNone,
+                "data.packing: {} leaves no document to classify; choose none",
+                name_of(data.packing));
+  DocumentSplit split =
+      split_documents(read(data.path), data.val_path.empty() ? 1.0 - data.val_fraction : 1.0);
+  if (!data.val_path.empty()) split.validation = read(data.val_path);
+  const bool learns =
+      context.tokenizer_json.empty() && context.tokenizer.type == TokenizerType::kChar;
+  // As of a text, characters are those of all that was given, its validation part included.
+  std::string text;
+  if (learns)
+    text = all_text(split.train) + (data.val_path.empty() ? all_text(split.validation) : "");
+  const TokenizerPtr tokenizer = context.open_tokenizer(split.train.name(), text);
+  const SampleMaker make(context, tokenizer, data.packing, data.on_too_long);
+  auto mean_length = static_cast<double>(context.sequence_length);
+  DataSource out{.train = make(split.train, &mean_length),
+                 .tokenizer = tokenizer,
+                 .vocab_size = tokenizer->vocab_size(),
+                 .tokens_per_sample = std::llround(mean_length)};
+  if (!split.validation.all.empty()) out.validation = make(split.validation);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Key> JsonlData::keys() {
+  std::vector<Key> out = keys_of<JsonlData>();
+  out.push_back({.name = "text_field",
+                 .member = bind<&JsonlData::text_field>(),
+                 .doc = "Field of each line's object that is the text."});
+  out.push_back({.name = "label_field",
+                 .member = bind<&JsonlData::label_field>(),
+                 .doc = "Field that is the label, an integer from 0, for models that classify "
+                        "text."});
+  return out;
+}
+
+void JsonlData::check(const Config& run, const ReportProblem& report) const {
+  check_documents(*this, run, report);
+}
+
+DataSource JsonlData::open(const OpenContext& context) const {
+  JsonlOptions options{.text_field = text_field};
+  if (context.needs.inputs == "labelled_tokens") {
+    options.label_field = label_field;
+    options.classes = context.needs.n_classes;
+  }
+  return open_documents(*this, context, [&](const std::vector<std::string>& paths) {
+    return read_jsonl(paths, options);
+  });
+}
+
+std::vector<Key> DocumentsData::keys() {
+  std::vector<Key> out = keys_of<DocumentsData>();
+  out.push_back({.name = "document",
+                 .member = bind<&DocumentsData::document>(),
+                 .doc = "What is a document: each line that is not blank, each paragraph (lines up "
+                        "to a blank one), or each file."});
+  return out;
+}
+
+void DocumentsData::check(const Config& run, const ReportProblem& report) const {
+  check_documents(*this, run, report);
+}
+
+DataSource DocumentsData::open(const OpenContext& context) const {
+  return open_documents(*this, context, [&](const std::vector<std::string>& paths) {
+    return read_text_documents(paths, document);
+  });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+// Datasets of documents in files: JSON Lines, and plain text.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokens/documents.h"
+#include "data/tokens/text_lines.h"
+#include "trainer/config/checks.h"
+#include "trainer/config/key.h"
+#include "trainer/data_source.h"
+
+namespace lockstep {
+
+/// How documents become samples.
+enum class Packing : std::uint8_t {
+  kNone,    ///< one each, of its own length
+  kAcross,  ///< samples of one length of documents one after another, which see each other
+  kWithin,  ///< the same, but a token sees its own document only
+};
+
+template <>
+struct EnumNames<Packing> {
+  static constexpr std::array<std::string_view, 3> kNames{"none", "across", "within"};
+};
+template <>
+struct EnumNames<OnTooLong> {
+  static constexpr std::array<std::string_view, 2> kNames{"error", "truncate"};
+};
+template <>
+struct EnumNames<DocumentUnit> {
+  static constexpr std::array<std::string_view, 3> kNames{"line", "paragraph", "file"};
+};
+
+struct JsonlData {
+  static constexpr std::string_view kName = "jsonl";
+  static constexpr std::string_view kDoc = "JSON Lines, an object with a text on each line";
+  static constexpr std::string_view kGives = "tokens labelled_tokens";
+  static constexpr bool kVaries = true;
+
+  std::vector<std::string> path = {};  ///< files read one after the other
+  std::vector<std::string> val_path = {};
+  double val_fraction = 0.1;  ///< the last documents of `path`, when val_path is empty
+  std::string text_field = "text";
+  std::string label_field = "label";  ///< of models that classify text
+  Packing packing = Packing::kNone;
+  OnTooLong on_too_long = OnTooLong::kError;
+
+  static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
+  DataSource open(const OpenContext& context) const;
+};
+
+/// Members as above.
+struct DocumentsData {
+  static constexpr std::string_view kName = "documents";
+  static constexpr std::string_view kDoc = "plain text of several documents";
+  static constexpr std::string_view kGives = "tokens";
+  static constexpr bool kVaries = true;
+
+  std::vector<std::string> path = {};
+  std::vector<std::string> val_path = {};
+  double val_fraction = 0.1;
+  DocumentUnit document = DocumentUnit::kParagraph;
+  Packing packing = Packing::kNone;
+  OnTooLong on_too_long = OnTooLong::kError;
+
+  static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
+  DataSource open(const OpenContext& context) const;
+};
+
+}  // namespace lockstep

@@ -85,7 +85,12 @@ std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
   std::vector<DataFile> out;
   for (const ConfigKey& key : schema.keys()) {
     if (!key.file || schema.unmet(key, config) != nullptr) continue;
-    add_files(key.path, texts_of(key, config), out);
+    std::vector<std::string> paths = texts_of(key, config);
+    // A folder that lacks what it must have stands for itself.
+    if (key.files_in != nullptr && !paths.empty())
+      if (std::vector<std::string> files = key.files_in(paths[0]); !files.empty())
+        paths = std::move(files);
+    add_files(key.path, paths, out);
   }
   return out;
 }

@@ -138,7 +138,7 @@ WatchLimits early_watch_limits(const std::string& run, const Registry& registry)
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return {};
   try {
-    return watch_limits(load_config(file.string(), registry).config);
+    return watch_limits(load_config(file.string(), registry, {}, true).config);
   } catch (const Error&) {
     return {};  // whatever is wrong with it, the checkpoint counts
   }

@@ -34,8 +34,10 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
           "program, or register the {} (Registry::add_{})",
           path, missing.what, missing.name, fmt::join(missing.registered, ", "), missing.what,
           missing.what);
-  return of_checkpoint(
+  Config out = of_checkpoint(
       [&] { return parse_config(yaml, path + ": the saved config", registry).config; });
+  out.model.from_pretrained.clear();  // its weights are in the checkpoint
+  return out;
 }
 
 void check_saved_tokenizer(const std::string& json, const std::string& path) {

@@ -11,6 +11,8 @@
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
 #include "trainer/from_config.h"
+#include "trainer/hub/folder_keys.h"
+#include "trainer/hub/pretrained.h"
 #include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
 #include "trainer/trainer_parts.h"
@@ -105,11 +107,38 @@ int finish_run(Session& session, RunEnd end, std::int64_t step) {
   LS_CHECK(false, "the run ended without an end");
 }
 
+/// A run that goes on needs the folder that it began with no more.
+void settle_model_keys(const LoadedConfig& loaded, const std::optional<SharedCheckpoint>& saved,
+                       const Registry& registry, Config& config) {
+  if (config.model.from_pretrained.empty()) return;
+  if (saved)
+    take_saved_keys(saved_config(saved->config_yaml(), saved->path(), registry), loaded, registry,
+                    config);
+  else
+    LS_USER_CHECK(loaded.missing_folder.empty(), "{}: {}", loaded.where("model.from_pretrained"),
+                  loaded.missing_folder);
+}
+
+Config without_folder(Config config, const std::optional<SharedCheckpoint>& saved) {
+  if (saved) config.model.from_pretrained.clear();
+  return config;
+}
+
+/// What a new run begins with in place of drawn values; nothing if it draws all.
+std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
+                                                  const Registry& registry, const Model& model,
+                                                  Activity activity) {
+  if (config.from_pretrained.empty()) return nullptr;
+  const ForeignCall call(activity, "reading the weights");
+  return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub,
+                                      model.parameters(), config.strict);
+}
+
 int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
                  const Settings& settings, std::unique_ptr<Communicator> communicator,
                  Watch& watch) {
   const Activity activity = watch.activity();
-  const Config& config = loaded.config;
+  Config config = loaded.config;
   const RunFolder folder = run_folder((fs::path(config.run.dir) / config.run.name).string());
   const BatchPlan batch = plan_batch(loaded, communicator->size());
   activity.begin(Phase::kPrepare);
@@ -117,18 +146,19 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   RankRuntime& runtime = session.runtime();
   Log& log = runtime.log();
 
+  const std::string resume = options.resume.value_or(config.checkpoint.resume);
+  std::optional<SharedCheckpoint> saved;
+  if (!options.dry_run)
+    saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
+  settle_model_keys(loaded, saved, registry, config);
   RunSpec spec{.config = config,
                .folder = folder,
                .config_text = config_yaml(config, registry),
                .how_to_resume = "--resume"};
-  std::string& resume = spec.config.checkpoint.resume;
-  resume = options.resume.value_or(resume);
-  std::optional<SharedCheckpoint> saved;
-  if (!options.dry_run)
-    saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
+  spec.config.checkpoint.resume = resume;
   if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
-  spec.same_data = agree_on_files(runtime.communicator(), config, registry,
+  spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
                                   {.cache_folder = cache_folder(config, settings),
                                    .on_warning = runtime.warnings_to_console(),
                                    .activity = activity},
@@ -148,6 +178,10 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   const StepSampler sampler = training_sampler(config, data.train);
   const std::int64_t total_steps = count_steps(config.training, sampler);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  std::shared_ptr<const Pretrained> pretrained;
+  if (!saved) pretrained = open_pretrained(config.model, registry, *model, activity);
+  if (pretrained)
+    spec.values = [pretrained](const Parameter& parameter) { return pretrained->value(parameter); };
 
   if (options.dry_run) {
     TrainingState state = make_training_state(config, registry, *model);
@@ -169,6 +203,11 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), sampler.steps_per_epoch());
   log.info("model: {} parameters", model->parameters().elements());
+  for (const std::string& line : pretrained ? pretrained->describe() : std::vector<std::string>())
+    log.info("{}", line);
+  if (pretrained)
+    for (const std::string& key : loaded.overruled)
+      log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
   train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval,

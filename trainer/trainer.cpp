@@ -42,12 +42,13 @@ void warn_of_other_processors(TrainerState& progress, RankRuntime& runtime) {
   compare(progress.cpu_models, fmt::format("{}", fmt::join(set.cpu_models, "; ")), "processors");
 }
 
-void start_state(TrainingState& state, RankRuntime& runtime, std::int64_t seed,
+void start_state(TrainingState& state, RankRuntime& runtime, const RunSpec& spec,
                  const SharedCheckpoint* saved) {
   Engine& engine = runtime.engine();
   if (saved == nullptr) {
     const ForeignCall call(runtime.activity(), "drawing the parameters");  // uncounted
-    begin_state(state, engine, runtime.communicator(), static_cast<std::uint64_t>(seed));
+    begin_state(state, engine, runtime.communicator(),
+                static_cast<std::uint64_t>(spec.config.run.seed), spec.values);
   } else {
     restore(state, engine, *saved, true);
   }
@@ -82,7 +83,7 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
   else if (spec.folder && spec.config.checkpoint.resume == "auto")
     runtime.log().info("nothing to resume in {}: starting anew", spec.folder->path);
-  start_state(state, runtime, spec.config.run.seed, saved);
+  start_state(state, runtime, spec, saved);
   return lock;
 }
 

@@ -45,6 +45,7 @@ struct RunSpec {
   bool console = true;                   ///< progress lines
   bool same_data = false;                ///< the ranks' data was compared in full
   std::string how_to_resume = {};        ///< "--resume"
+  GivenValues values = {};               ///< what a new run begins with in place of drawn ones
 };
 
 /// The numbers of a step that was handed over, which arrive later. Shared by the run and the user's

@@ -152,12 +152,15 @@ std::int64_t state_bytes(TrainingState& state) {
   return bytes;
 }
 
-double draw_values(Module& module, Engine& engine, std::uint64_t seed) {
+double draw_values(Module& module, Engine& engine, std::uint64_t seed, const GivenValues& given) {
   double largest = 0;
   for (Parameter& p : module.parameters().all()) {
-    HostTensor value = initial_value(p, seed);
-    largest = std::max(largest, largest_magnitude(value));
-    p.value = put(engine, std::move(value), InputKind::kParameter, p.name);
+    std::optional<HostTensor> value = given ? given(p) : std::nullopt;
+    const bool was_read = value.has_value();
+    if (!was_read) value = initial_value(p, seed);
+    largest = std::max(largest, largest_magnitude(*value));
+    p.value = was_read ? put_and_wait(engine, std::move(*value), InputKind::kParameter, p.name)
+                       : put(engine, std::move(*value), InputKind::kParameter, p.name);
   }
   for (ModuleBuffer& b : module.buffers().all())
     b.value = put(engine, b.initial, InputKind::kState, b.name);
@@ -165,8 +168,8 @@ double draw_values(Module& module, Engine& engine, std::uint64_t seed) {
 }
 
 void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
-                 std::uint64_t seed) {
-  state.initial_magnitude = draw_values(state.module, engine, seed);
+                 std::uint64_t seed, const GivenValues& given) {
+  state.initial_magnitude = draw_values(state.module, engine, seed, given);
   broadcast_values(state, engine, communicator);
   // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
   // ranks, and so steps one structure.

@@ -2,6 +2,8 @@
 // the counters that go with them. Saved and restored whole, for any number of ranks.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,14 +65,18 @@ double largest_magnitude(const HostTensor& tensor);
 /// The device memory that they take.
 std::int64_t state_bytes(TrainingState& state);
 
+/// Values of parameters that are not to be drawn, f32; nothing for those that are.
+using GivenValues = std::function<std::optional<HostTensor>(const Parameter& parameter)>;
+
 /// Fresh parameters, functions of (seed, name): the same on all ranks without talking. Buffers get
 /// their initial values. Returns the largest |parameter|.
-double draw_values(Module& module, Engine& engine, std::uint64_t seed);
+double draw_values(Module& module, Engine& engine, std::uint64_t seed,
+                   const GivenValues& given = {});
 
 /// The same for a state that begins to be trained: rank 0's values become everybody's, bit for bit,
 /// and slots are zero.
 void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
-                 std::uint64_t seed);
+                 std::uint64_t seed, const GivenValues& given = {});
 
 /// Values of a checkpoint, the same on all ranks, which all call this. One tensor at a time is in
 /// host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the

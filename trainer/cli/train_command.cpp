@@ -7,9 +7,10 @@ namespace {
 int run(const CommandCall& call) {
   const std::span<const std::string> words = call.arguments.positionals();
   call.watch.activity().begin(Phase::kConfig);
-  const LoadedConfig config = load_config(words[0], call.registry, words.subspan(1));
   const TrainOptions options{.resume = call.arguments.value("resume"),
                              .dry_run = call.arguments.has("dry-run")};
+  const LoadedConfig config =
+      load_config(words[0], call.registry, words.subspan(1), options.resume.has_value());
   return train(config, call.registry, options, call.settings, call.watch);
 }
 

@@ -21,8 +21,10 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  std::string name;  ///< of a model of the registry
-  OwnConfig keys;    ///< its M::Config
+  std::string name;                  ///< of a model of the registry
+  OwnConfig keys = {};               ///< its M::Config
+  std::string from_pretrained = {};  ///< a Hugging Face folder to begin with; "": none
+  bool strict = true;                ///< its weights must be exactly those of the model
 };
 
 struct TokenizerConfig {

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "trainer/hub/hub_config.h"
+
 namespace lockstep {
 namespace {
 
@@ -16,7 +18,7 @@ Binding choice() {
   return ChoiceMember{std::get<Member<std::string>>(bind<Key>()), {}};
 }
 
-std::vector<KeyGroup> run_and_model() {
+std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
   return {
       {"run",
        object<&Config::run>,
@@ -36,6 +38,22 @@ std::vector<KeyGroup> run_and_model() {
          .member = choice<&ModelConfig::name>(),
          .doc = "Architecture to train",
          .required = true}}},
+      {"model",
+       object<&Config::model>,
+       {{.name = "from_pretrained",
+         .member = bind<&ModelConfig::from_pretrained>(),
+         .doc = "Hugging Face folder with config.json and model.safetensors (or shards and their "
+                "index) that a new run begins with: its weights, what it says of the model's keys "
+                "that are not given here, and its tokenizer if no other is named.",
+         .may_be_empty = true,
+         .per_rank = true,
+         .file = true,
+         .files_in = hub_files},
+        {.name = "strict",
+         .member = bind<&ModelConfig::strict>(),
+         .doc = "The folder's weights must be exactly the model's; false takes those that fit and "
+                "draws the others, as a new head."}},
+       has_hub_form},
   };
 }
 
@@ -465,7 +483,7 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   const auto add = [&](std::vector<KeyGroup> groups) {
     std::move(groups.begin(), groups.end(), std::back_inserter(out));
   };
-  add(run_and_model());
+  add(run_and_model(rows.has_hub_form));
   add(tokenizer_and_data(rows));
   add(lengths(rows.varies));
   add(training());

@@ -134,6 +134,8 @@ struct Key {
   bool per_rank = false;        ///< ranks of one job may differ: no result depends on it
   std::string empty_word = "";  ///< of a list: what an empty one is called instead of []
   bool file = false;            ///< names files that the run reads; they must be equal on all ranks
+  /// Of a key that names a folder: the files in it that the run reads.
+  std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...
   std::string type_text() const;

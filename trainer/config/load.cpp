@@ -19,6 +19,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
 #include "trainer/config/yaml_tree.h"
+#include "trainer/hub/folder_keys.h"
 
 namespace lockstep {
 namespace {
@@ -99,7 +100,11 @@ std::string shorten(std::string text) {
 
 class Loader {
  public:
-  Loader(const std::string& file, const Registry& registry) : schema_(registry) {
+  /// What becomes of model.from_pretrained.
+  enum class Folder : std::uint8_t { kIsRead, kMayBeGone, kIsPassedOver };
+
+  Loader(const std::string& file, const Registry& registry, Folder folder)
+      : schema_(registry), folder_(folder) {
     out_.file = file;
   }
 
@@ -125,6 +130,7 @@ class Loader {
       out_.config.run.name = std::filesystem::path(out_.file).stem().string();
     }
     for (const ConfigKey& key : schema_.keys()) check_effect(key);
+    if (folder_ != Folder::kIsPassedOver) take_pretrained();
     check_config(out_.config, schema_.registry(), [this](auto keys, std::string message) {
       if (std::any_of(keys.begin(), keys.end(), [&](auto k) { return bad_.contains(k); })) return;
       report(blame(culprit(keys)), std::move(message));
@@ -321,6 +327,33 @@ class Loader {
                                value_text(selector, out_.config)));
   }
 
+  /// The keys of the model that only the folder gives.
+  void take_pretrained() {
+    constexpr std::string_view kKey = "model.from_pretrained";
+    const std::string& folder = out_.config.model.from_pretrained;
+    if (folder.empty() || !given(kKey) || bad_.contains(kKey)) return;
+    const bool may_be_gone =
+        folder_ == Folder::kMayBeGone || out_.config.checkpoint.resume != "none";
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) {
+      out_.missing_folder = fmt::format("'{}' {}: no such folder", kKey, folder);
+      if (!may_be_gone) report(blame(kKey), out_.missing_folder);
+    } else {
+      try {
+        FolderKeys keys = take_folder_keys(
+            schema_, [this](std::string_view path) { return given(path); }, out_.config);
+        out_.overruled = std::move(keys.overruled);
+        for (std::string& problem : keys.problems) report(blame(kKey), std::move(problem));
+      } catch (const Error& problem) {
+        report(blame(kKey), problem.what());
+      }
+      if (problems_.empty()) return;
+    }
+    // Rules about what nobody has said would mislead.
+    for (const ConfigKey& key : schema_.keys())
+      if (key.section == "model") bad_.insert(key.path);
+  }
+
   void raise_problems() {
     if (problems_.empty()) return;
     std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
@@ -340,6 +373,7 @@ class Loader {
   }
 
   const Schema schema_;
+  const Folder folder_;
   LoadedConfig out_;
   const Suggestions suggestions_{schema_, out_.config};
   std::vector<Problem> problems_;
@@ -373,13 +407,14 @@ std::string LoadedConfig::where(std::string_view path) const {
 }
 
 LoadedConfig load_config(const std::string& path, const Registry& registry,
-                         std::span<const std::string> overrides) {
-  return parse_config(read_file(path), path, registry, overrides);
+                         std::span<const std::string> overrides, bool may_go_on) {
+  const auto folder = may_go_on ? Loader::Folder::kMayBeGone : Loader::Folder::kIsRead;
+  return Loader(path, registry, folder).load(read_file(path), overrides);
 }
 
 LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides) {
-  return Loader(file, registry).load(text, overrides);
+  return Loader(file, registry, Loader::Folder::kIsPassedOver).load(text, overrides);
 }
 
 std::vector<MissingRow> find_missing_rows(std::string_view yaml, const Registry& registry) {

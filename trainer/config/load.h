@@ -31,6 +31,10 @@ struct LoadedConfig {
   std::string file;  ///< as it was given
   std::map<std::string, ConfigOrigin, std::less<>>
       origins;  ///< of keys and sections that were given
+  /// What the config says otherwise than model.from_pretrained, in whose place it stands.
+  std::vector<std::string> overruled = {};
+  /// Why that folder could not be read; only a run that goes on can do without it.
+  std::string missing_folder = {};
 
   /// The place to blame for a key: where it was given, else its section, else the file.
   std::string where(std::string_view path) const;
@@ -38,12 +42,15 @@ struct LoadedConfig {
 
 /// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins.
 /// The models, datasets and optimizers to choose from are those of `registry`. run.name defaults to
-/// the file's name without extension. Error kUsage with one line per problem: those of the file by
-/// line, then those of the command line.
+/// the file's name without extension. The config.json of model.from_pretrained gives the keys of
+/// the model that are left open. Error kUsage with one line per problem: those of the file by
+/// line, then those of the command line. `may_go_on`: the run may be one that is there already, and
+/// no longer needs the folder that it began with.
 LoadedConfig load_config(const std::string& path, const Registry& registry,
-                         std::span<const std::string> overrides = {});
+                         std::span<const std::string> overrides = {}, bool may_go_on = false);
 
-/// The same for a text already in memory; `file` is what messages call it.
+/// The same for a text already in memory; `file` is what messages call it. No folder is read: a
+/// config that was saved with a run has all keys.
 LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides = {});
 

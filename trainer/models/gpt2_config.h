@@ -9,6 +9,7 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
+#include "trainer/hub/hub_format.h"
 
 namespace lockstep {
 
@@ -25,6 +26,7 @@ struct Gpt2Config {
   DataNeeds needs() const;
   void check(const Config& run, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, Gpt2Config>> sizes();
+  static HubFormat hub();
 };
 
 }  // namespace lockstep

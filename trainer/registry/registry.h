@@ -9,9 +9,10 @@
 //
 //   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
 //                    (trainer/config/key.h) and, where they say something, needs() (what it asks
-//                    of data), check(run, report) (rules that span keys) and sizes() (for
-//                    `lockstep models`); and a constructor M(const Config&), or M(const Config&,
-//                    const DataFacts&).
+//                    of data), check(run, report) (rules that span keys), sizes() (for
+//                    `lockstep models`) and hub() (its form in Hugging Face folders,
+//                    trainer/hub/hub_format.h); and a constructor M(const Config&), or M(const
+//                    Config&, const DataFacts&).
 //   add_dataset<D>   kName, kDoc, kGives (the inputs that it can give, separated by blanks); a
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
 //                    kVaries = true if its samples may differ in length.
@@ -25,6 +26,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +39,7 @@
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
 #include "trainer/data_source.h"
+#include "trainer/hub/hub_format.h"
 #include "trainer/metrics.h"
 #include "trainer/models/model.h"
 #include "trainer/optimizers/optimizer.h"
@@ -57,6 +60,7 @@ struct ModelRow : Row {
   std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<std::unique_ptr<Model>(const OwnConfig&, const DataFacts&)> make;
   std::vector<std::pair<std::string, OwnConfig>> sizes;  ///< common ones, with a line on each
+  std::optional<HubFormat> hub = {};  ///< its form in Hugging Face folders, if it has one
 };
 
 struct DatasetRow : Row {
@@ -136,7 +140,7 @@ class Registry {
 template <class M>
 void Registry::add_model() {
   using S = typename M::Config;
-  ModelRow row{row_of<M, S>(), {}, {}, check_of<S>(), {}, {}};
+  ModelRow row{row_of<M, S>(), {}, {}, check_of<S>(), {}, {}, {}};
   row.needs = [](const OwnConfig& own) -> DataNeeds {
     if constexpr (requires { own.as<S>().needs(); }) return own.as<S>().needs();
     return {};
@@ -151,6 +155,7 @@ void Registry::add_model() {
   };
   if constexpr (requires { S::sizes(); })
     for (auto& [text, size] : S::sizes()) row.sizes.emplace_back(text, OwnConfig(size));
+  if constexpr (requires { S::hub(); }) row.hub = S::hub();
   add(std::move(row));
 }
 

@@ -1,0 +1,292 @@
+"""A model from a Hugging Face folder is trained, and given back as one."""
+import hashlib
+import json
+import struct
+
+import h5py
+import numpy
+
+import hub_files
+import lockstep_runs
+from hub_files import gpt2_config, gpt2_tensors, read_safetensors, write_folder
+from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt, vocabulary
+
+
+def parameters(checkpoint):
+    """The model's tensors in a checkpoint, by name."""
+    with h5py.File(checkpoint) as file:
+        return {name: tensor[()] for name, tensor in file["model"].items()}
+
+
+def hash_of(tensors):
+    """As checkpoints are hashed, of the model alone."""
+    sha = hashlib.sha256(b"lockstep state 1\0")
+    for name, array in sorted(tensors.items()):
+        assert array.dtype == numpy.dtype("<f4"), name
+        sha.update(f"model/{name}\0f32\0".encode() + struct.pack("<I", array.ndim))
+        sha.update(b"".join(struct.pack("<q", size) for size in array.shape) + array.tobytes())
+    return sha.hexdigest()
+
+
+class HubTest(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = corpus(cls.folder)
+        cls.vocab = vocabulary(cls.text)
+        cls.tensors = gpt2_tensors(vocab=cls.vocab)
+
+    def config(self, hub=None, **changes):
+        """A run that leaves its model to the folder `hub`."""
+        out = small_gpt(self.text, **{"training__max_steps": 0, **changes})
+        if hub is not None:
+            for key in ("n_layer", "n_head", "n_embd", "block_size", "dropout"):
+                if f"model__{key}" not in changes:
+                    out.pop(f"model.{key}", None)
+            out["model.from_pretrained"] = str(hub)
+        return out
+
+    def gpt2(self, name, tensors=None, types=None, **config):
+        return write_folder(self.folder / name, gpt2_config(vocab=self.vocab, **config),
+                            self.tensors if tensors is None else tensors, types)
+
+    def taken(self, name, hub, **changes):
+        run = Run(self.folder, name, self.config(hub, **changes))
+        outcome = run.train()
+        return parameters(run.checkpoint(0)), outcome.out
+
+    def assert_same(self, found, expected):
+        self.assertEqual(sorted(found), sorted(expected))
+        for name, array in expected.items():
+            numpy.testing.assert_array_equal(found[name], array, name)
+
+    def export(self, run, to, *options, expect=0):
+        outcome = self.lockstep("export", run, "--to", to, *options)
+        self.assertEqual(outcome.code, expect, str(outcome))
+        return outcome
+
+
+class Import(HubTest):
+    def test_a_bare_gpt2(self):
+        found, out = self.taken("bare", self.gpt2("hub_bare"))
+        self.assert_same(found, self.tensors)
+        count = sum(array.size for array in self.tensors.values())
+        self.assertIn(f"weights from {self.folder}/hub_bare: {len(self.tensors)} tensors with {count} parameters", out)
+
+    def test_prefix_tied_head_and_mask_buffers(self):
+        tensors = {f"transformer.{name}": array for name, array in self.tensors.items()}
+        tensors["lm_head.weight"] = self.tensors["wte.weight"]
+        for i in range(2):
+            tensors[f"transformer.h.{i}.attn.bias"] = numpy.tril(numpy.ones((1, 1, 32, 32), bool))
+            tensors[f"transformer.h.{i}.attn.masked_bias"] = numpy.array(-1e4, "<f4")
+        found, _ = self.taken("prefixed", self.gpt2("hub_prefixed", tensors))
+        self.assert_same(found, self.tensors)
+
+    def test_the_embedding_by_the_name_of_the_head_only(self):
+        tensors = dict(self.tensors)
+        tensors["lm_head.weight"] = tensors.pop("wte.weight")
+        found, _ = self.taken("head", self.gpt2("hub_head", tensors))
+        self.assert_same(found, self.tensors)
+
+    def test_narrow_types_become_f32(self):
+        tensors, types = dict(self.tensors), {}
+        bf16, half, double = "wte.weight", "wpe.weight", "ln_f.weight"
+        expected = dict(tensors)
+        bits = hub_files.to_bf16(tensors[bf16])
+        expected[bf16] = (bits.astype("<u4") << 16).view("<f4")
+        tensors[bf16], types[bf16] = bits, "BF16"
+        tensors[half] = tensors[half].astype("<f2")
+        expected[half] = tensors[half].astype("<f4")
+        tensors[double] = tensors[double].astype("<f8")
+        found, _ = self.taken("narrow", self.gpt2("hub_narrow", tensors, types))
+        self.assert_same(found, expected)
+
+    def test_shards(self):
+        hub = self.gpt2("hub_shards")
+        (hub / "model.safetensors").unlink()
+        weight_map = {}
+        for i, names in enumerate((sorted(self.tensors)[::2], sorted(self.tensors)[1::2])):
+            shard = f"model-{i + 1:05}-of-00002.safetensors"
+            hub_files.write_safetensors(hub / shard, {name: self.tensors[name] for name in names})
+            weight_map.update(dict.fromkeys(names, shard))
+        (hub / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+        found, _ = self.taken("shards", hub)
+        self.assert_same(found, self.tensors)
+
+    def test_what_the_config_says_differently_is_listed(self):
+        found, out = self.taken("other", self.gpt2("hub_other"), model__n_head=4, model__dropout=0.1)
+        self.assert_same(found, self.tensors)
+        self.assertIn(f"config instead of {self.folder}/hub_other/config.json: model.n_head is 4, not 2", out)
+        self.assertNotIn("dropout is", out)
+        shown = self.lockstep("config", "show", self.folder / "other.yaml").out
+        self.assertIn("  n_embd: 48\n", shown)
+
+    def test_without_strict_what_fits_is_taken(self):
+        tensors = dict(self.tensors)
+        del tensors["h.1.ln_2.bias"]
+        tensors["wpe.weight"] = tensors["wpe.weight"][:16]
+        tensors["score.weight"] = numpy.zeros((2, 48), "<f4")
+        hub = self.gpt2("hub_loose", tensors, architectures=["GPT2ForSequenceClassification"])
+        found, out = self.taken("loose", hub, model__strict=False)
+        drawn = ("h.1.ln_2.bias", "wpe.weight")
+        fresh, _ = self.taken("fresh", None)
+        self.assert_same(found, {name: (fresh if name in drawn else self.tensors)[name] for name in self.tensors})
+        self.assertIn("drawn, as the folder lacks them: 'h.1.ln_2.bias' f32[48]", out)
+        self.assertIn("in the folder only: 'score.weight' F32[2,48]", out)
+        self.assertIn("not taken: 'wpe.weight' is F32[16,48], but the model has f32[32,48]", out)
+
+
+class Refusals(HubTest):
+    def refused(self, code, message, hub, ranks=None, **changes):
+        run = Run(self.folder, "refused", self.config(hub, **changes))
+        self.assert_fails(run.start(ranks=ranks).wait(), code, message)
+
+    def test_all_differences_at_once(self):
+        tensors = dict(self.tensors)
+        del tensors["h.1.ln_2.bias"]
+        tensors["wpe.weight"] = tensors["wpe.weight"][:16]
+        tensors["ln_f.bias"] = numpy.zeros(48, "<i8")
+        tensors["score.weight"] = numpy.zeros((2, 48), "<f4")
+        tensors["lm_head.weight"] = tensors["wte.weight"] + 1
+        hub = self.gpt2("hub_wrong", tensors)
+        for ranks in (None, 2):
+            self.refused(
+                4, f"{hub}: the weights are not those of the model ('model.strict: false' takes what fits and draws "
+                "the rest):\n"
+                "  missing: 'h.1.ln_2.bias' f32[48]\n"
+                "  surplus: 'score.weight' F32[2,48]\n"
+                "  'lm_head.weight' is not equal to 'wte.weight', which the model ties it to\n"
+                "  'wpe.weight' is F32[16,48], but the model has f32[32,48]\n"
+                "  'ln_f.bias' is I64[48], but the model has f32[48]", hub, ranks)
+
+    def test_another_model(self):
+        where = f"{self.folder}/refused.yaml:"
+        for name, changes, message in (
+                ("hub_llama", {"model_type": "llama"},
+                 "is of model_type \"llama\", but 'model.name: gpt2' reads \"gpt2\""),
+                ("hub_classes", {"architectures": ["GPT2ForSequenceClassification"]},
+                 "is of architecture \"GPT2ForSequenceClassification\", but 'model.name: gpt2' reads GPT2LMHeadModel, "
+                 "GPT2Model ('model.strict: false' takes what fits)"),
+                ("hub_scaled", {"scale_attn_by_inverse_layer_idx": True},
+                 "has scale_attn_by_inverse_layer_idx: true, but 'gpt2' computes false only")):
+            hub = self.gpt2(name, **changes)
+            run = Run(self.folder, "refused", self.config(hub))
+            outcome = run.start().wait()
+            self.assertEqual(outcome.code, 2, str(outcome))
+            self.assertRegex(outcome.errors[0], rf"^{where}\d+:3: ")
+            self.assertIn(f"{hub}/config.json: {message}", outcome.errors[0])
+
+    def test_a_folder_that_is_not_there(self):
+        run = Run(self.folder, "refused", self.config(self.folder / "nowhere"))
+        outcome = run.start().wait()
+        self.assertEqual(outcome.code, 2, str(outcome))
+        self.assertIn(f"'model.from_pretrained' {self.folder}/nowhere: no such folder", outcome.errors[0])
+
+    def test_files_that_are_broken(self):
+        hub = self.gpt2("hub_cut")
+        weights = hub / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-4])
+        size = sum(array.nbytes for array in self.tensors.values())
+        self.refused(4, f"{weights}: not a safetensors file: tensor 'ln_f.bias' reaches to byte {size} of the data, of "
+                     f"which the file has {size - 4}", hub)
+        weights.unlink()
+        self.refused(4, f"{hub}: the folder has neither model.safetensors nor model.safetensors.index.json", hub)
+
+    def test_folders_that_differ_between_ranks(self):
+        first, second = self.gpt2("hub_first"), self.gpt2("hub_second", gpt2_tensors(vocab=self.vocab, seed=2))
+        run = Run(self.folder, "refused", self.config(first))
+        outcome = run.start_unlike_ranks([], [f"model.from_pretrained={second}"]).wait()
+        self.assertEqual(outcome.code, 3, str(outcome))
+        self.assertIn("model.from_pretrained[1]", outcome.errors[0])
+
+
+class Export(HubTest):
+    def test_files(self):
+        run = Run(self.folder, "files", self.config(training__max_steps=2, model__dropout=0.25))
+        run.train()
+        self.export(run.path, self.folder / "out")
+        out = self.folder / "out"
+        self.assertEqual(sorted(path.name for path in out.iterdir()),
+                         ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json",
+                          "tokenizer_config.json"])
+        tensors, metadata = read_safetensors(out / "model.safetensors")
+        self.assertEqual(metadata, {"format": "pt"})
+        self.assert_same({name.removeprefix("transformer."): array for name, array in tensors.items()},
+                         parameters(run.checkpoint(2)))
+        config = json.loads((out / "config.json").read_text())
+        expected = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_layer": 2, "n_head": 2,
+                    "n_embd": 48, "n_positions": 32, "vocab_size": self.vocab, "attn_pdrop": 0.25,
+                    "embd_pdrop": 0.25, "resid_pdrop": 0.25, "torch_dtype": "float32", "n_inner": None,
+                    "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
+        self.assertEqual({key: config.get(key, "absent") for key in expected}, expected)
+        tokenizer = json.loads((out / "tokenizer_config.json").read_text())
+        self.assertEqual(tokenizer["model_max_length"], 32)
+
+    def test_then_import_gives_the_same_hash(self):
+        run = Run(self.folder, "trained", self.config(training__max_steps=4))
+        run.train(ranks=2)
+        self.export(run.path, self.folder / "back")
+        expected = hash_of(parameters(run.checkpoint(4)))
+        for ranks in (None, 2):
+            again = Run(self.folder, f"again{ranks}", self.config(self.folder / "back"))
+            again.train(ranks=ranks)
+            self.assertEqual(hash_of(parameters(again.checkpoint(0))), expected)
+
+    def test_training_goes_on_without_the_folder(self):
+        hub = self.gpt2("hub_gone")
+        config = self.config(hub)
+        config["training.max_steps"] = 4
+        config["checkpoint.save_interval"] = 2
+        whole, resumed = Run(self.folder, "whole", config), Run(self.folder, "resumed", config)
+        whole.train(ranks=2)
+        resumed.train("training.max_steps=2", "scheduler.decay_steps=60", ranks=2)
+        hub.rename(self.folder / "moved")
+        outcome = resumed.train(ranks=2, resume="auto")
+        self.assertIn("resuming from", outcome.out)
+        self.assertNotIn("weights from", outcome.out)
+        self.assertEqual(resumed.hash(), whole.hash())
+        self.assertEqual(self.lockstep("eval", resumed.path).code, 0)
+        fresh = Run(self.folder, "nothing", config)
+        self.assertIn("no such folder", fresh.start(resume="auto").wait().errors[0])
+
+    def test_the_best_or_a_named_checkpoint(self):
+        run = Run(self.folder, "best", self.config(training__max_steps=6, eval__interval=2, eval__max_batches=1,
+                                                   checkpoint__save_interval=2))
+        run.train()
+        out = self.export(run.checkpoint(2), self.folder / "named").out
+        self.assertIn("of step 2 is in", out)
+        best = min((r for r in run.metrics() if "eval/loss" in r), key=lambda r: r["eval/loss"])["step"]
+        self.assertIn(f"of step {best} is in", self.export(run.path, self.folder / "of_best", "--best").out)
+
+    def test_refuses_what_is_in_the_way(self):
+        run = Run(self.folder, "full", self.config())
+        run.train()
+        out = self.folder / "full_out"
+        out.mkdir()
+        self.export(run.path, out)  # an empty one will do
+        (out / "README.md").write_text("mine")
+        (out / "config.json").write_text("{}")
+        (out / "model.safetensors.index.json").write_text("{}")
+        outcome = self.export(run.path, out, expect=2)
+        self.assertEqual(outcome.errors, [f"{out}: the folder is not empty; choose another one, or --force replaces "
+                                          "the model that is in it"])
+        self.assertEqual((out / "config.json").read_text(), "{}")
+        self.export(run.path, out, "--force")
+        self.assertEqual((out / "README.md").read_text(), "mine")
+        self.assertFalse((out / "model.safetensors.index.json").exists())
+        self.assertIn("gpt2", (out / "config.json").read_text())
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.endswith(".tmp")], [])
+
+    def test_refuses_models_without_such_a_form(self):
+        run = Run(self.folder, "lenet", {"model.name": "mlp", "training.max_steps": 0, "training.global_batch_size": 4,
+                                         "training.micro_batch_size": 4, "optimizer.learning_rate": 1e-3,
+                                         **lockstep_runs.image_data(self.folder, 8)})
+        run.train()
+        outcome = self.export(run.path, self.folder / "no", expect=2)
+        self.assertEqual(outcome.errors,
+                         [f"{run.checkpoint(0)}: model 'mlp' has no form on the Hugging Face hub"])
+        self.assertFalse((self.folder / "no").exists())
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

@@ -1,0 +1,252 @@
+#include "trainer/hub/export.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/folder.h"
+#include "checkpoint/restore.h"
+#include "checkpoint/safetensors_folder.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "data/tokenizers/tokenizer.h"
+#include "trainer/config/schema.h"
+#include "trainer/config/values.h"
+#include "trainer/hub/hub_config.h"
+#include "trainer/registry/registry.h"
+#include "trainer/saved_texts.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// Of the library whose files these are like.
+constexpr const char* kTransformersVersion = "4.46.3";
+
+CheckpointReader open_chosen(const ExportOptions& options) {
+  CheckpointReader newest = open_checkpoint(options.run);
+  if (!options.best) return newest;
+  std::error_code error;
+  LS_USER_CHECK(fs::is_directory(options.run, error),
+                "--best chooses among the checkpoints of a run, but {} is one of them",
+                options.run);
+  const std::int64_t step = newest.trainer().early_stopping.best_step;
+  LS_USER_CHECK(step >= 0, "{}: no checkpoint is the best: the run was not evaluated", options.run);
+  const fs::path folder = checkpoint_folder_of(options.run);
+  return CheckpointReader((folder / checkpoint_file_name(step)).string());
+}
+
+/// What is exported.
+struct Source {
+  CheckpointReader checkpoint;
+  Config config;
+  const ModelRow& model;
+  const HubFormat& format;
+  TokenizerPtr tokenizer;  ///< null: none
+};
+
+std::string name_in_model(const TensorEntry& entry) {
+  const std::string prefix = model_path("");
+  return entry.path.starts_with(prefix) ? entry.path.substr(prefix.size()) : "";
+}
+
+/// The value of a key as JSON, by way of its YAML text, which is flow style and so nearly JSON.
+std::string json_of(const ConfigKey& key, const Config& config) {
+  const std::string text = value_text(key, config);
+  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? Json(text).dump() : value.dump();
+}
+
+std::string json_of(const std::optional<std::int32_t>& id) {
+  return id ? std::to_string(*id) : "null";
+}
+
+void add_labels(HubValues& values) {
+  const auto count = values.find("num_labels");
+  if (count == values.end()) return;
+  Json names = Json::object();
+  Json ids = Json::object();
+  for (int i = 0; i < std::stoi(count->second); ++i) {
+    const std::string name = fmt::format("LABEL_{}", i);
+    names[std::to_string(i)] = name;
+    ids[name] = i;
+  }
+  values.erase(count);
+  values["id2label"] = names.dump();
+  values["label2id"] = ids.dump();
+}
+
+HubValues config_values(const Source& source, const Registry& registry) {
+  HubValues out;
+  const Schema schema(registry);
+  for (const ConfigKey& key : schema.keys())
+    if (key.section == "model" && key.row == &source.model &&
+        std::ranges::find(source.format.own_keys, key.name) == source.format.own_keys.end())
+      out[key.name] = json_of(key, source.config);
+  for (const TensorEntry& entry : source.checkpoint.tensors())
+    if (name_in_model(entry) == source.format.token_embedding)
+      out["vocab_size"] = std::to_string(entry.shape[0]);
+  for (const auto& [key, value] : source.format.fixed) out[key] = value;
+  if (source.format.to_hub != nullptr) source.format.to_hub(out);
+  add_labels(out);
+  const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
+  if (source.format.generates) {
+    out["bos_token_id"] = json_of(special.bos ? special.bos : special.eos);
+    out["eos_token_id"] = json_of(special.eos);
+  }
+  if (special.pad) out["pad_token_id"] = json_of(special.pad);
+  out["architectures"] = Json::array({source.format.architectures.front()}).dump();
+  out["model_type"] = Json(source.format.model_type).dump();
+  out["torch_dtype"] = Json("float32").dump();
+  out["transformers_version"] = Json(kTransformersVersion).dump();
+  return out;
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  AtomicFile target(path.string(), ErrorKind::kCheckpoint);
+  target.file().write(0, std::as_bytes(std::span(text)));
+  target.file().check_writes();
+  target.commit();
+}
+
+void write_weights(const Source& source, const fs::path& path) {
+  std::vector<SafetensorsItem> items;
+  std::map<std::string, const TensorEntry*> entries;
+  for (const TensorEntry& entry : source.checkpoint.tensors()) {
+    const std::string name = name_in_model(entry);
+    if (name.empty()) continue;
+    const std::string theirs = renamed(name, source.format.write);
+    items.push_back({theirs, entry.dtype, entry.shape});
+    entries[theirs] = &entry;
+  }
+  write_safetensors(
+      path.string(), std::move(items), {{"format", "pt"}},
+      [&](const std::string& name) { return source.checkpoint.read(*entries.at(name)); });
+}
+
+void write_tokenizer(const Source& source, const Registry& registry, const fs::path& folder) {
+  if (source.tokenizer == nullptr) return;
+  write_text(folder / kHubTokenizer, source.tokenizer->serialize());
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+              {"clean_up_tokenization_spaces", false},
+              {"model_max_length", registry.needs(source.config.model).sequence_length}};
+  const SpecialTokens& special = source.tokenizer->special();
+  const auto add = [&](const char* name, const std::optional<std::int32_t>& id) {
+    if (id) config[name] = source.tokenizer->token(*id);
+  };
+  add("unk_token", special.unk);
+  add("pad_token", special.pad);
+  add("cls_token", special.cls);
+  add("sep_token", special.sep);
+  add("mask_token", special.mask);
+  add("bos_token", special.bos);
+  add("eos_token", special.eos);
+  write_text(folder / "tokenizer_config.json", config.dump(2) + "\n");
+}
+
+/// config.json is the last: a folder without one is none of a model.
+void write_files(const Source& source, const Registry& registry, const fs::path& folder) {
+  write_weights(source, folder / kWeightsFile);
+  write_tokenizer(source, registry, folder);
+  const HubValues values = config_values(source, registry);
+  if (source.format.generates) {
+    HubValues generation{{"_from_model_config", "true"}};
+    for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"})
+      if (const auto found = values.find(key); found != values.end() && found->second != "null")
+        generation.insert(*found);
+    write_text(folder / "generation_config.json", hub_config_text(generation));
+  }
+  write_text(folder / kHubConfig, hub_config_text(values));
+}
+
+/// A folder beside the one that is asked for, which is gone unless it was renamed.
+class FolderBeside {
+ public:
+  explicit FolderBeside(const fs::path& target)
+      : path_(target.parent_path() /
+              fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid())) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~FolderBeside() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  FolderBeside(const FolderBeside&) = delete;
+  FolderBeside& operator=(const FolderBeside&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void check_target(const fs::path& target, bool force) {
+  std::error_code error;
+  if (!fs::exists(target, error)) return;
+  LS_USER_CHECK(fs::is_directory(target, error), "{}: is there, and is no folder", target.string());
+  LS_USER_CHECK(force || fs::is_empty(target, error),
+                "{}: the folder is not empty; choose another one, or --force replaces the model "
+                "that is in it",
+                target.string());
+}
+
+/// What a reader would take, or find contradicted, beside the new files.
+void remove_other_weights(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> old{folder / kWeightsIndex};
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("model-") && name.ends_with(".safetensors")) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
+}
+
+void move_into_place(const fs::path& from, const fs::path& target) {
+  std::error_code error;
+  if (!fs::exists(target, error) || fs::is_empty(target, error)) {
+    fs::rename(from, target);
+  } else {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(from)) files.push_back(entry.path());
+    std::ranges::sort(files, {}, [](const fs::path& path) {
+      return std::pair(path.filename() == kHubConfig, path);
+    });
+    for (const fs::path& file : files) fs::rename(file, target / file.filename());
+    remove_other_weights(target);
+  }
+  sync_folder(target.parent_path().string(), ErrorKind::kCheckpoint);
+}
+
+}  // namespace
+
+std::string export_run(const ExportOptions& options, const Registry& registry) {
+  const fs::path target = fs::absolute(options.to).lexically_normal();
+  const fs::path place = target.has_filename() ? target : target.parent_path();
+  check_target(place, options.force);
+  CheckpointReader checkpoint = open_chosen(options);
+  const Config config = saved_config(checkpoint.config_yaml(), checkpoint.path(), registry);
+  const ModelRow& model = registry.at(config.model);
+  LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no form on the Hugging Face hub",
+                checkpoint.path(), model.name);
+  check_saved_tokenizer(checkpoint.trainer().tokenizer, checkpoint.path());
+  const std::string tokenizer = checkpoint.trainer().tokenizer;
+  const Source source{
+      std::move(checkpoint), config, model, *model.hub,
+      tokenizer.empty() ? nullptr : tokenizer_from_json(tokenizer, "the checkpoint")};
+  try {
+    const FolderBeside beside(place);
+    write_files(source, registry, beside.path());
+    move_into_place(beside.path(), place);
+  } catch (const fs::filesystem_error& e) {
+    raise(ErrorKind::kCheckpoint, "cannot write {}: {}", place.string(), e.code().message());
+  }
+  return fmt::format("{} of step {} is in {}: {} ({})\n", source.checkpoint.path(),
+                     source.checkpoint.trainer().step, options.to,
+                     source.format.architectures.front(), source.format.model_type);
+}
+
+}  // namespace lockstep

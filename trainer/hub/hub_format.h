@@ -1,0 +1,64 @@
+// What a model says about its form on the Hugging Face hub: what its folders call it and its
+// parameters. `static HubFormat hub()` of the model's Config returns it; the keys of that Config
+// are then those of the hub's config.json, where they mean the same.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/api.h"
+
+namespace LOCKSTEP_API lockstep {
+
+/// A name that matches `from`, in which one '*' stands for anything, becomes `to`, whose '*' is
+/// what that was.
+struct HubRename {
+  std::string from;
+  std::string to;
+};
+
+/// A second name of a parameter. Folders may leave it out, or hold its equal elements.
+struct HubTied {
+  std::string name;
+  std::string parameter;
+};
+
+/// The values of a config.json by key, as JSON; those of an object inside by "outer.inner".
+using HubValues = std::map<std::string, std::string>;
+
+struct HubFormat {
+  std::string model_type;
+  /// What config.json may name under "architectures"; the first is written.
+  std::vector<std::string> architectures;
+  /// From a file's names to the model's, one rule after the other.
+  std::vector<HubRename> read = {};
+  /// From the model's names to a file's.
+  std::vector<HubRename> write = {};
+  /// Names, after `read`, of what a file may hold and the model has no use for; '*' as above.
+  std::vector<std::string> ignored = {};
+  std::vector<HubTied> tied = {};
+  /// Which parameter has a row for each token.
+  std::string token_embedding = "";
+  /// Keys of config.json that change what is computed, and the one value (JSON) that the model
+  /// computes. Keys that nobody knows are passed over.
+  HubValues fixed = {};
+  /// What the hub takes for keys that a config.json lacks, where the model's defaults differ.
+  HubValues defaults = {};
+  /// Keys of the model that are not the hub's.
+  std::vector<std::string> own_keys = {};
+  /// Brings the values of a config.json into the form of the model's keys, and back.
+  void (*from_hub)(HubValues& values) = nullptr;
+  void (*to_hub)(HubValues& values) = nullptr;
+  bool generates = false;  ///< text, and so has a generation_config.json
+};
+
+/// What a rule makes of a name; the name itself if it does not match.
+std::string renamed(const std::string& name, const HubRename& rule);
+/// What all rules in order make of a name.
+std::string renamed(std::string name, const std::vector<HubRename>& rules);
+/// Whether a name matches a pattern, see HubRename.
+bool matches(const std::string& name, const std::string& pattern);
+
+}  // namespace lockstep

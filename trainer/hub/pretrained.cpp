@@ -1,0 +1,113 @@
+#include "trainer/hub/pretrained.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMaxListed = 200;  ///< of what an error lists; the rest is counted
+
+/// The first ones, and how many more there are.
+std::string join_some(std::vector<std::string> lines, std::size_t most,
+                      const std::string& separator) {
+  const std::size_t count = lines.size();
+  lines.resize(std::min(count, most));
+  std::string out = fmt::format("{}", fmt::join(lines, separator));
+  if (count > most) out += fmt::format("{}and {} more", separator, count - most);
+  return out;
+}
+
+bool are_equal(const SafetensorsFolder::Tensor& a, const SafetensorsFolder::Tensor& b) {
+  if (!(a.entry->shape == b.entry->shape)) return false;
+  const HostTensor first = a.file->read_f32(*a.entry);
+  const HostTensor second = b.file->read_f32(*b.entry);
+  return std::ranges::equal(first.bytes(), second.bytes());
+}
+
+}  // namespace
+
+Pretrained::Tensors Pretrained::named_as_parameters(const HubFormat& format) {
+  Tensors out;
+  for (const auto& [name, tensor] : folder_.tensors()) {
+    const std::string mine = renamed(name, format.read);
+    const auto is_ignored = [&](const std::string& pattern) { return matches(mine, pattern); };
+    if (std::ranges::any_of(format.ignored, is_ignored)) continue;
+    if (!out.emplace(mine, tensor).second)
+      unfit_.push_back(fmt::format("{} is in the files by two names", quote_name(mine)));
+  }
+  return out;
+}
+
+void Pretrained::join_tied(const HubFormat& format, Tensors& tensors) {
+  for (const HubTied& tied : format.tied) {
+    const auto second = tensors.find(tied.name);
+    if (second == tensors.end()) continue;
+    const auto [first, is_only] = tensors.emplace(tied.parameter, second->second);
+    if (!is_only && !are_equal(first->second, second->second))
+      unfit_.push_back(fmt::format("'{}' is not equal to '{}', which the model ties it to",
+                                   tied.name, tied.parameter));
+    tensors.erase(second);
+  }
+}
+
+Pretrained::Pretrained(const std::string& folder, const HubFormat& format,
+                       const ParameterSet& parameters, bool strict)
+    : folder_(folder) {
+  Tensors tensors = named_as_parameters(format);
+  join_tied(format, tensors);
+  for (const Parameter& parameter : parameters.all()) {
+    const auto found = tensors.find(parameter.name);
+    if (found == tensors.end()) {
+      missing_.push_back(fmt::format("'{}' f32{}", parameter.name, parameter.shape));
+      continue;
+    }
+    const SafetensorsEntry& entry = *found->second.entry;
+    if (!is_float(entry.type) || !(entry.shape == parameter.shape)) {
+      unfit_.push_back(fmt::format("'{}' is {}, but the model has f32{}", parameter.name,
+                                   entry.type_text(), parameter.shape));
+    } else {
+      taken_[parameter.name] = found->second;
+      elements_ += parameter.shape.elements();
+    }
+    tensors.erase(found);
+  }
+  for (const auto& [name, tensor] : tensors)
+    surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
+  if (!strict) return;
+  std::vector<std::string> problems;
+  for (const std::string& text : missing_) problems.push_back("missing: " + text);
+  for (const std::string& text : surplus_) problems.push_back("surplus: " + text);
+  problems.insert(problems.end(), unfit_.begin(), unfit_.end());
+  if (!problems.empty())
+    raise(ErrorKind::kCheckpoint,
+          "{}: the weights are not those of the model ('model.strict: false' takes what fits and "
+          "draws the rest):\n  {}",
+          folder, join_some(std::move(problems), kMaxListed, "\n  "));
+}
+
+std::optional<HostTensor> Pretrained::value(const Parameter& parameter) const {
+  const auto found = taken_.find(parameter.name);
+  if (found == taken_.end()) return std::nullopt;
+  return found->second.file->read_f32(*found->second.entry);
+}
+
+std::vector<std::string> Pretrained::describe() const {
+  constexpr std::size_t kMaxLogged = 20;
+  std::vector<std::string> out{fmt::format("weights from {}: {} tensors with {} parameters",
+                                           folder_.path(), taken_.size(), elements_)};
+  const auto add = [&](const std::string& what, const std::vector<std::string>& names) {
+    if (!names.empty())
+      out.push_back(fmt::format("{}: {}", what, join_some(names, kMaxLogged, ", ")));
+  };
+  add("drawn, as the folder lacks them", missing_);
+  add("in the folder only", surplus_);
+  add("not taken", unfit_);
+  return out;
+}
+
+}  // namespace lockstep

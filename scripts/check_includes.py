@@ -54,6 +54,7 @@ FOREIGN = [
     (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
     (r"zlib\.h", ["data", "tests"], False),
     (r"pcre2\.h", ["data"], False),
+    (r"unicode/.*", ["data"], False),
     (r"nlohmann/.*", ["data", "checkpoint", "trainer", "tests"], False),
     (r"yaml-cpp/.*", ["trainer"], False),
     (r"boost/asio.*", ["data", "watch"], False),

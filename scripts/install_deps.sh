@@ -15,7 +15,7 @@ build_packages=(
   libboost-dev libboost-program-options-dev
   libhdf5-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev
   libspdlog-dev libfmt-dev
-  librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev
+  librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev libicu-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 test_packages=(

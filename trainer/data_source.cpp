@@ -1,8 +1,7 @@
 #include "trainer/data_source.h"
 
 #include "core/base/error.h"
-#include "data/tokenizers/bpe_tokenizer.h"
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/tokenizer_files.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {
@@ -11,8 +10,9 @@ TokenizerPtr OpenContext::open_tokenizer(const std::string& text_name,
                                          const std::string& text) const {
   if (!tokenizer_json.empty()) return tokenizer_from_json(tokenizer_json, "the checkpoint");
   switch (tokenizer.type) {
-    case TokenizerType::kChar: return CharTokenizer::from_text(text_name, text);
-    case TokenizerType::kGpt2: return BpeTokenizer::from_files(tokenizer.vocab, tokenizer.merges);
+    case TokenizerType::kChar: return character_tokenizer(text_name, text);
+    case TokenizerType::kGpt2: return read_gpt2_tokenizer(tokenizer.vocab, tokenizer.merges);
+    case TokenizerType::kFile: return load_tokenizer(tokenizer.path);
     case TokenizerType::kNone:
       raise(ErrorKind::kUsage, "tokenizer.type must be given to train on text");
   }

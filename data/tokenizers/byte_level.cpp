@@ -42,6 +42,14 @@ std::string byte_level_symbol(std::uint8_t byte) {
   return out;
 }
 
+std::string byte_level_text(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char byte : bytes)
+    append_utf8(out, kAlphabet.character_of[static_cast<unsigned char>(byte)]);
+  return out;
+}
+
 std::optional<std::string> bytes_of_byte_level(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

@@ -14,6 +14,9 @@ namespace lockstep {
 /// The character that stands for a byte, in UTF-8.
 std::string byte_level_symbol(std::uint8_t byte);
 
+/// The characters that stand for the bytes of `bytes`.
+std::string byte_level_text(std::string_view bytes);
+
 /// The bytes that byte-level text stands for; nothing if a character is not in the alphabet.
 std::optional<std::string> bytes_of_byte_level(std::string_view text);
 

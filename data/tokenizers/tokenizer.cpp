@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "data/digest.h"
-#include "data/files/read_text.h"
-#include "data/tokenizers/bpe_tokenizer.h"
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/early_json.h"
+#include "data/tokenizers/json_place.h"
+#include "data/tokenizers/pipeline_tokenizer.h"
 
 namespace lockstep {
 
@@ -42,29 +41,12 @@ void check_token(std::int32_t id, std::int64_t vocab_size) {
 }
 
 TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& name) {
-  try {
-    const auto root = nlohmann::json::parse(json);
-    const std::string type = root.at("type").get<std::string>();
-    if (type == "char") {
-      return std::make_shared<CharTokenizer>(name,
-                                             root.at("characters").get<std::vector<std::string>>());
-    }
-    if (type == "bpe") {
-      return std::make_shared<BpeTokenizer>(
-          name, root.at("vocab").get<BpeTokenizer::Vocabulary>(),
-          root.at("merges").get<std::vector<BpeTokenizer::Pair>>());
-    }
-    raise(ErrorKind::kData, "{}: unknown tokenizer type '{}'; known are 'char' and 'bpe'", name,
-          type);
-  } catch (const nlohmann::json::parse_error& error) {
-    raise(ErrorKind::kData, "{}: not valid JSON at byte {}", name, error.byte);
-  } catch (const nlohmann::json::exception& error) {
-    raise(ErrorKind::kData, "{}: not a tokenizer: {}", name, error.what());
-  }
-}
-
-TokenizerPtr load_tokenizer(const std::string& path) {
-  return tokenizer_from_json(read_text(path), path);
+  const JsonPlace document = JsonPlace::parse(json, name);
+  if (!document.is_object()) document.refuse("not a tokenizer");
+  if (document.find("type") && !document.find("model"))
+    return std::make_shared<PipelineTokenizer>(
+        JsonPlace::parse(document_of_early_json(document), name));
+  return std::make_shared<PipelineTokenizer>(document);
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {

@@ -73,11 +73,15 @@ void check_token(std::int32_t id, std::int64_t vocab_size);
 
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
-/// What serialize() wrote; `name` is its file, for messages. Error kData if it is anything else.
+/// A Hugging Face tokenizer.json, which serialize() writes, or what lockstep wrote before; `name`
+/// is its file, for messages. Error kData if it is anything else.
 TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& name);
 
-/// The same from and to a file.
+/// The same from a file, which may also be BERT's vocab.txt, or GPT-2's vocab.json with merges.txt
+/// beside it; what is in the file decides. Error kData naming the file.
 TokenizerPtr load_tokenizer(const std::string& path);
+
+/// Writes the tokenizer.json.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
 }  // namespace lockstep

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <cstring>
+
 namespace lockstep {
 namespace {
 
@@ -62,6 +65,14 @@ void append_utf8(std::string& out, char32_t code_point) {
 
 std::size_t end_of_utf8(std::string_view text, std::size_t offset) {
   while (offset < text.size()) {
+    // Eight bytes of ASCII at once.
+    std::uint64_t eight = 0;
+    while (text.size() - offset >= sizeof eight) {
+      std::memcpy(&eight, text.data() + offset, sizeof eight);
+      if ((eight & 0x8080808080808080U) != 0) break;
+      offset += sizeof eight;
+    }
+    if (offset == text.size()) break;
     const auto character = decode_utf8(text, offset);
     if (!character) break;
     offset += character->bytes;

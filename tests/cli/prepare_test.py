@@ -28,7 +28,8 @@ class Text(CommandLineTest):
         cut = int(len(TEXT) * 0.9)
         self.assertEqual(tokens_of(self.folder / "out/a/train.bin"), ids[:cut])
         self.assertEqual(tokens_of(self.folder / "out/a/val.bin"), ids[cut:])
-        json.loads((self.folder / "out/a/tokenizer.json").read_text())
+        tokenizer = json.loads((self.folder / "out/a/tokenizer.json").read_text())
+        self.assertEqual(tokenizer["model"]["vocab"], {c: i for i, c in enumerate(vocabulary)})
         self.assertEqual(
             printed,
             f"out/a/train.bin: {cut} tokens of {cut} bytes of text\n"
@@ -43,6 +44,16 @@ class Text(CommandLineTest):
         self.assertEqual(tokens_of(self.folder / "o/train.bin"), [0, 1, 2, 0])
         self.assertFalse((self.folder / "o/val.bin").exists())
 
+    def test_a_tokenizer_from_a_file(self):
+        self.write("in.txt", "Un wanted, unwanted")
+        self.write("vocab.txt", "[UNK]\nun\nwanted\n##wanted\n,\n")
+        self.succeeds("prepare", "text", "in.txt", "--output", "o", "--val-fraction", "0",
+                      "--tokenizer", "vocab.txt")
+        self.assertEqual(tokens_of(self.folder / "o/train.bin"), [1, 2, 4, 1, 3])
+        self.succeeds("prepare", "text", "in.txt", "--output", "again", "--val-fraction", "0",
+                      "--tokenizer", "o/tokenizer.json")
+        self.assertEqual(tokens_of(self.folder / "again/train.bin"), [1, 2, 4, 1, 3])
+
     def test_refusals(self):
         self.write("in.txt", TEXT)
         self.write("empty.txt", "")
@@ -51,7 +62,7 @@ class Text(CommandLineTest):
         self.refuses(3, "empty.txt: the file is empty (0 bytes), but text is needed",
                      "prepare", "text", "empty.txt", "--output", "o")
         self.refuses(2, "--output is missing: the folder to write to", "prepare", "text", "in.txt")
-        self.refuses(2, "--tokenizer must be char or gpt2, not 'gpt3'",
+        self.refuses(2, "--tokenizer must be char, gpt2 or a file (tokenizer.json, vocab.txt), not 'gpt3'",
                      "prepare", "text", "in.txt", "--output", "o", "--tokenizer", "gpt3")
         self.refuses(2, "--tokenizer gpt2 needs --vocab and --merges",
                      "prepare", "text", "in.txt", "--output", "o", "--tokenizer", "gpt2")

@@ -56,6 +56,30 @@ class Run(CommandLineTest):
         self.assertEqual(self.steps(), [6])
         self.assertEqual(self.hash("runs/tiny"), last_hash)
 
+    def test_prepared_shards_know_their_tokenizer(self):
+        self.succeeds("prepare", "text", "in.txt", "--output", "shards")
+        config = CONFIG.replace("tokenizer: {type: char}\n", "")
+        self.write("shards.yaml", config.replace("{type: text, path: in.txt}",
+                                                 "{type: tokens, path: shards/train.bin}"))
+        self.succeeds("train", "shards.yaml")
+        self.assertIn("tokenizer: ", self.succeeds("ckpt", "inspect", "runs/shards"))
+        sampled = ("generate", "runs/shards", "--prompt", "to ", "--max-new-tokens", 20)
+        text = self.succeeds(*sampled)
+        self.assertEqual(len(text), len("to ") + 20 + 1)
+        self.assertLessEqual(set(text), set("to be or not to be\n"))
+        # The checkpoint has it now.
+        (self.folder / "shards/tokenizer.json").unlink()
+        self.assertEqual(self.succeeds(*sampled), text)
+        self.refuses(2, "missing required key 'model.vocab_size': the config names no tokenizer to "
+                     "take it from, and there is no shards/tokenizer.json", "train", "shards.yaml")
+
+    def test_a_tokenizer_from_a_file(self):
+        self.write("vocab.txt", "[UNK]\nto\nbe\nor\nnot\n##t\n")
+        self.write("words.yaml", CONFIG.replace("{type: char}", "{type: file, path: vocab.txt}"))
+        self.succeeds("train", "words.yaml")
+        text = self.succeeds("generate", "runs/words", "--prompt", "to", "--max-new-tokens", 3)
+        self.assertTrue(text.startswith("to"), text)
+
     def test_resume_from_a_checkpoint_by_path(self):
         self.succeeds("train", "tiny.yaml")
         again = self.succeeds(

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/document_dataset.h"
 #include "data/tokens/jsonl.h"
 #include "data/tokens/packed_dataset.h"
@@ -134,7 +134,7 @@ TEST(Documents, ThatAreTooLongOrCannotBeEncodedAreNamed) {
       "a longer data.sequence_length, or data.on_too_long: truncate, which cuts off the end");
   const TextDocuments text{.files = {"x.txt"}, .all = {{"az", {0, 2}}}};
   EXPECT_EQ(data_error([&] {
-              tokenize_documents(text, *CharTokenizer::from_text("chars", "abc"),
+              tokenize_documents(text, *character_tokenizer("chars", "abc"),
                                  DocumentFrame::kEndOfText);
             }),
             "x.txt:2: the character 'z' (U+007A) at position 1 is not in the vocabulary of 3");

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "data/files/read_text.h"
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/token_dataset.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
@@ -32,7 +32,7 @@ TEST(Text, AFileShorterThanOneBlockIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.write("short.txt", "hello");
   const std::string text = read_text(path);
-  const auto tokens = tokenize_text(path, text, *CharTokenizer::from_text(path, text));
+  const auto tokens = tokenize_text(path, text, *character_tokenizer(path, text));
   EXPECT_EQ(data_error([&] { TokenDataset(tokens, 64); }),
             path +
                 ": too short: it has 5 tokens, but one block of 64 tokens and its targets need at "
@@ -49,7 +49,7 @@ TEST(Text, SplitsBetweenCharacters) {
 }
 
 TEST(Text, NamesTheFileOfACharacterThatIsNotInTheVocabulary) {
-  const auto tokenizer = CharTokenizer::from_text("train.txt", "abc");
+  const auto tokenizer = character_tokenizer("train.txt", "abc");
   EXPECT_EQ(data_error([&] { tokenize_text("val.txt", "abx", *tokenizer); }),
             "val.txt: the character 'x' (U+0078) at position 2 is not in the vocabulary of 3");
 }
@@ -60,7 +60,7 @@ TEST(Text, AWholeTextIsSplitAndComesBack) {
     text += std::to_string(verse) +
             ": The quick brown fox jumps over Mirabel's lazy dog, doesn't it?\n";
   }
-  const auto tokenizer = CharTokenizer::from_text("verses.txt", text);
+  const auto tokenizer = character_tokenizer("verses.txt", text);
   EXPECT_EQ(tokenizer->vocab_size(), std::ssize(std::set<char>(text.begin(), text.end())));
   const auto [train, validation] = split_text(text, 0.9);
   EXPECT_EQ(train.size(), text.size() * 9 / 10);

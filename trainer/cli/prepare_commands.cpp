@@ -7,8 +7,7 @@
 #include "core/base/error.h"
 #include "data/files/read_text.h"
 #include "data/images/idx.h"
-#include "data/tokenizers/bpe_tokenizer.h"
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/text.h"
 #include "data/tokens/token_shards.h"
 #include "trainer/cli/commands.h"
@@ -26,11 +25,14 @@ TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
   const auto merges = arguments.value("merges");
   if (type == "gpt2") {
     LS_USER_CHECK(vocab && merges, "--tokenizer gpt2 needs --vocab and --merges");
-    return BpeTokenizer::from_files(*vocab, *merges);
+    return read_gpt2_tokenizer(*vocab, *merges);
   }
-  LS_USER_CHECK(type == "char", "--tokenizer must be char or gpt2, not '{}'", type);
   LS_USER_CHECK(!vocab && !merges, "--vocab and --merges are of --tokenizer gpt2");
-  return CharTokenizer::from_text(name, text);
+  if (type == "char") return character_tokenizer(name, text);
+  LS_USER_CHECK(fs::exists(type),
+                "--tokenizer must be char, gpt2 or a file (tokenizer.json, vocab.txt), not '{}'",
+                type);
+  return load_tokenizer(type);
 }
 
 /// Writes DIR/`file` and says so; nothing for an empty text.
@@ -117,7 +119,7 @@ std::vector<CliCommand> prepare_commands() {
                   "data.type: tokens), and DIR/tokenizer.json. The texts are joined in the order\n"
                   "given; the tail of the whole becomes val.bin.\n",
        .options = {{"output", "DIR", "the folder to write to"},
-                   {"tokenizer", "TYPE", "char (default) or gpt2"},
+                   {"tokenizer", "TYPE", "char (default), gpt2, or a tokenizer.json or vocab.txt"},
                    {"vocab", "FILE", "vocab.json of gpt2"},
                    {"merges", "FILE", "merges.txt of gpt2"},
                    {"val-fraction", "F", "part of the text to validate on (0.1)"}},

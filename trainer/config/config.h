@@ -31,6 +31,7 @@ struct TokenizerConfig {
   TokenizerType type = TokenizerType::kNone;
   std::string vocab;   ///< gpt2: vocab.json
   std::string merges;  ///< gpt2: merges.txt
+  std::string path;    ///< file: tokenizer.json or vocab.txt
 };
 
 struct DataConfig {

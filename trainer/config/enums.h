@@ -12,7 +12,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2 };
+enum class TokenizerType : std::uint8_t { kNone, kChar, kGpt2, kFile };
 enum class Precision : std::uint8_t { kFp32, kBf16Mixed };
 enum class OnNonfinite : std::uint8_t { kStop, kSkip };
 enum class OnMaxPrograms : std::uint8_t { kWarn, kStop };
@@ -22,7 +22,7 @@ enum class BetterMetric : std::uint8_t { kAuto, kMin, kMax };
 
 template <>
 struct EnumNames<TokenizerType> {
-  static constexpr std::array<std::string_view, 3> kNames{"none", "char", "gpt2"};
+  static constexpr std::array<std::string_view, 4> kNames{"none", "char", "gpt2", "file"};
 };
 template <>
 struct EnumNames<Precision> {

@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "trainer/config/tokenizer_keys.h"
 #include "trainer/hub/hub_config.h"
 
 namespace lockstep {
@@ -57,30 +58,8 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
   };
 }
 
-std::vector<KeyGroup> tokenizer_and_data(const RowConditions& rows) {
+std::vector<KeyGroup> data_keys(const RowConditions& rows) {
   return {
-      {"tokenizer",
-       object<&Config::tokenizer>,
-       {{.name = "type",
-         .member = bind<&TokenizerConfig::type>(),
-         .doc = "How text becomes tokens: one per character of the corpus, or GPT-2's byte-pair "
-                "encoding."}},
-       rows.takes_tokens},
-      {"tokenizer",
-       object<&Config::tokenizer>,
-       {{.name = "vocab",
-         .member = bind<&TokenizerConfig::vocab>(),
-         .doc = "GPT-2's vocab.json.",
-         .required = true,
-         .per_rank = true,
-         .file = true},
-        {.name = "merges",
-         .member = bind<&TokenizerConfig::merges>(),
-         .doc = "GPT-2's merges.txt.",
-         .required = true,
-         .per_rank = true,
-         .file = true}},
-       Condition{"tokenizer.type", {"gpt2"}}},
       {"data",
        object<&Config::data>,
        {{.name = "type",
@@ -484,7 +463,8 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
     std::move(groups.begin(), groups.end(), std::back_inserter(out));
   };
   add(run_and_model(rows.has_hub_form));
-  add(tokenizer_and_data(rows));
+  add(tokenizer_keys(rows.takes_tokens));
+  add(data_keys(rows));
   add(lengths(rows.varies));
   add(training());
   add(optimizer_and_schedule());

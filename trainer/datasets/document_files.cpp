@@ -32,9 +32,10 @@ std::vector<Key> keys_of() {
 template <class Data>
 void check_documents(const Data& data, const Config& run, const ReportProblem& report) {
   if (run.tokenizer.type == TokenizerType::kNone) {
-    report({"tokenizer.type", "data.type", "model.name"},
-           fmt::format("missing required key 'tokenizer.type': {} data needs one (char or gpt2)",
-                       Data::kName));
+    report(
+        {"tokenizer.type", "data.type", "model.name"},
+        fmt::format("missing required key 'tokenizer.type': {} data needs one (char, gpt2 or file)",
+                    Data::kName));
   }
   check_validation(data, run, report);
   if (data.packing == Packing::kNone) return;

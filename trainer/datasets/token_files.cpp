@@ -1,5 +1,7 @@
 #include "trainer/datasets/token_files.h"
 
+#include <filesystem>
+
 #include "core/base/error.h"
 #include "data/files/read_text.h"
 #include "data/tokens/text.h"
@@ -57,7 +59,7 @@ std::vector<Key> TextData::keys() {
 void TextData::check(const Config& run, const ReportProblem& report) const {
   if (run.tokenizer.type == TokenizerType::kNone) {
     report({"tokenizer.type", "data.type", "model.name"},
-           "missing required key 'tokenizer.type': text data needs one (char or gpt2)");
+           "missing required key 'tokenizer.type': text data needs one (char, gpt2 or file)");
   }
   check_validation(*this, run, report);
 }
@@ -96,9 +98,17 @@ void TokensData::check(const Config& run, const ReportProblem& report) const {
 
 DataSource TokensData::open(const OpenContext& context) const {
   DataSource out{.train = nullptr, .tokens_per_sample = context.sequence_length};
-  if (context.has_tokenizer()) out.tokenizer = context.open_tokenizer({}, {});
+  const std::string beside =
+      (std::filesystem::path(path.front()).parent_path() / "tokenizer.json").string();
+  if (context.has_tokenizer()) {
+    out.tokenizer = context.open_tokenizer({}, {});
+  } else if (std::filesystem::exists(beside)) {
+    out.tokenizer = load_tokenizer(beside);
+  }
   LS_USER_CHECK(context.needs.vocab_size > 0 || out.tokenizer != nullptr,
-                "data of type tokens needs model.vocab_size or a tokenizer");
+                "missing required key 'model.vocab_size': the config names no tokenizer to take it "
+                "from, and there is no {}",
+                beside);
   out.vocab_size =
       context.needs.vocab_size > 0 ? context.needs.vocab_size : out.tokenizer->vocab_size();
   const auto all = std::make_shared<TokenShards>(path, out.vocab_size);

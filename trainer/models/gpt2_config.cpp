@@ -51,7 +51,8 @@ void Gpt2Config::check(const Config& run, const ReportProblem& report) const {
            fmt::format("'data.sequence_length' {} is longer than 'model.block_size' {}",
                        run.data.sequence_length, block_size));
   }
-  if (run.tokenizer.type == TokenizerType::kNone && vocab_size == 0 && run.data.type != "text") {
+  if (run.tokenizer.type == TokenizerType::kNone && vocab_size == 0 && run.data.type != "text" &&
+      run.data.type != "tokens") {
     report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
            fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
                        "it from",

@@ -3,9 +3,9 @@
 
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
-#include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/byte_level.h"
-#include "data/tokenizers/char_tokenizer.h"
+#include "data/tokenizers/tokenizer_documents.h"
+#include "data/tokenizers/tokenizer_files.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
@@ -89,8 +89,8 @@ void run_graph_text(const std::string& input) {
   LS_CHECK(print(parse(printed, "fuzz.ir")) == printed, "a printed graph does not read back");
 }
 
-const std::vector<BpeTokenizer::Pair>& pairs() {
-  static const std::vector<BpeTokenizer::Pair> out = {{"a", "b"}, {"b", "c"}, {"ab", "c"}};
+const TokenPairs& pairs() {
+  static const TokenPairs out = {{"a", "b"}, {"b", "c"}, {"ab", "c"}};
   return out;
 }
 
@@ -112,36 +112,87 @@ std::string merges_text() {
   return out;
 }
 
-void use(const Tokenizer& tokenizer) {
+/// `exact`: what is encoded comes back, or is refused.
+void use(const Tokenizer& tokenizer, bool exact) {
   constexpr std::string_view kText = "abcabc, caf\xc3\xa9 <|endoftext|> 123\n\xff\0";
-  try {
-    const std::vector<std::int32_t> ids = tokenizer.encode(kText);
-    LS_CHECK(tokenizer.decode(ids) == kText, "the text does not come back");
-  } catch (const Error& e) {  // a vocabulary of characters need not have these
-    if (e.kind() != ErrorKind::kData) throw;
+  for (const std::string_view text : {kText, kText.substr(0, 28)}) {
+    try {
+      const std::vector<std::int32_t> ids = tokenizer.encode(text);
+      const std::string decoded = tokenizer.decode(tokenizer.with_special_tokens(ids, ids).ids);
+      for (const std::int32_t id : ids) {
+        tokenizer.token(id);
+        tokenizer.continues_word(id);
+      }
+      LS_CHECK(!exact || decoded == std::string(text) + std::string(text),
+               "the text does not come back");
+    } catch (const Error& e) {  // a vocabulary of characters need not have these
+      if (e.kind() != ErrorKind::kData) throw;
+    }
   }
-  LS_CHECK(tokenizer_from_json(tokenizer.serialize(), "fuzz.json")->vocab_size() ==
-               tokenizer.vocab_size(),
-           "the tokenizer does not survive serialization");
+  LS_CHECK(
+      tokenizer_from_json(tokenizer.serialize(), "fuzz.json")->serialize() == tokenizer.serialize(),
+      "the tokenizer does not survive serialization");
 }
 
 void run_vocab(const std::string& input) {
   const MemoryFile vocab(input);
   const MemoryFile merges(merges_text());
-  use(*BpeTokenizer::from_files(vocab.path(), merges.path()));
+  use(*read_gpt2_tokenizer(vocab.path(), merges.path()), true);
 }
 
 void run_merges(const std::string& input) {
   const MemoryFile vocab(vocabulary_json());
   const MemoryFile merges(input);
-  use(*BpeTokenizer::from_files(vocab.path(), merges.path()));
+  use(*read_gpt2_tokenizer(vocab.path(), merges.path()), true);
 }
+
+// Every kind of component that is known.
+constexpr const char* kEveryComponent =
+    R"json({"version": "1.0", "truncation": null, "padding": null,
+"added_tokens": [
+ {"id": 6, "content": "<s>", "special": true, "normalized": false, "lstrip": true, "rstrip": true},
+ {"id": 7, "content": "caf", "single_word": true, "normalized": true}],
+"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFKD"},
+ {"type": "Lowercase"}, {"type": "StripAccents"}, {"type": "Prepend", "prepend": "a"},
+ {"type": "Strip", "strip_left": true, "strip_right": true},
+ {"type": "Replace", "pattern": {"Regex": "\\d+"}, "content": "b"},
+ {"type": "BertNormalizer", "lowercase": true, "strip_accents": null}]},
+"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+ {"type": "Split", "pattern": {"Regex": "(?i:[^\\s,]+|\\p{L}{1,3})"}, "behavior": "Removed",
+  "invert": true},
+ {"type": "Digits", "individual_digits": true}, {"type": "Punctuation", "behavior": "Contiguous"},
+ {"type": "Whitespace"}, {"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"},
+ {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true}]},
+"post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel", "trim_offsets": true},
+ {"type": "TemplateProcessing",
+  "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+  "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+  "special_tokens": {"<s>": {"id": "<s>", "ids": [6], "tokens": ["<s>"]}}}]},
+"decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
+ {"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"},
+ {"type": "WordPiece", "prefix": "##", "cleanup": true}, {"type": "BPEDecoder", "suffix": "</w>"},
+ {"type": "Strip", "content": " ", "start": 1, "stop": 1},
+ {"type": "Replace", "pattern": {"String": "b"}, "content": "c"}, {"type": "ByteLevel"}]},
+"model": {"type": "BPE", "unk_token": "u", "fuse_unk": true, "byte_fallback": true,
+ "continuing_subword_prefix": "#", "end_of_word_suffix": "$", "ignore_merges": true,
+ "vocab": {"u": 0, "a": 1, "#b": 2, "ab": 3, "#c$": 4, "abc$": 5},
+ "merges": ["a #b", ["ab", "#c$"]]}})json";
+
+constexpr const char* kByteFallback = R"({"pre_tokenizer": {"type": "ByteLevel"},
+"decoder": {"type": "ByteLevel"}, "post_processor": {"type": "RobertaProcessing",
+ "sep": ["a", 1], "cls": ["<unk>", 0], "trim_offsets": true, "add_prefix_space": false},
+"model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true,
+ "vocab": {"<unk>": 0, "a": 1, "<0x00>": 2, "<0xC3>": 3}, "merges": []}})";
 
 std::vector<std::string> tokenizers() {
   const MemoryFile vocab(vocabulary_json());
   const MemoryFile merges(merges_text());
-  return {CharTokenizer::from_text("x", "to be, or not to be")->serialize(),
-          BpeTokenizer::from_files(vocab.path(), merges.path())->serialize()};
+  return {character_tokenizer("x", "to be, or not to be")->serialize(),
+          R"({"type": "char", "characters": ["a", "b"]})",
+          word_piece_document({"[UNK]", "[CLS]", "[SEP]", "a", "##b", "abc", ","}, true),
+          kEveryComponent,
+          kByteFallback,
+          read_gpt2_tokenizer(vocab.path(), merges.path())->serialize()};
 }
 
 }  // namespace
@@ -187,8 +238,30 @@ std::vector<Target> text_targets() {
       {.name = "tokenizer",
        .refusal = ErrorKind::kData,
        .seeds = tokenizers,
-       .words = {"{", "}", "[", "]", "\"type\"", "\"char\"", "\"bpe\"", "\\u0000", "null", "-1"},
-       .run = [](const std::string& input) { use(*tokenizer_from_json(input, "fuzz.json")); },
+       .words = {"{",
+                 "}",
+                 "[",
+                 "]",
+                 "\"type\"",
+                 "\"char\"",
+                 "\"bpe\"",
+                 "\\u0000",
+                 "null",
+                 "-1",
+                 "\"BPE\"",
+                 "\"WordPiece\"",
+                 "\"Sequence\"",
+                 "\"ByteLevel\"",
+                 "[^\\\\s]",
+                 "(a*)*",
+                 "[[:alpha:]]",
+                 "\\\\p{L}",
+                 "true",
+                 "false",
+                 "\"\"",
+                 "2147483647"},
+       .run =
+           [](const std::string& input) { use(*tokenizer_from_json(input, "fuzz.json"), false); },
        .place = "fuzz.json"},
   };
 }

@@ -1,0 +1,64 @@
+// The tokenizer that a Hugging Face tokenizer.json describes, as the library huggingface/tokenizers
+// runs it: added tokens are found in the text, the rest is normalized (normalizer.h), cut into
+// words (pre_tokenizer.h), and each word becomes tokens (token_model.h); post_processor.h adds
+// special tokens, decoder.h makes text of tokens.
+//
+// What lockstep does otherwise: a character that cannot be expressed is an error instead of lost;
+// where the vocabulary is one of bytes, any bytes can be encoded; truncation and padding of the
+// file are left to whoever makes batches.
+#pragma once
+
+#include <unordered_map>
+
+#include "data/tokenizers/added_tokens.h"
+#include "data/tokenizers/decoder.h"
+#include "data/tokenizers/json_place.h"
+#include "data/tokenizers/normalizer.h"
+#include "data/tokenizers/post_processor.h"
+#include "data/tokenizers/pre_tokenizer.h"
+#include "data/tokenizers/token_model.h"
+#include "data/tokenizers/tokenizer.h"
+
+namespace lockstep {
+
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  /// Error kData naming file and place of what is damaged, missing or not known.
+  explicit PipelineTokenizer(const JsonPlace& document);
+
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int32_t> tokens) const override;
+  TokenSequence with_special_tokens(std::span<const std::int32_t> a,
+                                    std::optional<std::span<const std::int32_t>> b) const override {
+    return post_processor_.apply(a, b);
+  }
+  std::int64_t vocab_size() const override { return vocab_size_; }
+  std::string token(std::int32_t id) const override;
+  std::optional<std::int32_t> id_of(std::string_view token) const override;
+  const SpecialTokens& special() const override { return special_; }
+  bool is_special(std::int32_t id) const override;
+  bool continues_word(std::int32_t id) const override;
+  std::string serialize() const override { return document_; }
+
+ private:
+  class Encoding;
+
+  std::optional<std::int32_t> first_known(std::initializer_list<std::string_view> names) const;
+  void find_special_tokens();
+  void find_texts(const JsonPlace& decoder);
+  void find_word_begin();
+
+  std::string document_;
+  std::unique_ptr<const Normalizer> normalizer_;  ///< may be null
+  WordCutter cutter_;
+  std::unique_ptr<const TokenModel> model_;
+  std::unique_ptr<const AddedTokens> added_;
+  PostProcessor post_processor_;
+  std::unique_ptr<const Decoder> decoder_;  ///< may be null
+  std::int64_t vocab_size_ = 0;
+  SpecialTokens special_;
+  std::string word_begin_;          ///< what tokens that begin a word begin with; "" if not known
+  std::vector<std::string> texts_;  ///< by id; empty if what a token says depends on its place
+};
+
+}  // namespace lockstep

@@ -1,0 +1,12 @@
+// From Oniguruma's syntax to PCRE2's; regex.h says what differs.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// Error kData, which begins with `place`, for what has no equal.
+std::string pcre2_pattern(std::string_view oniguruma, const std::string& place);
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// "Replace" of a tokenizer.json, which is a normalizer and a decoder: every match of a pattern by
+// one text. {"pattern": {"String": " "}, "content": "▁"}, or {"Regex": "..."}.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/tokenizers/json_place.h"
+#include "data/tokenizers/regex.h"
+
+namespace lockstep {
+
+/// The pattern of a Replace or Split: {"String": text} or {"Regex": expression}.
+Regex pattern_of(const JsonPlace& json);
+
+class ReplacePattern {
+ public:
+  explicit ReplacePattern(const JsonPlace& json);
+  std::string apply(std::string_view text) const;
+
+ private:
+  Regex regex_;
+  std::string content_;
+};
+
+}  // namespace lockstep

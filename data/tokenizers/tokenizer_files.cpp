@@ -1,0 +1,128 @@
+#include "data/tokenizers/tokenizer_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/base/error.h"
+#include "data/files/read_text.h"
+#include "data/tokenizers/json_place.h"
+#include "data/tokenizers/tokenizer_documents.h"
+#include "data/tokenizers/utf8.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Calls f(line, its number) for each line, whatever it ends with.
+template <class F>
+void for_each_line(std::string_view text, const F& f) {
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    at = end + 1;
+    f(line, ++number);
+  }
+}
+
+TokenPairs read_merges(const std::string& path) {
+  TokenPairs out;
+  for_each_line(read_text(path), [&](std::string_view line, std::size_t number) {
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
+    const std::size_t space = line.find(' ');
+    const bool one_space = space != line.npos && line.find(' ', space + 1) == line.npos;
+    const bool is_merge = one_space && space > 0 && space + 1 < line.size();
+    if (!is_merge || end_of_utf8(line, 0) != line.size())
+      raise(ErrorKind::kData, "{}:{}: a merge is two tokens with a space between, not \"{}\"", path,
+            number, line);
+    out.emplace_back(line.substr(0, space), line.substr(space + 1));
+  });
+  return out;
+}
+
+TokenizerPtr gpt2_tokenizer(const JsonPlace& vocabulary, const std::string& merges_path) {
+  TokenIds ids;
+  vocabulary.for_each_member(
+      [&](const std::string& token, const JsonPlace& id) { ids[token] = id.number(); });
+  return tokenizer_from_json(byte_level_document(ids, read_merges(merges_path)),
+                             vocabulary.place() + " and " + merges_path);
+}
+
+/// A cased vocabulary has words with capital letters; [UNK] and the like are in any.
+bool has_capitals(const std::vector<std::string>& tokens) {
+  return std::ranges::any_of(tokens, [](const std::string& token) {
+    return !token.starts_with('[') &&
+           std::ranges::any_of(token, [](char c) { return c >= 'A' && c <= 'Z'; });
+  });
+}
+
+TokenizerPtr read_vocabulary_lines(const std::string& path, std::string_view text) {
+  std::vector<std::string> tokens;
+  std::set<std::string, std::less<>> seen;
+  for_each_line(text, [&](std::string_view line, std::size_t number) {
+    if (end_of_utf8(line, 0) != line.size())
+      raise(ErrorKind::kData, "{}:{}: not UTF-8", path, number);
+    if (!seen.emplace(line).second)
+      raise(ErrorKind::kData, "{}:{}: the token \"{}\" is there twice", path, number, line);
+    tokens.emplace_back(line);
+  });
+  if (!seen.contains("[UNK]"))
+    raise(ErrorKind::kData,
+          "{}: neither a tokenizer.json nor a vocab.txt, which has a token on each line and [UNK] "
+          "among them",
+          path);
+  return tokenizer_from_json(word_piece_document(tokens, !has_capitals(tokens)), path);
+}
+
+}  // namespace
+
+TokenizerPtr load_tokenizer(const std::string& path) {
+  const std::string text = read_text(path);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos || text[begin] != '{' || path.ends_with(".txt"))
+    return read_vocabulary_lines(path, text);
+  const JsonPlace json = JsonPlace::parse(text, path);
+  const bool is_vocabulary = !json.find("model") && !json.find("version") &&
+                             (!json.find("type") || !json.at("type").is_string());
+  if (!is_vocabulary) return tokenizer_from_json(text, path);
+  const fs::path merges = fs::path(path).parent_path() / "merges.txt";
+  if (!fs::exists(merges))
+    raise(ErrorKind::kData, "{}: not a tokenizer.json, and no vocabulary with {} beside it", path,
+          merges.string());
+  return gpt2_tokenizer(json, merges.string());
+}
+
+TokenizerPtr read_gpt2_tokenizer(const std::string& vocab_path, const std::string& merges_path) {
+  return gpt2_tokenizer(JsonPlace::parse(read_text(vocab_path), vocab_path), merges_path);
+}
+
+TokenizerPtr character_tokenizer(const std::string& name, std::string_view text) {
+  std::set<char32_t> distinct;
+  std::vector<bool> ascii(128, false);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte < 0x80) {
+      ascii[byte] = true;
+      ++at;
+      continue;
+    }
+    const auto character = decode_utf8(text, at);
+    if (!character)
+      raise(ErrorKind::kData,
+            "{}: byte 0x{:02X} at offset {} is not UTF-8; a character tokenizer needs UTF-8 text "
+            "(byte-level BPE takes any bytes)",
+            name, byte, at);
+    distinct.insert(character->code_point);
+    at += character->bytes;
+  }
+  for (char32_t character = 0; character < ascii.size(); ++character)
+    if (ascii[character]) distinct.insert(character);
+  std::vector<std::string> characters;
+  for (const char32_t code_point : distinct) append_utf8(characters.emplace_back(), code_point);
+  return tokenizer_from_json(character_document(characters), name);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+#include "trainer/config/tokenizer_keys.h"
+
+namespace lockstep {
+namespace {
+
+void* section(Config& config) {
+  return &config.tokenizer;
+}
+
+}  // namespace
+
+std::vector<KeyGroup> tokenizer_keys(const Condition& takes_tokens) {
+  return {
+      {"tokenizer",
+       section,
+       {{.name = "type",
+         .member = bind<&TokenizerConfig::type>(),
+         .doc = "How text becomes tokens: one per character of the corpus, GPT-2's byte-pair "
+                "encoding, or what a file says. With none, tokens take the tokenizer.json beside "
+                "them, if there is one."}},
+       takes_tokens},
+      {"tokenizer",
+       section,
+       {{.name = "vocab",
+         .member = bind<&TokenizerConfig::vocab>(),
+         .doc = "GPT-2's vocab.json.",
+         .required = true,
+         .per_rank = true,
+         .file = true},
+        {.name = "merges",
+         .member = bind<&TokenizerConfig::merges>(),
+         .doc = "GPT-2's merges.txt.",
+         .required = true,
+         .per_rank = true,
+         .file = true}},
+       Condition{"tokenizer.type", {"gpt2"}}},
+      {"tokenizer",
+       section,
+       {{.name = "path",
+         .member = bind<&TokenizerConfig::path>(),
+         .doc = "Hugging Face's tokenizer.json, BERT's vocab.txt, or a vocab.json with merges.txt "
+                "beside it.",
+         .required = true,
+         .per_rank = true,
+         .file = true}},
+       Condition{"tokenizer.type", {"file"}}},
+  };
+}
+
+}  // namespace lockstep

@@ -1,0 +1,13 @@
+// The keys of the section `tokenizer`.
+#pragma once
+
+#include <vector>
+
+#include "trainer/config/fixed_keys.h"
+
+namespace lockstep {
+
+/// `takes_tokens`: models whose data a tokenizer may make.
+std::vector<KeyGroup> tokenizer_keys(const Condition& takes_tokens);
+
+}  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "collectives/single.h"
 #include "trainer/from_config.h"
-#include "trainer/models/gpt2_config.h"
+#include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/rank_runtime.h"
 #include "trainer/registry/registry.h"
 #include "trainer/training_step.h"
@@ -29,7 +29,7 @@ Config gpt_micro() {
   Config out;
   out.model = {"gpt2",
                OwnConfig(Gpt2Config{
-                   .n_layer = 4, .n_head = 4, .n_embd = 128, .block_size = 64, .vocab_size = 65})};
+                   .n_layer = 4, .n_head = 4, .n_embd = 128, .n_positions = 64, .vocab_size = 65})};
   return out;
 }
 

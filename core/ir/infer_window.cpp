@@ -200,9 +200,13 @@ Shape infer_attention(Op op, std::span<const Type> in, const Attrs& attrs) {
           "q, k, v and gradients must be floats of one dtype");
   for (std::size_t i = tensors; i < base; ++i)
     check(in[i].shape == q, op, in, "out and its gradient must have the shape of q");
-  if (masked)
-    check(in[base] == Type{DType::kBool, Shape{k[0], k[1]}}, op, in, "key_mask must be bool[{},{}]",
-          k[0], k[1]);
+  const Shape of_keys{k[0], k[1]};
+  if (masked && in[base].dtype == DType::kI32)
+    check(in[base].shape == of_keys && q[1] == k[1], op, in,
+          "segments must be i32[{},{}], and queries as many as keys", k[0], k[1]);
+  if (masked && in[base].dtype != DType::kI32)
+    check(in[base] == Type{DType::kBool, of_keys}, op, in, "key_mask must be bool[{},{}]", k[0],
+          k[1]);
   for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
     check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
   if (op == Op::kAttention) return q;

@@ -131,8 +131,9 @@ enum class WindowOp : std::uint8_t {
 };
 
 /// q [B,Tq,H,D], k and v [B,Tk,H,D], or one qkv [B,T,3,H,D]; {causal, scale, dropout, masked};
-/// softmax(scale * q k^T) v over the keys that are visible: key_mask bool[B,Tk] if `masked`; with
-/// `causal` query i sees keys j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,
+/// softmax(scale * q k^T) v over the keys that are visible: key_mask bool[B,Tk] if `masked`, or
+/// segments i32[B,T] of which a query sees its own, if that is > 0; with `causal` query i sees keys
+/// j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,
 /// weight ((b*H+h)*Tq+i)*Tk+j is dropped where uniform(word) < dropout, else scaled 1/(1-dropout).
 enum class AttentionOp : std::uint8_t {
   // (q, k, v | qkv, [key_mask], [seed, step, shard] {stream}) -> [B,Tq,H,D]

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/nn/positions.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {
@@ -20,11 +19,15 @@ AttentionOptions settled(AttentionOptions options, const std::string& path, std:
   LS_USER_CHECK(options.dropout >= 0 && options.dropout < 1,
                 "attention '{}': dropout {} is outside of [0, 1)", path, options.dropout);
   if (options.head_size == 0) options.head_size = width / options.heads;
-  LS_USER_CHECK(!options.rotary_base || options.head_size % 2 == 0,
+  LS_USER_CHECK(!options.rotary || options.head_size % 2 == 0,
                 "attention '{}': rotary embedding needs heads of an even size, not {}", path,
                 options.head_size);
   if (options.memory_width == 0) options.memory_width = width;
   return options;
+}
+
+Linear::Options linear_options(const AttentionOptions& options) {
+  return {.bias = options.bias, .weight_init = options.weight_init, .bias_init = options.bias_init};
 }
 
 }  // namespace
@@ -33,14 +36,13 @@ MultiHeadAttention::MultiHeadAttention(Module& parent, std::string_view name, st
                                        const AttentionOptions& options)
     : Module(parent, name),
       options_(settled(options, path(), width)),
-      q_proj_(*this, "q_proj", width, options_.heads * options_.head_size,
-              {.bias = options.bias, .weight_init = {}, .bias_init = {}}),
+      q_proj_(*this, "q_proj", width, options_.heads * options_.head_size, linear_options(options)),
       k_proj_(*this, "k_proj", options_.memory_width, options_.kv_heads * options_.head_size,
-              {.bias = options.bias, .weight_init = {}, .bias_init = {}}),
+              linear_options(options)),
       v_proj_(*this, "v_proj", options_.memory_width, options_.kv_heads * options_.head_size,
-              {.bias = options.bias, .weight_init = {}, .bias_init = {}}),
+              linear_options(options)),
       out_proj_(*this, options.output_name, options_.heads * options_.head_size, width,
-                {.bias = options.bias, .weight_init = {}, .bias_init = {}}) {}
+                linear_options(options)) {}
 
 Tensor MultiHeadAttention::project(const Linear& projection, const Tensor& x,
                                    std::int64_t heads) const {
@@ -56,11 +58,21 @@ Tensor MultiHeadAttention::for_all_heads(const Tensor& x) const {
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& key_mask, Where where) const {
-  return attend(x, x, key_mask, where);
+  return attend(x, x, {.key_mask = key_mask}, where);
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const SequenceLayout& layout,
+                                      Where where) const {
+  return attend(x, x, layout, where);
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory, const Tensor& key_mask,
                                   Where where) const {
+  return attend(x, memory, SequenceLayout{.key_mask = key_mask}, where);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory,
+                                  const SequenceLayout& layout, Where where) const {
   const LocationScope line(x.context(), where);
   LS_USER_CHECK(x.shape().rank() == 3 && memory.shape().rank() == 3 && x.size(0) == memory.size(0),
                 "{}: attention '{}' of {} to {}: both must be [B,T,width], of one batch",
@@ -74,9 +86,9 @@ Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory, const T
   const Tensor v = project(v_proj_, seen, options_.kv_heads);
   const auto mix = [&] {
     const ModuleScope scope = enter(x, where);
-    if (options_.rotary_base) {
-      q = rotary_embedding(q, *options_.rotary_base);
-      k = rotary_embedding(k, *options_.rotary_base);
+    if (options_.rotary) {
+      q = rotary_embedding(q, *options_.rotary, layout.positions);
+      k = rotary_embedding(k, *options_.rotary, layout.positions);
     }
     AttentionSpec spec;
     spec.causal = options_.causal;
@@ -85,7 +97,8 @@ Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory, const T
     spec.key = mode.key;
     LS_USER_CHECK(spec.dropout == 0 || spec.key.has_value(),
                   "dropout {} in attention '{}' needs a random key", spec.dropout, path());
-    if (key_mask.defined()) spec.key_mask = key_mask;
+    if (layout.key_mask.defined()) spec.key_mask = layout.key_mask;
+    if (layout.segments.defined()) spec.segments = layout.segments;
     const Tensor mixed = attention(q, for_all_heads(k), for_all_heads(v), spec);
     return reshape(mixed, Shape{x.size(0), x.size(1), options_.heads * options_.head_size});
   };

@@ -6,6 +6,7 @@
 
 #include "core/base/api.h"
 #include "core/nn/layers.h"
+#include "core/nn/positions.h"
 
 namespace LOCKSTEP_API lockstep {
 
@@ -15,15 +16,24 @@ struct AttentionOptions {
   /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`. Fewer make smaller projections; the
   /// attention itself takes copies, one for each head of queries, in memory and time.
   std::int64_t kv_heads = 0;
-  std::int64_t head_size = 0;     ///< 0: width / heads
-  std::int64_t memory_width = 0;  ///< of what is attended to; 0: width
-  bool causal = false;            ///< query i sees keys j <= i + Tk - Tq
-  double dropout = 0.0;           ///< of the attention weights, in training
-  bool bias = true;               ///< of the four projections
-  /// The base of rotary_embedding() of queries and keys; nothing: they are not turned.
-  std::optional<double> rotary_base = {};
+  std::int64_t head_size = 0;         ///< 0: width / heads
+  std::int64_t memory_width = 0;      ///< of what is attended to; 0: width
+  bool causal = false;                ///< query i sees keys j <= i + Tk - Tq
+  double dropout = 0.0;               ///< of the attention weights, in training
+  bool bias = true;                   ///< of the four projections
+  std::optional<Rotary> rotary = {};  ///< of queries and keys; nothing: they are not turned
   /// "out_proj" as in Hugging Face's BART, OPT, CLIP, Marian; "o_proj" as in Llama and Mistral.
   std::string_view output_name = "out_proj";
+  /// Of the four projections; nothing: PyTorch's default.
+  std::optional<Initializer> weight_init = {};
+  std::optional<Initializer> bias_init = {};
+};
+
+/// What the elements of sequences see of each other, and where they stand.
+struct SequenceLayout {
+  Tensor key_mask = {};   ///< bool [B,T]: what may be seen; undefined: all
+  Tensor segments = {};   ///< i32 [B,T], in place of a mask, see AttentionSpec::segments
+  Tensor positions = {};  ///< integer [B,T], for rotary embeddings; undefined: 0, 1, ...
 };
 
 /// softmax(q k^T / sqrt(head_size)) v, where q is a projection of x, and k and v of x itself (self-
@@ -44,11 +54,15 @@ class MultiHeadAttention : public Module {
   /// sequence may be seen; undefined: all.
   Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
                     Where where = Where::current()) const;
+  Tensor operator()(const Tensor& x, const SequenceLayout& layout,
+                    Where where = Where::current()) const;
   /// Cross-attention: x [B,Tq,width] to memory [B,Tk,memory_width], key_mask bool [B,Tk].
   Tensor attend(const Tensor& x, const Tensor& memory, const Tensor& key_mask = Tensor(),
                 Where where = Where::current()) const;
 
  private:
+  Tensor attend(const Tensor& x, const Tensor& memory, const SequenceLayout& layout,
+                Where where) const;
   /// x [B,T,...] projected and cut into heads: [B,T,H,D].
   Tensor project(const Linear& projection, const Tensor& x, std::int64_t heads) const;
   /// Keys or values [B,T,kv_heads,D] for each head of queries.

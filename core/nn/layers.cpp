@@ -60,9 +60,9 @@ Tensor Embedding::operator()(const Tensor& indices, Where where) const {
   return gather(table(), indices, 0);
 }
 
-Tensor Embedding::attend(const Tensor& x, Where where) const {
+Tensor Embedding::attend(const Tensor& x, const Tensor* bias, Where where) const {
   const ModuleScope scope = enter(x, where);
-  return linear(x, weight_.in(x.dtype()), nullptr, true);
+  return linear(x, weight_.in(x.dtype()), bias, true);
 }
 
 Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,

@@ -49,9 +49,10 @@ class Embedding : public Module {
             const Options& options);
   /// integer [...] -> [..., width], f32
   Tensor operator()(const Tensor& indices, Where where = Where::current()) const;
-  /// x [..., width] times every row: [..., count]; the output layer of a model that ties its weight
-  /// to the embedding.
-  Tensor attend(const Tensor& x, Where where = Where::current()) const;
+  /// x [..., width] times every row, plus a bias [count] (null: none): [..., count]; the output
+  /// layer of a model that ties its weight to the embedding.
+  Tensor attend(const Tensor& x, const Tensor* bias = nullptr,
+                Where where = Where::current()) const;
   const Tensor& table() const { return weight_.get(); }
 
  private:

@@ -1,7 +1,9 @@
 #include "core/nn/positions.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "core/base/error.h"
 
@@ -10,21 +12,13 @@ namespace {
 
 constexpr double kSinusoidBase = 10000.0;
 
-/// base^(-2i/width) for i < width/2, in f64.
-std::vector<double> frequencies(std::int64_t width, double base) {
-  std::vector<double> out;
-  for (std::int64_t i = 0; i < width / 2; ++i)
-    out.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
-  return out;
-}
-
 HostTensor sinusoids(const std::string& path, std::int64_t positions, std::int64_t width,
                      SinusoidalPositions::Order order) {
   LS_USER_CHECK(positions > 0 && width > 0 && width % 2 == 0,
                 "'{}' of {} positions and width {}: the width must be even, and both positive",
                 path, positions, width);
   const bool interleaved = order == SinusoidalPositions::Order::kInterleaved;
-  const std::vector<double> frequency = frequencies(width, kSinusoidBase);
+  const std::vector<double> frequency = Rotary{kSinusoidBase}.frequencies(width);
   std::vector<float> table(static_cast<std::size_t>(positions * width));
   for (std::int64_t t = 0; t < positions; ++t)
     for (std::int64_t i = 0; i < width / 2; ++i) {
@@ -39,17 +33,43 @@ HostTensor sinusoids(const std::string& path, std::int64_t positions, std::int64
 
 }  // namespace
 
-Tensor rotary_embedding(const Tensor& x, double base, Where where) {
+std::vector<double> Rotary::frequencies(std::int64_t size) const {
+  constexpr double kTurn = 2 * std::numbers::pi;
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < size / 2; ++i) {
+    const double frequency =
+        std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+    if (low_freq_factor == high_freq_factor) {
+      out.push_back(frequency / factor);
+      continue;
+    }
+    const double turns = original_positions * frequency / kTurn;  // in the original context
+    const double kept =
+        std::clamp((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0, 1.0);
+    out.push_back(frequency * (kept + (1 - kept) / factor));
+  }
+  return out;
+}
+
+Tensor rotary_embedding(const Tensor& x, const Rotary& rotary, const Tensor& positions,
+                        Where where) {
   TraceContext& context = x.context();
   const LocationScope line(context, where);
   LS_USER_CHECK(x.shape().rank() == 4 && x.size(3) % 2 == 0 && is_float(x.dtype()),
                 "{}: rotary embedding takes a float [B,T,H,D] with an even D, not {}",
                 context.origin().to_string(), x.type().to_string());
+  LS_USER_CHECK(!positions.defined() || positions.shape() == Shape({x.size(0), x.size(1)}),
+                "{}: rotary embedding of {} takes positions [B,T], not {}",
+                context.origin().to_string(), x.type().to_string(), positions.type().to_string());
   const std::int64_t half = x.size(3) / 2;
-  const Shape table{x.size(1), 1, half};  // [T,1,D/2]
-  const Tensor frequency =
-      context.constant(from_doubles(DType::kF32, Shape{half}, frequencies(x.size(3), base)), where);
-  const Tensor angle = iota(context, table, 0, DType::kF32) * frequency;
+  const Tensor frequency = context.constant(
+      from_doubles(DType::kF32, Shape{half}, rotary.frequencies(x.size(3))), where);
+  const Tensor position = [&] {
+    if (!positions.defined()) return iota(context, Shape{x.size(1), 1, half}, 0, DType::kF32);
+    const Shape table{x.size(0), x.size(1), 1, half};
+    return broadcast_in_dim(convert(positions, DType::kF32), table, {0, 1});
+  }();
+  const Tensor angle = position * frequency;  // [(B,)T,1,D/2]
   const Tensor cosine = cos(angle), sine = sin(angle);
   const Tensor wide = convert(x, DType::kF32);
   const Tensor a = slice_dim(wide, 3, 0, half), b = slice_dim(wide, 3, half, 2 * half);

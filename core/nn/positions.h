@@ -2,19 +2,38 @@
 // added to embeddings.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "core/base/api.h"
 #include "core/nn/module.h"
 
 namespace LOCKSTEP_API lockstep {
 
+/// How fast a rotary embedding turns: pair i of a head of D elements by base^(-2i/D) a position.
+struct Rotary {
+  double base = 10000.0;  ///< Hugging Face's rope_theta
+  /// Divides all frequencies (Hugging Face's rope_type "linear"), or, with low_freq_factor below
+  /// high_freq_factor, only those of wavelengths above original_positions / low_freq_factor,
+  /// wholly, and between that and original_positions / high_freq_factor in part ("llama3":
+  /// Llama 3.1, see its model card and `_compute_llama3_parameters` of transformers).
+  double factor = 1.0;
+  double low_freq_factor = 0;
+  double high_freq_factor = 0;
+  double original_positions = 0;
+
+  /// Radians a position, for i < size / 2, in f64.
+  std::vector<double> frequencies(std::int64_t size) const;
+};
+
 /// Rotary position embedding (Su et al., arXiv:2104.09864) of queries or keys x [B,T,H,D], D even:
-/// in every head of position t, elements i and i + D/2 are turned by the angle t base^(-2i/D). The
+/// in every head of position t, elements i and i + D/2 are turned by the angle t frequency[i]. The
 /// pairs are those of Hugging Face's Llama (rotate_half); the paper pairs neighbours, which is the
-/// same up to an order of the weights' rows. Computed in f32, the result has the dtype of x. Error
-/// kUsage for other shapes.
-Tensor rotary_embedding(const Tensor& x, double base = 10000.0, Where where = Where::current());
+/// same up to an order of the weights' rows. `positions` integer [B,T]; undefined: 0, 1, ... in
+/// every sequence. Computed in f32, the result has the dtype of x. Error kUsage for other shapes.
+Tensor rotary_embedding(const Tensor& x, const Rotary& rotary = {}, const Tensor& positions = {},
+                        Where where = Where::current());
 
 /// Adds sines and cosines of the position to x [B,T,width] (Vaswani et al., arXiv:1706.03762):
 /// position t has sin(t 10000^(-2i/width)) and the cosine of the same. The table is a buffer,

@@ -9,7 +9,7 @@ namespace {
 AttentionOptions cross_options(const BlockOptions& options) {
   AttentionOptions out = options.attention;
   out.causal = false;
-  out.rotary_base.reset();
+  out.rotary.reset();
   out.memory_width = options.memory_width;
   return out;
 }
@@ -30,21 +30,23 @@ Tensor activate(const Tensor& x, Activation activation, Where where) {
   __builtin_unreachable();
 }
 
-SwiGluMlp::SwiGluMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden)
-    : Module(parent, name),
-      gate_proj_(*this, "gate_proj", width, hidden,
-                 {.bias = false, .weight_init = {}, .bias_init = {}}),
-      up_proj_(*this, "up_proj", width, hidden,
-               {.bias = false, .weight_init = {}, .bias_init = {}}),
-      down_proj_(*this, "down_proj", hidden, width,
-                 {.bias = false, .weight_init = {}, .bias_init = {}}) {}
+GatedMlp::GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden)
+    : GatedMlp(parent, name, width, hidden, Options{}) {}
 
-Tensor SwiGluMlp::operator()(const Tensor& x, Where where) const {
+GatedMlp::GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden,
+                   const Options& options)
+    : Module(parent, name),
+      activation_(options.activation),
+      gate_proj_(*this, "gate_proj", width, hidden, options.linear),
+      up_proj_(*this, "up_proj", width, hidden, options.linear),
+      down_proj_(*this, "down_proj", hidden, width, options.linear) {}
+
+Tensor GatedMlp::operator()(const Tensor& x, Where where) const {
   const LocationScope line(x.context(), where);
   const Tensor gate = gate_proj_(x), up = up_proj_(x);
   const auto multiply = [&] {
     const ModuleScope scope = enter(x, where);
-    return swiglu(gate, up);
+    return activation_ == Activation::kSilu ? swiglu(gate, up) : activate(gate, activation_) * up;
   };
   return down_proj_(multiply());
 }

@@ -18,21 +18,28 @@ enum class Activation : std::uint8_t {
 };
 Tensor activate(const Tensor& x, Activation activation, Where where = Where::current());
 
-/// down_proj(swiglu(gate_proj(x), up_proj(x))) without biases (Shazeer, arXiv:2002.05202), with the
-/// names of Hugging Face's LlamaMLP: x [..., width] -> the same, [..., hidden] between.
-class SwiGluMlp : public Module {
+/// down_proj(act(gate_proj(x)) * up_proj(x)) (Shazeer, arXiv:2002.05202; SwiGLU with kSilu), with
+/// the names of Hugging Face's LlamaMLP: x [..., width] -> the same, [..., hidden] between.
+class GatedMlp : public Module {
  public:
-  SwiGluMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden);
+  struct Options {
+    Activation activation = Activation::kSilu;
+    Linear::Options linear = {.bias = false, .weight_init = {}, .bias_init = {}};  ///< of all three
+  };
+  GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden);
+  GatedMlp(Module& parent, std::string_view name, std::int64_t width, std::int64_t hidden,
+           const Options& options);
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
+  Activation activation_;
   Linear gate_proj_;
   Linear up_proj_;
   Linear down_proj_;
 };
 
 struct BlockOptions {
-  /// heads, kv_heads, causal, ... of the self-attention; those but `causal`, rotary_base and
+  /// heads, kv_heads, causal, ... of the self-attention; those but `causal`, rotary and
   /// memory_width hold for the cross-attention, too.
   AttentionOptions attention = {};
   std::int64_t hidden = 0;  ///< of the feed-forward part; 0: 4 width

@@ -357,10 +357,14 @@ namespace {
 Tensor record_attention(std::vector<Tensor> operands, const AttentionSpec& spec, Where where) {
   TraceContext& context = operands[0].context();
   const LocationScope line(context, where);
-  Attrs attrs{{Attr::kCausal, {spec.causal ? 1 : 0}}, {Attr::kMasked, {spec.key_mask ? 1 : 0}}};
+  LS_USER_CHECK(!spec.key_mask || !spec.segments,
+                "{}: attention takes a key_mask or segments, not both: give masked keys segment 0",
+                line_of(operands[0]));
+  const std::optional<Tensor>& mask = spec.segments ? spec.segments : spec.key_mask;
+  Attrs attrs{{Attr::kCausal, {spec.causal ? 1 : 0}}, {Attr::kMasked, {mask ? 1 : 0}}};
   attrs.set_float(Attr::kScale, spec.scale);
   attrs.set_float(Attr::kDropout, spec.dropout);
-  if (spec.key_mask) operands.push_back(*spec.key_mask);
+  if (mask) operands.push_back(*mask);
   if (spec.dropout > 0) {
     LS_USER_CHECK(spec.key.has_value(), "{}: attention with dropout {} needs a random key",
                   line_of(operands[0]), spec.dropout);

@@ -174,7 +174,10 @@ struct AttentionSpec {
   bool causal = false;
   double scale = 1.0;
   double dropout = 0.0;            ///< needs `key` if positive
-  std::optional<Tensor> key_mask;  ///< bool [B,Tk]
+  std::optional<Tensor> key_mask;  ///< bool [B,Tk]: the keys that may be seen
+  /// i32 [B,T], in place of a mask, where keys and queries are of one sequence: a query sees keys
+  /// of its own segment. 0 and less are of none: they see nothing, and nothing sees them.
+  std::optional<Tensor> segments = {};
   std::optional<RandomKey> key;
 };
 /// q [B,Tq,H,D], k and v [B,Tk,H,D] -> [B,Tq,H,D].

@@ -143,7 +143,7 @@ void write_sequences() {
   layer("rms_norm", sequences,
         [](Module& root) { return std::make_unique<RMSNorm>(root, "norm", kWidth); });
   layer("swiglu_mlp", sequences,
-        [](Module& root) { return std::make_unique<SwiGluMlp>(root, "mlp", kWidth, 40); });
+        [](Module& root) { return std::make_unique<GatedMlp>(root, "mlp", kWidth, 40); });
   for (const bool halves : {false, true})
     layer(halves ? "sinusoidal_halves" : "sinusoidal", sequences, [&](Module& root) {
       return std::make_unique<SinusoidalPositions>(
@@ -162,7 +162,7 @@ void write_sequences() {
                   {.heads = 4, .kv_heads = 2, .causal = true, .output_name = "o_proj"});
   attention_layer(
       "attention_rotary",
-      {.heads = 4, .kv_heads = 1, .head_size = 6, .causal = true, .rotary_base = 100.0});
+      {.heads = 4, .kv_heads = 1, .head_size = 6, .causal = true, .rotary = Rotary{.base = 100.0}});
 
   Case c("attention_cross");
   const MultiHeadAttention cross(c.root, "attn", kWidth, {.heads = 2, .memory_width = 12});

@@ -10,7 +10,7 @@
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
-#include "trainer/models/gpt2.h"
+#include "trainer/models/gpt2/gpt2.h"
 #include "trainer/models/vision.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/saved_texts.h"

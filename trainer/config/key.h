@@ -125,6 +125,8 @@ inline Range fraction() {
 
 struct Key {
   std::string name;  ///< within its section
+  /// Other names that a config may use; one that several keys have sets all of them.
+  std::vector<std::string> aliases = {};
   Binding member;
   Range range = {};
   std::string unit = "";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -38,7 +39,9 @@ class Suggestions {
     std::vector<std::string_view> siblings;
     for (const ConfigKey& key : schema_.keys()) {
       if (key.section != section && key.name == name) return key.path;
-      if (key.section == section && may_be_chosen(key)) siblings.push_back(key.name);
+      if (key.section != section || !may_be_chosen(key)) continue;
+      siblings.push_back(key.name);
+      siblings.insert(siblings.end(), key.aliases.begin(), key.aliases.end());
     }
     return std::string(nearest_word(name, siblings));
   }
@@ -133,6 +136,7 @@ class Loader {
     if (folder_ != Folder::kIsPassedOver) take_pretrained();
     check_config(out_.config, schema_.registry(), [this](auto keys, std::string message) {
       if (std::any_of(keys.begin(), keys.end(), [&](auto k) { return bad_.contains(k); })) return;
+      for (const std::string_view key : keys) message = as_written(std::move(message), key);
       report(blame(culprit(keys)), std::move(message));
     });
     raise_problems();
@@ -221,16 +225,46 @@ class Loader {
     }
   }
 
+  /// `written` is a key's path, or one that is made with an alias.
   template <class Value>
-  void take_key(const std::string& path, const Value& value, const ConfigOrigin& origin) {
-    if (schema_.find(path) == nullptr) return unknown_key(path, origin);
-    if (auto problem = set_key(path, value)) {
-      report(origin, std::move(*problem));
-      bad_.insert(path);
-    } else {
-      bad_.erase(path);
+  void take_key(const std::string& written, const Value& value, const ConfigOrigin& origin) {
+    const std::vector<std::string> paths = schema_.resolve(written, out_.config);
+    if (paths.empty()) return unknown_key(written, origin);
+    std::optional<std::string> first_problem;
+    for (const std::string& path : paths) {
+      if (refuse_second_name(path, written, origin)) return;
+      written_[path] = written;
+      if (auto problem = set_key(path, value)) {
+        if (!first_problem) first_problem = as_written(std::move(*problem), path);
+        bad_.insert(path);
+      } else {
+        bad_.erase(path);
+      }
+      out_.origins[path] = origin;
     }
-    out_.origins[path] = origin;
+    if (first_problem) report(origin, std::move(*first_problem));
+  }
+
+  /// One source gives a key once, by whatever name.
+  bool refuse_second_name(const std::string& path, const std::string& written,
+                          const ConfigOrigin& origin) {
+    const auto before = written_.find(path);
+    if (before == written_.end() || before->second == written ||
+        blame(path).source != origin.source)
+      return false;
+    report(origin, fmt::format("'{}' is given as '{}', too, at {}; keep one of them", written,
+                               before->second, blame(path).text));
+    return true;
+  }
+
+  /// A message about the key `path`, with the name that the config has for it.
+  std::string as_written(std::string message, std::string_view path) const {
+    const auto found = written_.find(path);
+    const std::string quoted = fmt::format("'{}'", path);
+    const std::size_t at = message.find(quoted);
+    if (found != written_.end() && at != std::string::npos)
+      message.replace(at, quoted.size(), fmt::format("'{}'", found->second));
+    return message;
   }
 
   template <class Value>
@@ -323,8 +357,9 @@ class Loader {
       return;
     }
     const ConfigKey& selector = *schema_.find(unmet->key);
-    report(origin, fmt::format("'{}' has no effect with '{}: {}'", key.path, unmet->key,
-                               value_text(selector, out_.config)));
+    report(origin, as_written(fmt::format("'{}' has no effect with '{}: {}'", key.path, unmet->key,
+                                          value_text(selector, out_.config)),
+                              key.path));
   }
 
   /// The keys of the model that only the folder gives.
@@ -362,6 +397,11 @@ class Loader {
       };
       return order(a) < order(b);
     });
+    // An alias of several keys is one thing that was written.
+    const auto repeated = std::ranges::unique(problems_, [](const Problem& a, const Problem& b) {
+      return a.origin.text == b.origin.text && a.message == b.message;
+    });
+    problems_.erase(repeated.begin(), repeated.end());
     std::vector<std::string> lines;
     for (const Problem& p : problems_) {
       if (lines.size() == kMaxProblems) break;
@@ -379,6 +419,8 @@ class Loader {
   std::vector<Problem> problems_;
   /// Keys whose value was refused: rules about them would mislead.
   std::set<std::string, std::less<>> bad_;
+  /// What the config calls a key, by its path.
+  std::map<std::string, std::string, std::less<>> written_;
 };
 
 std::string read_file(const std::string& path) {

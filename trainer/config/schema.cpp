@@ -169,6 +169,19 @@ const ConfigKey* Schema::find(std::string_view path, const Config& config) const
   return nullptr;
 }
 
+std::vector<std::string> Schema::resolve(const std::string& path, const Config& config) const {
+  if (find(path, config) != nullptr) return {path};
+  std::vector<std::string> chosen, others;
+  for (const ConfigKey& key : keys_)
+    for (const std::string& alias : key.aliases) {
+      if (fmt::format("{}.{}", key.section, alias) != path) continue;
+      auto& to = find(key.path, config) == &key ? chosen : others;
+      if (std::ranges::find(to, key.path) == to.end()) to.push_back(key.path);
+    }
+  if (!chosen.empty()) return chosen;
+  return find(path) != nullptr ? std::vector{path} : others;
+}
+
 const Condition* Schema::unmet(const ConfigKey& key, const Config& config) const {
   if (!key.when) return nullptr;
   const ConfigKey* selector = find(key.when->key);

@@ -73,6 +73,10 @@ class Schema {
   /// The one that a config with these choices means: a fixed key, or one of the rows that it chose.
   const ConfigKey* find(std::string_view path, const Config& config) const;
 
+  /// The paths that a config with these choices means by `path`: itself, or the keys that have it
+  /// as an alias. Empty for what is no key.
+  std::vector<std::string> resolve(const std::string& path, const Config& config) const;
+
   /// The first condition of `key` that `config` does not meet, conditions of conditions included;
   /// null if the key has an effect.
   const Condition* unmet(const ConfigKey& key, const Config& config) const;

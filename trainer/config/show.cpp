@@ -29,8 +29,8 @@ struct KeyOfRows {
 };
 
 bool are_equal(const ConfigKey& a, const ConfigKey& b) {
-  return a.path == b.path && a.type_text() == b.type_text() && a.range == b.range &&
-         a.unit == b.unit && a.doc == b.doc && a.required == b.required &&
+  return a.path == b.path && a.aliases == b.aliases && a.type_text() == b.type_text() &&
+         a.range == b.range && a.unit == b.unit && a.doc == b.doc && a.required == b.required &&
          a.may_be_empty == b.may_be_empty && a.per_rank == b.per_rank && a.file == b.file &&
          default_value_text(a) == default_value_text(b);
 }
@@ -116,11 +116,18 @@ std::string condition_text(const Condition& when) {
   return fmt::format("Only with {}: {}.", when.key, fmt::join(when.values, " or "));
 }
 
+/// What the key means, its other names included.
+std::string doc_text(const ConfigKey& key) {
+  if (key.aliases.empty()) return key.doc;
+  return fmt::format("{} Also written {}.", key.doc, fmt::join(key.aliases, ", "));
+}
+
 Json json_of(const KeyOfRows& merged) {
   const ConfigKey& key = *merged.key;
   Json out = std::visit(JsonType{key}, key.member);
-  out["description"] =
-      merged.when ? fmt::format("{} {}", key.doc, condition_text(*merged.when)) : key.doc;
+  out["description"] = merged.when
+                           ? fmt::format("{} {}", doc_text(key), condition_text(*merged.when))
+                           : doc_text(key);
   if (!key.required && key.path != "run.name") out["default"] = json_default(merged);
   out["x-per-rank"] = key.per_rank;
   // {"data.type": ["text", "tokens"]}
@@ -177,8 +184,8 @@ std::string config_schema_text(const Registry& registry) {
     out += fmt::format(
         "{}: {}{}{}\n    {}{}{}\n", key.path, key.type_text(),
         key.unit.empty() ? "" : fmt::format(" ({})", key.unit),
-        key.required ? ", required" : fmt::format(", default {}", merged.default_text()), key.doc,
-        key.per_rank ? " Ranks may differ." : "",
+        key.required ? ", required" : fmt::format(", default {}", merged.default_text()),
+        doc_text(key), key.per_rank ? " Ranks may differ." : "",
         merged.when ? " " + condition_text(*merged.when) : "");
   }
   return out;
@@ -195,6 +202,10 @@ std::string config_schema_json(const Registry& registry) {
     const auto [outer, name] = split_name(key.name);
     if (outer.empty()) {
       add_property(section["properties"], key.name, json_of(merged));
+      for (const std::string& alias : key.aliases) {
+        Json& properties = section["properties"];
+        if (!properties.contains(alias)) add_property(properties, alias, json_of(merged));
+      }
     } else {
       Json& inner = section["properties"][std::string(outer)];
       inner["type"] = "object";

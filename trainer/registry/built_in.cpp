@@ -4,7 +4,9 @@
 #include "trainer/datasets/synthetic_data.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/evaluators/perplexity.h"
-#include "trainer/models/gpt2.h"
+#include "trainer/models/bert/bert.h"
+#include "trainer/models/gpt2/gpt2.h"
+#include "trainer/models/llama/llama.h"
 #include "trainer/models/vision.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
@@ -17,6 +19,9 @@ Registry built_in() {
   out.add_model<Mlp>();
   out.add_model<Lenet>();
   out.add_model<Gpt2>();
+  out.add_model<Llama>();
+  out.add_model<Bert>();
+  out.add_model<BertClassifier>();
 
   out.add_dataset<TextData>();
   out.add_dataset<TokensData>();

@@ -22,6 +22,7 @@ using attention::Extras;
 using attention::Factors;
 using attention::kPanel;
 using attention::kTile;
+using attention::load_segments;
 using attention::Problem;
 using attention::round_up;
 using attention::Rows;
@@ -148,6 +149,7 @@ class ForwardKernel final : public AttentionKernel {
     const std::int64_t begin = index % chunks() * kChunk;
     const std::int64_t end = std::min(begin + kChunk, p_.queries);
     const std::int64_t keys = p_.visible(end - 1);
+    load_segments(p_, extras, unit, w);
     transpose(key_rows(operand(call, unit, 1), keys, w), w.keys_by_depth);
     interleave(key_rows(operand(call, unit, 2), keys, w), w.values);
     const Rows<const std::byte> q = operand(call, unit, 0);
@@ -189,6 +191,7 @@ class BackwardKernel final : public AttentionKernel {
 
   void run_unit(std::int64_t unit, const KernelCall& call, const Extras& extras,
                 const Workspace& w) const override {
+    load_segments(p_, extras, unit, w);
     const KeyRows keys = key_rows(operand(call, unit, 1), p_.keys, w);
     transpose(keys, w.keys_by_depth);
     interleave(keys, w.keys);

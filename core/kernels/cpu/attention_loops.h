@@ -45,12 +45,12 @@ struct AttentionLoops {
                   std::int64_t c_row, bool add, Prefetcher& prefetcher);
 
   /// Rows of scores, `stride` apart, to exp(score * scale - largest) over the first visible[row] of
-  /// `width` elements whose byte in `mask` (if there is one) is not 0, to 0 for others. Of each row
-  /// 1 / sum, 0 for nothing. visible[row] does not decrease; `width` is a multiple of kBlock here
-  /// and below, and rows have room for whole panels.
+  /// `width` elements, and of those (where there are `key_segments`) the ones of segments[row], to
+  /// 0 for others. Of each row 1 / sum, 0 for nothing. visible[row] does not decrease; `width` is a
+  /// multiple of kBlock here and below, and rows have room for whole panels.
   void (*softmax)(float* scores, std::int64_t stride, std::int64_t rows,
                   const std::int64_t* visible, std::int64_t width, float scale,
-                  const std::byte* mask, float* inverses);
+                  const std::int32_t* key_segments, const std::int32_t* segments, float* inverses);
   /// Weights, of softmax(), are multiplied with their row's inverse; then gradients of weights to
   /// gradients of scores: weight * (gradient - mean) * scale.
   void (*softmax_grad)(float* weights, float* gradients, std::int64_t stride, std::int64_t rows,

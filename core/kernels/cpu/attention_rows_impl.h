@@ -115,15 +115,27 @@ template <class S, int kR>
   }
 }
 
+/// Scores of keys that are of another segment become those of keys that nobody sees.
+template <class S>
+void hide_others(float* scores, std::int64_t width, float scale, const std::int32_t* key_segments,
+                 std::int32_t segment) {
+  constexpr float kLargest = std::numeric_limits<float>::infinity();
+  const typename S::Vector hidden = typename S::Vector{} + (scale > 0 ? -kLargest : kLargest);
+  for (std::int64_t i = 0; i < width; i += S::kWidth) {
+    typename S::Integers of_keys;
+    __builtin_memcpy(&of_keys, key_segments + i, sizeof of_keys);
+    store_vector<S>(of_keys == segment ? load<S>(scores + i) : hidden, scores + i);
+  }
+}
+
 template <class S>
 void softmax(float* scores, std::int64_t stride, std::int64_t rows, const std::int64_t* visible,
-             std::int64_t width, float scale, const std::byte* mask, float* inverses) {
+             std::int64_t width, float scale, const std::int32_t* key_segments,
+             const std::int32_t* segments, float* inverses) {
   constexpr int kR = S::kRows / 2;
-  constexpr float kLargest = std::numeric_limits<float>::infinity();
-  if (mask != nullptr)
+  if (key_segments != nullptr)
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t i = 0; i < visible[r]; ++i)
-        if (mask[i] == std::byte{0}) scores[r * stride + i] = scale > 0 ? -kLargest : kLargest;
+      hide_others<S>(scores + r * stride, width, scale, key_segments, segments[r]);
   std::int64_t r = 0;
   for (; r + kR <= rows; r += kR)
     softmax_rows<S, kR>(scores + r * stride, stride, visible + r, width, scale, inverses + r);

@@ -26,6 +26,12 @@ class Carver {
   std::size_t used_ = 0;
 };
 
+/// The operand behind q, k and v and, of a gradient, the result and its gradient.
+const Type& mask_type(const Node& node, std::span<const Type> operands) {
+  const std::size_t tensors = operands[0].shape.rank() == 5 ? 1 : 3;
+  return operands[tensors + (node.op == Op::kAttention ? 0 : 2)];
+}
+
 }  // namespace
 
 Problem::Problem(const Node& node, std::span<const Type> operands)
@@ -34,6 +40,7 @@ Problem::Problem(const Node& node, std::span<const Type> operands)
       dropout(node.attrs.real(Attr::kDropout)),
       causal(node.attrs.flag(Attr::kCausal)),
       masked(node.attrs.flag(Attr::kMasked)),
+      segmented(masked && mask_type(node, operands).dtype == DType::kI32),
       packed(operands[0].shape.rank() == 5),
       stream(dropout > 0 ? static_cast<std::uint64_t>(node.attrs.integer(Attr::kStream)) : 0) {
   const Shape& q = operands[0].shape;
@@ -46,7 +53,11 @@ Problem::Problem(const Node& node, std::span<const Type> operands)
 
 Extras::Extras(const Problem& p, std::span<const std::byte* const> operands) {
   std::size_t next = 0;
-  if (p.masked) mask = operands[next++];
+  if (p.segmented) {
+    segments = reinterpret_cast<const std::int32_t*>(operands[next++]);
+  } else if (p.masked) {
+    mask = operands[next++];
+  }
   if (p.dropout == 0) return;
   std::int64_t values[3];
   for (std::int64_t& value : values) std::memcpy(&value, operands[next++], sizeof value);
@@ -75,7 +86,17 @@ Workspace::Workspace(const Problem& p, std::int64_t pair, bool backward, std::by
   dkeys = carver.take<float>(only(backward, all));
   dvalues = carver.take<float>(only(backward, all));
   words = carver.take<std::uint32_t>(only(p.dropout > 0, p.tile_rows() * p.word_row()));
+  segments = carver.take<std::int32_t>(only(p.masked, p.padded_keys()));
   bytes = carver.used();
+}
+
+void load_segments(const Problem& p, const Extras& extras, std::int64_t unit, const Workspace& w) {
+  if (!p.masked) return;
+  const std::int64_t first = unit / p.heads * p.keys;
+  for (std::int64_t j = 0; j < p.keys; ++j)
+    w.segments[j] = p.segmented ? std::max(extras.segments[first + j], 0)
+                                : static_cast<std::int32_t>(extras.mask[first + j] != std::byte{0});
+  std::fill(w.segments + p.keys, w.segments + p.padded_keys(), 0);
 }
 
 Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,
@@ -106,6 +127,13 @@ const Unit* Tile::panels(const Unit* rows, Unit* to) const {
 std::int64_t Tile::width(std::int64_t r) const {
   const std::int64_t last = std::min(r / kBlock * kBlock + kBlock, rows_) - 1;
   return round_up(p_.visible(first_ + last), kBlock);
+}
+
+std::int32_t Tile::segment(std::int64_t r) const {
+  constexpr std::int32_t kSeesNothing = -1;
+  if (!p_.segmented) return 1;
+  const std::int32_t own = first_ + r < p_.keys ? w_.segments[first_ + r] : 0;
+  return own == 0 ? kSeesNothing : own;
 }
 
 void Tile::clear_padding(float* scores) const {
@@ -169,13 +197,17 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
 
 void Tile::compute_weights(Factors& inverses) const {
   multiply_depth(w_.queries, w_.keys_by_depth, w_.scores);
-  const std::byte* mask =
-      extras_.mask == nullptr ? nullptr : extras_.mask + unit_ / p_.heads * p_.keys;
+  const std::int32_t* key_segments = p_.masked ? w_.segments : nullptr;
   for (std::int64_t r = 0; r < rows_; r += kBlock) {
     std::int64_t visible[kBlock];
-    for (std::int64_t i = 0; i < kBlock; ++i) visible[i] = p_.visible(first_ + r + i);
+    std::int32_t segments[kBlock];
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      visible[i] = p_.visible(first_ + r + i);
+      segments[i] = segment(r + i);
+    }
     loops_.softmax(score(w_.scores, r), p_.score_row(), std::min(kBlock, rows_ - r), visible,
-                   width(r), p_.scale, mask, &inverses[static_cast<std::size_t>(r)]);
+                   width(r), p_.scale, key_segments, segments,
+                   &inverses[static_cast<std::size_t>(r)]);
   }
   clear_padding(w_.scores);
 }

@@ -28,8 +28,9 @@ struct Problem {
   float scale;
   double dropout;
   bool causal;
-  bool masked;
-  bool packed;  ///< q, k and v are slices of one [B,T,3,H,D]
+  bool masked;     ///< by a mask of keys,
+  bool segmented;  ///< or by segments
+  bool packed;     ///< q, k and v are slices of one [B,T,3,H,D]
   std::uint64_t stream;
 
   Problem(const Node& node, std::span<const Type> operands);
@@ -77,9 +78,10 @@ Rows<Byte> rows_of(const Problem& p, Byte* array, std::int64_t unit, std::int64_
   return {array + first * bytes, stride, bytes};
 }
 
-/// The operands that follow the tensors: [key_mask], [seed, step, shard].
+/// The operands that follow the tensors: [key_mask or segments], [seed, step, shard].
 struct Extras {
-  const std::byte* mask = nullptr;
+  const std::byte* mask = nullptr;         ///< bool [B,Tk]
+  const std::int32_t* segments = nullptr;  ///< i32 [B,T]
   RngKey key;
 
   Extras(const Problem& p, std::span<const std::byte* const> operands);
@@ -102,12 +104,16 @@ struct Workspace {
   float* dkeys;      ///< backward
   float* dvalues;    ///< backward
   std::uint32_t* words;
+  std::int32_t* segments;  ///< of the keys; of those that nobody sees 0
   std::size_t bytes;
 
   /// `pair` as in AttentionLoops. Without memory (`base` null) it only says how many bytes it
   /// takes.
   Workspace(const Problem& p, std::int64_t pair, bool backward, std::byte* base);
 };
+
+/// Writes w.segments for the keys of a head, where there are any: 1 where a mask lets see a key.
+void load_segments(const Problem& p, const Extras& extras, std::int64_t unit, const Workspace& w);
 
 /// A factor for every row of a tile.
 using Factors = std::array<float, kTile>;
@@ -149,6 +155,8 @@ class Tile {
 
  private:
   std::int64_t width(std::int64_t r) const;
+  /// That row r sees keys of.
+  std::int32_t segment(std::int64_t r) const;
   float* score(float* scores, std::int64_t r) const { return scores + r * p_.score_row(); }
   void clear_padding(float* scores) const;
   std::int64_t word(std::int64_t r) const;

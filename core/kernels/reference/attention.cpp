@@ -14,7 +14,7 @@ using Int = std::int64_t;
 /// The operands and attributes of attention and its gradient, and where their elements are.
 class Problem {
  public:
-  /// `others` are the operands after the tensors: [key_mask], [seed, step, shard].
+  /// `others` are the operands after the tensors: [key_mask or segments], [seed, step, shard].
   Problem(const Attrs& attrs, const Value& q, const Value& k, Operands others)
       : batch(q.type.shape[0]),
         queries(q.type.shape[1]),
@@ -26,6 +26,7 @@ class Problem {
         causal_(attrs.flag(Attr::kCausal)) {
     if (attrs.flag(Attr::kMasked)) {
       mask_ = &others[0]->integers();
+      segmented_ = others[0]->type.dtype == DType::kI32;
       others = others.subspan(1);
     }
     if (dropout > 0) {
@@ -40,8 +41,11 @@ class Problem {
   const double scale, dropout;
 
   bool is_visible(Int b, Int i, Int j) const {
-    const bool allowed = mask_ == nullptr || (*mask_)[static_cast<std::size_t>(b * keys + j)] != 0;
-    return allowed && (!causal_ || j <= i + keys - queries);
+    if (causal_ && j > i + keys - queries) return false;
+    if (mask_ == nullptr) return true;
+    const Int of_key = (*mask_)[static_cast<std::size_t>(b * keys + j)];
+    if (!segmented_) return of_key != 0;
+    return of_key > 0 && of_key == (*mask_)[static_cast<std::size_t>(b * keys + i)];
   }
 
   /// What dropout multiplies the weight by: 0 or 1 / (1 - dropout).
@@ -104,7 +108,8 @@ class Problem {
 
  private:
   bool causal_;
-  const Integers* mask_ = nullptr;
+  const Integers* mask_ = nullptr;  ///< of keys, or segments
+  bool segmented_ = false;
   RngKey key_;
 };
 

@@ -139,7 +139,7 @@ TEST_F(SequenceLayers, BlocksAreCalledWithTheirMemoryOrWithoutOne) {
 TEST_F(SequenceLayers, ShowTheModelsLine) {
   const TransformerBlock block(root, "block", 4,
                                {.attention = {.heads = 2, .kv_heads = 1, .rotary_base = 1e4}});
-  const SwiGluMlp mlp(root, "mlp", 4, 6);
+  const GatedMlp mlp(root, "mlp", 4, 6);
   const SinusoidalPositions positions(root, "embed_positions", 3, 4);
   give_values();
   for (ModuleBuffer& b : root.buffers().all()) b.value = value(b.initial);

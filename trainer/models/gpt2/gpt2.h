@@ -3,8 +3,9 @@
 // names, layouts and initialization are those of Hugging Face's gpt2 checkpoints.
 #pragma once
 
-#include "trainer/models/gpt2_config.h"
+#include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/models/model.h"
+#include "trainer/models/text_model.h"
 
 namespace lockstep {
 
@@ -19,12 +20,13 @@ class Gpt2 final : public Model {
   Gpt2(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
+  Tensor logits(const TokenSequence& sequence) const;  ///< the same
 
  private:
-  /// [B,T,C] -> [B,T,C]
+  // [B,T,C] -> [B,T,C]
   struct Attention : Module {
     Attention(Module& parent, const Config& config);
-    Tensor operator()(const Tensor& x) const;
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
 
     std::int64_t n_head;
     double attn_dropout;
@@ -36,13 +38,14 @@ class Gpt2 final : public Model {
     Mlp(Module& parent, const Config& config);
     Tensor operator()(const Tensor& x) const;
 
+    Activation activation;
     Linear c_fc;
     Linear c_proj;
     Dropout dropout;
   };
   struct Block : Module {
     Block(Module& parent, std::string_view name, const Config& config);
-    Tensor operator()(const Tensor& x) const;
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
 
     LayerNorm ln_1;
     Attention attn;
@@ -50,7 +53,7 @@ class Gpt2 final : public Model {
     Mlp mlp;
   };
 
-  std::int64_t block_size_;
+  std::int64_t n_positions_;
   bool gradient_checkpointing_;
   Embedding wte_;
   Embedding wpe_;

@@ -1,24 +1,43 @@
-#include "trainer/models/gpt2_config.h"
+#include "trainer/models/gpt2/gpt2_config.h"
 
 #include <fmt/format.h>
 
+#include "trainer/models/text_model.h"
+
 namespace lockstep {
+
+namespace {
+
+/// `dropout` is all three.
+Key dropout_key(const char* name, Binding member, const char* what) {
+  return {.name = name,
+          .aliases = {"dropout"},
+          .member = std::move(member),
+          .range = fraction(),
+          .doc = fmt::format("Probability of dropping an element of {}.", what)};
+}
+
+}  // namespace
 
 std::vector<Key> Gpt2Config::keys() {
   return {{.name = "n_layer",
+           .aliases = {"num_hidden_layers"},
            .member = bind<&Gpt2Config::n_layer>(),
            .range = {1, 4096},
            .doc = "Transformer blocks."},
           {.name = "n_head",
+           .aliases = {"num_attention_heads"},
            .member = bind<&Gpt2Config::n_head>(),
            .range = size_at_least(1),
            .doc = "Attention heads per block; divides n_embd."},
           {.name = "n_embd",
+           .aliases = {"hidden_size"},
            .member = bind<&Gpt2Config::n_embd>(),
            .range = size_at_least(1),
            .doc = "Width of the residual stream."},
-          {.name = "block_size",
-           .member = bind<&Gpt2Config::block_size>(),
+          {.name = "n_positions",
+           .aliases = {"block_size", "max_position_embeddings"},
+           .member = bind<&Gpt2Config::n_positions>(),
            .range = size_at_least(1),
            .unit = "tokens",
            .doc = "Positions the model knows: the longest sequence it takes."},
@@ -27,10 +46,25 @@ std::vector<Key> Gpt2Config::keys() {
            .range = size_at_least(0),
            .unit = "tokens",
            .doc = "Rows of the token embedding; 0 takes the tokenizer's vocabulary."},
-          {.name = "dropout",
-           .member = bind<&Gpt2Config::dropout>(),
-           .range = fraction(),
-           .doc = "Probability of dropping an element of embeddings, attention and residuals."},
+          {.name = "n_inner",
+           .member = bind<&Gpt2Config::n_inner>(),
+           .range = size_at_least(0),
+           .doc = "Width between the two layers of a feed-forward part; 0 is 4 n_embd."},
+          {.name = "activation_function",
+           .member = bind<&Gpt2Config::activation_function>(),
+           .doc = "Between these layers; gelu_new is the tanh approximation."},
+          dropout_key("embd_pdrop", bind<&Gpt2Config::embd_pdrop>(), "the embeddings"),
+          dropout_key("attn_pdrop", bind<&Gpt2Config::attn_pdrop>(), "the attention weights"),
+          dropout_key("resid_pdrop", bind<&Gpt2Config::resid_pdrop>(),
+                      "what is added to the residual stream"),
+          {.name = "layer_norm_epsilon",
+           .member = bind<&Gpt2Config::layer_norm_epsilon>(),
+           .range = above(0),
+           .doc = "Added to the variance in layer norms."},
+          {.name = "initializer_range",
+           .member = bind<&Gpt2Config::initializer_range>(),
+           .range = at_least(0),
+           .doc = "Standard deviation of the initial weights."},
           {.name = "gradient_checkpointing",
            .member = bind<&Gpt2Config::gradient_checkpointing>(),
            .doc = "Compute each block again for the backward pass instead of keeping its values: "
@@ -38,7 +72,7 @@ std::vector<Key> Gpt2Config::keys() {
 }
 
 DataNeeds Gpt2Config::needs() const {
-  return {.inputs = "tokens", .sequence_length = block_size, .vocab_size = vocab_size};
+  return {.inputs = "tokens", .sequence_length = n_positions, .vocab_size = vocab_size};
 }
 
 void Gpt2Config::check(const Config& run, const ReportProblem& report) const {
@@ -46,18 +80,7 @@ void Gpt2Config::check(const Config& run, const ReportProblem& report) const {
     report({"model.n_head", "model.n_embd", "model.name"},
            fmt::format("'model.n_head' {} does not divide 'model.n_embd' {}", n_head, n_embd));
   }
-  if (run.data.sequence_length > block_size) {
-    report({"data.sequence_length", "model.block_size", "model.name"},
-           fmt::format("'data.sequence_length' {} is longer than 'model.block_size' {}",
-                       run.data.sequence_length, block_size));
-  }
-  if (run.tokenizer.type == TokenizerType::kNone && vocab_size == 0 && run.data.type != "text" &&
-      run.data.type != "tokens") {
-    report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
-           fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
-                       "it from",
-                       run.data.type));
-  }
+  check_text_model({vocab_size, n_positions, "model.n_positions"}, run, report);
 }
 
 std::vector<std::pair<std::string, Gpt2Config>> Gpt2Config::sizes() {
@@ -70,8 +93,8 @@ std::vector<std::pair<std::string, Gpt2Config>> Gpt2Config::sizes() {
       {"GPT-2 large", {36, 20, 1280, 1024, kVocabulary}},
       {"GPT-2 XL", {48, 25, 1600, 1024, kVocabulary}}};
   for (auto& [text, size] : out)
-    text = fmt::format("n_layer {} n_head {} n_embd {} block_size {}: {}", size.n_layer,
-                       size.n_head, size.n_embd, size.block_size, text);
+    text = fmt::format("n_layer {} n_head {} n_embd {} n_positions {}: {}", size.n_layer,
+                       size.n_head, size.n_embd, size.n_positions, text);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The settings of GPT-2 (trainer/models/gpt2.h).
+// The settings of GPT-2 (trainer/models/gpt2/gpt2.h).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,27 @@
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
 #include "trainer/hub/hub_format.h"
+#include "trainer/models/hidden_act.h"
 
 namespace lockstep {
 
+/// The keys are those of Hugging Face's GPT2Config.
 struct Gpt2Config {
   std::int64_t n_layer = 12;
   std::int64_t n_head = 12;
   std::int64_t n_embd = 768;
-  std::int64_t block_size = 1024;  ///< positions; the longest sequence the model takes
-  std::int64_t vocab_size = 0;     ///< 0: the tokenizer's
-  double dropout = 0.0;
+  std::int64_t n_positions = 1024;  ///< the longest sequence the model takes
+  std::int64_t vocab_size = 0;      ///< 0: the tokenizer's
+  std::int64_t n_inner = 0;         ///< 0: 4 n_embd
+  HiddenAct activation_function = HiddenAct::kGeluNew;
+  double embd_pdrop = 0.0;
+  double attn_pdrop = 0.0;
+  double resid_pdrop = 0.0;
+  double layer_norm_epsilon = 1e-5;
+  double initializer_range = 0.02;
   bool gradient_checkpointing = false;  ///< keep the blocks' boundaries only (core/trace/remat.h)
+
+  std::int64_t inner_width() const { return n_inner > 0 ? n_inner : 4 * n_embd; }
 
   static std::vector<Key> keys();
   DataNeeds needs() const;

@@ -1,0 +1,153 @@
+// BERT (Devlin et al., arXiv:1810.04805): post-norm transformer encoder with learned positions and
+// token types, GELU, and a head that predicts masked tokens or classifies whole sequences.
+// Parameter names, layouts and initialization are those of Hugging Face's BertForMaskedLM and
+// BertForSequenceClassification.
+#pragma once
+
+#include "core/nn/norm.h"
+#include "trainer/models/bert/bert_config.h"
+#include "trainer/models/model.h"
+#include "trainer/models/text_model.h"
+
+namespace lockstep {
+
+/// Tokens to hidden states [B,T,C]: "bert" of both models.
+class BertEncoder : public Module {
+ public:
+  BertEncoder(Module& parent, const BertConfig& config, const DataFacts& data);
+  Tensor operator()(const TokenSequence& sequence) const;
+  /// The output layer that is tied to the token embedding: x [..., C], bias [V] -> [..., V].
+  Tensor attend_tokens(const Tensor& x, const Tensor& bias) const {
+    return embeddings_.word_embeddings.attend(x, &bias);
+  }
+
+ private:
+  struct Embeddings : Module {
+    Embeddings(Module& parent, const BertConfig& config, const DataFacts& data);
+    Tensor operator()(const TokenSequence& sequence) const;
+
+    std::int64_t max_positions;
+    Embedding word_embeddings;
+    Embedding position_embeddings;
+    Embedding token_type_embeddings;
+    LayerNorm norm;
+    Dropout dropout;
+  };
+  /// norm(residual + dropout(dense(x))): how each half of a layer ends.
+  struct Output : Module {
+    Output(Module& parent, std::int64_t in, const BertConfig& config);
+    Tensor operator()(const Tensor& x, const Tensor& residual) const;
+
+    Linear dense;
+    LayerNorm norm;
+    Dropout dropout;
+  };
+  struct SelfAttention : Module {
+    SelfAttention(Module& parent, const BertConfig& config);
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
+
+    std::int64_t heads;
+    double attention_dropout;
+    Linear query;
+    Linear key;
+    Linear value;
+  };
+  struct Attention : Module {
+    Attention(Module& parent, const BertConfig& config);
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
+
+    SelfAttention self;
+    Output output;
+  };
+  struct Intermediate : Module {
+    Intermediate(Module& parent, const BertConfig& config);
+    Tensor operator()(const Tensor& x) const;
+
+    Activation activation;
+    Linear dense;
+  };
+  struct Layer : Module {
+    Layer(Module& parent, std::string_view name, const BertConfig& config);
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
+
+    Attention attention;
+    Intermediate intermediate;
+    Output output;
+  };
+  struct Encoder : Module {
+    Encoder(Module& parent, const BertConfig& config);
+
+    ModuleList<Layer> layer;
+  };
+
+  bool gradient_checkpointing_;
+  Embeddings embeddings_;
+  Encoder encoder_;
+};
+
+/// Predicts the tokens that were masked.
+class Bert final : public Model {
+ public:
+  static constexpr std::string_view kName = "bert";
+  static constexpr std::string_view kDoc = "BERT, an encoder that predicts masked tokens";
+  using Config = BertConfig;
+
+  /// Error kUsage if neither config nor data say the size of the vocabulary, or the data's is the
+  /// larger one.
+  Bert(const Config& config, const DataFacts& data);
+  Loss operator()(const Batch& batch) const override;
+
+ private:
+  struct Transform : Module {
+    Transform(Module& parent, const Config& config);
+    Tensor operator()(const Tensor& x) const;
+
+    Activation activation;
+    Linear dense;
+    LayerNorm norm;
+  };
+  struct Predictions : Module {
+    Predictions(Module& parent, const Config& config, std::int64_t vocab_size);
+
+    Parameter& bias;
+    Transform transform;
+  };
+  struct Head : Module {
+    Head(Module& parent, const Config& config, std::int64_t vocab_size);
+
+    Predictions predictions;
+  };
+
+  BertEncoder bert_;
+  Head cls_;
+};
+
+/// Classifies sequences by their first token.
+class BertClassifier final : public Model {
+ public:
+  static constexpr std::string_view kName = "bert_classifier";
+  static constexpr std::string_view kDoc = "BERT, an encoder that classifies texts";
+  using Config = BertClassifierConfig;
+
+  BertClassifier(const Config& config, const DataFacts& data);
+  Loss operator()(const Batch& batch) const override;
+
+ private:
+  /// "bert", with the pooler that only this model has.
+  struct Body : BertEncoder {
+    Body(Module& parent, const Config& config, const DataFacts& data);
+    Tensor pooled(const TokenSequence& sequence) const;  ///< [B,C]
+
+    struct Pooler : Module {
+      Pooler(Module& parent, const Config& config);
+
+      Linear dense;
+    } pooler;
+  };
+
+  Body bert_;
+  Dropout dropout_;
+  Linear classifier_;
+};
+
+}  // namespace lockstep

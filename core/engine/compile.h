@@ -43,7 +43,7 @@ struct LoadedStep {
 
 struct CompileOptions {
   Target target;
-  BucketOptions buckets;
+  BucketOptions buckets = {};
   bool verify = LOCKSTEP_VERIFY;   ///< check the graph after every pass; on in debug builds
   std::size_t max_programs = 64;   ///< that are kept in memory; see compile_cache.h
   bool stop_beyond = false;        ///< an error where more are needed, instead of a warning

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
 #include "trainer/config/yaml_tree.h"
+#include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/models/vision_config.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
@@ -91,6 +93,54 @@ TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
       "command line: eval=3: 'eval' is a section; override its keys one by one, eval.key=value\n"
       "command line: model.hidden_sizes=[1,2: 'model.hidden_sizes' is not a list: [1,2\n"
       "command line: data.path=x: 'data.path' has no effect with 'data.type: synthetic'");
+}
+
+constexpr const char* kGpt =
+    "model:\n  name: gpt2\n  vocab_size: 10\ndata:\n  type: synthetic\n"
+    "training:\n  max_steps: 10\n  global_batch_size: 8\n  micro_batch_size: 4\n"
+    "optimizer:\n  learning_rate: 0.1\n";
+
+TEST(ConfigLoad, AKeyMayHaveOtherNames) {
+  const auto model = [](std::vector<std::string> overrides) {
+    return parse(kGpt, overrides).model.keys.as<Gpt2Config>();
+  };
+  EXPECT_EQ(model({"model.block_size=32"}).n_positions, 32);
+  EXPECT_EQ(model({"model.max_position_embeddings=16", "model.block_size=16"}).n_positions, 16);
+  const Gpt2Config dropped = model({"model.dropout=0.25"});  // one name of three keys
+  EXPECT_THAT((std::array{dropped.embd_pdrop, dropped.attn_pdrop, dropped.resid_pdrop}),
+              testing::Each(0.25));
+  // What is shown has the key's own name, and says the same.
+  const Config shown = parse(config_yaml(parse(kGpt, {"model.block_size=32"}), built_in()));
+  EXPECT_EQ(shown.model.keys.as<Gpt2Config>().n_positions, 32);
+}
+
+TEST(ConfigLoad, MessagesHaveTheNameThatWasWritten) {
+  EXPECT_EQ(refusal(kGpt, {"model.dropout=2"}),
+            "command line: model.dropout=2: 'model.dropout' must be a number >= 0 and < 1, not 2");
+  EXPECT_EQ(refusal(kGpt, {"model.block_size=8", "data.sequence_length=9"}),
+            "command line: data.sequence_length=9: 'data.sequence_length' 9 is longer than "
+            "'model.block_size' 8");
+  EXPECT_EQ(
+      refusal(kMlp, {"model.dropout=0.5"}),
+      "command line: model.dropout=0.5: 'model.dropout' has no effect with 'model.name: mlp'");
+  EXPECT_EQ(refusal(kGpt, {"model.blok_size=8"}),
+            "command line: model.blok_size=8: unknown key 'model.blok_size'; did you mean "
+            "'block_size'?");
+}
+
+TEST(ConfigLoad, TwoNamesOfOneKeyDoNotGoTogether) {
+  const std::string both =
+      "model:\n  name: gpt2\n  vocab_size: 10\n  attn_pdrop: 0.1\n"
+      "  dropout: 0.2\n" +
+      std::string(kGpt).substr(std::string(kGpt).find("data:"));
+  EXPECT_EQ(refusal(both),
+            "run.yaml:5:3: 'model.dropout' is given as 'model.attn_pdrop', too, at "
+            "run.yaml:4:3; keep one of them");
+  EXPECT_EQ(parse(both.substr(0, both.find("  dropout")) + both.substr(both.find("data:")),
+                  {"model.dropout=0.3"})
+                .model.keys.as<Gpt2Config>()
+                .attn_pdrop,
+            0.3);
 }
 
 TEST(ConfigLoad, AKeyInASectionThatDoesNotExistIsLookedForInOthers) {

@@ -38,7 +38,9 @@ class Suggestions {
   std::string key(std::string_view section, std::string_view name) const {
     std::vector<std::string_view> siblings;
     for (const ConfigKey& key : schema_.keys()) {
-      if (key.section != section && key.name == name) return key.path;
+      const bool is_alias = std::ranges::find(key.aliases, name) != key.aliases.end();
+      if (key.section != section && (key.name == name || is_alias))
+        return fmt::format("{}.{}", key.section, name);
       if (key.section != section || !may_be_chosen(key)) continue;
       siblings.push_back(key.name);
       siblings.insert(siblings.end(), key.aliases.begin(), key.aliases.end());

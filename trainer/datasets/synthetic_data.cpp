@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "data/images/synthetic_images.h"
+#include "data/tokens/synthetic_sequences.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
 
@@ -15,6 +16,15 @@ DatasetPtr make(const OpenContext& context, std::int64_t samples, std::uint64_t 
     const std::int64_t length = context.sequence_length;
     return std::make_shared<TokenDataset>(
         std::make_shared<SyntheticTokens>(samples * length + 1, needs.vocab_size, seed), length);
+  }
+  if (needs.inputs == "masked_tokens" || needs.inputs == "labelled_tokens") {
+    using Task = SyntheticSequences::Task;
+    const Task task = needs.inputs == "masked_tokens" ? Task::kMasked : Task::kLabelled;
+    return std::make_shared<SyntheticSequences>(
+        task,
+        SyntheticSequences::Sizes{samples, context.sequence_length, needs.vocab_size,
+                                  needs.n_classes},
+        seed);
   }
   LS_USER_CHECK(needs.inputs == "images",
                 "synthetic data is of tokens or images: it cannot make "
@@ -34,7 +44,7 @@ std::vector<Key> SyntheticData::keys() {
 }
 
 DataSource SyntheticData::open(const OpenContext& context) const {
-  const bool tokens = context.needs.inputs == "tokens";
+  const bool tokens = context.needs.inputs.ends_with("tokens");
   return {.train = make(context, num_samples, 0),
           .validation = make(context, num_samples, 1),
           .vocab_size = tokens ? context.needs.vocab_size : 0,

@@ -12,7 +12,7 @@ namespace lockstep {
 struct SyntheticData {
   static constexpr std::string_view kName = "synthetic";
   static constexpr std::string_view kDoc = "random samples made on the fly";
-  static constexpr std::string_view kGives = "tokens images";
+  static constexpr std::string_view kGives = "tokens masked_tokens labelled_tokens images";
 
   std::int64_t num_samples = 1024;
 

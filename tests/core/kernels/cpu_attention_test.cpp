@@ -14,13 +14,24 @@ struct Attention {
   std::int64_t batch = 2, queries = 8, keys = 8, heads = 2, depth = 4;
   bool causal = false;
   bool masked = false;
+  std::int32_t segments = 0;  ///< in place of a mask: how many; some elements are of none
   double dropout = 0;
   DType dtype = DType::kF32;
 };
 
+/// Runs of numbers up to `count`, and of -1 and 0 between them.
+HostTensor some_segments(const Shape& shape, std::int32_t count) {
+  constexpr std::int64_t kRun = 5;
+  std::vector<std::int32_t> out(static_cast<std::size_t>(shape.elements()));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) / kRun % (count + 2)) - 1;
+  return HostTensor::of(shape, out);
+}
+
 /// Attention and its gradient agree with the reference.
 void expect_attention(const Attention& a, double relative = 1e-4, double absolute = 1e-5) {
-  Attrs attrs{{Attr::kCausal, {a.causal ? 1 : 0}}, {Attr::kMasked, {a.masked ? 1 : 0}}};
+  Attrs attrs{{Attr::kCausal, {a.causal ? 1 : 0}},
+              {Attr::kMasked, {a.masked || a.segments > 0 ? 1 : 0}}};
   attrs.set_float(Attr::kScale, 0.4);
   attrs.set_float(Attr::kDropout, a.dropout);
   if (a.dropout > 0) attrs.set_int(Attr::kStream, 4711);
@@ -30,6 +41,7 @@ void expect_attention(const Attention& a, double relative = 1e-4, double absolut
       random_tensor(a.dtype, q, 1), random_tensor(a.dtype, k, 2), random_tensor(a.dtype, k, 3)};
   std::vector<HostTensor> extras;
   if (a.masked) extras.push_back(random_tensor(DType::kBool, {a.batch, a.keys}, 4));
+  if (a.segments > 0) extras.push_back(some_segments(Shape{a.batch, a.keys}, a.segments));
   if (a.dropout > 0)
     for (const std::int64_t v : {5, 6, 7}) extras.push_back(HostTensor::scalar<std::int64_t>(v));
 
@@ -86,6 +98,10 @@ TEST(CpuAttention, WholePanelsOfKeysMatch) {
 TEST(CpuAttention, MasksAndCrossLengthsMatch) {
   expect_attention({.queries = 7, .keys = 45, .masked = true});
   expect_attention({.queries = 7, .keys = 45, .causal = true, .masked = true, .dropout = 0.3});
+  expect_attention({.queries = 45, .keys = 45, .segments = 3});
+  expect_attention({.queries = 130, .keys = 130, .causal = true, .segments = 4, .dropout = 0.3});
+  expect_attention({.queries = 70, .keys = 70, .segments = 2, .dtype = DType::kBF16}, 0x1p-6,
+                   0x1p-7);
   // More queries than keys: the first ones see nothing and give zero.
   expect_attention({.queries = 90, .keys = 20, .causal = true});
 }

@@ -68,6 +68,18 @@ TEST(ReferenceAttention, CausalQueriesSeeTheirPast) {
               ElementsAre(0, 3));
 }
 
+TEST(ReferenceAttention, QueriesSeeTheirOwnSegment) {
+  const HostTensor numbers = sequence({0, 0, 0, 0, 0});
+  const HostTensor v = sequence({3, 6, 9, 12, 15});
+  const auto segmented = [&](const std::vector<std::int32_t>& segments, bool causal) {
+    return values(Op::kAttention, {numbers, numbers, v, HostTensor::of(Shape{1, 5}, segments)},
+                  attention({.causal = causal, .masked = true}));
+  };
+  EXPECT_THAT(segmented({1, 1, 2, 2, 1}, false), ElementsAre(8, 8, 10.5, 10.5, 8));
+  EXPECT_THAT(segmented({1, 1, 2, 2, 1}, true), ElementsAre(3, 4.5, 9, 10.5, 8));
+  EXPECT_THAT(segmented({1, 0, 0, -1, -1}, false), ElementsAre(3, 0, 0, 0, 0));
+}
+
 TEST(ReferenceAttention, HidesMaskedKeys) {
   const HostTensor v = sequence({3, 6, 9});
   const auto masked = [&](const std::vector<double>& mask) {

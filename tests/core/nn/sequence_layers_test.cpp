@@ -1,6 +1,7 @@
 // Attention, transformer blocks and positions: names, types, refusals. Their numbers are compared
 // with PyTorch's in tests/parity.
 #include <cmath>
+#include <numbers>
 #include <set>
 
 #include "core/base/error.h"
@@ -12,6 +13,7 @@
 namespace lockstep {
 namespace {
 
+using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
@@ -54,7 +56,7 @@ TEST_F(SequenceLayers, AttentionRefusesSizesThatDoNotDivide) {
       [&] { MultiHeadAttention(root, "b", 8, {.heads = 4, .kv_heads = 3}); },
       ThrowsMessage<Error>("attention 'b': 3 heads of keys and values do not divide 4 heads"));
   EXPECT_THAT(
-      [&] { MultiHeadAttention(root, "c", 6, {.heads = 2, .rotary_base = 1e4}); },
+      [&] { MultiHeadAttention(root, "c", 6, {.heads = 2, .rotary = Rotary{}}); },
       ThrowsMessage<Error>("attention 'c': rotary embedding needs heads of an even size, not 3"));
   EXPECT_THAT([&] { MultiHeadAttention(root, "d", 6, {.heads = 2, .dropout = 1.0}); },
               ThrowsMessage<Error>("attention 'd': dropout 1 is outside of [0, 1)"));
@@ -138,7 +140,7 @@ TEST_F(SequenceLayers, BlocksAreCalledWithTheirMemoryOrWithoutOne) {
 
 TEST_F(SequenceLayers, ShowTheModelsLine) {
   const TransformerBlock block(root, "block", 4,
-                               {.attention = {.heads = 2, .kv_heads = 1, .rotary_base = 1e4}});
+                               {.attention = {.heads = 2, .kv_heads = 1, .rotary = Rotary{}}});
   const GatedMlp mlp(root, "mlp", 4, 6);
   const SinusoidalPositions positions(root, "embed_positions", 3, 4);
   give_values();
@@ -165,6 +167,41 @@ TEST_F(SequenceLayers, RotaryEmbeddingTurnsPairsByThePosition) {
       ThrowsMessage<Error>(fmt::format("sequence_layers_test.cpp:{}: rotary embedding takes "
                                        "a float [B,T,H,D] with an even D, not f32[1,2,2,3]",
                                        __LINE__ - 4)));
+}
+
+TEST_F(SequenceLayers, RotaryEmbeddingTakesPositions) {
+  const Tensor x = counting(Shape{2, 2, 1, 4});
+  const Tensor positions =
+      value(HostTensor::of(Shape{2, 2}, std::vector<std::int32_t>{0, 1, 1, 0}));
+  const std::vector<float> counted = value_of(rotary_embedding(x)),
+                           given = value_of(rotary_embedding(x, {}, positions));
+  // The first sequence stands where it would without; of the second position 0 comes last.
+  EXPECT_TRUE(std::equal(given.begin(), given.begin() + 8, counted.begin()));
+  EXPECT_NE(given[8], counted[8]);
+  EXPECT_THAT(std::vector(given.begin() + 12, given.end()), testing::ElementsAre(13, 14, 15, 16));
+  const Tensor flat = value(HostTensor::of(Shape{2}, std::vector<std::int32_t>{0, 1}));
+  EXPECT_THAT([&] { (void)rotary_embedding(x, {}, flat); },
+              ThrowsMessage<Error>(testing::HasSubstr("takes positions [B,T], not i32[2]")));
+}
+
+TEST_F(SequenceLayers, RotaryFrequenciesAreScaledAsTheLlamasAre) {
+  // By hand: base 100 and 4 elements turn by 1 and 0.1 radians a position, wavelengths 6.28
+  // and 62.8.
+  EXPECT_THAT(Rotary{100}.frequencies(4), Pointwise(DoubleNear(1e-15), {1.0, 0.1}));
+  EXPECT_THAT((Rotary{.base = 100, .factor = 4}.frequencies(4)),
+              Pointwise(DoubleNear(1e-15), {0.25, 0.025}));
+  const auto llama3 = [](double original) {
+    return Rotary{.base = 100,
+                  .factor = 4,
+                  .low_freq_factor = 1,
+                  .high_freq_factor = 4,
+                  .original_positions = original}
+        .frequencies(4);
+  };
+  // Wavelength 6.28 is below 64 / 4, and 62.8 below 64 / 1 but not 64 / 4: smooth is 0.0186 / 3.
+  const double kept = (64 / (20 * std::numbers::pi) - 1) / 3;
+  EXPECT_THAT(llama3(64), Pointwise(DoubleNear(1e-15), {1.0, 0.1 * (kept + (1 - kept) / 4)}));
+  EXPECT_THAT(llama3(32), Pointwise(DoubleNear(1e-15), {1.0, 0.025}));
 }
 
 TEST_F(SequenceLayers, SinusoidalPositionsAreABufferThatFitsTheSequence) {

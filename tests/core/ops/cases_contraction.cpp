@@ -181,7 +181,11 @@ OpCase make_attention(Op op, Draw& draw) {
   c.attrs.set_float(Attr::kScale, 1 / std::sqrt(static_cast<double>(depth)));
   c.attrs.set_float(Attr::kDropout, dropout);
   c.attrs.set_int(Attr::kStream, draw.integer(0, INT64_MAX));
-  if (masked) c.operands.push_back(draw.tensor(DType::kBool, Shape{batch, keys}));
+  if (masked) {
+    const bool segmented = queries == keys && draw.flip();
+    c.operands.push_back(segmented ? draw.integers(DType::kI32, Shape{batch, keys}, -1, 3)
+                                   : draw.tensor(DType::kBool, Shape{batch, keys}));
+  }
   if (dropout > 0)
     for (int i = 0; i < 3; ++i)
       c.operands.push_back(HostTensor::scalar(draw.integer(0, 1'000'000)));

@@ -1,0 +1,58 @@
+// `lockstep` with a dataset of arrays: samples are the rows of the data sets of an HDF5 file. So a
+// test in another language chooses what a model sees, field by field.
+#include <string>
+
+#include "checkpoint/tensors_file.h"
+#include "core/base/error.h"
+#include "data/tensor_dataset.h"
+#include "trainer/data_source.h"
+#include "trainer/registry/command_line.h"
+#include "trainer/registry/registry.h"
+
+using namespace lockstep;
+
+namespace {
+
+DatasetPtr read_arrays(const std::string& path) {
+  std::map<std::string, HostTensor> fields;
+  for (auto& [name, tensor] : read_tensors_file(path)) fields.emplace(name, std::move(tensor));
+  return tensor_dataset(std::move(fields));
+}
+
+struct ArraysData {
+  static constexpr std::string_view kName = "arrays";
+  static constexpr std::string_view kDoc = "rows of the data sets of an HDF5 file";
+  static constexpr std::string_view kGives = "tokens masked_tokens labelled_tokens";
+
+  std::string path = {};
+  std::string val_path = {};
+
+  static std::vector<Key> keys() {
+    return {{.name = "path",
+             .member = bind<&ArraysData::path>(),
+             .doc = "File to train on.",
+             .required = true,
+             .per_rank = true,
+             .file = true},
+            {.name = "val_path",
+             .member = bind<&ArraysData::val_path>(),
+             .doc = "File to validate on.",
+             .required = true,
+             .per_rank = true,
+             .file = true}};
+  }
+  DataSource open(const OpenContext& context) const {
+    return {.train = read_arrays(path),
+            .validation = read_arrays(val_path),
+            .vocab_size = context.needs.vocab_size,
+            .tokens_per_sample = context.sequence_length};
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Registry registry = built_in();
+  registry.add_dataset<ArraysData>();
+  return command_line(argc, argv, registry);
+}

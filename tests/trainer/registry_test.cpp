@@ -135,7 +135,8 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
   EXPECT_THAT(refusal({"model.name=mlp"}),
               HasSubstr("model 'mlp' cannot train on points data; it takes idx or synthetic"));
   EXPECT_THAT(refusal({"model.name=curv"}),
-              HasSubstr("must be one of mlp, lenet, gpt2, curve, not 'curv'; did you mean"));
+              HasSubstr("must be one of mlp, lenet, gpt2, llama, bert, bert_classifier, curve, not "
+                        "'curv'; did you mean"));
 }
 
 TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
@@ -149,7 +150,8 @@ TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
   EXPECT_THAT(config_diff(config, saved_config(yaml, "a.h5", registry), registry), ElementsAre());
   EXPECT_EQ(error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
             "4: a.h5: was saved by a program with a model 'curve', which this one lacks (it has "
-            "mlp, lenet, gpt2); use that program, or register the model (Registry::add_model)");
+            "mlp, lenet, gpt2, llama, bert, bert_classifier); use that program, or register the "
+            "model (Registry::add_model)");
 }
 
 TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
@@ -157,11 +159,12 @@ TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
   EXPECT_THAT(text,
               HasSubstr("model.dropout: number >= 0 and < 1, default 0.25\n    Share of points "
                         "left out. Only with model.name: curve.\n"));
-  EXPECT_THAT(text, HasSubstr("attention and residuals. Only with model.name: gpt2.\n"));
+  EXPECT_THAT(text,
+              HasSubstr("residual stream. Also written dropout. Only with model.name: gpt2.\n"));
   EXPECT_THAT(text, HasSubstr("Classes to tell apart. Only with model.name: mlp or lenet.\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.learning_rate: number >= 0, required\n    Peak learning "
                               "rate.\n"));
-  EXPECT_THAT(text, HasSubstr("gpt2 (GPT-2, a decoder that continues text), curve (a curve"));
+  EXPECT_THAT(text, HasSubstr("classifies texts), curve (a curve"));
   const auto json = nlohmann::json::parse(config_schema_json(with_curves()));
   const auto& layers = json["properties"]["model"]["properties"]["n_layer"]["anyOf"];
   ASSERT_EQ(layers.size(), 2U);
@@ -177,7 +180,8 @@ TEST(Registry, RefusesTwoOfAName) {
   EXPECT_EQ(error_of([&] {
               built_in().make_model({"gtp2", {}}, {});
             }),
-            "2: no model 'gtp2' is registered, only mlp, lenet, gpt2; did you mean 'gpt2'?");
+            "2: no model 'gtp2' is registered, only mlp, lenet, gpt2, llama, bert, "
+            "bert_classifier; did you mean 'gpt2'?");
 }
 
 struct Shuffled : PointsData {

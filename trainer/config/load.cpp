@@ -61,7 +61,7 @@ class Suggestions {
     if (schema_.find(path) != nullptr) return path;
     const std::string found = key(near, name);
     if (found.empty()) return near;
-    return schema_.find(found) == nullptr ? fmt::format("{}.{}", near, found) : found;
+    return schema_.resolve(found, config_).empty() ? fmt::format("{}.{}", near, found) : found;
   }
 
  private:
@@ -247,12 +247,11 @@ class Loader {
     if (first_problem) report(origin, std::move(*first_problem));
   }
 
-  /// One source gives a key once, by whatever name.
+  /// A file gives a key once, by whatever name; of a command line the last word counts.
   bool refuse_second_name(const std::string& path, const std::string& written,
                           const ConfigOrigin& origin) {
     const auto before = written_.find(path);
-    if (before == written_.end() || before->second == written ||
-        blame(path).source != origin.source)
+    if (before == written_.end() || before->second == written || origin.source != Source::kFile)
       return false;
     report(origin, fmt::format("'{}' is given as '{}', too, at {}; keep one of them", written,
                                before->second, blame(path).text));
@@ -304,7 +303,7 @@ class Loader {
     const std::string near = suggestions_.key(section, path.substr(section.size() + 1));
     report(origin, fmt::format("unknown key '{}'{}", path, did_you_mean(near)));
     for (const std::string& meant : {section + "." + near, near})
-      if (schema_.find(meant) != nullptr) bad_.insert(meant);
+      for (const std::string& key : schema_.resolve(meant, out_.config)) bad_.insert(key);
   }
 
   void take_override(const std::string& text) {

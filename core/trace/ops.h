@@ -173,26 +173,23 @@ Tensor random_bits(const RandomKey& key, const Shape& shape, Where where = Where
 struct AttentionSpec {
   bool causal = false;
   double scale = 1.0;
-  double dropout = 0.0;            ///< needs `key` if positive
-  std::optional<Tensor> key_mask;  ///< bool [B,Tk]: the keys that may be seen
-  /// i32 [B,T], in place of a mask, where keys and queries are of one sequence: a query sees keys
-  /// of its own segment. 0 and less are of none: they see nothing, and nothing sees them.
-  std::optional<Tensor> segments = {};
+  double dropout = 0.0;                 ///< needs `key` if positive
+  std::optional<Tensor> key_mask;       ///< bool [B,Tk]: the keys that may be seen
+  std::optional<Tensor> segments = {};  ///< i32 [B,T], instead: queries see keys of their own
   std::optional<RandomKey> key;
 };
-/// q [B,Tq,H,D], k and v [B,Tk,H,D] -> [B,Tq,H,D].
+/// q [B,Tq,H,D], k and v [B,Tk,H,D] -> [B,Tq,H,D]. Segments of 0 and less see and are seen by none.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
                  Where where = Where::current());
 /// qkv [B,T,3,H,D] -> [B,T,H,D]: without copies of the parts.
 Tensor attention(const Tensor& qkv, const AttentionSpec& spec, Where where = Where::current());
-
 Tensor optimization_barrier(const Tensor& x, Where where = Where::current());
 /// Records a call of a graph with one output.
 Tensor call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands,
             Where where = Where::current());
 
-/// The sum over all logical shards of the step, on all ranks: the border between the shard program
-/// and the update program. Not allowed on a value that was already all-reduced.
+/// Summed over all logical shards of the step: the border between the shard program and the update
+/// program. Not allowed on a value that was already all-reduced.
 Tensor all_reduce(const Tensor& x, Where where = Where::current());
 /// Collectives over ranks, in the update program.
 Tensor replica_id(TraceContext& context, Where where = Where::current());

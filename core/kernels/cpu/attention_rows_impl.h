@@ -1,6 +1,5 @@
 // The loops of AttentionLoops over rows of scores and results, see attention_loops_impl.h.
 #pragma once
-
 #include <bit>
 #include <limits>
 #include <utility>
@@ -10,7 +9,7 @@
 
 namespace lockstep::attention_loops_impl {
 
-/// Every lane gets the value of the one `kHalf` away.
+/// Each lane's value from the one `kHalf` away.
 template <int kHalf, class Vector, int... kLane>
 [[gnu::always_inline]] inline Vector swap_halves(Vector x, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(x, x, (kLane ^ kHalf)...);
@@ -115,14 +114,14 @@ template <class S, int kR>
   }
 }
 
-/// Scores of keys that are of another segment become those of keys that nobody sees.
+/// Hides keys of other segments.
 template <class S>
 void hide_others(float* scores, std::int64_t width, float scale, const std::int32_t* key_segments,
                  std::int32_t segment) {
-  constexpr float kLargest = std::numeric_limits<float>::infinity();
-  const typename S::Vector hidden = typename S::Vector{} + (scale > 0 ? -kLargest : kLargest);
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  const auto hidden = typename S::Vector{} + (scale > 0 ? -kMost : kMost);
+  typename S::Integers of_keys;
   for (std::int64_t i = 0; i < width; i += S::kWidth) {
-    typename S::Integers of_keys;
     __builtin_memcpy(&of_keys, key_segments + i, sizeof of_keys);
     store_vector<S>(of_keys == segment ? load<S>(scores + i) : hidden, scores + i);
   }

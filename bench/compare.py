@@ -24,12 +24,15 @@ import time
 import contestants
 
 # Steps of one round and warm-up steps before them: about as long for each.
-STEPS = {"mlp": (200, 20), "gpt_micro": (80, 8), "gpt_baby": (8, 2), "gpt2_124m_t64": (4, 2)}
+STEPS = {"mlp": (200, 20), "gpt_micro": (80, 8), "gpt_baby": (8, 2), "gpt2_124m_t64": (4, 2),
+         "bert_base": (3, 2), "llama_160m": (3, 2)}
 # The ratios to reach, of medians.
 TARGETS = {("mlp", "fp32"): 2.5, ("gpt_micro", "fp32"): 2.2, ("gpt_baby", "fp32"): 1.55,
            ("gpt2_124m_t64", "fp32"): 1.9, ("mlp", "bf16-mixed"): 3.0,
            ("gpt_micro", "bf16-mixed"): 4.0, ("gpt_baby", "bf16-mixed"): 3.0,
-           ("gpt2_124m_t64", "bf16-mixed"): 3.0}
+           ("gpt2_124m_t64", "bf16-mixed"): 3.0, ("bert_base", "fp32"): 1.2,
+           ("llama_160m", "fp32"): 1.2, ("bert_base", "bf16-mixed"): 1.2,
+           ("llama_160m", "bf16-mixed"): 1.2}
 
 
 def summarize(runs):
@@ -74,6 +77,11 @@ def add_limit(row, limit):
     row["limit"] = limit
     row["reached_median"] = limit["limit_ms"] / row["lockstep"]["median_ms"]
     row["reached_min"] = limit["limit_ms"] / row["lockstep"]["min_ms"]
+
+
+def blas_line(theirs):
+    rates = ", ".join(f"{kernels or 'its choice'} {rate:.0f}" for kernels, rate in theirs.blas.items())
+    return f"torch's f32 products by OpenBLAS's kernels: {rates} GFLOP/s; takes the fastest"
 
 
 def mib(count):
@@ -185,6 +193,9 @@ def main(arguments=None):
     try:
         ours = contestants.Lockstep(options.build)
         theirs = None if options.no_torch else contestants.Torch(options.python)
+        if theirs is not None:
+            theirs.choose_blas(options.timeout)
+            print(blas_line(theirs))
     except contestants.Failed as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -212,7 +223,8 @@ def main(arguments=None):
         print("not measured: " + failure.splitlines()[0])
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"rows": rows, "failures": failures}, file, indent=1)
+            json.dump({"rows": rows, "failures": failures,
+                       "openblas_gflops": theirs.blas if theirs else None}, file, indent=1)
     return 1 if failures else 0
 
 

@@ -15,6 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEER = ROOT / "bench" / "peers" / "torch_ddp.py"
 
 
+#: OPENBLAS_CORETYPE: its own choice, and the kernels of x86 processors with vectors of 256 bits or more.
+CORE_TYPES = ("", "SapphireRapids", "Cooperlake", "SkylakeX", "Zen", "Haswell")
+
+
 class Failed(Exception):
     """A run that gave no result; the text says why."""
 
@@ -75,8 +79,8 @@ def last_words(output):
     return "\n    ".join(own[-5:])
 
 
-def start(command):
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+def start(command, variables=None):
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **(variables or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, start_new_session=True)
 
 
@@ -156,16 +160,34 @@ class Torch:
     def __init__(self, python=None):
         self.python = python or find_python()
         self.adamw = {}  # per workload: the faster loop
+        self.blas = {}  # GFLOP/s by OpenBLAS's kernels; "": those that it chooses itself
+        self.variables = {}
 
     def call(self, arguments):
         return [self.python, str(PEER), *arguments]
+
+    def choose_blas(self, timeout):
+        """OpenBLAS may take slow kernels on a processor that it does not know: the fastest of those
+        that run here are taken."""
+        for kernels in CORE_TYPES:
+            variables = {"OPENBLAS_CORETYPE": kernels} if kernels else {}
+            with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
+                out = pathlib.Path(folder) / "result.json"
+                command = self.call(["mlp", "--multiply", "--json", str(out)])
+                try:
+                    wait_for([start(command, variables)], timeout, self.name)
+                except Failed:
+                    continue  # an instruction that this processor lacks
+                self.blas[kernels] = json.loads(out.read_text("utf-8"))["gflops"]
+        best = max(self.blas, key=self.blas.get, default="")
+        self.variables = {"OPENBLAS_CORETYPE": best} if best else {}
 
     def calibrate(self, job):
         """Chooses AdamW's faster loop for the workload; returns the milliseconds of both."""
         with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
             out = pathlib.Path(folder) / "result.json"
             command = self.call([job.workload, "--calibrate", "--json", str(out)])
-            wait_for([start(command)], job.timeout, self.name)
+            wait_for([start(command, self.variables)], job.timeout, self.name)
             result = json.loads(out.read_text("utf-8"))
         times = {kind: result[kind] for kind in ("plain", "foreach")}
         self.adamw[job.workload] = min(times, key=times.get)
@@ -179,7 +201,7 @@ class Torch:
                          self.adamw.get(job.workload, "plain"), "--json", str(out)]
             if job.precision != "fp32":
                 arguments.append("--bf16")
-            processes = [start(self.call([*arguments, "--rank", str(rank)]))
+            processes = [start(self.call([*arguments, "--rank", str(rank)]), self.variables)
                          for rank in range(job.ranks)]
             with memory_use.Sampler(lambda: [process.pid for process in processes],
                                     job.ranks) as memory:

@@ -7,7 +7,7 @@ One process is one rank with one thread; gloo sums the gradients. Nothing slows 
 ready in memory, the causal mask is made once, denormals are flushed, gradients are set to None.
 Initialization, AdamW (1e-3), tanh-gelu and the tied head are those of lockstep's models. A step's
 time goes from taking the batch to loss.item(). `--calibrate` times AdamW's two loops against each
-other and says which is faster here.
+other and says which is faster here; `--multiply` times products, for choosing OpenBLAS's kernels.
 
 Exit code 3 and one line if PyTorch is missing.
 """
@@ -22,83 +22,22 @@ try:
     import torch
     import torch.distributed as dist
     from torch import nn
-    from torch.nn import functional as F
 except ImportError as error:
     sys.exit(print(f"PyTorch is not available to {sys.executable}: {error}; on Debian: "
                    "apt-get install python3-torch", file=sys.stderr) or 3)
 
-
-class Attention(nn.Module):
-    """Causal multi-head self-attention; x is [B, T, C]."""
-
-    def __init__(self, width, heads, block_size):
-        super().__init__()
-        self.heads = heads
-        self.c_attn = nn.Linear(width, 3 * width)
-        self.c_proj = nn.Linear(width, width)
-        # Not a buffer: DDP would send it around, and gloo knows no bool.
-        self.future = torch.ones(block_size, block_size, dtype=torch.bool).triu(1)
-
-    def forward(self, x):
-        batch, length, width = x.shape
-        q, k, v = (part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
-                   for part in self.c_attn(x).split(width, dim=2))
-        scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(width // self.heads))
-        scores = scores.masked_fill(self.future[:length, :length], float("-inf"))
-        y = F.softmax(scores, dim=-1) @ v
-        return self.c_proj(y.transpose(1, 2).reshape(batch, length, width))
-
-
-class Block(nn.Module):
-    def __init__(self, width, heads, block_size):
-        super().__init__()
-        self.ln_1 = nn.LayerNorm(width)
-        self.attn = Attention(width, heads, block_size)
-        self.ln_2 = nn.LayerNorm(width)
-        self.c_fc = nn.Linear(width, 4 * width)
-        self.c_proj = nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        x = x + self.attn(self.ln_1(x))
-        return x + self.c_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
-
-
-class GPT(nn.Module):
-    """GPT-2 with the head tied to the token embedding; returns the mean loss."""
-
-    def __init__(self, layers, width, heads, vocabulary, block_size):
-        super().__init__()
-        self.wte = nn.Embedding(vocabulary, width)
-        self.wpe = nn.Embedding(block_size, width)
-        self.h = nn.ModuleList(Block(width, heads, block_size) for _ in range(layers))
-        self.ln_f = nn.LayerNorm(width)
-        self.head = nn.Linear(width, vocabulary, bias=False)
-        self.head.weight = self.wte.weight
-        self.positions = torch.arange(block_size)
-
-    def forward(self, tokens, targets):
-        x = self.wte(tokens) + self.wpe(self.positions[: tokens.shape[1]])
-        for block in self.h:
-            x = block(x)
-        logits = self.head(self.ln_f(x))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
-
-
-class MLP(nn.Module):
-    def __init__(self, sizes):
-        super().__init__()
-        layers = []
-        for inputs, outputs in zip(sizes, sizes[1:]):
-            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-        self.layers = nn.Sequential(*layers[:-1])
-
-    def forward(self, image, label):
-        return F.cross_entropy(self.layers(image).float(), label)
+from torch_models import GPT, MLP, Bert, Llama
 
 
 def token_batch(batch, length, vocabulary):
     return (torch.randint(0, vocabulary, (batch, length)),
             torch.randint(0, vocabulary, (batch, length)))
+
+
+def masked_batch(batch, length, vocabulary):
+    """15 % of the targets count."""
+    tokens, targets = token_batch(batch, length, vocabulary)
+    return tokens, targets.masked_fill(torch.rand(batch, length) >= 0.15, -100)
 
 
 # Per workload: the model, and a batch of one rank. Sizes are those of configs/bench/*.yaml.
@@ -108,6 +47,8 @@ WORKLOADS = {
     "gpt_micro": (lambda: GPT(4, 128, 4, 65, 64), lambda: token_batch(12, 64, 65)),
     "gpt_baby": (lambda: GPT(6, 384, 6, 65, 256), lambda: token_batch(8, 256, 65)),
     "gpt2_124m_t64": (lambda: GPT(12, 768, 12, 50304, 1024), lambda: token_batch(4, 64, 50304)),
+    "bert_base": (lambda: Bert(12, 768, 12, 3072, 30522, 512), lambda: masked_batch(8, 128, 30522)),
+    "llama_160m": (lambda: Llama(12, 768, 12, 3072, 32000, 2048), lambda: token_batch(2, 256, 32000)),
 }
 
 
@@ -137,6 +78,18 @@ def calibrate(workload):
             optimizer.step()
             best[kind] = min(best[kind], (time.perf_counter() - begin) * 1e3)
     return best
+
+
+def multiply():
+    """GFLOP/s of f32 products like those of a feed-forward layer."""
+    rows, inner, columns = 512, 768, 3072
+    a, b = torch.randn(rows, inner), torch.randn(inner, columns)
+    seconds = []
+    for _ in range(30):
+        begin = time.perf_counter()
+        a @ b
+        seconds.append(time.perf_counter() - begin)
+    return {"gflops": 2e-9 * rows * inner * columns / min(seconds)}
 
 
 def train(options):
@@ -179,11 +132,15 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--multiply", action="store_true", help="time f32 products only")
     parser.add_argument("--json", required=True, help="where the result goes; written by rank 0")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    result = calibrate(options.workload) if options.calibrate else train(options)
+    if options.multiply:
+        result = multiply()
+    else:
+        result = calibrate(options.workload) if options.calibrate else train(options)
     if options.rank == 0:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"torch": torch.__version__, **result}, file)

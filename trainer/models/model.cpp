@@ -15,16 +15,12 @@ Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batc
   const Tensor losses = cross_entropy(logits, targets);         // [N]
   const Tensor correct = correct_predictions(logits, targets);  // [N]
   if (!batch.has("mask")) {
-    const Tensor count = batch.has("attention_mask")  // padding has targets below 0
-                             ? sum(convert(greater_equal(targets, 0), DType::kI64))
-                             : context.constant(static_cast<double>(rows), DType::kI64);
-    return {sum(losses), count, {{"accuracy", {sum(correct), count}}}};
+    const Tensor loss = sum(losses);
+    const Tensor count = context.constant(static_cast<double>(rows), DType::kI64);
+    return {loss, count, {{"accuracy", {sum(correct), count}}}};
   }
-  const Tensor of_samples =
+  const Tensor weights =
       reshape(broadcast_in_dim(batch["mask"], Shape{samples, rows / samples}, {0}), Shape{rows});
-  const Tensor weights = batch.has("attention_mask")
-                             ? of_samples * convert(greater_equal(targets, 0), DType::kF32)
-                             : of_samples;
   const Tensor loss = sum(losses * weights);
   const Tensor count = convert(sum(weights), DType::kI64);
   return {loss, count, {{"accuracy", {sum(correct * weights), count}}}};

@@ -20,8 +20,8 @@ Tensor flat_targets(const Batch& batch) {
 
 }  // namespace
 
-TokenSequence TokenSequence::of(const Batch& batch) {
-  TokenSequence out{.tokens = batch["tokens"]};
+TokenInputs TokenInputs::of(const Batch& batch) {
+  TokenInputs out{.tokens = batch["tokens"]};
   if (batch.has("segments")) {
     out.layout.segments = batch["segments"];
   } else if (batch.has("attention_mask")) {

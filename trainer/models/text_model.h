@@ -12,12 +12,12 @@
 namespace lockstep {
 
 /// The fields of a batch that say what its tokens are, what they see and where they stand.
-struct TokenSequence {
+struct TokenInputs {
   Tensor tokens;               ///< i32 [B,T]
   SequenceLayout layout = {};  ///< of "attention_mask" or "segments", and "positions"
   Tensor token_types = {};     ///< i32 [B,T]; undefined: all 0
 
-  static TokenSequence of(const Batch& batch);
+  static TokenInputs of(const Batch& batch);
 };
 
 /// Loss and "accuracy" of logits [B,T,V] against "targets" i32 [B,T] of a batch, per token. Every

@@ -179,7 +179,8 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   const std::vector<Tensor> sums = reduce_gradients(gradients);
 
   const Tensor count = convert(all_reduce(loss.count), DType::kF32);
-  const Tensor inverse_count = 1.0 / count;
+  // Of nothing, as where no token happened to be masked, loss and gradients are 0.
+  const Tensor inverse_count = 1.0 / select(equal(count, 0.0), 1.0, count);
   const Tensor mean_loss = all_reduce(convert(loss.sum, DType::kF32)) * inverse_count;
   const StepMetrics metrics(loss, count, inverse_count);
   const Tensor all_news =

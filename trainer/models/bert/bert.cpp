@@ -31,7 +31,7 @@ BertEncoder::Embeddings::Embeddings(Module& parent, const BertConfig& config, co
       norm(*this, "LayerNorm", config.hidden_size, config.layer_norm_eps),
       dropout(*this, "dropout", config.hidden_dropout_prob) {}
 
-Tensor BertEncoder::Embeddings::operator()(const TokenSequence& sequence) const {
+Tensor BertEncoder::Embeddings::operator()(const TokenInputs& sequence) const {
   const std::int64_t time = sequence.tokens.size(1);
   LS_USER_CHECK(time <= max_positions,
                 "a sequence of {} tokens is longer than model.max_position_embeddings {}", time,
@@ -118,7 +118,7 @@ BertEncoder::BertEncoder(Module& parent, const BertConfig& config, const DataFac
       embeddings_(*this, config, data),
       encoder_(*this, config) {}
 
-Tensor BertEncoder::operator()(const TokenSequence& sequence) const {
+Tensor BertEncoder::operator()(const TokenInputs& sequence) const {
   Tensor x = embeddings_(sequence);
   for (const Layer& layer : encoder_.layer) {
     const auto run = [&](const Tensor& y) { return layer(y, sequence.layout); };
@@ -151,7 +151,7 @@ Bert::Bert(const Config& config, const DataFacts& data)
 
 Loss Bert::operator()(const Batch& batch) const {
   const Predictions& head = cls_.predictions;
-  const Tensor x = head.transform(bert_(TokenSequence::of(batch)));
+  const Tensor x = head.transform(bert_(TokenInputs::of(batch)));
   const ModuleScope scope = head.enter(x);
   return chosen_token_loss(bert_.attend_tokens(x, head.bias.get()), batch);
 }
@@ -163,7 +163,7 @@ BertClassifier::Body::Pooler::Pooler(Module& parent, const Config& config)
 BertClassifier::Body::Body(Module& parent, const Config& config, const DataFacts& data)
     : BertEncoder(parent, config, data), pooler(*this, config) {}
 
-Tensor BertClassifier::Body::pooled(const TokenSequence& sequence) const {
+Tensor BertClassifier::Body::pooled(const TokenInputs& sequence) const {
   const Tensor x = (*this)(sequence);
   const Tensor first = reshape(slice_dim(x, 1, 0, 1), Shape{x.size(0), x.size(2)});
   return tanh(pooler.dense(first));
@@ -176,7 +176,7 @@ BertClassifier::BertClassifier(const Config& config, const DataFacts& data)
                   linear_options(config)) {}
 
 Loss BertClassifier::operator()(const Batch& batch) const {
-  const Tensor logits = classifier_(dropout_(bert_.pooled(TokenSequence::of(batch))));
+  const Tensor logits = classifier_(dropout_(bert_.pooled(TokenInputs::of(batch))));
   return classification_loss(logits, batch["label"], batch);
 }
 

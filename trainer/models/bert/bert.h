@@ -15,7 +15,7 @@ namespace lockstep {
 class BertEncoder : public Module {
  public:
   BertEncoder(Module& parent, const BertConfig& config, const DataFacts& data);
-  Tensor operator()(const TokenSequence& sequence) const;
+  Tensor operator()(const TokenInputs& sequence) const;
   /// The output layer that is tied to the token embedding: x [..., C], bias [V] -> [..., V].
   Tensor attend_tokens(const Tensor& x, const Tensor& bias) const {
     return embeddings_.word_embeddings.attend(x, &bias);
@@ -24,7 +24,7 @@ class BertEncoder : public Module {
  private:
   struct Embeddings : Module {
     Embeddings(Module& parent, const BertConfig& config, const DataFacts& data);
-    Tensor operator()(const TokenSequence& sequence) const;
+    Tensor operator()(const TokenInputs& sequence) const;
 
     std::int64_t max_positions;
     Embedding word_embeddings;
@@ -136,7 +136,7 @@ class BertClassifier final : public Model {
   /// "bert", with the pooler that only this model has.
   struct Body : BertEncoder {
     Body(Module& parent, const Config& config, const DataFacts& data);
-    Tensor pooled(const TokenSequence& sequence) const;  ///< [B,C]
+    Tensor pooled(const TokenInputs& sequence) const;  ///< [B,C]
 
     struct Pooler : Module {
       Pooler(Module& parent, const Config& config);

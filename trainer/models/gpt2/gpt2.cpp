@@ -91,15 +91,15 @@ Gpt2::Gpt2(const Gpt2Config& config, const DataFacts& data)
       }()) {}
 
 Loss Gpt2::operator()(const Batch& batch) const {
-  const Tensor scores = logits(TokenSequence::of(batch));
+  const Tensor scores = logits(TokenInputs::of(batch));
   return has_ignored_targets(batch) ? chosen_token_loss(scores, batch) : token_loss(scores, batch);
 }
 
 Tensor Gpt2::logits(const Tensor& tokens) const {
-  return logits(TokenSequence{tokens});
+  return logits(TokenInputs{tokens});
 }
 
-Tensor Gpt2::logits(const TokenSequence& sequence) const {
+Tensor Gpt2::logits(const TokenInputs& sequence) const {
   const std::int64_t time = sequence.tokens.size(1);
   LS_USER_CHECK(time <= n_positions_, "a sequence of {} tokens is longer than model.n_positions {}",
                 time, n_positions_);

@@ -20,7 +20,7 @@ class Gpt2 final : public Model {
   Gpt2(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
-  Tensor logits(const TokenSequence& sequence) const;  ///< the same
+  Tensor logits(const TokenInputs& sequence) const;  ///< the same
 
  private:
   // [B,T,C] -> [B,T,C]

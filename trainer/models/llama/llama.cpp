@@ -57,7 +57,7 @@ Llama::Body::Body(Module& parent, const Config& config, const DataFacts& data)
         return {*this, "norm", config.hidden_size, config.rms_norm_eps};
       }()) {}
 
-Tensor Llama::Body::operator()(const TokenSequence& sequence) const {
+Tensor Llama::Body::operator()(const TokenInputs& sequence) const {
   LS_USER_CHECK(sequence.tokens.size(1) <= max_positions,
                 "a sequence of {} tokens is longer than model.max_position_embeddings {}",
                 sequence.tokens.size(1), max_positions);
@@ -77,15 +77,15 @@ Llama::Llama(const Config& config, const DataFacts& data) : model_(*this, config
 }
 
 Loss Llama::operator()(const Batch& batch) const {
-  const Tensor scores = logits(TokenSequence::of(batch));
+  const Tensor scores = logits(TokenInputs::of(batch));
   return has_ignored_targets(batch) ? chosen_token_loss(scores, batch) : token_loss(scores, batch);
 }
 
 Tensor Llama::logits(const Tensor& tokens) const {
-  return logits(TokenSequence{tokens});
+  return logits(TokenInputs{tokens});
 }
 
-Tensor Llama::logits(const TokenSequence& sequence) const {
+Tensor Llama::logits(const TokenInputs& sequence) const {
   const Tensor x = model_(sequence);
   return lm_head_ == nullptr ? model_.embed_tokens.attend(x) : (*lm_head_)(x);
 }

@@ -23,7 +23,7 @@ class Llama final : public Model {
   Llama(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
-  Tensor logits(const TokenSequence& sequence) const;  ///< the same
+  Tensor logits(const TokenInputs& sequence) const;  ///< the same
 
  private:
   struct Block : Module {
@@ -38,7 +38,7 @@ class Llama final : public Model {
   /// Tokens to normalized hidden states [B,T,C].
   struct Body : Module {
     Body(Module& parent, const Config& config, const DataFacts& data);
-    Tensor operator()(const TokenSequence& sequence) const;
+    Tensor operator()(const TokenInputs& sequence) const;
 
     std::int64_t max_positions;
     bool gradient_checkpointing;

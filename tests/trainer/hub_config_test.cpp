@@ -135,7 +135,7 @@ TEST(FolderKeys, OfARunThatGoesOnAreThoseThatWereSaved) {
   LoadedConfig merged = again;
   merged.config = config;
   EXPECT_EQ(value_of(merged, "model.n_embd"), "8");
-  EXPECT_EQ(value_of(merged, "model.dropout"), "0.5");
+  EXPECT_EQ(value_of(merged, "model.attn_pdrop"), "0.5");
 }
 
 TEST(HubFormat, RenamesByPatterns) {

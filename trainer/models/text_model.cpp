@@ -69,7 +69,7 @@ void check_text_model(const TextModelSizes& sizes, const Config& run, const Repo
                        sizes.positions_key, sizes.positions));
   }
   if (run.tokenizer.type == TokenizerType::kNone && sizes.vocab_size == 0 &&
-      run.data.type != "text") {
+      run.data.type != "text" && run.data.type != "tokens") {
     report({"model.vocab_size", "tokenizer.type", "model.name", "data.type"},
            fmt::format("missing required key 'model.vocab_size': {} data has no tokenizer to take "
                        "it from",

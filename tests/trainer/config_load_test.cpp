@@ -115,8 +115,9 @@ TEST(ConfigLoad, AKeyMayHaveOtherNames) {
 }
 
 TEST(ConfigLoad, MessagesHaveTheNameThatWasWritten) {
-  EXPECT_EQ(refusal(kGpt, {"model.dropout=2"}),
-            "command line: model.dropout=2: 'model.dropout' must be a number >= 0 and < 1, not '2'");
+  EXPECT_EQ(
+      refusal(kGpt, {"model.dropout=2"}),
+      "command line: model.dropout=2: 'model.dropout' must be a number >= 0 and < 1, not '2'");
   EXPECT_EQ(refusal(kGpt, {"model.block_size=8", "data.sequence_length=9"}),
             "command line: data.sequence_length=9: 'data.sequence_length' 9 is longer than "
             "'model.block_size' 8");

@@ -50,10 +50,11 @@ TEST(CommandLine, HelpNamesEveryCommand) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* name :
-       {"train", "launch", "eval", "generate", "config check", "config show", "config schema",
-        "ckpt ls", "ckpt inspect", "ckpt verify", "ckpt hash", "ckpt prune", "ir run", "ir print",
-        "prepare text", "prepare idx", "calibrate", "doctor", "models"})
+  for (const char* name : {"train",        "launch",      "eval",          "generate",
+                           "config check", "config show", "config schema", "ckpt ls",
+                           "ckpt inspect", "ckpt verify", "ckpt hash",     "ckpt prune",
+                           "ir run",       "ir print",    "prepare text",  "prepare tokenizer",
+                           "prepare idx",  "calibrate",   "doctor",        "models"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);
 }
@@ -68,6 +69,8 @@ TEST(CommandLine, EveryCommandHasAHelpThatBeginsWithItsUsage) {
   EXPECT_EQ(run({"prepare", "--help"}).out,
             "usage: lockstep prepare text IN [IN ...] [--output DIR] [--tokenizer TYPE] "
             "[--vocab FILE] [--merges FILE] [--val-fraction F]\n"
+            "usage: lockstep prepare tokenizer IN [IN ...] [--type TYPE] [--vocab-size N] "
+            "[--output FILE] [--min-frequency N] [--cased]\n"
             "usage: lockstep prepare idx IMAGES LABELS\n");
 }
 

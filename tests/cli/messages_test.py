@@ -28,7 +28,7 @@ class Usage(CommandLineTest):
 
     def test_help_of_every_command_goes_to_standard_output(self):
         overview = self.succeeds("--help")
-        commands = [line[2:18].split() for line in overview.splitlines() if line.startswith("  ")]
+        commands = [line[2:20].split() for line in overview.splitlines() if line.startswith("  ")]
         self.assertGreater(len(commands), 10)
         for command in commands:
             with self.subTest(command=command):

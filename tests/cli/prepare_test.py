@@ -70,6 +70,31 @@ class Text(CommandLineTest):
                      "prepare", "text", "in.txt", "--output", "in.txt/o")
 
 
+class Tokenizer(CommandLineTest):
+    def test_training(self):
+        self.write("in.txt", TEXT)
+        for kind, size in (("bpe", 262), ("wordpiece", 17)):
+            with self.subTest(kind=kind):
+                words = ("prepare", "tokenizer", "in.txt", "--type", kind, "--vocab-size", size, "--output")
+                self.assertEqual(self.succeeds(*words, kind), f"{kind}: {size} tokens in the vocabulary\n")
+                self.succeeds(*words, "again")
+                self.assertEqual((self.folder / kind).read_text(), (self.folder / "again").read_text())
+                self.succeeds("prepare", "text", "in.txt", "--output", f"{kind}_shards", "--tokenizer", kind)
+                tokens = tokens_of(self.folder / f"{kind}_shards/train.bin")
+                self.assertLess(max(tokens), size)
+                self.assertLess(len(tokens), len(TEXT) * 0.9)
+
+    def test_refusals(self):
+        self.write("in.txt", TEXT)
+        words = ("prepare", "tokenizer", "in.txt")
+        self.refuses(2, "--output is missing: the file to write", *words)
+        self.refuses(2, "--type must be bpe or wordpiece, not 'x'", *words, "--output", "o", "--type", "x")
+        self.refuses(2, "--vocab-size is missing: how many tokens there are to be",
+                     *words, "--output", "o", "--type", "bpe")
+        self.refuses(2, "a vocabulary of 20 is too small: special tokens and characters alone are 257",
+                     *words, "--output", "o", "--type", "bpe", "--vocab-size", "20")
+
+
 class Idx(CommandLineTest):
     def write_idx(self, images=3):
         pixels = struct.pack(">4I", 0x00000803, images, 2, 2) + bytes([0, 255, 255, 0]) * images

@@ -30,7 +30,7 @@ std::string overview(std::span<const CliCommand> commands) {
       "lockstep: distributed data-parallel training on lazy, compiled graphs\n\n"
       "usage: lockstep COMMAND ...\n\n";
   for (const CliCommand& command : commands)
-    out += fmt::format("  {:<15} {}\n", command.name, command.help);
+    out += fmt::format("  {:<17} {}\n", command.name, command.help);
   out +=
       "\n`lockstep COMMAND --help` tells more, `lockstep --version` the version.\n"
       "exit codes: 0 ok, 1 internal error, 2 usage or config, 3 data, 4 checkpoint,\n"

@@ -8,6 +8,7 @@
 #include "data/files/read_text.h"
 #include "data/images/idx.h"
 #include "data/tokenizers/tokenizer_files.h"
+#include "data/tokenizers/tokenizer_training.h"
 #include "data/tokens/text.h"
 #include "data/tokens/token_shards.h"
 #include "trainer/cli/commands.h"
@@ -74,6 +75,34 @@ int prepare_text(const CommandCall& call) {
   return 0;
 }
 
+TrainingOptions training_options(const Arguments& arguments) {
+  TrainingOptions out;
+  const std::string type = arguments.value("type").value_or("");
+  LS_USER_CHECK(type == "bpe" || type == "wordpiece", "--type must be bpe or wordpiece, not '{}'",
+                type);
+  out.kind = type == "bpe" ? TrainedKind::kBpe : TrainedKind::kWordPiece;
+  const auto vocab_size = arguments.integer("vocab-size", 1, 10'000'000);
+  LS_USER_CHECK(vocab_size.has_value(), "--vocab-size is missing: how many tokens there are to be");
+  out.vocab_size = *vocab_size;
+  out.min_frequency = arguments.integer("min-frequency", 1, INT32_MAX).value_or(out.min_frequency);
+  out.lowercase = !arguments.has("cased");
+  LS_USER_CHECK(out.lowercase || out.kind == TrainedKind::kWordPiece,
+                "--cased is of --type wordpiece: bpe leaves the text as it is");
+  return out;
+}
+
+int prepare_tokenizer(const CommandCall& call) {
+  const Arguments& arguments = call.arguments;
+  const auto output = arguments.value("output");
+  LS_USER_CHECK(output.has_value(), "--output is missing: the file to write");
+  TokenizerTrainer trainer(training_options(arguments));
+  for (const std::string& path : arguments.positionals()) trainer.add(path, read_text(path));
+  const TokenizerPtr tokenizer = trainer.train();
+  save_tokenizer(*tokenizer, *output);
+  call.out << fmt::format("{}: {} tokens in the vocabulary\n", *output, tokenizer->vocab_size());
+  return 0;
+}
+
 /// Mean and standard deviation of all pixels, scaled to [0, 1].
 std::pair<double, double> pixel_moments(const std::vector<std::uint8_t>& pixels) {
   std::array<double, 256> histogram{};
@@ -124,6 +153,22 @@ std::vector<CliCommand> prepare_commands() {
                    {"merges", "FILE", "merges.txt of gpt2"},
                    {"val-fraction", "F", "part of the text to validate on (0.1)"}},
        .run = prepare_text},
+      {.name = "prepare tokenizer",
+       .positionals = {"IN"},
+       .rest = "[IN ...]",
+       .max_rest = CliCommand::kAnyNumber,
+       .help = "train a tokenizer on text files",
+       .details =
+           "Writes a Hugging Face tokenizer.json: GPT-2's byte-level BPE, or BERT's WordPiece.\n"
+           "The same texts and options give the same file. For tokenizer.type: file, and\n"
+           "lockstep prepare text --tokenizer FILE.\n",
+       .options = {{"type", "TYPE", "bpe or wordpiece"},
+                   {"vocab-size", "N", "tokens there are to be; fewer if the texts have no more"},
+                   {"output", "FILE", "the tokenizer.json to write"},
+                   {"min-frequency", "N",
+                    "how often a pair of tokens must be there to become one (2)"},
+                   {"cased", "", "wordpiece: keep capitals and accents"}},
+       .run = prepare_tokenizer},
       {.name = "prepare idx",
        .positionals = {"IMAGES", "LABELS"},
        .help = "check a pair of IDX files (.gz too) and summarize it",

@@ -6,21 +6,28 @@ import json
 import random
 import re
 import shutil
+from pathlib import Path
 
 from campaign import Campaign
 from lockstep_runs import Job, Run, corpus, images, small_gpt
 
 STEPS = 2
 #: What may stand where a name of something is wanted.
-NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity"]'}
+NAMES = {"early_stopping.metric": "eval/accuracy", "eval.metrics": '["perplexity"]', "data.group_by_length": "64",
+         "data.buckets": "[16, 48]", "model.head_dim": "4"}
 #: A rank's own file of the same content must make no difference.
-FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges")
+FILES = ("data.path", "data.labels", "data.val_path", "data.val_labels", "tokenizer.vocab", "tokenizer.merges",
+         "tokenizer.path", "model.from_pretrained")
 
 
 def small_network(**changes):
     config = {"model.name": "mlp", "model.hidden_sizes": [8], "data.type": "synthetic", "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 4,
               "optimizer.name": "sgd", "optimizer.learning_rate": 0.1, "eval.interval": 1, "eval.max_batches": 1}
     config.update({key.replace("__", "."): value for key, value in changes.items()})
+    return given(config)
+
+
+def given(config):
     return {key: value for key, value in config.items() if value is not None}
 
 
@@ -36,8 +43,9 @@ def byte_level_files(folder):
     return vocabulary, merges
 
 
-def base_configs(folder):
+def base_configs(campaign):
     """Small runs of which, for every key, at least one is such that the key has an effect."""
+    folder = campaign.folder
     text = corpus(folder, size=6_000)
     vocabulary, merges = byte_level_files(folder)
     other_text = folder / "validation.txt"
@@ -55,7 +63,45 @@ def base_configs(folder):
                       tokenizer__merges=str(merges), data__val_path=str(other_text), **tiny),
             small_gpt(tokens, data__type="tokens", model__vocab_size=300, tokenizer__type="none", **tiny),
             small_network(**idx), small_network(**idx_with_validation),
-            small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw")]
+            small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw"),
+            *(small_network(model__hidden_sizes=None, **model) for model in text_models()),
+            *document_runs(folder, text, tiny), exported_model(campaign, text, tiny)]
+
+
+def text_models():
+    sizes = {"model__vocab_size": 40, "model__hidden_size": 16, "model__intermediate_size": 16, "model__num_hidden_layers": 1,
+             "model__num_attention_heads": 2, "model__max_position_embeddings": 8}
+    return [{"model__name": "llama", "model__rope_scaling": {"rope_type": "llama3"}, "model__num_key_value_heads": 1, **sizes},
+            {"model__name": "bert", **sizes}, {"model__name": "bert_classifier", **sizes}]
+
+
+def document_runs(folder, text, tiny):
+    """Runs on documents of many lengths."""
+    lines = [line for line in text.read_text().split(".") if len(line) > 8]
+    documents, labelled = folder / "documents.txt", folder / "labelled.jsonl"
+    documents.write_text("\n\n".join(line.strip().replace("\n", " ")[:30] for line in lines))
+    labelled.write_text("".join(json.dumps({"text": line[:30], "label": n % 2}) + "\n" for n, line in enumerate(lines)))
+    documents_run = dict(tiny, data__type="documents", data__stride=None, data__padding="bucket", data__buckets=[16, 32],
+                         data__group_by_length=16, data__on_too_long="truncate", model__block_size=32)
+    labelled_run = dict(text_models()[2], data__type="jsonl", data__path=str(labelled), data__padding="longest",
+                        data__on_too_long="truncate", tokenizer__type="char", model__vocab_size=None)
+    return [given(small_gpt(documents, **documents_run)),
+            given(small_gpt(documents, **dict(documents_run, data__buckets="auto"))),
+            given(small_gpt(documents, **dict(documents_run, data__padding=None, data__buckets=None, data__packing="within",
+                                              data__group_by_length=None, data__on_too_long=None))),
+            small_network(model__hidden_sizes=None, **labelled_run)]
+
+
+def exported_model(campaign, text, tiny):
+    """A run that begins with a folder of the hub's form, and its tokenizer."""
+    run = Run(campaign.folder, "exported", small_gpt(text, **tiny))
+    run.train()
+    hub = campaign.folder / "hub"
+    outcome = Job(["export", run.path, "--to", hub], campaign.folder).wait()
+    if outcome.code != 0:
+        raise AssertionError(str(outcome))
+    return small_gpt(text, **dict(tiny, model__from_pretrained=str(hub), tokenizer__type="file",
+                                  tokenizer__path=str(hub / "tokenizer.json")))
 
 
 def key_rows(schema, path=""):
@@ -63,7 +109,10 @@ def key_rows(schema, path=""):
         if "properties" in row:
             yield from key_rows(row, f"{path}{name}.")
         else:
-            yield f"{path}{name}", row
+            meanings = row["anyOf"] if "x-per-rank" not in row else [row]
+            own = [meaning for meaning in meanings if "x-alias-of" not in meaning]
+            if own:  # else it is another name of keys that come by themselves
+                yield f"{path}{name}", {**row, "x-per-rank": own[0]["x-per-rank"], "meanings": own}
 
 
 def other_values(key, row, value, folder, dice):
@@ -73,7 +122,7 @@ def other_values(key, row, value, folder, dice):
             return []
         path = value if isinstance(value, str) else value[0]
         copy = f"{path}.copy-{dice.randrange(1 << 30)}"
-        shutil.copy(path, copy)
+        (shutil.copytree if Path(path).is_dir() else shutil.copy)(path, copy)
         return [copy]
     if key == "device.compile_cache":
         return ["off", str(folder / "another-cache")]
@@ -81,8 +130,9 @@ def other_values(key, row, value, folder, dice):
         return [NAMES[key]]
     if key == "checkpoint.resume":
         return ["auto"]
-    out = list(row.get("enum", []))
-    kinds = [row.get("type"), *(choice.get("type") for choice in row.get("anyOf", []))]
+    out = [word for meaning in row["meanings"] for word in meaning.get("enum", [])]
+    kinds = [kind for meaning in row["meanings"]
+             for kind in (meaning.get("type"), *(choice.get("type") for choice in meaning.get("anyOf", [])))]
     if "boolean" in kinds:
         out += ["true", "false"]
     if "integer" in kinds:
@@ -156,7 +206,7 @@ def main():
     rows = list(key_rows(schema))
     random.Random(campaign.options.seed).shuffle(rows)
     bases = []
-    for number, config in enumerate(base_configs(campaign.folder)):
+    for number, config in enumerate(base_configs(campaign)):
         run = Run(campaign.folder, f"base{number}", config)
         run.result = None
         bases.append((run, shown_values(campaign, run)))

@@ -204,7 +204,9 @@ std::string config_schema_json(const Registry& registry) {
       add_property(section["properties"], key.name, json_of(merged));
       for (const std::string& alias : key.aliases) {
         Json& properties = section["properties"];
-        if (!properties.contains(alias)) add_property(properties, alias, json_of(merged));
+        Json other_name = json_of(merged);
+        other_name["x-alias-of"] = key.path;
+        if (!properties.contains(alias)) add_property(properties, alias, std::move(other_name));
       }
     } else {
       Json& inner = section["properties"][std::string(outer)];

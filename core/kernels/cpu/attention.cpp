@@ -11,6 +11,7 @@
 
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
+#include "core/kernels/cpu/few_rows.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/scratch_slots.h"
@@ -273,6 +274,7 @@ const AttentionLoops& attention_loops(const Target& target, DType dtype) {
 KernelPtr plan_attention(const Node& node, Types operands, const Target& target) {
   if (node.type.dtype == DType::kF64)
     return plan_reference_kernel(node, operands, WorkClass::kAttention);
+  if (KernelPtr kernel = plan_single_query(node, operands, target)) return kernel;
   if (node.op == Op::kAttention) return std::make_unique<ForwardKernel>(node, operands, target);
   return std::make_unique<BackwardKernel>(node, operands, target);
 }

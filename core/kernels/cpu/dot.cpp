@@ -24,6 +24,7 @@
 #include "core/base/error.h"
 #include "core/ir/infer.h"
 #include "core/kernels/cpu/blocked_product.h"
+#include "core/kernels/cpu/few_rows.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
@@ -347,6 +348,7 @@ KernelPtr plan_dot(const Node& node, Types operands, const Target& target) {
   const bool fast = is_float(dtype) && dtype != DType::kF64 && is_float(node.type.dtype) &&
                     node.type.dtype != DType::kF64;
   if (!fast) return plan_reference_kernel(node, operands, WorkClass::kDot);
+  if (KernelPtr kernel = plan_few_rows_dot(node, operands, target)) return kernel;
   return std::make_unique<DotKernel>(node, operands, target);
 }
 

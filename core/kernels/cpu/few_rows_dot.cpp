@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "core/ir/infer.h"
+#include "core/kernels/cpu/few_rows.h"
+#include "core/kernels/cpu/few_rows_loops.h"
+#include "core/kernels/cpu/grid.h"
+#include "core/kernels/cpu/vector_loops.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMostRows = 8;
+/// Elements of the matrix: below, it stays in the cache, where dnnl_sgemm is as fast.
+constexpr std::int64_t kLeastElements = std::int64_t{1} << 19;
+/// Columns of a task: a row of them is a page, so that few pages are visited for what is read, and
+/// their sums stay in the first cache.
+constexpr std::int64_t kMostColumns = 1024;
+
+class FewRowsDot final : public Kernel {
+ public:
+  FewRowsDot(const DotDims& dims, bool transposed, const Node& node, Types operands,
+             const Target& target)
+      : loops_(few_rows_loops(target.isa)),
+        vectors_(loops_for(target.isa)),
+        rows_(dims.m),
+        columns_(dims.n),
+        depth_(dims.k),
+        transposed_(transposed),
+        x_(operands[0].dtype),
+        w_(operands[1].dtype),
+        result_(node.type.dtype),
+        grid_(make_grid(columns_, kMostColumns)) {}
+
+  WorkClass work() const override { return WorkClass::kDot; }
+  std::size_t scratch_bytes() const override {
+    return x_ == DType::kF32 ? 0 : static_cast<std::size_t>(rows_ * depth_) * sizeof(float);
+  }
+
+  void run(const KernelCall& call) const override {
+    const auto* x = reinterpret_cast<const float*>(call.operands[0]);
+    if (x_ != DType::kF32) {
+      auto* wide = reinterpret_cast<float*>(call.scratch);
+      vectors_.to_f32(x_, call.operands[0], rows_ * depth_, wide);
+      x = wide;
+    }
+    call.pool.parallel_for(grid_.tasks(), [&](std::int64_t task) {
+      run_columns(x, call.operands[1], grid_.begin(task), grid_.end(task) - grid_.begin(task),
+                  call.results[0]);
+    });
+  }
+
+ private:
+  void run_columns(const float* x, const std::byte* w, std::int64_t first, std::int64_t count,
+                   std::byte* result) const {
+    alignas(64) float on_stack[kMostRows * kMostColumns];
+    const auto bytes = static_cast<std::int64_t>(size_of(w_));
+    const bool direct = result_ == DType::kF32;
+    float* sums = direct ? reinterpret_cast<float*>(result) + first : on_stack;
+    const std::int64_t sums_row = direct ? columns_ : kMostColumns;
+    if (transposed_) {
+      loops_.transposed_product(w_, rows_, depth_, count, x, w + first * depth_ * bytes, depth_,
+                                sums, sums_row);
+    } else {
+      loops_.product(w_, rows_, depth_, count, x, w + first * bytes, columns_, sums, sums_row);
+    }
+    if (direct) return;
+    const auto out = static_cast<std::int64_t>(size_of(result_));
+    for (std::int64_t i = 0; i < rows_; ++i)
+      vectors_.from_f32(result_, sums + i * sums_row, count, result + (i * columns_ + first) * out);
+  }
+
+  const FewRowsLoops& loops_;
+  const VectorLoops& vectors_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::int64_t depth_;
+  bool transposed_;
+  DType x_;
+  DType w_;
+  DType result_;
+  Grid grid_;
+};
+
+}  // namespace
+
+KernelPtr plan_few_rows_dot(const Node& node, Types operands, const Target& target) {
+  const Shape& x = operands[0].shape;
+  const Shape& w = operands[1].shape;
+  const IntView from = node.attrs.ints(Attr::kLhsContract);
+  const IntView to = node.attrs.ints(Attr::kRhsContract);
+  if (!node.attrs.ints(Attr::kLhsBatch).empty() || from.size() != 1 || from[0] != x.rank() - 1 ||
+      w.rank() != 2)
+    return nullptr;
+  const DotDims dims = dot_dims(operands[0], operands[1], node.attrs);
+  const bool reads = FewRowsLoops::can_read(operands[0].dtype) &&
+                     FewRowsLoops::can_read(operands[1].dtype) &&
+                     FewRowsLoops::can_read(node.type.dtype);
+  if (!reads || dims.m < 1 || dims.m > kMostRows || dims.k * dims.n < kLeastElements)
+    return nullptr;
+  return std::make_unique<FewRowsDot>(dims, to[0] == 1, node, operands, target);
+}
+
+}  // namespace lockstep

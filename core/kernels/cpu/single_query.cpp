@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <vector>
+
+#include "core/kernels/cpu/attention_loops.h"
+#include "core/kernels/cpu/attention_tile.h"
+#include "core/kernels/cpu/few_rows.h"
+#include "core/kernels/cpu/few_rows_loops.h"
+#include "core/kernels/cpu/grid.h"
+#include "core/kernels/cpu/scratch_slots.h"
+#include "core/kernels/cpu/vector_loops.h"
+
+namespace lockstep {
+namespace {
+
+using attention::Extras;
+using attention::Problem;
+using attention::round_up;
+
+/// Elements of keys that are worth a task.
+constexpr std::int64_t kTaskKeys = std::int64_t{1} << 19;
+constexpr std::int64_t kLeastKeys = 16;
+
+/// A unit is a run of heads of one sample, whose parts of a key lie side by side.
+class SingleQueryKernel final : public Kernel {
+ public:
+  SingleQueryKernel(const Problem& problem, const Target& target)
+      : p_(problem),
+        loops_(few_rows_loops(target.isa)),
+        vectors_(loops_for(target.isa)),
+        softmax_(attention_loops(target, DType::kF32).softmax),
+        run_(std::clamp<std::int64_t>(kTaskKeys / std::max<std::int64_t>(p_.keys * p_.depth, 1), 1,
+                                      p_.heads)),
+        runs_((p_.heads + run_ - 1) / run_),
+        grid_(make_grid(p_.batch * runs_, 1, 1, kMaxScratchTasks)) {}
+
+  WorkClass work() const override { return WorkClass::kAttention; }
+  std::size_t scratch_bytes() const override {
+    return task_bytes() * static_cast<std::size_t>(grid_.tasks());
+  }
+
+  void run(const KernelCall& call) const override {
+    const Extras extras(p_, call.operands.subspan(3));
+    ScratchSlots slots(call.scratch, task_bytes());
+    call.pool.parallel_for(grid_.tasks(), [&](std::int64_t task) {
+      const ScratchSlots::Slot slot(slots);
+      auto* memory = reinterpret_cast<float*>(slot.memory());
+      for (std::int64_t unit = grid_.begin(task); unit < grid_.end(task); ++unit)
+        run_heads(call, extras.mask, unit / runs_, unit % runs_ * run_, memory);
+    });
+  }
+
+ private:
+  /// Scores of a run of heads, its queries, its result, and 1 / sum of each head's weights.
+  std::int64_t score_row() const { return p_.score_row(); }
+  std::size_t task_bytes() const {
+    const std::int64_t floats = run_ * (score_row() + 2 * p_.depth + 1);
+    return static_cast<std::size_t>(round_up(floats, 16)) * sizeof(float);
+  }
+
+  void run_heads(const KernelCall& call, const std::byte* mask, std::int64_t sample,
+                 std::int64_t first, float* memory) const {
+    const std::int64_t heads = std::min(run_, p_.heads - first);
+    const auto bytes = static_cast<std::int64_t>(size_of(p_.dtype));
+    const std::int64_t row = (sample * p_.heads + first) * p_.depth * bytes;
+    const std::int64_t rows = (sample * p_.keys * p_.heads + first) * p_.depth * bytes;
+    float* const scores = memory;
+    float* const q = scores + run_ * score_row();
+    float* const out = q + run_ * p_.depth;
+    float* const inverses = out + run_ * p_.depth;
+    vectors_.to_f32(p_.dtype, call.operands[0] + row, heads * p_.depth, q);
+    loops_.scores(p_.dtype, heads, p_.depth, p_.keys, q, call.operands[1] + rows, p_.row(), scores,
+                  score_row());
+    const std::vector<std::int64_t> visible(static_cast<std::size_t>(heads), p_.keys);
+    softmax_(scores, score_row(), heads, visible.data(), round_up(p_.keys, attention::kBlock),
+             p_.scale, mask == nullptr ? nullptr : mask + sample * p_.keys, inverses);
+    loops_.mix(p_.dtype, heads, p_.depth, p_.keys, scores, score_row(), call.operands[2] + rows,
+               p_.row(), out);
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t d = 0; d < p_.depth; ++d) out[h * p_.depth + d] *= inverses[h];
+    vectors_.from_f32(p_.dtype, out, heads * p_.depth, call.results[0] + row);
+  }
+
+  Problem p_;
+  const FewRowsLoops& loops_;
+  const VectorLoops& vectors_;
+  decltype(AttentionLoops::softmax) softmax_;
+  std::int64_t run_;   ///< heads of a unit
+  std::int64_t runs_;  ///< units of a sample
+  Grid grid_;
+};
+
+}  // namespace
+
+KernelPtr plan_single_query(const Node& node, Types operands, const Target& target) {
+  if (node.op != Op::kAttention || !FewRowsLoops::can_read(node.type.dtype)) return nullptr;
+  const Problem problem(node, operands);
+  if (problem.packed || problem.queries != 1 || problem.keys < kLeastKeys || problem.dropout > 0)
+    return nullptr;
+  return std::make_unique<SingleQueryKernel>(problem, target);
+}
+
+}  // namespace lockstep

@@ -35,6 +35,8 @@ struct GenerateOptions {
   std::optional<std::int64_t> max_new_tokens;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<std::int64_t> num_samples;
   std::optional<std::int64_t> seed;
 };
 

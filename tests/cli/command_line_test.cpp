@@ -138,6 +138,10 @@ TEST(CommandLine, ChecksNumbersLikeTheConfigDoes) {
             "lockstep: error: --temperature must be a number >= 0, not 'nan'\n");
   EXPECT_EQ(refusal({"generate", "run", "--max-new-tokens", "5x"}),
             "lockstep: error: --max-new-tokens must be an integer >= 0, not '5x'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--top-p", "0"}),
+            "lockstep: error: --top-p must be a number > 0 and <= 1, not '0'\n");
+  EXPECT_EQ(refusal({"generate", "run", "--num-samples", "0"}),
+            "lockstep: error: --num-samples must be an integer >= 1 and <= 4096, not '0'\n");
   EXPECT_EQ(refusal({"ckpt", "prune", "run", "--keep-last", "0"}),
             "lockstep: error: --keep-last must be an integer from 1 to 2147483647, not '0'\n");
 }

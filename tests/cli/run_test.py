@@ -1,6 +1,7 @@
 """A short run from the command line: train, resume, look at it, evaluate it, sample from it."""
 
 import fcntl
+import re
 import unittest
 
 from executable import CommandLineTest
@@ -51,6 +52,16 @@ class Run(CommandLineTest):
             self.succeeds(*command, "--temperature", 0, "--seed", 1),
             self.succeeds(*command, "--temperature", 0, "--seed", 2),
         )
+
+        several = self.succeeds(*command, "--num-samples", 3, "--top-p", 0.9, "--seed", 3)
+        parts = re.findall(r"--- sample (\d) of 3\n(to (?:.|\n){20})\n", several)
+        self.assertEqual([number for number, _ in parts], ["1", "2", "3"], several)
+        self.assertEqual(len({text for _, text in parts}), 3, several)
+        refused = self.lockstep("generate", "runs/tiny", "--prompt", "")
+        self.assertEqual(
+            (refused.returncode, refused.stderr),
+            (2, "lockstep: error: the prompt is empty, and the tokenizer has no token that begins or "
+                "ends a text: give at least one character (--prompt)\n"))
 
         self.succeeds("ckpt", "prune", "runs/tiny", "--keep-last", 1)
         self.assertEqual(self.steps(), [6])

@@ -138,6 +138,8 @@ struct SampleConfig {
   std::int64_t max_new_tokens = 200;
   double temperature = 1.0;  ///< 0: the likeliest token
   std::int64_t top_k = 0;    ///< 0: all tokens
+  double top_p = 1.0;        ///< 1: all tokens
+  std::int64_t num_samples = 1;
   std::int64_t seed = 1337;
 };
 

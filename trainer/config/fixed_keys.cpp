@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "trainer/config/generation_keys.h"
 #include "trainer/config/tokenizer_keys.h"
 #include "trainer/hub/hub_config.h"
 
@@ -425,36 +426,6 @@ std::vector<KeyGroup> machine_and_output() {
   };
 }
 
-std::vector<KeyGroup> generation(const Condition& generates_text) {
-  return {
-      {"sample",
-       object<&Config::sample>,
-       {{.name = "prompt",
-         .member = bind<&SampleConfig::prompt>(),
-         .doc = "Text that generation continues.",
-         .may_be_empty = true},
-        {.name = "max_new_tokens",
-         .member = bind<&SampleConfig::max_new_tokens>(),
-         .range = size_at_least(0),
-         .unit = "tokens",
-         .doc = "Tokens to generate."},
-        {.name = "temperature",
-         .member = bind<&SampleConfig::temperature>(),
-         .range = at_least(0),
-         .doc = "Divides the logits; 0 takes the likeliest token."},
-        {.name = "top_k",
-         .member = bind<&SampleConfig::top_k>(),
-         .range = size_at_least(0),
-         .unit = "tokens",
-         .doc = "Draw from the k likeliest tokens only; 0 is all."},
-        {.name = "seed",
-         .member = bind<&SampleConfig::seed>(),
-         .range = count_at_least(0),
-         .doc = "Seeds the draws of generation."}},
-       generates_text},
-  };
-}
-
 }  // namespace
 
 std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
@@ -471,7 +442,7 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   add(evaluation_and_checkpoints());
   add(distributed());
   add(machine_and_output());
-  add(generation(rows.generates_text));
+  add(generation_keys(rows.generates_text));
   return out;
 }
 

@@ -4,6 +4,10 @@
 
 namespace lockstep {
 
+Tensor Model::next_logits(const Tensor&, KeyValueCache&) const {
+  raise(ErrorKind::kUsage, "this model keeps nothing of the tokens before");
+}
+
 Tensor Model::logits(const Tensor&) const {
   raise(ErrorKind::kUsage, "this model does not generate text");
 }

@@ -1,7 +1,10 @@
 // What the registry builds and the command line trains: a module that returns the loss of a batch.
 #pragma once
 
+#include <optional>
+
 #include "core/base/api.h"
+#include "core/nn/key_value_cache.h"
 #include "core/nn/layers.h"
 #include "core/nn/norm.h"
 #include "trainer/batch.h"
@@ -17,6 +20,12 @@ class Model : public Module {
   virtual Loss operator()(const Batch& batch) const = 0;
   /// Logits [B,T,V] for tokens [B,T]. Error kUsage for models that do not generate.
   virtual Tensor logits(const Tensor& tokens) const;
+  /// What next_logits() keeps of every token; nothing for models that do not have it: they are
+  /// sampled by logits() of all tokens, again for each.
+  virtual std::optional<CacheShape> cache_shape() const { return std::nullopt; }
+  /// Logits [B,V] of the token that follows the one at cache.last of `tokens` [B,T], which stand at
+  /// cache.position; see KeyValueCache::attend for T. Error kUsage for models without a cache.
+  virtual Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const;
 };
 
 /// Cross-entropy and "accuracy" of `logits` [N,V] against `targets` [N], where a sample of the

@@ -50,10 +50,11 @@ class SingleQueryKernel final : public Kernel {
   }
 
  private:
-  /// Scores of a run of heads, its queries, its result, and 1 / sum of each head's weights.
+  /// Scores of a run of heads, its queries, its result, 1 / sum of each head's weights, and which
+  /// keys are seen.
   std::int64_t score_row() const { return p_.score_row(); }
   std::size_t task_bytes() const {
-    const std::int64_t floats = run_ * (score_row() + 2 * p_.depth + 1);
+    const std::int64_t floats = run_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
     return static_cast<std::size_t>(round_up(floats, 16)) * sizeof(float);
   }
 
@@ -71,8 +72,12 @@ class SingleQueryKernel final : public Kernel {
     loops_.scores(p_.dtype, heads, p_.depth, p_.keys, q, call.operands[1] + rows, p_.row(), scores,
                   score_row());
     const std::vector<std::int64_t> visible(static_cast<std::size_t>(heads), p_.keys);
+    const std::vector<std::int32_t> own(static_cast<std::size_t>(heads), 1);
+    auto* const seen = reinterpret_cast<std::int32_t*>(inverses + run_);
+    for (std::int64_t j = 0; mask != nullptr && j < p_.padded_keys(); ++j)
+      seen[j] = j < p_.keys && mask[sample * p_.keys + j] != std::byte{} ? 1 : 0;
     softmax_(scores, score_row(), heads, visible.data(), round_up(p_.keys, attention::kBlock),
-             p_.scale, mask == nullptr ? nullptr : mask + sample * p_.keys, inverses);
+             p_.scale, mask == nullptr ? nullptr : seen, own.data(), inverses);
     loops_.mix(p_.dtype, heads, p_.depth, p_.keys, scores, score_row(), call.operands[2] + rows,
                p_.row(), out);
     for (std::int64_t h = 0; h < heads; ++h)
@@ -94,7 +99,8 @@ class SingleQueryKernel final : public Kernel {
 KernelPtr plan_single_query(const Node& node, Types operands, const Target& target) {
   if (node.op != Op::kAttention || !FewRowsLoops::can_read(node.type.dtype)) return nullptr;
   const Problem problem(node, operands);
-  if (problem.packed || problem.queries != 1 || problem.keys < kLeastKeys || problem.dropout > 0)
+  if (problem.packed || problem.segmented || problem.queries != 1 || problem.keys < kLeastKeys ||
+      problem.dropout > 0)
     return nullptr;
   return std::make_unique<SingleQueryKernel>(problem, target);
 }

@@ -32,7 +32,8 @@ Gpt2::Attention::Attention(Module& parent, const Gpt2Config& config)
       c_proj(*this, "c_proj", config.n_embd, config.n_embd, conv1d(residual_stddev(config))),
       dropout(*this, "dropout", config.resid_pdrop) {}
 
-Tensor Gpt2::Attention::operator()(const Tensor& x, const SequenceLayout& layout) const {
+Tensor Gpt2::Attention::operator()(const Tensor& x, const SequenceLayout& layout,
+                                   const Cached& cached) const {
   const std::int64_t width = x.size(2);
   const Tensor qkv =
       reshape(c_attn(x), Shape{x.size(0), x.size(1), 3, n_head, width / n_head});  // [B,T,3,H,D]
@@ -45,7 +46,13 @@ Tensor Gpt2::Attention::operator()(const Tensor& x, const SequenceLayout& layout
   if (layout.segments.defined()) spec.segments = layout.segments;
   const auto mix = [&] {
     const ModuleScope scope = enter(x);
-    return reshape(attention(qkv, spec), x.shape());
+    if (cached.cache == nullptr) return reshape(attention(qkv, spec), x.shape());
+    const auto part = [&](std::int64_t i) {
+      return reshape(slice_dim(qkv, 2, i, i + 1),
+                     Shape{x.size(0), x.size(1), n_head, width / n_head});
+    };
+    return reshape(cached.cache->attend(cached.layer, part(0), part(1), part(2), spec.scale),
+                   x.shape());
   };
   return dropout(c_proj(mix()));
 }
@@ -68,13 +75,18 @@ Gpt2::Block::Block(Module& parent, std::string_view name, const Gpt2Config& conf
       ln_2(*this, "ln_2", config.n_embd, config.layer_norm_epsilon),
       mlp(*this, config) {}
 
-Tensor Gpt2::Block::operator()(const Tensor& x, const SequenceLayout& layout) const {  // [B,T,C]
-  const Tensor attended = x + attn(ln_1(x), layout);
+Tensor Gpt2::Block::operator()(const Tensor& x, const SequenceLayout& layout,
+                               const Cached& cached) const {  // [B,T,C]
+  const Tensor attended = x + attn(ln_1(x), layout, cached);
   return attended + mlp(ln_2(attended));
 }
 
 Gpt2::Gpt2(const Gpt2Config& config, const DataFacts& data)
-    : n_positions_(config.n_positions),
+    : cache_shape_{.layers = config.n_layer,
+                   .kv_heads = config.n_head,
+                   .head_size = config.n_embd / config.n_head,
+                   .length = config.n_positions},
+      n_positions_(config.n_positions),
       gradient_checkpointing_(config.gradient_checkpointing),
       wte_(*this, "wte", vocabulary_size(config.vocab_size, data), config.n_embd,
            {.init = Initializer::normal(config.initializer_range), .attends = true}),
@@ -113,6 +125,17 @@ Tensor Gpt2::logits(const TokenInputs& sequence) const {
     x = gradient_checkpointing_ ? remat(run, x) : run(x);
   }
   return wte_.attend(ln_f_(x));  // [B,T,V]
+}
+
+Tensor Gpt2::next_logits(const Tensor& tokens, KeyValueCache& cache) const {
+  const Tensor& table = wpe_.table();
+  const Tensor starts[] = {cache.position, table.context().constant(0.0, DType::kI64)};
+  const Tensor positions =
+      dynamic_slice(table, starts, Shape{tokens.size(1), table.size(1)});  // [T,C]
+  Tensor x = to_compute_dtype(wte_(tokens) + positions);                   // [B,T,C]
+  std::size_t layer = 0;
+  for (const Block& block : h_) x = block(x, {}, {&cache, layer++});
+  return wte_.attend(ln_f_(gather(x, cache.last, 1)));  // [B,V]
 }
 
 }  // namespace lockstep

@@ -21,12 +21,19 @@ class Gpt2 final : public Model {
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
   Tensor logits(const TokenInputs& sequence) const;  ///< the same
+  std::optional<CacheShape> cache_shape() const override { return cache_shape_; }
+  Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const override;
 
  private:
+  /// A layer's part of the cache; without one (null) a sequence is seen whole.
+  struct Cached {
+    KeyValueCache* cache;
+    std::size_t layer;
+  };
   // [B,T,C] -> [B,T,C]
   struct Attention : Module {
     Attention(Module& parent, const Config& config);
-    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout, const Cached& cached) const;
 
     std::int64_t n_head;
     double attn_dropout;
@@ -45,7 +52,8 @@ class Gpt2 final : public Model {
   };
   struct Block : Module {
     Block(Module& parent, std::string_view name, const Config& config);
-    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
+    Tensor operator()(const Tensor& x, const SequenceLayout& layout,
+                      const Cached& cached = {}) const;
 
     LayerNorm ln_1;
     Attention attn;
@@ -53,6 +61,7 @@ class Gpt2 final : public Model {
     Mlp mlp;
   };
 
+  CacheShape cache_shape_;
   std::int64_t n_positions_;
   bool gradient_checkpointing_;
   Embedding wte_;

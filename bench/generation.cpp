@@ -1,0 +1,95 @@
+// generation CONFIG [key.path=value ...]: the time that a model of the config takes to make a token
+// near the beginning of its context and at the end of it, with one thread and freshly drawn
+// weights, beside the least time in which its weights can be read: their bytes over the triad.
+// samples=N makes N at once.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench/target.h"
+#include "collectives/single.h"
+#include "trainer/calibrate/bandwidth.h"
+#include "trainer/config/load.h"
+#include "trainer/from_config.h"
+#include "trainer/generation/continuation.h"
+#include "trainer/rank_runtime.h"
+#include "trainer/registry/registry.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kEarly = 10;
+constexpr int kTokens = 60;
+
+/// Seconds of each token of some, the first of which follows `length` others.
+std::vector<double> token_seconds(Continuation& samples) {
+  std::vector<double> out;
+  const std::vector<std::int32_t> next(static_cast<std::size_t>(samples.samples()), 7);
+  samples.next_logits();  // of the prompt
+  for (int i = 0; i < kTokens; ++i) {
+    samples.append(next);
+    const auto begin = std::chrono::steady_clock::now();
+    (void)samples.next_logits();
+    out.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  out.erase(out.begin());  // it compiles
+  std::ranges::sort(out);
+  return out;
+}
+
+void run(const std::string& path, std::vector<std::string> overrides) {
+  const Registry registry = built_in();
+  std::int64_t count = 1;
+  std::erase_if(overrides, [&](const std::string& word) {
+    const bool is_count = word.starts_with("samples=");
+    if (is_count) count = std::stoll(word.substr(8));
+    return is_count;
+  });
+  overrides.emplace_back("device.threads=1");
+  const Config config = load_config(path, registry, overrides).config;
+  Watch watch;
+  RankRuntime session(config, settings_from_environment(), make_single_communicator(), watch);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {});
+  TrainingState state = make_training_state(config, registry, *model);
+  draw_values(*model, session.engine(), 1);
+  make_copies(state, session.engine());
+  const std::int64_t length = registry.needs(config.model).sequence_length;
+  const auto bytes = static_cast<double>(size_of(state.compute_dtype)) *
+                     static_cast<double>(model->parameters().elements());
+  const double triad =
+      measure_bandwidth(bench_target(), 1, set_beyond_caches(1), 0.5).triad_bytes_per_s;
+  const double least = bytes / triad;
+  fmt::print("weights {:.1f} MB, triad {:.2f} GB/s: {:.2f} ms\n", bytes * 1e-6, triad * 1e-9,
+             least * 1e3);
+  for (const std::int64_t position : {kEarly, length - kTokens - 1}) {
+    const std::vector<std::int32_t> prompt(static_cast<std::size_t>(position), 7);
+    Continuation samples(session.engine(), *model, state.compute_dtype, length, prompt, count);
+    const std::vector<double> seconds = token_seconds(samples);
+    fmt::print(
+        "{} samples, position {:>5}: {:.2f} ms median, {:.2f} least; {:.2f} of the least "
+        "time, {:.2f} at best\n",
+        count, position, seconds[seconds.size() / 2] * 1e3, seconds[0] * 1e3,
+        seconds[seconds.size() / 2] / least, seconds[0] / least);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: generation CONFIG [samples=N] [key.path=value ...]\n");
+    return 2;
+  }
+  try {
+    lockstep::run(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "generation: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,10 @@
+// The keys of the `sample` section: what generation draws.
+#pragma once
+
+#include "trainer/config/fixed_keys.h"
+
+namespace lockstep {
+
+std::vector<KeyGroup> generation_keys(const Condition& generates_text);
+
+}  // namespace lockstep

@@ -1,0 +1,94 @@
+#include "trainer/generation/continuation.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/base/error.h"
+#include "core/trace/mode.h"
+
+namespace lockstep {
+namespace {
+
+/// The shortest program for a prompt, in tokens.
+constexpr std::int64_t kShortest = 16;
+
+}  // namespace
+
+Continuation::Continuation(Engine& engine, const Model& model, DType compute_dtype,
+                           std::int64_t length, std::span<const std::int32_t> prompt,
+                           std::int64_t samples)
+    : engine_(engine),
+      model_(model),
+      compute_dtype_(compute_dtype),
+      length_(length),
+      samples_(samples),
+      tokens_(static_cast<std::size_t>(samples), {prompt.begin(), prompt.end()}) {
+  LS_CHECK(!prompt.empty() && samples > 0 && length > 0, "{} samples of {} tokens", samples,
+           prompt.size());
+  begin_ = std::max<std::int64_t>(size() - length_, 0);
+  // A program for one token is that of all positions, so a prompt has two or more.
+  if (const auto shape = model.cache_shape(); shape && length_ > 1) make_cache(*shape);
+}
+
+void Continuation::make_cache(const CacheShape& shape) {
+  length_ = std::min(length_, shape.length);
+  begin_ = std::max<std::int64_t>(size() - length_, 0);
+  const Shape rows{samples_, length_, shape.kv_heads, shape.head_size};
+  const auto zeros = [&](const char* what, std::int64_t layer) {
+    return engine_.to_device({HostTensor(compute_dtype_, rows)}, InputKind::kState,
+                             fmt::format("cache.{}.{}", layer, what));
+  };
+  for (std::int64_t i = 0; i < shape.layers; ++i)
+    cache_.layers.push_back({zeros("keys", i), zeros("values", i)});
+}
+
+void Continuation::append(std::span<const std::int32_t> tokens) {
+  LS_CHECK(tokens.size() == tokens_.size(), "{} tokens for {} samples", tokens.size(),
+           tokens_.size());
+  for (std::size_t s = 0; s < tokens_.size(); ++s) tokens_[s].push_back(tokens[s]);
+  if (size() - begin_ <= length_) return;
+  begin_ = cache_.layers.empty() ? size() - length_ : size() - (length_ + 1) / 2;
+  kept_ = begin_;
+}
+
+std::vector<float> Continuation::next_logits() {
+  const ModeScope mode(engine_.context(), {.compute_dtype = compute_dtype_});
+  const Tensor logits = cache_.layers.empty() ? all_logits() : cached_logits();
+  const HostTensor host = convert(logits, DType::kF32).to_host();
+  const auto values = host.as<const float>();
+  return {values.begin(), values.end()};
+}
+
+Tensor Continuation::rows(std::int64_t first, std::int64_t count, std::int64_t padded) {
+  std::vector<std::int32_t> out;
+  for (const std::vector<std::int32_t>& tokens : tokens_) {
+    out.insert(out.end(), tokens.begin() + first, tokens.begin() + first + count);
+    out.resize(out.size() + static_cast<std::size_t>(padded - count), 0);
+  }
+  return engine_.to_device({HostTensor::of(Shape{samples_, padded}, out)}, InputKind::kState,
+                           "tokens");
+}
+
+/// What follows the last token is padding, which a causal model does not see.
+Tensor Continuation::all_logits() {
+  const std::int64_t count = size() - begin_;
+  const Tensor logits = model_.logits(rows(begin_, count, length_));  // [B,T,V]
+  return gather(logits,
+                engine_.context().scalar(static_cast<double>(count) - 1, DType::kI64, "last"), 1);
+}
+
+Tensor Continuation::cached_logits() {
+  const std::int64_t first = kept_ > begin_ ? kept_ : begin_;
+  const std::int64_t count = size() - first;
+  const bool is_next = kept_ > begin_ && count == 1;
+  LS_CHECK(is_next || first == begin_, "{} tokens at once after a prompt", count);
+  const auto enough = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  const std::int64_t padded = is_next ? 1 : std::min(std::max(enough, kShortest), length_);
+  TraceContext& context = engine_.context();
+  cache_.position = context.scalar(static_cast<double>(first - begin_), DType::kI64, "position");
+  cache_.last = context.scalar(static_cast<double>(count) - 1, DType::kI64, "last");
+  kept_ = size();
+  return model_.next_logits(rows(first, count, padded), cache_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+// Sequences that a model continues, token by token, all of one length.
+//
+// A prompt runs through a program for a few lengths (powers of two), which fills the cache of keys
+// and values; each token after it through one program for all positions, which reads the cache and
+// writes one row of it in place. When the model can see no more tokens, the older half of them is
+// forgotten: the newer half becomes a prompt. A model without a cache computes everything again for
+// each token, in a window of a fixed size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "trainer/models/model.h"
+
+namespace lockstep {
+
+class Continuation {
+ public:
+  /// `samples` sequences that begin with `prompt`, which is not empty. `length` is how many tokens
+  /// the model can see. Engine and model must outlive this.
+  Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
+               std::span<const std::int32_t> prompt, std::int64_t samples);
+
+  /// Logits of each sample's next token, [samples,V] row after row.
+  std::vector<float> next_logits();
+  /// Adds a token to each sample.
+  void append(std::span<const std::int32_t> tokens);
+
+  std::int64_t samples() const { return samples_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(tokens_[0].size()); }
+  const std::vector<std::int32_t>& tokens(std::int64_t sample) const {
+    return tokens_[static_cast<std::size_t>(sample)];
+  }
+
+ private:
+  void make_cache(const CacheShape& shape);
+  Tensor all_logits();
+  Tensor cached_logits();
+  /// Tokens [first, first + count) of every sample, filled up to `padded`.
+  Tensor rows(std::int64_t first, std::int64_t count, std::int64_t padded);
+
+  Engine& engine_;
+  const Model& model_;
+  DType compute_dtype_;
+  std::int64_t length_;
+  std::int64_t samples_;
+  std::vector<std::vector<std::int32_t>> tokens_;
+  KeyValueCache cache_;
+  std::int64_t begin_ = 0;  ///< tokens before it are forgotten
+  std::int64_t kept_ = 0;   ///< tokens up to here are in the cache
+};
+
+}  // namespace lockstep

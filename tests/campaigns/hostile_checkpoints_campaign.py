@@ -194,7 +194,7 @@ CONTENTS = {
     "config nested deeply": lambda config, _: (b"[" * len(config), None),
     "tokenizer that is no JSON": lambda _, json: (None, b"x" * len(json)),
     "tokenizer nested deeply": lambda _, json: (None, b"[" * len(json)),
-    "tokenizer of another type": lambda _, json: (None, json.replace(b'"char"', b'"bpe" ')),
+    "tokenizer of another type": lambda _, json: (None, json.replace(b'"BPE"', b'"Bpe"')),
     "tokenizer of bytes": lambda _, json: (None, bytes([255]) * len(json)),
 }
 

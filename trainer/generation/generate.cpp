@@ -5,6 +5,7 @@
 #include "checkpoint/restore.h"
 #include "collectives/single.h"
 #include "core/base/error.h"
+#include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/from_config.h"
 #include "trainer/generation/continuation.h"
@@ -52,7 +53,8 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::s
 
 /// Draws tokens until every sample has ended or has as many as it may, and prints them: one sample
 /// as it grows, several one after the other in the end.
-void print_samples(Continuation& samples, const Tokenizer& tokenizer, const SampleConfig& sample) {
+void print_samples(Continuation& samples, const Tokenizer& tokenizer,
+                   const std::vector<std::int32_t>& prompt, const SampleConfig& sample) {
   const DrawOptions draw{.temperature = sample.temperature,
                          .top_k = sample.top_k,
                          .top_p = sample.top_p,
@@ -61,6 +63,12 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer, const Samp
   std::vector<std::string> texts(count, sample.prompt);
   std::vector<std::int32_t> next(count, 0);
   std::vector<bool> ended(count, false);
+  std::vector<TextStream> streams(
+      count, TextStream(tokenizer, sample.prompt.empty() ? std::vector<std::int32_t>() : prompt));
+  const auto tell = [&](std::size_t s, const std::string& text) {
+    texts[s] += text;
+    if (count == 1) fmt::print("{}", text);
+  };
   if (count == 1) fmt::print("{}", sample.prompt);
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     const std::vector<float> logits = samples.next_logits();
@@ -72,14 +80,13 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer, const Samp
                            static_cast<std::uint64_t>(samples.size()));
       ended[s] = ended[s] || tokenizer.special().eos == next[s];
       if (ended[s]) continue;
-      const std::string text = tokenizer.decode(std::span(&next[s], 1));
-      texts[s] += text;
-      if (count == 1) fmt::print("{}", text);
+      tell(s, streams[s].add(next[s]));
     }
     if (std::ranges::find(ended, false) == ended.end()) break;
     std::fflush(stdout);
     samples.append(next);
   }
+  for (std::size_t s = 0; s < count; ++s) tell(s, streams[s].finish());
   for (std::size_t s = 0; count > 1 && s < count; ++s)
     fmt::print("--- sample {} of {}\n{}\n", s + 1, count, texts[s]);
   if (count == 1) fmt::print("\n");
@@ -114,7 +121,7 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   activity.begin(Phase::kGenerate);
   Continuation samples(session.engine(), *model, state.compute_dtype,
                        registry.needs(config.model).sequence_length, prompt, sample.num_samples);
-  print_samples(samples, *tokenizer, sample);
+  print_samples(samples, *tokenizer, prompt, sample);
   return 0;
 }
 

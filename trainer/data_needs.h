@@ -12,8 +12,8 @@ namespace LOCKSTEP_API lockstep {
 /// What a model asks of its data. Only `inputs` is for every model; the rest is read by datasets
 /// that give such inputs.
 struct DataNeeds {
-  /// The kind of samples: "tokens", "labelled_tokens" (data/tokens/documents.h has the fields of
-  /// both), "images" (data/dataset.h), or a word that your own dataset gives; "" takes any.
+  /// The kind of samples: "tokens", "masked_tokens", "labelled_tokens" (data/tokens has their
+  /// fields), "images" (data/dataset.h), or a word that your own dataset gives; "" takes any.
   std::string inputs = "";
   std::int64_t sequence_length = 0;  ///< the longest sequence; what data.sequence_length: 0 takes
   std::int64_t vocab_size = 0;       ///< tokens are below it; 0: the tokenizer's

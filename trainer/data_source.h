@@ -28,6 +28,8 @@ struct OpenContext {
   std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's longest
   std::uint64_t seed = 0;            ///< run.seed
   TokenizerConfig tokenizer = {};
+  double mlm_probability = 0.15;    ///< data.mlm_probability
+  bool mlm_whole_words = false;     ///< data.mlm_whole_words
   std::string tokenizer_json = "";  ///< a resumed run's own tokenizer; "" for none
 
   bool has_tokenizer() const {

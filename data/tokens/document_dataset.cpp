@@ -40,6 +40,7 @@ std::vector<FieldSpec> DocumentDataset::fields() const {
     case DocumentFields::kNextToken:
       return {tokens, {"targets", DType::kI32, shape_of(longest_), true, kNoTarget}};
     case DocumentFields::kLabel: return {tokens, {"label", DType::kI32, Shape{}}};
+    case DocumentFields::kTokens: return {tokens};
   }
   __builtin_unreachable();
 }
@@ -55,6 +56,7 @@ Sample DocumentDataset::get(std::int64_t index) const {
       out.emplace("targets", HostTensor::of(shape_of(length(index)), tokens.subspan(1, count)));
       break;
     case DocumentFields::kLabel: out.emplace("label", HostTensor::scalar(document.label)); break;
+    case DocumentFields::kTokens: break;
   }
   return out;
 }

@@ -16,6 +16,7 @@ inline constexpr std::int32_t kNoTarget = -100;
 enum class DocumentFields : std::uint8_t {
   kNextToken,  ///< "tokens" document[0 .. L), "targets" document[1 .. L+1); padded with kNoTarget
   kLabel,      ///< "tokens", "label" i32 []
+  kTokens,     ///< "tokens"
 };
 
 class DocumentDataset final : public Dataset {

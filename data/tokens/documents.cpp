@@ -21,14 +21,18 @@ std::string place_in(const std::vector<std::string>& files, const DocumentPlace&
 
 using Ids = std::vector<std::int32_t>;
 
-Ids with_end_of_text(Ids tokens, const Tokenizer& tokenizer) {
-  if (const auto end = tokenizer.end_of_text()) tokens.push_back(*end);
+Ids with_end(Ids tokens, const std::optional<std::int32_t>& end) {
+  if (end) tokens.push_back(*end);
   return tokens;
 }
 
 Ids framed(Ids tokens, const Tokenizer& tokenizer, DocumentFrame frame) {
   switch (frame) {
-    case DocumentFrame::kEndOfText: return with_end_of_text(std::move(tokens), tokenizer);
+    case DocumentFrame::kEndOfText: return with_end(std::move(tokens), tokenizer.end_of_text());
+    case DocumentFrame::kSeparator: {
+      const auto separator = tokenizer.special().sep;
+      return with_end(std::move(tokens), separator ? separator : tokenizer.end_of_text());
+    }
     case DocumentFrame::kSpecialTokens: return tokenizer.with_special_tokens(tokens).ids;
   }
   __builtin_unreachable();
@@ -48,7 +52,7 @@ Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame
           own.size() + around, around == 0 ? "" : fmt::format(", {} of them special", around),
           most);
   }
-  if (frame == DocumentFrame::kEndOfText) {
+  if (frame != DocumentFrame::kSpecialTokens) {
     own.resize(std::min(own.size(), most));  // it goes on
     return own;
   }

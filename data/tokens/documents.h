@@ -62,6 +62,7 @@ enum class OnTooLong : std::uint8_t { kError, kTruncate };
 /// What stands around a document's own tokens.
 enum class DocumentFrame : std::uint8_t {
   kEndOfText,  ///< the tokenizer's end-of-text token after it, if there is one, unless it is cut
+  kSeparator,  ///< its sep token, or else the same
   kSpecialTokens,  ///< Tokenizer::with_special_tokens()
 };
 

@@ -11,16 +11,12 @@
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/data/marking_tokenizer.h"
+#include "tests/data/token_fields.h"
 
 namespace lockstep {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-
-Ids field(const Sample& sample, const std::string& name) {
-  const auto values = sample.at(name).as<const std::int32_t>();
-  return {values.begin(), values.end()};
-}
 
 std::vector<std::string> texts(const TextDocuments& documents) {
   std::vector<std::string> out;

@@ -38,7 +38,7 @@ class MarkingTokenizer final : public Tokenizer {
   std::string serialize() const override { return "{}"; }
 
  private:
-  SpecialTokens special_{.pad = 8, .cls = 5, .sep = 6, .mask = 7, .eos = 6};
+  SpecialTokens special_{.unk = {}, .pad = 8, .cls = 5, .sep = 6, .mask = 7, .bos = {}, .eos = 6};
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include "data/subset.h"
 #include "tests/core/error_of.h"
+#include "tests/data/token_fields.h"
 
 namespace lockstep {
 namespace {
@@ -15,11 +16,6 @@ TokenStreamPtr counting(std::int64_t n) {
   Ids ids(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
   return std::make_shared<MemoryTokens>("corpus.txt", ids, std::max<std::int64_t>(n, 1));
-}
-
-Ids field(const Sample& sample, const std::string& name) {
-  const auto values = sample.at(name).as<const std::int32_t>();
-  return {values.begin(), values.end()};
 }
 
 TEST(TokenDataset, SamplesFollowEachOtherAndTargetsAreShiftedByOne) {

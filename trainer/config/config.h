@@ -43,6 +43,8 @@ struct DataConfig {
   std::int64_t max_buckets = 8;             ///< that are chosen
   std::int64_t pad_to_multiple_of = 1;
   std::int64_t group_by_length = 0;  ///< samples of a window; 0: off
+  double mlm_probability = 0.15;     ///< of each token, or word, to be hidden from a masked model
+  bool mlm_whole_words = false;
   bool shuffle = true;
   std::int64_t loader_workers = 1;
   std::int64_t loader_prefetch_size = 8;

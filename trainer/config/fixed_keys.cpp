@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "trainer/config/generation_keys.h"
+#include "trainer/config/sample_keys.h"
 #include "trainer/config/tokenizer_keys.h"
 #include "trainer/hub/hub_config.h"
 
@@ -105,45 +106,6 @@ std::vector<KeyGroup> data_keys(const RowConditions& rows) {
          .unit = "threads",
          .doc = "Threads that copy batches to the device.",
          .per_rank = true}}},
-  };
-}
-
-std::vector<KeyGroup> lengths(const Condition& varies) {
-  return {
-      {"data",
-       object<&Config::data>,
-       {{.name = "padding",
-         .member = bind<&DataConfig::padding>(),
-         .doc = "Samples of a step are padded to the longest of the data (max), to the step's "
-                "longest, or to the smallest of a few lengths that holds it (bucket). Each length "
-                "compiles a program."},
-        {.name = "pad_to_multiple_of",
-         .member = bind<&DataConfig::pad_to_multiple_of>(),
-         .range = size_at_least(1),
-         .unit = "tokens",
-         .doc = "Padded lengths are rounded up to a multiple of it."},
-        {.name = "group_by_length",
-         .member = bind<&DataConfig::group_by_length>(),
-         .range = count_at_least(0),
-         .unit = "samples",
-         .doc = "Samples of like length make a step together, within windows of so many of the "
-                "shuffled order; 0 is off."}},
-       varies},
-      {"data",
-       object<&Config::data>,
-       {{.name = "buckets",
-         .member = bind<&DataConfig::buckets>(),
-         .range = size_at_least(1),
-         .unit = "tokens",
-         .doc = "Lengths to pad to, in ascending order; auto chooses those with the least padding "
-                "for the data.",
-         .empty_word = "auto"},
-        {.name = "max_buckets",
-         .member = bind<&DataConfig::max_buckets>(),
-         .range = {1, 1024},
-         .unit = "lengths",
-         .doc = "How many lengths data.buckets: auto may choose."}},
-       Condition{"data.padding", {"bucket"}}},
   };
 }
 
@@ -436,7 +398,8 @@ std::vector<KeyGroup> fixed_keys(const RowConditions& rows) {
   add(run_and_model(rows.has_hub_form));
   add(tokenizer_keys(rows.takes_tokens));
   add(data_keys(rows));
-  add(lengths(rows.varies));
+  add(length_keys(rows.varies));
+  add(masking_keys(rows.masks));
   add(training());
   add(optimizer_and_schedule());
   add(evaluation_and_checkpoints());

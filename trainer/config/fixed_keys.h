@@ -23,6 +23,7 @@ struct RowConditions {
   Condition takes_tokens;    ///< models whose data a tokenizer may make
   Condition generates_text;  ///< models
   Condition has_hub_form;    ///< models that are read from Hugging Face folders
+  Condition masks;           ///< models that find out masked tokens
   Condition varies;          ///< datasets whose samples may differ in length
 };
 

@@ -60,13 +60,19 @@ std::string_view chosen_value(const ConfigKey& selector, const Config& config) {
 }
 
 RowConditions row_conditions(const Registry& registry) {
-  RowConditions out{{"model.name", {}}, {"model.name", {}}, {"model.name", {}}, {"data.type", {}}};
+  const Condition of_models{"model.name", {}};
+  RowConditions out{.takes_tokens = of_models,
+                    .generates_text = of_models,
+                    .has_hub_form = of_models,
+                    .masks = of_models,
+                    .varies = {"data.type", {}}};
   constexpr std::array<std::string_view, 4> kOfTokens = {"", "tokens", "masked_tokens",
                                                          "labelled_tokens"};
   for (const ModelRow& model : registry.models()) {
     const bool generates = model.inputs.empty() || model.inputs == "tokens";
     if (generates) out.generates_text.values.push_back(model.name);
     if (model.hub) out.has_hub_form.values.push_back(model.name);
+    if (model.inputs == "masked_tokens") out.masks.values.push_back(model.name);
     if (std::ranges::find(kOfTokens, model.inputs) != kOfTokens.end())
       out.takes_tokens.values.push_back(model.name);
   }

@@ -8,6 +8,7 @@
 #include "data/tokens/jsonl.h"
 #include "data/tokens/packed_dataset.h"
 #include "data/tokens/token_dataset.h"
+#include "trainer/datasets/masked_samples.h"
 #include "trainer/datasets/path_keys.h"
 
 namespace lockstep {
@@ -64,7 +65,7 @@ class SampleMaker {
         tokenizer_(std::move(tokenizer)),
         packing_(packing),
         on_too_long_(on_too_long) {
-    if (packing != Packing::kAcross) return;
+    if (packing != Packing::kAcross || is_masked()) return;
     LS_USER_CHECK(tokenizer_->end_of_text().has_value(),
                   "the tokenizer has no end-of-text token to separate documents with, as "
                   "data.packing: across needs; choose within, or another tokenizer");
@@ -72,29 +73,53 @@ class SampleMaker {
 
   DatasetPtr operator()(const TextDocuments& documents, double* mean_length = nullptr) const {
     if (packing_ != Packing::kNone) return packed(documents);
-    const std::int64_t length = context_.sequence_length;
-    const bool labelled = context_.needs.inputs == "labelled_tokens";
+    const Kind kind = kind_of_samples();
     const auto out = std::make_shared<DocumentDataset>(
-        tokenize_documents(documents, *tokenizer_,
-                           labelled ? DocumentFrame::kSpecialTokens : DocumentFrame::kEndOfText,
-                           {.tokens = labelled ? length : length + 1, .on_too_long = on_too_long_}),
-        labelled ? DocumentFields::kLabel : DocumentFields::kNextToken,
-        tokenizer_->special().pad.value_or(0));
+        tokenize_documents(documents, *tokenizer_, kind.frame,
+                           {.tokens = context_.sequence_length + kind.targets_beyond,
+                            .on_too_long = on_too_long_}),
+        kind.fields, tokenizer_->special().pad.value_or(0));
     if (mean_length != nullptr) *mean_length = out->mean_length();
-    return out;
+    return is_masked() ? masked(out, context_, *tokenizer_) : out;
   }
 
  private:
+  struct Kind {
+    DocumentFields fields;
+    DocumentFrame frame;
+    std::int64_t targets_beyond;  ///< the last token, which is a target only
+  };
+
+  bool is_masked() const { return context_.needs.inputs == "masked_tokens"; }
+
+  Kind kind_of_samples() const {
+    if (is_masked()) return {DocumentFields::kTokens, DocumentFrame::kSpecialTokens, 0};
+    if (context_.needs.inputs == "labelled_tokens")
+      return {DocumentFields::kLabel, DocumentFrame::kSpecialTokens, 0};
+    return {DocumentFields::kNextToken, DocumentFrame::kEndOfText, 1};
+  }
+
   DatasetPtr packed(const TextDocuments& texts) const {
-    const Documents documents = tokenize_documents(texts, *tokenizer_, DocumentFrame::kEndOfText);
-    if (packing_ == Packing::kWithin)
-      return std::make_shared<PackedDataset>(documents, context_.sequence_length);
+    return packing_ == Packing::kWithin ? packed_within(texts) : packed_across(texts);
+  }
+
+  DatasetPtr packed_within(const TextDocuments& texts) const {
+    const auto frame = is_masked() ? DocumentFrame::kSpecialTokens : DocumentFrame::kEndOfText;
+    const auto out = std::make_shared<PackedDataset>(tokenize_documents(texts, *tokenizer_, frame),
+                                                     context_.sequence_length);
+    return is_masked() ? masked(out, context_, *tokenizer_) : out;
+  }
+
+  DatasetPtr packed_across(const TextDocuments& texts) const {
+    const auto frame = is_masked() ? DocumentFrame::kSeparator : DocumentFrame::kEndOfText;
+    const Documents documents = tokenize_documents(texts, *tokenizer_, frame);
     std::vector<std::int32_t> all;
     for (const Document& document : documents.all)
       all.insert(all.end(), document.tokens.begin(), document.tokens.end());
-    return std::make_shared<TokenDataset>(
-        std::make_shared<MemoryTokens>(documents.name(), std::move(all), tokenizer_->vocab_size()),
-        context_.sequence_length);
+    const auto stream =
+        std::make_shared<MemoryTokens>(documents.name(), std::move(all), tokenizer_->vocab_size());
+    if (is_masked()) return masked_chunks(stream, context_, tokenizer_, 0);
+    return std::make_shared<TokenDataset>(stream, context_.sequence_length);
   }
 
   const OpenContext& context_;

@@ -37,7 +37,7 @@ struct EnumNames<DocumentUnit> {
 struct JsonlData {
   static constexpr std::string_view kName = "jsonl";
   static constexpr std::string_view kDoc = "JSON Lines, an object with a text on each line";
-  static constexpr std::string_view kGives = "tokens labelled_tokens";
+  static constexpr std::string_view kGives = "tokens masked_tokens labelled_tokens";
   static constexpr bool kVaries = true;
 
   std::vector<std::string> path = {};  ///< files read one after the other
@@ -57,7 +57,7 @@ struct JsonlData {
 struct DocumentsData {
   static constexpr std::string_view kName = "documents";
   static constexpr std::string_view kDoc = "plain text of several documents";
-  static constexpr std::string_view kGives = "tokens";
+  static constexpr std::string_view kGives = "tokens masked_tokens";
   static constexpr bool kVaries = true;
 
   std::vector<std::string> path = {};

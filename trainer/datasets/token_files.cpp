@@ -7,6 +7,7 @@
 #include "data/tokens/text.h"
 #include "data/tokens/token_dataset.h"
 #include "data/tokens/token_shards.h"
+#include "trainer/datasets/masked_samples.h"
 #include "trainer/datasets/path_keys.h"
 
 namespace lockstep {
@@ -24,16 +25,26 @@ std::vector<Key> keys_of() {
   return out;
 }
 
-DatasetPtr training_samples(TokenStreamPtr tokens, const OpenContext& context,
-                            std::int64_t stride) {
-  const std::int64_t length = context.sequence_length;
-  return std::make_shared<TokenDataset>(std::move(tokens), length, stride > 0 ? stride : length);
-}
+/// Samples of a stream as a model takes them; stride 0: the sequence length.
+class SampleMaker {
+ public:
+  SampleMaker(const OpenContext& context, TokenizerPtr tokenizer)
+      : context_(context), tokenizer_(std::move(tokenizer)) {}
 
-/// Validation uses every token once, whatever the training samples' stride.
-DatasetPtr validation_samples(TokenStreamPtr tokens, const OpenContext& context) {
-  return std::make_shared<TokenDataset>(std::move(tokens), context.sequence_length);
-}
+  DatasetPtr training(TokenStreamPtr tokens, std::int64_t stride) const {
+    const std::int64_t length = context_.sequence_length;
+    if (context_.needs.inputs == "masked_tokens")
+      return masked_chunks(std::move(tokens), context_, tokenizer_, stride);
+    return std::make_shared<TokenDataset>(std::move(tokens), length, stride > 0 ? stride : length);
+  }
+
+  /// Validation uses every token once, whatever the training samples' stride.
+  DatasetPtr validation(TokenStreamPtr tokens) const { return training(std::move(tokens), 0); }
+
+ private:
+  const OpenContext& context_;
+  TokenizerPtr tokenizer_;
+};
 
 /// All files as one text, and what to call it.
 struct Text {
@@ -71,15 +82,16 @@ DataSource TextData::open(const OpenContext& context) const {
     return tokenize_text(name, content, *tokenizer);
   };
   const TextSplit split = split_text(text.content, val_path.empty() ? 1.0 - val_fraction : 1.0);
-  DataSource out{.train = training_samples(tokens(text.name, split.train), context, stride),
+  const SampleMaker samples(context, tokenizer);
+  DataSource out{.train = samples.training(tokens(text.name, split.train), stride),
                  .tokenizer = tokenizer,
                  .vocab_size = tokenizer->vocab_size(),
                  .tokens_per_sample = context.sequence_length};
   if (!val_path.empty()) {
     const Text validation = read_texts(val_path);
-    out.validation = validation_samples(tokens(validation.name, validation.content), context);
+    out.validation = samples.validation(tokens(validation.name, validation.content));
   } else if (val_fraction > 0) {
-    out.validation = validation_samples(tokens(text.name, split.validation), context);
+    out.validation = samples.validation(tokens(text.name, split.validation));
   }
   return out;
 }
@@ -111,19 +123,18 @@ DataSource TokensData::open(const OpenContext& context) const {
                 beside);
   out.vocab_size =
       context.needs.vocab_size > 0 ? context.needs.vocab_size : out.tokenizer->vocab_size();
+  const SampleMaker samples(context, out.tokenizer);
   const auto all = std::make_shared<TokenShards>(path, out.vocab_size);
   if (!val_path.empty()) {
-    out.train = training_samples(all, context, stride);
-    out.validation =
-        validation_samples(std::make_shared<TokenShards>(val_path, out.vocab_size), context);
+    out.train = samples.training(all, stride);
+    out.validation = samples.validation(std::make_shared<TokenShards>(val_path, out.vocab_size));
     return out;
   }
   const auto train_size =
       static_cast<std::int64_t>(static_cast<double>(all->size()) * (1.0 - val_fraction));
-  out.train = training_samples(std::make_shared<TokenSlice>(all, 0, train_size), context, stride);
+  out.train = samples.training(std::make_shared<TokenSlice>(all, 0, train_size), stride);
   if (val_fraction > 0)
-    out.validation =
-        validation_samples(std::make_shared<TokenSlice>(all, train_size, all->size()), context);
+    out.validation = samples.validation(std::make_shared<TokenSlice>(all, train_size, all->size()));
   return out;
 }
 

@@ -13,7 +13,7 @@ namespace lockstep {
 struct TextData {
   static constexpr std::string_view kName = "text";
   static constexpr std::string_view kDoc = "plain text";
-  static constexpr std::string_view kGives = "tokens";
+  static constexpr std::string_view kGives = "tokens masked_tokens";
 
   std::vector<std::string> path = {};  ///< files read one after the other
   std::vector<std::string> val_path = {};
@@ -29,7 +29,7 @@ struct TextData {
 struct TokensData {
   static constexpr std::string_view kName = "tokens";
   static constexpr std::string_view kDoc = "token shards, .bin";
-  static constexpr std::string_view kGives = "tokens";
+  static constexpr std::string_view kGives = "tokens masked_tokens";
 
   std::vector<std::string> path = {};
   std::vector<std::string> val_path = {};

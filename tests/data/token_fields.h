@@ -1,0 +1,16 @@
+// What a sample of tokens holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+inline std::vector<std::int32_t> field(const Sample& sample, const std::string& name) {
+  const auto values = sample.at(name).as<const std::int32_t>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace lockstep

@@ -80,6 +80,46 @@ class OneHashOfLengths(EndToEndTest):
                 self.assertEqual(run.hash(), whole.hash())
 
 
+class OneHashOfMaskedTokens(EndToEndTest):
+    """BERT on documents of every length, whole words of which are masked anew in each epoch."""
+
+    def test_ranks_workers_kills_and_evaluations(self):
+        path = documents(self.folder)
+        tokenizer = self.folder / "tokenizer.json"
+        outcome = self.lockstep("prepare", "tokenizer", path, "--type", "wordpiece", "--vocab-size", "300",
+                                "--output", tokenizer)
+        self.assertEqual(outcome.code, 0, str(outcome))
+        config = {
+            "model.name": "bert", "model.num_hidden_layers": 2, "model.num_attention_heads": 2,
+            "model.hidden_size": 32, "model.intermediate_size": 48, "model.max_position_embeddings": 160,
+            "tokenizer.type": "file", "tokenizer.path": str(tokenizer),
+            "data.type": "documents", "data.path": str(path), "data.on_too_long": "truncate",
+            "data.padding": "bucket", "data.max_buckets": 3, "data.group_by_length": 64,
+            "data.mlm_whole_words": True,
+            "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 2,
+            "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
+            "eval.interval": STEPS, "eval.batch_size": 4,
+            "checkpoint.save_interval": 5, "logging.interval": 1, "logging.tensorboard": False,
+        }
+        reference = Run(self.folder, "masked", config)
+        reference.train()
+        losses = reference.column("train/loss")
+        self.assertLess(sum(losses[-5:]), sum(losses[:5]))
+        for ranks in (2, 4):
+            run = Run(self.folder, f"masked_{ranks}", config)
+            run.train("data.loader_workers=3", ranks=ranks)
+            self.assertEqual(run.hash(), reference.hash())
+            self.assertEqual(run.column("eval/loss"), reference.column("eval/loss"))
+        killed = Run(self.folder, "masked_killed", config)
+        job = killed.start(ranks=2)
+        job.wait_until(killed.checkpoint_steps, "a checkpoint")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        self.assertLess(killed.checkpoint_steps()[-1], STEPS)
+        killed.train(ranks=4, resume="auto")
+        self.assertEqual(killed.hash(), reference.hash())
+
+
 class PaddedLengths(EndToEndTest):
     @classmethod
     def setUpClass(cls):

@@ -15,13 +15,13 @@ namespace LOCKSTEP_API lockstep {
 
 /// The tokens that have a part to play, as far as a vocabulary has them.
 struct SpecialTokens {
-  std::optional<std::int32_t> unk;   ///< stands for what cannot be expressed
-  std::optional<std::int32_t> pad;   ///< fills a short sequence up
-  std::optional<std::int32_t> cls;   ///< begins a sequence that is classified
-  std::optional<std::int32_t> sep;   ///< ends each of the texts of a sequence
-  std::optional<std::int32_t> mask;  ///< hides a token that is to be predicted
-  std::optional<std::int32_t> bos;   ///< begins a text
-  std::optional<std::int32_t> eos;   ///< ends a text
+  std::optional<std::int32_t> unk = {};   ///< stands for what cannot be expressed
+  std::optional<std::int32_t> pad = {};   ///< fills a short sequence up
+  std::optional<std::int32_t> cls = {};   ///< begins a sequence that is classified
+  std::optional<std::int32_t> sep = {};   ///< ends each of the texts of a sequence
+  std::optional<std::int32_t> mask = {};  ///< hides a token that is to be predicted
+  std::optional<std::int32_t> bos = {};   ///< begins a text
+  std::optional<std::int32_t> eos = {};   ///< ends a text
 };
 
 /// A sequence as a model takes it.

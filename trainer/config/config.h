@@ -29,9 +29,9 @@ struct ModelConfig {
 
 struct TokenizerConfig {
   TokenizerType type = TokenizerType::kNone;
-  std::string vocab;   ///< gpt2: vocab.json
-  std::string merges;  ///< gpt2: merges.txt
-  std::string path;    ///< file: tokenizer.json or vocab.txt
+  std::string vocab = {};   ///< gpt2: vocab.json
+  std::string merges = {};  ///< gpt2: merges.txt
+  std::string path = {};    ///< file: tokenizer.json or vocab.txt
 };
 
 struct DataConfig {

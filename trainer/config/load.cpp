@@ -388,6 +388,7 @@ class Loader {
     // Rules about what nobody has said would mislead.
     for (const ConfigKey& key : schema_.keys())
       if (key.section == "model") bad_.insert(key.path);
+    bad_.insert("tokenizer.type");
   }
 
   void raise_problems() {

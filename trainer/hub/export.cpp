@@ -90,7 +90,7 @@ HubValues config_values(const Source& source, const Registry& registry) {
   for (const TensorEntry& entry : source.checkpoint.tensors())
     if (name_in_model(entry) == source.format.token_embedding)
       out["vocab_size"] = std::to_string(entry.shape[0]);
-  for (const auto& [key, value] : source.format.fixed) out[key] = value;
+  out.insert(source.format.written.begin(), source.format.written.end());
   if (source.format.to_hub != nullptr) source.format.to_hub(out);
   add_labels(out);
   const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};

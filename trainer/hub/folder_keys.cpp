@@ -29,6 +29,12 @@ FolderKeys take_folder_keys(const Schema& schema,
   const ModelRow& model = schema.registry().at(config.model);
   LS_CHECK(model.hub.has_value(), "{} has no form on the hub", model.name);
   const std::string& folder = config.model.from_pretrained;
+  const std::string tokenizer = (std::filesystem::path(folder) / kHubTokenizer).string();
+  std::error_code error;
+  if (!is_given("tokenizer.type") && config.data.type != "tokens" &&
+      schema.unmet(*schema.find("tokenizer.type"), config) == nullptr &&
+      std::filesystem::exists(tokenizer, error))
+    config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
   const HubValues values = read_hub_config(folder, *model.hub, model.name, config.model.strict);
   FolderKeys out;
   for (const auto& [name, json] : values) {
@@ -50,6 +56,7 @@ FolderKeys take_folder_keys(const Schema& schema,
 void take_saved_keys(const Config& saved, const LoadedConfig& given, const Registry& registry,
                      Config& config) {
   if (saved.model.name != config.model.name) return;
+  if (!given.origins.contains("tokenizer.type")) config.tokenizer = saved.tokenizer;
   const Schema schema(registry);
   for (const ConfigKey& key : schema.keys()) {
     if (key.section != "model" || key.row == nullptr || key.row->name != config.model.name ||

@@ -50,7 +50,7 @@ void check_kind(const Json& json, const HubFormat& format, const std::string& mo
 void check_fixed(const Json& json, const HubFormat& format, const std::string& model,
                  std::vector<std::string>& problems) {
   for (const auto& [key, value] : format.fixed)
-    if (json.contains(key) && json[key] != Json::parse(value))
+    if (json.contains(key) && !json[key].is_null() && json[key] != Json::parse(value))
       problems.push_back(fmt::format("has {}: {}, but '{}' computes {} only", key, shown(json[key]),
                                      model, value));
 }

@@ -19,7 +19,8 @@ struct HubRename {
   std::string to;
 };
 
-/// A second name of a parameter. Folders may leave it out, or hold its equal elements.
+/// A second name of a parameter, in models that have no parameter of that name. Folders may leave
+/// it out, or hold its equal elements.
 struct HubTied {
   std::string name;
   std::string parameter;
@@ -42,10 +43,12 @@ struct HubFormat {
   /// Which parameter has a row for each token.
   std::string token_embedding = "";
   /// Keys of config.json that change what is computed, and the one value (JSON) that the model
-  /// computes. Keys that nobody knows are passed over.
+  /// computes, if they are not null. Keys that nobody knows are passed over.
   HubValues fixed = {};
   /// What the hub takes for keys that a config.json lacks, where the model's defaults differ.
   HubValues defaults = {};
+  /// What config.json has beside the model's keys.
+  HubValues written = {};
   /// Keys of the model that are not the hub's.
   std::vector<std::string> own_keys = {};
   /// Brings the values of a config.json into the form of the model's keys, and back.

@@ -43,10 +43,13 @@ Pretrained::Tensors Pretrained::named_as_parameters(const HubFormat& format) {
   return out;
 }
 
-void Pretrained::join_tied(const HubFormat& format, Tensors& tensors) {
+void Pretrained::join_tied(const HubFormat& format, const ParameterSet& parameters,
+                           Tensors& tensors) {
   for (const HubTied& tied : format.tied) {
     const auto second = tensors.find(tied.name);
-    if (second == tensors.end()) continue;
+    const bool is_own =
+        std::ranges::find(parameters.all(), tied.name, &Parameter::name) != parameters.all().end();
+    if (second == tensors.end() || is_own) continue;
     const auto [first, is_only] = tensors.emplace(tied.parameter, second->second);
     if (!is_only && !are_equal(first->second, second->second))
       unfit_.push_back(fmt::format("'{}' is not equal to '{}', which the model ties it to",
@@ -59,7 +62,7 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format,
                        const ParameterSet& parameters, bool strict)
     : folder_(folder) {
   Tensors tensors = named_as_parameters(format);
-  join_tied(format, tensors);
+  join_tied(format, parameters, tensors);
   for (const Parameter& parameter : parameters.all()) {
     const auto found = tensors.find(parameter.name);
     if (found == tensors.end()) {

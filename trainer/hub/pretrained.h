@@ -31,7 +31,7 @@ class Pretrained {
   using Tensors = std::map<std::string, Tensor>;
 
   Tensors named_as_parameters(const HubFormat& format);
-  void join_tied(const HubFormat& format, Tensors& tensors);
+  void join_tied(const HubFormat& format, const ParameterSet& parameters, Tensors& tensors);
 
   SafetensorsFolder folder_;
   Tensors taken_;  ///< by the parameter's name

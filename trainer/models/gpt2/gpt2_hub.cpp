@@ -6,8 +6,6 @@ namespace {
 
 void to_hub(HubValues& values) {
   if (values.at("n_inner") == "0") values["n_inner"] = "null";
-  values["reorder_and_upcast_attn"] = "false";
-  values["use_cache"] = "true";
 }
 
 }  // namespace
@@ -29,6 +27,15 @@ HubFormat Gpt2Config::hub() {
                        {"embd_pdrop", "0.1"},
                        {"resid_pdrop", "0.1"},
                        {"vocab_size", "50257"}},
+          .written = {{"reorder_and_upcast_attn", "false"},
+                      {"scale_attn_by_inverse_layer_idx", "false"},
+                      {"scale_attn_weights", "true"},
+                      {"summary_activation", "null"},
+                      {"summary_first_dropout", "0.1"},
+                      {"summary_proj_to_labels", "true"},
+                      {"summary_type", "\"cls_index\""},
+                      {"summary_use_proj", "true"},
+                      {"use_cache", "true"}},
           .own_keys = {"gradient_checkpointing"},
           .to_hub = to_hub,
           .generates = true};

@@ -8,7 +8,8 @@ import numpy
 
 import hub_files
 import lockstep_runs
-from hub_files import gpt2_config, gpt2_tensors, read_safetensors, write_folder
+from hub_files import (bert_config, bert_tensors, gpt2_config, gpt2_tensors, llama_config, llama_tensors,
+                       read_safetensors, write_folder)
 from lockstep_runs import EndToEndTest, Job, Run, corpus, small_gpt, vocabulary
 
 
@@ -136,6 +137,104 @@ class Import(HubTest):
         self.assertIn("not taken: 'wpe.weight' is F32[16,48], but the model has f32[32,48]", out)
 
 
+class OtherModels(HubTest):
+    """BERT and Llama, with what the hub's folders of them have."""
+
+    def config(self, hub=None, model="bert", **changes):
+        return {"model.name": model, "model.from_pretrained": str(hub), "data.type": "synthetic",
+                "data.sequence_length": 8, "training.max_steps": 0, "training.global_batch_size": 4,
+                "training.micro_batch_size": 2, "optimizer.learning_rate": 1e-2, "logging.tensorboard": False,
+                **{key.replace("__", "."): value for key, value in changes.items()}}
+
+    def assert_returns(self, hub, model, expected):
+        """Import, two steps on two ranks, export, import: the file has the model's tensors, and they come back."""
+        found, _ = self.taken(f"{model}_taken", hub, model=model)
+        self.assert_same(found, expected)
+        run = Run(self.folder, f"{model}_trained", self.config(hub, model, training__max_steps=2))
+        run.train(ranks=2)
+        trained = parameters(run.checkpoint(2))
+        self.assertNotEqual(hash_of(trained), hash_of(expected))
+        back = self.folder / f"{model}_back"
+        self.export(run.path, back)
+        written, _ = read_safetensors(back / "model.safetensors")
+        self.assertEqual(list(written), sorted(expected))  # all are F32
+        self.assert_same(written, trained)
+        for ranks in (None, 2):
+            again = Run(self.folder, f"{model}_again{ranks}", self.config(back, model))
+            again.train(ranks=ranks)
+            self.assertEqual(hash_of(parameters(again.checkpoint(0))), hash_of(trained))
+        before, after = (json.loads((folder / "config.json").read_text()) for folder in (hub, back))
+        for key in ("gradient_checkpointing", "bos_token_id", "eos_token_id"):
+            before.pop(key, None)
+        self.assertEqual({key: after.get(key, "absent") for key in before}, before)
+        return after
+
+    def test_bert_and_back(self):
+        tensors = bert_tensors()
+        config = self.assert_returns(write_folder(self.folder / "hub_bert", bert_config(), tensors), "bert", tensors)
+        self.assertEqual(config["torch_dtype"], "float32")
+
+    def test_bert_as_it_was_converted_from_tensorflow(self):
+        tensors = bert_tensors()
+        old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): array
+               for name, array in tensors.items()}
+        old["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"]
+        old["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+        old["bert.embeddings.position_ids"] = numpy.arange(16).reshape(1, 16)
+        for name in ("bert.pooler.dense.weight", "bert.pooler.dense.bias", "cls.seq_relationship.weight",
+                     "cls.seq_relationship.bias"):
+            old[name] = numpy.zeros(2, "<f4")
+        hub = write_folder(self.folder / "hub_old", bert_config(architectures=["BertForPreTraining"]), old)
+        found, _ = self.taken("old", hub)
+        self.assert_same(found, tensors)
+
+    def test_a_classifier_on_bert(self):
+        tensors = bert_tensors()
+        hub = write_folder(self.folder / "hub_body", bert_config(), tensors)
+        found, out = self.taken("classifier", hub, model="bert_classifier", model__strict=False, model__num_labels=3)
+        body = {name: array for name, array in tensors.items() if name.startswith("bert.")}
+        self.assert_same({name: found[name] for name in body}, body)
+        self.assertEqual(sorted(set(found) - set(body)), ["bert.pooler.dense.bias", "bert.pooler.dense.weight",
+                                                          "classifier.bias", "classifier.weight"])
+        self.assertIn("drawn, as the folder lacks them: ", out)
+        self.assertIn("in the folder only: 'cls.predictions.bias' F32[30]", out)
+        self.export(self.folder / "classifier", self.folder / "classes")
+        config = json.loads((self.folder / "classes" / "config.json").read_text())
+        self.assertEqual(config["architectures"], ["BertForSequenceClassification"])
+        self.assertEqual(config["id2label"], {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"})
+        self.assertEqual(config["label2id"], {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2})
+        self.assertEqual(config["classifier_dropout"], 0.25)
+        self.assertNotIn("num_labels", config)
+        self.assertFalse((self.folder / "classes" / "generation_config.json").exists())
+        again, _ = self.taken("classifier_again", self.folder / "classes", model="bert_classifier")
+        self.assert_same(again, found)
+
+    def test_llama_and_back(self):
+        tensors = llama_tensors()
+        self.assert_returns(write_folder(self.folder / "hub_llama", llama_config(), tensors), "llama", tensors)
+
+    def test_llama_that_ties_its_head(self):
+        tensors = llama_tensors()
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+        tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = numpy.zeros(1, "<f4")
+        hub = write_folder(self.folder / "hub_tied", llama_config(tie_word_embeddings=True, rope_scaling=None), tensors)
+        found, _ = self.taken("tied", hub, model="llama")
+        self.assertNotIn("lm_head.weight", found)
+        self.export(self.folder / "tied", self.folder / "tied_back")
+        config = json.loads((self.folder / "tied_back" / "config.json").read_text())
+        self.assertIsNone(config["rope_scaling"])
+        self.assertTrue(config["tie_word_embeddings"])
+        self.assertEqual(config["head_dim"], 2)
+
+    def test_scaling_that_llama_does_not_know(self):
+        hub = write_folder(self.folder / "hub_yarn", llama_config(rope_scaling={"type": "yarn", "factor": 2.0}),
+                           llama_tensors())
+        outcome = Run(self.folder, "yarn", self.config(hub, "llama")).start().wait()
+        self.assertEqual(outcome.code, 2, str(outcome))
+        self.assertIn(f"{hub}/config.json: 'model.rope_scaling.rope_type' must be one of default, linear, llama3",
+                      outcome.errors[0])
+
+
 class Refusals(HubTest):
     def refused(self, code, message, hub, ranks=None, **changes):
         run = Run(self.folder, "refused", self.config(hub, **changes))
@@ -221,6 +320,7 @@ class Export(HubTest):
         self.assertEqual({key: config.get(key, "absent") for key in expected}, expected)
         tokenizer = json.loads((out / "tokenizer_config.json").read_text())
         self.assertEqual(tokenizer["model_max_length"], 32)
+        self.assertIn("model", json.loads((out / "tokenizer.json").read_text()))
 
     def test_then_import_gives_the_same_hash(self):
         run = Run(self.folder, "trained", self.config(training__max_steps=4))
@@ -231,6 +331,24 @@ class Export(HubTest):
             again = Run(self.folder, f"again{ranks}", self.config(self.folder / "back"))
             again.train(ranks=ranks)
             self.assertEqual(hash_of(parameters(again.checkpoint(0))), expected)
+
+    def test_the_folders_tokenizer_is_taken(self):
+        run = Run(self.folder, "speaks", self.config(training__max_steps=1))
+        run.train()
+        self.export(run.path, self.folder / "speaking")
+        words = ("--prompt", "the", "--max-new-tokens", "8", "--temperature", "0")
+        spoken = self.lockstep("generate", run.path, *words).out
+        config = self.config(self.folder / "speaking")
+        del config["tokenizer.type"]
+        again = Run(self.folder, "speaks_again", config)
+        again.train()
+        self.assertIn(f"path: {self.folder}/speaking/tokenizer.json",
+                      (again.path / "config.yaml").read_text())
+        self.assertEqual(self.lockstep("generate", again.path, *words).out, spoken)
+        (self.folder / "speaking").rename(self.folder / "silent")
+        outcome = again.train("training.max_steps=1", resume="auto")
+        self.assertIn("resuming from", outcome.out)
+        self.assertNotIn("config changed since the checkpoint: tokenizer", outcome.out)
 
     def test_training_goes_on_without_the_folder(self):
         hub = self.gpt2("hub_gone")

@@ -9,6 +9,7 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
+#include "trainer/hub/hub_format.h"
 #include "trainer/models/hidden_act.h"
 
 namespace lockstep {
@@ -35,6 +36,7 @@ struct BertConfig {
   DataNeeds needs() const;
   void check(const Config& run, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, BertConfig>> sizes();
+  static HubFormat hub();
 };
 
 /// With the keys of BertForSequenceClassification.
@@ -42,6 +44,7 @@ struct BertClassifierConfig : BertConfig {
   static std::vector<Key> keys();
   DataNeeds needs() const;
   static std::vector<std::pair<std::string, BertClassifierConfig>> sizes();
+  static HubFormat hub();
 };
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
+#include "trainer/hub/hub_format.h"
 #include "trainer/models/hidden_act.h"
 
 namespace lockstep {
@@ -57,6 +58,7 @@ struct LlamaConfig {
   DataNeeds needs() const;
   void check(const Config& run, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, LlamaConfig>> sizes();
+  static HubFormat hub();
 };
 
 }  // namespace lockstep

@@ -1,0 +1,127 @@
+// The tensors of an exported model, by name and shape, are those that save_pretrained() of the
+// transformers library writes for the same config: read off the classes at commit
+// 8ec58104181bfb34d824d89bccc009b4f6be6e0e (models/gpt2/modeling_gpt2.py,
+// models/bert/modeling_bert.py) and 5dd4a63548857797727ae73eeb6a6e886ea02a3e
+// (models/llama/modeling_llama.py). Weights that are tied are not written, nor are buffers that are
+// not persistent. All of them are F32.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "trainer/config/load.h"
+#include "trainer/hub/hub_format.h"
+#include "trainer/registry/registry.h"
+
+namespace lockstep {
+namespace {
+
+/// A line for each tensor that an export of this model writes, in the order of names.
+std::string written(const std::string& model) {
+  const Registry registry = built_in();
+  const Config config =
+      parse_config("model:\n" + model +
+                       "data:\n  type: synthetic\ntraining:\n  global_batch_size: 4\n"
+                       "  micro_batch_size: 4\n  max_steps: 1\noptimizer:\n  learning_rate: 0.1\n",
+                   "test.yaml", registry)
+          .config;
+  const HubFormat& format = *registry.at(config.model).hub;
+  const std::unique_ptr<Model> made = registry.make_model(config.model, {});
+  std::map<std::string, std::string> lines;
+  for (const Parameter& p : made->parameters().all())
+    lines[renamed(p.name, format.write)] = p.shape.to_string();
+  std::string out;
+  for (const auto& [name, shape] : lines) out += fmt::format("{} {}\n", name, shape);
+  return out;
+}
+
+TEST(HubNames, OfGpt2AreThoseOfGPT2LMHeadModel) {
+  EXPECT_EQ(written("  name: gpt2\n  n_layer: 1\n  n_head: 2\n  n_embd: 4\n  block_size: 8\n"
+                    "  vocab_size: 10\n"),
+            "transformer.h.0.attn.c_attn.bias [12]\n"
+            "transformer.h.0.attn.c_attn.weight [4,12]\n"
+            "transformer.h.0.attn.c_proj.bias [4]\n"
+            "transformer.h.0.attn.c_proj.weight [4,4]\n"
+            "transformer.h.0.ln_1.bias [4]\n"
+            "transformer.h.0.ln_1.weight [4]\n"
+            "transformer.h.0.ln_2.bias [4]\n"
+            "transformer.h.0.ln_2.weight [4]\n"
+            "transformer.h.0.mlp.c_fc.bias [16]\n"
+            "transformer.h.0.mlp.c_fc.weight [4,16]\n"
+            "transformer.h.0.mlp.c_proj.bias [4]\n"
+            "transformer.h.0.mlp.c_proj.weight [16,4]\n"
+            "transformer.ln_f.bias [4]\n"
+            "transformer.ln_f.weight [4]\n"
+            "transformer.wpe.weight [8,4]\n"
+            "transformer.wte.weight [10,4]\n");
+}
+
+const std::string kBert =
+    "bert.embeddings.LayerNorm.bias [4]\n"
+    "bert.embeddings.LayerNorm.weight [4]\n"
+    "bert.embeddings.position_embeddings.weight [8,4]\n"
+    "bert.embeddings.token_type_embeddings.weight [2,4]\n"
+    "bert.embeddings.word_embeddings.weight [10,4]\n"
+    "bert.encoder.layer.0.attention.output.LayerNorm.bias [4]\n"
+    "bert.encoder.layer.0.attention.output.LayerNorm.weight [4]\n"
+    "bert.encoder.layer.0.attention.output.dense.bias [4]\n"
+    "bert.encoder.layer.0.attention.output.dense.weight [4,4]\n"
+    "bert.encoder.layer.0.attention.self.key.bias [4]\n"
+    "bert.encoder.layer.0.attention.self.key.weight [4,4]\n"
+    "bert.encoder.layer.0.attention.self.query.bias [4]\n"
+    "bert.encoder.layer.0.attention.self.query.weight [4,4]\n"
+    "bert.encoder.layer.0.attention.self.value.bias [4]\n"
+    "bert.encoder.layer.0.attention.self.value.weight [4,4]\n"
+    "bert.encoder.layer.0.intermediate.dense.bias [6]\n"
+    "bert.encoder.layer.0.intermediate.dense.weight [6,4]\n"
+    "bert.encoder.layer.0.output.LayerNorm.bias [4]\n"
+    "bert.encoder.layer.0.output.LayerNorm.weight [4]\n"
+    "bert.encoder.layer.0.output.dense.bias [4]\n"
+    "bert.encoder.layer.0.output.dense.weight [4,6]\n";
+
+const std::string kBertSizes =
+    "  num_hidden_layers: 1\n  num_attention_heads: 2\n  hidden_size: 4\n  intermediate_size: 6\n"
+    "  max_position_embeddings: 8\n  vocab_size: 10\n";
+
+TEST(HubNames, OfBertAreThoseOfBertForMaskedLM) {
+  EXPECT_EQ(written("  name: bert\n" + kBertSizes),
+            kBert +
+                "cls.predictions.bias [10]\n"
+                "cls.predictions.transform.LayerNorm.bias [4]\n"
+                "cls.predictions.transform.LayerNorm.weight [4]\n"
+                "cls.predictions.transform.dense.bias [4]\n"
+                "cls.predictions.transform.dense.weight [4,4]\n");
+}
+
+TEST(HubNames, OfBertClassifierAreThoseOfBertForSequenceClassification) {
+  EXPECT_EQ(written("  name: bert_classifier\n  num_labels: 3\n" + kBertSizes),
+            kBert +
+                "bert.pooler.dense.bias [4]\n"
+                "bert.pooler.dense.weight [4,4]\n"
+                "classifier.bias [3]\n"
+                "classifier.weight [3,4]\n");
+}
+
+const std::string kLlamaSizes =
+    "  name: llama\n  num_hidden_layers: 1\n  num_attention_heads: 4\n  num_key_value_heads: 2\n"
+    "  hidden_size: 8\n  intermediate_size: 6\n  max_position_embeddings: 8\n  vocab_size: 10\n";
+
+const std::string kLlama =
+    "model.embed_tokens.weight [10,8]\n"
+    "model.layers.0.input_layernorm.weight [8]\n"
+    "model.layers.0.mlp.down_proj.weight [8,6]\n"
+    "model.layers.0.mlp.gate_proj.weight [6,8]\n"
+    "model.layers.0.mlp.up_proj.weight [6,8]\n"
+    "model.layers.0.post_attention_layernorm.weight [8]\n"
+    "model.layers.0.self_attn.k_proj.weight [4,8]\n"
+    "model.layers.0.self_attn.o_proj.weight [8,8]\n"
+    "model.layers.0.self_attn.q_proj.weight [8,8]\n"
+    "model.layers.0.self_attn.v_proj.weight [4,8]\n"
+    "model.norm.weight [8]\n";
+
+TEST(HubNames, OfLlamaAreThoseOfLlamaForCausalLM) {
+  EXPECT_EQ(written(kLlamaSizes), "lm_head.weight [10,8]\n" + kLlama);
+  EXPECT_EQ(written(kLlamaSizes + "  tie_word_embeddings: true\n"), kLlama);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -34,7 +34,7 @@ RankProfile measured_profile() {
   return out;
 }
 
-std::string error_of(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     parse_rank_profile(text, "here");
   } catch (const Error& e) {
@@ -65,10 +65,10 @@ TEST(RankProfile, IsReadAsItWasWritten) {
 
 TEST(RankProfile, RefusesWhatItDidNotWrite) {
   const std::string text = to_json(measured_profile());
-  EXPECT_THAT(error_of(text.substr(0, text.size() / 2)), HasSubstr("here: damaged: "));
-  EXPECT_THAT(error_of("[]"), HasSubstr("here: damaged: "));
-  EXPECT_THAT(error_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
-  EXPECT_THAT(error_of(R"({"format": "lockstep profile", "version": 9})"),
+  EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)), HasSubstr("here: damaged: "));
+  EXPECT_THAT(refusal_of("[]"), HasSubstr("here: damaged: "));
+  EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
+  EXPECT_THAT(refusal_of(R"({"format": "lockstep profile", "version": 9})"),
               HasSubstr("here: version 9 is not known here"));
 }
 
@@ -77,7 +77,7 @@ TEST(RankProfile, RefusesFiguresThatCannotBe) {
   const auto with = [&](const char* key, const nlohmann::json& value) {
     auto json = nlohmann::json::parse(text);
     json[key] = value;
-    return error_of(json.dump());
+    return refusal_of(json.dump());
   };
   EXPECT_EQ(with("rank", 0), "");
   EXPECT_EQ(with("rank", 1), "here: damaged: rank is 1");

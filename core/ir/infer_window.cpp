@@ -194,7 +194,9 @@ Shape infer_attention(Op op, std::span<const Type> in, const Attrs& attrs) {
   const Shape k = packed ? q : in[1].shape;
   check(q.rank() == 4 && k.rank() == 4, op, in, "q, k and v must have the 4 dimensions [B,T,H,D]");
   check(packed || in[1].shape == in[2].shape, op, in, "k and v must have one shape");
-  check(q[0] == k[0] && q[2] == k[2] && q[3] == k[3], op, in, "q and k must agree in B, H and D");
+  check(q[0] == k[0] && q[3] == k[3], op, in, "q and k must agree in B and D");
+  check(q[2] == k[2] || (k[2] > 0 && q[2] % k[2] == 0), op, in,
+        "heads of k and v must divide those of q");
   for (std::size_t i = 0; i < base; ++i)
     check(in[i].dtype == in[0].dtype && is_float(in[i].dtype), op, in,
           "q, k, v and gradients must be floats of one dtype");

@@ -130,7 +130,8 @@ enum class WindowOp : std::uint8_t {
   kAvgPoolGrad,  ///< (dy) {.., shape of x} -> dx
 };
 
-/// q [B,Tq,H,D], k and v [B,Tk,H,D], or one qkv [B,T,3,H,D]; {causal, scale, dropout, masked};
+/// q [B,Tq,H,D], k and v [B,Tk,G,D], of which each serves H / G neighbouring heads of q, or one qkv
+/// [B,T,3,H,D]; {causal, scale, dropout, masked};
 /// softmax(scale * q k^T) v over the keys that are visible: key_mask bool[B,Tk] if `masked`, or
 /// segments i32[B,T] of which a query sees its own, if that is > 0; with `causal` query i sees keys
 /// j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,

@@ -49,14 +49,6 @@ Tensor MultiHeadAttention::project(const Linear& projection, const Tensor& x,
   return reshape(projection(x), Shape{x.size(0), x.size(1), heads, options_.head_size});
 }
 
-Tensor MultiHeadAttention::for_all_heads(const Tensor& x) const {
-  const std::int64_t group = options_.heads / options_.kv_heads;
-  if (group == 1) return x;
-  const Shape split{x.size(0), x.size(1), options_.kv_heads, group, options_.head_size};
-  const Shape joined{x.size(0), x.size(1), options_.heads, options_.head_size};
-  return reshape(broadcast_in_dim(x, split, {0, 1, 2, 4}), joined);
-}
-
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& key_mask, Where where) const {
   return attend(x, x, {.key_mask = key_mask}, where);
 }
@@ -64,6 +56,29 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& key_mask, W
 Tensor MultiHeadAttention::operator()(const Tensor& x, const SequenceLayout& layout,
                                       Where where) const {
   return attend(x, x, layout, where);
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache, std::size_t layer,
+                                      Where where) const {
+  const LocationScope line(x.context(), where);
+  const Mode& mode = mode_of(x);
+  const Tensor at_hand = convert(x, x.dtype() == DType::kF32 ? mode.compute_dtype : x.dtype());
+  Tensor q = project(q_proj_, at_hand, options_.heads);
+  Tensor k = project(k_proj_, at_hand, options_.kv_heads);
+  const Tensor v = project(v_proj_, at_hand, options_.kv_heads);
+  const auto mix = [&] {
+    const ModuleScope scope = enter(x, where);
+    if (options_.rotary) {
+      const Shape places{x.size(0), x.size(1)};
+      const Tensor positions = cache.position + iota(x.context(), places, 1, DType::kI64);
+      q = rotary_embedding(q, *options_.rotary, positions);
+      k = rotary_embedding(k, *options_.rotary, positions);
+    }
+    const double scale = 1.0 / std::sqrt(static_cast<double>(options_.head_size));
+    return reshape(cache.attend(layer, q, k, v, scale),
+                   Shape{x.size(0), x.size(1), options_.heads * options_.head_size});
+  };
+  return convert(out_proj_(mix()), x.dtype());
 }
 
 Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory, const Tensor& key_mask,
@@ -99,7 +114,7 @@ Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory,
                   "dropout {} in attention '{}' needs a random key", spec.dropout, path());
     if (layout.key_mask.defined()) spec.key_mask = layout.key_mask;
     if (layout.segments.defined()) spec.segments = layout.segments;
-    const Tensor mixed = attention(q, for_all_heads(k), for_all_heads(v), spec);
+    const Tensor mixed = attention(q, k, v, spec);
     return reshape(mixed, Shape{x.size(0), x.size(1), options_.heads * options_.head_size});
   };
   return convert(out_proj_(mix()), x.dtype());

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/api.h"
+#include "core/nn/key_value_cache.h"
 #include "core/nn/layers.h"
 #include "core/nn/positions.h"
 
@@ -13,8 +14,7 @@ namespace LOCKSTEP_API lockstep {
 struct AttentionOptions {
   std::int64_t heads = 1;
   /// Heads of keys and values, each shared by heads / kv_heads neighbouring heads of queries
-  /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`. Fewer make smaller projections; the
-  /// attention itself takes copies, one for each head of queries, in memory and time.
+  /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`.
   std::int64_t kv_heads = 0;
   std::int64_t head_size = 0;         ///< 0: width / heads
   std::int64_t memory_width = 0;      ///< of what is attended to; 0: width
@@ -56,6 +56,10 @@ class MultiHeadAttention : public Module {
                     Where where = Where::current()) const;
   Tensor operator()(const Tensor& x, const SequenceLayout& layout,
                     Where where = Where::current()) const;
+  /// Self-attention of the tokens at hand, x [B,T,width], and those before them, which layer number
+  /// `layer` of `cache` has; their keys and values are kept there, too.
+  Tensor operator()(const Tensor& x, KeyValueCache& cache, std::size_t layer,
+                    Where where = Where::current()) const;
   /// Cross-attention: x [B,Tq,width] to memory [B,Tk,memory_width], key_mask bool [B,Tk].
   Tensor attend(const Tensor& x, const Tensor& memory, const Tensor& key_mask = Tensor(),
                 Where where = Where::current()) const;
@@ -65,8 +69,6 @@ class MultiHeadAttention : public Module {
                 Where where) const;
   /// x [B,T,...] projected and cut into heads: [B,T,H,D].
   Tensor project(const Linear& projection, const Tensor& x, std::int64_t heads) const;
-  /// Keys or values [B,T,kv_heads,D] for each head of queries.
-  Tensor for_all_heads(const Tensor& x) const;
 
   AttentionOptions options_;
   Linear q_proj_;

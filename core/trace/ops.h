@@ -178,7 +178,7 @@ struct AttentionSpec {
   std::optional<Tensor> segments = {};  ///< i32 [B,T], instead: queries see keys of their own
   std::optional<RandomKey> key;
 };
-/// q [B,Tq,H,D], k and v [B,Tk,H,D] -> [B,Tq,H,D]. Segments of 0 and less see and are seen by none.
+/// q [B,Tq,H,D], k and v [B,Tk,G,D], G divides H -> [B,Tq,H,D]. Segments <= 0 take no part.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
                  Where where = Where::current());
 /// qkv [B,T,3,H,D] -> [B,T,H,D]: without copies of the parts.

@@ -16,15 +16,17 @@ except ImportError as missing:
     print(f"skipped: {missing}; scripts/install_deps.sh --tests installs it")
     sys.exit(77)
 
+from torch_text_parity_test import Llama, LENGTH
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import lockstep_runs  # noqa: E402
 from lockstep_runs import EndToEndTest, Job, Run, corpus  # noqa: E402
 
 LAYERS, HEADS, WIDTH, BLOCK, STEPS = 2, 4, 64, 64, 400
-PROMPT, NEW_TOKENS = "the ", 59  # up to the end of the context
+PROMPT = "the "
 
 
-def next_logits(p, tokens):
+def gpt2_logits(p, tokens):
     time = len(tokens)
     x = p["wte.weight"][torch.tensor(tokens)] + p["wpe.weight"][:time]
     mask = torch.full((time, time), -math.inf).triu(1)
@@ -46,13 +48,14 @@ def next_logits(p, tokens):
 
 
 class TorchGeneration(EndToEndTest):
-    def test_the_likeliest_tokens_are_the_same(self):
-        text = corpus(self.folder)
-        alphabet = sorted(set(text.read_text()))
-        run = Run(self.folder, "written", {
-            "model.name": "gpt2", "model.n_layer": LAYERS, "model.n_head": HEADS,
-            "model.n_embd": WIDTH, "model.block_size": BLOCK, "model.dropout": 0.0,
-            "tokenizer.type": "char", "data.type": "text", "data.path": str(text),
+    def setUp(self):
+        self.text = corpus(self.folder)
+        self.alphabet = sorted(set(self.text.read_text()))
+
+    def compare(self, model, next_logits, new_tokens):
+        """`new_tokens` fill the context."""
+        run = Run(self.folder, model["model.name"], {
+            **model, "tokenizer.type": "char", "data.type": "text", "data.path": str(self.text),
             "training.global_batch_size": 8, "training.micro_batch_size": 8,
             "training.max_steps": STEPS, "optimizer.name": "adamw", "optimizer.learning_rate": 3e-3,
             "logging.tensorboard": False,
@@ -60,20 +63,35 @@ class TorchGeneration(EndToEndTest):
         run.train()
         with h5py.File(run.checkpoint(STEPS)) as file:
             weights = {name: torch.tensor(data[()]) for name, data in file["model"].items()}
-        tokens = [alphabet.index(c) for c in PROMPT]
+        tokens = [self.alphabet.index(c) for c in PROMPT]
         closest = math.inf
-        for _ in range(NEW_TOKENS):
+        for _ in range(new_tokens):
             best = next_logits(weights, tokens).topk(2)
             closest = min(closest, float(best.values[0] - best.values[1]))
             tokens.append(int(best.indices[0]))
-        print(f"\n    the closest of {NEW_TOKENS} choices was one by {closest:.4f}")
+        print(f"\n    the closest of {new_tokens} choices was one by {closest:.4f}")
         self.assertGreater(closest, 1e-4, "a choice that rounding may turn says nothing")
-        want = "".join(alphabet[token] for token in tokens)
+        want = "".join(self.alphabet[token] for token in tokens)
         self.assertGreater(len(set(want)), 5, want)
         outcome = Job(["generate", run.path, "--prompt", PROMPT, "--temperature", "0",
-                       "--max-new-tokens", str(NEW_TOKENS)], self.folder).wait()
+                       "--max-new-tokens", str(new_tokens)], self.folder).wait()
         self.assertEqual(outcome.code, 0, str(outcome))
         self.assertEqual(outcome.out, want + "\n")
+
+    def test_the_likeliest_tokens_of_gpt2_are_the_same(self):
+        model = {"model.name": "gpt2", "model.n_layer": LAYERS, "model.n_head": HEADS,
+                 "model.n_embd": WIDTH, "model.block_size": BLOCK, "model.dropout": 0.0}
+        self.compare(model, gpt2_logits, BLOCK - len(PROMPT) - 1)
+
+    def test_the_likeliest_tokens_of_llama_are_the_same(self):
+        """With rotary positions that are scaled, and fewer heads of keys and values than of queries."""
+        llama = Llama(len(self.alphabet), tied=False)
+
+        def next_logits(p, tokens):
+            batch = {"tokens": torch.tensor([tokens]), "attention_mask": torch.ones(1, len(tokens))}
+            return llama.logits(p, batch)[0, -1]
+
+        self.compare(llama.config, next_logits, LENGTH - len(PROMPT) - 1)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,9 @@ class Llama:
         return x * cosine + torch.cat([-x[..., half:], x[..., :half]], -1) * sine
 
     def __call__(self, p, batch):
+        return token_loss(self.logits(p, batch), batch["targets"])
+
+    def logits(self, p, batch):
         def norm(x, name):
             x = x.float()
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * p[f"{name}.weight"]
@@ -142,7 +145,7 @@ class Llama:
             gate, up = (y @ p[f"{layer}.mlp.{name}_proj.weight"].T for name in ("gate", "up"))
             x = x + (F.silu(gate) * up) @ p[f"{layer}.mlp.down_proj.weight"].T
         head = "model.embed_tokens.weight" if self.tied else "lm_head.weight"
-        return token_loss(norm(x, "model.norm") @ p[head].T, batch["targets"])
+        return norm(x, "model.norm") @ p[head].T
 
 
 class Bert:

@@ -39,7 +39,7 @@ struct DataConfig {
   OwnConfig keys;                           ///< that dataset
   std::int64_t sequence_length = 0;         ///< T; 0: the model's longest
   PaddingMode padding = PaddingMode::kMax;  ///< of samples of different lengths
-  std::vector<std::int64_t> buckets;        ///< empty: chosen for the data
+  std::vector<std::int64_t> buckets = {};   ///< empty: chosen for the data
   std::int64_t max_buckets = 8;             ///< that are chosen
   std::int64_t pad_to_multiple_of = 1;
   std::int64_t group_by_length = 0;  ///< samples of a window; 0: off

@@ -76,7 +76,7 @@ class AttentionKernel : public Kernel {
   Rows<const std::byte> operand(const KernelCall& call, std::int64_t unit,
                                 std::int64_t part) const {
     const std::byte* array = call.operands[p_.packed ? 0 : static_cast<std::size_t>(part)];
-    return rows_of(p_, array, unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
+    return part_rows(p_, array, unit, part);
   }
   /// Fetches the part of x's rows, of which there are `length`, that belongs to the tile at
   /// `first`.
@@ -154,7 +154,7 @@ class ForwardKernel final : public AttentionKernel {
     transpose(key_rows(operand(call, unit, 1), keys, w), w.keys_by_depth);
     interleave(key_rows(operand(call, unit, 2), keys, w), w.values);
     const Rows<const std::byte> q = operand(call, unit, 0);
-    const auto out = rows_of(p_, call.results[0], unit, p_.queries, false, 0);
+    const auto out = head_rows(p_, call.results[0], unit, p_.queries, p_.heads);
     Prefetcher prefetcher;
     for (std::int64_t first = begin; first < end; first += kTile) {
       prefetcher.clear();
@@ -179,7 +179,7 @@ class ForwardKernel final : public AttentionKernel {
   std::int64_t chunks() const { return (p_.queries + kChunk - 1) / kChunk; }
 };
 
-/// A unit is one head.
+/// A unit is one head of keys and values, and the heads of queries that see it.
 class BackwardKernel final : public AttentionKernel {
  public:
   BackwardKernel(const Node& node, Types operands, const Target& target)
@@ -187,39 +187,49 @@ class BackwardKernel final : public AttentionKernel {
 
  protected:
   Grid grid() const override {
-    return divide(p_.batch * p_.heads, 5 * p_.queries * p_.keys * p_.depth);
+    return divide(p_.batch * p_.kv_heads, 5 * p_.group() * p_.queries * p_.keys * p_.depth);
   }
 
-  void run_unit(std::int64_t unit, const KernelCall& call, const Extras& extras,
+  void run_unit(std::int64_t index, const KernelCall& call, const Extras& extras,
                 const Workspace& w) const override {
-    load_segments(p_, extras, unit, w);
-    const KeyRows keys = key_rows(operand(call, unit, 1), p_.keys, w);
+    const std::int64_t first_head = index * p_.group();
+    load_segments(p_, extras, first_head, w);
+    const KeyRows keys = key_rows(operand(call, first_head, 1), p_.keys, w);
     transpose(keys, w.keys_by_depth);
     interleave(keys, w.keys);
-    transpose(key_rows(operand(call, unit, 2), p_.keys, w), w.values);
+    transpose(key_rows(operand(call, first_head, 2), p_.keys, w), w.values);
     if (p_.queries == 0)  // no tile sets them
       for (float* sums : {w.dkeys, w.dvalues})
         std::fill_n(sums, p_.padded_keys() * p_.padded_depth(), 0.0F);
+    for (std::int64_t unit = first_head; unit < first_head + p_.group(); ++unit)
+      run_head(unit, unit == first_head, call, extras, w);
+    store_keys(w.dkeys, result(call, first_head, 1));
+    store_keys(w.dvalues, result(call, first_head, 2));
+  }
+
+ private:
+  void run_head(std::int64_t unit, bool first_head, const KernelCall& call, const Extras& extras,
+                const Workspace& w) const {
     Prefetcher prefetcher;
     for (std::int64_t first = 0; first < p_.queries; first += kTile) {
       prefetcher.clear();
       fetch_tile(call, unit, first, prefetcher);
       const Tile tile(p_, loops_, isa_, extras, unit, first, w, prefetcher);
-      run_tile(tile, operand(call, unit, 0), outcome(call, unit, 0), outcome(call, unit, 1), w);
+      const HeadRows rows{operand(call, unit, 0), outcome(call, unit, 0), outcome(call, unit, 1)};
+      run_tile(tile, rows, first_head, w);
       tile.store(nullptr, result(call, unit, 0));
     }
-    store_keys(w.dkeys, result(call, unit, 1));
-    store_keys(w.dvalues, result(call, unit, 2));
   }
 
- private:
+  struct HeadRows {
+    Rows<const std::byte> q, out, dout;
+  };
   /// Adds to w.dkeys and w.dvalues and computes the tile of dq.
-  void run_tile(const Tile& tile, const Rows<const std::byte>& q, const Rows<const std::byte>& out,
-                const Rows<const std::byte>& dout, const Workspace& w) const {
+  void run_tile(const Tile& tile, const HeadRows& rows, bool first_head, const Workspace& w) const {
     Factors inverses;
-    tile.load(q, w.queries);
+    tile.load(rows.q, w.queries);
     const Unit* query_panels = tile.panels(w.queries, w.query_panels);
-    tile.load(dout, w.rows);
+    tile.load(rows.dout, w.rows);
     const Unit* dout_panels = tile.panels(w.rows, w.dout_panels);
     tile.compute_weights(inverses);
     tile.multiply_depth(w.rows, w.values, w.gradients);
@@ -227,17 +237,17 @@ class BackwardKernel final : public AttentionKernel {
       tile.draw();
       tile.apply_dropout(w.gradients);
     }
-    tile.softmax_grad(out, w.rows, inverses);
+    tile.softmax_grad(rows.out, w.rows, inverses);
     if (p_.dropout > 0) tile.apply_dropout(w.scores);
-    tile.add_rows(w.scores, dout_panels, w.dvalues);
+    tile.add_rows(w.scores, dout_panels, w.dvalues, first_head);
     tile.multiply_keys(w.gradients, w.keys, p_.padded_keys());
-    tile.add_rows(w.gradients, query_panels, w.dkeys);
+    tile.add_rows(w.gradients, query_panels, w.dkeys, first_head);
   }
   /// The forward pass's result or its gradient: which 0 or 1.
   Rows<const std::byte> outcome(const KernelCall& call, std::int64_t unit,
                                 std::size_t which) const {
     const std::byte* array = call.operands[static_cast<std::size_t>(p_.tensors()) + which];
-    return rows_of(p_, array, unit, p_.queries, false, 0);
+    return head_rows(p_, array, unit, p_.queries, p_.heads);
   }
   /// Fetches what the tile at `first` writes and what follows it reads.
   void fetch_tile(const KernelCall& call, std::int64_t unit, std::int64_t first,
@@ -252,10 +262,11 @@ class BackwardKernel final : public AttentionKernel {
   }
   /// dq, dk or dv: one after the other, or slices of one array.
   Rows<std::byte> result(const KernelCall& call, std::int64_t unit, std::int64_t part) const {
-    const std::int64_t sizes[2] = {p_.batch * p_.queries * p_.row(), p_.batch * p_.keys * p_.row()};
+    const std::int64_t sizes[2] = {p_.batch * p_.queries * p_.row(),
+                                   p_.batch * p_.keys * p_.kv_row()};
     const std::int64_t before = p_.packed || part == 0 ? 0 : sizes[0] + (part - 1) * sizes[1];
-    return rows_of(p_, call.results[0] + before * static_cast<std::int64_t>(size_of(p_.dtype)),
-                   unit, part == 0 ? p_.queries : p_.keys, p_.packed, part);
+    return part_rows(p_, call.results[0] + before * static_cast<std::int64_t>(size_of(p_.dtype)),
+                     unit, part);
   }
   void store_keys(const float* from, const Rows<std::byte>& to) const {
     loops_.store_rows(p_.dtype, from, p_.padded_depth(), p_.keys, p_.depth, nullptr, to.data,

@@ -48,6 +48,7 @@ Problem::Problem(const Node& node, std::span<const Type> operands)
   queries = q[1];
   keys = packed ? q[1] : operands[1].shape[1];
   heads = q[packed ? 3 : 2];
+  kv_heads = packed ? heads : operands[1].shape[2];
   depth = q[packed ? 4 : 3];
 }
 
@@ -173,7 +174,7 @@ void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const
                      p_.padded_depth(), false, prefetcher_);
 }
 
-void Tile::add_rows(const float* s, const Unit* y, float* to) const {
+void Tile::add_rows(const float* s, const Unit* y, float* to, bool first_head) const {
   const std::int64_t ld = p_.score_row();
   const Unit* x = reinterpret_cast<const Unit*>(s);
   if (loops_.pair > 1) {
@@ -182,8 +183,9 @@ void Tile::add_rows(const float* s, const Unit* y, float* to) const {
     x = w_.rounded_pairs;
   }
   const std::int64_t units = padded_rows_ / loops_.pair;
-  // Keys that earlier tiles saw have sums already.
-  const std::int64_t seen = first_ == 0 ? 0 : round_up(p_.visible(first_ - 1), kBlock);
+  // Keys that earlier tiles and heads saw have sums already.
+  const std::int64_t before = first_head ? first_ : p_.queries;
+  const std::int64_t seen = before == 0 ? 0 : round_up(p_.visible(before - 1), kBlock);
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel) {
     std::int64_t r = 0;  // the first row that sees key j
     for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kBlock) {

@@ -24,6 +24,7 @@ inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
 
 struct Problem {
   std::int64_t batch, queries, keys, heads, depth;
+  std::int64_t kv_heads;  ///< of keys and values: each serves group() neighbouring heads
   DType dtype;
   float scale;
   double dropout;
@@ -35,8 +36,10 @@ struct Problem {
 
   Problem(const Node& node, std::span<const Type> operands);
 
-  std::int64_t tensors() const { return packed ? 1 : 3; }  ///< operands that hold q, k and v
-  std::int64_t row() const { return heads * depth; }       ///< elements of one position
+  std::int64_t tensors() const { return packed ? 1 : 3; }   ///< operands that hold q, k and v
+  std::int64_t row() const { return heads * depth; }        ///< elements of one position,
+  std::int64_t kv_row() const { return kv_heads * depth; }  ///< and of keys or values
+  std::int64_t group() const { return kv_heads == 0 ? 1 : heads / kv_heads; }
   /// Keys that query i sees: [0, result).
   std::int64_t visible(std::int64_t i) const {
     return causal ? std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys) : keys;
@@ -66,15 +69,26 @@ struct Rows {
   Byte* at(std::int64_t position) const { return data + position * stride * bytes; }
 };
 
-/// Head `unit` (batch * heads + head) of an array of `length` positions; part 0, 1 or 2 of it if it
-/// is packed.
+/// Head `unit` (batch * heads + head) of an array [B,length,heads,D].
 template <class Byte>
-Rows<Byte> rows_of(const Problem& p, Byte* array, std::int64_t unit, std::int64_t length,
-                   bool packed, std::int64_t part) {
+Rows<Byte> head_rows(const Problem& p, Byte* array, std::int64_t unit, std::int64_t length,
+                     std::int64_t heads) {
   const auto bytes = static_cast<std::int64_t>(size_of(p.dtype));
-  const std::int64_t stride = packed ? 3 * p.row() : p.row();
+  const std::int64_t stride = heads * p.depth;
+  const std::int64_t first = unit / heads * length * stride + unit % heads * p.depth;
+  return {array + first * bytes, stride, bytes};
+}
+
+/// q (part 0), k or v (1, 2) of head `unit`, of an array of its own or of one [B,T,3,H,D], and what
+/// has such a shape.
+template <class Byte>
+Rows<Byte> part_rows(const Problem& p, Byte* array, std::int64_t unit, std::int64_t part) {
+  if (part == 0 && !p.packed) return head_rows(p, array, unit, p.queries, p.heads);
+  if (!p.packed) return head_rows(p, array, unit / p.group(), p.keys, p.kv_heads);
+  const auto bytes = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t stride = 3 * p.row();
   const std::int64_t first =
-      unit / p.heads * length * stride + (packed ? part * p.row() : 0) + unit % p.heads * p.depth;
+      unit / p.heads * p.keys * stride + part * p.row() + unit % p.heads * p.depth;
   return {array + first * bytes, stride, bytes};
 }
 
@@ -133,9 +147,9 @@ class Tile {
   void multiply_depth(const Unit* x, const Unit* y, float* to) const;
   /// w.tile[rows, depth] = s[rows, keys] y[keys, depth]; y in panels of `keys` padded keys.
   void multiply_keys(const float* s, const Unit* y, std::int64_t keys) const;
-  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels. The first tile that sees a key
-  /// sets its row; tiles come in order.
-  void add_rows(const float* s, const Unit* y, float* to) const;
+  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels. Of the `first_head` that has
+  /// the keys the first tile that sees a key sets its row; tiles come in order.
+  void add_rows(const float* s, const Unit* y, float* to, bool first_head) const;
 
   /// w.scores: the weights of w.queries over the keys they see, but for the rows' factors; zero
   /// elsewhere.

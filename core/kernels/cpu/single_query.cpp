@@ -20,7 +20,8 @@ using attention::round_up;
 constexpr std::int64_t kTaskKeys = std::int64_t{1} << 19;
 constexpr std::int64_t kLeastKeys = 16;
 
-/// A unit is a run of heads of one sample, whose parts of a key lie side by side.
+/// A unit is a run of heads of keys and values of one sample, whose parts of a key lie side by
+/// side.
 class SingleQueryKernel final : public Kernel {
  public:
   SingleQueryKernel(const Problem& problem, const Target& target)
@@ -29,8 +30,8 @@ class SingleQueryKernel final : public Kernel {
         vectors_(loops_for(target.isa)),
         softmax_(attention_loops(target, DType::kF32).softmax),
         run_(std::clamp<std::int64_t>(kTaskKeys / std::max<std::int64_t>(p_.keys * p_.depth, 1), 1,
-                                      p_.heads)),
-        runs_((p_.heads + run_ - 1) / run_),
+                                      std::max<std::int64_t>(p_.kv_heads, 1))),
+        runs_((p_.kv_heads + run_ - 1) / run_),
         grid_(make_grid(p_.batch * runs_, 1, 1, kMaxScratchTasks)) {}
 
   WorkClass work() const override { return WorkClass::kAttention; }
@@ -60,29 +61,44 @@ class SingleQueryKernel final : public Kernel {
 
   void run_heads(const KernelCall& call, const std::byte* mask, std::int64_t sample,
                  std::int64_t first, float* memory) const {
-    const std::int64_t heads = std::min(run_, p_.heads - first);
+    const std::int64_t heads = std::min(run_, p_.kv_heads - first);
+    auto* const seen =
+        reinterpret_cast<std::int32_t*>(memory + run_ * (score_row() + 2 * p_.depth + 1));
+    for (std::int64_t j = 0; mask != nullptr && j < p_.padded_keys(); ++j)
+      seen[j] = j < p_.keys && mask[sample * p_.keys + j] != std::byte{} ? 1 : 0;
+    for (std::int64_t member = 0; member < p_.group(); ++member)
+      run_members(call, {sample, first, heads, member}, mask == nullptr ? nullptr : seen, memory);
+  }
+
+  /// Of each of these heads of keys the query head that is number `member` of those that see it.
+  struct Members {
+    std::int64_t sample, first, heads, member;
+  };
+  void run_members(const KernelCall& call, const Members& m, const std::int32_t* seen,
+                   float* memory) const {
     const auto bytes = static_cast<std::int64_t>(size_of(p_.dtype));
-    const std::int64_t row = (sample * p_.heads + first) * p_.depth * bytes;
-    const std::int64_t rows = (sample * p_.keys * p_.heads + first) * p_.depth * bytes;
+    const std::int64_t rows = (m.sample * p_.keys * p_.kv_heads + m.first) * p_.depth * bytes;
     float* const scores = memory;
     float* const q = scores + run_ * score_row();
     float* const out = q + run_ * p_.depth;
     float* const inverses = out + run_ * p_.depth;
-    vectors_.to_f32(p_.dtype, call.operands[0] + row, heads * p_.depth, q);
-    loops_.scores(p_.dtype, heads, p_.depth, p_.keys, q, call.operands[1] + rows, p_.row(), scores,
-                  score_row());
-    const std::vector<std::int64_t> visible(static_cast<std::size_t>(heads), p_.keys);
-    const std::vector<std::int32_t> own(static_cast<std::size_t>(heads), 1);
-    auto* const seen = reinterpret_cast<std::int32_t*>(inverses + run_);
-    for (std::int64_t j = 0; mask != nullptr && j < p_.padded_keys(); ++j)
-      seen[j] = j < p_.keys && mask[sample * p_.keys + j] != std::byte{} ? 1 : 0;
-    softmax_(scores, score_row(), heads, visible.data(), round_up(p_.keys, attention::kBlock),
-             p_.scale, mask == nullptr ? nullptr : seen, own.data(), inverses);
-    loops_.mix(p_.dtype, heads, p_.depth, p_.keys, scores, score_row(), call.operands[2] + rows,
-               p_.row(), out);
-    for (std::int64_t h = 0; h < heads; ++h)
+    const auto query_at = [&](std::int64_t h) {
+      return ((m.sample * p_.kv_heads + m.first + h) * p_.group() + m.member) * p_.depth * bytes;
+    };
+    for (std::int64_t h = 0; h < m.heads; ++h)
+      vectors_.to_f32(p_.dtype, call.operands[0] + query_at(h), p_.depth, q + h * p_.depth);
+    loops_.scores(p_.dtype, m.heads, p_.depth, p_.keys, q, call.operands[1] + rows, p_.kv_row(),
+                  scores, score_row());
+    const std::vector<std::int64_t> visible(static_cast<std::size_t>(m.heads), p_.keys);
+    const std::vector<std::int32_t> own(static_cast<std::size_t>(m.heads), 1);
+    softmax_(scores, score_row(), m.heads, visible.data(), round_up(p_.keys, attention::kBlock),
+             p_.scale, seen, own.data(), inverses);
+    loops_.mix(p_.dtype, m.heads, p_.depth, p_.keys, scores, score_row(), call.operands[2] + rows,
+               p_.kv_row(), out);
+    for (std::int64_t h = 0; h < m.heads; ++h) {
       for (std::int64_t d = 0; d < p_.depth; ++d) out[h * p_.depth + d] *= inverses[h];
-    vectors_.from_f32(p_.dtype, out, heads * p_.depth, call.results[0] + row);
+      vectors_.from_f32(p_.dtype, out + h * p_.depth, p_.depth, call.results[0] + query_at(h));
+    }
   }
 
   Problem p_;

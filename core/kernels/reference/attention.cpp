@@ -20,6 +20,7 @@ class Problem {
         queries(q.type.shape[1]),
         keys(k.type.shape[1]),
         heads(q.type.shape[2]),
+        kv_heads(k.type.shape[2]),
         depth(q.type.shape[3]),
         scale(attrs.real(Attr::kScale)),
         dropout(attrs.real(Attr::kDropout)),
@@ -37,7 +38,7 @@ class Problem {
     }
   }
 
-  const Int batch, queries, keys, heads, depth;
+  const Int batch, queries, keys, heads, kv_heads, depth;
   const double scale, dropout;
 
   bool is_visible(Int b, Int i, Int j) const {
@@ -56,12 +57,15 @@ class Problem {
     return static_cast<double>(u) < dropout ? 0 : 1 / (1 - dropout);
   }
 
-  /// The vector of one head at one position of a [B,T,H,D] tensor with T = `length`.
-  std::size_t at(Int length, Int b, Int t, Int h) const {
-    return static_cast<std::size_t>(((b * length + t) * heads + h) * depth);
+  /// The vector of head h of the queries at one position.
+  std::size_t query_at(Int b, Int i, Int h) const {
+    return static_cast<std::size_t>(((b * queries + i) * heads + h) * depth);
   }
-  std::size_t query_at(Int b, Int i, Int h) const { return at(queries, b, i, h); }
-  std::size_t key_at(Int b, Int j, Int h) const { return at(keys, b, j, h); }
+  /// And that of keys and values that this head sees.
+  std::size_t key_at(Int b, Int j, Int h) const {
+    const Int of_keys = h / (heads / kv_heads);
+    return static_cast<std::size_t>(((b * keys + j) * kv_heads + of_keys) * depth);
+  }
 
   double dot(const Reals& x, std::size_t x_at, const Reals& y, std::size_t y_at) const {
     double sum = 0;

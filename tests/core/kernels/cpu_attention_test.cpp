@@ -12,6 +12,7 @@ namespace {
 
 struct Attention {
   std::int64_t batch = 2, queries = 8, keys = 8, heads = 2, depth = 4;
+  std::int64_t group = 1;  ///< heads of queries for each of keys
   bool causal = false;
   bool masked = false;
   std::int32_t segments = 0;  ///< in place of a mask: how many; some elements are of none
@@ -36,7 +37,7 @@ void expect_attention(const Attention& a, double relative = 1e-4, double absolut
   attrs.set_float(Attr::kDropout, a.dropout);
   if (a.dropout > 0) attrs.set_int(Attr::kStream, 4711);
   const Shape q{a.batch, a.queries, a.heads, a.depth};
-  const Shape k{a.batch, a.keys, a.heads, a.depth};
+  const Shape k{a.batch, a.keys, a.heads / a.group, a.depth};
   const std::vector<HostTensor> tensors = {
       random_tensor(a.dtype, q, 1), random_tensor(a.dtype, k, 2), random_tensor(a.dtype, k, 3)};
   std::vector<HostTensor> extras;
@@ -149,6 +150,19 @@ TEST(CpuAttention, SlicesOfOneOperandGiveTheSameBits) {
   }
 }
 
+TEST(CpuAttention, HeadsMayShareKeysAndValues) {
+  for (const std::int64_t group : {2, 4}) {
+    expect_attention({.queries = 130, .keys = 130, .heads = 4, .group = group, .causal = true});
+    expect_attention(
+        {.queries = 20, .keys = 70, .heads = 4, .group = group, .masked = true, .dropout = 0.2});
+    expect_attention(
+        {.queries = 1, .keys = 70, .heads = 4, .depth = 16, .group = group, .masked = true});
+    expect_attention(
+        {.queries = 40, .keys = 40, .heads = 4, .depth = 32, .group = group, .dtype = DType::kBF16},
+        0x1p-6, 0x1p-7);
+  }
+}
+
 TEST(CpuAttention, SizesZeroAndOne) {
   expect_attention({.batch = 1, .queries = 1, .keys = 1, .heads = 1, .depth = 1});
   expect_attention({.batch = 0});
@@ -170,8 +184,9 @@ RC_GTEST_PROP(CpuAttention, AnySettingMatches, ()) {
   expect_attention({.batch = pick(1, 3),
                     .queries = pick(1, 70),
                     .keys = pick(1, 70),
-                    .heads = pick(1, 3),
+                    .heads = 3,
                     .depth = pick(1, 9),
+                    .group = pick(0, 1) == 1 ? 3 : 1,
                     .causal = pick(0, 1) == 1,
                     .masked = pick(0, 1) == 1,
                     .dropout = 0.25 * static_cast<double>(pick(0, 2))});

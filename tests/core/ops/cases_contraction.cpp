@@ -163,7 +163,8 @@ OpCase make_attention(Op op, Draw& draw) {
   const DType dtype = draw.dtype(kFloats);
   const bool small = draw.for_gradient();
   const std::int64_t batch = draw.is_large() ? 2 : draw.size(0, 3);
-  const std::int64_t heads = draw.is_large() ? 3 : draw.size(0, small ? 2 : 3);
+  const std::int64_t kv_heads = draw.is_large() ? 3 : draw.size(0, small ? 2 : 3);
+  const std::int64_t heads = kv_heads * draw.integer(1, small ? 2 : 3);
   const std::int64_t depth = extent(draw, small ? 2 : 20, 64);
   const std::int64_t queries =
       draw.is_large() ? draw.integer(60, 140) : draw.size(0, small ? 3 : 20);
@@ -171,7 +172,7 @@ OpCase make_attention(Op op, Draw& draw) {
                             : draw.is_large() ? draw.integer(60, 140)
                                               : draw.size(0, small ? 3 : 20);
   const Shape q{batch, queries, heads, depth};
-  const Shape k{batch, keys, heads, depth};
+  const Shape k{batch, keys, kv_heads, depth};
   OpCase c{op, {}, {draw.tensor(dtype, q, Fill::kUnit)}, nullptr};
   for (int i = 0; i < 2; ++i) c.operands.push_back(draw.tensor(dtype, k, Fill::kUnit));
   const bool masked = draw.flip();

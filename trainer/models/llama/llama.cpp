@@ -43,6 +43,11 @@ Tensor Llama::Block::operator()(const Tensor& x, const SequenceLayout& layout) c
   return attended + mlp(post_attention_layernorm(attended));
 }
 
+Tensor Llama::Block::next(const Tensor& x, KeyValueCache& cache, std::size_t layer) const {
+  const Tensor attended = x + self_attn(input_layernorm(x), cache, layer);
+  return attended + mlp(post_attention_layernorm(attended));
+}
+
 Llama::Body::Body(Module& parent, const Config& config, const DataFacts& data)
     : Module(parent, "model"),
       max_positions(config.max_position_embeddings),
@@ -69,7 +74,20 @@ Tensor Llama::Body::operator()(const TokenInputs& sequence) const {
   return norm(x);
 }
 
-Llama::Llama(const Config& config, const DataFacts& data) : model_(*this, config, data) {
+Tensor Llama::Body::next(const Tensor& tokens, KeyValueCache& cache) const {
+  Tensor x = to_compute_dtype(embed_tokens(tokens));
+  std::size_t layer = 0;
+  for (const Block& block : layers) x = block.next(x, cache, layer++);
+  return norm(gather(x, cache.last, 1));  // [B,C]
+}
+
+Llama::Llama(const Config& config, const DataFacts& data)
+    : cache_shape_{.layers = config.num_hidden_layers,
+                   .kv_heads = config.num_key_value_heads > 0 ? config.num_key_value_heads
+                                                              : config.num_attention_heads,
+                   .head_size = config.head_size(),
+                   .length = config.max_position_embeddings},
+      model_(*this, config, data) {
   if (config.tie_word_embeddings) return;
   lm_head_ = std::make_unique<Linear>(*this, "lm_head", config.hidden_size,
                                       vocabulary_size(config.vocab_size, data),
@@ -86,7 +104,14 @@ Tensor Llama::logits(const Tensor& tokens) const {
 }
 
 Tensor Llama::logits(const TokenInputs& sequence) const {
-  const Tensor x = model_(sequence);
+  return head(model_(sequence));
+}
+
+Tensor Llama::next_logits(const Tensor& tokens, KeyValueCache& cache) const {
+  return head(model_.next(tokens, cache));
+}
+
+Tensor Llama::head(const Tensor& x) const {
   return lm_head_ == nullptr ? model_.embed_tokens.attend(x) : (*lm_head_)(x);
 }
 

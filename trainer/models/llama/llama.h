@@ -24,11 +24,14 @@ class Llama final : public Model {
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
   Tensor logits(const TokenInputs& sequence) const;  ///< the same
+  std::optional<CacheShape> cache_shape() const override { return cache_shape_; }
+  Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const override;
 
  private:
   struct Block : Module {
     Block(Module& parent, std::string_view name, const Config& config);
     Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;  ///< [B,T,C]
+    Tensor next(const Tensor& x, KeyValueCache& cache, std::size_t layer) const;
 
     RMSNorm input_layernorm;
     MultiHeadAttention self_attn;
@@ -39,6 +42,7 @@ class Llama final : public Model {
   struct Body : Module {
     Body(Module& parent, const Config& config, const DataFacts& data);
     Tensor operator()(const TokenInputs& sequence) const;
+    Tensor next(const Tensor& tokens, KeyValueCache& cache) const;
 
     std::int64_t max_positions;
     bool gradient_checkpointing;
@@ -47,6 +51,10 @@ class Llama final : public Model {
     RMSNorm norm;
   };
 
+  /// x [..., C] -> [..., V]
+  Tensor head(const Tensor& x) const;
+
+  CacheShape cache_shape_;
   Body model_;
   std::unique_ptr<Linear> lm_head_;  ///< null where it is tied to the token embedding
 };

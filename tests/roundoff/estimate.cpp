@@ -51,10 +51,10 @@ Maybe estimate_float_elementwise(const Node& node, Operands in) {
   const std::vector<double> r = to_doubles(unrounded);
   std::vector<std::vector<double>> x;
   for (const Estimate* operand : in) x.push_back(to_doubles(operand->value));
+  std::vector<Inexact> elements(in.size());
   std::vector<double> error;
   for (std::size_t i = 0; i < r.size(); ++i) {
-    std::vector<Inexact> elements;
-    for (std::size_t k = 0; k < in.size(); ++k) elements.push_back({x[k][i], in[k]->error[i]});
+    for (std::size_t k = 0; k < in.size(); ++k) elements[k] = {x[k][i], in[k]->error[i]};
     const std::optional<double> propagated = propagate(node.op, elements, r[i]);
     if (!propagated) return std::nullopt;
     error.push_back(*propagated + own_error(node, in[0]->type, std::abs(r[i]) + *propagated));
@@ -194,9 +194,10 @@ Maybe estimate_product(const Node& node, Operands in) {
   const std::vector<double> significand =
       to_doubles(evaluate_wide(node, {from_doubles(DType::kF64, in[0]->type.shape, significands)}));
   const double roundings = sum_roundoff(terms_of(node, in), node.type.dtype);
+  const bool exact_operand = in[0]->is_exact();
   std::vector<double> error;
   for (std::size_t i = 0; i < most.size(); ++i) {
-    const bool exact = in[0]->is_exact() && (significand[i] < 0x1p24 || !std::isfinite(r[i]));
+    const bool exact = exact_operand && (significand[i] < 0x1p24 || !std::isfinite(r[i]));
     error.push_back(exact ? 0 : most[i] - usual[i] + roundings * most[i]);
   }
   return rounded(node, std::move(unrounded), std::move(error));

@@ -2,13 +2,18 @@
 // its op on exact operands.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "tests/core/ops/op_cases.h"
 
 namespace lockstep {
 
-/// Empty if `result` is acceptable as the result of the case; else says where it is not.
+/// For any number of results of one case, which is evaluated once: empty if the result is
+/// acceptable, else says where it is not.
+std::function<std::string(const HostTensor&)> error_finder(const OpCase& op_case);
+
+/// The same for a single result.
 std::string find_error(const OpCase& op_case, const HostTensor& result);
 
 }  // namespace lockstep

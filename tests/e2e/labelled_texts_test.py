@@ -1,0 +1,114 @@
+"""Texts with labels, a JSON object on each line, from the file to a classifier: it learns, gives one hash and one
+evaluation on any number of ranks, killed and resumed, and refuses labels that it does not have."""
+import json
+import signal
+from collections import Counter
+
+import lockstep_runs
+import made_data
+from lockstep_runs import EndToEndTest, Run
+
+STEPS = 120
+LABELS = 3
+
+
+def speeches(size):
+    """Texts of a play, of about 30 to 500 characters, and who says them: one of the most frequent names."""
+    out = []
+    for speech in made_data.text(size).split("\n\n")[:-1]:
+        name = speech.split(":")[0]
+        label = [each.upper() for each in made_data.NAMES].index(name)
+        if label < LABELS:
+            out.append({"text": speech, "label": label})
+    return out
+
+
+class LabelledTexts(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.rows = speeches(200_000)
+        cls.path = cls.write("train.jsonl", cls.rows[:-200])
+        cls.held_out = cls.write("test.jsonl", cls.rows[-200:])
+        text = cls.folder / "train.txt"
+        text.write_text("\n".join(row["text"] for row in cls.rows[:-200]))
+        tokenizer = cls.folder / "tokenizer.json"
+        lockstep_runs.Job(["prepare", "tokenizer", text, "--type", "wordpiece", "--vocab-size", "300",
+                           "--output", tokenizer], cls.folder).wait()
+        cls.config = {
+            "model.name": "bert_classifier", "model.num_hidden_layers": 2, "model.num_attention_heads": 2,
+            "model.hidden_size": 32, "model.intermediate_size": 64, "model.max_position_embeddings": 160,
+            "model.dropout": 0.1, "model.initializer_range": 0.1, "model.num_labels": LABELS,
+            "tokenizer.type": "file", "tokenizer.path": str(tokenizer),
+            "data.type": "jsonl", "data.path": str(cls.path), "data.val_path": str(cls.held_out),
+            "data.on_too_long": "truncate", "data.padding": "longest", "data.pad_to_multiple_of": 16,
+            "data.group_by_length": 64,
+            "training.max_steps": STEPS, "training.global_batch_size": 16, "training.micro_batch_size": 4,
+            "training.gradient_clip_norm": 1.0,
+            "optimizer.name": "adamw", "optimizer.learning_rate": 2e-3,
+            "scheduler.name": "linear", "scheduler.warmup_steps": 10,
+            "eval.interval": STEPS, "eval.batch_size": 20,
+            "checkpoint.save_interval": 8, "checkpoint.keep_last": 2,
+            "logging.interval": 1, "logging.tensorboard": False,
+        }
+        cls.reference = Run(cls.folder, "reference", cls.config)
+        cls.reference.train()
+
+    @classmethod
+    def write(cls, name, rows):
+        path = cls.folder / name
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return path
+
+    def assert_same(self, run):
+        self.assertEqual(run.hash(), self.reference.hash())
+        for key in ("eval/loss", "eval/accuracy"):
+            self.assertEqual(run.column(key), self.reference.column(key))
+
+    def test_it_learns(self):
+        accuracy, = self.reference.column("eval/accuracy")
+        commonest = Counter(row["label"] for row in self.rows[-200:]).most_common(1)[0][1] / 200
+        print(f"\n    eval/accuracy {accuracy}; the commonest label {commonest}")
+        self.assertGreater(accuracy, 0.9)
+        self.assertLess(commonest, 0.5)
+
+    def test_ranks(self):
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                run = Run(self.folder, f"ranks_{ranks}", self.config)
+                run.train("data.loader_workers=2", ranks=ranks)
+                self.assert_same(run)
+                self.assertEqual(run.column("train/loss"), self.reference.column("train/loss"))
+
+    def test_killed_and_resumed(self):
+        run = Run(self.folder, "killed", self.config)
+        job = run.start(ranks=2)
+        job.wait_until(run.checkpoint_steps, "a checkpoint")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        self.assertLess(run.checkpoint_steps()[-1], STEPS)
+        run.train(ranks=4, resume="auto")
+        self.assert_same(run)
+
+    def test_evaluated_afterwards(self):
+        for ranks in (None, 2, 3):
+            outcome = self.lockstep("eval", self.reference.path, ranks=ranks)
+            self.assertEqual(outcome.code, 0, str(outcome))
+            self.assertIn(f"eval/loss: {self.reference.column('eval/loss')[0]:.6f}, "
+                          f"eval/accuracy: {self.reference.column('eval/accuracy')[0]:.6f}, count: 200\n",
+                          outcome.out)
+
+    def test_labels_that_the_model_does_not_have(self):
+        text = {"text": "NORA: no."}
+        for name, row, message in (
+                ("large", text | {"label": LABELS},
+                 f"label {LABELS} is not one of the model's {LABELS} classes, 0 to {LABELS - 1}"),
+                ("none", text, "no field 'label' (data.label_field); the object has: text"),
+                ("word", text | {"label": "Nora"}, "field 'label' is \"Nora\", not an integer")):
+            path = self.write(f"{name}.jsonl", [self.rows[0], row])
+            run = Run(self.folder, f"bad_{name}", self.config | {"data.path": str(path)})
+            self.assert_fails(run.start(ranks=2).wait(), 3, f"{path}:2: {message}")
+
+
+if __name__ == "__main__":
+    lockstep_runs.main()

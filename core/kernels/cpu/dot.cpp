@@ -14,9 +14,9 @@
 //           256x768x2304       104     206     215 (572 us)            441     457 (473 us)
 //   x^T dy  384x1152x2048      245     224     210 (277 us)            414     455 (600 us)
 //           768x2304x256       218     212     217 (48 us)             450     458 (159 us)
-// Hence dnnl_sgemm for single f32 products, matmul primitives for batched ones, for a transposed b
-// and for bf16 where it has fast units, else blocks of widened operands. Packing an operand costs
-// more than it gains for one use, and a weight that changes every step has only two.
+// Hence, without AMX, dnnl_sgemm for single f32 products, matmul primitives for batched ones, for a
+// transposed b and for bf16 where it has fast units, else blocks of widened operands. Packing an
+// operand costs more than it gains for one use, and a weight that changes every step has only two.
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -30,6 +30,7 @@
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/strided.h"
+#include "core/kernels/cpu/tile_product.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
@@ -40,6 +41,7 @@ constexpr std::int64_t kBatchWork = std::int64_t{1} << 22;
 /// The same for a part of one product, about 1 ms: every part packs the other operand again, which
 /// costs 10 % where 768x128x512 is divided at 40 us.
 constexpr std::int64_t kPartWork = std::int64_t{1} << 27;
+constexpr std::int64_t kTilePartWork = std::int64_t{1} << 29;  ///< where AMX multiplies
 /// Most tasks of a product that packs its b for each: with 16 the shapes above are 9 % slower in
 /// the mean, 30 % at worst.
 constexpr std::int64_t kPackedTasks = 4;
@@ -53,6 +55,9 @@ constexpr std::int64_t kAliasBytes = 2048;
 constexpr std::int64_t kAliasSteps = 1024;
 /// Below this many rows or columns a matmul primitive loses to dnnl_sgemm.
 constexpr std::int64_t kSmallSide = 8;
+
+/// Below this many rows or columns most of a tile is empty.
+constexpr std::int64_t kTileSide = 16;
 
 /// Dimensions of one operand that play one role, as sizes and strides.
 struct Role {
@@ -132,8 +137,9 @@ class DotKernel final : public Kernel {
     n_ = dims.n;
     k_ = dims.k;
     plan_operands(node, operands, dims);
+    if (fits_tiles(target)) tiles_.emplace(a_.strides, b_.strides, k_, result_, n_);
     choose_parts();
-    choose_product(target);
+    if (!tiles_) choose_product(target);
     lay_out_scratch();
   }
 
@@ -169,6 +175,7 @@ class DotKernel final : public Kernel {
 
  private:
   void plan_operands(const Node& node, Types operands, const DotDims& dims);
+  bool fits_tiles(const Target& target) const;
   void choose_parts();
   void choose_product(const Target& target);
   void lay_out_scratch();
@@ -189,10 +196,11 @@ class DotKernel final : public Kernel {
   std::int64_t batch_step_ = 1;
   std::int64_t row_step_ = 1;
   std::int64_t column_step_ = 1;
-  /// Primitives for whole parts and for the shorter ones at the end. All null: blocked_, or if that
-  /// is empty dnnl_sgemm.
+  /// Primitives for whole parts and for the shorter ones at the end. All null: tiles_ or blocked_,
+  /// or if those are empty dnnl_sgemm.
   std::unique_ptr<Matmul> matmul_[2];
   std::optional<BlockedProduct> blocked_;
+  std::optional<TileProduct> tiles_;
   std::size_t a_offset_ = 0;
   std::size_t b_offset_ = 0;
   std::size_t task_offset_ = 0;
@@ -214,6 +222,12 @@ void DotKernel::plan_operands(const Node& node, Types operands, const DotDims& d
   b_ = plan_operand(operands[1], roles[1][0], roles[1][2], roles[1][1], k_, n_);
 }
 
+bool DotKernel::fits_tiles(const Target& target) const {
+  return target.bf16 == Bf16Units::kTiles && a_.stored == DType::kBF16 &&
+         (result_ == DType::kBF16 || result_ == DType::kF32) && m_ >= kTileSide &&
+         n_ >= kTileSide && k_ > 0 && TileProduct::available();
+}
+
 /// Divides batches if there are enough of them, else the longer side of the result.
 void DotKernel::choose_parts() {
   batch_step_ = std::max<std::int64_t>(batch_, 1);
@@ -226,7 +240,8 @@ void DotKernel::choose_parts() {
       batch_ > 1 ? kMaxScratchTasks
                  : std::clamp<std::int64_t>(std::max(m_, n_) / kPartSide, 1,
                                             packs_b ? kPackedTasks : kMaxScratchTasks);
-  const std::int64_t work = batch_ == 1 ? kPartWork : kBatchWork;
+  const std::int64_t whole = tiles_ ? kTilePartWork : kPartWork;
+  const std::int64_t work = batch_ == 1 ? whole : kBatchWork;
   const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
   if (batch_ > 1) {
     batch_step_ = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
@@ -290,6 +305,7 @@ void DotKernel::lay_out_scratch() {
   b_offset_ = take(copy_bytes(b_));
   for (const auto& matmul : matmul_)
     if (matmul != nullptr) task_bytes_ = std::max(task_bytes_, aligned(matmul->scratch_bytes()));
+  if (tiles_) task_bytes_ = aligned(tiles_->scratch_bytes(row_step_, column_step_));
   if (blocked_) task_bytes_ = aligned(blocked_->scratch_bytes(row_step_, column_step_));
   const std::int64_t tasks = Grid{batch_, batch_step_}.tasks() * Grid{m_, row_step_}.tasks() *
                              Grid{n_, column_step_}.tasks();
@@ -330,7 +346,9 @@ void DotKernel::run_part(const Part& at, const std::byte* a, const std::byte* b,
     const std::byte* left = a + i * a_.batch_stride * in;
     const std::byte* right = b + i * b_.batch_stride * in;
     std::byte* to = c + i * m_ * n_ * out;
-    if (blocked_) {
+    if (tiles_) {
+      tiles_->run(rows, columns, left, right, to, scratch);
+    } else if (blocked_) {
       blocked_->run(rows, columns, left, right, to, scratch);
     } else {
       gemm_f32(rows, columns, k_, 1.0F, reinterpret_cast<const float*>(left), a_.strides,

@@ -94,6 +94,23 @@ TEST(CpuDot, HalfPrecisionOfSeveralBlocksAndTasks) {
   expect_correct(dot(DType::kF16, {2, 400, 70}, {2, 390, 70}, {{0}, {0}, {2}, {2}}), 0x1p-10, 1e-3);
 }
 
+// What a processor's tiles multiply has panels of 32 lines, 128 rows and 1024 of k at a time.
+TEST(CpuDot, HalfPrecisionOfWholeAndPartialPanelsMatches) {
+  const auto all_transpositions = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    for (const auto& [a, a_contract] : {std::pair{Shape{m, k}, 1}, {Shape{k, m}, 0}})
+      for (const auto& [b, b_contract] : {std::pair{Shape{k, n}, 0}, {Shape{n, k}, 1}}) {
+        const Dims dims = {{}, {}, {a_contract}, {b_contract}};
+        expect_correct(dot(DType::kBF16, a, b, dims), 0x1p-7, 1e-3);
+        expect_correct(dot(DType::kBF16, a, b, dims, DType::kF32), 1e-5, 1e-3);
+      }
+  };
+  for (const std::int64_t m : {16, 49, 64, 161})
+    for (const std::int64_t n : {17, 64, 95})
+      for (const std::int64_t k : {1, 32, 45}) all_transpositions(m, n, k);
+  all_transpositions(33, 40, 1100);
+  all_transpositions(40, 570, 2060);
+}
+
 TEST(CpuDot, OperandsWhoseLinesShareACacheSetAreMultipliedInBlocks) {
   const std::int64_t k = 1030;
   expect_correct(dot(DType::kF32, {k, 512}, {k, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);

@@ -1,0 +1,156 @@
+#include "core/kernels/cpu/tile_product.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/kernels/cpu/tile_loops.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kSide = TileLoops::kSide;
+constexpr std::int64_t kStep = TileLoops::kStep;
+
+/// Most of k whose panels are multiplied one after the other: 24 KiB of the left one stay in the
+/// first cache. Sapphire Rapids' successor, one thread, panels in the second cache: 1850 GFLOP/s
+/// with 384, 1640 with 512, 1260 with 768; its tiles alone give 2150.
+constexpr std::int64_t kSubDepth = 384;
+/// Most of k that is packed at a time, and of the right operand's elements: half of 2 MiB of L2.
+constexpr std::int64_t kDepth = 1024;
+constexpr std::int64_t kRightElements = std::int64_t{1} << 19;
+
+/// Rows of the left operand that are packed at a time.
+constexpr std::int64_t kLeftRows = 128;
+
+std::int64_t rounded_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+/// Steps up to `most` that divide `size` evenly, but for whole units.
+std::int64_t even_step(std::int64_t size, std::int64_t most, std::int64_t unit) {
+  const std::int64_t steps = std::max<std::int64_t>((size + most - 1) / most, 1);
+  return rounded_up((size + steps - 1) / steps, unit);
+}
+
+std::int64_t most_columns(std::int64_t depth) {
+  return std::max(kRightElements / depth / kSide * kSide, kSide);
+}
+
+/// Where the parts of scratch begin, in bytes.
+struct Scratch {
+  Scratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
+    const std::int64_t columns = std::min(most_columns(depth), rounded_up(n, kSide));
+    left = depth * columns * 2;
+    sums = left + depth * std::min(kLeftRows, rounded_up(m, kSide)) * 2;
+    end = sums + (keeps_sums ? rounded_up(m, kSide) : kSide) * columns * 4;
+  }
+  std::int64_t left;
+  std::int64_t sums;
+  std::int64_t end;
+};
+
+using Pack = decltype(TileLoops::pack_left);
+
+/// Panels of all lines, one after the other.
+void pack(Pack panel, const Bf16Bits* from, std::int64_t line, std::int64_t element,
+          std::int64_t lines, std::int64_t depth, Bf16Bits* to) {
+  // Where lines lie next to each other, those of all panels are read while they are at hand.
+  const std::int64_t step = element == 1 ? depth : kStep;
+  for (std::int64_t e = 0; e < depth; e += step)
+    for (std::int64_t l = 0; l < lines; l += kSide)
+      panel(from + l * line + e * element, line, element, std::min(kSide, lines - l),
+            std::min(step, depth - e), to + l * rounded_up(depth, kStep) + e * kSide);
+}
+
+}  // namespace
+
+bool TileProduct::available() {
+  return kTileLoops.permitted();
+}
+
+TileProduct::TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType result,
+                         std::int64_t ldc)
+    : a_(a), b_(b), k_(k), depth_(even_step(k, kDepth, kStep)), result_(result), ldc_(ldc) {}
+
+std::size_t TileProduct::scratch_bytes(std::int64_t m, std::int64_t n) const {
+  return static_cast<std::size_t>(Scratch(m, n, depth_, keeps_sums()).end);
+}
+
+/// At most kSide rows of the result, by all columns whose right panels are packed.
+struct TileProduct::Strip {
+  std::int64_t rows, columns;
+  std::int64_t steps;
+  float* sums;  ///< kSide rows
+  std::int64_t row;
+};
+
+void TileProduct::multiply(const Strip& strip, const std::uint16_t* left,
+                           const std::uint16_t* right, bool add) const {
+  constexpr std::int64_t kPanelStep = TileLoops::kPanelStep;
+  const std::int64_t sub_steps = even_step(strip.steps, kSubDepth / kStep, 1);
+  for (std::int64_t s = 0; s < strip.steps; s += sub_steps) {
+    const std::int64_t steps = std::min(sub_steps, strip.steps - s);
+    for (std::int64_t j = 0; j < strip.columns; j += kSide)
+      kTileLoops.multiply(left + s * kPanelStep, right + j * strip.steps * kStep + s * kPanelStep,
+                          steps, strip.sums + j, strip.row, add || s > 0);
+  }
+}
+
+void TileProduct::load(const Strip& strip, const std::byte* c) const {
+  for (std::int64_t r = 0; r < strip.rows; ++r)
+    std::memcpy(strip.sums + r * strip.row, reinterpret_cast<const float*>(c) + r * ldc_,
+                static_cast<std::size_t>(strip.columns) * sizeof(float));
+}
+
+void TileProduct::store(const Strip& strip, std::byte* c) const {
+  if (result_ == DType::kBF16) {
+    kTileLoops.store_bf16(strip.sums, strip.row, strip.rows, strip.columns,
+                          reinterpret_cast<Bf16Bits*>(c), ldc_);
+    return;
+  }
+  for (std::int64_t r = 0; r < strip.rows; ++r)
+    std::memcpy(reinterpret_cast<float*>(c) + r * ldc_, strip.sums + r * strip.row,
+                static_cast<std::size_t>(strip.columns) * sizeof(float));
+}
+
+void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const std::byte* b,
+                      std::byte* c, std::byte* scratch) const {
+  const Scratch at(m, n, depth_, keeps_sums());
+  auto* const right = reinterpret_cast<Bf16Bits*>(scratch);
+  auto* const left = reinterpret_cast<Bf16Bits*>(scratch + at.left);
+  auto* const sums = reinterpret_cast<float*>(scratch + at.sums);
+  const auto* const a_elements = reinterpret_cast<const Bf16Bits*>(a);
+  const auto* const b_elements = reinterpret_cast<const Bf16Bits*>(b);
+  const std::int64_t column_step = even_step(n, most_columns(depth_), kSide);
+  const bool wide = result_ == DType::kF32;
+  kTileLoops.enter();
+  for (std::int64_t j = 0; j < n; j += column_step) {
+    const std::int64_t columns = std::min(column_step, n - j);
+    for (std::int64_t p = 0; p < k_; p += depth_) {
+      const std::int64_t depth = std::min(depth_, k_ - p);
+      const std::int64_t padded_depth = rounded_up(depth, kStep);
+      pack(kTileLoops.pack_right, b_elements + p * b_.row + j * b_.column, b_.column, b_.row,
+           columns, depth, right);
+      for (std::int64_t i = 0; i < m; i += kSide) {
+        if (i % kLeftRows == 0)
+          pack(kTileLoops.pack_left, a_elements + i * a_.row + p * a_.column, a_.row, a_.column,
+               std::min(kLeftRows, m - i), depth, left);
+        std::byte* const to = c + (i * ldc_ + j) * static_cast<std::int64_t>(size_of(result_));
+        Strip strip = {std::min(kSide, m - i), columns, padded_depth / kStep,
+                       keeps_sums() ? sums + i * column_step : sums, column_step};
+        // Whole panels of f32 are summed where they belong.
+        const bool direct = wide && strip.rows == kSide && columns % kSide == 0;
+        if (direct) {
+          strip.sums = reinterpret_cast<float*>(to);
+          strip.row = ldc_;
+        }
+        if (!direct && wide && p > 0) load(strip, to);
+        multiply(strip, left + i % kLeftRows * padded_depth, right, p > 0);
+        if (!direct && (wide || p + depth == k_)) store(strip, to);
+      }
+    }
+  }
+  kTileLoops.leave();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+// A product of bf16 matrices by AMX's tiles: pieces of both operands are packed to what the tiles
+// read, and multiplied while they are in the core's second cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/kernels/cpu/onednn.h"
+
+namespace lockstep {
+
+/// a[m, k] b[k, n] of bf16 with f32 sums in one fixed order; tiles take denormal numbers for 0.
+/// Immutable; may run on several threads at once.
+class TileProduct {
+ public:
+  /// Whether this process may use the tiles of a processor that has them.
+  static bool available();
+
+  /// Strides in elements. `result` is f32 or bf16; its rows are `ldc` elements apart. k is
+  /// positive.
+  TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType result, std::int64_t ldc);
+
+  /// Of run() with at most these sizes.
+  std::size_t scratch_bytes(std::int64_t m, std::int64_t n) const;
+  /// `scratch`: scratch_bytes(m, n) bytes of this call's own, aligned to 64.
+  void run(std::int64_t m, std::int64_t n, const std::byte* a, const std::byte* b, std::byte* c,
+           std::byte* scratch) const;
+
+ private:
+  struct Strip;
+  void load(const Strip& strip, const std::byte* c) const;
+  void multiply(const Strip& strip, const std::uint16_t* left, const std::uint16_t* right,
+                bool add) const;
+  void store(const Strip& strip, std::byte* c) const;
+  /// Whether sums over one part of k wait in scratch for those over the next.
+  bool keeps_sums() const { return result_ != DType::kF32 && depth_ < k_; }
+
+  MatrixStrides a_;
+  MatrixStrides b_;
+  std::int64_t k_;
+  std::int64_t depth_;  ///< of k at a time
+  DType result_;
+  std::int64_t ldc_;
+};
+
+}  // namespace lockstep

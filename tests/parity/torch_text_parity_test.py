@@ -7,7 +7,9 @@ The models are written down once more, in plain PyTorch, over parameters with th
 
     python3 -B torch_text_parity_test.py ARRAYS_COMMAND MPIRUN; exit code 77: no PyTorch here
 """
+import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -33,11 +35,30 @@ class Sequences:
         self.tokens = np.zeros((count, LENGTH + 1), np.int32)
         self.lengths = dice.integers(4, LENGTH + 1, count)
         self.lengths[0] = LENGTH
+        self.pieces = []
         for row, length in enumerate(self.lengths):
             first = int(dice.integers(0, len(text) - LENGTH - 1))
             piece = text[first:first + length + 1]
+            self.pieces.append(piece)
             self.tokens[row, :length + 1] = [self.alphabet.index(c) for c in piece]
         self.mask = (np.arange(LENGTH) < self.lengths[:, None]).astype(np.float32)
+
+    def packed(self):
+        """What fills samples of LENGTH tokens, of the pieces one after another: each sees itself only."""
+        documents = [[self.alphabet.index(c) for c in piece] for piece in self.pieces]
+        columns = {
+            "tokens": [token for document in documents for token in document],
+            "targets": [token for document in documents for token in [*document[1:], IGNORED]],
+            "segments": [number for number, document in enumerate(documents) for _ in document],
+            "positions": [position for document in documents for position in range(len(document))],
+        }
+        count = len(columns["tokens"]) // LENGTH
+        out = {name: np.array(values[:count * LENGTH], np.int32).reshape(count, LENGTH)
+               for name, values in columns.items()}
+        # What began before the sample begins again.
+        first = out["segments"] == out["segments"][:, :1]
+        out["positions"] -= np.where(first, out["positions"][:, :1], 0)
+        return out
 
     def next_tokens(self):
         targets = np.where(self.mask > 0, self.tokens[:, 1:], IGNORED).astype(np.int32)
@@ -71,10 +92,17 @@ def split_heads(x, heads):
     return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 
 
-def attend(q, k, v, mask, causal):
-    """q, k, v [B,H,T,D]; mask [B,T]: which keys are seen."""
+def visible(batch):
+    """Which keys [B,1,1 or T,T] the queries see: those of their segment, or all that are not padded."""
+    if "segments" in batch:
+        segments = batch["segments"]
+        return (segments[:, :, None] == segments[:, None, :])[:, None]
+    return (batch["attention_mask"] > 0)[:, None, None, :]
+
+
+def attend(q, k, v, seen, causal):
+    """q, k, v [B,H,T,D]; seen as visible() has it."""
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
-    seen = (mask > 0)[:, None, None, :]
     if causal:
         seen = seen & torch.ones(q.shape[2], q.shape[2], dtype=torch.bool).tril()
     mixed = scores.masked_fill(~seen, -math.inf).softmax(-1) @ v
@@ -117,9 +145,10 @@ class Llama:
                 out.append((1 - smooth) * frequency / self.factor + smooth * frequency)
         return torch.tensor(out)
 
-    def rotate(self, x):
+    def rotate(self, x, batch):
         """x [B,H,T,D]; pairs are i and i + D/2."""
-        angle = torch.arange(x.shape[2])[:, None] * self.frequencies(x.shape[3])
+        positions = batch.get("positions", torch.arange(x.shape[2])[None])[:, None, :, None]
+        angle = positions * self.frequencies(x.shape[3])
         cosine, sine = (torch.cat([f(angle)] * 2, -1) for f in (torch.cos, torch.sin))
         half = x.shape[3] // 2
         return x * cosine + torch.cat([-x[..., half:], x[..., :half]], -1) * sine
@@ -137,15 +166,40 @@ class Llama:
             y = norm(x, f"{layer}.input_layernorm")
             q, k, v = (split_heads(y @ p[f"{layer}.self_attn.{name}_proj.weight"].T, heads)
                        for name, heads in (("q", HEADS), ("k", self.kv_heads), ("v", self.kv_heads)))
-            q, k = self.rotate(q), self.rotate(k)
+            q, k = self.rotate(q, batch), self.rotate(k, batch)
             k, v = (z.repeat_interleave(HEADS // self.kv_heads, 1) for z in (k, v))
-            mixed = attend(q, k, v.to(q.dtype), batch["attention_mask"], causal=True)
+            mixed = attend(q, k, v.to(q.dtype), visible(batch), causal=True)
             x = x + mixed @ p[f"{layer}.self_attn.o_proj.weight"].T
             y = norm(x, f"{layer}.post_attention_layernorm")
             gate, up = (y @ p[f"{layer}.mlp.{name}_proj.weight"].T for name in ("gate", "up"))
             x = x + (F.silu(gate) * up) @ p[f"{layer}.mlp.down_proj.weight"].T
         head = "model.embed_tokens.weight" if self.tied else "lm_head.weight"
         return norm(x, "model.norm") @ p[head].T
+
+
+class Gpt2:
+    def __init__(self, vocab):
+        self.config = {
+            "model.name": "gpt2", "model.vocab_size": vocab, "model.n_layer": LAYERS, "model.n_head": HEADS,
+            "model.n_embd": WIDTH, "model.n_positions": LENGTH, "model.dropout": 0.0,
+        }
+
+    def __call__(self, p, batch):
+        def norm(x, name):
+            return F.layer_norm(x, (WIDTH,), p[f"{name}.weight"], p[f"{name}.bias"], 1e-5)
+
+        def conv1d(x, name):
+            return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+        positions = batch.get("positions", torch.arange(batch["tokens"].shape[1])).long()
+        x = p["wte.weight"][batch["tokens"].long()] + p["wpe.weight"][positions]
+        for h in (f"h.{layer}" for layer in range(LAYERS)):
+            parts = conv1d(norm(x, f"{h}.ln_1"), f"{h}.attn.c_attn").split(WIDTH, dim=2)
+            mixed = attend(*(split_heads(part, HEADS) for part in parts), visible(batch), causal=True)
+            x = x + conv1d(mixed, f"{h}.attn.c_proj")
+            hidden = F.gelu(conv1d(norm(x, f"{h}.ln_2"), f"{h}.mlp.c_fc"), approximate="tanh")
+            x = x + conv1d(hidden, f"{h}.mlp.c_proj")
+        return token_loss(norm(x, "ln_f") @ p["wte.weight"].T, batch["targets"])
 
 
 class Bert:
@@ -175,7 +229,7 @@ class Bert:
         for layer in (f"bert.encoder.layer.{i}" for i in range(LAYERS)):
             q, k, v = (split_heads(self.dense(p, x, f"{layer}.attention.self.{name}"), HEADS)
                        for name in ("query", "key", "value"))
-            mixed = attend(q, k, v, batch["attention_mask"], causal=False)
+            mixed = attend(q, k, v, visible(batch), causal=False)
             half = f"{layer}.attention.output"
             x = self.norm(p, self.dense(p, mixed, f"{half}.dense") + x, f"{half}.LayerNorm")
             y = F.gelu(self.dense(p, x, f"{layer}.intermediate.dense"))
@@ -226,6 +280,73 @@ class TextParity(TorchTraining):
         }
         self.validation = {name: torch.tensor(values) for name, values in files["validation"].items()}
         return config, model, batches
+
+    def read_job(self, make_model, fields_of, texts_of, **data):
+        """The same from JSON Lines: lockstep itself reads, tokenizes and pads. `texts_of`:
+        the objects of the file's lines."""
+        dice = np.random.default_rng(12)
+        text = corpus(self.folder).read_text()
+        fields = {}
+        for split, count in (("train", 2 * STEPS * BATCH), ("validation", VALIDATION)):
+            sequences = Sequences(text, count, dice)
+            fields[split] = fields_of(sequences, dice)
+            lines = texts_of(sequences, fields[split])
+            if split == "train":  # else the tokenizer would not know every character
+                lines += [{**lines[0], "text": "".join(sequences.alphabet[first:first + LENGTH])}
+                          for first in range(0, len(sequences.alphabet), LENGTH)]
+            (self.folder / f"{split}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        model = make_model(len(sequences.alphabet))
+
+        def batches(step):
+            rows = slice(step * BATCH, (step + 1) * BATCH)
+            return ({name: torch.tensor(values[rows]) for name, values in fields["train"].items()},)
+
+        config = model.config | {f"data.{key}": value for key, value in data.items()} | {
+            "tokenizer.type": "char", "data.type": "jsonl", "data.path": str(self.folder / "train.jsonl"),
+            "data.val_path": str(self.folder / "validation.jsonl"),
+            "training.global_batch_size": BATCH, "training.micro_batch_size": 2,
+            "eval.interval": STEPS, "eval.batch_size": 4,
+        }
+        self.validation = {name: torch.tensor(values) for name, values in fields["validation"].items()}
+        return config, model, batches
+
+    def compare_padded(self, make_model):
+        """Every step is as long as its longest document, which is what `longest` pads to."""
+        job = self.read_job(make_model, lambda s, dice: s.next_tokens(),
+                            lambda s, fields: [{"text": piece} for piece in s.pieces], padding="longest")
+        self.compare(*job, evaluation=True)
+        self.assert_lengths_vary()
+
+    def assert_lengths_vary(self):
+        lengths = re.search(r"(\d+) padded lengths of steps", self.last_output)
+        self.assertIsNotNone(lengths, self.last_output)
+        self.assertGreater(int(lengths[1]), 3)
+
+    def compare_packed(self, make_model):
+        self.compare(*self.read_job(make_model, lambda s, dice: s.packed(),
+                                    lambda s, fields: [{"text": piece} for piece in s.pieces],
+                                    packing="within"), evaluation=True)
+
+    def test_gpt2_on_padded_documents(self):
+        self.compare_padded(Gpt2)
+
+    def test_llama_on_padded_documents(self):
+        self.compare_padded(lambda vocab: Llama(vocab, tied=False))
+
+    def test_bert_classifier_on_padded_documents(self):
+        def texts_of(sequences, fields):
+            return [{"text": piece[:-1], "label": int(label)}
+                    for piece, label in zip(sequences.pieces, fields["label"], strict=True)]
+
+        self.compare(*self.read_job(lambda vocab: BertClassifier(vocab, "bert_classifier"),
+                                    Sequences.labelled, texts_of, padding="longest"), evaluation=True)
+        self.assert_lengths_vary()
+
+    def test_gpt2_on_packed_documents(self):
+        self.compare_packed(Gpt2)
+
+    def test_llama_on_packed_documents(self):
+        self.compare_packed(lambda vocab: Llama(vocab, tied=True))
 
     def test_llama(self):
         self.compare(*self.llama(tied=True), evaluation=True)

@@ -81,7 +81,7 @@ class TorchTraining(EndToEndTest):
         run.train("training.max_steps=0")
         with h5py.File(run.checkpoint(0)) as file:
             weights = {name: data[()] for name, data in file["model"].items()}
-        run.train(f"training.max_steps={STEPS}", resume=run.checkpoint(0))
+        self.last_output = run.train(f"training.max_steps={STEPS}", resume=run.checkpoint(0)).text
         self.assertEqual([record["step"] for record in run.metrics() if "train/loss" in record],
                          list(range(1, STEPS + 1)))
         self.last_run = run

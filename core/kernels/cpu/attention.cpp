@@ -15,6 +15,7 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/scratch_slots.h"
+#include "core/kernels/cpu/tile_loops.h"
 
 namespace lockstep {
 namespace {
@@ -58,8 +59,10 @@ class AttentionKernel : public Kernel {
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
       const ScratchSlots::Slot slot(slots);
       const Workspace w(p_, loops_.pair, backward_, slot.memory());
+      if (loops_.enter != nullptr) loops_.enter();
       for (std::int64_t unit = grid.begin(task); unit < grid.end(task); ++unit)
         run_unit(unit, call, extras, w);
+      if (loops_.leave != nullptr) loops_.leave();
     });
   }
 
@@ -277,9 +280,19 @@ class BackwardKernel final : public AttentionKernel {
 }  // namespace
 
 const AttentionLoops& attention_loops(const Target& target, DType dtype) {
+  static const AttentionLoops tiles = [] {
+    AttentionLoops out = kAttentionBf16;
+    out.block = TileLoops::kSide;
+    out.step = TileLoops::kStep / out.pair;
+    out.enter = kTileLoops.enter;
+    out.leave = kTileLoops.leave;
+    out.product = kTileLoops.attention_product;
+    return out;
+  }();
   if (target.isa != Isa::kAvx512) return kAttentionAvx2;
-  const bool native = dtype == DType::kBF16 && target.bf16 == Bf16Units::kVectors;
-  return native ? kAttentionBf16 : kAttentionAvx512;
+  if (dtype != DType::kBF16 || target.bf16 == Bf16Units::kNone) return kAttentionAvx512;
+  if (target.bf16 == Bf16Units::kVectors) return kAttentionBf16;
+  return kTileLoops.permitted() ? tiles : kAttentionAvx512;
 }
 
 KernelPtr plan_attention(const Node& node, Types operands, const Target& target) {

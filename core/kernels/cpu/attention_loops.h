@@ -23,7 +23,13 @@ struct AttentionLoops {
   static constexpr std::int64_t kPanel = 32;  ///< columns that a product computes
   static constexpr std::int64_t kBlock = 8;   ///< rows are whole multiples of it
 
-  std::int64_t pair;  ///< elements in a unit
+  std::int64_t pair;   ///< elements in a unit
+  std::int64_t block;  ///< rows of products are whole multiples of it: kBlock, or kPanel
+  std::int64_t step;   ///< and contracted units of this
+
+  /// Before and after a task; null if there is nothing to do.
+  void (*enter)();
+  void (*leave)();
 
   /// Rows of `depth` elements, `stride` apart, to rows of units of the padded depth; rows from
   /// `rows` to `padded_rows` are zero.
@@ -73,7 +79,8 @@ extern const AttentionLoops kAttentionAvx2;
 extern const AttentionLoops kAttentionAvx512;
 extern const AttentionLoops kAttentionBf16;
 
-/// bf16 is multiplied as such where vectors of it are faster, else as f32, as are other floats.
+/// bf16 is multiplied as such where vectors or tiles of it are faster, else as f32, as are other
+/// floats.
 const AttentionLoops& attention_loops(const Target& target, DType dtype);
 
 }  // namespace lockstep

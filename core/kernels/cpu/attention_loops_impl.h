@@ -22,6 +22,10 @@ template <class S>
 constexpr AttentionLoops make_table() {
   AttentionLoops out = {
       .pair = S::kPair,
+      .block = AttentionLoops::kBlock,
+      .step = 1,
+      .enter = nullptr,
+      .leave = nullptr,
       .load_rows = load_rows<S>,
       .transpose = transpose<S>,
       .interleave = interleave<S>,

@@ -109,7 +109,7 @@ Tile::Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras&
       unit_(unit),
       first_(first),
       rows_(std::min(kTile, p.queries - first)),
-      padded_rows_(round_up(rows_, kBlock)),
+      padded_rows_(round_up(rows_, loops.block)),
       depth_units_(p.depth_units(loops.pair)),
       w_(w),
       prefetcher_(prefetcher) {}
@@ -126,8 +126,9 @@ const Unit* Tile::panels(const Unit* rows, Unit* to) const {
 
 /// Keys that any query of row r's block sees, in whole blocks: products contract no more of them.
 std::int64_t Tile::width(std::int64_t r) const {
-  const std::int64_t last = std::min(r / kBlock * kBlock + kBlock, rows_) - 1;
-  return round_up(p_.visible(first_ + last), kBlock);
+  const std::int64_t block = loops_.block;
+  const std::int64_t last = std::min(r / block * block + block, rows_) - 1;
+  return round_up(p_.visible(first_ + last), block);
 }
 
 std::int32_t Tile::segment(std::int64_t r) const {
@@ -143,7 +144,8 @@ void Tile::clear_padding(float* scores) const {
 
 void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   const std::int64_t ld = p_.score_row();
-  const std::int64_t used = (p_.depth + loops_.pair - 1) / loops_.pair;
+  const std::int64_t block = loops_.block;
+  const std::int64_t used = round_up((p_.depth + loops_.pair - 1) / loops_.pair, loops_.step);
   const auto multiply = [&](std::int64_t begin, std::int64_t end, std::int64_t j,
                             std::int64_t columns) {
     loops_.product(end - begin, columns, used, x + begin * depth_units_, depth_units_, 1,
@@ -151,9 +153,9 @@ void Tile::multiply_depth(const Unit* x, const Unit* y, float* to) const {
   };
   std::int64_t half = 0;   // the first row that sees the panel
   std::int64_t whole = 0;  // and the first that sees more than half of it
-  for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kPanel) {
-    while (width(half) <= j) half += kBlock;
-    while (whole < padded_rows_ && width(whole) <= j + kPanel / 2) whole += kBlock;
+  for (std::int64_t j = 0; j < width(padded_rows_ - block); j += kPanel) {
+    while (width(half) <= j) half += block;
+    while (whole < padded_rows_ && width(whole) <= j + kPanel / 2) whole += block;
     multiply(half, whole, j, kPanel / 2);
     multiply(whole, padded_rows_, j, kPanel);
   }
@@ -168,14 +170,15 @@ void Tile::multiply_keys(const float* s, const Unit* y, std::int64_t keys) const
     x = w_.rounded;
   }
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel)
-    for (std::int64_t r = 0; r < padded_rows_; r += kBlock)
-      loops_.product(kBlock, kPanel, width(r) / loops_.pair, x + r * ld, ld, 1,
+    for (std::int64_t r = 0; r < padded_rows_; r += loops_.block)
+      loops_.product(loops_.block, kPanel, width(r) / loops_.pair, x + r * ld, ld, 1,
                      y + d * keys / loops_.pair, w_.tile + r * p_.padded_depth() + d,
                      p_.padded_depth(), false, prefetcher_);
 }
 
 void Tile::add_rows(const float* s, const Unit* y, float* to, bool first_head) const {
   const std::int64_t ld = p_.score_row();
+  const std::int64_t block = loops_.block;
   const Unit* x = reinterpret_cast<const Unit*>(s);
   if (loops_.pair > 1) {
     for (std::int64_t r = 0; r < padded_rows_; r += 2)
@@ -185,13 +188,13 @@ void Tile::add_rows(const float* s, const Unit* y, float* to, bool first_head) c
   const std::int64_t units = padded_rows_ / loops_.pair;
   // Keys that earlier tiles and heads saw have sums already.
   const std::int64_t before = first_head ? first_ : p_.queries;
-  const std::int64_t seen = before == 0 ? 0 : round_up(p_.visible(before - 1), kBlock);
+  const std::int64_t seen = before == 0 ? 0 : round_up(p_.visible(before - 1), block);
   for (std::int64_t d = 0; d < p_.padded_depth(); d += kPanel) {
     std::int64_t r = 0;  // the first row that sees key j
-    for (std::int64_t j = 0; j < width(padded_rows_ - kBlock); j += kBlock) {
-      while (width(r) <= j) r += kBlock;
+    for (std::int64_t j = 0; j < width(padded_rows_ - block); j += block) {
+      while (width(r) <= j) r += block;
       const std::int64_t u = r / loops_.pair;
-      loops_.product(kBlock, kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
+      loops_.product(block, kPanel, units - u, x + u * ld + j, 1, ld, y + d * units + u * kPanel,
                      to + j * p_.padded_depth() + d, p_.padded_depth(), j < seen, prefetcher_);
     }
   }

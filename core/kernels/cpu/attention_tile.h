@@ -44,7 +44,8 @@ struct Problem {
   std::int64_t visible(std::int64_t i) const {
     return causal ? std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys) : keys;
   }
-  std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kBlock)); }
+  /// Whole blocks of products, whatever those are.
+  std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kPanel)); }
   std::int64_t padded_depth() const { return round_up(depth, kPanel); }
   std::int64_t depth_units(std::int64_t pair) const { return padded_depth() / pair; }
   /// Whether rows in memory are rows of units as they are.
@@ -132,8 +133,8 @@ void load_segments(const Problem& p, const Extras& extras, std::int64_t unit, co
 /// A factor for every row of a tile.
 using Factors = std::array<float, kTile>;
 
-/// The queries [first, first + rows) of one head, in blocks of kBlock rows; keys that no query of
-/// a block sees are skipped.
+/// The queries [first, first + rows) of one head, in the loops' blocks of rows; keys that no query
+/// of a block sees are skipped.
 class Tile {
  public:
   Tile(const Problem& p, const AttentionLoops& loops, Isa isa, const Extras& extras,

@@ -131,35 +131,79 @@ void pack(const Bf16Bits* from, std::int64_t line, std::int64_t element, std::in
   }
 }
 
-void multiply(const Bf16Bits* left, const Bf16Bits* right, std::int64_t steps, float* sums,
-              std::int64_t row, bool add) {
-  const auto stride = static_cast<long>(row * static_cast<std::int64_t>(sizeof(float)));
-  float* const lower = sums + kTile * row;
-  if (add) {
-    _tile_loadd(0, sums, stride);
-    _tile_loadd(1, sums + kTile, stride);
-    _tile_loadd(2, lower, stride);
-    _tile_loadd(3, lower + kTile, stride);
-  } else {
+/// Sums of kSide x kSide, `row` elements apart, to and from the first four tiles.
+void load_sums(const float* sums, std::int64_t row, bool add) {
+  if (!add) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
+    return;
   }
-  for (std::int64_t s = 0; s < steps; ++s, left += kPanelStep, right += kPanelStep) {
-    _tile_loadd(4, left, 64);
-    _tile_loadd(6, right, 64);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, right + kTileElements, 64);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, left + kTileElements, 64);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
+  const auto stride = static_cast<long>(row * static_cast<std::int64_t>(sizeof(float)));
+  _tile_loadd(0, sums, stride);
+  _tile_loadd(1, sums + kTile, stride);
+  _tile_loadd(2, sums + kTile * row, stride);
+  _tile_loadd(3, sums + kTile * row + kTile, stride);
+}
+void store_sums(float* sums, std::int64_t row) {
+  const auto stride = static_cast<long>(row * static_cast<std::int64_t>(sizeof(float)));
   _tile_stored(0, sums, stride);
   _tile_stored(1, sums + kTile, stride);
-  _tile_stored(2, lower, stride);
-  _tile_stored(3, lower + kTile, stride);
+  _tile_stored(2, sums + kTile * row, stride);
+  _tile_stored(3, sums + kTile * row + kTile, stride);
+}
+
+/// Adds one step: two left tiles whose rows are `left_row` bytes apart times two right ones.
+void multiply_step(const void* upper, const void* lower, long left_row, const void* first_right,
+                   const void* second_right, long right_row) {
+  _tile_loadd(4, upper, left_row);
+  _tile_loadd(6, first_right, right_row);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_loadd(7, second_right, right_row);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_loadd(5, lower, left_row);
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_dpbf16ps(3, 5, 7);
+}
+
+void multiply(const Bf16Bits* left, const Bf16Bits* right, std::int64_t steps, float* sums,
+              std::int64_t row, bool add) {
+  load_sums(sums, row, add);
+  for (std::int64_t s = 0; s < steps; ++s, left += kPanelStep, right += kPanelStep)
+    multiply_step(left, left + kTileElements, 64, right, right + kTileElements, 64);
+  store_sums(sums, row);
+}
+
+void attention_product(std::int64_t rows, std::int64_t /*columns*/, std::int64_t units,
+                       const std::uint32_t* a, std::int64_t a_row, std::int64_t a_unit,
+                       const std::uint32_t* panel, float* c, std::int64_t c_row, bool add,
+                       Prefetcher& prefetcher) {
+  constexpr long kPanelRow = TileLoops::kSide * sizeof(std::uint32_t);
+  for (std::int64_t r = 0; r < rows; r += TileLoops::kSide) {
+    load_sums(c + r * c_row, c_row, add);
+    for (std::int64_t u = 0; u < units; u += kTile) {
+      prefetcher.fetch();
+      const std::uint32_t* const at = a + r * a_row + u * a_unit;
+      const std::uint32_t* const right = panel + u * TileLoops::kSide;
+      if (a_unit == 1) {
+        multiply_step(at, at + kTile * a_row, static_cast<long>(a_row * 4), right, right + kTile,
+                      kPanelRow);
+        continue;
+      }
+      // Rows lie next to each other.
+      alignas(64) Bf16Bits left[kPanelStep];
+      for (std::int64_t half = 0; half < 2; ++half) {
+        __m512i tile[16];
+        for (std::int64_t i = 0; i < 16; ++i)
+          tile[i] = _mm512_loadu_si512(at + i * a_unit + half * kTile);
+        transpose(tile);
+        store_tile(tile, left + half * kTileElements);
+      }
+      multiply_step(left, left + kTileElements, 64, right, right + kTile, kPanelRow);
+    }
+    store_sums(c + r * c_row, c_row);
+  }
 }
 
 void store_bf16(const float* sums, std::int64_t row, std::int64_t rows, std::int64_t columns,
@@ -174,7 +218,7 @@ void store_bf16(const float* sums, std::int64_t row, std::int64_t rows, std::int
 
 }  // namespace
 
-const TileLoops kTileLoops = {permitted,   enter,    leave,     pack<true>,
-                              pack<false>, multiply, store_bf16};
+const TileLoops kTileLoops = {permitted,   enter,    leave,      pack<true>,
+                              pack<false>, multiply, store_bf16, attention_product};
 
 }  // namespace lockstep

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "core/kernels/cpu/attention_prefetcher.h"
+
 namespace lockstep {
 
 using Bf16Bits = std::uint16_t;
@@ -37,6 +39,12 @@ struct TileLoops {
   /// Rounds sums; their rows are read to whole multiples of kSide.
   void (*store_bf16)(const float* sums, std::int64_t row, std::int64_t rows, std::int64_t columns,
                      Bf16Bits* to, std::int64_t to_row);
+
+  /// AttentionLoops::product with kSide columns.
+  void (*attention_product)(std::int64_t rows, std::int64_t columns, std::int64_t units,
+                            const std::uint32_t* a, std::int64_t a_row, std::int64_t a_unit,
+                            const std::uint32_t* panel, float* c, std::int64_t c_row, bool add,
+                            Prefetcher& prefetcher);
 };
 
 extern const TileLoops kTileLoops;

@@ -33,7 +33,7 @@ HostTensor some_segments(const Shape& shape, std::int32_t count) {
 void expect_attention(const Attention& a, double relative = 1e-4, double absolute = 1e-5) {
   Attrs attrs{{Attr::kCausal, {a.causal ? 1 : 0}},
               {Attr::kMasked, {a.masked || a.segments > 0 ? 1 : 0}}};
-  attrs.set_float(Attr::kScale, 0.4);
+  attrs.set_float(Attr::kScale, std::min(0.4, 1 / std::sqrt(static_cast<double>(a.depth))));
   attrs.set_float(Attr::kDropout, a.dropout);
   if (a.dropout > 0) attrs.set_int(Attr::kStream, 4711);
   const Shape q{a.batch, a.queries, a.heads, a.depth};
@@ -94,6 +94,14 @@ TEST(CpuAttention, NotANumberInAQueryReachesItsRowAndNoOther) {
 TEST(CpuAttention, WholePanelsOfKeysMatch) {
   for (const std::int64_t depth : {32, 64})
     expect_attention({.queries = 96, .keys = 96, .depth = depth, .causal = true}, 1e-4, 5e-5);
+  for (const std::int64_t length : {96, 128, 200})
+    expect_attention({.queries = length,
+                      .keys = length,
+                      .depth = 64,
+                      .causal = length != 128,
+                      .dropout = 0.1,
+                      .dtype = DType::kBF16},
+                     0x1p-6, 0x1p-6);
 }
 
 TEST(CpuAttention, MasksAndCrossLengthsMatch) {
@@ -181,15 +189,21 @@ RC_GTEST_PROP(CpuAttention, AnySettingMatches, ()) {
   const auto pick = [](std::int64_t low, std::int64_t high) {
     return *rc::gen::inRange<std::int64_t>(low, high + 1);
   };
+  const bool half = pick(0, 1) == 1;
+  // A score's gradient subtracts dout . out, whose result was rounded: a sum of up to 70 products
+  // of at most 2^-9 times elements of about 1, 2 where half are dropped, times scale and a query.
+  constexpr double kHalfGradient = 0x1p-5;
   expect_attention({.batch = pick(1, 3),
                     .queries = pick(1, 70),
                     .keys = pick(1, 70),
                     .heads = 3,
-                    .depth = pick(1, 9),
+                    .depth = half ? pick(1, 70) : pick(1, 9),
                     .group = pick(0, 1) == 1 ? 3 : 1,
                     .causal = pick(0, 1) == 1,
                     .masked = pick(0, 1) == 1,
-                    .dropout = 0.25 * static_cast<double>(pick(0, 2))});
+                    .dropout = 0.25 * static_cast<double>(pick(0, 2)),
+                    .dtype = half ? DType::kBF16 : DType::kF32},
+                   half ? 0x1p-6 : 1e-4, half ? kHalfGradient : 1e-5);
 }
 
 }  // namespace

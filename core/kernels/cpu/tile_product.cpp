@@ -16,7 +16,7 @@ constexpr std::int64_t kStep = TileLoops::kStep;
 /// with 384, 1640 with 512, 1260 with 768; its tiles alone give 2150.
 constexpr std::int64_t kSubDepth = 384;
 /// Most of k that is packed at a time, and of the right operand's elements: half of 2 MiB of L2.
-constexpr std::int64_t kDepth = 1024;
+constexpr std::int64_t kDepth = 768;
 constexpr std::int64_t kRightElements = std::int64_t{1} << 19;
 
 /// Rows of the left operand that are packed at a time.

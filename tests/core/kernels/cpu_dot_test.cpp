@@ -94,7 +94,7 @@ TEST(CpuDot, HalfPrecisionOfSeveralBlocksAndTasks) {
   expect_correct(dot(DType::kF16, {2, 400, 70}, {2, 390, 70}, {{0}, {0}, {2}, {2}}), 0x1p-10, 1e-3);
 }
 
-// What a processor's tiles multiply has panels of 32 lines, 128 rows and 1024 of k at a time.
+// What a processor's tiles multiply has panels of 32 lines, 128 rows and 768 of k at a time.
 TEST(CpuDot, HalfPrecisionOfWholeAndPartialPanelsMatches) {
   const auto all_transpositions = [](std::int64_t m, std::int64_t n, std::int64_t k) {
     for (const auto& [a, a_contract] : {std::pair{Shape{m, k}, 1}, {Shape{k, m}, 0}})

@@ -29,6 +29,7 @@ struct Target {
 std::vector<Target> text_targets();
 std::vector<Target> data_targets();
 std::vector<Target> binary_targets();
+std::vector<Target> hub_targets();
 std::vector<Target> all_targets();
 
 /// A finding, in words; empty if what came of the input is right.

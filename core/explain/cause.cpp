@@ -20,8 +20,8 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"mode", "", true},
     {"input_dtype", "convert it on the host, so that it has one dtype in every step"},
     {"input_shape",
-     "pad it to a few sizes: DataLoaderOptions::padding with PaddingMode::kBucket, or kMax for "
-     "one"},
+     "pad it to a few sizes with data.padding: bucket, or to one with max (in a program of one's "
+     "own DataLoaderOptions::padding with PaddingMode::kBucket or kMax)"},
     {"inputs", "give the step the same inputs each time, a neutral value where there is nothing"},
     {"constant",
      "pass the number as scalar(), x.context().scalar(value, dtype, name): its value is no part of "

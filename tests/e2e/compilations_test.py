@@ -51,7 +51,7 @@ class Recompiling(EndToEndTest):
         self.assertEqual(told[-1]["alike"], len(told) - 1)
         self.assertRegex(text, r"recompilations: \d+ of \d+ programs were versions of others")
         self.assertRegex(text, r"input_shape +\d+ +0 +\d+\.\d\d  batch.tokens\[length\] had \d+ values \(\d+, ")
-        self.assertIn("  input_shape: pad it to a few sizes: DataLoaderOptions::padding", text)
+        self.assertIn("  input_shape: pad it to a few sizes with data.padding: bucket, ", text)
 
     def test_buckets_end_it(self):
         _, records = self.run_of("buckets", 30)
@@ -98,7 +98,7 @@ class Recompiling(EndToEndTest):
         self.assertEqual(outcome.code, 2, outcome)
         self.assertRegex("\n".join(outcome.errors),
                          r"step \d+: 5 different programs were needed so far, more than device.max_programs \(4\): "
-                         r"batch.tokens\[length\] had \d values \(.*\); pad it to a few sizes: .*; or raise "
+                         r"batch.tokens\[length\] had \d values \(.*\); pad it to a few sizes with .*; or raise "
                          r"device.max_programs \(device.on_max_programs: stop\)")
 
     def test_too_many_programs_are_warned_of(self):

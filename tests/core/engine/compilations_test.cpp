@@ -226,9 +226,10 @@ TEST_F(TooMany, ProgramsAreWarnedOfWithInputDimensionValuesAndRemedy) {
   step(loud.rank, 5);
   const std::string told =
       "4 different programs were needed so far, more than device.max_programs (3): "
-      "batch.tokens[0] had 4 values (2, 3, 4, 5); pad it to a few sizes: "
-      "DataLoaderOptions::padding with PaddingMode::kBucket, or kMax for one; until then the least "
-      "recently used are dropped, or raise device.max_programs";
+      "batch.tokens[0] had 4 values (2, 3, 4, 5); pad it to a few sizes with data.padding: bucket, "
+      "or to one with max (in a program of one's own DataLoaderOptions::padding with "
+      "PaddingMode::kBucket or kMax); until then the least recently used are dropped, or raise "
+      "device.max_programs";
   EXPECT_THAT(debug.lines_with("4 different programs"), ElementsAre(told));
   for (const std::size_t length : {6, 7}) step(loud.rank, length);
   EXPECT_THAT(debug.lines_with("different programs").size(), 1U);
@@ -241,9 +242,10 @@ TEST_F(TooMany, ProgramsEndTheRunIfItIsToldSo) {
   for (const std::size_t length : {2, 3, 4, 2}) step(strict.rank, length);
   EXPECT_EQ(usage_error([&] { step(strict.rank, 5); }),
             "step 0: 4 different programs were needed so far, more than device.max_programs (3): "
-            "batch.tokens[0] had 4 values (2, 3, 4, 5); pad it to a few sizes: "
-            "DataLoaderOptions::padding with PaddingMode::kBucket, or kMax for one; or raise "
-            "device.max_programs (device.on_max_programs: stop)");
+            "batch.tokens[0] had 4 values (2, 3, 4, 5); pad it to a few sizes with data.padding: "
+            "bucket, or to one with max (in a program of one's own DataLoaderOptions::padding with "
+            "PaddingMode::kBucket or kMax); or raise device.max_programs "
+            "(device.on_max_programs: stop)");
 }
 
 TEST_F(TooMany, ProgramsOfNoKindAreCalledSo) {

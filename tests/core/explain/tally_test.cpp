@@ -34,16 +34,17 @@ TEST(CauseTally, PutsTheMostFrequentCauseFirstAndSaysWhatEndsIt) {
   for (const char* length : {"60", "61"})
     tally.add(because(Cause::kInputShape, "batch.tokens[length]", "7", length), false, 1.5);
   tally.add(because(Cause::kInputShape, "batch.tokens[length]", "61", "8"), true, 0.25);
-  EXPECT_EQ(tally.table(),
-            "recompilations: 4 of 5 programs were versions of others and took 3.50 s\n"
-            "  cause          compiled  loaded  seconds  what\n"
-            "  input_shape           2       1     3.25  batch.tokens[length] had 4 values (7, 8, "
-            "60, 61)\n"
-            "  constant              1       0     0.25  constant f32[] a.cpp:3: 1 -> 2\n"
-            "  input_shape: pad it to a few sizes: DataLoaderOptions::padding with "
-            "PaddingMode::kBucket, or kMax for one\n"
-            "  constant: pass the number as scalar(), x.context().scalar(value, dtype, name): its "
-            "value is no part of the program");
+  EXPECT_EQ(
+      tally.table(),
+      "recompilations: 4 of 5 programs were versions of others and took 3.50 s\n"
+      "  cause          compiled  loaded  seconds  what\n"
+      "  input_shape           2       1     3.25  batch.tokens[length] had 4 values (7, 8, "
+      "60, 61)\n"
+      "  constant              1       0     0.25  constant f32[] a.cpp:3: 1 -> 2\n"
+      "  input_shape: pad it to a few sizes with data.padding: bucket, or to one with max (in "
+      "a program of one's own DataLoaderOptions::padding with PaddingMode::kBucket or kMax)\n"
+      "  constant: pass the number as scalar(), x.context().scalar(value, dtype, name): its "
+      "value is no part of the program");
 }
 
 TEST(CauseTally, ShowsTheEndsOfALongListOfValues) {

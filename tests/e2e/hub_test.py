@@ -395,6 +395,32 @@ class Export(HubTest):
         self.assertIn("gpt2", (out / "config.json").read_text())
         self.assertEqual([path.name for path in self.folder.iterdir() if path.name.endswith(".tmp")], [])
 
+    def test_a_folder_is_replaced_as_a_whole(self):
+        run = Run(self.folder, "whole", self.config())
+        run.train()
+        out, link = self.folder / "whole_out", self.folder / "whole_link"
+        (out / "notes").mkdir(parents=True)
+        (out / "notes" / "mine.txt").write_text("mine")
+        (out / "latest").symlink_to("notes")
+        for name in ("tokenizer_config.json", "model-00001-of-00002.safetensors"):
+            (out / name).write_text("of another model")
+        (out / "model.safetensors").mkdir()  # which no file can be moved onto
+        (out / "model.safetensors" / "x").write_text("")
+        link.symlink_to(out)
+        before = out.stat().st_ino
+        self.export(run.path, link, "--force")
+        self.assertNotEqual(out.stat().st_ino, before, "a file at a time was replaced")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(sorted(path.name for path in out.iterdir()),
+                         ["config.json", "generation_config.json", "latest", "model.safetensors", "notes",
+                          "tokenizer.json", "tokenizer_config.json"])
+        self.assertEqual((out / "latest" / "mine.txt").read_text(), "mine")
+        self.assertNotEqual((out / "tokenizer_config.json").read_text(), "of another model")
+        self.assert_same(*({name.removeprefix("transformer."): array for name, array in tensors.items()}
+                           for tensors in (read_safetensors(out / "model.safetensors")[0],
+                                           parameters(run.checkpoint(0)))))
+        self.assertEqual([path.name for path in self.folder.iterdir() if ".tmp" in path.name], [])
+
     def test_refuses_models_without_such_a_form(self):
         run = Run(self.folder, "lenet", {"model.name": "mlp", "training.max_steps": 0, "training.global_batch_size": 4,
                                          "training.micro_batch_size": 4, "optimizer.learning_rate": 1e-3,

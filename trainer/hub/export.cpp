@@ -1,8 +1,11 @@
 #include "trainer/hub/export.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +29,8 @@ using Json = nlohmann::json;
 
 /// Of the library whose files these are like.
 constexpr const char* kTransformersVersion = "4.46.3";
+constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kGenerationConfig = "generation_config.json";
 
 CheckpointReader open_chosen(const ExportOptions& options) {
   CheckpointReader newest = open_checkpoint(options.run);
@@ -145,10 +150,9 @@ void write_tokenizer(const Source& source, const Registry& registry, const fs::p
   add("mask_token", special.mask);
   add("bos_token", special.bos);
   add("eos_token", special.eos);
-  write_text(folder / "tokenizer_config.json", config.dump(2) + "\n");
+  write_text(folder / kTokenizerConfig, config.dump(2) + "\n");
 }
 
-/// config.json is the last: a folder without one is none of a model.
 void write_files(const Source& source, const Registry& registry, const fs::path& folder) {
   write_weights(source, folder / kWeightsFile);
   write_tokenizer(source, registry, folder);
@@ -158,12 +162,12 @@ void write_files(const Source& source, const Registry& registry, const fs::path&
     for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"})
       if (const auto found = values.find(key); found != values.end() && found->second != "null")
         generation.insert(*found);
-    write_text(folder / "generation_config.json", hub_config_text(generation));
+    write_text(folder / kGenerationConfig, hub_config_text(generation));
   }
   write_text(folder / kHubConfig, hub_config_text(values));
 }
 
-/// A folder beside the one that is asked for, which is gone unless it was renamed.
+/// A folder beside the one that is asked for. What it holds in the end is gone.
 class FolderBeside {
  public:
   explicit FolderBeside(const fs::path& target)
@@ -195,28 +199,45 @@ void check_target(const fs::path& target, bool force) {
 }
 
 /// What a reader would take, or find contradicted, beside the new files.
-void remove_other_weights(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> old{folder / kWeightsIndex};
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("model-") && name.ends_with(".safetensors")) old.push_back(entry.path());
+bool is_of_a_model(const std::string& name) {
+  return name == kWeightsIndex || name == kHubTokenizer || name == kTokenizerConfig ||
+         name == kGenerationConfig ||
+         (name.starts_with("model-") && name.ends_with(".safetensors"));
+}
+
+/// What stays of a folder that the new one replaces: all that is no file of the model. Links, so
+/// that nothing is copied; copies on a file system without them.
+void keep_other_files(const fs::path& old, const fs::path& fresh) {
+  constexpr auto kWhole = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+  for (const auto& entry : fs::directory_iterator(old)) {
+    const fs::path name = entry.path().filename(), to = fresh / name;
+    if (fs::exists(to) || is_of_a_model(name.string())) continue;
+    std::error_code error;
+    fs::copy(entry.path(), to, kWhole | fs::copy_options::create_hard_links, error);
+    if (error) fs::copy(entry.path(), to, kWhole | fs::copy_options::overwrite_existing);
   }
-  for (const fs::path& path : old) fs::remove(path, error);
+}
+
+/// At every instant the old folder or the new one is whole at `target`; only on a file system that
+/// cannot exchange two folders neither is for a moment, and both lie beside it.
+void replace_folder(const fs::path& fresh, const fs::path& target) {
+  keep_other_files(target, fresh);
+  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
+  const std::error_code error(errno, std::generic_category());
+  if (error != std::errc::invalid_argument && error != std::errc::function_not_supported)
+    throw fs::filesystem_error("", target, error);
+  const fs::path old = fresh.string() + ".old";
+  fs::rename(target, old);
+  fs::rename(fresh, target);
+  fs::remove_all(old);
 }
 
 void move_into_place(const fs::path& from, const fs::path& target) {
-  std::error_code error;
-  if (!fs::exists(target, error) || fs::is_empty(target, error)) {
+  sync_folder(from.string(), ErrorKind::kCheckpoint);
+  if (!fs::exists(target) || fs::is_empty(target)) {
     fs::rename(from, target);
   } else {
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(from)) files.push_back(entry.path());
-    std::ranges::sort(files, {}, [](const fs::path& path) {
-      return std::pair(path.filename() == kHubConfig, path);
-    });
-    for (const fs::path& file : files) fs::rename(file, target / file.filename());
-    remove_other_weights(target);
+    replace_folder(from, target);
   }
   sync_folder(target.parent_path().string(), ErrorKind::kCheckpoint);
 }
@@ -224,7 +245,10 @@ void move_into_place(const fs::path& from, const fs::path& target) {
 }  // namespace
 
 std::string export_run(const ExportOptions& options, const Registry& registry) {
-  const fs::path target = fs::absolute(options.to).lexically_normal();
+  std::error_code error;
+  const fs::path given = fs::absolute(options.to).lexically_normal();
+  const fs::path real = fs::weakly_canonical(given, error);  // of a link what it points to
+  const fs::path& target = error ? given : real;
   const fs::path place = target.has_filename() ? target : target.parent_path();
   check_target(place, options.force);
   CheckpointReader checkpoint = open_chosen(options);

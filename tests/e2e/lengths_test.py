@@ -120,6 +120,32 @@ class OneHashOfMaskedTokens(EndToEndTest):
         self.assertEqual(killed.hash(), reference.hash())
 
 
+class OneHashOfPackedDocuments(EndToEndTest):
+    """A GPT whose tokens see their own document only."""
+
+    def test_ranks_workers_and_kills(self):
+        config = varying(documents(self.folder), data__packing="within", data__on_too_long="error",
+                         training__max_steps=24, checkpoint__save_interval=4, eval__interval=24, eval__batch_size=3)
+        reference = Run(self.folder, "packed", config)
+        reference.train()
+        losses = reference.column("train/loss")
+        self.assertLess(sum(losses[-5:]), sum(losses[:5]))
+        for ranks in (2, 4):
+            run = Run(self.folder, f"packed_{ranks}", config)
+            run.train("data.loader_workers=3", ranks=ranks)
+            self.assertEqual(run.hash(), reference.hash())
+            for column in ("train/loss", "eval/loss", "eval/accuracy"):
+                self.assertEqual(run.column(column), reference.column(column))
+        killed = Run(self.folder, "packed_killed", config)
+        job = killed.start(ranks=2)
+        job.wait_until(killed.checkpoint_steps, "a checkpoint")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        self.assertLess(killed.checkpoint_steps()[-1], 24)
+        killed.train(ranks=4, resume="auto")
+        self.assertEqual(killed.hash(), reference.hash())
+
+
 class PaddedLengths(EndToEndTest):
     @classmethod
     def setUpClass(cls):

@@ -64,7 +64,8 @@ def passages(text):
 
 def train_tokenizer(binary, folder, text):
     path = folder / "tokenizer.json"
-    jobs.call([binary, "prepare", "tokenizer", text, "--type", "wordpiece", "--vocab-size", VOCABULARY, "--output", path])
+    jobs.call([binary, "prepare", "tokenizer", text, "--type", "wordpiece", "--vocab-size", VOCABULARY,
+               "--output", path])
     return path
 
 
@@ -80,7 +81,8 @@ def write_unigram_model(folder, bias):
     config = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": len(bias)}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     data = struct.pack(f"<{len(bias)}f", *bias)
-    header = json.dumps({"cls.predictions.bias": {"dtype": "F32", "shape": [len(bias)], "data_offsets": [0, len(data)]}})
+    header = json.dumps({"cls.predictions.bias": {"dtype": "F32", "shape": [len(bias)],
+                                                  "data_offsets": [0, len(data)]}})
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header.encode() + data)
 
 

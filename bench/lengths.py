@@ -9,9 +9,9 @@ same documents, drawn from the texts: padded to the longest of the dataset, to t
 buckets, and to buckets of steps that are grouped by length. All ways run in turn, round after round. In the first all
 programs are compiled, in the others they are loaded from the compile cache.
 
-Prints of each way the steps a second of the fastest round, without the time in which programs were compiled or loaded;
-the same with all of it, in the first round; the padded share of all tokens; the number of programs, the seconds
-compiling, and how much faster it is than the first row. Exit codes: 0 all ran; 1 something did not; 2 usage.
+Prints of each way the steps a second of the fastest round but the first, without the time in which programs were
+loaded; the same in the first, with all of its compiling; the padded share of all tokens; the number of programs, the
+seconds compiling, and how much faster it is than the first row. Exit codes: 0 all ran; 1 something did not; 2 usage.
 """
 
 import argparse
@@ -42,13 +42,13 @@ def paragraphs(text):
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
-def steady_seconds(steps, compilations):
-    """From the end of the first step to that of the last, without what was compiled or loaded meanwhile.
+def step_seconds(steps, compilations):
+    """From the end of the first step to that of the last; and of these, what programs took to make.
 
     `steps`: the records of metrics.jsonl. `compilations`: those of one rank.
     """
-    made = sum(record["seconds"] for record in compilations if record["step"] >= steps[0]["step"])
-    return steps[-1]["wall_time"] - steps[0]["wall_time"] - made
+    making = sum(record["seconds"] for record in compilations if record["step"] >= steps[0]["step"])
+    return steps[-1]["wall_time"] - steps[0]["wall_time"], making
 
 
 class Row:
@@ -56,31 +56,37 @@ class Row:
 
     def __init__(self, way, precision):
         self.way, self.precision = way, precision
-        self.seconds = []  # of each round, steady
-        self.first = {}
+        self.seconds = []  # of each round but the first, without making programs
+        self.first = {}  # what the first round tells
+        self.steps = 0
 
-    def run(self, binary, folder):
-        name = re.sub(r"\W+", "_", f"{self.way}_{self.precision}_{len(self.seconds)}")
+    def run(self, binary, folder, number):
+        """Round `number`; its seconds. The first has an empty compile cache."""
+        name = re.sub(r"\W+", "_", f"{self.way}_{self.precision}")
         out = jobs.on_ranks(binary, "train", jobs.ROOT / "configs" / "bench" / "lengths.yaml",
                             f"data.path={folder / 'documents.jsonl'}", f"tokenizer.path={folder / 'tokenizer.json'}",
-                            f"device.compile_cache={folder / 'cache' / self.precision / name[:-2]}",
-                            f"run.dir={folder}", f"run.name={name}", f"training.precision={self.precision}",
-                            *WAYS[self.way])
-        steps = [record for record in jobs.records(folder / name / "metrics.jsonl") if "train/loss" in record]
-        made = [record for record in jobs.records(folder / name / "compilations.jsonl")
+                            f"device.compile_cache={folder / 'cache' / name}", f"run.dir={folder}",
+                            f"run.name={name}_{number}", f"training.precision={self.precision}", *WAYS[self.way])
+        run = folder / f"{name}_{number}"
+        steps = [record for record in jobs.records(run / "metrics.jsonl") if "train/loss" in record]
+        made = [record for record in jobs.records(run / "compilations.jsonl")
                 if record["rank"] == 0 and record["cut"] == "step end"]
-        self.steps = len(steps)
-        self.seconds.append(steady_seconds(steps, made))
-        if not self.first:
-            compiling = sum(record["seconds"] for record in made)
-            self.first = {"padding": float(re.search(r"([\d.]+) % of their elements padding", out).group(1)),
-                          "programs": len(made), "compiling_s": compiling,
-                          "all_s": self.seconds[0] + compiling}
+        seconds, making = step_seconds(steps, made)
+        if number > 0:
+            # Loading takes milliseconds. Compiling could not be left out of the first round so: meanwhile the device
+            # goes on with the steps before.
+            self.seconds.append(seconds - making)
+            return self.seconds[-1]
+        compiling = sum(record["seconds"] for record in made)
+        self.steps = len(steps) - 1
+        self.first = {"padding": float(re.search(r"([\d.]+) % of their elements padding", out).group(1)),
+                      "programs": len(made), "compiling_s": compiling, "first_s": seconds + compiling - making}
+        return self.first["first_s"]
 
     def result(self, slowest):
-        per_s = (self.steps - 1) / min(self.seconds)
+        per_s = self.steps / min(self.seconds)
         return {"way": self.way, "precision": self.precision, "steps": self.steps, "steps_per_s": per_s,
-                "with_compiling_per_s": (self.steps - 1) / self.first["all_s"], "seconds": self.seconds, **self.first,
+                "with_compiling_per_s": self.steps / self.first["first_s"], "seconds": self.seconds, **self.first,
                 "gain": per_s / slowest}
 
 
@@ -99,8 +105,8 @@ def measure(options, binary, folder):
     rows = [Row(way, precision) for precision in options.precisions for way in WAYS]
     for number in range(options.rounds):
         for row in rows:
-            row.run(binary, folder)
-            print(f"round {number + 1}/{options.rounds}: {row.way}, {row.precision}: {row.seconds[-1]:.1f} s steady, "
+            seconds = row.run(binary, folder, number)
+            print(f"round {number + 1}/{options.rounds}: {row.way}, {row.precision}: {seconds:.1f} s, "
                   f"load {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
     slowest = rows[0].result(1)["steps_per_s"]
     return [row.result(slowest) for row in rows]

@@ -98,15 +98,15 @@ class Lengths(WithFolder):
     def test_paragraphs(self):
         self.assertEqual(lengths.paragraphs("\none\ntwo\n\n \nthree\n"), ["one\ntwo", "three"])
 
-    def test_steady_time_has_neither_the_first_step_nor_compiling(self):
+    def test_time_begins_after_the_first_step(self):
         steps = [{"step": step, "wall_time": time} for step, time in ((1, 10.0), (2, 11.0), (3, 15.0))]
         made = [{"step": 0, "seconds": 4.0}, {"step": 2, "seconds": 3.0}]
-        self.assertEqual(lengths.steady_seconds(steps, made), 2.0)
+        self.assertEqual(lengths.step_seconds(steps, made), (5.0, 3.0))
 
     def test_rows_take_the_fastest_round(self):
         row = lengths.Row("buckets", "fp32")
-        row.steps, row.seconds = 11, [4.0, 2.0, 2.5]
-        row.first = {"padding": 12.5, "programs": 4, "compiling_s": 1.0, "all_s": 5.0}
+        row.steps, row.seconds = 10, [4.0, 2.0, 2.5]
+        row.first = {"padding": 12.5, "programs": 4, "compiling_s": 1.0, "first_s": 5.0}
         result = row.result(2.5)
         self.assertEqual((result["steps_per_s"], result["with_compiling_per_s"], result["gain"]), (5.0, 2.0, 2.0))
         self.assertEqual([len(cell) for cell in lengths.text(result).split("|")],

@@ -124,7 +124,9 @@ class Bert(nn.Module):
         x = self.norm(x)
         for layer in self.layers:
             x = layer(x)
-        logits = self.decoder(self.transform_norm(F.gelu(self.transform(x))))
+        # The other norms see f32 sums; on the CPU a norm of bf16 wants weights of bf16, too.
+        x = F.gelu(self.transform(x)).float()
+        logits = self.decoder(self.transform_norm(x))
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 

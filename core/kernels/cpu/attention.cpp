@@ -26,7 +26,6 @@ using attention::kPanel;
 using attention::kTile;
 using attention::load_segments;
 using attention::Problem;
-using attention::round_up;
 using attention::Rows;
 using attention::Tile;
 using attention::Unit;

@@ -10,6 +10,7 @@
 #include "core/base/rng.h"
 #include "core/ir/graph.h"
 #include "core/kernels/cpu/attention_loops.h"
+#include "core/kernels/cpu/grid.h"
 
 namespace lockstep::attention {
 
@@ -17,10 +18,6 @@ using Unit = AttentionLoops::Unit;
 inline constexpr std::int64_t kPanel = AttentionLoops::kPanel;
 inline constexpr std::int64_t kBlock = AttentionLoops::kBlock;
 inline constexpr std::int64_t kTile = 64;  ///< queries whose scores are held at once
-
-inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
 
 struct Problem {
   std::int64_t batch, queries, keys, heads, depth;

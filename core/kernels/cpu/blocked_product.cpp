@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/kernels/cpu/grid.h"
+
 namespace lockstep {
 namespace {
 
@@ -13,19 +15,12 @@ constexpr std::int64_t kRows = 384;
 constexpr std::int64_t kColumns = 512;
 constexpr std::int64_t kDepth = 384;
 
-std::int64_t whole_vectors(std::int64_t count) {
-  return (count + 15) / 16 * 16;
-}
+/// Sides of a block are whole vectors.
+constexpr std::int64_t kVector = 16;
 
-/// Steps up to `most` that divide `size` evenly, but for whole vectors.
-std::int64_t block_step(std::int64_t size, std::int64_t most) {
-  const std::int64_t blocks = std::max<std::int64_t>((size + most - 1) / most, 1);
-  return whole_vectors((size + blocks - 1) / blocks);
-}
-
-/// The longest block_step of sizes up to `size`.
+/// The longest even_step of sizes up to `size`.
 std::int64_t longest_step(std::int64_t size, std::int64_t most) {
-  return std::min(most, whole_vectors(size));
+  return std::min(most, round_up(size, kVector));
 }
 
 /// Where the parts of scratch begin, in floats: a block of a, one of b, and a panel of sums.
@@ -73,9 +68,9 @@ void BlockedProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, con
                          std::byte* c, std::byte* scratch) const {
   const Scratch at(m, n, k_);
   auto* const floats = reinterpret_cast<float*>(scratch);
-  const std::int64_t m_step = block_step(m, kRows);
-  const std::int64_t n_step = block_step(n, kColumns);
-  const std::int64_t k_step = block_step(k_, kDepth);
+  const std::int64_t m_step = even_step(m, kRows, kVector);
+  const std::int64_t n_step = even_step(n, kColumns, kVector);
+  const std::int64_t k_step = even_step(k_, kDepth, kVector);
   const auto a_bytes = static_cast<std::int64_t>(size_of(a_.stored));
   const auto b_bytes = static_cast<std::int64_t>(size_of(b_.stored));
   const auto c_bytes = static_cast<std::int64_t>(size_of(result_));

@@ -7,6 +7,16 @@
 
 namespace lockstep {
 
+inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+/// Steps up to `most` that divide `size` evenly, but for whole multiples.
+inline std::int64_t even_step(std::int64_t size, std::int64_t most, std::int64_t multiple) {
+  const std::int64_t steps = std::max<std::int64_t>((size + most - 1) / most, 1);
+  return round_up((size + steps - 1) / steps, multiple);
+}
+
 /// Kernels that need working memory for every task divide into at most this many, so that scratch
 /// is bounded and known before the pool is.
 inline constexpr std::int64_t kMaxScratchTasks = 16;

@@ -14,7 +14,6 @@ namespace {
 
 using attention::Extras;
 using attention::Problem;
-using attention::round_up;
 
 /// Elements of keys that are worth a task.
 constexpr std::int64_t kTaskKeys = std::int64_t{1} << 19;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/tile_loops.h"
 
 namespace lockstep {
@@ -22,16 +23,6 @@ constexpr std::int64_t kRightElements = std::int64_t{1} << 19;
 /// Rows of the left operand that are packed at a time.
 constexpr std::int64_t kLeftRows = 128;
 
-std::int64_t rounded_up(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit * unit;
-}
-
-/// Steps up to `most` that divide `size` evenly, but for whole units.
-std::int64_t even_step(std::int64_t size, std::int64_t most, std::int64_t unit) {
-  const std::int64_t steps = std::max<std::int64_t>((size + most - 1) / most, 1);
-  return rounded_up((size + steps - 1) / steps, unit);
-}
-
 std::int64_t most_columns(std::int64_t depth) {
   return std::max(kRightElements / depth / kSide * kSide, kSide);
 }
@@ -39,10 +30,10 @@ std::int64_t most_columns(std::int64_t depth) {
 /// Where the parts of scratch begin, in bytes.
 struct Scratch {
   Scratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
-    const std::int64_t columns = std::min(most_columns(depth), rounded_up(n, kSide));
+    const std::int64_t columns = std::min(most_columns(depth), round_up(n, kSide));
     left = depth * columns * 2;
-    sums = left + depth * std::min(kLeftRows, rounded_up(m, kSide)) * 2;
-    end = sums + (keeps_sums ? rounded_up(m, kSide) : kSide) * columns * 4;
+    sums = left + depth * std::min(kLeftRows, round_up(m, kSide)) * 2;
+    end = sums + (keeps_sums ? round_up(m, kSide) : kSide) * columns * 4;
   }
   std::int64_t left;
   std::int64_t sums;
@@ -59,7 +50,7 @@ void pack(Pack panel, const Bf16Bits* from, std::int64_t line, std::int64_t elem
   for (std::int64_t e = 0; e < depth; e += step)
     for (std::int64_t l = 0; l < lines; l += kSide)
       panel(from + l * line + e * element, line, element, std::min(kSide, lines - l),
-            std::min(step, depth - e), to + l * rounded_up(depth, kStep) + e * kSide);
+            std::min(step, depth - e), to + l * round_up(depth, kStep) + e * kSide);
 }
 
 }  // namespace
@@ -128,7 +119,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
     const std::int64_t columns = std::min(column_step, n - j);
     for (std::int64_t p = 0; p < k_; p += depth_) {
       const std::int64_t depth = std::min(depth_, k_ - p);
-      const std::int64_t padded_depth = rounded_up(depth, kStep);
+      const std::int64_t padded_depth = round_up(depth, kStep);
       pack(kTileLoops.pack_right, b_elements + p * b_.row + j * b_.column, b_.column, b_.row,
            columns, depth, right);
       for (std::int64_t i = 0; i < m; i += kSide) {

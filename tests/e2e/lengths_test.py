@@ -110,14 +110,11 @@ class OneHashOfMaskedTokens(EndToEndTest):
             run.train("data.loader_workers=3", ranks=ranks)
             self.assertEqual(run.hash(), reference.hash())
             self.assertEqual(run.column("eval/loss"), reference.column("eval/loss"))
-        killed = Run(self.folder, "masked_killed", config)
-        job = killed.start(ranks=2)
-        job.wait_until(killed.checkpoint_steps, "a checkpoint")
-        job.signal_rank(1, signal.SIGKILL)
-        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-        self.assertLess(killed.checkpoint_steps()[-1], STEPS)
-        killed.train(ranks=4, resume="auto")
-        self.assertEqual(killed.hash(), reference.hash())
+        killed, whole = (Run(self.folder, f"masked_{which}", config) for which in ("killed", "whole"))
+        to_the_end = (f"training.max_steps={killed.kill_a_rank() + 4}", "eval.interval=0")
+        killed.train(*to_the_end, ranks=4, resume="auto")
+        whole.train(*to_the_end)
+        self.assertEqual(killed.hash(), whole.hash())
 
 
 class OneHashOfPackedDocuments(EndToEndTest):
@@ -136,14 +133,11 @@ class OneHashOfPackedDocuments(EndToEndTest):
             self.assertEqual(run.hash(), reference.hash())
             for column in ("train/loss", "eval/loss", "eval/accuracy"):
                 self.assertEqual(run.column(column), reference.column(column))
-        killed = Run(self.folder, "packed_killed", config)
-        job = killed.start(ranks=2)
-        job.wait_until(killed.checkpoint_steps, "a checkpoint")
-        job.signal_rank(1, signal.SIGKILL)
-        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
-        self.assertLess(killed.checkpoint_steps()[-1], 24)
-        killed.train(ranks=4, resume="auto")
-        self.assertEqual(killed.hash(), reference.hash())
+        killed, whole = (Run(self.folder, f"packed_{which}", config) for which in ("killed", "whole"))
+        to_the_end = (f"training.max_steps={killed.kill_a_rank() + 4}", "eval.interval=0")
+        killed.train(*to_the_end, ranks=4, resume="auto")
+        whole.train(*to_the_end)
+        self.assertEqual(killed.hash(), whole.hash())
 
 
 class PaddedLengths(EndToEndTest):

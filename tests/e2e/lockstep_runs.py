@@ -212,6 +212,16 @@ class Run:
             raise AssertionError(f"exit code {outcome.code} instead of {expect}: {outcome}")
         return outcome
 
+    def kill_a_rank(self, *overrides):
+        """Trains without an end on 2 ranks until one is killed behind a checkpoint; its step."""
+        job = self.start("training.max_steps=1000000", *overrides, ranks=2)
+        job.wait_until(self.checkpoint_steps, "a checkpoint")
+        job.signal_rank(1, signal.SIGKILL)
+        outcome = job.wait()
+        if outcome.code != 128 + signal.SIGKILL:
+            raise AssertionError(f"exit code {outcome.code} of a killed job: {outcome}")
+        return self.checkpoint_steps()[-1]
+
     def hash(self, which=None):
         """`ckpt hash` of a checkpoint, by step or path; by default the newest."""
         path = self.checkpoint(which) if isinstance(which, int) else which or self.path

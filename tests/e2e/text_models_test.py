@@ -1,6 +1,5 @@
 """Every model of text gives one hash and one evaluation: on 1, 2 and 4 ranks, with any number of loader
 workers and device threads, killed and resumed on another number of ranks."""
-import signal
 
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Run
@@ -61,11 +60,7 @@ class OneHashOfTextModels(EndToEndTest):
                 run.train(*more, ranks=ranks)
                 compare(run)
         killed = Run(self.folder, f"{name}_killed", config)
-        job = killed.start("training.max_steps=1000000", ranks=2)
-        job.wait_until(lambda: len(killed.checkpoint_steps()) > 0, "a checkpoint")
-        job.signal_rank(1, signal.SIGKILL)
-        job.wait()
-        steps = killed.checkpoint_steps()[-1] + 4
+        steps = killed.kill_a_rank() + 4
         killed.train(f"training.max_steps={steps}", "eval.interval=0", ranks=4, resume="auto")
         whole = Run(self.folder, f"{name}_whole", config)
         whole.train(f"training.max_steps={steps}", "eval.interval=0")

@@ -1,6 +1,7 @@
 #include "core/base/host_memory.h"
 
 #include <execinfo.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,10 @@ namespace {
 void require_host_memory(std::size_t bytes) {
   void* volatile memory = ::operator new(bytes);  // volatile: or the compiler leaves both out
   ::operator delete(memory);
+}
+
+void return_freed_memory() {
+  ::malloc_trim(0);
 }
 
 void prepare_for_lack_of_memory() {

@@ -30,6 +30,10 @@ std::optional<Error> memory_error(const std::exception& e);
 /// where they get no memory: most of what they need is then known to be there.
 void require_host_memory(std::size_t bytes);
 
+/// Gives what was freed back to the system, also from the heap's middle. Takes milliseconds: for
+/// the end of work that needed much and that nothing like it follows soon.
+void return_freed_memory();
+
 /// For the first lines of main: where an exception cannot pass (a function that promised not to
 /// throw), lack of memory is still an error with its message and exit code; all else aborts.
 void prepare_for_lack_of_memory();

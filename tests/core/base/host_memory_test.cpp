@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <system_error>
 #include <vector>
@@ -47,6 +49,28 @@ TEST(HostMemory, WhatIsRequiredCanBeHad) {
   if (kForeignAllocator) GTEST_SKIP();
   EXPECT_NO_THROW(require_host_memory(std::size_t{1} << 20));
   EXPECT_THROW(require_host_memory(kTooMuch), OutOfHostMemory);
+}
+
+/// Resident memory of this process.
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(HostMemory, WhatWasFreedInTheHeapsMiddleIsGivenBack) {
+  if (kForeignAllocator) GTEST_SKIP();
+  constexpr std::size_t kBlock = 64 << 10;
+  constexpr std::int64_t kAll = 64 << 20;
+  std::vector<std::string> blocks;
+  for (std::int64_t bytes = 0; bytes < kAll; bytes += kBlock) blocks.emplace_back(kBlock, 'x');
+  const std::string last(kBlock, 'y');  // keeps the heap's end
+  const std::int64_t most = resident_bytes();
+  blocks.clear();
+  EXPECT_GT(resident_bytes(), most - kAll / 4);
+  return_freed_memory();
+  EXPECT_LT(resident_bytes(), most - kAll / 2);
 }
 
 TEST(HostMemory, AllocationsWork) {

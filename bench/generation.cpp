@@ -25,21 +25,20 @@ namespace {
 constexpr std::int64_t kEarly = 10;
 constexpr int kTokens = 60;
 
-/// Seconds of each token of some, the first of which follows `length` others.
-std::vector<double> token_seconds(Continuation& samples) {
-  std::vector<double> out;
-  const std::vector<std::int32_t> next(static_cast<std::size_t>(samples.samples()), 7);
-  samples.next_logits();  // of the prompt
-  for (int i = 0; i < kTokens; ++i) {
-    samples.append(next);
+/// Samples that are continued from some position, and the seconds of each further token.
+struct Place {
+  std::int64_t position;
+  Continuation samples;
+  std::vector<double> seconds;
+
+  void make_token() {
+    samples.append(std::vector<std::int32_t>(static_cast<std::size_t>(samples.samples()), 7));
     const auto begin = std::chrono::steady_clock::now();
     (void)samples.next_logits();
-    out.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  out.erase(out.begin());  // it compiles
-  std::ranges::sort(out);
-  return out;
-}
+};
 
 void run(const std::string& path, std::vector<std::string> overrides) {
   const Registry registry = built_in();
@@ -65,10 +64,22 @@ void run(const std::string& path, std::vector<std::string> overrides) {
   const double least = bytes / triad;
   fmt::print("weights {:.1f} MB, triad {:.2f} GB/s: {:.2f} ms\n", bytes * 1e-6, triad * 1e-9,
              least * 1e3);
+  std::vector<Place> places;
   for (const std::int64_t position : {kEarly, length - kTokens - 1}) {
     const std::vector<std::int32_t> prompt(static_cast<std::size_t>(position), 7);
-    Continuation samples(session.engine(), *model, state.compute_dtype, length, prompt, count);
-    const std::vector<double> seconds = token_seconds(samples);
+    places.push_back(
+        {position,
+         Continuation(session.engine(), *model, state.compute_dtype, length, prompt, count),
+         {}});
+    places.back().samples.next_logits();  // of the prompt
+    places.back().make_token();           // compiles
+    places.back().seconds.clear();
+  }
+  // In turn, as what else runs on the machine comes and goes.
+  for (int i = 1; i < kTokens; ++i)
+    for (Place& place : places) place.make_token();
+  for (auto& [position, samples, seconds] : places) {
+    std::ranges::sort(seconds);
     fmt::print(
         "{} samples, position {:>5}: {:.2f} ms median, {:.2f} least; {:.2f} of the least "
         "time, {:.2f} at best\n",

@@ -12,9 +12,13 @@ namespace {
 constexpr std::int64_t kMostRows = 8;
 /// Elements of the matrix: below, it stays in the cache, where dnnl_sgemm is as fast.
 constexpr std::int64_t kLeastElements = std::int64_t{1} << 19;
-/// Columns of a task: a row of them is a page, so that few pages are visited for what is read, and
-/// their sums stay in the first cache.
-constexpr std::int64_t kMostColumns = 1024;
+/// Sums of a task: they stay in the second cache.
+constexpr std::int64_t kMostSums = std::int64_t{1} << 15;
+/// Columns of a task that reads a part of each row, at least, and of one of a transposed matrix.
+constexpr std::int64_t kLeastColumns = 256;
+constexpr std::int64_t kTransposedColumns = 1024;
+/// Floats of a line of the cache.
+constexpr std::int64_t kLine = 16;
 
 class FewRowsDot final : public Kernel {
  public:
@@ -28,8 +32,7 @@ class FewRowsDot final : public Kernel {
         transposed_(transposed),
         x_(operands[0].dtype),
         w_(operands[1].dtype),
-        result_(node.type.dtype),
-        grid_(make_grid(columns_, kMostColumns)) {}
+        result_(node.type.dtype) {}
 
   WorkClass work() const override { return WorkClass::kDot; }
   std::size_t scratch_bytes() const override {
@@ -43,20 +46,31 @@ class FewRowsDot final : public Kernel {
       vectors_.to_f32(x_, call.operands[0], rows_ * depth_, wide);
       x = wide;
     }
-    call.pool.parallel_for(grid_.tasks(), [&](std::int64_t task) {
-      run_columns(x, call.operands[1], grid_.begin(task), grid_.end(task) - grid_.begin(task),
+    const Grid grid = divided(call.pool.threads());
+    call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
+      run_columns(x, call.operands[1], grid.begin(task), grid.end(task) - grid.begin(task),
                   call.results[0]);
     });
   }
 
  private:
+  /// One thread reads whole rows, as they lie in memory: it is a third faster than reading parts of
+  /// them, which is what several have to do. It changes no bit, as every column is a sum of its own
+  /// along k.
+  Grid divided(int threads) const {
+    const std::int64_t part = std::max((columns_ + threads - 1) / threads, kLeastColumns);
+    const std::int64_t share = transposed_ ? kTransposedColumns : part;
+    const std::int64_t most = kMostSums / rows_ / kLine * kLine;
+    return {columns_, even_step(columns_, std::min(share, most), kLine)};
+  }
+
   void run_columns(const float* x, const std::byte* w, std::int64_t first, std::int64_t count,
                    std::byte* result) const {
-    alignas(64) float on_stack[kMostRows * kMostColumns];
+    alignas(64) float on_stack[kMostSums];
     const auto bytes = static_cast<std::int64_t>(size_of(w_));
     const bool direct = result_ == DType::kF32;
     float* sums = direct ? reinterpret_cast<float*>(result) + first : on_stack;
-    const std::int64_t sums_row = direct ? columns_ : kMostColumns;
+    const std::int64_t sums_row = direct ? columns_ : count;
     if (transposed_) {
       loops_.transposed_product(w_, rows_, depth_, count, x, w + first * depth_ * bytes, depth_,
                                 sums, sums_row);
@@ -78,7 +92,6 @@ class FewRowsDot final : public Kernel {
   DType x_;
   DType w_;
   DType result_;
-  Grid grid_;
 };
 
 }  // namespace

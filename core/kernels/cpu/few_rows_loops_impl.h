@@ -15,10 +15,10 @@ void typed_scores(std::int64_t heads, std::int64_t depth, std::int64_t count, co
   for (; j + kSide <= count; j += kSide)
     for (std::int64_t h = 0; h < heads; ++h)
       dot_side<S, T, kSide>(1, depth, q + h * depth, keys + j * stride + h * depth, stride,
-                            j + kSide + kAhead <= count, scores + h * score_row + j, 0);
+                            rows_ahead(j + kSide, count, stride), scores + h * score_row + j, 0);
   for (; j < count; ++j)
     for (std::int64_t h = 0; h < heads; ++h)
-      dot_side<S, T, 1>(1, depth, q + h * depth, keys + j * stride + h * depth, stride, false,
+      dot_side<S, T, 1>(1, depth, q + h * depth, keys + j * stride + h * depth, stride, 0,
                         scores + h * score_row + j, 0);
 }
 
@@ -33,14 +33,14 @@ void typed_mix(std::int64_t heads, std::int64_t depth, std::int64_t count, const
       const T* from = values + j * stride + h * depth;
       const std::int64_t side = std::min(kSide, count - j);
       if (side == kSide && std::all_of(weight, weight + kSide, is_seen)) {
-        add_side<S, T, kSide>(1, 1, depth, weight, from, stride, j + kSide + kAhead <= count,
-                              out + h * depth, 0);
+        add_side<S, T, kSide>(1, 1, depth, weight, from, stride,
+                              rows_ahead(j + kSide, count, stride), out + h * depth, 0);
         continue;
       }
       for (std::int64_t r = 0; r < side; ++r)
         if (is_seen(weight[r]))
-          add_side<S, T, 1>(1, 1, depth, weight + r, from + r * stride, stride, false,
-                            out + h * depth, 0);
+          add_side<S, T, 1>(1, 1, depth, weight + r, from + r * stride, stride, 0, out + h * depth,
+                            0);
     }
 }
 

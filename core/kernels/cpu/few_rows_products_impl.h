@@ -3,17 +3,30 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "core/kernels/cpu/element_conversion.h"
 #include "core/kernels/cpu/few_rows_loops.h"
+#include "core/kernels/cpu/fold_lanes.h"
 
 namespace lockstep::few_rows_impl {
 
-/// Rows of a matrix that are read side by side.
+/// Rows of a matrix that are read side by side, and of a transposed one.
 inline constexpr std::int64_t kSide = 4;
-/// How far ahead of the reads memory is fetched, in rows or keys.
-inline constexpr std::int64_t kAhead = 8;
+inline constexpr std::int64_t kTransposedSide = 2;
+/// How far ahead of the reads memory is fetched into the second cache: in rows or keys, and in
+/// bytes where whole rows are read one after another.
+inline constexpr std::int64_t kRowsAhead = 8;
+inline constexpr std::int64_t kBytesAhead = 8192;
+
+/// From what is read to what is fetched; 0 where rows from `next` on are too few of `count`.
+inline std::int64_t rows_ahead(std::int64_t next, std::int64_t count, std::int64_t stride) {
+  return next + kRowsAhead <= count ? kRowsAhead * stride : 0;
+}
+
+/// Fetches a line that is needed soon.
+[[gnu::always_inline]] inline void fetch(const void* line) {
+  __builtin_prefetch(line, 0, 2);
+}
 
 template <class S, class T>
 [[gnu::always_inline]] inline typename S::Vector load(const T* from) {
@@ -35,23 +48,11 @@ template <class S>
   __builtin_memcpy(to, &x, sizeof x);
 }
 
-/// The sum of the lanes, pairwise.
-template <class S>
-[[gnu::always_inline]] inline float sum(typename S::Vector x) {
-  float lanes[S::kWidth];
-  __builtin_memcpy(lanes, &x, sizeof x);
-#pragma GCC unroll 8
-  for (int half = S::kWidth / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  return lanes[0];
-}
-
 /// Adds kSide rows of w, or as many as kRows says, times their factors to the sums.
 template <class S, class T, int kRows>
 [[gnu::always_inline]] inline void add_side(std::int64_t rows, std::int64_t depth,
                                             std::int64_t columns, const float* x, const T* w,
-                                            std::int64_t stride, bool fetches, float* sums,
+                                            std::int64_t stride, std::int64_t fetched, float* sums,
                                             std::int64_t sums_row) {
   using Vector = typename S::Vector;
   std::int64_t j = 0;
@@ -62,7 +63,7 @@ template <class S, class T, int kRows>
       Vector out = load<S>(sums + j);
       for (int r = 0; r < kRows; ++r) {
         const T* at = w + r * stride + j;
-        if (fetches) __builtin_prefetch(at + kAhead * stride);
+        fetch(at + fetched);
         out = S::fma(factors[r], load<S>(at), out);
       }
       store<S>(out, sums + j);
@@ -72,7 +73,7 @@ template <class S, class T, int kRows>
     Vector weights[kRows];
     for (int r = 0; r < kRows; ++r) {
       const T* at = w + r * stride + j;
-      if (fetches) __builtin_prefetch(at + kAhead * stride);
+      fetch(at + fetched);
       weights[r] = load<S>(at);
     }
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -94,17 +95,23 @@ void typed_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, 
                    const T* w, std::int64_t stride, float* sums, std::int64_t sums_row) {
   for (std::int64_t i = 0; i < rows; ++i) std::fill_n(sums + i * sums_row, columns, 0.0F);
   std::int64_t k = 0;
+  if (rows == 1 && columns == stride) {  // all of w, in the order of memory
+    constexpr std::int64_t kFetched = kBytesAhead / sizeof(T);
+    for (; k < depth; ++k)
+      add_side<S, T, 1>(1, depth, columns, x + k, w + k * stride, stride,
+                        (depth - k - 1) * stride >= kFetched ? kFetched : 0, sums, sums_row);
+  }
   for (; k + kSide <= depth; k += kSide)
     add_side<S, T, kSide>(rows, depth, columns, x + k, w + k * stride, stride,
-                          k + kSide + kAhead <= depth, sums, sums_row);
+                          rows_ahead(k + kSide, depth, stride), sums, sums_row);
   for (; k < depth; ++k)
-    add_side<S, T, 1>(rows, depth, columns, x + k, w + k * stride, stride, false, sums, sums_row);
+    add_side<S, T, 1>(rows, depth, columns, x + k, w + k * stride, stride, 0, sums, sums_row);
 }
 
 /// kRows columns of a transposed product.
 template <class S, class T, int kRows>
 [[gnu::always_inline]] inline void dot_side(std::int64_t rows, std::int64_t depth, const float* x,
-                                            const T* w, std::int64_t stride, bool fetches,
+                                            const T* w, std::int64_t stride, std::int64_t fetched,
                                             float* sums, std::int64_t sums_row) {
   using Vector = typename S::Vector;
   for (std::int64_t i = 0; i < rows; ++i, x += depth, sums += sums_row) {
@@ -114,12 +121,12 @@ template <class S, class T, int kRows>
       const Vector left = load<S>(x + k);
       for (int r = 0; r < kRows; ++r) {
         const T* at = w + r * stride + k;
-        if (fetches && i == 0) __builtin_prefetch(at + kAhead * stride);
+        if (i == 0) fetch(at + fetched);
         lanes[r] = S::fma(left, load<S>(at), lanes[r]);
       }
     }
     for (int r = 0; r < kRows; ++r) {
-      float out = sum<S>(lanes[r]);
+      float out = add_lanes<S>(lanes[r]);
       for (std::int64_t rest = k; rest < depth; ++rest)
         out = __builtin_fmaf(x[rest], widen(w[r * stride + rest]), out);
       sums[r] = out;
@@ -132,11 +139,12 @@ void typed_transposed_product(std::int64_t rows, std::int64_t depth, std::int64_
                               const float* x, const T* w, std::int64_t stride, float* sums,
                               std::int64_t sums_row) {
   std::int64_t j = 0;
-  for (; j + kSide <= columns; j += kSide)
-    dot_side<S, T, kSide>(rows, depth, x, w + j * stride, stride, j + kSide + kAhead <= columns,
-                          sums + j, sums_row);
+  for (; j + kTransposedSide <= columns; j += kTransposedSide)
+    dot_side<S, T, kTransposedSide>(rows, depth, x, w + j * stride, stride,
+                                    rows_ahead(j + kTransposedSide, columns, stride), sums + j,
+                                    sums_row);
   for (; j < columns; ++j)
-    dot_side<S, T, 1>(rows, depth, x, w + j * stride, stride, false, sums + j, sums_row);
+    dot_side<S, T, 1>(rows, depth, x, w + j * stride, stride, 0, sums + j, sums_row);
 }
 
 }  // namespace lockstep::few_rows_impl

@@ -1,5 +1,5 @@
 // How work is divided into tasks: by the shape alone, so that the number of threads can never show
-// in a result.
+// in a result. Who divides by threads says why no sum can change.
 #pragma once
 
 #include <algorithm>

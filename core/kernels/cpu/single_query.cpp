@@ -15,8 +15,10 @@ namespace {
 using attention::Extras;
 using attention::Problem;
 
-/// Elements of keys that are worth a task.
-constexpr std::int64_t kTaskKeys = std::int64_t{1} << 19;
+/// Elements of keys of a task: at most, as their scores stay in the second cache, and where threads
+/// divide a sample's heads at least.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+constexpr std::int64_t kLeastElements = std::int64_t{1} << 16;
 constexpr std::int64_t kLeastKeys = 16;
 
 /// A unit is a run of heads of keys and values of one sample, whose parts of a key lie side by
@@ -28,41 +30,59 @@ class SingleQueryKernel final : public Kernel {
         loops_(few_rows_loops(target.isa)),
         vectors_(loops_for(target.isa)),
         softmax_(attention_loops(target, DType::kF32).softmax),
-        run_(std::clamp<std::int64_t>(kTaskKeys / std::max<std::int64_t>(p_.keys * p_.depth, 1), 1,
-                                      std::max<std::int64_t>(p_.kv_heads, 1))),
-        runs_((p_.kv_heads + run_ - 1) / run_),
-        grid_(make_grid(p_.batch * runs_, 1, 1, kMaxScratchTasks)) {}
+        most_heads_(heads_of(kMostElements)) {}
 
   WorkClass work() const override { return WorkClass::kAttention; }
   std::size_t scratch_bytes() const override {
-    return task_bytes() * static_cast<std::size_t>(grid_.tasks());
+    return task_bytes() *
+           static_cast<std::size_t>(std::min(p_.batch * p_.kv_heads, kMaxScratchTasks));
   }
 
   void run(const KernelCall& call) const override {
     const Extras extras(p_, call.operands.subspan(3));
+    const Grid heads = divided(call.pool.threads());
+    const Grid units = make_grid(p_.batch * heads.tasks(), 1, 1, kMaxScratchTasks);
     ScratchSlots slots(call.scratch, task_bytes());
-    call.pool.parallel_for(grid_.tasks(), [&](std::int64_t task) {
+    call.pool.parallel_for(units.tasks(), [&](std::int64_t task) {
       const ScratchSlots::Slot slot(slots);
       auto* memory = reinterpret_cast<float*>(slot.memory());
-      for (std::int64_t unit = grid_.begin(task); unit < grid_.end(task); ++unit)
-        run_heads(call, extras.mask, unit / runs_, unit % runs_ * run_, memory);
+      for (std::int64_t unit = units.begin(task); unit < units.end(task); ++unit) {
+        const std::int64_t first = heads.begin(unit % heads.tasks());
+        run_heads(call, extras.mask, unit / heads.tasks(), first,
+                  heads.end(unit % heads.tasks()) - first, memory);
+      }
     });
   }
 
  private:
+  /// Heads that have about so many elements of keys.
+  std::int64_t heads_of(std::int64_t elements) const {
+    return std::clamp<std::int64_t>(elements / std::max<std::int64_t>(p_.keys * p_.depth, 1), 1,
+                                    std::max<std::int64_t>(p_.kv_heads, 1));
+  }
+
+  /// A sample's heads in runs. They are divided where samples do not occupy all threads: a run of
+  /// all of them reads whole keys, as they lie in memory. It changes no bit, as no head's sums have
+  /// to do with another's.
+  Grid divided(int threads) const {
+    const std::int64_t parts = (threads + p_.batch - 1) / std::max<std::int64_t>(p_.batch, 1);
+    const std::int64_t share = p_.kv_heads / std::max<std::int64_t>(parts, 1);
+    const std::int64_t most = std::min(most_heads_, std::max(share, heads_of(kLeastElements)));
+    return make_grid(p_.kv_heads, even_step(p_.kv_heads, most, 1));
+  }
+
   /// Scores of a run of heads, its queries, its result, 1 / sum of each head's weights, and which
   /// keys are seen.
   std::int64_t score_row() const { return p_.score_row(); }
   std::size_t task_bytes() const {
-    const std::int64_t floats = run_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
+    const std::int64_t floats = most_heads_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
     return static_cast<std::size_t>(round_up(floats, 16)) * sizeof(float);
   }
 
   void run_heads(const KernelCall& call, const std::byte* mask, std::int64_t sample,
-                 std::int64_t first, float* memory) const {
-    const std::int64_t heads = std::min(run_, p_.kv_heads - first);
+                 std::int64_t first, std::int64_t heads, float* memory) const {
     auto* const seen =
-        reinterpret_cast<std::int32_t*>(memory + run_ * (score_row() + 2 * p_.depth + 1));
+        reinterpret_cast<std::int32_t*>(memory + most_heads_ * (score_row() + 2 * p_.depth + 1));
     for (std::int64_t j = 0; mask != nullptr && j < p_.padded_keys(); ++j)
       seen[j] = j < p_.keys && mask[sample * p_.keys + j] != std::byte{} ? 1 : 0;
     for (std::int64_t member = 0; member < p_.group(); ++member)
@@ -78,9 +98,9 @@ class SingleQueryKernel final : public Kernel {
     const auto bytes = static_cast<std::int64_t>(size_of(p_.dtype));
     const std::int64_t rows = (m.sample * p_.keys * p_.kv_heads + m.first) * p_.depth * bytes;
     float* const scores = memory;
-    float* const q = scores + run_ * score_row();
-    float* const out = q + run_ * p_.depth;
-    float* const inverses = out + run_ * p_.depth;
+    float* const q = scores + most_heads_ * score_row();
+    float* const out = q + most_heads_ * p_.depth;
+    float* const inverses = out + most_heads_ * p_.depth;
     const auto query_at = [&](std::int64_t h) {
       return ((m.sample * p_.kv_heads + m.first + h) * p_.group() + m.member) * p_.depth * bytes;
     };
@@ -104,9 +124,7 @@ class SingleQueryKernel final : public Kernel {
   const FewRowsLoops& loops_;
   const VectorLoops& vectors_;
   decltype(AttentionLoops::softmax) softmax_;
-  std::int64_t run_;   ///< heads of a unit
-  std::int64_t runs_;  ///< units of a sample
-  Grid grid_;
+  std::int64_t most_heads_;  ///< of a unit
 };
 
 }  // namespace

@@ -46,6 +46,27 @@ TEST(FewRowsDot, OfBf16AddsInF32AndRoundsOnce) {
       }
 }
 
+/// The same bits however many threads divide the work.
+void expect_one_result(const Case& c) {
+  const std::vector<HostTensor> one = run_results(c);
+  for (const int threads : {2, 3, 5})
+    EXPECT_TRUE(same_bits(one, run_results(c, {.threads = threads}))) << threads << " threads";
+}
+
+TEST(FewRowsDot, HasTheSameBitsHoweverManyThreadsDivideItsColumns) {
+  for (const std::int64_t rows : {1, 3})
+    for (const bool transposed : {false, true})
+      for (const std::int64_t columns : {768, 2061})
+        expect_one_result(product(DType::kF32, rows, 771, columns, transposed, DType::kF32));
+  expect_one_result(product(DType::kBF16, 1, 771, 2061, false, DType::kBF16));
+}
+
+TEST(FewRowsDot, OfAWideMatrixHasPartsEvenForOneThread) {
+  const Case c = product(DType::kF32, 8, 65, 9001, false, DType::kF32);
+  ASSERT_TRUE(is_few_rows(c));
+  expect_correct(c, 1e-5, 1e-4);
+}
+
 TEST(FewRowsDot, IsNotForManyRowsOrSmallMatrices) {
   EXPECT_FALSE(is_few_rows(product(DType::kF32, 9, 256, 2048, false, DType::kF32)));
   EXPECT_FALSE(is_few_rows(product(DType::kF32, 1, 512, 512, false, DType::kF32)));
@@ -82,7 +103,12 @@ TEST(SingleQuery, MatchesTheReference) {
 }
 
 TEST(SingleQuery, OfManyHeadsIsDividedIntoRunsOfThem) {
-  expect_correct(single_query(DType::kF32, 2, 2048, 12, 64, nullptr), 1e-4, 1e-4);
+  expect_correct(single_query(DType::kF32, 2, 8192, 12, 64, nullptr), 1e-4, 1e-4);
+}
+
+TEST(SingleQuery, HasTheSameBitsHoweverManyThreadsDivideItsHeads) {
+  for (const std::int64_t batch : {1, 2})
+    expect_one_result(single_query(DType::kF32, batch, 700, 7, 64, nullptr));
 }
 
 TEST(SingleQuery, ThatSeesNothingIsZero) {

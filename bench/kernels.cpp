@@ -43,22 +43,24 @@ std::vector<Tensor> backward(const Tensor& y, const Tensor& dy,
   return gradients(sum(convert(y * dy, DType::kF32)), targets);
 }
 
-void bias_gelu(benchmark::State& state, DType dtype) {
+using Gelu = Tensor(const Tensor&, Where);
+
+void bias_gelu(benchmark::State& state, DType dtype, Gelu* gelu) {
   const Sizes sizes(state, dtype);
   measure(state, [&](TraceContext& context) -> std::vector<Tensor> {
     const Tensor bias = sizes.parameter(context, "bias");
     const Tensor x = sizes.full(context, "x");
-    return {gelu_tanh(x + broadcast_to(convert(bias, dtype), x.shape()))};
+    return {gelu(x + broadcast_to(convert(bias, dtype), x.shape()), Where::current())};
   });
 }
 
-void bias_gelu_gradient(benchmark::State& state, DType dtype) {
+void bias_gelu_gradient(benchmark::State& state, DType dtype, Gelu* gelu) {
   const Sizes sizes(state, dtype);
   measure(state, [&](TraceContext& context) {
     const Tensor x = sizes.full(context, "x");
     const Tensor dy = sizes.full(context, "dy");
     const Tensor bias = sizes.parameter(context, "bias");
-    const Tensor y = gelu_tanh(x + broadcast_to(convert(bias, dtype), x.shape()));
+    const Tensor y = gelu(x + broadcast_to(convert(bias, dtype), x.shape()), Where::current());
     return backward(y, dy, {x, bias});
   });
 }
@@ -110,28 +112,36 @@ void residual(benchmark::State& state, DType dtype) {
   });
 }
 
-/// Rows and widths of gpt_micro, gpt_baby and gpt2_124m_t64.
+/// Rows and widths of gpt_micro, gpt_baby, gpt2_124m_t64 and bert_base.
 void model_widths(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"rows", "width"})->Unit(benchmark::kMicrosecond);
-  benchmark->Args({768, 128})->Args({2048, 384})->Args({256, 768});
+  benchmark->Args({768, 128})->Args({2048, 384})->Args({256, 768})->Args({1024, 768});
 }
 void mlp_widths(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"rows", "width"})->Unit(benchmark::kMicrosecond);
-  benchmark->Args({768, 512})->Args({2048, 1536})->Args({256, 3072});
+  benchmark->Args({768, 512})->Args({2048, 1536})->Args({256, 3072})->Args({1024, 3072});
 }
 void vocabularies(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"rows", "width"})->Unit(benchmark::kMicrosecond);
-  benchmark->Args({64, 10})->Args({768, 65})->Args({2048, 65})->Args({256, 50304});
+  benchmark->Args({64, 10})
+      ->Args({768, 65})
+      ->Args({2048, 65})
+      ->Args({256, 50304})
+      ->Args({1024, 30522});
 }
 
 }  // namespace
 
 BENCHMARK_CAPTURE(residual, f32, DType::kF32)->Apply(model_widths);
 BENCHMARK_CAPTURE(residual, bf16, DType::kBF16)->Apply(model_widths);
-BENCHMARK_CAPTURE(bias_gelu, f32, DType::kF32)->Apply(mlp_widths);
-BENCHMARK_CAPTURE(bias_gelu, bf16, DType::kBF16)->Apply(mlp_widths);
-BENCHMARK_CAPTURE(bias_gelu_gradient, f32, DType::kF32)->Apply(mlp_widths);
-BENCHMARK_CAPTURE(bias_gelu_gradient, bf16, DType::kBF16)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu, f32_tanh, DType::kF32, gelu_tanh)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu, f32_erf, DType::kF32, gelu)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu, bf16_tanh, DType::kBF16, gelu_tanh)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu, bf16_erf, DType::kBF16, gelu)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu_gradient, f32_tanh, DType::kF32, gelu_tanh)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu_gradient, f32_erf, DType::kF32, gelu)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu_gradient, bf16_tanh, DType::kBF16, gelu_tanh)->Apply(mlp_widths);
+BENCHMARK_CAPTURE(bias_gelu_gradient, bf16_erf, DType::kBF16, gelu)->Apply(mlp_widths);
 BENCHMARK_CAPTURE(layer_norm_forward, f32, DType::kF32)->Apply(model_widths);
 BENCHMARK_CAPTURE(layer_norm_forward, bf16, DType::kBF16)->Apply(model_widths);
 BENCHMARK_CAPTURE(layer_norm_gradient, f32, DType::kF32)->Apply(model_widths);

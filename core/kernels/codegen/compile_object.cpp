@@ -90,7 +90,7 @@ std::string compile_object(const LoopNest& nest, Isa isa, Log& log) {
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
   emit_group(nest,
-             {.wide_masks = has("avx512bw") && has("avx512vl"), .bf16_convert = has("avx512bf16")},
+             {.avx512 = has("avx512bw") && has("avx512vl"), .bf16_convert = has("avx512bf16")},
              module);
   if (log.debug_level() >= kDebugLevel)
     log.debug(kDebugLevel, "group:\n{}{}", nest.to_string(), print(module));

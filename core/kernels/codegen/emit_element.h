@@ -23,7 +23,7 @@ namespace lockstep::codegen {
 /// Where instructions go, and what the processor has.
 struct Emitter {
   llvm::IRBuilderBase& b;
-  bool wide_masks = false;    ///< AVX-512: loads and stores of any element under a mask
+  bool avx512 = false;        ///< AVX-512F, BW and VL: masks for loads and stores of any element
   bool bf16_convert = false;  ///< avx512_bf16
 };
 

@@ -1,5 +1,6 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <initializer_list>
@@ -58,20 +59,59 @@ llvm::Value* emit_sine(Emitter& e, llvm::Value* x, llvm::Value* fast, const char
   return result;
 }
 
+/// table[i mod 16] in each lane.
+Lanes emit_lookup(Emitter& e, const float (&table)[16], Lanes index) {
+  const llvm::ArrayRef<float> entries(table);
+  const auto constant = [&](llvm::ArrayRef<float> part) {
+    return llvm::ConstantDataVector::get(e.b.getContext(), part);
+  };
+  const auto permute = [&](llvm::Intrinsic::ID id, llvm::ArrayRef<float> part, llvm::Value* at) {
+    return e.b.CreateIntrinsic(id, {}, {constant(part), at});
+  };
+  if (e.avx512)
+    return {e.b, permute(llvm::Intrinsic::x86_avx512_permvar_sf_512, entries, index.get())};
+  // Registers of eight: each half of the lanes looks into each half of the table.
+  const auto halves = [&](llvm::ArrayRef<float> part) {
+    const int lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const llvm::ArrayRef<int> all(lanes);
+    llvm::Value* out[2];
+    for (const std::size_t h : {0, 1})
+      out[h] = permute(llvm::Intrinsic::x86_avx2_permps, part,
+                       e.b.CreateShuffleVector(index.get(), all.slice(h * 8, 8)));
+    return Lanes(e.b, e.b.CreateShuffleVector(out[0], out[1], all));
+  };
+  return select((index << 28) < 0, halves(entries.drop_front(8)), halves(entries.take_front(8)));
+}
+
+/// vector_math::scale_in_two.
+template <class Parts>
+Lanes emit_scale(Emitter& e, Lanes m, const Parts& parts) {
+  if (!e.avx512) return vector_math::scale_in_two(m, parts);
+  const auto everywhere = e.b.getInt16(0xffff);
+  constexpr std::uint32_t kCurrentRounding = 4;
+  return {e.b, e.b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                   {m.get(), parts.whole.get(), m.get(), everywhere,
+                                    e.b.getInt32(kCurrentRounding)})};
+}
+
 }  // namespace
 
 llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* value) {
   const Lanes x(e.b, value);
   const auto rounded = [&](llvm::Intrinsic::ID id) { return e.b.CreateUnaryIntrinsic(id, value); };
+  const auto scale = [&](Lanes m, const auto& parts) { return emit_scale(e, m, parts); };
+  const auto lookup = [&](const float(&table)[16], Lanes index) {
+    return emit_lookup(e, table, index);
+  };
   switch (as<UnaryOp>(op)) {
     case Op::kNegate: return (-x).get();
     case Op::kAbs: return absolute(x).get();
     // Times zero: the zero's sign, NaN stays, and a denormal counts as zero.
     case Op::kSign: return select(x > 0, x.like(1), select(x < 0, x.like(-1), x * 0.0F)).get();
-    case Op::kExp: return vector_math::exp(x).get();
+    case Op::kExp: return vector_math::exp(x, scale).get();
     case Op::kLog: return vector_math::log(x).get();
     case Op::kTanh: return vector_math::tanh(x).get();
-    case Op::kErf: return vector_math::erf(x).get();
+    case Op::kErf: return vector_math::erf(x, lookup).get();
     case Op::kSqrt: return square_root(x).get();
     case Op::kRsqrt: return vector_math::rsqrt(x).get();
     case Op::kSin: return emit_sine(e, value, vector_math::sin(x).get(), kSineSymbol);

@@ -29,7 +29,7 @@ class GroupEmitter {
       : nest_(nest),
         function_(make_function(module)),
         b_(llvm::BasicBlock::Create(module.getContext(), "entry", function_)),
-        e_{b_, options.wide_masks, options.bf16_convert},
+        e_{b_, options.avx512, options.bf16_convert},
         values_(e_, nest, function_->getArg(0), function_->getArg(6)) {}
 
   llvm::Function* emit() {

@@ -25,7 +25,7 @@ using GroupFunction = void(const std::byte* const* operands, std::byte* const* r
 inline constexpr std::string_view kGroupSymbol = "lockstep_group";
 
 struct EmitOptions {
-  bool wide_masks = false;    ///< AVX-512
+  bool avx512 = false;        ///< AVX-512F, BW and VL
   bool bf16_convert = false;  ///< avx512_bf16
 };
 

@@ -69,7 +69,7 @@ llvm::Value* narrow(Emitter& e, DType dtype, llvm::Value* x) {
 
 /// Whether masked memory instructions exist for the dtype.
 bool has_masked(const Emitter& e, DType dtype) {
-  return e.wide_masks || size_of(dtype) >= 4;
+  return e.avx512 || size_of(dtype) >= 4;
 }
 
 /// Copies `count` elements one by one.

@@ -11,7 +11,7 @@
 // Coefficients: own minimax fits, by the Remez exchange in 60-digit arithmetic (mpmath) with
 // weights that make the error relative to the function; each comment gives the fitted quantity, its
 // interval and the error left before rounding. Argument reductions follow W. J. Cody and W. Waite,
-// "Software Manual for the Elementary Functions" (1980); the split of erf follows N. Juffa's erff.
+// "Software Manual for the Elementary Functions" (1980).
 #pragma once
 
 #include <bit>
@@ -40,7 +40,8 @@ auto power_of_two(I n) {
 template <class T, class I>
 struct ExpParts {
   I n;
-  T tail;  ///< e^r - 1
+  T whole;  ///< n
+  T tail;   ///< e^r - 1
 };
 template <class T>
 auto split_exp(T x) {
@@ -54,18 +55,24 @@ auto split_exp(T x) {
                      polynomial(r, 0x1.fffffcp-2F, 0x1.555490p-3F, 0x1.5558f8p-5F, 0x1.123b02p-7F,
                                 0x1.6a2258p-10F),
                      r);
-  auto whole = bits_of(shifted) - std::bit_cast<std::int32_t>(kMagic);
-  return ExpParts<T, decltype(whole)>{whole, tail};
+  auto integer = bits_of(shifted) - std::bit_cast<std::int32_t>(kMagic);
+  return ExpParts<T, decltype(integer)>{integer, n, tail};
 }
 
-template <class T>
-T exp(T x) {
+/// m 2^n for 1/2 < m < 2 and -150 <= n <= 128: in two factors, as 2^n may not be a number.
+template <class T, class I>
+T scale_in_two(T m, const ExpParts<T, I>& parts) {
+  const auto half = parts.n >> 1;
+  return m * power_of_two(half) * power_of_two(parts.n - half);
+}
+
+/// scale(m, parts) is scale_in_two or an instruction that does the same.
+template <class T, class Scale>
+T exp(T x, Scale scale) {
   const T low = select(x < -104.0F, number_like(x, -104.0F), x);  // NaN passes both
   const T clamped = select(low > 89.0F, number_like(x, 89.0F), low);
   const auto parts = split_exp(clamped);
-  // 2^n in two factors: n reaches 128 and, for results that are denormal, -150.
-  const auto half = parts.n >> 1;
-  return (1.0F + parts.tail) * power_of_two(half) * power_of_two(parts.n - half);
+  return scale(1.0F + parts.tail, parts);
 }
 
 template <class T>
@@ -111,21 +118,47 @@ T tanh(T x) {
   return copy_sign(select(a < 0.5625F, small, large), x);
 }
 
-template <class T>
-T erf(T x) {
+/// erf on [0, 4] as sixteen polynomials of the distance to the nearest k kErfStep, by power and k.
+/// All in one table of a register's size each: no interval costs more than another, and no branch.
+/// The first is of erf(s) / s - 1, odd, error of erf 0.07 units in the last place; the others are
+/// of erf itself, error 0.02 to 0.5 with the first coefficient's rounding.
+inline constexpr float kErfStep = 0x1.089cp-2F;  // k kErfStep is exact; erf(k kErfStep) nearly
+inline constexpr float kErfTables[6][16] = {
+    {0.0F, 0x1.24109ep-2F, 0x1.11ff6cp-1F, 0x1.7441fap-1F, 0x1.b65f70p-1F, 0x1.dd5abep-1F,
+     0x1.f17e7ep-1F, 0x1.fa9c8ap-1F, 0x1.fe3a68p-1F, 0x1.ff7c36p-1F, 0x1.ffde38p-1F, 0x1.fff85ep-1F,
+     0x1.fffe7cp-1F, 0x1.ffffbcp-1F, 0x1.fffff6p-1F, 0x1.fffffep-1F},
+    {0x1.06eba8p-3F, 0x1.0e34c6p+0F, 0x1.ba4f20p-1F, 0x1.3cc1ecp-1F, 0x1.8cf87cp-2F, 0x1.b34d36p-3F,
+     0x1.a1a8e2p-4F, 0x1.5ea290p-5F, 0x1.0190e0p-6F, 0x1.4b1832p-8F, 0x1.7467d0p-10F,
+     0x1.6e8176p-12F, 0x1.3b9b4ap-14F, 0x1.db99b0p-17F, 0x1.398d40p-19F, 0x1.69bfc8p-22F},
+    {0.0F, -0x1.1749a0p-2F, -0x1.c92ce2p-2F, -0x1.eb1ca8p-2F, -0x1.9a52d8p-2F, -0x1.19369ep-2F,
+     -0x1.43c6f4p-3F, -0x1.3d1de0p-4F, -0x1.0a44aep-5F, -0x1.80fd26p-7F, -0x1.e1b226p-9F,
+     -0x1.040d4ap-10F, -0x1.f24e42p-13F, -0x1.8f1828p-15F, -0x1.89ac26p-17F, 0x1.82a404p-19F},
+    {-0x1.81266ep-2F, -0x1.382722p-2F, -0x1.12b47cp-3F, 0x1.551e2ap-5F, 0x1.2cd67ep-3F,
+     0x1.53593ap-3F, 0x1.090f4ap-3F, 0x1.43fc5ap-4F, 0x1.43fc8ep-5F, 0x1.0ee080p-6F, 0x1.7f6874p-8F,
+     0x1.cef716p-10F, 0x1.df6952p-12F, 0x1.ab53d8p-14F, 0x1.48c5eep-16F, 0x1.b59326p-19F},
+    {0.0F, 0x1.08d504p-3F, 0x1.752b66p-3F, 0x1.252fcap-3F, 0x1.da705cp-5F, -0x1.eefe60p-7F,
+     -0x1.841d6ap-5F, -0x1.7656ccp-5F, -0x1.e8aa64p-6F, -0x1.f8548ep-7F, -0x1.95345ep-8F,
+     -0x1.29f8f6p-9F, -0x1.c7ffe2p-12F, -0x1.4f6d62p-13F, 0x1.03c00ap-13F, -0x1.b16e80p-13F},
+    {0x1.cbb082p-4F, 0x1.3cec40p-4F, 0x1.3ccd0ep-9F, -0x1.cf0c12p-5F, -0x1.1457f8p-4F,
+     -0x1.5508acp-5F, -0x1.34b8d0p-7F, 0x1.2d89bep-7F, 0x1.a6c9e6p-7F, 0x1.2fef2ep-7F,
+     0x1.3b6c4cp-8F, 0x1.016feap-9F, 0x1.56fbd6p-11F, 0x1.7c3ccep-13F, 0x1.63011ep-15F,
+     0x1.195380p-17F},
+};
+
+/// lookup(table, i) gives table[i mod 16].
+template <class T, class Lookup>
+T erf(T x, Lookup lookup) {
+  constexpr float kMagic = 0x1.8p23F;
   const T t = absolute(x);
-  // erf(x) / x - 1 over x^2 on [0, 0.93], error of erf 2^-31.
-  const T small =
-      fma(t,
-          polynomial(t * t, 0x1.06eba8p-3F, -0x1.812742p-2F, 0x1.ce2e0ap-4F, -0x1.b80e90p-6F,
-                     0x1.54c7f6p-8F, -0x1.aa3f2ep-11F, 0x1.5cd4b0p-14F),
-          t);
-  // log(erfc(t)) on [0.92, 3.95], error of erf 2^-34.3; beyond, erf is 1 in f32.
-  const T clamped = select(t > 3.9375F, number_like(x, 3.9375F), t);
-  const T large = 1.0F - exp(polynomial(clamped, 0x1.6e564ep-13F, -0x1.2127e4p+0F, -0x1.44460cp-1F,
-                                        -0x1.bb83e2p-4F, 0x1.9b8e78p-6F, -0x1.115ac0p-8F,
-                                        0x1.c790e8p-12F, -0x1.61ea2ap-16F));
-  return copy_sign(select(t < 0.921875F, small, large), x);
+  const T clamped = select(t > 4.0F, number_like(x, 4.0F), t);  // from 3.92 on 1 in f32
+  const T shifted = fma(clamped, number_like(x, 1 / kErfStep), number_like(x, kMagic));
+  const T s = fma(shifted - kMagic, number_like(x, -kErfStep), clamped);
+  const auto coefficient = [&](int power) { return lookup(kErfTables[power], bits_of(shifted)); };
+  T q = coefficient(5);
+  for (int power = 4; power > 0; --power) q = fma(q, s, coefficient(power));
+  // Near 0, where the first coefficient is 0, s itself is added; elsewhere it is smaller.
+  const T first = coefficient(0);
+  return copy_sign(fma(q, s, select(first > s, first, s)), x);
 }
 
 template <class T>

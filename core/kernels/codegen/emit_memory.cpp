@@ -1,6 +1,7 @@
 #include "core/kernels/codegen/emit_memory.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/emit_lanes.h"
@@ -103,6 +104,14 @@ llvm::Value* emit_mask(Emitter& e, TailCount count) {
   for (unsigned i = 0; i < kWidth; ++i) lanes.push_back(e.b.getInt32(i));
   llvm::Value* limit = e.b.CreateVectorSplat(kWidth, e.b.CreateTrunc(count, e.b.getInt32Ty()));
   return e.b.CreateICmpULT(llvm::ConstantVector::get(lanes), limit);
+}
+
+void emit_prefetch(Emitter& e, llvm::Value* pointer) {
+  constexpr std::uint64_t kAhead = 2048;  // bytes; half of it and twice as much are no better
+  llvm::Value* far = e.b.CreateConstGEP1_64(e.b.getInt8Ty(), pointer, kAhead);
+  // To be read, kept in all levels of the cache, data.
+  e.b.CreateIntrinsic(llvm::Intrinsic::prefetch, {far->getType()},
+                      {far, e.b.getInt32(0), e.b.getInt32(3), e.b.getInt32(1)});
 }
 
 llvm::Value* emit_load(Emitter& e, DType dtype, llvm::Value* pointer, TailCount tail) {

@@ -12,6 +12,10 @@ using TailCount = llvm::Value*;
 /// Truth values: lane < count.
 llvm::Value* emit_mask(Emitter& e, TailCount count);
 
+/// Asks for the memory that a loop which is now at `pointer` will read in a while: what it computes
+/// between loads hides little of their latency.
+void emit_prefetch(Emitter& e, llvm::Value* pointer);
+
 llvm::Value* emit_load(Emitter& e, DType dtype, llvm::Value* pointer, TailCount tail);
 /// One element in all lanes.
 llvm::Value* emit_load_everywhere(Emitter& e, DType dtype, llvm::Value* pointer);

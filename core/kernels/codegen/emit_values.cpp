@@ -17,6 +17,10 @@ llvm::Value* i64(Emitter& e, std::int64_t value) {
   return e.b.getInt64(static_cast<std::uint64_t>(value));
 }
 
+bool is_zero(const std::vector<std::int64_t>& strides) {
+  return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
+}
+
 bool is_leaf(const Value& value) {
   return value.kind == Kind::kLoad || value.kind == Kind::kIota || value.kind == Kind::kRandom;
 }
@@ -185,7 +189,10 @@ llvm::Value* ValueEmitter::emit_load_value(const Value& value) {
   base = emit_address(e_, value.dtype, base, row_offsets_[v]);
   if (!is_dense(value.view.columns, nest_.columns, 1))
     return emit_gather(e_, value.dtype, base, column_offsets(value.view));
-  return emit_load(e_, value.dtype, emit_address(e_, value.dtype, base, column()), tail_);
+  llvm::Value* address = emit_address(e_, value.dtype, base, column());
+  // What no row has of its own stays in the cache anyway.
+  if (tail_ == nullptr && (nest_.flat || !is_zero(value.view.rows))) emit_prefetch(e_, address);
+  return emit_load(e_, value.dtype, address, tail_);
 }
 
 llvm::Value* ValueEmitter::emit_index(const Value& value) {

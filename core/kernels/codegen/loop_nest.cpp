@@ -117,7 +117,9 @@ class Phases {
 
  private:
   /// From here on, in flops, an element is kept rather than computed again.
-  static constexpr double kCheap = 12;
+  static constexpr double kCheap = 8;
+  /// Flops that rounding to 16 bits takes.
+  static constexpr double kRounding = 3;
 
   const Value& value(int v) const { return nest_.values[static_cast<std::size_t>(v)]; }
   Loop& loop(int p) {
@@ -185,9 +187,13 @@ double Phases::cost(int v) const {
   std::set<int> seen;
   const std::function<void(int)> add = [&](int at) {
     if (value(at).level != Level::kFull || !seen.insert(at).second) return;
-    sum += value(at).kind == Value::Kind::kOp       ? info_of(value(at).op).flops_per_element
-           : value(at).kind == Value::Kind::kRandom ? info_of(Op::kRandomBits).flops_per_element
-                                                    : 1;
+    const bool computed = value(at).stage < 0 && value(at).kind == Value::Kind::kOp;
+    const bool drawn = value(at).stage < 0 && value(at).kind == Value::Kind::kRandom;
+    sum += computed ? info_of(value(at).op).flops_per_element
+           : drawn  ? info_of(Op::kRandomBits).flops_per_element
+                    : 1;
+    if (computed && size_of(value(at).dtype) == 2) sum += kRounding;
+    if (value(at).stage >= 0) return;
     for (const int operand : value(at).operands) add(operand);
   };
   add(v);

@@ -10,9 +10,8 @@
 
 namespace lockstep::few_rows_impl {
 
-/// Rows of a matrix that are read side by side, and of a transposed one.
+/// Rows of a matrix that are read side by side.
 inline constexpr std::int64_t kSide = 4;
-inline constexpr std::int64_t kTransposedSide = 2;
 /// How far ahead of the reads memory is fetched into the second cache: in rows or keys, and in
 /// bytes where whole rows are read one after another.
 inline constexpr std::int64_t kRowsAhead = 8;
@@ -139,10 +138,9 @@ void typed_transposed_product(std::int64_t rows, std::int64_t depth, std::int64_
                               const float* x, const T* w, std::int64_t stride, float* sums,
                               std::int64_t sums_row) {
   std::int64_t j = 0;
-  for (; j + kTransposedSide <= columns; j += kTransposedSide)
-    dot_side<S, T, kTransposedSide>(rows, depth, x, w + j * stride, stride,
-                                    rows_ahead(j + kTransposedSide, columns, stride), sums + j,
-                                    sums_row);
+  for (; j + kSide <= columns; j += kSide)
+    dot_side<S, T, kSide>(rows, depth, x, w + j * stride, stride,
+                          rows_ahead(j + kSide, columns, stride), sums + j, sums_row);
   for (; j < columns; ++j)
     dot_side<S, T, 1>(rows, depth, x, w + j * stride, stride, 0, sums + j, sums_row);
 }

@@ -111,7 +111,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
         {kCausal, kMasked, kStream}),
     row(Op::kAttentionGrad, "attention_grad", {3, 9}, kFloats, kFirst, kMissing, 0,
         {kScale, kDropout}, {kCausal, kMasked, kStream}),
-    row(Op::kOptimizationBarrier, "optimization_barrier", {1, 1}, kAny, kFirst, kRule, 0),
+    row(Op::kOptimizationBarrier, "optimization_barrier", {1, 2}, kAny, kFirst, kRule, 0),
     row(Op::kCall, "call", {0, -1}, kAny, kNode, kRule, 0),
     row(Op::kFusion, "fusion", {0, -1}, kAny, kNode, kMissing, 0, {kShape, kAxis}),
     row(Op::kGroupResult, "group_result", {1, 1}, kAny, kNode, kMissing, 0, {kIndex}),

@@ -146,7 +146,7 @@ enum class AttentionOp : std::uint8_t {
 
 /// Control of the compiler.
 enum class ControlOp : std::uint8_t {
-  kOptimizationBarrier = after(AttentionOp::kAttentionGrad),  ///< identity no pass looks through
+  kOptimizationBarrier = after(AttentionOp::kAttentionGrad),  ///< (x, [after]) opaque to all passes
   kCall,         ///< (args...) {} with Node::body: a graph of one output
   kFusion,       ///< (args...) {shape, axis} with Node::body: a group that runs as one kernel over
                  ///< the domain `shape`, see group.h; made by passes only. The node is result 0

@@ -35,7 +35,7 @@ BufferAliases::BufferAliases(const Graph& graph)
     const Node& node = graph[id];
     owner[at] = id;
     std::optional<std::int64_t> shift;
-    if (node.op == Op::kReshape) shift = 0;
+    if (node.op == Op::kReshape || node.op == Op::kOptimizationBarrier) shift = 0;
     if (node.op == Op::kSlice) shift = contiguous_offset(node, graph[node.operands[0]].type);
     if (!shift) continue;
     const auto from = static_cast<std::size_t>(node.operands[0]);

@@ -1,7 +1,7 @@
 // Memory planning: every value of a scheduled graph gets a slot. Temporaries share one arena by
 // liveness; outputs have memory of their own or, for updates, take over their input's; what an
-// output is written over in place lies in its memory from the start; reshapes and contiguous slices
-// are views of their operand.
+// output is written over in place lies in its memory from the start; reshapes, barriers and
+// contiguous slices are views of their operand.
 #pragma once
 
 #include <cstdint>

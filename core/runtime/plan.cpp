@@ -16,9 +16,9 @@ std::optional<CommandKind> kind_of_leaf(LeafOp op) {
 
 std::optional<CommandKind> kind_of_control(ControlOp op) {
   switch (op) {
-    case Op::kOptimizationBarrier: return CommandKind::kCopy;
     case Op::kFusion: return CommandKind::kKernel;
     case Op::kHostCall: return CommandKind::kHostCall;
+    case Op::kOptimizationBarrier:
     case Op::kCall:
     case Op::kGroupResult: return std::nullopt;
   }

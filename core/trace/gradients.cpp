@@ -1,5 +1,7 @@
 #include "core/trace/gradients.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "core/base/error.h"
@@ -60,6 +62,7 @@ class BackwardPass {
         is_target_(dependents_.size(), false),
         regions_(context.recomputed()),
         varying_(regions_.empty() ? std::vector<bool>{} : find_varying(context.pending())),
+        recomputations_(regions_.size()),
         handles_(dependents_.size()),
         adjoint_(dependents_.size()) {
     for (const ValueId id : targets) is_target_[at(id)] = true;
@@ -86,16 +89,13 @@ class BackwardPass {
     return out;
   }
 
-  /// The region that value `id` is computed again with; null if it is kept. Ids come in falling
-  /// order.
+  /// The region that value `id` is computed again with; null if it is of none.
   Recomputation* find_recomputation(ValueId id) {
-    while (!regions_.empty() && id < regions_.back().begin) {
-      regions_.pop_back();
-      recomputation_.reset();
-    }
-    if (regions_.empty() || id >= regions_.back().end) return nullptr;
-    if (!recomputation_) recomputation_.emplace(context_, regions_.back(), varying_);
-    return &*recomputation_;
+    const auto after = std::ranges::upper_bound(regions_, id, {}, &RematRegion::begin);
+    if (after == regions_.begin() || id >= std::prev(after)->end) return nullptr;
+    auto& out = recomputations_[static_cast<std::size_t>(std::prev(after) - regions_.begin())];
+    if (!out) out.emplace(context_, *std::prev(after), varying_);
+    return &*out;
   }
 
   /// Adds the share that value `id` has in the gradients of its operands to theirs.
@@ -108,9 +108,12 @@ class BackwardPass {
     }
     const GradientRule rule = gradient_rule(node.op);
     if (rule == nullptr) return;
-    Recomputation* const again = find_recomputation(id);
+    const OriginScope scope(context_, &node.origin);
+    const Tensor sum = adjoint_[at(id)].sum();
+    Recomputation* const own = find_recomputation(id);
     const auto read = [&](ValueId value) {
-      return again != nullptr ? context_.tensor_of(again->copy_of(value)) : handle(value);
+      Recomputation* const again = own != nullptr ? own : find_recomputation(value);
+      return again != nullptr ? context_.tensor_of(again->copy_of(value, sum)) : handle(value);
     };
     boost::container::small_vector<Tensor, 4> operands;
     boost::container::small_vector<bool, 4> needed;
@@ -121,9 +124,7 @@ class BackwardPass {
       dtypes.push_back(gradient_dtype(context_, operand, is_target_));
     }
     const Tensor out = read(id);
-    const OriginScope scope(context_, &node.origin);
-    Tensor grad = adjoint_[at(id)].sum();
-    if (node.op != Op::kConvert) grad = convert(grad, node.type.dtype);
+    const Tensor grad = node.op == Op::kConvert ? sum : convert(sum, node.type.dtype);
     const Gradients result = rule({.node = node,
                                    .in = {operands.data(), operands.size()},
                                    .out = out,
@@ -137,9 +138,9 @@ class BackwardPass {
   TraceContext& context_;
   std::vector<bool> dependents_;
   std::vector<bool> is_target_;
-  std::vector<RematRegion> regions_;  ///< those still ahead, the next one last
-  std::vector<bool> varying_;
-  std::optional<Recomputation> recomputation_;  ///< of regions_.back()
+  const std::vector<RematRegion> regions_;  ///< apart, by begin
+  const std::vector<bool> varying_;
+  std::vector<std::optional<Recomputation>> recomputations_;  ///< by region, made when first needed
   std::vector<Tensor> handles_;  ///< made when first needed: most values are read several times
   // One per value; contributions are added in the order the users are met, last first. Those of
   // 16-bit values may be of f32 until they are complete.

@@ -1,11 +1,32 @@
 #include "core/trace/recomputation.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
-#include "core/trace/ops.h"
 #include "core/trace/origin_scope.h"
 
 namespace lockstep {
+namespace {
+
+/// The last of what a value is made of that is not joined with it in one group, as elementwise work
+/// and reductions are: waiting for that keeps no groups apart. kNoValue if there is none.
+ValueId last_apart(const Graph& graph, ValueId id) {
+  std::set<ValueId> open = {id};
+  while (!open.empty()) {
+    const Node& node = graph[*open.rbegin()];
+    const OpClass of = info_of(node.op).op_class;
+    const bool joined = is_elementwise(node.op) || node.op == Op::kBroadcast ||
+                        node.op == Op::kReshape || of == OpClass::kReduction ||
+                        of == OpClass::kLeaf;
+    if (!joined) return *open.rbegin();
+    open.erase(std::prev(open.end()));
+    open.insert(node.operands.begin(), node.operands.end());
+  }
+  return kNoValue;
+}
+
+}  // namespace
 
 std::vector<bool> find_varying(const Graph& graph) {
   std::vector<bool> out(graph.nodes.size(), false);
@@ -26,23 +47,29 @@ bool Recomputation::is_inside(ValueId id) const {
   return op != Op::kInput && op != Op::kHostCall && op != Op::kGroupResult;
 }
 
-ValueId Recomputation::copy_of(ValueId id) {
+ValueId Recomputation::copy_of(ValueId id, const Tensor& gradient) {
   if (!varying_[static_cast<std::size_t>(id)]) return id;
   if (is_inside(id) && std::ranges::find(region_.outputs, id) != region_.outputs.end()) return id;
   if (const auto found = copies_.find(id); found != copies_.end()) return found->second;
-  const ValueId copy = record_copy(id);
+  const ValueId copy = record_copy(id, gradient);
   copies_.emplace(id, copy);
   return copy;
 }
 
-ValueId Recomputation::record_copy(ValueId id) {
+ValueId Recomputation::record_copy(ValueId id, const Tensor& gradient) {
   const Node node = context_.pending()[id];  // a copy: recording moves the pending nodes
   std::vector<Tensor> operands;
-  if (is_inside(id))
+  if (is_inside(id)) {
     for (const ValueId operand : node.operands)
-      operands.push_back(context_.tensor_of(copy_of(operand)));
+      operands.push_back(context_.tensor_of(copy_of(operand, gradient)));
+  } else {
+    operands.push_back(context_.tensor_of(id));
+    const ValueId after = last_apart(context_.pending(), context_.node_of(gradient));
+    if (after != kNoValue) operands.push_back(context_.tensor_of(after));
+  }
   const OriginScope scope(context_, &node.origin);
-  if (!is_inside(id)) return context_.node_of(optimization_barrier(context_.tensor_of(id)));
+  if (!is_inside(id))
+    return context_.node_of(context_.record(Op::kOptimizationBarrier, operands, {}));
   return context_.node_of(node.op == Op::kCall ? context_.record_call(node.body, operands)
                                                : context_.record(node.op, operands, node.attrs));
 }

@@ -13,7 +13,8 @@ namespace lockstep {
 std::vector<bool> find_varying(const Graph& graph);
 
 /// Records a region's nodes a second time, each when first asked for. Their operands from outside
-/// go through optimization_barriers, so that no pass takes the copies for the originals.
+/// go through optimization_barriers, so that no pass takes the copies for the originals, and which
+/// wait for the gradient that wants them: nothing is computed again before its time.
 class Recomputation {
  public:
   /// `varying` is find_varying() of the pending graph; it and the region must outlive this.
@@ -21,11 +22,12 @@ class Recomputation {
       : context_(context), region_(region), varying_(varying) {}
 
   /// A value of the region or an operand of one: the copy's, or the value itself if it is kept.
-  ValueId copy_of(ValueId id);
+  /// `gradient` is what it is read with.
+  ValueId copy_of(ValueId id, const Tensor& gradient);
 
  private:
   bool is_inside(ValueId id) const;
-  ValueId record_copy(ValueId id);
+  ValueId record_copy(ValueId id, const Tensor& gradient);
 
   TraceContext& context_;
   const RematRegion& region_;

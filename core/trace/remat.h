@@ -28,8 +28,9 @@ class RematScope {
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
-  /// Ends the region, of which nothing but `outputs` is kept. A scope that is left without, by an
-  /// exception, has no effect. Error kUsage if a value was read inside, which cuts the trace.
+  /// Ends the region, of which nothing but `outputs` is kept: without any, what it gives is
+  /// computed again, too, where a gradient reads it. A scope that is left without, by an exception,
+  /// has no effect. Error kUsage if a value was read inside, which cuts the trace.
   void finish(std::span<const Tensor> outputs,
               std::source_location where = std::source_location::current());
   void finish(const Tensor& output, std::source_location where = std::source_location::current()) {

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "core/ir/text.h"
@@ -27,7 +28,15 @@ struct Builder {
   }
   ValueId negate(ValueId x) { return graph.add(Op::kNegate, {x}); }
   ValueId add(ValueId x, ValueId y) { return graph.add(Op::kAdd, {x, y}); }
-  ValueId barrier(ValueId x) { return graph.add(Op::kOptimizationBarrier, {x}); }
+  /// Never in place.
+  ValueId copy(ValueId x) {
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(graph[x].type.shape.rank()));
+    std::iota(dims.begin(), dims.end(), 0);
+    return graph.add(Op::kTranspose, {x}, {{Attr::kDims, std::move(dims)}});
+  }
+  ValueId barrier(ValueId x, ValueId after) {
+    return graph.add(Op::kOptimizationBarrier, {x, after});
+  }
   ValueId flatten(ValueId x) {
     return graph.add(Op::kReshape, {x}, {{Attr::kShape, {graph[x].type.elements()}}});
   }
@@ -70,11 +79,11 @@ Launches launch(const Graph& graph, ValueId first, ValueId last) {
 TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
   Builder b;
   const ValueId x = b.input(2);
-  const ValueId p = b.barrier(x);
-  const ValueId q = b.barrier(x);
+  const ValueId p = b.copy(x);
+  const ValueId q = b.copy(x);
   const ValueId r = b.negate(p);  // alone it would leave its operand's memory to the next
   const ValueId s = b.negate(q);
-  b.graph.outputs = {b.barrier(b.add(r, s))};
+  b.graph.outputs = {b.copy(b.add(r, s))};
   MemoryQuery query = never_in_place();
   EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 3 * 128);
   const Launches launches = launch(b.graph, r, s);
@@ -88,10 +97,10 @@ TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
 TEST(MemoryPlan, DoesNotOverwriteWhatIsReadAtTheSameTime) {
   Builder b;
   const ValueId x = b.input(2);
-  const ValueId p = b.barrier(x);
+  const ValueId p = b.copy(x);
   const ValueId r = b.negate(p);
   const ValueId s = b.negate(p);
-  b.graph.outputs = {b.barrier(b.add(r, s))};
+  b.graph.outputs = {b.copy(b.add(r, s))};
   MemoryQuery query = elementwise_in_place(b.graph);
   EXPECT_EQ(checked_plan(b.graph, query).values[static_cast<std::size_t>(s)].offset,
             checked_plan(b.graph, query).values[static_cast<std::size_t>(p)].offset);
@@ -122,7 +131,7 @@ TEST(MemoryPlan, ReusesTheMemoryOfDeadTemporaries) {
   for (int i = 0; i < 10; ++i) x = b.negate(x);
   b.graph.outputs = {x};
   EXPECT_EQ(checked_plan(b.graph, never_in_place()).arena_bytes, 2 * 256);
-  b.graph.outputs = {b.barrier(x)};
+  b.graph.outputs = {b.copy(x)};
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).arena_bytes, 256);
 }
 
@@ -168,10 +177,23 @@ TEST(MemoryPlan, KeepsAValueAliveWhileAViewOfItIsUsed) {
   const ValueId x = b.input(2);
   const ValueId t = b.negate(x);
   const ValueId view = b.flatten(t);
-  const ValueId u = b.barrier(b.barrier(x));
+  const ValueId u = b.copy(b.copy(x));
   b.graph.outputs = {b.add(b.flatten(u), view)};
   const MemoryPlan plan = checked_plan(b.graph, never_in_place());
   EXPECT_EQ(plan.arena_bytes, 3 * 128);
+}
+
+TEST(MemoryPlan, MakesBarriersViewsThatKeepNothingTheyWaitForAlive) {
+  Builder b;
+  const ValueId t = b.copy(b.input(2));
+  const ValueId u = b.copy(b.input(2));
+  const ValueId v = b.copy(u);
+  const ValueId fence = b.barrier(t, u);
+  b.graph.outputs = {b.add(b.copy(v), fence)};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_TRUE(plan.is_view[fence]);
+  EXPECT_EQ(plan.values[fence], plan.values[t]);
+  EXPECT_EQ(plan.arena_bytes, 3 * 128) << "u died before the last copy";
 }
 
 TEST(MemoryPlan, CopiesOutputsThatAreInputsConstantsViewsOrRepeated) {
@@ -297,7 +319,7 @@ TEST(MemoryPlan, DonatesToSeveralResultsOfAGroup) {
 TEST(MemoryPlan, ComputesWhatAnOutputOverwritesInTheOutputsMemory) {
   Builder b;
   const ValueId x = b.input(4);
-  b.graph.outputs = {b.negate(b.negate(b.barrier(x)))};
+  b.graph.outputs = {b.negate(b.negate(b.copy(x)))};
   const MemoryPlan plan = checked_plan(b.graph, elementwise_in_place(b.graph));
   EXPECT_EQ(plan.arena_bytes, 0);
   EXPECT_EQ(plan.values[1].kind, SlotKind::kOutput);
@@ -305,8 +327,8 @@ TEST(MemoryPlan, ComputesWhatAnOutputOverwritesInTheOutputsMemory) {
 
 TEST(MemoryPlan, KeepsWhatIsReadLaterOutOfTheOutputsMemory) {
   Builder b;
-  const ValueId y = b.barrier(b.input(4));
-  b.graph.outputs = {b.negate(y), b.barrier(y)};
+  const ValueId y = b.copy(b.input(4));
+  b.graph.outputs = {b.negate(y), b.copy(y)};
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).values[1].kind, SlotKind::kArena);
 }
 
@@ -377,7 +399,7 @@ Graph random_graph() {
       case 1: b.negate(x); break;
       case 2:
       case 3: b.add(x, same ? y : x); break;
-      case 4: b.barrier(x); break;
+      case 4: b.copy(x); break;
       case 5: random_slice(b, x); break;
       case 6: b.flatten(x); break;
       case 7:

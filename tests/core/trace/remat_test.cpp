@@ -102,6 +102,31 @@ TEST(Remat, KeepsSeveralOutputs) {
   EXPECT_EQ(count(graph, Op::kExp), 2) << "is read by the gradient of sin";
 }
 
+TEST(Remat, WithoutOutputsGivesCopiesToGradientsOutsideOfTheRegion) {
+  TraceContext context;
+  const Tensor x = batch(context, {2, 3});
+  const Tensor w = input(context, Shape{3, 4}, "w");
+  RematScope scope(context);
+  const Tensor y = exp(x);
+  scope.finish(std::span<const Tensor>{});
+  const Tensor grad = gradients(sum(sin(matmul(y, w))), std::vector{w})[0];  // reads y
+  EXPECT_EQ(count(context.cut().graph, Op::kExp), 2);
+}
+
+TEST(Remat, WaitsForTheLastProductOfTheGradientThatReadsACopy) {
+  TraceContext context;
+  const Tensor x = batch(context, {2, 3});
+  const Tensor w = input(context, Shape{3, 3}, "w");
+  const Tensor y = remat([&](const Tensor& in) { return matmul(exp(sin(in)), w); }, x);
+  const Tensor grad = gradients(sum(exp(matmul(y, w))), std::vector{w})[0];
+  const Graph& graph = context.pending();
+  const auto barrier = std::ranges::find(graph.nodes, Op::kOptimizationBarrier, &Node::op);
+  ASSERT_NE(barrier, graph.nodes.end());
+  ASSERT_EQ(barrier->operands.size(), 2U);
+  EXPECT_EQ(graph[barrier->operands[1]].op, Op::kDotGeneral);
+  EXPECT_GT(barrier->operands[1], context.node_of(y)) << "it is of the backward pass";
+}
+
 TEST(Remat, LeavesWhatDependsOnParametersAloneInPlace) {
   TraceContext context;
   const Tensor x = batch(context, {3});

@@ -1,10 +1,12 @@
 #include "core/trace/functions.h"
 
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "core/base/error.h"
 #include "core/trace/gradients.h"
+#include "core/trace/remat.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +23,16 @@ Tensor widen(const Tensor& x) {
 template <class F>
 Tensor computed_wide(const Tensor& x, F&& f) {
   return convert(f(widen(x)), x.dtype());
+}
+
+/// f(), elementwise: the backward pass keeps what it reads, and computes the result again where a
+/// gradient wants it (that of a layer behind it does), beside its own gradient at hardly any cost.
+template <class F>
+Tensor computed_again(const Tensor& x, F&& f) {
+  RematScope scope(x.context());
+  Tensor out = f();
+  scope.finish(std::span<const Tensor>{});
+  return out;
 }
 
 /// x minus its maximum along `dim`. The maximum is no part of the gradient: what follows here does
@@ -55,26 +67,30 @@ Tensor sigmoid(const Tensor& x, Where where) {
 Tensor gelu_tanh(const Tensor& x, Where where) {
   const LocationScope line(x.context(), where);
   const double c = std::sqrt(2.0 / std::numbers::pi);
-  return computed_wide(x, [c](const Tensor& wide) {
+  const auto f = [c](const Tensor& wide) {
     const Tensor inner = (wide + wide * wide * wide * 0.044715) * c;
     return wide * 0.5 * (tanh(inner) + 1.0);
-  });
+  };
+  return computed_again(x, [&] { return computed_wide(x, f); });
 }
 
 Tensor gelu(const Tensor& x, Where where) {
   const LocationScope line(x.context(), where);
   const double c = std::numbers::sqrt2 / 2.0;
-  return computed_wide(x, [c](const Tensor& wide) { return wide * 0.5 * (erf(wide * c) + 1.0); });
+  const auto f = [c](const Tensor& wide) { return wide * 0.5 * (erf(wide * c) + 1.0); };
+  return computed_again(x, [&] { return computed_wide(x, f); });
 }
 
 Tensor silu(const Tensor& x, Where where) {
   const LocationScope line(x.context(), where);
-  return computed_wide(x, [](const Tensor& wide) { return wide * sigmoid(wide); });
+  const auto f = [](const Tensor& wide) { return wide * sigmoid(wide); };
+  return computed_again(x, [&] { return computed_wide(x, f); });
 }
 
 Tensor swiglu(const Tensor& gate, const Tensor& up, Where where) {
   const LocationScope line(gate.context(), where);
-  return computed_wide(gate, [&](const Tensor& wide) { return silu(wide) * widen(up); });
+  const auto f = [&](const Tensor& wide) { return silu(wide) * widen(up); };
+  return computed_again(gate, [&] { return computed_wide(gate, f); });
 }
 
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
@@ -104,12 +120,17 @@ Tensor log_softmax(const Tensor& x, int dim, Where where) {
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
                   Where where) {
   const LocationScope line(x.context(), where);
-  return computed_wide(x, [&](const Tensor& wide) {
-    const Tensor centered = wide - mean(wide, {-1}, true);
-    const Tensor variance = mean(centered * centered, {-1}, true);
-    const Tensor normal = centered * rsqrt(variance + eps);
-    return normal * widen(weight) + widen(bias);
+  // Kept for the backward pass: x, its mean and the factor, not what is centered in f32.
+  RematScope scope(x.context());
+  Tensor average, factor;
+  const Tensor out = computed_wide(x, [&](const Tensor& wide) {
+    average = mean(wide, {-1}, true);
+    const Tensor centered = wide - average;
+    factor = rsqrt(mean(centered * centered, {-1}, true) + eps);
+    return centered * factor * widen(weight) + widen(bias);
   });
+  scope.finish(std::array{out, average, factor});
+  return out;
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where where) {

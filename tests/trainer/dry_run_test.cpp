@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-/// GPT-2 with 1.5 billion parameters: its state alone is 17 GiB, its activations 6.
+/// GPT-2 with 1.5 billion parameters: its state alone is 17 GiB, its activations 4.
 constexpr const char* kGpt2Xl = R"(
 model: {name: gpt2, n_layer: 48, n_head: 25, n_embd: 1600, block_size: 1024, vocab_size: 50257}
 data: {type: synthetic, sequence_length: 1024}
@@ -55,7 +55,7 @@ TEST(CompileConfig, PlansAModelThatTheMachineCouldNotHold) {
   const double seconds = cpu_seconds() - begin;
   EXPECT_EQ(compiled.parameters, 1'557'611'200);
   EXPECT_GT(compiled.step->shard.commands.size(), 1000U);
-  EXPECT_GT(compiled.step->shard.arena_bytes, std::int64_t{1} << 32);
+  EXPECT_GT(compiled.step->shard.arena_bytes, std::int64_t{7} << 29);
   RecordProperty("seconds", std::to_string(seconds));
   RecordProperty("peak_mib", std::to_string(peak_mib()));
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

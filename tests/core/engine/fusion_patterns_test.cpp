@@ -94,6 +94,24 @@ TEST(FusionPatterns, GeluGradientAndBiasGradientAreOneGroup) {
               ElementsAre("optimization_barrier", "fusion[2,4,8|2] -> f32[2,4,8], f32[8]"));
 }
 
+TEST(FusionPatterns, AGeluIsComputedAgainByTheGroupOfItsGradient) {
+  TraceContext context;
+  const Tensor x = input(context, DType::kF32, {4, 8}, "x", InputKind::kBatch);
+  const Tensor up = input(context, {8, 16}, "up");
+  const Tensor down = input(context, {16, 8}, "down");
+  std::vector<Tensor> grads;
+  {
+    const Tensor loss =
+        weighted_sum(matmul(gelu(matmul(x, up)), down), input(context, {4, 8}, "dy"));
+    grads = gradients(loss, std::vector{up, down});
+  }
+  const auto all = commands(context);
+  EXPECT_EQ(std::ranges::count(all, "fusion[4,16|2] -> f32[4,16], f32[4,16]"), 1);
+  EXPECT_EQ(std::ranges::count_if(all, [](const auto& c) { return c.starts_with("fusion[4,16"); }),
+            1)
+      << "the loss is not asked for, so neither is the first gelu";
+}
+
 TEST(FusionPatterns, AParameterIsUpdatedWithItsMomentsByOneGroup) {
   TraceContext context;
   Tensor p = input(context, {4, 8}, "p");

@@ -127,6 +127,30 @@ TEST(Remat, WaitsForTheLastProductOfTheGradientThatReadsACopy) {
   EXPECT_GT(barrier->operands[1], context.node_of(y)) << "it is of the backward pass";
 }
 
+TEST(Remat, IsWhatActivationsAskForTheirResults) {
+  const auto count_with_gradients = [](Tensor (*f)(const Tensor&, Where), Op op) {
+    TraceContext context;
+    const Tensor w = input(context, Shape{3, 4}, "w");
+    const Tensor y = f(batch(context, {2, 3}), Where::current());
+    const Tensor grad = gradients(sum(sin(matmul(y, w))), std::vector{w})[0];  // reads y
+    return count(context.cut().graph, op);
+  };
+  EXPECT_EQ(count_with_gradients(gelu, Op::kErf), 2);
+  EXPECT_EQ(count_with_gradients(gelu_tanh, Op::kTanh), 2);
+  EXPECT_EQ(count_with_gradients(silu, Op::kExp), 2);
+  EXPECT_EQ(count_with_gradients(relu, Op::kMaximum), 1) << "is kept";
+}
+
+TEST(Remat, OfALayerNormKeepsItsStatistics) {
+  TraceContext context;
+  const Tensor w = input(context, Shape{3}, "w");
+  const Tensor y = layer_norm(batch(context, {2, 3}), w, w, 1e-5);
+  const Tensor grad = gradients(sum(sin(y)), std::vector{w})[0];
+  const Graph graph = context.cut().graph;
+  EXPECT_EQ(count(graph, Op::kSubtract), 2) << "what is centered is not kept";
+  EXPECT_EQ(count(graph, Op::kRsqrt), 1);
+}
+
 TEST(Remat, LeavesWhatDependsOnParametersAloneInPlace) {
   TraceContext context;
   const Tensor x = batch(context, {3});

@@ -177,7 +177,9 @@ std::unique_ptr<SharedRegion> SharedArena::take_oldest() {
 }
 
 SharedRegion* SharedArena::make(std::size_t size) {
+  constexpr std::size_t kHugePage = SharedFile::kHugePage;
   const std::lock_guard lock(mutex_);
+  if (size >= kHugePage) end_ = (end_ + kHugePage - 1) / kHugePage * kHugePage;
   files_[static_cast<std::size_t>(lanes_.self)].grow(end_, size);
   regions_.push_back(std::make_unique<SharedRegion>(files_, lanes_, end_, size));
   end_ += size;

@@ -50,9 +50,16 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 }
 
 Mapping Mapping::reserve(std::size_t bytes) {
-  void* address =
-      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return {checked(address, bytes), bytes};
+  constexpr std::size_t kHugePage = SharedFile::kHugePage;
+  const std::size_t spare = bytes < kHugePage ? 0 : kHugePage - SharedFile::kPage;
+  std::byte* const data = checked(
+      mmap(nullptr, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+      bytes);
+  if (spare == 0) return {data, bytes};
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(data) % kHugePage;
+  if (before > 0) munmap(data, before);
+  if (before < spare) munmap(data + before + bytes, spare - before);
+  return {data + before, bytes};
 }
 
 SharedFile SharedFile::create() {
@@ -93,6 +100,12 @@ void SharedFile::grow(std::size_t offset, std::size_t bytes) const {
   if (available > 0 && bytes > available)
     raise(ErrorKind::kOutOfMemory, "{} bytes of shared memory asked for, {} are available", bytes,
           available);
+  allocate_huge_pages(offset, bytes);
+  allocate(offset, bytes);
+}
+
+/// Of what is there already nothing changes.
+void SharedFile::allocate(std::size_t offset, std::size_t bytes) const {
   int code = EINTR;
   while (code == EINTR)
     code = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
@@ -103,16 +116,38 @@ void SharedFile::grow(std::size_t offset, std::size_t bytes) const {
   }
 }
 
+/// As far as there are any. Systems give files in memory huge pages by themselves only where they
+/// were told to; what has a page may be asked to become a huge one everywhere since Linux 6.1.
+void SharedFile::allocate_huge_pages(std::size_t offset, std::size_t bytes) const {
+#ifdef MADV_COLLAPSE
+  constexpr int kCollapse = MADV_COLLAPSE;
+#else
+  constexpr int kCollapse = 25;  // linux/mman.h
+#endif
+  const std::size_t begin = (offset + kHugePage - 1) / kHugePage * kHugePage;
+  const std::size_t end = (offset + bytes) / kHugePage * kHugePage;
+  if (begin >= end) return;
+  const Mapping mapping = map(begin, end - begin, true);
+  for (std::size_t at = begin; at < end; at += kHugePage) {
+    allocate(at, kPage);
+    if (madvise(mapping.data() + (at - begin), kHugePage, kCollapse) != 0) return;
+  }
+}
+
 Mapping SharedFile::map(std::size_t offset, std::size_t bytes, bool writable) const {
-  const int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* address = mmap(nullptr, bytes, access, MAP_SHARED, descriptor_, static_cast<off_t>(offset));
-  return {checked(address, bytes), bytes};
+  Mapping out = Mapping::reserve(bytes);
+  put(out.data(), offset, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+  return out;
 }
 
 void SharedFile::replace(std::byte* address, std::size_t offset, std::size_t bytes) const {
-  checked(mmap(address, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor_,
-               static_cast<off_t>(offset)),
-          bytes);
+  put(address, offset, bytes, PROT_READ);
+}
+
+void SharedFile::put(std::byte* address, std::size_t offset, std::size_t bytes, int access) const {
+  checked(
+      mmap(address, bytes, access, MAP_SHARED | MAP_FIXED, descriptor_, static_cast<off_t>(offset)),
+      bytes);
 }
 
 void SharedFile::free(std::size_t offset, std::size_t bytes) const {

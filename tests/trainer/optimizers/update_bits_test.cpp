@@ -159,8 +159,8 @@ TEST(UpdateBits, LeaveNothingToTheCodeGenerator) {
   EXPECT_THAT(text,
               Not(ContainsRegex(
                   "f(add|sub|mul|div|neg|cmp) (fast|reassoc|contract|arcp|afn|nsz|nnan|ninf)")));
-  EXPECT_THAT(intrinsics,
-              Each(AnyOf("llvm.sqrt", "llvm.fabs", "llvm.masked.load", "llvm.masked.store")));
+  EXPECT_THAT(intrinsics, Each(AnyOf("llvm.sqrt", "llvm.fabs", "llvm.masked.load",
+                                     "llvm.masked.store", "llvm.prefetch.p0")));
 }
 
 }  // namespace

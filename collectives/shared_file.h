@@ -32,8 +32,8 @@ class SharedFile {
  public:
   /// Offsets and sizes of mappings are multiples of this.
   static constexpr std::size_t kPage = 4096;
-  /// Memory from a multiple of this to another is in huge pages if the system has them: f32
-  /// products that write to it are 10 % faster.
+  /// Memory from a multiple of this to another is in huge pages if the system has them: 440 MB are
+  /// there, and touched for the first time, in half the time.
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
   /// Tells files apart on one machine.

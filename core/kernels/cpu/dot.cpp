@@ -41,7 +41,6 @@ constexpr std::int64_t kBatchWork = std::int64_t{1} << 22;
 /// The same for a part of one product, about 1 ms: every part packs the other operand again, which
 /// costs 10 % where 768x128x512 is divided at 40 us.
 constexpr std::int64_t kPartWork = std::int64_t{1} << 27;
-constexpr std::int64_t kTilePartWork = std::int64_t{1} << 29;  ///< where AMX multiplies
 /// Most tasks of a product that packs its b for each: with 16 the shapes above are 9 % slower in
 /// the mean, 30 % at worst.
 constexpr std::int64_t kPackedTasks = 4;
@@ -63,6 +62,12 @@ constexpr std::int64_t kSmallSide = 8;
 
 /// Below this many rows or columns most of a tile is empty.
 constexpr std::int64_t kTileSide = 16;
+/// A product by tiles is one part for each thread, as every part packs an operand again (BERT base,
+/// one thread: dots 5 % faster than in four parts). Most of them, for the sake of scratch, and the
+/// least side and multiply-adds of one: about 60 us.
+constexpr std::int64_t kTileTasks = 8;
+constexpr std::int64_t kTilePartSide = 128;
+constexpr std::int64_t kTilePartWork = std::int64_t{1} << 25;
 
 /// Dimensions of one operand that play one role, as sizes and strides.
 struct Role {
@@ -125,11 +130,28 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-/// Where a task's part of a product begins.
+/// What a task does of a product: where it begins, and how much.
 struct Part {
-  std::int64_t batch = 0;
-  std::int64_t row = 0;
-  std::int64_t column = 0;
+  std::int64_t batch, row, column;
+  std::int64_t batches, rows, columns;
+};
+
+/// How a product is divided into tasks.
+struct Parts {
+  Grid batches;
+  Grid rows;
+  Grid columns;
+
+  std::int64_t tasks() const { return batches.tasks() * rows.tasks() * columns.tasks(); }
+  Part largest() const { return {0, 0, 0, batches.step, rows.step, columns.step}; }
+  Part part(std::int64_t task) const {
+    const auto size = [](const Grid& grid, std::int64_t i) { return grid.end(i) - grid.begin(i); };
+    const std::int64_t b = task / rows.tasks() / columns.tasks();
+    const std::int64_t r = task / columns.tasks() % rows.tasks();
+    const std::int64_t c = task % columns.tasks();
+    return {batches.begin(b), rows.begin(r), columns.begin(c),
+            size(batches, b), size(rows, r), size(columns, c)};
+  }
 };
 
 class DotKernel final : public Kernel {
@@ -164,26 +186,34 @@ class DotKernel final : public Kernel {
     }
     const std::byte* a = in_order(a_, call.operands[0], call.scratch + a_offset_, call.pool);
     const std::byte* b = in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
-    const Grid batches{batch_, batch_step_};
-    const Grid rows{m_, row_step_};
-    const Grid columns{n_, column_step_};
-    ScratchSlots slots(call.scratch + task_offset_, task_bytes_);
-    call.pool.parallel_for(batches.tasks() * rows.tasks() * columns.tasks(),
-                           [&](std::int64_t task) {
-                             const Part at{batches.begin(task / rows.tasks() / columns.tasks()),
-                                           rows.begin(task / columns.tasks() % rows.tasks()),
-                                           columns.begin(task % columns.tasks())};
-                             const ScratchSlots::Slot slot(slots);
-                             run_part(at, a, b, call.results[0], slot.memory());
-                           });
+    const Parts parts = divided(call.pool.threads());
+    ScratchSlots slots(call.scratch + task_offset_, task_bytes(parts));
+    call.pool.parallel_for(parts.tasks(), [&](std::int64_t task) {
+      const ScratchSlots::Slot slot(slots);
+      run_part(parts.part(task), a, b, call.results[0], slot.memory());
+    });
   }
 
  private:
   void plan_operands(const Node& node, Types operands, const DotDims& dims);
+  bool is_whole(const Part& part) const {
+    const Part whole = parts_.largest();
+    return part.batches == whole.batches && part.rows == whole.rows &&
+           part.columns == whole.columns;
+  }
   bool aliases_a() const;
   bool copies_a() const;
   bool fits_tiles(const Target& target) const;
   void choose_parts();
+  Parts tile_parts(std::int64_t tasks) const;
+  std::int64_t most_tile_tasks() const;
+  /// Sums of tiles have one order however a product is divided, so that threads may decide.
+  Parts divided(int threads) const {
+    if (!tiles_ || batch_ > 1) return parts_;
+    return tile_parts(std::min<std::int64_t>(threads, most_tile_tasks()));
+  }
+  /// The working memory of each task.
+  std::size_t task_bytes(const Parts& parts) const;
   void choose_product(const Target& target);
   void lay_out_scratch();
   std::unique_ptr<Matmul> describe_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
@@ -200,9 +230,7 @@ class DotKernel final : public Kernel {
   std::int64_t k_ = 1;
   Operand a_;
   Operand b_;
-  std::int64_t batch_step_ = 1;
-  std::int64_t row_step_ = 1;
-  std::int64_t column_step_ = 1;
+  Parts parts_{};
   /// Primitives for whole parts and for the shorter ones at the end. All null: tiles_ or blocked_,
   /// or if those are empty dnnl_sgemm.
   std::unique_ptr<Matmul> matmul_[2];
@@ -211,7 +239,6 @@ class DotKernel final : public Kernel {
   std::size_t a_offset_ = 0;
   std::size_t b_offset_ = 0;
   std::size_t task_offset_ = 0;
-  std::size_t task_bytes_ = 0;
   std::size_t scratch_bytes_ = 0;
 };
 
@@ -245,29 +272,40 @@ bool DotKernel::fits_tiles(const Target& target) const {
 
 /// Divides batches if there are enough of them, else the longer side of the result.
 void DotKernel::choose_parts() {
-  batch_step_ = std::max<std::int64_t>(batch_, 1);
-  row_step_ = std::max<std::int64_t>(m_, 1);
-  column_step_ = std::max<std::int64_t>(n_, 1);
+  parts_ = {{batch_, std::max<std::int64_t>(batch_, 1)},
+            {m_, std::max<std::int64_t>(m_, 1)},
+            {n_, std::max<std::int64_t>(n_, 1)}};
   const std::int64_t per_batch = std::max<std::int64_t>(m_ * n_ * k_, 1);
   // Products of bf16 and of a transposed b pack b again for every block of rows.
   const bool packs_b = a_.stored == DType::kBF16 || b_.strides.column != 1;
   const bool by_rows = m_ >= n_;
-  const std::int64_t least_rows =
-      !tiles_ && aliases_a() && !copies_a() ? kAliasPartRows : kPartRows;
+  const std::int64_t least_rows = aliases_a() && !copies_a() ? kAliasPartRows : kPartRows;
   const std::int64_t most =
       batch_ > 1 ? kMaxScratchTasks
                  : std::clamp<std::int64_t>(by_rows ? m_ / least_rows : n_ / kPartColumns, 1,
                                             packs_b ? kPackedTasks : kMaxScratchTasks);
-  const std::int64_t whole = tiles_ ? kTilePartWork : kPartWork;
-  const std::int64_t work = batch_ == 1 ? whole : kBatchWork;
+  const std::int64_t work = batch_ == 1 ? kPartWork : kBatchWork;
   const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
   if (batch_ > 1) {
-    batch_step_ = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
+    parts_.batches.step = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
   } else if (by_rows) {
-    row_step_ = make_grid(m_, (m_ + tasks - 1) / tasks, 16).step;
+    parts_.rows = make_grid(m_, (m_ + tasks - 1) / tasks, 16);
   } else {
-    column_step_ = make_grid(n_, (n_ + tasks - 1) / tasks, 64).step;
+    parts_.columns = make_grid(n_, (n_ + tasks - 1) / tasks, 64);
   }
+}
+
+std::int64_t DotKernel::most_tile_tasks() const {
+  const std::int64_t most = std::min(m_ * n_ * k_ / kTilePartWork, kTileTasks);
+  return std::clamp<std::int64_t>(std::max(m_, n_) / kTilePartSide, 1,
+                                  std::max<std::int64_t>(most, 1));
+}
+
+Parts DotKernel::tile_parts(std::int64_t tasks) const {
+  Parts out{{1, 1}, {m_, m_}, {n_, n_}};
+  Grid& longer = m_ >= n_ ? out.rows : out.columns;
+  longer.step = even_step(longer.size, (longer.size + tasks - 1) / tasks, TileProduct::kSide);
+  return out;
 }
 
 std::unique_ptr<Matmul> DotKernel::describe_matmul(std::int64_t batch, std::int64_t m,
@@ -283,13 +321,11 @@ void DotKernel::choose_product(const Target& target) {
                            (result_ == DType::kBF16 || result_ == DType::kF32);
   const bool transposed_b = b_.strides.column != 1;
   const auto describe = [&] {
-    matmul_[0] = describe_matmul(batch_step_, row_step_, column_step_);
-    const std::int64_t batch = batch_ % batch_step_;
-    const std::int64_t m = m_ % row_step_;
-    const std::int64_t n = n_ % column_step_;
-    if (matmul_[0] != nullptr && batch + m + n > 0)
-      matmul_[1] = describe_matmul(batch > 0 ? batch : batch_step_, m > 0 ? m : row_step_,
-                                   n > 0 ? n : column_step_);
+    const Part whole = parts_.largest();
+    const Part last = parts_.part(parts_.tasks() - 1);
+    matmul_[0] = describe_matmul(whole.batches, whole.rows, whole.columns);
+    if (matmul_[0] != nullptr && !is_whole(last))
+      matmul_[1] = describe_matmul(last.batches, last.rows, last.columns);
   };
   if (native_bf16) describe();
   if (matmul_[0] != nullptr) return;
@@ -300,6 +336,16 @@ void DotKernel::choose_product(const Target& target) {
   } else if (!small && (batch_ > 1 || transposed_b)) {
     describe();
   }
+}
+
+std::size_t DotKernel::task_bytes(const Parts& parts) const {
+  const Part part = parts.largest();
+  if (tiles_) return aligned(tiles_->scratch_bytes(part.rows, part.columns));
+  if (blocked_) return aligned(blocked_->scratch_bytes(part.rows, part.columns));
+  std::size_t out = 0;
+  for (const auto& matmul : matmul_)
+    if (matmul != nullptr) out = std::max(out, aligned(matmul->scratch_bytes()));
+  return out;
 }
 
 void DotKernel::lay_out_scratch() {
@@ -315,13 +361,13 @@ void DotKernel::lay_out_scratch() {
   };
   a_offset_ = take(copy_bytes(a_));
   b_offset_ = take(copy_bytes(b_));
-  for (const auto& matmul : matmul_)
-    if (matmul != nullptr) task_bytes_ = std::max(task_bytes_, aligned(matmul->scratch_bytes()));
-  if (tiles_) task_bytes_ = aligned(tiles_->scratch_bytes(row_step_, column_step_));
-  if (blocked_) task_bytes_ = aligned(blocked_->scratch_bytes(row_step_, column_step_));
-  const std::int64_t tasks = Grid{batch_, batch_step_}.tasks() * Grid{m_, row_step_}.tasks() *
-                             Grid{n_, column_step_}.tasks();
-  task_offset_ = take(task_bytes_ * static_cast<std::size_t>(tasks));
+  std::size_t bytes = 0;  // of all tasks
+  const std::int64_t most = tiles_ && batch_ == 1 ? most_tile_tasks() : 1;
+  for (std::int64_t threads = 1; threads <= most; ++threads) {
+    const Parts parts = divided(static_cast<int>(threads));
+    bytes = std::max(bytes, task_bytes(parts) * static_cast<std::size_t>(parts.tasks()));
+  }
+  task_offset_ = take(bytes);
   scratch_bytes_ = offset;
 }
 
@@ -341,29 +387,25 @@ const std::byte* DotKernel::in_order(const Operand& operand, const std::byte* da
 
 void DotKernel::run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
                          std::byte* scratch) const {
-  const std::int64_t batches = std::min(batch_step_, batch_ - at.batch);
-  const std::int64_t rows = std::min(row_step_, m_ - at.row);
-  const std::int64_t columns = std::min(column_step_, n_ - at.column);
   const auto in = static_cast<std::int64_t>(size_of(a_.stored));
   const auto out = static_cast<std::int64_t>(size_of(result_));
   a += (at.batch * a_.batch_stride + at.row * a_.strides.row) * in;
   b += (at.batch * b_.batch_stride + at.column * b_.strides.column) * in;
   c += (at.batch * m_ * n_ + at.row * n_ + at.column) * out;
   if (matmul_[0] != nullptr) {
-    const bool whole = batches == batch_step_ && rows == row_step_ && columns == column_step_;
-    matmul_[whole ? 0 : 1]->run(a, b, c, scratch);
+    matmul_[is_whole(at) ? 0 : 1]->run(a, b, c, scratch);
     return;
   }
-  for (std::int64_t i = 0; i < batches; ++i) {
+  for (std::int64_t i = 0; i < at.batches; ++i) {
     const std::byte* left = a + i * a_.batch_stride * in;
     const std::byte* right = b + i * b_.batch_stride * in;
     std::byte* to = c + i * m_ * n_ * out;
     if (tiles_) {
-      tiles_->run(rows, columns, left, right, to, scratch);
+      tiles_->run(at.rows, at.columns, left, right, to, scratch);
     } else if (blocked_) {
-      blocked_->run(rows, columns, left, right, to, scratch);
+      blocked_->run(at.rows, at.columns, left, right, to, scratch);
     } else {
-      gemm_f32(rows, columns, k_, 1.0F, reinterpret_cast<const float*>(left), a_.strides,
+      gemm_f32(at.rows, at.columns, k_, 1.0F, reinterpret_cast<const float*>(left), a_.strides,
                reinterpret_cast<const float*>(right), b_.strides, 0.0F,
                reinterpret_cast<float*>(to), n_);
     }

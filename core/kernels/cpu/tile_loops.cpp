@@ -34,6 +34,7 @@ void enter() {
   _tile_loadconfig(&kConfig);
 }
 void leave() {
+  _mm_sfence();  // what stream() wrote is in no order otherwise
   _tile_release();
 }
 
@@ -206,6 +207,12 @@ void attention_product(std::int64_t rows, std::int64_t /*columns*/, std::int64_t
   }
 }
 
+void stream(const float* sums, std::int64_t row, float* to, std::int64_t to_row) {
+  for (std::int64_t r = 0; r < TileLoops::kSide; ++r)
+    for (std::int64_t c = 0; c < TileLoops::kSide; c += kTile)
+      _mm512_stream_ps(to + r * to_row + c, _mm512_load_ps(sums + r * row + c));
+}
+
 void store_bf16(const float* sums, std::int64_t row, std::int64_t rows, std::int64_t columns,
                 Bf16Bits* to, std::int64_t to_row) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -218,7 +225,7 @@ void store_bf16(const float* sums, std::int64_t row, std::int64_t rows, std::int
 
 }  // namespace
 
-const TileLoops kTileLoops = {permitted,   enter,    leave,      pack<true>,
-                              pack<false>, multiply, store_bf16, attention_product};
+const TileLoops kTileLoops = {permitted, enter,  leave,      pack<true>,       pack<false>,
+                              multiply,  stream, store_bf16, attention_product};
 
 }  // namespace lockstep

@@ -36,6 +36,9 @@ struct TileLoops {
   /// sums are `row` elements apart.
   void (*multiply)(const Bf16Bits* left, const Bf16Bits* right, std::int64_t steps, float* sums,
                    std::int64_t row, bool add);
+  /// Copies kSide x kSide sums past the caches; both are aligned to 64 bytes, in all rows. Before
+  /// leave() other threads may not see them.
+  void (*stream)(const float* sums, std::int64_t row, float* to, std::int64_t to_row);
   /// Rounds sums; their rows are read to whole multiples of kSide.
   void (*store_bf16)(const float* sums, std::int64_t row, std::int64_t rows, std::int64_t columns,
                      Bf16Bits* to, std::int64_t to_row);

@@ -14,6 +14,9 @@ namespace lockstep {
 /// Immutable; may run on several threads at once.
 class TileProduct {
  public:
+  /// Sides of a product are best divided by multiples of this.
+  static constexpr std::int64_t kSide = 32;
+
   /// Whether this process may use the tiles of a processor that has them.
   static bool available();
 
@@ -32,7 +35,8 @@ class TileProduct {
   void load(const Strip& strip, const std::byte* c) const;
   void multiply(const Strip& strip, const std::uint16_t* left, const std::uint16_t* right,
                 bool add) const;
-  void store(const Strip& strip, std::byte* c) const;
+  /// The panel of sums that begins at `column`.
+  void store(const Strip& strip, std::int64_t column) const;
   /// Whether sums over one part of k wait in scratch for those over the next.
   bool keeps_sums() const { return result_ != DType::kF32 && depth_ < k_; }
 

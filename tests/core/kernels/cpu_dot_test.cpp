@@ -111,6 +111,27 @@ TEST(CpuDot, HalfPrecisionOfWholeAndPartialPanelsMatches) {
   all_transpositions(40, 570, 2060);
 }
 
+// Threads divide what tiles multiply; large f32 results are written past the caches, if they lie
+// so.
+TEST(CpuDot, HalfPrecisionIsTheSameOnAnyNumberOfThreads) {
+  const auto check = [](std::int64_t m, std::int64_t n, std::int64_t k, DType result) {
+    for (const bool transposed : {false, true}) {
+      const Case c = dot(DType::kBF16, transposed ? Shape{k, m} : Shape{m, k}, {k, n},
+                         {{}, {}, {transposed ? 0 : 1}, {0}}, result);
+      const double relative = result == DType::kBF16 ? 0x1p-7 : 1e-5;
+      expect_correct(c, relative, 1e-3);
+      const std::vector<HostTensor> one = run_results(c);
+      for (const int threads : {3, 5, 9})
+        EXPECT_TRUE(same_bits(one, run_results(c, {.threads = threads})))
+            << m << " x " << n << " x " << k << ", " << threads << " threads";
+    }
+  };
+  for (const std::int64_t m : {544, 550})
+    for (const std::int64_t n : {512, 520, 528}) check(m, n, 300, DType::kF32);
+  check(1100, 256, 1100, DType::kF32);
+  check(130, 1100, 800, DType::kBF16);
+}
+
 TEST(CpuDot, OperandsWhoseLinesShareACacheSetAreMultipliedInBlocks) {
   const std::int64_t k = 1030;
   expect_correct(dot(DType::kF32, {k, 512}, {k, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);

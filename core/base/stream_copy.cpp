@@ -7,12 +7,27 @@
 #include <cstring>
 
 namespace lockstep {
+namespace {
+
+constexpr std::size_t kVector = sizeof(__m128i);
+constexpr std::size_t kLine = 4 * kVector;
+
+/// Bytes before the first whole line.
+std::size_t head_of(const std::byte* to, std::size_t bytes) {
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine;
+  return std::min(bytes, misaligned == 0 ? 0 : kLine - misaligned);
+}
+
+/// Parts of lines, from an element's begin on.
+void fill_part(std::byte* to, std::uint64_t pattern, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(pattern))
+    std::memcpy(to + at, &pattern, std::min(sizeof(pattern), bytes - at));
+}
+
+}  // namespace
 
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  constexpr std::size_t kVector = sizeof(__m128i);
-  constexpr std::size_t kLine = 4 * kVector;
-  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kLine;
-  const std::size_t head = std::min(bytes, misaligned == 0 ? 0 : kLine - misaligned);
+  const std::size_t head = head_of(to, bytes);
   std::memcpy(to, from, head);
   std::size_t at = head;
   for (; at + kLine <= bytes; at += kLine) {
@@ -29,6 +44,19 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
   std::memcpy(to + at, from + at, bytes - at);
   _mm_sfence();  // streamed stores are not ordered by what orders others
+}
+
+void stream_fill(std::byte* to, std::uint64_t pattern, std::size_t bytes) {
+  const std::size_t head = head_of(to, bytes);
+  fill_part(to, pattern, head);
+  const __m128i vector = _mm_set1_epi64x(static_cast<long long>(pattern));
+  std::size_t at = head;
+  for (; at + kLine <= bytes; at += kLine) {
+    auto* out = reinterpret_cast<__m128i*>(to + at);
+    for (std::size_t i = 0; i < kLine / kVector; ++i) _mm_stream_si128(out + i, vector);
+  }
+  fill_part(to + at, pattern, bytes - at);
+  _mm_sfence();
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/stream_copy.h"
 #include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/codegen/partial_sums.h"
 #include "core/kernels/cpu/grid.h"
@@ -23,6 +24,23 @@ constexpr std::int64_t kColumnBlock = 64;
 /// cache.
 constexpr std::size_t kStackStages = std::size_t{48} << 10;
 
+/// Bytes of a constant from which on they are written past the caches.
+constexpr std::size_t kStreamedFill = std::size_t{16} << 20;
+
+/// The element that fills the only result of the nest, repeated, if that is all there is to do and
+/// much.
+std::optional<std::uint64_t> streamed_fill(const LoopNest& nest) {
+  if (!nest.flat || nest.outputs.size() != 1 || nest.outputs[0].role != Role::kFull)
+    return std::nullopt;
+  const Value& value = nest.values[static_cast<std::size_t>(nest.outputs[0].value)];
+  const std::size_t size = size_of(value.dtype);
+  const auto bytes = static_cast<std::size_t>(nest.column_count()) * size;
+  if (value.kind != Value::Kind::kConstant || bytes < kStreamedFill) return std::nullopt;
+  std::uint64_t out = value.constant;
+  for (std::size_t width = size; width < sizeof(out); width *= 2) out |= out << (8 * width);
+  return out;
+}
+
 DType partial_dtype(DType dtype) {
   return is_float(dtype) ? DType::kF32 : dtype;
 }
@@ -35,7 +53,7 @@ std::size_t round_up(std::size_t bytes) {
 /// of the block at hand; then the partial results of each total.
 class GroupKernel final : public TaskKernel {
  public:
-  explicit GroupKernel(LoopNest nest) : nest_(std::move(nest)) {
+  explicit GroupKernel(LoopNest nest) : nest_(std::move(nest)), fill_(streamed_fill(nest_)) {
     for (const Number& number : nest_.numbers) numbers_.push_back(number.value);
     for (const Output& output : nest_.outputs) {
       has_columns_ = has_columns_ || output.role == Role::kColumn;
@@ -106,6 +124,7 @@ class GroupKernel final : public TaskKernel {
   void finish_columns(const KernelCall& call, std::size_t k) const;
 
   LoopNest nest_;
+  std::optional<std::uint64_t> fill_;
   std::vector<std::int64_t> numbers_;      ///< values of the nest's
   std::shared_ptr<const GroupCode> code_;  ///< null until it is generated
   Grid grid_{0, 1};
@@ -124,6 +143,13 @@ std::vector<const std::byte*> GroupKernel::with_streams(const KernelCall& call) 
 }
 
 void GroupKernel::run_task(const KernelCall& call, std::int64_t task) const {
+  if (fill_) {
+    const std::size_t size = size_of(nest_.outputs[0].dtype);
+    const auto begin = static_cast<std::size_t>(grid_.begin(task)) * size;
+    const auto end = static_cast<std::size_t>(grid_.end(task)) * size;
+    stream_fill(call.results[0] + begin, *fill_, end - begin);
+    return;
+  }
   std::vector<const std::byte*> streamed;
   if (!nest_.streams.empty()) streamed = with_streams(call);
   const std::byte* const* operands = streamed.empty() ? call.operands.data() : streamed.data();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 namespace lockstep {
@@ -21,6 +22,22 @@ TEST(StreamCopy, IsThatOfAllBytesAndOfNoOthersWhereverTheyLie) {
           ASSERT_EQ(to[i], copied ? from[first + i - begin] : kOther) << bytes << " " << begin;
         }
       }
+}
+
+TEST(StreamFill, RepeatsAnElementWhereverItBegins) {
+  constexpr std::byte kOther{0xA5};
+  constexpr std::uint64_t kPattern = 0x1234'5678'1234'5678;
+  for (const std::size_t bytes : {0, 4, 60, 64, 68, 128, 500, 700})
+    for (std::size_t begin = 0; begin < 70; begin += 4) {
+      alignas(64) std::array<std::byte, 1000> to;
+      to.fill(kOther);
+      stream_fill(to.data() + begin, kPattern, bytes);
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        const bool filled = i >= begin && i < begin + bytes;
+        const auto byte = static_cast<std::byte>(kPattern >> (8 * (i % 4)) & 0xFF);
+        ASSERT_EQ(to[i], filled ? byte : kOther) << bytes << " " << begin;
+      }
+    }
 }
 
 }  // namespace

@@ -327,6 +327,24 @@ TEST(CodegenElementwise, MayRunInPlaceOnlyWhereElementsMeetThemselves) {
   EXPECT_TRUE(same_bits(c.operands[0], want));
 }
 
+TEST(CodegenElementwise, LargeConstantsAreWrittenWholeForEveryDType) {
+  constexpr std::int64_t kCount = (std::int64_t{16} << 20) + 7;  // past the caches for any dtype
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI64, DType::kU8}) {
+    for (const double element : {0.0, 3.0}) {
+      auto body = std::make_shared<Graph>();
+      const ValueId scalar =
+          body->add_constant(from_doubles(dtype, {}, std::span<const double>(&element, 1)));
+      const std::vector<std::int64_t> none;
+      body->outputs = {
+          body->add(Op::kBroadcast, {scalar}, {{Attr::kShape, {kCount}}, {Attr::kDims, none}})};
+      const std::vector<double> all(static_cast<std::size_t>(kCount), element);
+      EXPECT_TRUE(same_bits(run_kernel(make_group(body, {}), {.threads = 2}),
+                            from_doubles(dtype, {kCount}, all)))
+          << name_of(dtype) << " " << element;
+    }
+  }
+}
+
 RC_GTEST_PROP(CodegenElementwise, AnElementsBitsDoNotDependOnItsPosition, ()) {
   const auto n = *rc::gen::inRange<std::int64_t>(1, 3000);
   const auto at = *rc::gen::inRange<std::int64_t>(0, n);

@@ -16,10 +16,16 @@ namespace lockstep {
 namespace {
 
 // Small enough that the ranks' shares of a bucket are even, large enough that a view of many
-// gigabytes stays far below the kernel's limit of 65,530 mappings.
-std::size_t stripe_of(std::size_t bytes) {
+// gigabytes stays far below the kernel's limit of 65,530 mappings. Where each lane has a good
+// number of them a stripe is a huge page: a core reads a view of smaller ones at two thirds of the
+// speed.
+std::size_t stripe_of(std::size_t bytes, int lanes) {
   constexpr std::size_t kSmallest = 16 * 1024;
-  return std::max(kSmallest, std::bit_ceil(bytes / 1024));
+  constexpr std::size_t kHugePagesOfALane = 16;
+  const std::size_t stripe = std::max(kSmallest, std::bit_ceil(bytes / 1024));
+  const bool huge =
+      bytes >= kHugePagesOfALane * static_cast<std::size_t>(lanes) * SharedFile::kHugePage;
+  return huge ? std::max(stripe, SharedFile::kHugePage) : stripe;
 }
 
 /// What a rank tells the others: where its file is, or why there is none.
@@ -54,15 +60,15 @@ std::string first_problem(Invitation mine, const Group& job) {
 
 }  // namespace
 
-std::size_t SharedRegion::rounded(std::size_t bytes) {
-  const std::size_t stripe = stripe_of(bytes);
+std::size_t SharedRegion::rounded(std::size_t bytes, int lanes) {
+  const std::size_t stripe = stripe_of(bytes, lanes);
   return std::max<std::size_t>((bytes + stripe - 1) / stripe, 1) * stripe;
 }
 
 SharedRegion::SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes,
                            std::size_t offset, std::size_t bytes)
     : offset_(offset),
-      stripe_(stripe_of(bytes)),
+      stripe_(stripe_of(bytes, lanes.count)),
       lanes_(lanes),
       own_(files[static_cast<std::size_t>(lanes.self)].map(offset, bytes, true)),
       view_(Mapping::reserve(bytes)) {
@@ -142,7 +148,7 @@ SharedArena::SharedArena(std::vector<SharedFile> files, std::vector<Mapping> par
 std::unique_ptr<SharedBuffer> SharedArena::hold(std::size_t bytes,
                                                 std::function<void()> interrupt) {
   LS_USER_CHECK(bytes > 0, "a shared buffer of no bytes was asked for");
-  const std::size_t size = SharedRegion::rounded(bytes);
+  const std::size_t size = SharedRegion::rounded(bytes, lanes_.count);
   SharedRegion* region = find_free(size);
   if (region == nullptr) {
     if (const auto oldest = take_oldest()) {

@@ -49,8 +49,8 @@ class SharedRegion {
   SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes, std::size_t offset,
                std::size_t bytes);
 
-  /// What a buffer of `bytes` takes.
-  static std::size_t rounded(std::size_t bytes);
+  /// What a buffer of `bytes` takes, summed in so many lanes.
+  static std::size_t rounded(std::size_t bytes, int lanes);
 
   std::size_t offset() const { return offset_; }
   std::size_t bytes() const { return view_.bytes(); }

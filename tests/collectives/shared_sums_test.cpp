@@ -73,6 +73,15 @@ TEST(SharedAllReduce, IsTheSerialTreeSumForAnyRanksAndLength) {
   }
 }
 
+// Where lanes are long enough their stripes are huge pages.
+TEST(SharedAllReduce, OfALargeBufferIsTheSame) {
+  for (const int ranks : {2, 3})
+    on_sharing_ranks(ranks, [](Communicator& comm) {
+      const std::size_t offset = static_cast<std::size_t>(comm.size()) * (33 << 20) - 64;
+      expect_tree_sums<float>(comm, offset, 1'600'007);
+    });
+}
+
 TEST(SharedAllReduce, OfManyBucketsAgreesWhoeverCarriesThemOut) {
   constexpr int kBuckets = 150;  // more than headers are kept
   constexpr std::int64_t kCount = 999;

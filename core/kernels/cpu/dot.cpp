@@ -52,9 +52,11 @@ constexpr std::int64_t kPartColumns = 768;
 /// An a whose rows lie by a multiple of this many bytes from column to column, for this many
 /// columns or more: lines so far apart share two sets of the first cache or one. Where b is narrow
 /// it is copied first (Emerald Rapids: 1536x384x2048 157 GFLOP/s instead of 125), else it has parts
-/// of so many rows (3072x768x1024 161, 134 by 768 rows, 140 if copied).
+/// of so many rows (3072x768x1024 161, 134 by 768 rows, 140 if copied; 3072x768x512 in a step of
+/// Llama 171, 158 by 384 rows).
 constexpr std::int64_t kAliasBytes = 2048;
-constexpr std::int64_t kAliasSteps = 1024;
+constexpr std::int64_t kAliasSteps = 512;
+constexpr std::int64_t kAliasCopySteps = 1024;
 constexpr std::int64_t kAliasCopyColumns = 512;
 constexpr std::int64_t kAliasPartRows = 1536;
 /// Below this many rows or columns a matmul primitive loses to dnnl_sgemm.
@@ -261,7 +263,7 @@ bool DotKernel::aliases_a() const {
 }
 
 bool DotKernel::copies_a() const {
-  return aliases_a() && n_ <= kAliasCopyColumns;
+  return aliases_a() && k_ >= kAliasCopySteps && n_ <= kAliasCopyColumns;
 }
 
 bool DotKernel::fits_tiles(const Target& target) const {

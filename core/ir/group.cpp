@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 7> kRoles = {"operand", "constant", "full",  "row",
-                                                    "column",  "total",    "scalar"};
+constexpr std::array<std::string_view, 8> kRoles = {"operand", "constant", "full",   "row",
+                                                    "column",  "total",    "joined", "scalar"};
 
 Shape part(const Shape& shape, int begin, int end) {
   Shape out;
@@ -59,9 +59,11 @@ class Analyzer {
   void visit(ValueId id) {
     const Node& node = body_[id];
     if (node.type.dtype == DType::kF64) fail(id, "no f64 in groups");
-    for (const ValueId operand : node.operands)
+    for (const ValueId operand : node.operands) {
       if (role(operand) == GroupRole::kColumn || role(operand) == GroupRole::kTotal)
         fail(id, "a sum over rows is an output only");
+      if (role(operand) == GroupRole::kJoined) fail(id, "a concatenation is an output only");
+    }
     group_.roles.push_back(error_.empty() ? find_role(id) : GroupRole::kOperand);
   }
 
@@ -72,6 +74,8 @@ class Analyzer {
     if (op_class == OpClass::kReduction) return reduction(id);
     if (op_class == OpClass::kLeaf) return leaf(id);
     if (node.op == Op::kBroadcast) return broadcast(id);
+    if (node.op == Op::kSlice) return slice(id);
+    if (node.op == Op::kConcatenate) return concatenation(id);
     fail(id, "this op cannot stand in a group");
     return GroupRole::kOperand;
   }
@@ -133,11 +137,27 @@ class Analyzer {
         return out;
       case GroupRole::kFull:
       case GroupRole::kColumn:
-      case GroupRole::kTotal: break;
+      case GroupRole::kTotal:
+      case GroupRole::kJoined: break;
     }
     // A domain of rank 0 has full scalars.
     if (body_[from].type.shape.rank() != 0) fail(id, "a full value cannot be broadcast");
     return out;
+  }
+
+  GroupRole slice(ValueId id) {
+    const Node& node = body_[id];
+    if (role(node.operands[0]) != GroupRole::kOperand) fail(id, "only operands are sliced");
+    for (const std::int64_t stride : node.attrs.ints(Attr::kStride))
+      if (stride != 1) fail(id, "a slice of a group has no gaps");
+    return full_or_row(id);
+  }
+
+  GroupRole concatenation(ValueId id) {
+    if (group_.axis != rank()) fail(id, "a group with rows concatenates nothing");
+    for (const ValueId part : body_[id].operands)
+      if (role_read(part) != GroupRole::kFull) fail(id, "only full values are concatenated");
+    return GroupRole::kJoined;
   }
 
   GroupRole reduction(ValueId id) {

@@ -22,6 +22,7 @@ enum class GroupRole : std::uint8_t {
   kRow,       ///< shape D[0..r): one element per row
   kColumn,    ///< shape D[r..rank): the sum of a full value over its rows; an output only
   kTotal,     ///< shape []: the sum of all of a full or row value; an output only
+  kJoined,    ///< full values one after another along a dimension; an output only
   kScalar,    ///< shape []: computed from scalars
 };
 std::string_view name_of(GroupRole role);
@@ -30,11 +31,13 @@ std::string_view name_of(GroupRole role);
 ///   full, row, scalar  an elementwise op on operands and members of the same shape
 ///   full, row          a broadcast of an operand (any dims), of a scalar constant or scalar member
 ///   full               a broadcast of a row member along dims 0..r-1
+///   full, row          a slice, without gaps, of an operand
 ///   full, row          iota; random_bits, whose keys are operands or constants
 ///   row                reduce_* over dims r..rank-1 of a full value; arg_* over the last axis, if
 ///                      that is all of the columns
 ///   column             reduce_sum over dims 0..r-1 of a full value
 ///   total              reduce_sum over all dims of a full value (r > 0) or of a row value
+///   joined             concatenate of full values, where r is the rank of D
 /// A row reduction of r = 0 has one row, of shape []. No value is f64. Outputs are members, each
 /// once.
 struct Group {

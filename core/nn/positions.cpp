@@ -71,10 +71,12 @@ Tensor rotary_embedding(const Tensor& x, const Rotary& rotary, const Tensor& pos
   }();
   const Tensor angle = position * frequency;  // [(B,)T,1,D/2]
   const Tensor cosine = cos(angle), sine = sin(angle);
-  const Tensor wide = convert(x, DType::kF32);
-  const Tensor a = slice_dim(wide, 3, 0, half), b = slice_dim(wide, 3, half, 2 * half);
-  const std::array<Tensor, 2> turned{a * cosine - b * sine, b * cosine + a * sine};
-  return convert(concatenate(turned, 3), x.dtype());
+  // Halves are converted, not the whole, so that one group reads and writes them in place.
+  const Tensor a = convert(slice_dim(x, 3, 0, half), DType::kF32);
+  const Tensor b = convert(slice_dim(x, 3, half, 2 * half), DType::kF32);
+  const std::array<Tensor, 2> turned{convert(a * cosine - b * sine, x.dtype()),
+                                     convert(b * cosine + a * sine, x.dtype())};
+  return concatenate(turned, 3);
 }
 
 SinusoidalPositions::SinusoidalPositions(Module& parent, std::string_view name,

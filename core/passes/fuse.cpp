@@ -73,6 +73,14 @@ class BodyMaker {
   Known parameters_;  ///< a cloned value can be both
 };
 
+/// Whether the body is one reduction, slice or concatenation, whose own kernels are as good.
+bool is_lone(const Graph& body) {
+  const Op op = body.nodes.back().op;
+  return body.nodes.size() == body.inputs.size() + 1 &&
+         (info_of(op).op_class == OpClass::kReduction || op == Op::kSlice ||
+          op == Op::kConcatenate);
+}
+
 std::string describe_ops(const Graph& body) {
   std::string out;
   for (const Node& node : body.nodes) {
@@ -117,10 +125,7 @@ class Fuser {
     if (results.empty()) return;  // nobody reads it
     BodyMaker maker(graph_, groups_, id, results);
     Graph body = maker.take();
-    const bool lone_reduction = results.size() == 1 &&
-                                info_of(graph_[results[0]].op).op_class == OpClass::kReduction &&
-                                body.nodes.size() == 2 && body.nodes[0].op == Op::kInput;
-    if (lone_reduction) {
+    if (is_lone(body)) {
       rewriter_.copy(results[0]);
       return;
     }

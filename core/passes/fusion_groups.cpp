@@ -68,6 +68,7 @@ void FusionGroups::add_value(ValueId id) {
   group.domain =
       kind == FusionKind::kElementwise ? shape : graph_[graph_[id].operands[0]].type.shape;
   if (kind == FusionKind::kRowReduction) group.axis = shape.rank();
+  if (kind == FusionKind::kConcatenation) group.axis = group.domain.rank();
   if (kind == FusionKind::kColumnSum) group.axis = group.domain.rank() - shape.rank();
 }
 
@@ -222,6 +223,7 @@ class RecomputationFinder {
     own.flops = info_of(node.op).flops_per_element;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
+      if (node.op == Op::kSlice) own.read(operand);
       if (is_scalar_constant(graph_[operand]) || reads_other_shape(graph_, node, i)) continue;
       if (cloned_[at(operand)] || recomputed_[at(operand)] || is_within_group(operand)) {
         own.flops += known_[at(operand)].flops;

@@ -25,6 +25,28 @@ FusionKind kind_of_reduction(const Node& node, int rank) {
   return count < rank ? FusionKind::kColumnSum : FusionKind::kTotal;
 }
 
+/// Whether groups read the slice in its operand.
+bool is_read_in_place(const Graph& graph, const Node& slice) {
+  const Shape& from = graph[slice.operands[0]].type.shape;
+  const Shape& to = slice.type.shape;
+  const auto strides = slice.attrs.ints(Attr::kStride);
+  if (std::ranges::any_of(strides, [](std::int64_t stride) { return stride != 1; })) return false;
+  if (to.elements() * kLeastSlicedPart < from.elements()) return false;
+  int outer = 0;
+  while (outer < to.rank() && to[outer] == 1) ++outer;
+  for (int i = outer + 1; i < to.rank(); ++i)
+    if (to[i] != from[i]) return true;  // it does not lie together
+  return false;
+}
+
+bool is_joined(const Graph& graph, const Node& concatenation) {
+  const Operands& parts = concatenation.operands;
+  return parts.size() <= kMaxJoinedParts && std::ranges::all_of(parts, [&](ValueId part) {
+           return graph[part].type == graph[parts[0]].type &&
+                  fusion_kind(graph, graph[part]) == FusionKind::kElementwise;
+         });
+}
+
 }  // namespace
 
 FusionKind fusion_kind(const Graph& graph, const Node& node) {
@@ -33,7 +55,10 @@ FusionKind fusion_kind(const Graph& graph, const Node& node) {
     return FusionKind::kNone;
   if (info_of(node.op).op_class == OpClass::kReduction)
     return kind_of_reduction(node, graph[node.operands[0]].type.shape.rank());
+  if (node.op == Op::kConcatenate)
+    return is_joined(graph, node) ? FusionKind::kConcatenation : FusionKind::kNone;
   const bool member = is_elementwise(node.op) || node.op == Op::kBroadcast ||
+                      (node.op == Op::kSlice && is_read_in_place(graph, node)) ||
                       node.op == Op::kIota || node.op == Op::kRandomBits;
   return member ? FusionKind::kElementwise : FusionKind::kNone;
 }
@@ -44,7 +69,7 @@ bool is_scalar_constant(const Node& node) {
 
 bool reads_other_shape(const Graph& graph, const Node& member, std::size_t i) {
   if (is_scalar_constant(graph[member.operands[i]])) return false;
-  return member.op == Op::kBroadcast || member.op == Op::kRandomBits;
+  return member.op == Op::kBroadcast || member.op == Op::kSlice || member.op == Op::kRandomBits;
 }
 
 bool is_row_broadcast(const Graph& graph, const Node& broadcast) {
@@ -63,7 +88,8 @@ std::vector<bool> find_cheap(const Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     const OpClass op_class = info_of(node.op).op_class;
-    if (node.op == Op::kIota || node.op == Op::kBroadcast || is_scalar_constant(node)) {
+    if (node.op == Op::kIota || node.op == Op::kBroadcast || node.op == Op::kSlice ||
+        is_scalar_constant(node)) {
       depth[i] = 1;
     } else if (op_class == OpClass::kCompare || op_class == OpClass::kConvert) {
       int longest = 0;

@@ -33,14 +33,13 @@ class GroupEmitter {
         values_(e_, nest, function_->getArg(0), function_->getArg(6)) {}
 
   llvm::Function* emit() {
-    for (std::size_t k = 0; k < nest_.outputs.size(); ++k)
+    for (const Output& output : nest_.outputs)
       results_.push_back(b_.CreateLoad(
-          b_.getPtrTy(),
-          b_.CreateConstGEP1_32(b_.getPtrTy(), function_->getArg(1), static_cast<unsigned>(k))));
+          b_.getPtrTy(), b_.CreateConstGEP1_32(b_.getPtrTy(), function_->getArg(1),
+                                               static_cast<unsigned>(output.result))));
     values_.emit_scalars();
     if (nest_.flat) {
-      results_of_row_ = results_;
-      values_.start_row(nullptr);
+      start_row(nullptr);
       emit_loop(0, function_->getArg(3), function_->getArg(4), 0);
       store_totals(function_->getArg(5));
     } else {
@@ -56,6 +55,7 @@ class GroupEmitter {
 
  private:
   static llvm::Function* make_function(llvm::Module& module);
+  void start_row(llvm::Value* row);
   void emit_row(llvm::Value* row);
   void emit_loop(std::size_t p, llvm::Value* begin, llvm::Value* end, std::int64_t columns);
   llvm::Value* counted_loop(llvm::Value* from, llvm::Value* to, std::int64_t step,
@@ -76,7 +76,7 @@ class GroupEmitter {
   llvm::IRBuilder<> b_;
   Emitter e_;
   ValueEmitter values_;
-  std::vector<llvm::Value*> results_;
+  std::vector<llvm::Value*> results_;                         ///< by output
   std::vector<llvm::Value*> results_of_row_;                  ///< where a full output's row starts
   std::vector<std::pair<int, Accumulator>> reductions_;       ///< of the current loop, by value
   std::vector<std::pair<std::size_t, Accumulator>> totals_;   ///< by output
@@ -186,7 +186,7 @@ void GroupEmitter::emit_tail(llvm::Value* at, llvm::Value* end, LoopState& state
   }
 }
 
-void GroupEmitter::emit_row(llvm::Value* row) {
+void GroupEmitter::start_row(llvm::Value* row) {
   values_.start_row(row);
   results_of_row_ = results_;
   for (std::size_t k = 0; k < nest_.outputs.size(); ++k) {
@@ -195,6 +195,10 @@ void GroupEmitter::emit_row(llvm::Value* row) {
       results_of_row_[k] =
           emit_address(e_, output.dtype, results_[k], values_.row_offset(output.view));
   }
+}
+
+void GroupEmitter::emit_row(llvm::Value* row) {
+  start_row(row);
   for (std::size_t p = 0; p < nest_.loops.size(); ++p) {
     values_.emit_row_values(static_cast<int>(p));
     const int known = column_number(nest_);

@@ -75,7 +75,7 @@ void ValueEmitter::start_row(llvm::Value* row) {
 }
 
 llvm::Value* ValueEmitter::row_offset(const View& view) {
-  llvm::Value* out = i64(e_, 0);
+  llvm::Value* out = view.offset == 0 ? i64(e_, 0) : number(offset_number(nest_, view));
   if (row_ == nullptr) return out;
   for (const RowTerm& term : row_terms(nest_, view)) {
     llvm::Value* at = term.dimension == RowTerm::kWholeRow ? row_ : row_coordinate(term.dimension);
@@ -181,7 +181,7 @@ llvm::Value* ValueEmitter::column_offsets(const View& view) {
 llvm::Value* ValueEmitter::emit_load_value(const Value& value) {
   llvm::Value* base = operands_[static_cast<std::size_t>(value.operand)];
   if (value.level != Level::kFull) {
-    if (value.level == Level::kRow)
+    if (value.level == Level::kRow || value.view.offset != 0)
       base = emit_address(e_, value.dtype, base, row_offset(value.view));
     return emit_load_everywhere(e_, value.dtype, base);
   }

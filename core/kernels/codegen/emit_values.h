@@ -31,7 +31,7 @@ class ValueEmitter {
   void set(int v, llvm::Value* lanes);
   llvm::Value* get(int v) const;
 
-  /// The row's part of a view's index.
+  /// The row's part of a view's index, and its offset.
   llvm::Value* row_offset(const View& view);
   llvm::Value* number(int index) const { return numbers_[static_cast<std::size_t>(index)]; }
 

@@ -101,7 +101,8 @@ class GroupKernel final : public TaskKernel {
       const Output& output = nest_.outputs[k];
       if (output.role == Role::kColumn) finish_columns(call, k);
       if (output.role == Role::kTotal)
-        sum_total(output.dtype, call.scratch + offsets_[k], total_parts(), call.results[k]);
+        sum_total(output.dtype, call.scratch + offsets_[k], total_parts(),
+                  call.results[static_cast<std::size_t>(output.result)]);
     }
   }
 
@@ -167,24 +168,27 @@ void GroupKernel::run_task(const KernelCall& call, std::int64_t task) const {
 void GroupKernel::sum_task(const KernelCall& call, const std::byte* const* operands, std::byte* own,
                            std::byte* stages, std::int64_t task) const {
   std::vector<std::byte*> results(call.results.begin(), call.results.end());
-  for (std::size_t k = 0; k < results.size(); ++k) {
+  const auto result = [&](std::size_t k) -> std::byte*& {
+    return results[static_cast<std::size_t>(nest_.outputs[k].result)];
+  };
+  for (std::size_t k = 0; k < nest_.outputs.size(); ++k) {
     const Output& output = nest_.outputs[k];
-    if (output.role == Role::kTotal) results[k] = call.scratch + offsets_[k];
+    if (output.role == Role::kTotal) result(k) = call.scratch + offsets_[k];
     if (output.role != Role::kColumn) continue;
     std::fill_n(own + offsets_[k], column_bytes(k), std::byte{});  // of none, perhaps
-    results[k] = own + offsets_[k] + column_bytes(k);
+    result(k) = own + offsets_[k] + column_bytes(k);
   }
   const std::int64_t end = grid_.end(task);
   const std::int64_t step = has_columns_ ? kColumnBlock : end;
   for (std::int64_t begin = grid_.begin(task); begin < end; begin += step) {
-    for (std::size_t k = 0; k < results.size(); ++k)
+    for (std::size_t k = 0; k < nest_.outputs.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)
-        std::fill_n(results[k], column_bytes(k), std::byte{});
+        std::fill_n(result(k), column_bytes(k), std::byte{});
     code_->function()(operands, results.data(), stages, begin, std::min(end, begin + step), task,
                       numbers_.data());
-    for (std::size_t k = 0; k < results.size(); ++k)
+    for (std::size_t k = 0; k < nest_.outputs.size(); ++k)
       if (nest_.outputs[k].role == Role::kColumn)
-        add_partials(nest_.outputs[k].dtype, results[k], nest_.column_count(), own + offsets_[k]);
+        add_partials(nest_.outputs[k].dtype, result(k), nest_.column_count(), own + offsets_[k]);
   }
 }
 
@@ -198,7 +202,8 @@ void GroupKernel::finish_columns(const KernelCall& call, std::size_t k) const {
       return call.scratch + task_bytes_ * static_cast<std::size_t>(task) + offsets_[k] +
              static_cast<std::size_t>(first) * partial_bytes(k);
     };
-    std::byte* out = call.results[k] + static_cast<std::size_t>(first) * size_of(dtype);
+    std::byte* out = call.results[static_cast<std::size_t>(nest_.outputs[k].result)] +
+                     static_cast<std::size_t>(first) * size_of(dtype);
     const std::int64_t tasks = grid_.tasks();
     if (tasks == 0) {
       std::memset(out, 0, static_cast<std::size_t>(count) * size_of(dtype));

@@ -43,7 +43,8 @@ class Reader {
 
   GroupValues read() {
     if (axis_ == 0 && only_sums_everything()) axis_ = domain_.rank();
-    for (const ValueId id : body_.outputs) add_output(id);
+    for (; result_ < static_cast<int>(body_.outputs.size()); ++result_)
+      add_output(body_.outputs[static_cast<std::size_t>(result_)]);
     out_.axis = axis_;
     return std::move(out_);
   }
@@ -52,9 +53,12 @@ class Reader {
   bool only_sums_everything() const;
   bool add_sum(ValueId id);
   void add_output(ValueId id);
+  void add_parts(const Node& concatenation);
   int evaluate(ValueId id, const Placement& placement);
   int make_value(const Node& node, ValueId id, const Placement& placement);
   void read_leaf(const Node& node, ValueId id, const Placement& placement, Value& value);
+  void read_slice(const Node& node, const Placement& placement, Value& value);
+  int operand_number(ValueId input) const;
   int add_stream(const Node& random);
   View view_of(const Shape& shape, const Placement& placement) const;
   bool is_full(const Shape& shape) const { return shape == domain_; }
@@ -62,6 +66,7 @@ class Reader {
   const Graph& body_;
   const Shape& domain_;
   int axis_;
+  int result_ = 0;  ///< at hand
   GroupValues out_;
   std::map<std::pair<ValueId, Placement>, int> known_;
 };
@@ -87,6 +92,7 @@ bool Reader::add_sum(ValueId id) {
   const Attrs::Ints dims = reduced_dims(node);
   const bool full = is_full(from);
   Output output;
+  output.result = result_;
   output.dtype = node.type.dtype;
   if (is_range(dims, 0, from.rank()) &&
       (full ? axis_ > 0 || from.rank() == 0 : from.rank() == axis_)) {
@@ -107,6 +113,7 @@ bool Reader::add_sum(ValueId id) {
 void Reader::add_output(ValueId id) {
   if (add_sum(id)) return;
   const Node& node = body_[id];
+  if (node.op == Op::kConcatenate) return add_parts(node);
   const Shape& shape = node.type.shape;
   const bool full = is_full(shape);
   LS_CHECK(full || shape.rank() <= axis_,
@@ -114,12 +121,30 @@ void Reader::add_output(ValueId id) {
            domain_.to_string(), axis_);
   const Placement placement = leading(shape.rank());
   Output output;
+  output.result = result_;
   output.dtype = node.type.dtype;
   output.role = full ? Output::Role::kFull : Output::Role::kRow;
   output.value = evaluate(id, placement);
   output.view = view_of(shape, placement);
   out_.is_free = out_.is_free && full;
   out_.outputs.push_back(std::move(output));
+}
+
+/// Each part of the domain's shape is stored where it lies in the whole.
+void Reader::add_parts(const Node& concatenation) {
+  const std::vector<std::int64_t> strides = concatenation.type.shape.strides();
+  const auto axis = static_cast<std::size_t>(concatenation.attrs.integer(Attr::kAxis));
+  std::int64_t at = 0;
+  for (const ValueId part : concatenation.operands) {
+    Output output;
+    output.result = result_;
+    output.dtype = concatenation.type.dtype;
+    output.value = evaluate(part, leading(domain_.rank()));
+    output.view.columns = strides;
+    output.view.offset = at * strides[axis];
+    out_.outputs.push_back(std::move(output));
+    at += domain_[static_cast<int>(axis)];
+  }
 }
 
 View Reader::view_of(const Shape& shape, const Placement& placement) const {
@@ -164,14 +189,29 @@ int Reader::evaluate(ValueId id, const Placement& placement) {
   return result;
 }
 
+int Reader::operand_number(ValueId input) const {
+  return static_cast<int>(std::ranges::find(body_.inputs, input) - body_.inputs.begin());
+}
+
+/// The operand is read where the slice lies in it.
+void Reader::read_slice(const Node& node, const Placement& placement, Value& value) {
+  const ValueId from = node.operands[0];
+  const Shape& shape = body_[from].type.shape;
+  const std::vector<std::int64_t> strides = shape.strides();
+  value.kind = Value::Kind::kLoad;
+  value.operand = operand_number(from);
+  value.view = view_of(shape, placement);
+  for (std::size_t d = 0; d < strides.size(); ++d)
+    value.view.offset += node.attrs.ints(Attr::kStart)[d] * strides[d];
+}
+
 /// What `value` loads or makes, for a member without operands in the body.
 void Reader::read_leaf(const Node& node, ValueId id, const Placement& placement, Value& value) {
   using Kind = Value::Kind;
   switch (as<LeafOp>(node.op)) {
     case Op::kInput:
       value.kind = Kind::kLoad;
-      value.operand = static_cast<int>(std::find(body_.inputs.begin(), body_.inputs.end(), id) -
-                                       body_.inputs.begin());
+      value.operand = operand_number(id);
       value.view = view_of(node.type.shape, placement);
       return;
     case Op::kConstant:
@@ -203,6 +243,8 @@ int Reader::make_value(const Node& node, ValueId id, const Placement& placement)
   value.dtype = node.type.dtype;
   if (info_of(node.op).op_class == OpClass::kLeaf) {
     read_leaf(node, id, placement, value);
+  } else if (node.op == Op::kSlice) {
+    read_slice(node, placement, value);
   } else if (is_reduction(node)) {
     const Shape& from = body_[node.operands[0]].type.shape;
     LS_CHECK(is_full(from) && is_range(reduced_dims(node), axis_, from.rank()),

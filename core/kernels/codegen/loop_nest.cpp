@@ -57,6 +57,18 @@ std::size_t choose_rows(const std::vector<std::int64_t>& sizes) {
   return 0;
 }
 
+/// Whether vectors of the last dimensions, from `rows` on, are stored to neighbouring places.
+bool stores_densely(const GroupValues& group, const std::vector<std::int64_t>& sizes,
+                    std::size_t rows) {
+  const auto inner = [&](const Strides& of) {
+    return Strides(of.begin() + static_cast<std::ptrdiff_t>(rows), of.end());
+  };
+  return std::ranges::all_of(group.outputs, [&](const Output& output) {
+    return output.role != Output::Role::kFull ||
+           is_dense(inner(output.view.columns), inner(sizes), 1);
+  });
+}
+
 bool is_zero(const Strides& strides) {
   return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
 }
@@ -224,6 +236,7 @@ LoopNest make_loop_nest(const Graph& body, const Shape& shape, int axis) {
   if (group.is_free) {
     if (sizes.empty()) add_unit_dimension(group, sizes);
     rows = choose_rows(sizes);
+    while (!stores_densely(group, sizes, rows)) ++rows;
     nest.flat = rows == 0;
   }
   nest.rows.assign(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rows));
@@ -248,7 +261,11 @@ std::int64_t LoopNest::column_count() const {
 }
 
 bool LoopNest::is_any_size() const {
-  return flat && columns.size() == 1;
+  // Places that a stride leads to are computed from the size.
+  const auto gathers = [](const Value& v) {
+    return v.kind == Value::Kind::kLoad && v.view.columns[0] > 1;
+  };
+  return flat && columns.size() == 1 && std::ranges::none_of(values, gathers);
 }
 
 bool LoopNest::is_any_width() const {
@@ -274,7 +291,9 @@ bool LoopNest::has_reductions() const {
 }
 
 bool LoopNest::may_alias(std::size_t result, std::size_t operand) const {
-  const Output& output = outputs[result];
+  const auto belongs = [&](const Output& o) { return o.result == static_cast<int>(result); };
+  if (std::ranges::count_if(outputs, belongs) != 1) return false;  // parts, far from each other
+  const Output& output = *std::ranges::find_if(outputs, belongs);
   if (output.role != Output::Role::kFull && output.role != Output::Role::kRow) return false;
   bool reads = false;
   for (std::size_t v = 0; v < values.size(); ++v) {

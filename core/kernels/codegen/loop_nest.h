@@ -27,10 +27,12 @@ inline constexpr std::int64_t kLanes = 16;
 /// What a value varies with.
 enum class Level : std::uint8_t { kScalar, kRow, kFull };
 
-/// An index as a linear function of the place in the loops: the sum of coordinate times stride.
+/// An index as a linear function of the place in the loops: an offset, and the sum of coordinate
+/// times stride.
 struct View {
   std::vector<std::int64_t> rows;     ///< one stride per row dimension
   std::vector<std::int64_t> columns;  ///< one stride per column dimension
+  std::int64_t offset = 0;
   friend bool operator==(const View&, const View&) = default;
 };
 
@@ -55,16 +57,17 @@ struct Value {
   int stage = -1;  ///< the staging row that keeps it for later phases
 };
 
-/// A result of the group.
+/// A result of the group, or one of the parts that a result is the concatenation of.
 struct Output {
   enum class Role : std::uint8_t {
     kFull,    ///< stored by the loop of its phase
     kRow,     ///< stored at the end of the row
-    kColumn,  ///< `value` is summed over the rows into results[k], f32 or integers, zeroed before
-    kTotal,   ///< `value` is summed into element `row` (flat: `task`) of results[k], likewise
+    kColumn,  ///< `value` is summed over the rows into the result, f32 or integers, zeroed before
+    kTotal,   ///< `value` is summed into element `row` (flat: `task`) of the result, likewise
   };
   Role role = Role::kFull;
   int value = -1;
+  int result = 0;  ///< which of the group's results it belongs to
   DType dtype = DType::kF32;
   View view;  ///< kFull, kRow: where an element goes
   /// kTotal: whether the columns are summed too, or the value is one number per row.
@@ -83,7 +86,7 @@ struct Loop {
 /// What code is given with each call. Equal values of two kinds are two numbers, so that no size
 /// that happens to be a stride, too, changes the code.
 struct Number {
-  enum class Kind : std::uint8_t { kStride, kSize, kReciprocal, kColumns };
+  enum class Kind : std::uint8_t { kStride, kOffset, kSize, kReciprocal, kColumns };
   Kind kind;
   std::int64_t value;
   friend bool operator==(const Number&, const Number&) = default;

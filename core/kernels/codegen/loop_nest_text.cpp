@@ -10,6 +10,7 @@ namespace {
 /// The row's part as code computes it, then the columns' strides.
 std::string text_of(const LoopNest& nest, const View& view) {
   std::string rows;
+  if (view.offset != 0) rows = fmt::format("#{}", offset_number(nest, view));
   for (const RowTerm& term : row_terms(nest, view)) {
     rows += fmt::format("{}row", rows.empty() ? "" : "+");
     if (term.dimension != RowTerm::kWholeRow) {
@@ -64,8 +65,9 @@ std::string LoopNest::to_string() const {
   for (std::size_t v = 0; v < values.size(); ++v)
     out += fmt::format("%{} = {}\n", v, text_of(*this, values[v]));
   for (const Output& o : outputs)
-    out += fmt::format("{} {} %{} {}{}\n", name_of(o.role), lockstep::name_of(o.dtype), o.value,
-                       text_of(*this, o.view), o.over_columns ? " whole" : "");
+    out +=
+        fmt::format("{}: {} {} %{} {}{}\n", o.result, name_of(o.role), lockstep::name_of(o.dtype),
+                    o.value, text_of(*this, o.view), o.over_columns ? " whole" : "");
   return out;
 }
 

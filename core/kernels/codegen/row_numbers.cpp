@@ -70,6 +70,7 @@ std::vector<Number> collect_numbers(const LoopNest& nest) {
     return static_cast<int>(out.size()) - 1;
   };
   const auto read = [&](const View& view) {
+    if (view.offset != 0) number(Kind::kOffset, view.offset);
     for (const RowTerm& term : make_terms(nest, view, number))
       if (term.dimension != RowTerm::kWholeRow) make_coordinate(nest, term.dimension, number);
   };
@@ -78,6 +79,10 @@ std::vector<Number> collect_numbers(const LoopNest& nest) {
   if (nest.is_any_width()) number(Kind::kColumns, nest.column_count());
   LS_CHECK(out.empty() || nest.row_count() <= UINT32_MAX, "a group of {} rows", nest.row_count());
   return out;
+}
+
+int offset_number(const LoopNest& nest, const View& view) {
+  return numbers_of(nest)(Kind::kOffset, view.offset);
 }
 
 std::vector<RowTerm> row_terms(const LoopNest& nest, const View& view) {

@@ -33,6 +33,8 @@ bool is_dense(const std::vector<std::int64_t>& strides, const std::vector<std::i
 /// The numbers that the functions below refer to, each once.
 std::vector<Number> collect_numbers(const LoopNest& nest);
 
+/// Which number a view's offset is; it has one.
+int offset_number(const LoopNest& nest, const View& view);
 /// Empty if all rows begin at the same place.
 std::vector<RowTerm> row_terms(const LoopNest& nest, const View& view);
 RowCoordinate row_coordinate(const LoopNest& nest, int dimension);

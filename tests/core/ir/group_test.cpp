@@ -65,6 +65,36 @@ TEST(Group, ChoosesTheBestColumnOfARow) {
   EXPECT_THAT(roles_of(group("%a = i32[4] arg_max(%x) {axis=1} return %a")), ElementsAre("row"));
 }
 
+TEST(Group, ReadsSlicesOfOperandsAndConcatenatesFullValues) {
+  EXPECT_THAT(roles_of(group(R"(
+    %l = f32[4,4] slice(%x) {start=[0,0], limit=[4,4], stride=[1,1]}
+    %r = f32[4,4] slice(%x) {start=[0,4], limit=[4,8], stride=[1,1]}
+    %y = f32[4,4] add(%l, %r) %c = f32[4,8] concatenate(%y, %l) {axis=1} return %c)",
+                             {4, 4}, 2)),
+              ElementsAre("full", "full", "full", "joined"));
+  const auto error = [](const std::string& body, std::int64_t axis) {
+    return find_group_error(group(body, {4, 4}, axis));
+  };
+  const std::string left = "%l = f32[4,4] slice(%x) {start=[0,0], limit=[4,4], stride=[1,1]} ";
+  EXPECT_THAT(error(left + "%c = f32[8,4] concatenate(%l, %l) {axis=0} return %c", 1),
+              HasSubstr("a group with rows concatenates nothing"));
+  EXPECT_THAT(error(left + "%c = f32[4,8] concatenate(%l, %l) {axis=1} "
+                           "%d = f32[4,4] slice(%c) {start=[0,0], limit=[4,4], stride=[1,1]} "
+                           "return %d",
+                    2),
+              HasSubstr("a concatenation is an output only"));
+  EXPECT_THAT(
+      error("%l = f32[4,4] slice(%x) {start=[0,0], limit=[4,8], stride=[1,2]} return %l", 2),
+      HasSubstr("has no gaps"));
+  EXPECT_THAT(error(left + "%y = f32[4,4] exp(%l) "
+                           "%d = f32[4,4] slice(%y) {start=[0,0], limit=[4,4], stride=[1,1]} "
+                           "return %d",
+                    2),
+              HasSubstr("only operands are sliced"));
+  EXPECT_THAT(error(left + "%c = f32[4,12] concatenate(%l, %x) {axis=1} return %c", 2),
+              HasSubstr("only full values are concatenated"));
+}
+
 TEST(Group, NamesWhatBreaksTheContract) {
   const auto error = [](const std::string& body) { return find_group_error(group(body)); };
   EXPECT_EQ(error("%y = f32[4,8] exp(%x) return %y"), "");

@@ -45,6 +45,7 @@ class RandomGroup {
     while (members-- > 0) add_member();
     use_all();
     add_sums();
+    add_concatenation();
     for (int i = 0; i < 4; ++i) add_output(recent_of(full_));
     if (!rows_.empty()) add_output(recent_of(rows_));
     if (body_->outputs.empty()) add_output(elementwise(Op::kNegate, {full_[0]}));
@@ -80,11 +81,12 @@ class RandomGroup {
 
   void add_member() {
     const bool row = axis_ < domain_.rank() && !rows_.empty() && below(3) == 0;
-    switch (below(8)) {
+    switch (below(9)) {
       case 0: return add_broadcast_operand();
       case 1: return add_index(row);
       case 2: return add_reduction();
       case 3: return add_conversion(row);
+      case 4: return add_slice(row);
       default: return add_elementwise(row);
     }
   }
@@ -101,6 +103,25 @@ class RandomGroup {
     const ValueId operand = add_operand(one_of<DType>({DType::kF32, DType::kBF16}), shape);
     full_.push_back(elementwise(Op::kBroadcast, {operand},
                                 {{Attr::kShape, domain_.sizes()}, {Attr::kDims, std::move(dims)}}));
+  }
+
+  /// Of an operand with more elements around it, or that many.
+  void add_slice(bool row) {
+    const Shape shape = row ? row_shape() : domain_;
+    if (shape.rank() == 0) return;
+    Shape from;
+    Attrs::Ints start, limit;
+    for (const std::int64_t size : shape.sizes()) {
+      start.push_back(static_cast<std::int64_t>(below(3)));
+      limit.push_back(start.back() + size);
+      from.push_back(limit.back() + static_cast<std::int64_t>(below(3)));
+    }
+    operands_.push_back(random_tensor(DType::kF32, from, operands_.size() + 1, -9, 9));
+    const ValueId operand = body_->add_input({DType::kF32, from}, InputKind::kState, "");
+    const Attrs::Ints ones(start.size(), 1);
+    level(row).push_back(
+        elementwise(Op::kSlice, {operand},
+                    {{Attr::kStart, start}, {Attr::kLimit, limit}, {Attr::kStride, ones}}));
   }
 
   void add_index(bool row) {
@@ -173,6 +194,18 @@ class RandomGroup {
     Attrs::Ints dims;
     for (int d = 0; d < axis_; ++d) dims.push_back(d);
     add_output(elementwise(Op::kReduceSum, {recent_of(full_)}, {{Attr::kDims, std::move(dims)}}));
+  }
+
+  void add_concatenation() {
+    if (axis_ != domain_.rank() || below(2) == 0) return;
+    Ids alike;
+    const ValueId last = recent_of(full_);
+    for (const ValueId id : full_)
+      if (type(id).dtype == type(last).dtype) alike.push_back(id);
+    Ids parts;
+    for (std::size_t count = 1 + below(4); count > 0; --count) parts.push_back(one_of(alike));
+    const auto axis = static_cast<std::int64_t>(below(static_cast<std::size_t>(axis_)));
+    add_output(elementwise(Op::kConcatenate, parts, {{Attr::kAxis, {axis}}}));
   }
 
   std::shared_ptr<Graph> body_ = std::make_shared<Graph>();

@@ -60,6 +60,49 @@ TEST(Fuse, ReadsBroadcastOperandsAndWritesScalarConstantsIntoTheGroup) {
     return %g)");
 }
 
+TEST(Fuse, ReadsSlicesAndWritesConcatenationsInPlace) {
+  EXPECT_BECOMES(quiet_fuse, R"(
+    %x = f32[4,8] input() %y = f32[4,4] input()
+    %a = f32[4,4] slice(%x) {start=[0,0], limit=[4,4], stride=[1,1]}
+    %b = f32[4,4] slice(%x) {start=[0,4], limit=[4,8], stride=[1,1]}
+    %p = f32[4,4] multiply(%a, %y) %q = f32[4,4] add(%b, %y)
+    %c = f32[4,8] concatenate(%p, %q) {axis=1} return %c)",
+                 R"(
+    %x = f32[4,8] input() %y = f32[4,4] input()
+    %g = f32[4,8] fusion(%x, %y) {shape=[4,4], axis=2} body {
+      %x = f32[4,8] input()
+      %a = f32[4,4] slice(%x) {start=[0,0], limit=[4,4], stride=[1,1]}
+      %y = f32[4,4] input() %p = f32[4,4] multiply(%a, %y)
+      %b = f32[4,4] slice(%x) {start=[0,4], limit=[4,8], stride=[1,1]}
+      %q = f32[4,4] add(%b, %y)
+      %c = f32[4,8] concatenate(%p, %q) {axis=1} return %c }
+    return %g)");
+}
+
+TEST(Fuse, LeavesSlicesAndConcatenationsThatAreNotWorthIt) {
+  for (const char* text : {
+           // Nothing is computed.
+           "%x = f32[4,8] input() %a = f32[4,4] slice(%x) {start=[0,0], limit=[4,4], stride=[1,1]} "
+           "return %a",
+           "%x = f32[4,8] input() %c = f32[4,16] concatenate(%x, %x) {axis=1} return %c",
+       }) {
+    const Graph graph = quiet_fuse(parse(text, "t.ir"), {});
+    EXPECT_TRUE(structurally_equal(graph, parse(text, "t.ir"))) << print(graph);
+  }
+  const auto slices_left = [](const std::string& sizes, const std::string& slice) {
+    const Graph graph = quiet_fuse(parse("%x = f32" + sizes + " input() %a = f32[4,4] slice(%x) " +
+                                             slice + " %b = f32[4,4] exp(%a) return %b",
+                                         "t.ir"),
+                                   {});
+    return std::ranges::count(graph.nodes, Op::kSlice, &Node::op);
+  };
+  EXPECT_EQ(slices_left("[4,16]", "{start=[0,12], limit=[4,16], stride=[1,1]}"), 0);
+  EXPECT_EQ(slices_left("[4,17]", "{start=[0,12], limit=[4,16], stride=[1,1]}"),
+            1);                                                                    // a small part
+  EXPECT_EQ(slices_left("[8,4]", "{start=[4,0], limit=[8,4], stride=[1,1]}"), 1);  // a view anyway
+  EXPECT_EQ(slices_left("[4,8]", "{start=[0,0], limit=[4,8], stride=[1,2]}"), 1);
+}
+
 TEST(Fuse, JoinsReadersOfOneValue) {
   EXPECT_BECOMES(quiet_fuse, R"(
     %x = f32[8] input() %a = f32[8] exp(%x)

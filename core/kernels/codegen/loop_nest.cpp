@@ -291,22 +291,31 @@ bool LoopNest::has_reductions() const {
 }
 
 bool LoopNest::may_alias(std::size_t result, std::size_t operand) const {
-  const auto belongs = [&](const Output& o) { return o.result == static_cast<int>(result); };
-  if (std::ranges::count_if(outputs, belongs) != 1) return false;  // parts, far from each other
-  const Output& output = *std::ranges::find_if(outputs, belongs);
-  if (output.role != Output::Role::kFull && output.role != Output::Role::kRow) return false;
+  std::vector<const Output*> parts;
+  for (const Output& output : outputs)
+    if (output.result == static_cast<int>(result)) parts.push_back(&output);
+  const auto is_stored = [](const Output* part) {
+    return part->role == Output::Role::kFull || part->role == Output::Role::kRow;
+  };
+  if (!std::ranges::all_of(parts, is_stored)) return false;
   bool reads = false;
   for (std::size_t v = 0; v < values.size(); ++v) {
     const Value& load = values[v];
     if (load.kind != Value::Kind::kLoad || load.operand != static_cast<int>(operand)) continue;
     reads = true;
-    if (size_of(load.dtype) != size_of(output.dtype) || load.view != output.view) return false;
-    if (output.role == Output::Role::kRow) continue;
-    const auto stored =
-        static_cast<std::size_t>(values[static_cast<std::size_t>(output.value)].phase);
-    for (std::size_t p = stored + 1; p < loops.size(); ++p)
-      if (std::binary_search(loops[p].values.begin(), loops[p].values.end(), static_cast<int>(v)))
-        return false;
+    // All parts of a place are stored after all loads of it.
+    const auto is_at = [&](const Output* part) {
+      return size_of(load.dtype) == size_of(part->dtype) && load.view == part->view;
+    };
+    if (std::ranges::none_of(parts, is_at)) return false;
+    for (const Output* part : parts) {
+      if (part->role == Output::Role::kRow) continue;
+      const auto stored =
+          static_cast<std::size_t>(values[static_cast<std::size_t>(part->value)].phase);
+      for (std::size_t p = stored + 1; p < loops.size(); ++p)
+        if (std::binary_search(loops[p].values.begin(), loops[p].values.end(), static_cast<int>(v)))
+          return false;
+    }
   }
   return reads;
 }

@@ -317,15 +317,6 @@ TEST(CodegenElementwise, MayRunInPlaceOnlyWhereElementsMeetThemselves) {
   const Case widens = make_case(Op::kConvert, {random_tensor(DType::kF32, {8}, 1)}, attrs);
   EXPECT_FALSE(make_kernel(widens.node, widens.types(), tested_target())->may_alias(0, 0));
 
-  // Nor where a part of the result lies elsewhere.
-  auto body = std::make_shared<Graph>();
-  const Type half{DType::kF32, {8}};
-  const ValueId x = body->add_input(half, InputKind::kState, "");
-  const ValueId y = body->add(Op::kNegate, {x});
-  body->outputs = {body->add(Op::kConcatenate, {y, y}, {{Attr::kAxis, {0}}})};
-  const Case joined = make_group(body, {8}, 1, {random_tensor(DType::kF32, {8}, 1)});
-  EXPECT_FALSE(make_kernel(joined.node, joined.types(), tested_target())->may_alias(0, 0));
-
   // In place: the result is the same.
   flush_denormals();
   const HostTensor want = run_kernel(c);

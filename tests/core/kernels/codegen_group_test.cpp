@@ -199,5 +199,30 @@ TEST(CodegenGroup, AResultMayTakeTheMemoryOfWhatNoLaterPhaseReads) {
   EXPECT_TRUE(kernel->may_alias(1, 0));
 }
 
+TEST(CodegenGroup, AConcatenationMayTakeTheMemoryOfWhatItsPartsAreReadFrom) {
+  const auto turn = [](int begin) {
+    return group_of(
+        fmt::format("%x = f32[7,80] input()\n"
+                    "%a = f32[7,40] slice(%x) {{start=[0,{}], limit=[7,{}], stride=[1,1]}}\n"
+                    "%b = f32[7,40] slice(%x) {{start=[0,40], limit=[7,80], stride=[1,1]}}\n"
+                    "%d = f32[7,40] subtract(%a, %b)\n%s = f32[7,40] add(%b, %a)\n"
+                    "%y = f32[7,80] concatenate(%d, %s) {{axis=1}}\nreturn %y",
+                    begin, begin + 40),
+        {7, 40}, 2);
+  };
+  const Case shifted = turn(1);
+  EXPECT_FALSE(shared_kernel(shifted.node, shifted.types(), tested_target().isa)->may_alias(0, 0));
+  const Case halves = turn(0);
+  const auto kernel = shared_kernel(halves.node, halves.types(), tested_target().isa);
+  ASSERT_TRUE(kernel->may_alias(0, 0));
+  flush_denormals();
+  const HostTensor want = run_kernel(halves);
+  ThreadPool pool(2);
+  const std::byte* operands[] = {halves.operands[0].bytes().data()};
+  std::byte* results[] = {halves.operands[0].bytes().data()};
+  kernel->run({operands, results, nullptr, pool});
+  EXPECT_TRUE(same_bits(halves.operands[0], want));
+}
+
 }  // namespace
 }  // namespace lockstep::cpu_test

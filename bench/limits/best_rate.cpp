@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "bench/compiled_graph.h"
+#include "bench/target.h"
 #include "core/base/error.h"
 #include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/tile_product.h"
 #include "trainer/calibrate/busy_cores.h"
 
 namespace lockstep {
@@ -80,6 +82,23 @@ MakeWork gemm_work(const DotShape& shape, Layout layout) {
   };
 }
 
+/// Null where AMX cannot. Results stay in the cache, which training does not do with large ones:
+/// there they are not read soon, here they are warm.
+MakeWork tiles_work(const DotShape& shape, Layout layout) {
+  const bool fits = bench_target().bf16 == Bf16Units::kTiles && TileProduct::available() &&
+                    shape.batch == 1 && shape.operands == DType::kBF16;
+  if (!fits) return nullptr;
+  const MatmulShape s = matmul_shape(shape, layout);
+  const TileProduct product(s.a, s.b, s.k, s.result, s.ldc, TileProduct::Stores::kCached);
+  return [shape, product] {
+    const BufferPtr scratch = allocate_host(product.scratch_bytes(shape.m, shape.n));
+    return [operands = Operands(shape), product, scratch, m = shape.m, n = shape.n] {
+      product.run(m, n, operands.a->data(), operands.b->data(), operands.c->data(),
+                  scratch->data());
+    };
+  };
+}
+
 /// What a processor without fast bf16 units multiplies; widening itself is not counted.
 DotShape widened(DotShape shape) {
   shape.operands = shape.result = DType::kF32;
@@ -88,20 +107,22 @@ DotShape widened(DotShape shape) {
 
 }  // namespace
 
-Timing best_onednn(const DotShape& shape, int threads, double seconds_each) {
+Timing best_product(const DotShape& shape, int threads, double seconds_each) {
   Timing best{1e30, ""};
   DotShape turned = shape;
   std::swap(turned.m, turned.n);
   for (const DotShape& sizes : {shape, turned})
     for (const Layout layout : {Layout{false, false}, {false, true}, {true, false}, {true, true}})
-      for (const auto& [name, work] : {std::pair{"matmul", primitive_work(sizes, layout)},
-                                       {"f32 matmul", primitive_work(widened(sizes), layout)},
-                                       {"f32 sgemm", gemm_work(widened(sizes), layout)}}) {
+      for (const auto& [name, work] :
+           {std::pair{"oneDNN matmul", primitive_work(sizes, layout)},
+            {"oneDNN f32 matmul", primitive_work(widened(sizes), layout)},
+            {"oneDNN f32 sgemm", gemm_work(widened(sizes), layout)},
+            {"tiles", tiles_work(sizes, layout)}}) {
         if (work == nullptr) continue;
         const double seconds = least_seconds(work, threads, seconds_each, Time::kThread);
         if (seconds >= best.seconds) continue;
         best = {seconds,
-                fmt::format("oneDNN {} m={} n={} {}{}", name, sizes.m, sizes.n,
+                fmt::format("{} m={} n={} {}{}", name, sizes.m, sizes.n,
                             layout.a_transposed ? 't' : 'n', layout.b_transposed ? 't' : 'n')};
       }
   return best;

@@ -12,10 +12,10 @@ struct Timing {
   std::string implementation;
 };
 
-/// The least time of one dot over oneDNN's matmul primitive and sgemm, for row- and column-major
-/// operands and for the product and its transpose; on warm caches, while `threads` threads do the
-/// same.
-Timing best_onednn(const DotShape& shape, int threads, double seconds_each);
+/// The least time of one dot over oneDNN's matmul primitive and sgemm and our product by tiles, for
+/// row- and column-major operands and for the product and its transpose; on warm caches, while
+/// `threads` threads do the same.
+Timing best_product(const DotShape& shape, int threads, double seconds_each);
 
 /// The time of the node on lockstep's own kernel.
 Timing own_kernel(const DotNode& node, int threads, double seconds);

@@ -4,12 +4,13 @@
 //   limit = sum over the step's dots of FLOPs / best rate measured for that shape
 //         + optimizer bytes / triad + all-reduce bytes / triad
 //
-// Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's (every
-// layout, primitive and sgemm) and lockstep's own kernel, on warm caches; attention counts its dots
-// (half of them where causal), or lockstep's attention kernel where that is faster. The optimizer
-// reads parameter, gradient and slots and writes parameter and slots, f32; the all-reduce moves
-// every gradient once. Triad is STREAM's, per rank while both run, beyond the caches: from what
-// `lockstep calibrate` left if it is there, measured now otherwise.
+// Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's
+// (primitive and sgemm), lockstep's product by tiles (both in every layout) and its own kernel, on
+// warm caches; attention counts its dots (half of them where causal), or lockstep's attention
+// kernel where that is faster. The optimizer reads parameter, gradient and slots and writes
+// parameter and slots, f32; the all-reduce moves every gradient once. Triad is STREAM's, per rank
+// while both run, beyond the caches: from what `lockstep calibrate` left if it is there, measured
+// now otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ using DotLimits = std::map<std::string, DotLimit>;  ///< by shape
 const Timing& measured(std::map<DotShape, Timing>& timings, const DotShape& shape) {
   const auto it = timings.find(shape);
   if (it != timings.end()) return it->second;
-  return timings.emplace(shape, best_onednn(shape, kRanks, kSecondsEach)).first->second;
+  return timings.emplace(shape, best_product(shape, kRanks, kSecondsEach)).first->second;
 }
 
 /// Adds the node at the best time: its dots one by one, or lockstep's kernel for all of it.

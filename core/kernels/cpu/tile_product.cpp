@@ -69,13 +69,14 @@ bool TileProduct::available() {
 }
 
 TileProduct::TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType result,
-                         std::int64_t ldc)
+                         std::int64_t ldc, Stores stores)
     : a_(a),
       b_(b),
       k_(k),
       depth_(even_step(k, result == DType::kF32 ? kWideDepth : kDepth, kStep)),
       result_(result),
-      ldc_(ldc) {}
+      ldc_(ldc),
+      stores_(stores) {}
 
 std::size_t TileProduct::scratch_bytes(std::int64_t m, std::int64_t n) const {
   return static_cast<std::size_t>(Scratch(m, n, depth_, keeps_sums()).end);
@@ -141,7 +142,8 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
   const auto* const b_elements = reinterpret_cast<const Bf16Bits*>(b);
   const std::int64_t column_step = even_step(n, most_columns(depth_), kSide);
   const bool wide = result_ == DType::kF32;
-  const bool stream = wide && depth_ >= k_ && m * n * 4 >= kStreamBytes && ldc_ % 16 == 0 &&
+  const bool stream = stores_ == Stores::kPastCaches && wide && depth_ >= k_ &&
+                      m * n * 4 >= kStreamBytes && ldc_ % 16 == 0 &&
                       reinterpret_cast<std::uintptr_t>(c) % 64 == 0;
   kTileLoops.enter();
   for (std::int64_t j = 0; j < n; j += column_step) {

@@ -17,12 +17,19 @@ class TileProduct {
   /// Sides of a product are best divided by multiples of this.
   static constexpr std::int64_t kSide = 32;
 
+  /// How f32 results are written that are larger than the second cache keeps.
+  enum class Stores : std::uint8_t {
+    kPastCaches,  ///< for who reads them much later: writing into a line would read it first
+    kCached,      ///< faster where they are in a cache before
+  };
+
   /// Whether this process may use the tiles of a processor that has them.
   static bool available();
 
   /// Strides in elements. `result` is f32 or bf16; its rows are `ldc` elements apart. k is
   /// positive.
-  TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType result, std::int64_t ldc);
+  TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType result, std::int64_t ldc,
+              Stores stores = Stores::kPastCaches);
 
   /// Of run() with at most these sizes.
   std::size_t scratch_bytes(std::int64_t m, std::int64_t n) const;
@@ -46,6 +53,7 @@ class TileProduct {
   std::int64_t depth_;  ///< of k at a time
   DType result_;
   std::int64_t ldc_;
+  Stores stores_;
 };
 
 }  // namespace lockstep

@@ -17,8 +17,7 @@ namespace {
 
 // Small enough that the ranks' shares of a bucket are even, large enough that a view of many
 // gigabytes stays far below the kernel's limit of 65,530 mappings. Where each lane has a good
-// number of them a stripe is a huge page: a core reads a view of smaller ones at two thirds of the
-// speed.
+// number of them a stripe is a huge page: a core reads a view of smaller ones half as fast.
 std::size_t stripe_of(std::size_t bytes, int lanes) {
   constexpr std::size_t kSmallest = 16 * 1024;
   constexpr std::size_t kHugePagesOfALane = 16;

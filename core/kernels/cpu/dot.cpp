@@ -189,7 +189,8 @@ class DotKernel final : public Kernel {
     const std::byte* a = in_order(a_, call.operands[0], call.scratch + a_offset_, call.pool);
     const std::byte* b = in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
     const Parts parts = divided(call.pool.threads());
-    ScratchSlots slots(call.scratch + task_offset_, task_bytes(parts));
+    const std::size_t bytes = tiles_ ? task_bytes(parts) : task_bytes_;
+    ScratchSlots slots(call.scratch + task_offset_, bytes);
     call.pool.parallel_for(parts.tasks(), [&](std::int64_t task) {
       const ScratchSlots::Slot slot(slots);
       run_part(parts.part(task), a, b, call.results[0], slot.memory());
@@ -241,6 +242,7 @@ class DotKernel final : public Kernel {
   std::size_t a_offset_ = 0;
   std::size_t b_offset_ = 0;
   std::size_t task_offset_ = 0;
+  std::size_t task_bytes_ = 0;  ///< but for tiles, whose parts differ from call to call
   std::size_t scratch_bytes_ = 0;
 };
 
@@ -363,6 +365,7 @@ void DotKernel::lay_out_scratch() {
   };
   a_offset_ = take(copy_bytes(a_));
   b_offset_ = take(copy_bytes(b_));
+  task_bytes_ = task_bytes(parts_);
   std::size_t bytes = 0;  // of all tasks
   const std::int64_t most = tiles_ && batch_ == 1 ? most_tile_tasks() : 1;
   for (std::int64_t threads = 1; threads <= most; ++threads) {

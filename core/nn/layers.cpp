@@ -67,18 +67,25 @@ Tensor Embedding::attend(const Tensor& x, const Tensor* bias, Where where) const
 
 Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
                std::int64_t kernel, const ConvSpec& spec)
+    : Conv2d(parent, name, in, out, kernel, spec, Options{}) {}
+
+Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
+               std::int64_t kernel, const ConvSpec& spec, const Options& options)
     : Module(parent, name),
       spec_(checked(spec, path(), in, out)),
-      weight_(parameter("weight", Shape{out, in / spec.groups, kernel, kernel},
-                        ParameterKind::kMatrix,
-                        fan_in_uniform(in / spec.groups * kernel * kernel))),
-      bias_(parameter("bias", Shape{out}, ParameterKind::kVector,
-                      fan_in_uniform(in / spec.groups * kernel * kernel))) {}
+      weight_(parameter(
+          "weight", Shape{out, in / spec.groups, kernel, kernel}, ParameterKind::kMatrix,
+          options.weight_init.value_or(fan_in_uniform(in / spec.groups * kernel * kernel)))) {
+  if (options.bias)
+    bias_ = &parameter("bias", Shape{out}, ParameterKind::kVector,
+                       fan_in_uniform(in / spec.groups * kernel * kernel));
+}
 
 Tensor Conv2d::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope = enter(x, where);
   const Tensor y = convolution(convert(x, weight_.get().dtype()), weight_.get(), spec_);
-  return convert(y + broadcast_in_dim(bias_.get(), y.shape(), {1}), x.dtype());
+  if (bias_ == nullptr) return convert(y, x.dtype());
+  return convert(y + broadcast_in_dim(bias_->get(), y.shape(), {1}), x.dtype());
 }
 
 Dropout::Dropout(Module& parent, std::string_view name, double p) : Module(parent, name), p_(p) {

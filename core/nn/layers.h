@@ -63,15 +63,22 @@ class Embedding : public Module {
 /// whatever x is.
 class Conv2d : public Module {
  public:
+  struct Options {
+    bool bias = true;
+    /// Nothing: PyTorch's default, U(-1/sqrt(n), 1/sqrt(n)) where n numbers make one of the result.
+    std::optional<Initializer> weight_init = {};
+  };
   /// Error kUsage if spec.groups does not divide both numbers of channels.
   Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
          std::int64_t kernel, const ConvSpec& spec = {});
+  Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
+         std::int64_t kernel, const ConvSpec& spec, const Options& options);
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 
  private:
   ConvSpec spec_;
   Parameter& weight_;
-  Parameter& bias_;
+  Parameter* bias_ = nullptr;
 };
 
 /// Drops elements in training (functions.h), and does nothing otherwise.

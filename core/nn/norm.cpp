@@ -42,12 +42,12 @@ Tensor RMSNorm::operator()(const Tensor& x, Where where) const {
 }
 
 BatchNorm2d::BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps,
-                         double momentum)
+                         double momentum, double initial_weight)
     : Module(parent, name),
       eps_(eps),
       momentum_(momentum),
-      weight_(
-          parameter("weight", Shape{channels}, ParameterKind::kVector, Initializer::constant(1.0))),
+      weight_(parameter("weight", Shape{channels}, ParameterKind::kVector,
+                        Initializer::constant(initial_weight))),
       bias_(parameter("bias", Shape{channels}, ParameterKind::kVector, Initializer::constant(0.0))),
       running_mean_(buffer("running_mean", filled(channels, 0))),
       running_var_(buffer("running_var", filled(channels, 1))),

@@ -50,8 +50,9 @@ class RMSNorm : public Module {
 /// the running values.
 class BatchNorm2d : public Module {
  public:
+  /// `initial_weight`: of all channels; 0 lets a residual block begin as its shortcut.
   BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps = 1e-5,
-              double momentum = 0.1);
+              double momentum = 0.1, double initial_weight = 1.0);
   /// [N, channels, H, W] -> the same. Error kUsage for other shapes, and in training for one value
   /// per channel, which has no variance.
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;

@@ -27,6 +27,11 @@ void PrintTo(const ModelCase& c, std::ostream* out) {
 
 constexpr const char* kMlp = "{name: mlp, input_size: 12, hidden_sizes: [9, 7], n_classes: 5}";
 constexpr const char* kLenet = "{name: lenet}";
+constexpr const char* kResNet =
+    "{name: resnet, depths: [1, 1], width: 4, stem: cifar, image_size: 6, n_classes: 5}";
+constexpr const char* kBottlenecks =
+    "{name: resnet, depths: [1, 1], width: 4, layer_type: bottleneck, image_size: 12, n_classes: "
+    "5}";
 constexpr const char* kGpt =
     "{name: gpt2, n_layer: 2, n_head: 2, n_embd: 16, block_size: 8, vocab_size: 11}";
 
@@ -34,6 +39,9 @@ const ModelCase kCases[] = {{"mlp", kMlp, ""},
                             {"mlp_bf16", kMlp, ", precision: bf16-mixed"},
                             {"lenet", kLenet, ""},
                             {"lenet_bf16", kLenet, ", precision: bf16-mixed"},
+                            {"resnet", kResNet, ""},
+                            {"resnet_bf16", kResNet, ", precision: bf16-mixed"},
+                            {"bottlenecks", kBottlenecks, ""},
                             {"gpt2", kGpt, ", gradient_clip_norm: 1.0"},
                             {"gpt2_bf16", kGpt, ", precision: bf16-mixed"}};
 

@@ -7,6 +7,7 @@
 #include "trainer/models/bert/bert.h"
 #include "trainer/models/gpt2/gpt2.h"
 #include "trainer/models/llama/llama.h"
+#include "trainer/models/resnet/resnet.h"
 #include "trainer/models/vision.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
@@ -18,6 +19,7 @@ Registry built_in() {
   Registry out;
   out.add_model<Mlp>();
   out.add_model<Lenet>();
+  out.add_model<ResNet>();
   out.add_model<Gpt2>();
   out.add_model<Llama>();
   out.add_model<Bert>();

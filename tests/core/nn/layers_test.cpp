@@ -141,6 +141,16 @@ TEST_F(Layers, Conv2dPadsStridesAndGroups) {
   EXPECT_EQ(layer(counting(Shape{2, 4, 8, 8})).type().to_string(), "f32[2,6,4,4]");
 }
 
+TEST_F(Layers, Conv2dHasNoBiasAndOtherFirstWeightsWhereAsked) {
+  const Conv2d layer(root, "conv", 1, 1, 2, {},
+                     {.bias = false, .weight_init = Initializer::normal(0.5)});
+  ASSERT_EQ(parameters.all().size(), 1U);
+  EXPECT_EQ(parameter("conv.weight").initializer.kind, Initializer::Kind::kNormal);
+  EXPECT_EQ(parameter("conv.weight").initializer.a, 0.5);
+  value_of_parameter("conv.weight") = counting(Shape{1, 1, 2, 2});
+  EXPECT_THAT(value_of(layer(counting(Shape{1, 1, 2, 3}))), ElementsAre(37, 47));
+}
+
 TEST_F(Layers, Conv2dNeedsGroupsThatDivideItsChannels) {
   ConvSpec spec;
   spec.groups = 3;

@@ -62,6 +62,12 @@ TEST_F(Norms, BatchNormHasThePartsOfPyTorchs) {
                           "bn1.num_batches_tracked i64[] from 0"));
 }
 
+TEST_F(Norms, BatchNormBeginsWithTheWeightItIsGiven) {
+  const BatchNorm2d one(root, "one", 2), zero(root, "zero", 2, 1e-5, 0.1, 0.0);
+  EXPECT_EQ(parameter("one.weight").initializer.a, 1.0);
+  EXPECT_EQ(parameter("zero.weight").initializer.a, 0.0);
+}
+
 TEST_F(Norms, BatchNormEvaluatesWithRunningStatistics) {
   const BatchNorm2d layer(root, "bn", 2, 0.0);
   value_of_parameter("bn.weight") = counting(Shape{2});

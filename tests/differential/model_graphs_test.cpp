@@ -32,6 +32,10 @@ constexpr const char* kResNet =
 constexpr const char* kBottlenecks =
     "{name: resnet, depths: [1, 1], width: 4, layer_type: bottleneck, image_size: 12, n_classes: "
     "5}";
+constexpr const char* kVit =
+    "{name: vit, image_size: 6, patch_size: 3, num_channels: 2, num_labels: 5, hidden_size: 8, "
+    "num_attention_heads: 2, num_hidden_layers: 1, intermediate_size: 12, qkv_bias: false, "
+    "hidden_dropout_prob: 0.1}";
 constexpr const char* kGpt =
     "{name: gpt2, n_layer: 2, n_head: 2, n_embd: 16, block_size: 8, vocab_size: 11}";
 
@@ -42,6 +46,8 @@ const ModelCase kCases[] = {{"mlp", kMlp, ""},
                             {"resnet", kResNet, ""},
                             {"resnet_bf16", kResNet, ", precision: bf16-mixed"},
                             {"bottlenecks", kBottlenecks, ""},
+                            {"vit", kVit, ""},
+                            {"vit_bf16", kVit, ", precision: bf16-mixed"},
                             {"gpt2", kGpt, ", gradient_clip_norm: 1.0"},
                             {"gpt2_bf16", kGpt, ", precision: bf16-mixed"}};
 

@@ -1,9 +1,10 @@
 // The tensors of an exported model, by name and shape, are those that save_pretrained() of the
 // transformers library writes for the same config: read off the classes at commit
 // 8ec58104181bfb34d824d89bccc009b4f6be6e0e (models/gpt2/modeling_gpt2.py,
-// models/bert/modeling_bert.py) and 5dd4a63548857797727ae73eeb6a6e886ea02a3e
-// (models/llama/modeling_llama.py). Weights that are tied are not written, nor are buffers that are
-// not persistent. All of them are F32.
+// models/bert/modeling_bert.py), 5dd4a63548857797727ae73eeb6a6e886ea02a3e
+// (models/llama/modeling_llama.py) and 005db8208dee358fe8fe63ae3cc49dd054aad48d
+// (models/vit/modeling_vit.py). Weights that are tied are not written, nor are buffers that are not
+// persistent. All of them are F32.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -121,6 +122,43 @@ const std::string kLlama =
 TEST(HubNames, OfLlamaAreThoseOfLlamaForCausalLM) {
   EXPECT_EQ(written(kLlamaSizes), "lm_head.weight [10,8]\n" + kLlama);
   EXPECT_EQ(written(kLlamaSizes + "  tie_word_embeddings: true\n"), kLlama);
+}
+
+TEST(HubNames, OfVitAreThoseOfViTForImageClassification) {
+  const std::string sizes =
+      "  name: vit\n  image_size: 6\n  patch_size: 2\n  num_channels: 5\n  num_labels: 3\n"
+      "  hidden_size: 4\n  num_attention_heads: 2\n  num_hidden_layers: 1\n"
+      "  intermediate_size: 7\n";
+  const std::string all = written(sizes);
+  EXPECT_EQ(all,
+            "classifier.bias [3]\n"
+            "classifier.weight [3,4]\n"
+            "vit.embeddings.cls_token [1,1,4]\n"
+            "vit.embeddings.patch_embeddings.projection.bias [4]\n"
+            "vit.embeddings.patch_embeddings.projection.weight [4,5,2,2]\n"
+            "vit.embeddings.position_embeddings [1,10,4]\n"
+            "vit.encoder.layer.0.attention.attention.key.bias [4]\n"
+            "vit.encoder.layer.0.attention.attention.key.weight [4,4]\n"
+            "vit.encoder.layer.0.attention.attention.query.bias [4]\n"
+            "vit.encoder.layer.0.attention.attention.query.weight [4,4]\n"
+            "vit.encoder.layer.0.attention.attention.value.bias [4]\n"
+            "vit.encoder.layer.0.attention.attention.value.weight [4,4]\n"
+            "vit.encoder.layer.0.attention.output.dense.bias [4]\n"
+            "vit.encoder.layer.0.attention.output.dense.weight [4,4]\n"
+            "vit.encoder.layer.0.intermediate.dense.bias [7]\n"
+            "vit.encoder.layer.0.intermediate.dense.weight [7,4]\n"
+            "vit.encoder.layer.0.layernorm_after.bias [4]\n"
+            "vit.encoder.layer.0.layernorm_after.weight [4]\n"
+            "vit.encoder.layer.0.layernorm_before.bias [4]\n"
+            "vit.encoder.layer.0.layernorm_before.weight [4]\n"
+            "vit.encoder.layer.0.output.dense.bias [4]\n"
+            "vit.encoder.layer.0.output.dense.weight [4,7]\n"
+            "vit.layernorm.bias [4]\n"
+            "vit.layernorm.weight [4]\n");
+  const std::string without_bias = written(sizes + "  qkv_bias: false\n");
+  EXPECT_EQ(without_bias.find("query.bias"), std::string::npos);
+  EXPECT_EQ(without_bias.find("key.bias"), std::string::npos);
+  EXPECT_EQ(without_bias.find("value.bias"), std::string::npos);
 }
 
 }  // namespace

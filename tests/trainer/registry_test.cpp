@@ -134,10 +134,9 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
               HasSubstr("model 'curve' cannot train on synthetic data; it takes points"));
   EXPECT_THAT(refusal({"model.name=mlp"}),
               HasSubstr("model 'mlp' cannot train on points data; it takes idx or synthetic"));
-  EXPECT_THAT(
-      refusal({"model.name=curv"}),
-      HasSubstr("must be one of mlp, lenet, resnet, gpt2, llama, bert, bert_classifier, curve, not "
-                "'curv'; did you mean"));
+  EXPECT_THAT(refusal({"model.name=curv"}),
+              HasSubstr("must be one of mlp, lenet, resnet, vit, gpt2, llama, bert, "
+                        "bert_classifier, curve, not 'curv'; did you mean"));
 }
 
 TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
@@ -149,11 +148,10 @@ TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
                          "  width: 4\n  dropout: 0.25\n  n_layer: few\ndata:\n  type: points\n"
                          "  path: a.csv\n  shuffle: true\n"));
   EXPECT_THAT(config_diff(config, saved_config(yaml, "a.h5", registry), registry), ElementsAre());
-  EXPECT_EQ(
-      error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
-      "4: a.h5: was saved by a program with a model 'curve', which this one lacks (it has "
-      "mlp, lenet, resnet, gpt2, llama, bert, bert_classifier); use that program, or register the "
-      "model (Registry::add_model)");
+  EXPECT_EQ(error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
+            "4: a.h5: was saved by a program with a model 'curve', which this one lacks (it has "
+            "mlp, lenet, resnet, vit, gpt2, llama, bert, bert_classifier); use that program, or "
+            "register the model (Registry::add_model)");
 }
 
 TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
@@ -182,7 +180,7 @@ TEST(Registry, RefusesTwoOfAName) {
   EXPECT_EQ(error_of([&] {
               built_in().make_model({"gtp2", {}}, {});
             }),
-            "2: no model 'gtp2' is registered, only mlp, lenet, resnet, gpt2, llama, bert, "
+            "2: no model 'gtp2' is registered, only mlp, lenet, resnet, vit, gpt2, llama, bert, "
             "bert_classifier; did you mean 'gpt2'?");
 }
 

@@ -9,6 +9,7 @@
 #include "trainer/models/llama/llama.h"
 #include "trainer/models/resnet/resnet.h"
 #include "trainer/models/vision.h"
+#include "trainer/models/vit/vit.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
 #include "trainer/registry/registry.h"
@@ -20,6 +21,7 @@ Registry built_in() {
   out.add_model<Mlp>();
   out.add_model<Lenet>();
   out.add_model<ResNet>();
+  out.add_model<Vit>();
   out.add_model<Gpt2>();
   out.add_model<Llama>();
   out.add_model<Bert>();

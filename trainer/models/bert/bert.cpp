@@ -1,7 +1,5 @@
 #include "trainer/models/bert/bert.h"
 
-#include <cmath>
-
 #include "core/base/error.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
@@ -56,32 +54,13 @@ Tensor BertEncoder::Output::operator()(const Tensor& x, const Tensor& residual) 
   return norm(dropout(dense(x)) + residual);
 }
 
-BertEncoder::SelfAttention::SelfAttention(Module& parent, const BertConfig& config)
-    : Module(parent, "self"),
-      heads(config.num_attention_heads),
-      attention_dropout(config.attention_probs_dropout_prob),
-      query(*this, "query", config.hidden_size, config.hidden_size, linear_options(config)),
-      key(*this, "key", config.hidden_size, config.hidden_size, linear_options(config)),
-      value(*this, "value", config.hidden_size, config.hidden_size, linear_options(config)) {}
-
-Tensor BertEncoder::SelfAttention::operator()(const Tensor& x, const SequenceLayout& layout) const {
-  const std::int64_t head_size = x.size(2) / heads;
-  const auto by_head = [&](const Tensor& y) {
-    return reshape(y, Shape{x.size(0), x.size(1), heads, head_size});
-  };
-  const Tensor q = by_head(query(x)), k = by_head(key(x)), v = by_head(value(x));
-  AttentionSpec spec;
-  spec.scale = 1.0 / std::sqrt(static_cast<double>(head_size));
-  spec.dropout = mode_of(x).training ? attention_dropout : 0.0;
-  spec.key = mode_of(x).key;
-  if (layout.key_mask.defined()) spec.key_mask = layout.key_mask;
-  if (layout.segments.defined()) spec.segments = layout.segments;
-  const ModuleScope scope = enter(x);
-  return reshape(lockstep::attention(q, k, v, spec), x.shape());
-}
-
 BertEncoder::Attention::Attention(Module& parent, const BertConfig& config)
-    : Module(parent, "attention"), self(*this, config), output(*this, config.hidden_size, config) {}
+    : Module(parent, "attention"),
+      self(*this, "self", config.hidden_size,
+           {.heads = config.num_attention_heads,
+            .dropout = config.attention_probs_dropout_prob,
+            .linear = linear_options(config)}),
+      output(*this, config.hidden_size, config) {}
 
 Tensor BertEncoder::Attention::operator()(const Tensor& x, const SequenceLayout& layout) const {
   return output(self(x, layout), x);

@@ -7,6 +7,7 @@
 #include "core/nn/norm.h"
 #include "trainer/models/bert/bert_config.h"
 #include "trainer/models/model.h"
+#include "trainer/models/self_attention.h"
 #include "trainer/models/text_model.h"
 
 namespace lockstep {
@@ -41,16 +42,6 @@ class BertEncoder : public Module {
     Linear dense;
     LayerNorm norm;
     Dropout dropout;
-  };
-  struct SelfAttention : Module {
-    SelfAttention(Module& parent, const BertConfig& config);
-    Tensor operator()(const Tensor& x, const SequenceLayout& layout) const;
-
-    std::int64_t heads;
-    double attention_dropout;
-    Linear query;
-    Linear key;
-    Linear value;
   };
   struct Attention : Module {
     Attention(Module& parent, const BertConfig& config);

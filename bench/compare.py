@@ -25,14 +25,17 @@ import contestants
 
 # Steps of one round and warm-up steps before them: about as long for each.
 STEPS = {"mlp": (200, 20), "gpt_micro": (80, 8), "gpt_baby": (8, 2), "gpt2_124m_t64": (4, 2),
-         "bert_base": (3, 2), "llama_160m": (3, 2)}
+         "bert_base": (3, 2), "llama_160m": (3, 2), "vit_base": (3, 2), "resnet18": (3, 2),
+         "resnet50": (3, 2)}
 # The ratios to reach, of medians.
 TARGETS = {("mlp", "fp32"): 2.5, ("gpt_micro", "fp32"): 2.2, ("gpt_baby", "fp32"): 1.55,
            ("gpt2_124m_t64", "fp32"): 1.9, ("mlp", "bf16-mixed"): 3.0,
            ("gpt_micro", "bf16-mixed"): 4.0, ("gpt_baby", "bf16-mixed"): 3.0,
            ("gpt2_124m_t64", "bf16-mixed"): 3.0, ("bert_base", "fp32"): 1.2,
            ("llama_160m", "fp32"): 1.2, ("bert_base", "bf16-mixed"): 1.2,
-           ("llama_160m", "bf16-mixed"): 1.2}
+           ("llama_160m", "bf16-mixed"): 1.2, ("vit_base", "fp32"): 1.2, ("resnet18", "fp32"): 1.05,
+           ("resnet50", "fp32"): 1.05, ("vit_base", "bf16-mixed"): 1.2,
+           ("resnet18", "bf16-mixed"): 1.05, ("resnet50", "bf16-mixed"): 1.05}
 
 
 def summarize(runs):
@@ -47,8 +50,8 @@ def compare(job, rounds, ours, theirs, say):
     """One row of the result: `rounds` times ours and theirs in turn."""
     row = {"workload": job.workload, "precision": job.precision, "ranks": job.ranks,
            "load_before": os.getloadavg()[0]}
-    if theirs is not None and job.workload not in theirs.adamw:
-        row["adamw_ms"] = theirs.calibrate(job)
+    if theirs is not None and not theirs.is_calibrated(job):
+        row["calibration_ms"] = theirs.calibrate(job)
     results = {contestant.name: [] for contestant in (ours, theirs) if contestant is not None}
     for number in range(rounds):
         for contestant in (ours, theirs):
@@ -65,7 +68,7 @@ def compare(job, rounds, ours, theirs, say):
     best = min(results["lockstep"], key=lambda run: statistics.median(run.step_ms))
     row["ledger"] = {key: best.ledger[key] for key in ("mean_step_ms", "rows")}
     if theirs is not None:
-        row["torch"] = {**summarize(results["torch"]), "adamw": theirs.adamw[job.workload]}
+        row["torch"] = {**summarize(results["torch"]), "chosen": theirs.choice(job)}
         row["ratio_median"] = row["torch"]["median_ms"] / row["lockstep"]["median_ms"]
         row["ratio_min"] = row["torch"]["min_ms"] / row["lockstep"]["min_ms"]
         row["target"] = TARGETS[job.workload, job.precision]
@@ -123,7 +126,8 @@ def report(row):
     lines = [f"{row['workload']} {row['precision']}, {row['ranks']} ranks x 1 thread, "
              f"load {row['load_before']:.1f} before", contestant_line("lockstep", row["lockstep"])]
     if "torch" in row:
-        lines.append(contestant_line("torch", row["torch"], f", AdamW {row['torch']['adamw']}"))
+        chosen = "".join(f", {option} {kind}" for option, kind in row["torch"]["chosen"].items())
+        lines.append(contestant_line("torch", row["torch"], chosen))
         lines.append(f"  ratio     median {row['ratio_median']:.2f}   min {row['ratio_min']:.2f}   "
                      f"target {row['target']}   PSS {row['pss_ratio']:.2f}")
     if "limit" in row:

@@ -159,7 +159,7 @@ class Torch:
 
     def __init__(self, python=None):
         self.python = python or find_python()
-        self.adamw = {}  # per workload: the faster loop
+        self.chosen = {}  # per workload and precision: the fastest of what calibrate() timed
         self.blas = {}  # GFLOP/s by OpenBLAS's kernels; "": those that it chooses itself
         self.variables = {}
 
@@ -182,25 +182,37 @@ class Torch:
         best = max(self.blas, key=self.blas.get, default="")
         self.variables = {"OPENBLAS_CORETYPE": best} if best else {}
 
+    def is_calibrated(self, job):
+        return (job.workload, job.precision) in self.chosen
+
+    def choice(self, job):
+        return self.chosen.get((job.workload, job.precision), {})
+
     def calibrate(self, job):
-        """Chooses AdamW's faster loop for the workload; returns the milliseconds of both."""
+        """Chooses the faster loop of the optimizer, and the faster layout of images, for the workload; returns the
+        milliseconds of all."""
         with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
             out = pathlib.Path(folder) / "result.json"
-            command = self.call([job.workload, "--calibrate", "--json", str(out)])
+            command = self.call([job.workload, "--calibrate", *self.precision(job), "--json", str(out)])
             wait_for([start(command, self.variables)], job.timeout, self.name)
             result = json.loads(out.read_text("utf-8"))
-        times = {kind: result[kind] for kind in ("plain", "foreach")}
-        self.adamw[job.workload] = min(times, key=times.get)
+        times = {option: result[option] for option in ("optimizer", "layout") if option in result}
+        self.chosen[job.workload, job.precision] = {option: min(kinds, key=kinds.get)
+                                                    for option, kinds in times.items()}
         return times
+
+    @staticmethod
+    def precision(job):
+        return [] if job.precision == "fp32" else ["--bf16"]
 
     def run(self, job):
         with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
             out = pathlib.Path(folder) / "result.json"
             arguments = [job.workload, "--ranks", str(job.ranks), "--rendezvous", f"{folder}/rendezvous",
-                         "--warmup", str(job.warmup), "--steps", str(job.steps), "--adamw",
-                         self.adamw.get(job.workload, "plain"), "--json", str(out)]
-            if job.precision != "fp32":
-                arguments.append("--bf16")
+                         "--warmup", str(job.warmup), "--steps", str(job.steps), *self.precision(job),
+                         "--json", str(out)]
+            for option, kind in self.choice(job).items():
+                arguments += [f"--{option}", kind]
             processes = [start(self.call([*arguments, "--rank", str(rank)]), self.variables)
                          for rank in range(job.ranks)]
             with memory_use.Sampler(lambda: [process.pid for process in processes],

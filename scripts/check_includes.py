@@ -53,6 +53,7 @@ FOREIGN = [
     (r"mpi\.h", ["collectives", "bench", "tests"], False),
     (r"hdf5.*|H5.*\.h", ["checkpoint", "data", "tests"], False),
     (r"zlib\.h", ["data", "tests"], False),
+    (r"png\.h|jpeglib\.h|jerror\.h", ["data", "tests"], False),
     (r"pcre2\.h", ["data"], False),
     (r"unicode/.*", ["data"], False),
     (r"nlohmann/.*", ["data", "checkpoint", "trainer", "tests"], False),

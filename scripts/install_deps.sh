@@ -16,11 +16,13 @@ build_packages=(
   libhdf5-dev libprotobuf-dev protobuf-compiler libyaml-cpp-dev nlohmann-json3-dev
   libspdlog-dev libfmt-dev
   librandom123-dev libxxhash-dev libssl-dev zlib1g-dev libpcre2-dev libicu-dev
+  libpng-dev libjpeg62-turbo-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 test_packages=(
   python3-torch libopenblas0-openmp  # peers for numerical parity
   python3-numpy python3-h5py hdf5-tools  # readers of our files that are not ours
+  python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
   procps git clang-format
 )

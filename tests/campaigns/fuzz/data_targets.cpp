@@ -1,11 +1,13 @@
-// Data files: IDX images and labels, token shards.
+// Data files: images of all formats, labels, token shards.
 #include <zlib.h>
 
 #include <numeric>
 
+#include "data/images/decode_image.h"
 #include "data/images/idx.h"
 #include "data/tokens/token_shards.h"
 #include "tests/campaigns/fuzz/target.h"
+#include "tests/data/image_files.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -41,6 +43,49 @@ std::vector<std::string> image_files() {
 
 std::vector<std::string> label_files() {
   return {idx({3}), gzip(idx({3}))};
+}
+
+std::vector<std::string> png_files() {
+  return {encode_png({.height = 5, .width = 7, .kind = PngKind::kRgb}),
+          encode_png({.height = 5, .width = 7, .kind = PngKind::kRgba, .interlaced = true}),
+          encode_png({.height = 5, .width = 7, .kind = PngKind::kGrey, .bits = 2}),
+          encode_png({.height = 3, .width = 4, .kind = PngKind::kGreyAlpha, .bits = 16}),
+          encode_png({.height = 5, .width = 7, .kind = PngKind::kPalette, .orientation = 6})};
+}
+
+/// Most checksums are right: otherwise nothing behind the first one is looked at.
+void seal_png(std::string& input, std::mt19937_64& random) {
+  if (random() % 16 == 0) return;
+  const auto big_endian = [&](std::size_t at) {
+    std::uint32_t out = 0;
+    for (std::size_t i = 0; i < 4; ++i) out = out << 8 | static_cast<std::uint8_t>(input[at + i]);
+    return out;
+  };
+  for (std::size_t at = 8; at + 12 <= input.size();) {
+    const std::size_t length = big_endian(at);
+    if (length > input.size() - at - 12) return;
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(input.data()) + at + 4,
+                           static_cast<uInt>(length + 4));
+    for (int i = 0; i < 4; ++i)
+      input[at + 8 + length + static_cast<std::size_t>(i)] =
+          static_cast<char>(sum >> (24 - 8 * i) & 0xFF);
+    at += length + 12;
+  }
+}
+
+std::vector<std::string> jpeg_files() {
+  return {encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kRgb}),
+          encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kRgb, .progressive = true}),
+          encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kGrey, .orientation = 8}),
+          encode_jpeg({.height = 9, .width = 8, .kind = JpegKind::kYcck})};
+}
+
+void run_image(const std::string& input) {
+  const Raster image =
+      decode_image({reinterpret_cast<const std::uint8_t*>(input.data()), input.size()}, "an image");
+  LS_CHECK(
+      image.pixels.size() == static_cast<std::size_t>(image.height * image.width * image.channels),
+      "{} bytes of {} x {}", image.pixels.size(), image.height, image.width);
 }
 
 std::vector<std::string> shards() {
@@ -89,6 +134,19 @@ std::vector<Target> data_targets() {
                  (void)read_idx(images.path(), labels.path());
                },
            .place = "/proc/self/fd/"},
+          {.name = "png",
+           .refusal = ErrorKind::kData,
+           .seeds = png_files,
+           .words = {"IDAT", "PLTE", "tRNS", "eXIf", "IEND"},
+           .run = run_image,
+           .seal = seal_png,
+           .place = "an image: "},
+          {.name = "jpeg",
+           .refusal = ErrorKind::kData,
+           .seeds = jpeg_files,
+           .words = {"\xff\xd8", "\xff\xda", "\xff\xc4", "\xff\xc2", "\xff\xd9", "\xff\xee"},
+           .run = run_image,
+           .place = "an image: "},
           {.name = "tokens",
            .refusal = ErrorKind::kData,
            .seeds = shards,

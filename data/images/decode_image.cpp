@@ -1,0 +1,16 @@
+#include "data/images/decode_image.h"
+
+#include "core/base/error.h"
+#include "data/images/jpeg.h"
+#include "data/images/png.h"
+
+namespace lockstep {
+
+Raster decode_image(std::span<const std::uint8_t> bytes, const std::string& source) {
+  if (is_png(bytes)) return decode_png(bytes, source);
+  if (is_jpeg(bytes)) return decode_jpeg(bytes, source);
+  raise(ErrorKind::kData, "{}: neither a PNG nor a JPEG image{}", source,
+        bytes.empty() ? ": the file is empty" : "");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+// The only door to libpng; see decode_image.h.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "data/images/raster.h"
+
+namespace lockstep {
+
+bool is_png(std::span<const std::uint8_t> bytes);
+Raster decode_png(std::span<const std::uint8_t> bytes, const std::string& source);
+
+}  // namespace lockstep

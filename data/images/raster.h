@@ -1,0 +1,38 @@
+// A decoded image, and what every format has in common.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Rows from the top, pixels from the left, channels side by side: grey, or red, green and blue.
+struct Raster {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 3;              ///< 1 or 3
+  std::vector<std::uint8_t> pixels = {};  ///< [height, width, channels]
+};
+
+/// The most pixels of an image. A few bytes of a file can claim any number of them; Pillow refuses
+/// from here on, too (Image.MAX_IMAGE_PIXELS, twice).
+inline constexpr std::int64_t kMostPixels = 178'956'970;
+
+/// Error kData naming `source` if the sizes are not positive or say more than kMostPixels.
+void check_sizes(const std::string& source, std::int64_t width, std::int64_t height);
+
+/// How the image lies in the file, as EXIF counts (tag 0x0112): 1 upright, 2 mirrored, 3 upside
+/// down, 4 both, 5 to 8 the same with rows and columns exchanged. Other numbers count as 1.
+Raster turned_upright(Raster image, int orientation);
+
+/// What an EXIF block (TIFF, II or MM first) says of the orientation; 1 if it is damaged or says
+/// nothing, as viewers have it.
+int exif_orientation(std::span<const std::uint8_t> block);
+
+/// With this many channels, 1 or 3. Grey of colours is ITU-R 601 luma, rounded as Pillow's; colours
+/// of grey are three times the same.
+Raster with_channels(Raster image, std::int64_t channels);
+
+}  // namespace lockstep

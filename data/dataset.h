@@ -42,6 +42,8 @@ struct DrawKey {
   std::uint64_t seed = 0;
   /// Nothing in an evaluation, where a sample is the same each time.
   std::optional<std::int64_t> epoch = {};
+  /// Is told how many samples could not be read where another took their place; null: nobody is.
+  std::int64_t* skipped = nullptr;
 };
 
 class Dataset {

@@ -48,13 +48,17 @@ HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indi
                       const DrawKey& key, const Padding& padding, const Lengths& longest,
                       SpanStream* spans) {
   const SpanArgs count{static_cast<std::int64_t>(indices.size())};
+  std::int64_t skipped = 0;
+  DrawKey counted = key;
+  counted.skipped = &skipped;
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   {
     const OptionalSpan span(spans, {.kind = SpanKind::kFetch, .args = count});
     for (const std::int64_t index : indices)
-      samples.push_back(make_sample(dataset, index, [&] { return dataset.draw(index, key); }));
+      samples.push_back(make_sample(dataset, index, [&] { return dataset.draw(index, counted); }));
   }
+  if (skipped > 0 && spans != nullptr) spans->metrics().count("SkippedSamples", skipped);
   const OptionalSpan span(spans, {.kind = SpanKind::kCollate, .args = count});
   try {
     return collate(samples, indices, dataset.fields(), padding, longest);

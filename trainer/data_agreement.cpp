@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -73,24 +74,24 @@ void add_file(const std::string& key, const std::string& path, std::vector<DataF
   to.push_back(std::move(file));
 }
 
-void add_files(const std::string& key, const std::vector<std::string>& paths,
-               std::vector<DataFile>& to) {
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    add_file(paths.size() == 1 ? key : fmt::format("{}[{}]", key, i), paths[i], to);
-}
-
 /// The files that the config has read, in the order of the schema, the same on all ranks.
 std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
   const Schema schema(registry);
   std::vector<DataFile> out;
   for (const ConfigKey& key : schema.keys()) {
     if (!key.file || schema.unmet(key, config) != nullptr) continue;
-    std::vector<std::string> paths = texts_of(key, config);
+    const std::vector<std::string> paths = texts_of(key, config);
+    std::vector<std::string> in_folder;
+    if (key.files_in != nullptr && !paths.empty()) in_folder = key.files_in(paths[0]);
+    // By their names in it, which may mean something: the class of an image.
+    for (const std::string& file : in_folder)
+      add_file(fmt::format("{}/{}", key.path,
+                           std::filesystem::path(file).lexically_relative(paths[0]).string()),
+               file, out);
     // A folder that lacks what it must have stands for itself.
-    if (key.files_in != nullptr && !paths.empty())
-      if (std::vector<std::string> files = key.files_in(paths[0]); !files.empty())
-        paths = std::move(files);
-    add_files(key.path, paths, out);
+    if (!in_folder.empty()) continue;
+    for (std::size_t i = 0; i < paths.size(); ++i)
+      add_file(paths.size() == 1 ? key.path : fmt::format("{}[{}]", key.path, i), paths[i], out);
   }
   return out;
 }
@@ -185,11 +186,15 @@ std::string describe_first_file(Communicator& communicator, const std::vector<Da
     return out;
   };
   const std::vector<std::string> first = lines_of(all[0]);
+  const auto key_of = [](const std::string& line) {
+    const std::size_t begin = line.find('\t') + 1;
+    return line.substr(begin, line.find('\t', begin) - begin);
+  };
   std::vector<bool> readable(first.size(), true);
   std::vector<bool> equal(first.size(), true);
   for (const std::string& text : all) {
     const std::vector<std::string> lines = lines_of(text);
-    if (lines.size() != first.size()) return "";
+    if (!std::ranges::equal(lines, first, {}, key_of, key_of)) return "";
     for (std::size_t i = 0; i < lines.size(); ++i) {
       readable[i] = readable[i] && lines[i].starts_with("ok");
       equal[i] = equal[i] && lines[i] == first[i];

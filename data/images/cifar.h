@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/images/image_dataset.h"
+#include "data/images/image_array.h"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "data/images/image_dataset.h"
+#include "data/images/image_array.h"
 
 namespace lockstep {
 

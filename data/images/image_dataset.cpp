@@ -1,9 +1,10 @@
 #include "data/images/image_dataset.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/digest.h"
 
 namespace lockstep {
 namespace {
@@ -19,62 +20,76 @@ void check_scaling(const std::vector<double>& values, const char* what, std::int
                 "{} values of {} for images of {} channels", values.size(), what, channels);
 }
 
+std::vector<std::array<float, 256>> scaled_bytes(const PixelScaling& scaling,
+                                                 std::int64_t channels) {
+  std::vector<std::array<float, 256>> out(static_cast<std::size_t>(channels));
+  for (std::int64_t channel = 0; channel < channels; ++channel) {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const double scaled = (byte / 255.0 - value_for(scaling.mean, channel, 0)) /
+                            value_for(scaling.stddev, channel, 1);
+      out[static_cast<std::size_t>(channel)][byte] = static_cast<float>(scaled);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-ImageDataset::ImageDataset(LabelledImages images, const PixelScaling& scaling, std::int64_t classes)
-    : images_(std::move(images)) {
-  const std::int64_t channels = images_.shape[0];
-  LS_CHECK(images_.pixels.size() ==
-               images_.labels.size() * static_cast<std::size_t>(images_.shape.elements()),
-           "{} bytes for {} images of {}", images_.pixels.size(), images_.labels.size(),
-           images_.shape.to_string());
+ImageDataset::ImageDataset(std::shared_ptr<const ImageSource> images, ImageOptions options)
+    : images_(std::move(images)), options_(std::move(options)) {
+  const std::int64_t channels = options_.shape[0];
+  const PixelScaling& scaling = options_.scaling;
   check_scaling(scaling.mean, "mean", channels);
   check_scaling(scaling.stddev, "standard deviation", channels);
   for (const double stddev : scaling.stddev) {
     LS_USER_CHECK(stddev > 0, "a standard deviation must be positive, not {}", stddev);
   }
-  if (images_.labels.empty()) raise(ErrorKind::kData, "{}: no images in it", images_.source);
-  for (std::size_t i = 0; i < images_.labels.size(); ++i) {
-    if (images_.labels[i] >= classes) {
+  if (size() == 0) raise(ErrorKind::kData, "{}: no images in it", images_->describe());
+  for (std::int64_t i = 0; i < size(); ++i) {
+    if (images_->label(i) >= options_.classes) {
       raise(ErrorKind::kData, "{}: label {} of image {} is not below {}, the number of classes",
-            images_.source, images_.labels[i], i, classes);
+            images_->source(i), images_->label(i), i, options_.classes);
     }
   }
-  scaled_.resize(static_cast<std::size_t>(channels));
-  for (std::int64_t channel = 0; channel < channels; ++channel) {
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const double scaled = (byte / 255.0 - value_for(scaling.mean, channel, 0)) /
-                            value_for(scaling.stddev, channel, 1);
-      scaled_[static_cast<std::size_t>(channel)][byte] = static_cast<float>(scaled);
-    }
-  }
+  scaled_ = scaled_bytes(scaling, channels);
 }
 
 std::vector<FieldSpec> ImageDataset::fields() const {
-  return {{"image", DType::kF32, images_.shape}, {"label", DType::kI32, Shape{}}};
+  return {{"image", DType::kF32, options_.shape}, {"label", DType::kI32, Shape{}}};
 }
 
-Sample ImageDataset::get(std::int64_t index) const {
+ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) const {
+  std::string first;  // what is wrong with image `index` itself
+  for (std::int64_t bad = 0;; ++bad) {
+    const std::int64_t at = (index + bad) % size();
+    try {
+      Found out{images_->image(at), images_->label(at)};
+      if (key.skipped != nullptr && bad > 0) ++*key.skipped;
+      return out;
+    } catch (const Error& error) {
+      if (options_.on_bad_sample == OnBadSample::kError || error.kind() != ErrorKind::kData) throw;
+      if (bad == 0) first = error.what();
+      if (bad + 1 == std::min(kMostBad, size()))
+        raise(ErrorKind::kData, "{}; nor could the {} images after it be read", first, bad);
+    }
+  }
+}
+
+Sample ImageDataset::draw(std::int64_t index, const DrawKey& key) const {
   check_index(*this, index);
-  const auto at = static_cast<std::size_t>(index);
-  HostTensor image(DType::kF32, images_.shape);
+  auto [stored, label] = find(index, key);
+  const Shape& shape = options_.shape;
+  const Raster raster = augmented(with_channels(std::move(stored), shape[0]), shape[1], shape[2],
+                                  options_.augmentation, index, key);
+  HostTensor image(DType::kF32, shape);
   const auto out = image.as<float>();
-  const std::uint8_t* pixels = images_.pixels.data() + at * out.size();
-  const std::size_t per_channel = out.size() / scaled_.size();
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = scaled_[i / per_channel][pixels[i]];
-  return {{"image", image}, {"label", HostTensor::scalar<std::int32_t>(images_.labels[at])}};
-}
-
-std::string ImageDataset::digest() const {
-  Sha256 hash;
-  for (const std::int64_t size : images_.shape.sizes()) hash.update(&size, sizeof size);
-  hash.update(images_.labels.data(), images_.labels.size());
-  hash.update(images_.pixels.data(), images_.pixels.size());
-  return finish_hex(hash);
-}
-
-std::string ImageDataset::describe() const {
-  return fmt::format("{}: {} images {}", images_.source, size(), images_.shape.to_string());
+  const std::size_t channels = scaled_.size();
+  const std::size_t plane = out.size() / channels;
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t i = 0; i < plane; ++i)
+      out[c * plane + i] = scaled_[c][raster.pixels[i * channels + c]];
+  return {{"image", image},
+          {"label", HostTensor::scalar<std::int32_t>(static_cast<std::int32_t>(label))}};
 }
 
 }  // namespace lockstep

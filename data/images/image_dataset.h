@@ -1,11 +1,14 @@
-// Labelled images, held in memory as bytes and scaled when they are fetched.
+// Labelled images as samples: made to fit, changed at random in training, and scaled.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/images/augmentation.h"
+#include "data/images/image_source.h"
 
 namespace lockstep {
 
@@ -16,31 +19,51 @@ struct PixelScaling {
   std::vector<double> stddev = {};
 };
 
-/// What a reader of an image format delivers.
-struct LabelledImages {
-  std::string source;                ///< files, for messages
-  Shape shape;                       ///< [channels, height, width] of one image
-  std::vector<std::uint8_t> pixels;  ///< images one after another, each in the order of `shape`
-  std::vector<std::uint8_t> labels;  ///< one per image
+/// What becomes of an image that cannot be read.
+enum class OnBadSample : std::uint8_t {
+  kError,
+  kSkip,  ///< the next one that can takes its place
+};
+
+struct ImageOptions {
+  Shape shape;  ///< [channels, height, width] of every sample
+  Augmentation augmentation = {};
+  PixelScaling scaling = {};
+  std::int64_t classes = 0;  ///< labels are below it
+  OnBadSample on_bad_sample = OnBadSample::kError;
 };
 
 /// Sample i is {"image": f32 [C,H,W], "label": i32 []}.
 class ImageDataset final : public Dataset {
  public:
+  /// Of images that cannot be read one after another; then it is an error after all.
+  static constexpr std::int64_t kMostBad = 16;
+
   /// Error kUsage if the scaling does not fit the channels or divides by zero; kData if a label is
   /// not below `classes`, or there are no images.
-  ImageDataset(LabelledImages images, const PixelScaling& scaling, std::int64_t classes);
+  ImageDataset(std::shared_ptr<const ImageSource> images, ImageOptions options);
 
-  std::int64_t size() const override { return static_cast<std::int64_t>(images_.labels.size()); }
+  std::int64_t size() const override { return images_->size(); }
   std::vector<FieldSpec> fields() const override;
-  Sample get(std::int64_t index) const override;
-  /// Of shape, labels and bytes; the scaling is the run's business.
-  std::string digest() const override;
-  std::string describe() const override;
-  std::string source(std::int64_t) const override { return images_.source; }
+  /// As in an evaluation.
+  Sample get(std::int64_t index) const override { return draw(index, {}); }
+  /// Where it is skipped, the place of image i is taken by the first that can be read of those that
+  /// follow it in the source, drawn as sample i.
+  Sample draw(std::int64_t index, const DrawKey& key) const override;
+  /// Of what the source has; what becomes of it is the run's business.
+  std::string digest() const override { return images_->digest(); }
+  std::string describe() const override { return images_->describe(); }
+  std::string source(std::int64_t index) const override { return images_->source(index); }
 
  private:
-  LabelledImages images_;
+  struct Found {
+    Raster image;
+    std::int64_t label;
+  };
+  Found find(std::int64_t index, const DrawKey& key) const;
+
+  std::shared_ptr<const ImageSource> images_;
+  ImageOptions options_;
   std::vector<std::array<float, 256>> scaled_;  ///< per channel: the value of every byte
 };
 

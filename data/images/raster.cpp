@@ -88,9 +88,9 @@ Raster turned_upright(Raster image, int orientation) {
 }
 
 Raster with_channels(Raster image, std::int64_t channels) {
+  if (channels == image.channels) return image;
   LS_CHECK((channels == 1 || channels == 3) && (image.channels == 1 || image.channels == 3),
            "{} channels from {}", channels, image.channels);
-  if (channels == image.channels) return image;
   const std::size_t count = static_cast<std::size_t>(image.height * image.width);
   std::vector<std::uint8_t> out(count * static_cast<std::size_t>(channels));
   for (std::size_t i = 0; i < count; ++i) {

@@ -8,11 +8,12 @@
 
 namespace lockstep {
 
-/// Rows from the top, pixels from the left, channels side by side: grey, or red, green and blue.
+/// Rows from the top, pixels from the left, channels side by side: grey, or red, green and blue, or
+/// what an array in a file has.
 struct Raster {
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t channels = 3;              ///< 1 or 3
+  std::int64_t channels = 3;              ///< 1 or 3 of what was decoded
   std::vector<std::uint8_t> pixels = {};  ///< [height, width, channels]
 };
 
@@ -31,8 +32,8 @@ Raster turned_upright(Raster image, int orientation);
 /// nothing, as viewers have it.
 int exif_orientation(std::span<const std::uint8_t> block);
 
-/// With this many channels, 1 or 3. Grey of colours is ITU-R 601 luma, rounded as Pillow's; colours
-/// of grey are three times the same.
+/// With this many channels: as they are, or 1 of 3, or 3 of 1. Grey of colours is ITU-R 601 luma,
+/// rounded as Pillow's; colours of grey are three times the same.
 Raster with_channels(Raster image, std::int64_t channels);
 
 }  // namespace lockstep

@@ -117,24 +117,31 @@ TEST_F(Idx, RefusesDamagedCompression) {
   EXPECT_EQ(failure(), path + ": damaged gzip data: unexpected end of file");
 }
 
+/// Samples of the size of the images.
+ImageDataset dataset_of(LabelledImages images, const PixelScaling& scaling, std::int64_t classes) {
+  const Shape shape = images.shape;
+  return {std::make_shared<ImageArray>(std::move(images)),
+          {.shape = shape, .scaling = scaling, .classes = classes}};
+}
+
 TEST(ImageDataset, ScalesPixels) {
   const auto images = [] { return LabelledImages{"x", Shape{2, 1, 2}, {0, 255, 51, 102}, {3}}; };
   const auto pixels = [](const ImageDataset& dataset) {
     return to_doubles(dataset.get(0).at("image"));
   };
-  const ImageDataset plain(images(), {}, 10);
+  const ImageDataset plain = dataset_of(images(), {}, 10);
   EXPECT_EQ(pixels(plain), (std::vector<double>{0, 1, 0.2F, 0.4F}));
   EXPECT_EQ(to_doubles(plain.get(0).at("label")), (std::vector<double>{3}));
-  EXPECT_EQ(pixels(ImageDataset(images(), {{0.5}, {0.5}}, 10)),
+  EXPECT_EQ(pixels(dataset_of(images(), {{0.5}, {0.5}}, 10)),
             (std::vector<double>{-1, 1, -0.6F, -0.2F}));
-  EXPECT_EQ(pixels(ImageDataset(images(), {{0, 0.2}, {1, 0.5}}, 10)),
+  EXPECT_EQ(pixels(dataset_of(images(), {{0, 0.2}, {1, 0.5}}, 10)),
             (std::vector<double>{0, 1, 0, 0.4F}));
-  EXPECT_EQ(plain.digest(), ImageDataset(images(), {{0.5}, {0.5}}, 10).digest());
+  EXPECT_EQ(plain.digest(), dataset_of(images(), {{0.5}, {0.5}}, 10).digest());
 }
 
 TEST(ImageDataset, RefusesImpossibleScalingAndLabels) {
   const auto make = [](const PixelScaling& scaling, std::int64_t classes) {
-    ImageDataset({"x", Shape{3, 1, 1}, {0, 1, 2}, {7}}, scaling, classes);
+    dataset_of({"x", Shape{3, 1, 1}, {0, 1, 2}, {7}}, scaling, classes);
   };
   EXPECT_EQ(usage_error([&] {
               make({{1, 2}, {}}, 10);
@@ -164,7 +171,7 @@ TEST(ImageDataset, ReadsThousandsOfCompressedDigits) {
   write_gz(folder.path("images.gz"), pixels);
   write_gz(folder.path("labels.gz"), labels);
   const auto all = std::make_shared<ImageDataset>(
-      read_idx(folder.path("images.gz"), folder.path("labels.gz")), PixelScaling{}, 10);
+      dataset_of(read_idx(folder.path("images.gz"), folder.path("labels.gz")), {}, 10));
   EXPECT_EQ(all->size(), count);
   EXPECT_EQ(all->fields()[0].shape, (Shape{1, 28, 28}));
   for (const std::int64_t image : {0, 1, 1777, 2999}) {

@@ -296,7 +296,7 @@ class Refusals(HubTest):
         run = Run(self.folder, "refused", self.config(first))
         outcome = run.start_unlike_ranks([], [f"model.from_pretrained={second}"]).wait()
         self.assertEqual(outcome.code, 3, str(outcome))
-        self.assertIn("model.from_pretrained[1]", outcome.errors[0])
+        self.assertIn("model.from_pretrained/model.safetensors", outcome.errors[0])
 
 
 class Export(HubTest):

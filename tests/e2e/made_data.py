@@ -7,6 +7,7 @@ words, and verbs that agree with a subject some words before. It is laid out as 
     The old sailors of the harbour remember a letter, but Oswin doubts it. Who hides the silver key?
 """
 import struct
+import zlib
 from bisect import bisect_right
 from functools import cache
 from itertools import accumulate
@@ -152,3 +153,13 @@ def digits(count, seed=1):
 def idx(data, *sizes):
     """An IDX file of bytes."""
     return struct.pack(f">I{len(sizes)}I", 0x800 + len(sizes), *sizes) + data
+
+
+def png(pixels, height, width):
+    """A PNG file of grey bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + pixels[y * width:(y + 1) * width] for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))

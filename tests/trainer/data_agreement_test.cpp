@@ -15,6 +15,7 @@
 #include "tests/collectives/ranks.h"
 #include "tests/core/file_contents.h"
 #include "tests/core/temporary_folder.h"
+#include "trainer/datasets/image_folder_data.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/registry/registry.h"
 
@@ -94,6 +95,26 @@ TEST_F(DataAgreement, NamesTheRankThatCannotReadAFile) {
 TEST_F(DataAgreement, OfWhatNoRankCanReadIsLeftToTheReader) {
   const Config missing = with_path(folder_.path("none"));
   EXPECT_THAT(answers({missing, missing}), Each("no error"));
+}
+
+// The same bytes in the same order, but one image is of another class.
+TEST_F(DataAgreement, ComparesWhatFilesOfAFolderAreCalled) {
+  const auto with_images = [&](const std::string& folder, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      fs::create_directories(fs::path(folder_.path(folder + "/" + name)).parent_path());
+      folder_.write(folder + "/" + name, "x");
+    }
+    Config config;
+    config.model.name = "lenet";
+    config.data = {.type = "image_folder",
+                   .keys = OwnConfig(ImageFolderData{.path = folder_.path(folder)})};
+    return config;
+  };
+  const Config first = with_images("a", {"cat/1.png", "cat/2.png", "dog/3.png"});
+  EXPECT_THAT(answers({first, with_images("b", {"cat/1.png", "cat/2.png", "dog/3.png"})}),
+              Each("no error"));
+  EXPECT_THAT(answers({first, with_images("c", {"cat/1.png", "dog/2.png", "dog/3.png"})})[0],
+              HasSubstr("data.path/cat/2.png"));
 }
 
 TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {

@@ -133,7 +133,8 @@ TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
   EXPECT_THAT(refusal({"data.type=synthetic"}),
               HasSubstr("model 'curve' cannot train on synthetic data; it takes points"));
   EXPECT_THAT(refusal({"model.name=mlp"}),
-              HasSubstr("model 'mlp' cannot train on points data; it takes idx or synthetic"));
+              HasSubstr("model 'mlp' cannot train on points data; it takes image_folder, cifar, "
+                        "idx, hdf5 or synthetic"));
   EXPECT_THAT(refusal({"model.name=curv"}),
               HasSubstr("must be one of mlp, lenet, resnet, vit, gpt2, llama, bert, "
                         "bert_classifier, curve, not 'curv'; did you mean"));

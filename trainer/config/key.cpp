@@ -38,6 +38,7 @@ std::string Key::type_text() const {
             return "string or list of strings";
           },
           [](Member<std::vector<std::int64_t>>) -> std::string { return "list of integers"; },
+          [](Member<std::vector<double>>) -> std::string { return "number or list of numbers"; },
           [](Member<std::array<double, 2>>) -> std::string { return "list of two numbers"; },
           [](Member<std::optional<IndexRange>>) -> std::string {
             return "list of two integers [begin, end]";

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -61,28 +62,31 @@ struct ChoiceMember {
 };
 
 /// Where a key's value lives; the alternative is also the key's type.
-using Binding = std::variant<Member<std::int64_t>, Member<double>, Member<bool>,
-                             Member<std::string>, Member<std::vector<std::string>>,
-                             Member<std::vector<std::int64_t>>, Member<std::array<double, 2>>,
-                             Member<std::optional<IndexRange>>, EnumMember, ChoiceMember>;
+using Binding =
+    std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<std::string>,
+                 Member<std::vector<std::string>>, Member<std::vector<std::int64_t>>,
+                 Member<std::vector<double>>, Member<std::array<double, 2>>,
+                 Member<std::optional<IndexRange>>, EnumMember, ChoiceMember>;
 
 template <class Struct, class T>
 Struct struct_of_member(T Struct::*);
-template <class Struct, class T>
-T type_of_member(T Struct::*);
 
-/// Binds a member of a type that Binding lists, or of an enum that has EnumNames: bind<&S::key>().
-template <auto Key>
+/// Binds a member of a type that Binding lists, or of an enum that has EnumNames: bind<&S::key>(),
+/// or bind<&S::part, &Part::key>() for one of a part of the struct.
+template <auto First, auto... Inner>
 Binding bind() {
-  using Struct = decltype(struct_of_member(Key));
-  using T = decltype(type_of_member(Key));
+  using Struct = decltype(struct_of_member(First));
+  using T = std::remove_reference_t<decltype(((std::declval<Struct&>().*First).*....*Inner))>;
+  static constexpr auto kMember = [](void* s) -> T& {
+    return ((static_cast<Struct*>(s)->*First).*....*Inner);
+  };
   if constexpr (std::is_enum_v<T>) {
     return EnumMember{
         EnumNames<T>::kNames,
-        [](const void* s) { return static_cast<std::size_t>(static_cast<const Struct*>(s)->*Key); },
-        [](void* s, std::size_t i) { static_cast<Struct*>(s)->*Key = static_cast<T>(i); }};
+        [](const void* s) { return static_cast<std::size_t>(kMember(const_cast<void*>(s))); },
+        [](void* s, std::size_t i) { kMember(s) = static_cast<T>(i); }};
   } else {
-    return Member<T>{[](void* s) -> T& { return static_cast<Struct*>(s)->*Key; }};
+    return Member<T>{kMember};
   }
 }
 

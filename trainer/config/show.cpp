@@ -88,6 +88,12 @@ struct JsonType {
     if (key.empty_word.empty()) return list;
     return {{"anyOf", Json::array({{{"enum", Json::array({key.empty_word})}}, list})}};
   }
+  Json operator()(Member<std::vector<double>>) const {
+    const Json number = number_type("number", key.range);
+    Json list{{"type", "array"}, {"items", number}};
+    if (!key.may_be_empty) list["minItems"] = 1;
+    return {{"anyOf", Json::array({number, list})}};
+  }
   Json operator()(Member<std::array<double, 2>>) const { return list_of_two("number", 2); }
   Json operator()(Member<std::optional<IndexRange>>) const { return list_of_two("integer", 0); }
   Json operator()(const EnumMember& member) const {

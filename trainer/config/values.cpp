@@ -114,6 +114,19 @@ class Setter {
     }
   }
 
+  void operator()(Member<std::vector<double>> member) {
+    if (node_.kind == Kind::kScalar) {
+      const Parsed<double> parsed = parse_number<double>(node_, key_.range);
+      if (parsed.value) {
+        member(object_) = {*parsed.value};
+      } else {
+        refuse_value(parsed.hint);
+      }
+    } else if (auto out = numbers<double>()) {
+      if (accept_length(out->size())) member(object_) = std::move(*out);
+    }
+  }
+
   void operator()(Member<std::array<double, 2>> member) {
     if (const auto out = numbers<double>()) {
       if (out->size() != 2) return refuse("must be a {}, not {} of them", out->size());
@@ -231,6 +244,7 @@ class Setter {
 bool is_list(const ConfigKey& key) {
   return std::holds_alternative<Member<std::vector<std::string>>>(key.member) ||
          std::holds_alternative<Member<std::vector<std::int64_t>>>(key.member) ||
+         std::holds_alternative<Member<std::vector<double>>>(key.member) ||
          std::holds_alternative<Member<std::array<double, 2>>>(key.member) ||
          std::holds_alternative<Member<std::optional<IndexRange>>>(key.member);
 }
@@ -291,6 +305,10 @@ struct Printer {
   }
   std::string operator()(Member<std::vector<std::int64_t>> m) const {
     if (of(m).empty() && !key.empty_word.empty()) return key.empty_word;
+    return fmt::format("[{}]", fmt::join(of(m), ", "));
+  }
+  std::string operator()(Member<std::vector<double>> m) const {
+    if (of(m).size() == 1) return fmt::format("{}", of(m)[0]);
     return fmt::format("[{}]", fmt::join(of(m), ", "));
   }
   std::string operator()(Member<std::array<double, 2>> m) const {

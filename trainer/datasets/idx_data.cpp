@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 #include "data/images/idx.h"
-#include "data/images/image_dataset.h"
 #include "data/subset.h"
 
 namespace lockstep {
@@ -16,48 +15,44 @@ DatasetPtr subset(DatasetPtr whole, const std::optional<IndexRange>& range) {
 }  // namespace
 
 std::vector<Key> IdxData::keys() {
-  return {{.name = "path",
-           .member = bind<&IdxData::path>(),
-           .doc = "File to train on; for text and tokens also a list of files read one after the "
-                  "other.",
-           .required = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "labels",
-           .member = bind<&IdxData::labels>(),
-           .doc = "IDX file of the labels of data.path.",
-           .required = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "val_path",
-           .member = bind<&IdxData::val_path>(),
-           .doc = "File or files to validate on; without it, a part of data.path is.",
-           .may_be_empty = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "val_labels",
-           .member = bind<&IdxData::val_labels>(),
-           .doc = "IDX file of the labels of data.val_path.",
-           .may_be_empty = true,
-           .per_rank = true,
-           .file = true},
-          {.name = "train_range",
-           .member = bind<&IdxData::train_range>(),
-           .range = count_at_least(0),
-           .unit = "samples",
-           .doc = "Samples of data.path to train on, begin <= i < end; [] means all."},
-          {.name = "val_range",
-           .member = bind<&IdxData::val_range>(),
-           .range = count_at_least(0),
-           .unit = "samples",
-           .doc = "Samples to validate on, of val_path or else of path; [] means all of val_path."},
-          {.name = "normalize_mean",
-           .member = bind<&IdxData::normalize_mean>(),
-           .doc = "Subtracted from pixels, which are first scaled to [0, 1]."},
-          {.name = "normalize_std",
-           .member = bind<&IdxData::normalize_std>(),
-           .range = above(0),
-           .doc = "Divides pixels after normalize_mean was subtracted."}};
+  std::vector<Key> out = {
+      {.name = "path",
+       .member = bind<&IdxData::path>(),
+       .doc = "File to train on; for text and tokens also a list of files read one after the "
+              "other.",
+       .required = true,
+       .per_rank = true,
+       .file = true},
+      {.name = "labels",
+       .member = bind<&IdxData::labels>(),
+       .doc = "IDX file of the labels of data.path.",
+       .required = true,
+       .per_rank = true,
+       .file = true},
+      {.name = "val_path",
+       .member = bind<&IdxData::val_path>(),
+       .doc = "File or files to validate on; without it, a part of data.path is.",
+       .may_be_empty = true,
+       .per_rank = true,
+       .file = true},
+      {.name = "val_labels",
+       .member = bind<&IdxData::val_labels>(),
+       .doc = "IDX file of the labels of data.val_path.",
+       .may_be_empty = true,
+       .per_rank = true,
+       .file = true},
+      {.name = "train_range",
+       .member = bind<&IdxData::train_range>(),
+       .range = count_at_least(0),
+       .unit = "samples",
+       .doc = "Samples of data.path to train on, begin <= i < end; [] means all."},
+      {.name = "val_range",
+       .member = bind<&IdxData::val_range>(),
+       .range = count_at_least(0),
+       .unit = "samples",
+       .doc = "Samples to validate on, of val_path or else of path; [] means all of val_path."}};
+  add_image_keys<IdxData>(out);
+  return out;
 }
 
 void IdxData::check(const Config& run, const ReportProblem& report) const {
@@ -70,6 +65,7 @@ void IdxData::check(const Config& run, const ReportProblem& report) const {
   at_most_one("data.labels", labels);
   at_most_one("data.val_path", val_path);
   at_most_one("data.val_labels", val_labels);
+  check_images(images, report);
   if (val_path.empty() != val_labels.empty()) {
     report({"data.val_path", "data.val_labels", "data.type"},
            "'data.val_path' and 'data.val_labels' must be given together");
@@ -89,19 +85,18 @@ void IdxData::check(const Config& run, const ReportProblem& report) const {
 }
 
 DataSource IdxData::open(const OpenContext& context) const {
-  const auto read = [&](const std::vector<std::string>& images,
-                        const std::vector<std::string>& of_labels) -> DatasetPtr {
-    LS_USER_CHECK(images.size() == 1 && of_labels.size() == 1,
+  const auto read = [](const std::vector<std::string>& of_images,
+                       const std::vector<std::string>& of_labels) {
+    LS_USER_CHECK(of_images.size() == 1 && of_labels.size() == 1,
                   "data of type idx takes one file of images and one of labels, not {} and {}",
-                  images.size(), of_labels.size());
-    const PixelScaling scaling{.mean = {normalize_mean}, .stddev = {normalize_std}};
-    return std::make_shared<ImageDataset>(read_idx(images[0], of_labels[0]), scaling,
-                                          context.needs.n_classes);
+                  of_images.size(), of_labels.size());
+    return read_idx(of_images[0], of_labels[0]);
   };
-  const DatasetPtr all = read(path, labels);
+  ImagesOfFiles files(images, context.needs.n_classes);
+  const DatasetPtr all = files.dataset(read(path, labels));
   DataSource out{.train = subset(all, train_range)};
   if (!val_path.empty()) {
-    out.validation = subset(read(val_path, val_labels), val_range);
+    out.validation = subset(files.dataset(read(val_path, val_labels)), val_range);
   } else if (val_range) {
     out.validation = subset(all, val_range);
   }

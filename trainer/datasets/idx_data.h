@@ -8,6 +8,7 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_source.h"
+#include "trainer/datasets/image_settings.h"
 
 namespace lockstep {
 
@@ -22,8 +23,7 @@ struct IdxData {
   std::vector<std::string> val_labels = {};
   std::optional<IndexRange> train_range = {};  ///< nothing: all samples of path
   std::optional<IndexRange> val_range = {};    ///< of val_path, or of path when that is empty
-  double normalize_mean = 0.0;                 ///< pixels in [0, 1] become (x - mean) / std
-  double normalize_std = 1.0;
+  ImageSettings images = {};
 
   static std::vector<Key> keys();
   void check(const Config& run, const ReportProblem& report) const;

@@ -1,6 +1,9 @@
 // lockstep's own rows: a new model, dataset or optimizer is its own files and a line here.
+#include "trainer/datasets/cifar_data.h"
 #include "trainer/datasets/document_files.h"
+#include "trainer/datasets/hdf5_data.h"
 #include "trainer/datasets/idx_data.h"
+#include "trainer/datasets/image_folder_data.h"
 #include "trainer/datasets/synthetic_data.h"
 #include "trainer/datasets/token_files.h"
 #include "trainer/evaluators/perplexity.h"
@@ -31,7 +34,10 @@ Registry built_in() {
   out.add_dataset<TokensData>();
   out.add_dataset<JsonlData>();
   out.add_dataset<DocumentsData>();
+  out.add_dataset<ImageFolderData>();
+  out.add_dataset<CifarData>();
   out.add_dataset<IdxData>();
+  out.add_dataset<Hdf5Data>();
   out.add_dataset<SyntheticData>();
 
   out.add_optimizer<AdamW>();

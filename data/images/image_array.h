@@ -1,0 +1,38 @@
+// Labelled images of one size, held in memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/shape.h"
+#include "data/images/image_source.h"
+
+namespace lockstep {
+
+/// What a reader of a file of images delivers.
+struct LabelledImages {
+  std::string source;                ///< files, for messages
+  Shape shape;                       ///< [channels, height, width] of one image
+  std::vector<std::uint8_t> pixels;  ///< images one after another, each in the order of `shape`
+  std::vector<std::uint8_t> labels;  ///< one per image
+};
+
+class ImageArray final : public ImageSource {
+ public:
+  explicit ImageArray(LabelledImages images);
+
+  const Shape& shape() const { return images_.shape; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(images_.labels.size()); }
+  Raster image(std::int64_t index) const override;
+  std::int64_t label(std::int64_t index) const override {
+    return images_.labels[static_cast<std::size_t>(index)];
+  }
+  std::string digest() const override;
+  std::string describe() const override;
+  std::string source(std::int64_t /*index*/) const override { return images_.source; }
+
+ private:
+  LabelledImages images_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+#include "data/images/image_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "data/digest.h"
+#include "data/files/source_file.h"
+#include "data/images/decode_image.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_image_name(const fs::path& name) {
+  std::string extension = name.extension().string();
+  for (char& c : extension)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
+/// The names in a folder that are not hidden, sorted; folders, or else images.
+std::vector<std::string> names_in(const std::string& folder, bool folders) {
+  std::vector<std::string> out;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const fs::path name = entry.path().filename();
+      if (name.string().starts_with('.') || entry.is_directory() != folders) continue;
+      if (folders || is_image_name(name)) out.push_back(name.string());
+    }
+  } catch (const fs::filesystem_error& error) {
+    raise(ErrorKind::kData, "{}: cannot be read: {}", folder, error.code().message());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+std::vector<std::uint8_t> bytes_of(const std::string& path) {
+  const SourceFile file(path);
+  std::vector<std::uint8_t> out(file.size());
+  file.read(0, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> classes)
+    : folder_(folder), classes_(std::move(classes)) {
+  const std::vector<std::string> own = names_in(folder, /*folders=*/true);
+  if (own.empty())
+    raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class", folder);
+  if (classes_.empty()) classes_ = own;
+  for (const std::string& name : own) {
+    const std::string path = folder + "/" + name;
+    const auto found = std::ranges::find(classes_, name);
+    if (found == classes_.end())
+      raise(ErrorKind::kData, "{}: not one of the {} classes of the data trained on", path,
+            classes_.size());
+    const std::vector<std::string> images = names_in(path, /*folders=*/false);
+    if (images.empty()) raise(ErrorKind::kData, "{}: no PNG or JPEG image in it", path);
+    for (const std::string& image : images)
+      files_.push_back({path + "/" + image, found - classes_.begin()});
+  }
+}
+
+Raster ImageFolder::image(std::int64_t index) const {
+  return decode_image(bytes_of(at(index).path), at(index).path);
+}
+
+std::string ImageFolder::digest() const {
+  Sha256 hash;
+  for (const File& file : files_) {
+    const std::vector<std::uint8_t> bytes = bytes_of(file.path);
+    const std::int64_t head[] = {file.label, static_cast<std::int64_t>(bytes.size())};
+    hash.update(head, sizeof head);
+    hash.update(bytes.data(), bytes.size());
+  }
+  return finish_hex(hash);
+}
+
+std::string ImageFolder::describe() const {
+  return fmt::format("{}: {} images of {} classes", folder_, size(), classes_.size());
+}
+
+std::vector<std::string> image_files(const std::string& folder) {
+  std::vector<std::string> out;
+  try {
+    for (const std::string& name : names_in(folder, /*folders=*/true))
+      for (const std::string& image : names_in(folder + "/" + name, /*folders=*/false))
+        out.push_back(folder + "/" + name + "/" + image);
+  } catch (const Error&) {
+    return {};  // who opens the folder says why
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// Labelled images in files: a folder for each class, as torchvision's ImageFolder has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/images/image_source.h"
+
+namespace lockstep {
+
+/// Classes are the folders in it, sorted by name (bytes, not the language's order); their images
+/// are the .png, .jpg and .jpeg files in them, sorted likewise. What is hidden, of another kind or
+/// deeper is left out.
+class ImageFolder final : public ImageSource {
+ public:
+  /// `classes` that labels count, those of the data that is trained on; empty: the folder's own.
+  /// Error kData naming the folder if it cannot be read, has no class, one that is none of
+  /// `classes`, or one without images.
+  explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {});
+
+  const std::vector<std::string>& classes() const { return classes_; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
+  Raster image(std::int64_t index) const override;
+  std::int64_t label(std::int64_t index) const override { return at(index).label; }
+  /// Reads every file.
+  std::string digest() const override;
+  std::string describe() const override;
+  std::string source(std::int64_t index) const override { return at(index).path; }
+
+ private:
+  struct File {
+    std::string path;
+    std::int64_t label = 0;
+  };
+  const File& at(std::int64_t index) const { return files_[static_cast<std::size_t>(index)]; }
+
+  std::string folder_;
+  std::vector<std::string> classes_;
+  std::vector<File> files_;
+};
+
+/// The files that an ImageFolder of it reads, in its order; nothing if it cannot be read.
+std::vector<std::string> image_files(const std::string& folder);
+
+}  // namespace lockstep

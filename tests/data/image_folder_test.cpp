@@ -1,0 +1,131 @@
+#include "data/images/image_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/metrics.h"
+#include "core/base/spans.h"
+#include "data/fetch.h"
+#include "data/images/image_dataset.h"
+#include "tests/core/error_of.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/data/image_files.h"
+
+namespace lockstep {
+namespace {
+
+using testing::ElementsAre;
+
+/// Two classes; images are grey, of one pixel, which says which image it is.
+class ImageFolderTest : public testing::Test {
+ protected:
+  ImageFolderTest() {
+    add_class("cat");
+    add_class("ant");
+    add("cat/b.PNG", 1);
+    add("cat/a.png", 2);
+    add("ant/z.png", 3);
+    add("ant/y.png", 4);
+  }
+  void add_class(const std::string& name) { std::filesystem::create_directory(folder_.path(name)); }
+  void add(const std::string& name, std::uint8_t pixel) {
+    folder_.write(name, encode_png({.kind = PngKind::kGrey, .samples = {pixel}}));
+  }
+  /// Pixels (as bytes) and labels in order.
+  std::vector<std::pair<int, int>> contents(const Dataset& dataset,
+                                            std::int64_t* skipped = nullptr) {
+    std::vector<std::pair<int, int>> out;
+    for (std::int64_t i = 0; i < dataset.size(); ++i) {
+      const Sample sample = dataset.draw(i, {.skipped = skipped});
+      out.emplace_back(std::lround(sample.at("image").as<const float>()[0] * 255),
+                       sample.at("label").as<const std::int32_t>()[0]);
+    }
+    return out;
+  }
+  std::shared_ptr<ImageDataset> open(OnBadSample on_bad_sample = OnBadSample::kError) {
+    return std::make_shared<ImageDataset>(
+        std::make_shared<ImageFolder>(folder_.path()),
+        ImageOptions{.shape = {1, 1, 1}, .classes = 2, .on_bad_sample = on_bad_sample});
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ImageFolderTest, SortsClassesAndFiles) {
+  EXPECT_EQ(contents(*open()), (std::vector<std::pair<int, int>>{{4, 0}, {3, 0}, {2, 1}, {1, 1}}));
+  EXPECT_THAT(ImageFolder(folder_.path()).classes(), ElementsAre("ant", "cat"));
+  EXPECT_THAT(image_files(folder_.path()),
+              ElementsAre(folder_ / "ant/y.png", folder_ / "ant/z.png", folder_ / "cat/a.png",
+                          folder_ / "cat/b.PNG"));
+}
+
+TEST_F(ImageFolderTest, LeavesOtherFilesOut) {
+  const std::string before = open()->digest();
+  folder_.write("ant/notes.txt", "x");
+  folder_.write("ant/.hidden.png", "x");
+  folder_.write("readme.png", "x");
+  add_class(".cache");
+  EXPECT_EQ(open()->size(), 4);
+  EXPECT_EQ(open()->digest(), before);
+  add("ant/new.png", 5);
+  EXPECT_NE(open()->digest(), before);
+}
+
+TEST_F(ImageFolderTest, CountsClassesAsTheTrainingDataDoes) {
+  const ImageFolder all(folder_.path(), {"ant", "bee", "cat"});
+  EXPECT_EQ(all.label(0), 0);
+  EXPECT_EQ(all.label(3), 2);
+  EXPECT_EQ(data_error([&] { ImageFolder(folder_.path(), {"ant"}); }),
+            folder_ / "cat: not one of the 1 classes of the data trained on");
+}
+
+TEST_F(ImageFolderTest, RefusesFoldersWithoutImages) {
+  add_class("bee");
+  EXPECT_EQ(data_error([&] { open(); }), folder_ / "bee: no PNG or JPEG image in it");
+  EXPECT_EQ(data_error([&] { ImageFolder(folder_ / "bee"); }),
+            folder_ / "bee: no class in it: images lie in a folder for each class");
+  EXPECT_EQ(data_error([&] { ImageFolder(folder_ / "none"); }),
+            folder_ / "none: cannot be read: No such file or directory");
+  EXPECT_THAT(image_files(folder_ / "none"), ElementsAre());
+}
+
+TEST_F(ImageFolderTest, NamesTheImageThatIsBroken) {
+  const std::string path = folder_.write("ant/z.png", "\x89PNG\r\n\x1a\n");
+  EXPECT_EQ(data_error([&] { fetch_sample(*open(), 1); }),
+            "sample 1 (" + path + ") cannot be loaded: " + path +
+                ": a damaged PNG image: the file ends too early");
+}
+
+TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
+  folder_.write("ant/z.png", "");
+  folder_.write("cat/b.PNG", "no image");
+  std::int64_t skipped = 0;
+  EXPECT_EQ(contents(*open(OnBadSample::kSkip), &skipped),
+            (std::vector<std::pair<int, int>>{{4, 0}, {2, 1}, {2, 1}, {4, 0}}));
+  EXPECT_EQ(skipped, 2);
+  for (const char* name : {"ant/y.png", "cat/a.png"}) folder_.write(name, "");
+  EXPECT_EQ(data_error([&] { contents(*open(OnBadSample::kSkip)); }),
+            folder_ /
+                "ant/y.png: neither a PNG nor a JPEG image: the file is empty; nor could the "
+                "3 images after it be read");
+}
+
+TEST_F(ImageFolderTest, CountsWhatWasSkipped) {
+  folder_.write("ant/z.png", "");
+  const SteadyClock clock;
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
+  const std::int64_t indices[] = {0, 1, 1, 2};
+  fetch_batch(*open(OnBadSample::kSkip), indices, {.seed = 1, .epoch = 0}, {}, {}, &spans);
+  EXPECT_EQ(metrics.counter("SkippedSamples"), 2);
+}
+
+TEST_F(ImageFolderTest, GivesTheColoursAndTheSizeThatAreAskedFor) {
+  folder_.write("ant/y.png", encode_jpeg({.height = 30, .width = 20}));
+  const ImageDataset dataset(std::make_shared<ImageFolder>(folder_.path()),
+                             {.shape = {3, 8, 8}, .classes = 2});
+  for (const std::int64_t index : {0, 1})
+    EXPECT_EQ(dataset.get(index).at("image").shape(), (Shape{3, 8, 8}));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// Labelled images in two data sets of an HDF5 file.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/config/checks.h"
+#include "trainer/config/key.h"
+#include "trainer/data_source.h"
+#include "trainer/datasets/image_settings.h"
+
+namespace lockstep {
+
+/// Where the channels of an array of four dimensions are.
+enum class ImageLayout : std::uint8_t { kChannelsFirst, kChannelsLast };
+
+template <>
+struct EnumNames<ImageLayout> {
+  static constexpr std::array<std::string_view, 2> kNames{"channels_first", "channels_last"};
+};
+
+/// Images u8 [n,height,width], or of four dimensions as the layout says; labels u8, i32 or i64 [n],
+/// below 256. The file is trusted: HDF5 may crash on one that was made to.
+struct Hdf5Data {
+  static constexpr std::string_view kName = "hdf5";
+  static constexpr std::string_view kDoc = "images and labels in data sets of an HDF5 file";
+  static constexpr std::string_view kGives = "images";
+
+  std::string path = "";
+  std::string val_path = "";
+  std::string image_dataset = "images";
+  std::string label_dataset = "labels";
+  ImageLayout layout = ImageLayout::kChannelsFirst;
+  ImageSettings images = {};
+
+  static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
+  DataSource open(const OpenContext& context) const;
+};
+
+}  // namespace lockstep

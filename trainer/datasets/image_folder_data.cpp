@@ -1,0 +1,59 @@
+#include "trainer/datasets/image_folder_data.h"
+
+#include <memory>
+
+#include "core/base/error.h"
+#include "data/images/image_folder.h"
+
+namespace lockstep {
+
+std::vector<Key> ImageFolderData::keys() {
+  std::vector<Key> out = {
+      {.name = "path",
+       .member = bind<&ImageFolderData::path>(),
+       .doc = "Folder to train on, with a folder of images for each class.",
+       .required = true,
+       .per_rank = true,
+       .file = true,
+       .files_in = image_files},
+      {.name = "val_path",
+       .member = bind<&ImageFolderData::val_path>(),
+       .doc = "Folder to validate on, with folders of the same names.",
+       .may_be_empty = true,
+       .per_rank = true,
+       .file = true,
+       .files_in = image_files},
+      {.name = "on_bad_sample",
+       .member = bind<&ImageFolderData::on_bad_sample>(),
+       .doc = "What becomes of an image that cannot be read: error ends the run, skip takes the "
+              "next one that can and counts it (SkippedSamples)."}};
+  add_image_keys<ImageFolderData>(out);
+  return out;
+}
+
+void ImageFolderData::check(const Config& run, const ReportProblem& report) const {
+  check_images(images, report);
+  check_val_path(val_path.empty(), run, report);
+}
+
+DataSource ImageFolderData::open(const OpenContext& context) const {
+  const auto& [channels, height, width] = context.needs.image;
+  const auto size = images.size().value_or(std::array{height, width});
+  // One row is what a model has to say that takes any height and width.
+  LS_USER_CHECK(!images.image_size.empty() || height > 1,
+                "data.image_size must be given: the model does not say a height and a width");
+  ImageOptions options = images.options({channels, size[0], size[1]}, context.needs.n_classes);
+  options.on_bad_sample = on_bad_sample;
+  const auto folder = std::make_shared<ImageFolder>(path);
+  const auto classes = static_cast<std::int64_t>(folder->classes().size());
+  LS_USER_CHECK(classes <= options.classes,
+                "{} has {} folders of classes, but the model is for {} classes", path, classes,
+                options.classes);
+  DataSource out{.train = std::make_shared<ImageDataset>(folder, options)};
+  if (!val_path.empty())
+    out.validation = std::make_shared<ImageDataset>(
+        std::make_shared<ImageFolder>(val_path, folder->classes()), options);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// Labelled images in a folder for each class (data/images/image_folder.h).
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/config/checks.h"
+#include "trainer/config/key.h"
+#include "trainer/data_source.h"
+#include "trainer/datasets/image_settings.h"
+
+namespace lockstep {
+
+template <>
+struct EnumNames<OnBadSample> {
+  static constexpr std::array<std::string_view, 2> kNames{"error", "skip"};
+};
+
+struct ImageFolderData {
+  static constexpr std::string_view kName = "image_folder";
+  static constexpr std::string_view kDoc = "PNG and JPEG images in a folder for each class";
+  static constexpr std::string_view kGives = "images";
+
+  std::string path = "";
+  std::string val_path = "";
+  OnBadSample on_bad_sample = OnBadSample::kError;
+  ImageSettings images = {};
+
+  static std::vector<Key> keys();
+  void check(const Config& run, const ReportProblem& report) const;
+  DataSource open(const OpenContext& context) const;
+};
+
+}  // namespace lockstep

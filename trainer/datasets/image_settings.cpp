@@ -1,0 +1,65 @@
+#include "trainer/datasets/image_settings.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace lockstep {
+
+std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
+  if (image_size.empty()) return std::nullopt;
+  return std::array{image_size.front(), image_size.back()};
+}
+
+ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) const {
+  return {.shape = Shape{Dim(shape[0], "channel"), Dim(shape[1], "height"), Dim(shape[2], "width")},
+          .augmentation = augmentation,
+          .scaling = {.mean = normalize_mean, .stddev = normalize_std},
+          .classes = classes};
+}
+
+void check_images(const ImageSettings& images, const ReportProblem& report) {
+  if (images.image_size.size() > 2)
+    report({"data.image_size", "data.type"},
+           fmt::format("'data.image_size' must be height and width, not {} numbers",
+                       images.image_size.size()));
+  const Augmentation& changes = images.augmentation;
+  if (changes.crop_scale[0] > changes.crop_scale[1])
+    report({"data.crop_scale", "data.type"},
+           "'data.crop_scale' must be the least and then the largest");
+  if (changes.crop_ratio[0] > changes.crop_ratio[1])
+    report({"data.crop_ratio", "data.type"},
+           "'data.crop_ratio' must be the least and then the largest");
+  if (const auto size = images.size();
+      size && images.augmentation.resize > 0 &&
+      images.augmentation.resize < std::max((*size)[0], (*size)[1]))
+    report({"data.resize", "data.image_size", "data.type"},
+           fmt::format("'data.resize: {}' leaves images smaller than the {} x {} of "
+                       "'data.image_size'",
+                       images.augmentation.resize, (*size)[0], (*size)[1]));
+}
+
+void check_val_path(bool is_empty, const Config& run, const ReportProblem& report) {
+  if (run.eval.interval == 0 || !is_empty) return;
+  report({"eval.interval", "data.val_path", "data.type"},
+         "'eval.interval' asks for evaluation, but there is nothing to evaluate on: give "
+         "'data.val_path'");
+}
+
+DatasetPtr ImagesOfFiles::dataset(LabelledImages images) {
+  const Shape& own = images.shape;
+  if (!shape_) {
+    const auto size = settings_.size().value_or(std::array{own[1], own[2]});
+    shape_ = Shape{own[0], size[0], size[1]};
+  } else if (own[0] != (*shape_)[0] || (settings_.image_size.empty() && own != *shape_)) {
+    raise(ErrorKind::kData, "{}: images {}, but those trained on are {} [channel, height, width]{}",
+          images.source, own.to_string(), shape_->to_string(),
+          own[0] == (*shape_)[0] ? "; data.image_size makes them alike" : "");
+  }
+  return std::make_shared<ImageDataset>(std::make_shared<ImageArray>(std::move(images)),
+                                        settings_.options(*shape_, classes_));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+// What datasets of images have in common: their keys, and how images become samples by them. A
+// struct has a member `images` for it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "data/images/image_array.h"
+#include "data/images/image_dataset.h"
+#include "trainer/config/checks.h"
+#include "trainer/config/key.h"
+
+namespace lockstep {
+
+template <>
+struct EnumNames<Interpolation> {
+  static constexpr std::array<std::string_view, 2> kNames{"bilinear", "bicubic"};
+};
+
+struct ImageSettings {
+  std::vector<std::int64_t> image_size = {};  ///< height and width, or one side for both
+  Augmentation augmentation = {};
+  std::vector<double> normalize_mean = {0.0};  ///< pixels in [0, 1] become (x - mean) / std
+  std::vector<double> normalize_std = {1.0};
+
+  /// Height and width; nothing where image_size is empty.
+  std::optional<std::array<std::int64_t, 2>> size() const;
+  ImageOptions options(const Shape& shape, std::int64_t classes) const;
+};
+
+void check_images(const ImageSettings& images, const ReportProblem& report);
+/// Of datasets that are not split: what is validated on is files of its own.
+void check_val_path(bool is_empty, const Config& run, const ReportProblem& report);
+
+/// The datasets that a run reads from files which hold many images of one size each.
+class ImagesOfFiles {
+ public:
+  ImagesOfFiles(const ImageSettings& images, std::int64_t classes)
+      : settings_(images), classes_(classes) {}
+
+  /// Samples are of the size that is asked for, or else of that of the first call's images. Error
+  /// kData if the images have another number of channels than those, or another size that nobody
+  /// asked to change.
+  DatasetPtr dataset(LabelledImages images);
+
+ private:
+  const ImageSettings& settings_;
+  std::int64_t classes_;
+  std::optional<Shape> shape_;
+};
+
+template <class Data>
+void add_image_keys(std::vector<Key>& to) {
+  using Images = ImageSettings;
+  constexpr auto kImages = &Data::images;
+  constexpr auto kChanges = &Images::augmentation;
+  std::vector<Key> keys = {
+      {.name = "image_size",
+       .member = bind<kImages, &Images::image_size>(),
+       .range = size_at_least(1),
+       .unit = "pixels",
+       .doc = "Height and width of samples, or [side] for both; []: as the model or the file "
+              "says.",
+       .may_be_empty = true},
+      {.name = "resize",
+       .member = bind<kImages, kChanges, &Augmentation::resize>(),
+       .range = size_at_least(0),
+       .unit = "pixels",
+       .doc = "Shorter side that images get before their centre is cut out; 0: the shortest that "
+              "covers it."},
+      {.name = "interpolation",
+       .member = bind<kImages, kChanges, &Augmentation::interpolation>(),
+       .doc = "How images are resized; both as Pillow does."},
+      {.name = "random_resized_crop",
+       .member = bind<kImages, kChanges, &Augmentation::random_resized_crop>(),
+       .doc = "Train on a random part of each image, as torchvision's RandomResizedCrop draws it."},
+      {.name = "crop_scale",
+       .member = bind<kImages, kChanges, &Augmentation::crop_scale>(),
+       .range = {0, 1, true},
+       .doc = "Least and largest part of the area that random_resized_crop takes."},
+      {.name = "crop_ratio",
+       .member = bind<kImages, kChanges, &Augmentation::crop_ratio>(),
+       .range = above(0),
+       .doc = "Least and largest width over height that random_resized_crop takes."},
+      {.name = "shift",
+       .member = bind<kImages, kChanges, &Augmentation::shift>(),
+       .range = size_at_least(0),
+       .unit = "pixels",
+       .doc = "Training images are shifted at random by up to so much each way; black comes in."},
+      {.name = "horizontal_flip",
+       .member = bind<kImages, kChanges, &Augmentation::horizontal_flip>(),
+       .range = {0, 1},
+       .doc = "Probability with which a training image is mirrored."},
+      {.name = "normalize_mean",
+       .member = bind<kImages, &Images::normalize_mean>(),
+       .doc = "Subtracted from pixels, which are first scaled to [0, 1]; one number, or one a "
+              "channel."},
+      {.name = "normalize_std",
+       .member = bind<kImages, &Images::normalize_std>(),
+       .range = above(0),
+       .doc = "Divides pixels after normalize_mean was subtracted; one number, or one a channel."}};
+  to.insert(to.end(), keys.begin(), keys.end());
+}
+
+}  // namespace lockstep

@@ -16,6 +16,7 @@
 #include "trainer/config/schema.h"
 #include "trainer/config/show.h"
 #include "trainer/config/yaml_tree.h"
+#include "trainer/datasets/image_folder_data.h"
 #include "trainer/models/gpt2/gpt2_config.h"
 #include "trainer/models/vision_config.h"
 #include "trainer/optimizers/adamw.h"
@@ -68,6 +69,28 @@ TEST(ConfigLoad, ASectionMayHaveSectionsOfItsOwn) {
   EXPECT_THAT(parse(shown).profile.trace.steps, ElementsAre(100, 110));
   EXPECT_THAT(parse(kMlp, {"profile.trace.steps=[0,3]"}).profile.trace.steps, ElementsAre(0, 3));
   EXPECT_THAT(refusal(kMlp, {"profile.trace=[0,3]"}), HasSubstr("unknown key 'profile.trace'"));
+}
+
+TEST(ConfigLoad, AListOfNumbersMayBeANumber) {
+  const auto images = [](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"data.type=image_folder", "data.path=images"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const Config config = parse(kMlp, all);
+    const std::string shown = config_yaml(config, built_in());
+    EXPECT_EQ(config_yaml(parse(shown), built_in()), shown);
+    return config.data.keys.as<ImageFolderData>().images;
+  };
+  EXPECT_THAT(images({}).normalize_mean, ElementsAre(0));
+  EXPECT_THAT(images({"data.normalize_mean=0.5"}).normalize_mean, ElementsAre(0.5));
+  const ImageSettings given =
+      images({"data.normalize_std=[0.25, 0.5, 1]", "data.interpolation=bicubic", "data.shift=3"});
+  EXPECT_THAT(given.normalize_std, ElementsAre(0.25, 0.5, 1));
+  EXPECT_EQ(given.augmentation.interpolation, Interpolation::kBicubic);
+  EXPECT_EQ(given.augmentation.shift, 3);
+  EXPECT_THAT(
+      refusal(kMlp, {"data.type=image_folder", "data.path=x", "data.normalize_std=[0.5, 0]"}),
+      HasSubstr("'data.normalize_std' must be a number or list of numbers > 0, but number 2 in it "
+                "is '0'"));
 }
 
 TEST(ConfigLoad, OverridesReplaceTheFilesValuesAndTheLastOneWins) {

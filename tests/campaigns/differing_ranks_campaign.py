@@ -8,7 +8,11 @@ import re
 import shutil
 from pathlib import Path
 
+import h5py
+import numpy as np
 from campaign import Campaign
+
+import made_data
 from lockstep_runs import Job, Run, corpus, images, small_gpt
 
 STEPS = 2
@@ -62,10 +66,26 @@ def base_configs(campaign):
             small_gpt(text, tokenizer__type="gpt2", tokenizer__vocab=str(vocabulary),
                       tokenizer__merges=str(merges), data__val_path=str(other_text), **tiny),
             small_gpt(tokens, data__type="tokens", model__vocab_size=300, tokenizer__type="none", **tiny),
-            small_network(**idx), small_network(**idx_with_validation),
+            small_network(**idx), small_network(**idx_with_validation), *image_runs(folder),
             small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw"),
             *(small_network(model__hidden_sizes=None, **model) for model in text_models()),
             *document_runs(folder, text, tiny), exported_model(campaign, text, tiny)]
+
+
+def image_runs(folder):
+    """Runs on images that files hold in other ways."""
+    records, arrays, classes = folder / "records.bin", folder / "arrays.h5", folder / "classes"
+    records.write_bytes(b"".join(bytes([n % 10]) + bytes(3072) for n in range(32)))
+    with h5py.File(arrays, "w") as file:
+        file["images"] = np.zeros((32, 4, 4), np.uint8)
+        file["labels"] = np.arange(32, dtype=np.int64) % 10
+    for n in range(32):
+        (classes / str(n % 2)).mkdir(parents=True, exist_ok=True)
+        (classes / str(n % 2) / f"{n}.png").write_bytes(made_data.png(bytes(16), 4, 4))
+    return [small_network(data__type=kind, data__path=str(path), data__val_path=str(path), data__image_size=[4],
+                          model__input_size=size, **own)
+            for kind, path, size, own in (("cifar", records, 48, {}), ("hdf5", arrays, 16, {"data__shift": 1}),
+                                          ("image_folder", classes, 16, {"data__random_resized_crop": True}))]
 
 
 def text_models():

@@ -68,7 +68,7 @@ def base_configs(campaign):
             small_gpt(tokens, data__type="tokens", model__vocab_size=300, tokenizer__type="none", **tiny),
             small_network(**idx), small_network(**idx_with_validation), *image_runs(folder),
             small_network(model__name="lenet", model__hidden_sizes=None, optimizer__name="adamw"),
-            *(small_network(model__hidden_sizes=None, **model) for model in text_models()),
+            *(small_network(model__hidden_sizes=None, **model) for model in text_models() + image_models()),
             *document_runs(folder, text, tiny), exported_model(campaign, text, tiny)]
 
 
@@ -86,6 +86,12 @@ def image_runs(folder):
                           model__input_size=size, **own)
             for kind, path, size, own in (("cifar", records, 48, {}), ("hdf5", arrays, 16, {"data__shift": 1}),
                                           ("image_folder", classes, 16, {"data__random_resized_crop": True}))]
+
+
+def image_models():
+    return [{"model__name": "resnet", "model__depths": [1, 1], "model__width": 8, "model__stem": "cifar", "model__image_size": 8},
+            {"model__name": "vit", "model__hidden_size": 16, "model__intermediate_size": 16, "model__num_hidden_layers": 1,
+             "model__num_attention_heads": 2, "model__image_size": 8, "model__patch_size": 4}]
 
 
 def text_models():

@@ -18,6 +18,9 @@ std::string Dataset::digest() const {
   return finish_hex(out);
 }
 
+void Dataset::mix(std::span<Sample> /*samples*/, std::span<const std::int64_t> /*indices*/,
+                  const DrawKey& /*key*/) const {}
+
 Sample Dataset::draw(std::int64_t index, const DrawKey& /*key*/) const {
   return get(index);
 }

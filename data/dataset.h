@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,9 @@ struct DrawKey {
   std::uint64_t seed = 0;
   /// Nothing in an evaluation, where a sample is the same each time.
   std::optional<std::int64_t> epoch = {};
-  /// Is told how many samples could not be read where another took their place; null: nobody is.
-  std::int64_t* skipped = nullptr;
+  /// Is told of each sample that could not be read, where another took its place, what is wrong
+  /// with it; null: nobody is.
+  std::vector<std::string>* skipped = nullptr;
 };
 
 class Dataset {
@@ -59,6 +61,12 @@ class Dataset {
   /// What a run is given of sample `index`. As it stands, get(index), whatever the key; who draws
   /// (by core/base/rng.h) depends on nothing but index and key. Thread-safe, errors as get().
   virtual Sample draw(std::int64_t index, const DrawKey& key) const;
+
+  /// What samples make of each other that were drawn with `key` and train together, in their order:
+  /// those of one logical shard, so that it is the same on any number of ranks. As it stands,
+  /// nothing. It keeps the fields' types and shapes. Thread-safe, errors as get().
+  virtual void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
+                   const DrawKey& key) const;
 
   /// What dimension 0 of the fields of variable length is in sample `index`, by field, whatever is
   /// drawn. Thread-safe.

@@ -44,24 +44,35 @@ Sample fetch_sample(const Dataset& dataset, std::int64_t index) {
   return make_sample(dataset, index, [&] { return dataset.get(index); });
 }
 
-HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const DrawKey& key, const Padding& padding, const Lengths& longest,
-                      SpanStream* spans) {
+std::vector<std::string> FetchedBatch::reasons() const {
+  std::vector<std::string> out;
+  for (const auto& [row, reason] : skipped) out.push_back(reason);
+  return out;
+}
+
+FetchedBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
+                         const DrawKey& key, const Padding& padding, const Lengths& longest,
+                         SpanStream* spans) {
   const SpanArgs count{static_cast<std::int64_t>(indices.size())};
-  std::int64_t skipped = 0;
-  DrawKey counted = key;
-  counted.skipped = &skipped;
+  FetchedBatch out;
+  std::vector<std::string> reasons;
+  DrawKey told = key;
+  told.skipped = &reasons;
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   {
     const OptionalSpan span(spans, {.kind = SpanKind::kFetch, .args = count});
-    for (const std::int64_t index : indices)
-      samples.push_back(make_sample(dataset, index, [&] { return dataset.draw(index, counted); }));
+    for (const std::int64_t index : indices) {
+      samples.push_back(make_sample(dataset, index, [&] { return dataset.draw(index, told); }));
+      if (!reasons.empty()) out.skipped[samples.size() - 1] = reasons.back();
+      reasons.clear();
+    }
   }
-  if (skipped > 0 && spans != nullptr) spans->metrics().count("SkippedSamples", skipped);
   const OptionalSpan span(spans, {.kind = SpanKind::kCollate, .args = count});
   try {
-    return collate(samples, indices, dataset.fields(), padding, longest);
+    dataset.mix(samples, indices, key);
+    out.fields = collate(samples, indices, dataset.fields(), padding, longest);
+    return out;
   } catch (const std::exception& cause) {
     const Error error = as_data_error(cause);
     raise(error.kind(), "samples of {} do not make a batch: {}", dataset.describe(), error.what());

@@ -15,11 +15,22 @@ namespace lockstep {
 /// (if it has one) and the cause. Thread-safe.
 Sample fetch_sample(const Dataset& dataset, std::int64_t index);
 
-/// Samples `indices` as they are drawn with `key`, collated, with `longest` as collate() has it.
-/// Errors as above. Thread-safe. `spans` is told how long samples and batch took; null: nobody is.
-HostBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
-                      const DrawKey& key, const Padding& padding, const Lengths& longest = {},
-                      SpanStream* spans = nullptr);
+struct FetchedBatch {
+  HostBatch fields;
+  /// By row of the batch, what is wrong with a sample that could not be read, where another took
+  /// its place.
+  std::map<std::size_t, std::string> skipped = {};
+
+  /// All of these, in order.
+  std::vector<std::string> reasons() const;
+};
+
+/// Samples `indices` as they are drawn with `key`, mixed and collated, with `longest` as collate()
+/// has it. Errors as above. Thread-safe. `spans` is told how long samples and batch took; null:
+/// nobody is.
+FetchedBatch fetch_batch(const Dataset& dataset, std::span<const std::int64_t> indices,
+                         const DrawKey& key, const Padding& padding, const Lengths& longest = {},
+                         SpanStream* spans = nullptr);
 
 /// The longest of these samples, by field of variable length. Errors as above.
 Lengths longest_of(const Dataset& dataset, std::span<const std::int64_t> indices);

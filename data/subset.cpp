@@ -24,6 +24,13 @@ Sample SubsetDataset::draw(std::int64_t index, const DrawKey& key) const {
   return whole_->draw(begin_ + index, key);
 }
 
+void SubsetDataset::mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
+                        const DrawKey& key) const {
+  std::vector<std::int64_t> of_whole(indices.begin(), indices.end());
+  for (std::int64_t& index : of_whole) index += begin_;
+  whole_->mix(samples, of_whole, key);
+}
+
 std::map<std::string, std::int64_t> SubsetDataset::lengths(std::int64_t index) const {
   check_index(*this, index);
   return whole_->lengths(begin_ + index);

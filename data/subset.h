@@ -16,6 +16,8 @@ class SubsetDataset final : public Dataset {
   Sample get(std::int64_t index) const override;
   /// With the whole's index, so that a sample is drawn alike wherever it is split.
   Sample draw(std::int64_t index, const DrawKey& key) const override;
+  void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
+           const DrawKey& key) const override;
   std::map<std::string, std::int64_t> lengths(std::int64_t index) const override;
   /// Of the whole's digest and the range.
   std::string digest() const override;

@@ -80,7 +80,7 @@ IdxArray read_array(const std::string& path, std::size_t low, std::size_t high) 
 
 LabelledImages read_idx(const std::string& images_path, const std::string& labels_path) {
   IdxArray images = read_array(images_path, 3, 4);
-  IdxArray labels = read_array(labels_path, 1, 1);
+  const IdxArray labels = read_array(labels_path, 1, 1);
   if (images.sizes[0] != labels.sizes[0]) {
     raise(ErrorKind::kData, "{} has {} images, but {} has {} labels", images_path, images.sizes[0],
           labels_path, labels.sizes[0]);
@@ -95,7 +95,7 @@ LabelledImages read_idx(const std::string& images_path, const std::string& label
           .shape = Shape{Dim(channels, "channel"), Dim(images.sizes[rank - 2], "height"),
                          Dim(images.sizes[rank - 1], "width")},
           .pixels = std::move(images.elements),
-          .labels = std::move(labels.elements)};
+          .labels = {labels.elements.begin(), labels.elements.end()}};
 }
 
 }  // namespace lockstep

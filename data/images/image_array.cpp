@@ -1,5 +1,6 @@
 #include "data/images/image_array.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
@@ -29,7 +30,14 @@ Raster ImageArray::image(std::int64_t index) const {
 std::string ImageArray::digest() const {
   Sha256 hash;
   for (const std::int64_t size : images_.shape.sizes()) hash.update(&size, sizeof size);
-  hash.update(images_.labels.data(), images_.labels.size());
+  // A byte each where that is enough, as it was when there were no others.
+  if (std::ranges::all_of(images_.labels,
+                          [](std::int32_t label) { return label >= 0 && label < 256; })) {
+    const std::vector<std::uint8_t> bytes(images_.labels.begin(), images_.labels.end());
+    hash.update(bytes.data(), bytes.size());
+  } else {
+    hash.update(images_.labels.data(), images_.labels.size() * sizeof(std::int32_t));
+  }
   hash.update(images_.pixels.data(), images_.pixels.size());
   return finish_hex(hash);
 }

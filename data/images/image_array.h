@@ -14,7 +14,7 @@ struct LabelledImages {
   std::string source;                ///< files, for messages
   Shape shape;                       ///< [channels, height, width] of one image
   std::vector<std::uint8_t> pixels;  ///< images one after another, each in the order of `shape`
-  std::vector<std::uint8_t> labels;  ///< one per image
+  std::vector<std::int32_t> labels;  ///< one per image
 };
 
 class ImageArray final : public ImageSource {

@@ -46,16 +46,20 @@ ImageDataset::ImageDataset(std::shared_ptr<const ImageSource> images, ImageOptio
   }
   if (size() == 0) raise(ErrorKind::kData, "{}: no images in it", images_->describe());
   for (std::int64_t i = 0; i < size(); ++i) {
-    if (images_->label(i) >= options_.classes) {
-      raise(ErrorKind::kData, "{}: label {} of image {} is not below {}, the number of classes",
-            images_->source(i), images_->label(i), i, options_.classes);
-    }
+    const std::int64_t label = images_->label(i);
+    if (label < 0 || label >= options_.classes)
+      raise(ErrorKind::kData, "{}: label {} of image {} is not {} {}, the number of classes",
+            images_->source(i), label, i, label < 0 ? "from 0 to below" : "below",
+            options_.classes);
   }
   scaled_ = scaled_bytes(scaling, channels);
 }
 
 std::vector<FieldSpec> ImageDataset::fields() const {
-  return {{"image", DType::kF32, options_.shape}, {"label", DType::kI32, Shape{}}};
+  std::vector<FieldSpec> out = soft_label_fields(options_.soft_labels);
+  out.push_back({"image", DType::kF32, options_.shape});
+  out.push_back({"label", DType::kI32, Shape{}});
+  return out;
 }
 
 ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) const {
@@ -64,7 +68,7 @@ ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) c
     const std::int64_t at = (index + bad) % size();
     try {
       Found out{images_->image(at), images_->label(at)};
-      if (key.skipped != nullptr && bad > 0) ++*key.skipped;
+      if (key.skipped != nullptr && bad > 0) key.skipped->push_back(first);
       return out;
     } catch (const Error& error) {
       if (options_.on_bad_sample == OnBadSample::kError || error.kind() != ErrorKind::kData) throw;
@@ -88,8 +92,10 @@ Sample ImageDataset::draw(std::int64_t index, const DrawKey& key) const {
   for (std::size_t c = 0; c < channels; ++c)
     for (std::size_t i = 0; i < plane; ++i)
       out[c * plane + i] = scaled_[c][raster.pixels[i * channels + c]];
-  return {{"image", image},
-          {"label", HostTensor::scalar<std::int32_t>(static_cast<std::int32_t>(label))}};
+  Sample sample = {{"image", image},
+                   {"label", HostTensor::scalar<std::int32_t>(static_cast<std::int32_t>(label))}};
+  add_soft_labels(sample, options_.soft_labels, key);
+  return sample;
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "data/images/augmentation.h"
 #include "data/images/image_source.h"
+#include "data/images/soft_labels.h"
 
 namespace lockstep {
 
@@ -29,11 +30,12 @@ struct ImageOptions {
   Shape shape;  ///< [channels, height, width] of every sample
   Augmentation augmentation = {};
   PixelScaling scaling = {};
-  std::int64_t classes = 0;  ///< labels are below it
+  std::int64_t classes = 0;     ///< labels are below it
+  SoftLabels soft_labels = {};  ///< of what is trained on
   OnBadSample on_bad_sample = OnBadSample::kError;
 };
 
-/// Sample i is {"image": f32 [C,H,W], "label": i32 []}.
+/// Sample i is {"image": f32 [C,H,W], "label": i32 []}, and what soft labels have.
 class ImageDataset final : public Dataset {
  public:
   /// Of images that cannot be read one after another; then it is an error after all.
@@ -50,6 +52,10 @@ class ImageDataset final : public Dataset {
   /// Where it is skipped, the place of image i is taken by the first that can be read of those that
   /// follow it in the source, drawn as sample i.
   Sample draw(std::int64_t index, const DrawKey& key) const override;
+  void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
+           const DrawKey& key) const override {
+    lockstep::mix(samples, indices, options_.soft_labels, key);
+  }
   /// Of what the source has; what becomes of it is the run's business.
   std::string digest() const override { return images_->digest(); }
   std::string describe() const override { return images_->describe(); }

@@ -74,16 +74,34 @@ Raster ImageFolder::image(std::int64_t index) const {
 std::string ImageFolder::digest() const {
   Sha256 hash;
   for (const File& file : files_) {
-    const std::vector<std::uint8_t> bytes = bytes_of(file.path);
-    const std::int64_t head[] = {file.label, static_cast<std::int64_t>(bytes.size())};
-    hash.update(head, sizeof head);
-    hash.update(bytes.data(), bytes.size());
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(file.path, error);  // who reads it says what is wrong
+    const std::string line =
+        fmt::format("{} {} {}\n", file.label, error ? 0 : size, file.path.substr(folder_.size()));
+    hash.update(line.data(), line.size());
   }
   return finish_hex(hash);
 }
 
 std::string ImageFolder::describe() const {
   return fmt::format("{}: {} images of {} classes", folder_, size(), classes_.size());
+}
+
+Raster ImageFiles::image(std::int64_t index) const {
+  return decode_image(bytes_of(source(index)), source(index));
+}
+
+std::string ImageFiles::digest() const {
+  Sha256 hash;
+  for (const std::string& path : paths_) {
+    const std::vector<std::uint8_t> bytes = bytes_of(path);
+    hash.update(bytes.data(), bytes.size());
+  }
+  return finish_hex(hash);
+}
+
+std::string ImageFiles::describe() const {
+  return fmt::format("{} images", size());
 }
 
 std::vector<std::string> image_files(const std::string& folder) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/images/image_source.h"
@@ -22,7 +23,8 @@ class ImageFolder final : public ImageSource {
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Raster image(std::int64_t index) const override;
   std::int64_t label(std::int64_t index) const override { return at(index).label; }
-  /// Reads every file.
+  /// Of the names and sizes of all files, none of which is read: data sets of millions of images
+  /// could not be opened else.
   std::string digest() const override;
   std::string describe() const override;
   std::string source(std::int64_t index) const override { return at(index).path; }
@@ -37,6 +39,24 @@ class ImageFolder final : public ImageSource {
   std::string folder_;
   std::vector<std::string> classes_;
   std::vector<File> files_;
+};
+
+/// Images in files of their own, whose labels are not known: all are 0.
+class ImageFiles final : public ImageSource {
+ public:
+  explicit ImageFiles(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(paths_.size()); }
+  Raster image(std::int64_t index) const override;
+  std::int64_t label(std::int64_t /*index*/) const override { return 0; }
+  std::string digest() const override;
+  std::string describe() const override;
+  std::string source(std::int64_t index) const override {
+    return paths_[static_cast<std::size_t>(index)];
+  }
+
+ private:
+  std::vector<std::string> paths_;
 };
 
 /// The files that an ImageFolder of it reads, in its order; nothing if it cannot be read.

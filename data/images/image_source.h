@@ -18,7 +18,8 @@ class ImageSource {
   virtual Raster image(std::int64_t index) const = 0;
   virtual std::int64_t label(std::int64_t index) const = 0;
 
-  /// SHA-256 (hexadecimal) of images and labels as they are stored; independent of paths.
+  /// SHA-256 (hexadecimal) of labels and images as they are stored, or of what tells them from
+  /// others without reading them all; independent of where they are.
   virtual std::string digest() const = 0;
   virtual std::string describe() const = 0;
   /// The file that image `index` comes from.

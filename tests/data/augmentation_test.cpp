@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "core/base/rng.h"
@@ -78,6 +79,42 @@ TEST(Augmentation, DrawsBoxesWithinBounds) {
   }
   EXPECT_GT(tops.size(), 40U);
   EXPECT_GT(heights.size(), 40U);
+}
+
+/// torchvision 0.15, RandomResizedCrop.get_params, with uniform numbers in [0, 1) in place of its
+/// generator's: area, logarithm of the ratio, top and left of each try.
+PixelBox torchvision_box(double height, double width, const Augmentation& bounds,
+                         const std::array<std::uint32_t, kBoxWords>& words) {
+  const auto uniform = [&](std::size_t i, double low, double high) {
+    return low + (high - low) * (words[i] / 4294967296.0);
+  };
+  const auto box = [](double top, double left, double h, double w) {
+    return PixelBox{static_cast<std::int64_t>(top), static_cast<std::int64_t>(left),
+                    static_cast<std::int64_t>(h), static_cast<std::int64_t>(w)};
+  };
+  for (std::size_t i = 0; i < kBoxWords; i += 4) {
+    const double area = height * width * uniform(i, bounds.crop_scale[0], bounds.crop_scale[1]);
+    const double ratio =
+        std::exp(uniform(i + 1, std::log(bounds.crop_ratio[0]), std::log(bounds.crop_ratio[1])));
+    const double w = std::rint(std::sqrt(area * ratio)), h = std::rint(std::sqrt(area / ratio));
+    if (0 < w && w <= width && 0 < h && h <= height)
+      return box(std::floor(uniform(i + 2, 0, height - h + 1)),
+                 std::floor(uniform(i + 3, 0, width - w + 1)), h, w);
+  }
+  double w = width, h = height;
+  if (width / height < bounds.crop_ratio[0])
+    h = std::rint(w / bounds.crop_ratio[0]);
+  else if (width / height > bounds.crop_ratio[1])
+    w = std::rint(h * bounds.crop_ratio[1]);
+  return box(std::floor((height - h) / 2), std::floor((width - w) / 2), h, w);
+}
+
+TEST(Augmentation, DrawsBoxesAsTorchvision) {
+  for (const auto& [height, width] : {std::pair{375, 500}, {500, 333}, {32, 32}, {20, 400}, {7, 3}})
+    for (std::uint64_t seed = 0; seed < 300; ++seed)
+      EXPECT_EQ(random_box(height, width, {}, words_of(seed)),
+                torchvision_box(height, width, {}, words_of(seed)))
+          << height << " x " << width << ", seed " << seed;
 }
 
 TEST(Augmentation, TakesTheCentreWhereNoBoxFits) {

@@ -44,7 +44,7 @@ class Idx : public testing::Test {
 TEST_F(Idx, ReadsPlainAndCompressedFilesAlike) {
   const LabelledImages plain = read_idx(images_, labels_);
   EXPECT_EQ(plain.shape, (Shape{1, 2, 3}));
-  EXPECT_EQ(plain.labels, (std::vector<std::uint8_t>{0, 1}));
+  EXPECT_EQ(plain.labels, (std::vector<std::int32_t>{0, 1}));
   EXPECT_EQ(plain.pixels[11], 11);
   const std::string compressed = folder_.path("images.gz");
   write_gz(compressed, idx({2, 2, 3}, 12));
@@ -193,10 +193,10 @@ TEST(Cifar, ReadsRecordsOfBothKinds) {
   const std::string pixels(3072, '\x10');
   const std::string ten = folder.write("a.bin", "\x05" + pixels + "\x06" + pixels);
   EXPECT_EQ(read_cifar({ten, ten}, CifarKind::kCifar10).labels,
-            (std::vector<std::uint8_t>{5, 6, 5, 6}));
+            (std::vector<std::int32_t>{5, 6, 5, 6}));
   const std::string hundred = folder.write("b.bin", "\x01\x2a" + pixels);
   const LabelledImages fine = read_cifar({hundred}, CifarKind::kCifar100);
-  EXPECT_EQ(fine.labels, (std::vector<std::uint8_t>{42}));
+  EXPECT_EQ(fine.labels, (std::vector<std::int32_t>{42}));
   EXPECT_EQ(fine.shape, (Shape{3, 32, 32}));
   EXPECT_EQ(fine.pixels, std::vector<std::uint8_t>(3072, 0x10));
   EXPECT_EQ(data_error([&] { read_cifar({hundred}, CifarKind::kCifar10); }),

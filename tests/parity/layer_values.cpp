@@ -15,7 +15,9 @@
 #include "core/nn/transformer.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"
+#include "data/images/soft_labels.h"
 #include "tests/core/engine/rank.h"
+#include "trainer/models/model.h"
 #include "trainer/optimizers/sgd.h"
 #include "trainer/training_step.h"
 
@@ -122,6 +124,27 @@ void write_functions() {
   const Tensor gate = c.input("gate", shape), up = c.input("up", shape);
   c.record([&] { return swiglu(gate, up); });
   c.write();
+}
+
+/// Of images that are mixed and smoothed, and of those that are one of the two.
+void write_soft_labels() {
+  for (const bool mixed : {true, false}) {
+    for (const bool smooth : {true, false}) {
+      Case c(fmt::format("soft_labels_{}{}", mixed ? "mixed" : "", smooth ? "smooth" : ""));
+      const Tensor logits = c.input("logits", Shape{5, 7}, 3);
+      const auto field = [&](const std::string& label, const auto& values) {
+        return c.put(label, HostTensor::of(Shape{5}, values));
+      };
+      Batch::Fields fields = {{"label", field("label", std::vector{0, 6, 3, 3, 1})}};
+      if (mixed) {
+        fields[kMixLabel] = field("mix_label", std::vector{6, 3, 3, 1, 0});
+        fields[kMixWeight] = field("mix_weight", std::vector{0.3F, 1.0F, 0.5F, 0.0F, 0.9F});
+      }
+      if (smooth) fields[kLabelSmoothing] = field("smoothing", std::vector<float>(5, 0.1F));
+      c.record([&] { return classification_loss(logits, Batch(std::move(fields))).sum; });
+      c.write();
+    }
+  }
 }
 
 void write_images() {
@@ -254,6 +277,7 @@ int main(int argc, char** argv) {
   std::filesystem::current_path(argv[1]);
   lockstep::write_functions();
   lockstep::write_images();
+  lockstep::write_soft_labels();
   lockstep::write_sequences();
   lockstep::write_blocks();
   lockstep::write_batch_norm_steps();

@@ -159,6 +159,20 @@ class TorchLayers(unittest.TestCase):
         self.compare("avg_pool_default", lambda c: F.avg_pool2d(c.inputs["x"], 2), 4)
         self.compare("global_avg_pool", lambda c: F.adaptive_avg_pool2d(c.inputs["x"], 1), 72)
 
+    def test_soft_labels(self):
+        def soft(c):
+            """Mixed as timm's Mixup has it: the labels' one-hot rows weighted as the images are."""
+            rows = torch.eye(7, dtype=torch.float64)
+            target = rows[c.values["label"]]
+            if "mix_label" in c.values:
+                weight = double(c.values["mix_weight"])[:, None]
+                target = weight * target + (1 - weight) * rows[c.values["mix_label"]]
+            smoothing = float(c.values["smoothing"][0]) if "smoothing" in c.values else 0
+            return F.cross_entropy(c.inputs["logits"], target, label_smoothing=smoothing, reduction="sum")
+
+        for name in ("mixed", "smooth", "mixedsmooth", ""):
+            self.compare(f"soft_labels_{name}", soft, 5, 7, 7)
+
     def test_norms(self):
         self.compare("layer_norm", lambda c: c.layer_norm(c.inputs["x"], "norm"), 16, 16, 21)
 

@@ -50,6 +50,22 @@ TEST(ImageFolderRow, GivesWhatTheModelTakes) {
             folder / "train has 2 folders of classes, but the model is for 1 classes");
 }
 
+TEST(ImageFolderRow, SmoothsAndMixesWhatIsTrainedOnOnly) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a");
+  folder.write("a/1.png", encode_png({.height = 4, .width = 4}));
+  ImageFolderData data{.path = folder.path(), .val_path = folder.path()};
+  data.images.soft_labels = {.mixup = 0.2, .smoothing = 0.1};
+  const DataSource out = data.open(images_of({3, 4, 4}));
+  EXPECT_EQ(out.train->fields().size(), 5U);
+  EXPECT_EQ(out.validation->fields().size(), 2U);
+  EXPECT_EQ(out.classes, std::vector<std::string>{"a"});
+  EXPECT_EQ(usage_error([&] {
+              data.open(images_of({3, 4, 4}, 0));
+            }),
+            "data.mixup and data.label_smoothing are for models that tell classes apart");
+}
+
 TEST(CifarRow, GivesRecordsAsTheyAreOrAsAskedFor) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.bin", "\x05" + std::string(3072, '\xff'));
@@ -87,6 +103,27 @@ TEST(Hdf5Row, ReadsDataSetsByName) {
   EXPECT_EQ(first_image("first", ImageLayout::kChannelsFirst), (Bytes{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(first_image("last", ImageLayout::kChannelsLast), (Bytes{1, 4, 2, 5, 3, 6}));
   EXPECT_EQ(first_image("grey", ImageLayout::kChannelsLast), (Bytes{1, 2, 3, 4, 5, 6}));
+  write_tensors_file(path,
+                     {{"images", HostTensor::of(Shape{2, 1, 1, 2}, Bytes{1, 2, 3, 4})},
+                      {"labels", HostTensor::of(Shape{2}, std::vector<std::int32_t>{999, 0})},
+                      {"below", HostTensor::of(Shape{2}, std::vector<std::int64_t>{0, -1})},
+                      {"beyond", HostTensor::of(Shape{2}, std::vector<std::int64_t>{0, 1LL << 40})},
+                      {"three", HostTensor::of(Shape{3}, Bytes{0, 1, 2})},
+                      {"y", HostTensor::of(Shape{2}, std::vector<std::int64_t>{3, 7})}});
+  Hdf5Data many{.path = path};
+  EXPECT_EQ(
+      many.open(images_of({1, 1, 2}, 1000)).train->get(0).at("label").as<const std::int32_t>()[0],
+      999);
+  const auto refusal = [&](const std::string& labels) {
+    many.label_dataset = labels;
+    return data_error([&] { many.open(images_of({1, 1, 2}, 1000)); });
+  };
+  EXPECT_EQ(refusal("below"),
+            path + ": label -1 of image 1 is not from 0 to below 1000, the number of classes");
+  EXPECT_EQ(refusal("beyond"),
+            path + ": /beyond: label 1099511627776 of image 1 is no number of a class");
+  EXPECT_EQ(refusal("three"), path + ": /images has 2 images, but /three has labels [3]");
+  EXPECT_EQ(refusal("images"), path + ": /images has 2 images, but /images has labels [2,1,1,2]");
   EXPECT_EQ(data_error([&] { first_image("y", ImageLayout::kChannelsFirst); }),
             path + ": /y: images must be u8 of 3 or 4 dimensions, not i64 [2]");
   EXPECT_THAT(data_error([&] { first_image("none", ImageLayout::kChannelsFirst); }),

@@ -123,7 +123,7 @@ int prepare_idx(const CommandCall& call) {
   call.out << fmt::format("{}: {} images, channels x height x width {}\n", files[0],
                           images.labels.size(), images.shape.to_string());
   std::array<std::int64_t, 256> counts{};
-  for (const std::uint8_t label : images.labels) ++counts[label];
+  for (const std::int32_t label : images.labels) ++counts.at(static_cast<std::size_t>(label));
   call.out << fmt::format("{}: {} labels\n", files[1], images.labels.size());
   for (std::size_t label = 0; label < counts.size(); ++label)
     if (counts[label] > 0) call.out << fmt::format("  label {}: {}\n", label, counts[label]);

@@ -24,14 +24,14 @@ std::vector<Key> CifarData::keys() {
 }
 
 void CifarData::check(const Config& run, const ReportProblem& report) const {
-  check_images(images, report);
+  check_images(images, run, report);
   check_val_path(val_path.empty(), run, report);
 }
 
 DataSource CifarData::open(const OpenContext& context) const {
   ImagesOfFiles files(images, context.needs.n_classes);
-  DataSource out{.train = files.dataset(read_cifar(path, format))};
-  if (!val_path.empty()) out.validation = files.dataset(read_cifar(val_path, format));
+  DataSource out{.train = files.datasets(read_cifar(path, format)).train};
+  if (!val_path.empty()) out.validation = files.datasets(read_cifar(val_path, format)).evaluation;
   return out;
 }
 

@@ -10,14 +10,14 @@
 namespace lockstep {
 namespace {
 
-std::vector<std::uint8_t> labels_of(const HostTensor& tensor, const std::string& place) {
+std::vector<std::int32_t> labels_of(const HostTensor& tensor, const std::string& place) {
   const auto narrow = [&](auto values) {
-    std::vector<std::uint8_t> out;
+    std::vector<std::int32_t> out;
     for (const auto value : values) {
-      if (value < 0 || value > 255)
-        raise(ErrorKind::kData, "{}: label {} of image {} is not in [0, 255]", place, value,
+      if (!std::in_range<std::int32_t>(value))
+        raise(ErrorKind::kData, "{}: label {} of image {} is no number of a class", place, value,
               out.size());
-      out.push_back(static_cast<std::uint8_t>(value));
+      out.push_back(static_cast<std::int32_t>(value));
     }
     return out;
   };
@@ -98,14 +98,14 @@ std::vector<Key> Hdf5Data::keys() {
 }
 
 void Hdf5Data::check(const Config& run, const ReportProblem& report) const {
-  check_images(images, report);
+  check_images(images, run, report);
   check_val_path(val_path.empty(), run, report);
 }
 
 DataSource Hdf5Data::open(const OpenContext& context) const {
   ImagesOfFiles files(images, context.needs.n_classes);
-  DataSource out{.train = files.dataset(read_images(path, *this))};
-  if (!val_path.empty()) out.validation = files.dataset(read_images(val_path, *this));
+  DataSource out{.train = files.datasets(read_images(path, *this)).train};
+  if (!val_path.empty()) out.validation = files.datasets(read_images(val_path, *this)).evaluation;
   return out;
 }
 

@@ -21,8 +21,8 @@ struct EnumNames<ImageLayout> {
   static constexpr std::array<std::string_view, 2> kNames{"channels_first", "channels_last"};
 };
 
-/// Images u8 [n,height,width], or of four dimensions as the layout says; labels u8, i32 or i64 [n],
-/// below 256. The file is trusted: HDF5 may crash on one that was made to.
+/// Images u8 [n,height,width], or of four dimensions as the layout says; labels u8, i32 or i64 [n].
+/// The file is trusted: HDF5 may crash on one that was made to.
 struct Hdf5Data {
   static constexpr std::string_view kName = "hdf5";
   static constexpr std::string_view kDoc = "images and labels in data sets of an HDF5 file";

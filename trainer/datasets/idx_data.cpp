@@ -65,7 +65,7 @@ void IdxData::check(const Config& run, const ReportProblem& report) const {
   at_most_one("data.labels", labels);
   at_most_one("data.val_path", val_path);
   at_most_one("data.val_labels", val_labels);
-  check_images(images, report);
+  check_images(images, run, report);
   if (val_path.empty() != val_labels.empty()) {
     report({"data.val_path", "data.val_labels", "data.type"},
            "'data.val_path' and 'data.val_labels' must be given together");
@@ -93,12 +93,12 @@ DataSource IdxData::open(const OpenContext& context) const {
     return read_idx(of_images[0], of_labels[0]);
   };
   ImagesOfFiles files(images, context.needs.n_classes);
-  const DatasetPtr all = files.dataset(read(path, labels));
-  DataSource out{.train = subset(all, train_range)};
+  const ImagePair all = files.datasets(read(path, labels));
+  DataSource out{.train = subset(all.train, train_range)};
   if (!val_path.empty()) {
-    out.validation = subset(files.dataset(read(val_path, val_labels)), val_range);
+    out.validation = subset(files.datasets(read(val_path, val_labels)).evaluation, val_range);
   } else if (val_range) {
-    out.validation = subset(all, val_range);
+    out.validation = subset(all.evaluation, val_range);
   }
   return out;
 }

@@ -32,7 +32,7 @@ std::vector<Key> ImageFolderData::keys() {
 }
 
 void ImageFolderData::check(const Config& run, const ReportProblem& report) const {
-  check_images(images, report);
+  check_images(images, run, report);
   check_val_path(val_path.empty(), run, report);
 }
 
@@ -49,10 +49,11 @@ DataSource ImageFolderData::open(const OpenContext& context) const {
   LS_USER_CHECK(classes <= options.classes,
                 "{} has {} folders of classes, but the model is for {} classes", path, classes,
                 options.classes);
-  DataSource out{.train = std::make_shared<ImageDataset>(folder, options)};
+  DataSource out{.train = std::make_shared<ImageDataset>(folder, options),
+                 .classes = folder->classes()};
   if (!val_path.empty())
     out.validation = std::make_shared<ImageDataset>(
-        std::make_shared<ImageFolder>(val_path, folder->classes()), options);
+        std::make_shared<ImageFolder>(val_path, folder->classes()), for_evaluation(options));
   return out;
 }
 

@@ -14,13 +14,21 @@ std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
 }
 
 ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) const {
+  LS_USER_CHECK(classes > 0 || (soft_labels.mixup == 0 && soft_labels.smoothing == 0),
+                "data.mixup and data.label_smoothing are for models that tell classes apart");
   return {.shape = Shape{Dim(shape[0], "channel"), Dim(shape[1], "height"), Dim(shape[2], "width")},
           .augmentation = augmentation,
           .scaling = {.mean = normalize_mean, .stddev = normalize_std},
-          .classes = classes};
+          .classes = classes,
+          .soft_labels = soft_labels};
 }
 
-void check_images(const ImageSettings& images, const ReportProblem& report) {
+ImageOptions for_evaluation(ImageOptions options) {
+  options.soft_labels = {};
+  return options;
+}
+
+void check_images(const ImageSettings& images, const Config& run, const ReportProblem& report) {
   if (images.image_size.size() > 2)
     report({"data.image_size", "data.type"},
            fmt::format("'data.image_size' must be height and width, not {} numbers",
@@ -32,6 +40,9 @@ void check_images(const ImageSettings& images, const ReportProblem& report) {
   if (changes.crop_ratio[0] > changes.crop_ratio[1])
     report({"data.crop_ratio", "data.type"},
            "'data.crop_ratio' must be the least and then the largest");
+  if (images.soft_labels.mixup > 0 && run.training.micro_batch_size < 2)
+    report({"training.micro_batch_size", "data.mixup", "data.type"},
+           "'data.mixup' mixes images of one micro-batch, but 'training.micro_batch_size' is 1");
   if (const auto size = images.size();
       size && images.augmentation.resize > 0 &&
       images.augmentation.resize < std::max((*size)[0], (*size)[1]))
@@ -48,7 +59,7 @@ void check_val_path(bool is_empty, const Config& run, const ReportProblem& repor
          "'data.val_path'");
 }
 
-DatasetPtr ImagesOfFiles::dataset(LabelledImages images) {
+ImagePair ImagesOfFiles::datasets(LabelledImages images) {
   const Shape& own = images.shape;
   if (!shape_) {
     const auto size = settings_.size().value_or(std::array{own[1], own[2]});
@@ -58,8 +69,10 @@ DatasetPtr ImagesOfFiles::dataset(LabelledImages images) {
           images.source, own.to_string(), shape_->to_string(),
           own[0] == (*shape_)[0] ? "; data.image_size makes them alike" : "");
   }
-  return std::make_shared<ImageDataset>(std::make_shared<ImageArray>(std::move(images)),
-                                        settings_.options(*shape_, classes_));
+  const auto source = std::make_shared<ImageArray>(std::move(images));
+  const ImageOptions options = settings_.options(*shape_, classes_);
+  return {std::make_shared<ImageDataset>(source, options),
+          std::make_shared<ImageDataset>(source, for_evaluation(options))};
 }
 
 }  // namespace lockstep

@@ -24,15 +24,26 @@ struct ImageSettings {
   Augmentation augmentation = {};
   std::vector<double> normalize_mean = {0.0};  ///< pixels in [0, 1] become (x - mean) / std
   std::vector<double> normalize_std = {1.0};
+  SoftLabels soft_labels = {};  ///< of training samples
 
   /// Height and width; nothing where image_size is empty.
   std::optional<std::array<std::int64_t, 2>> size() const;
+  /// Error kUsage for soft labels of a model without classes.
   ImageOptions options(const Shape& shape, std::int64_t classes) const;
 };
 
-void check_images(const ImageSettings& images, const ReportProblem& report);
+/// Those of an evaluation, where labels say what they are.
+ImageOptions for_evaluation(ImageOptions options);
+
+void check_images(const ImageSettings& images, const Config& run, const ReportProblem& report);
 /// Of datasets that are not split: what is validated on is files of its own.
 void check_val_path(bool is_empty, const Config& run, const ReportProblem& report);
+
+/// What is trained on, and the same samples for evaluation.
+struct ImagePair {
+  DatasetPtr train;
+  DatasetPtr evaluation;
+};
 
 /// The datasets that a run reads from files which hold many images of one size each.
 class ImagesOfFiles {
@@ -43,7 +54,7 @@ class ImagesOfFiles {
   /// Samples are of the size that is asked for, or else of that of the first call's images. Error
   /// kData if the images have another number of channels than those, or another size that nobody
   /// asked to change.
-  DatasetPtr dataset(LabelledImages images);
+  ImagePair datasets(LabelledImages images);
 
  private:
   const ImageSettings& settings_;
@@ -100,7 +111,16 @@ void add_image_keys(std::vector<Key>& to) {
       {.name = "normalize_std",
        .member = bind<kImages, &Images::normalize_std>(),
        .range = above(0),
-       .doc = "Divides pixels after normalize_mean was subtracted; one number, or one a channel."}};
+       .doc = "Divides pixels after normalize_mean was subtracted; one number, or one a channel."},
+      {.name = "mixup",
+       .member = bind<kImages, &Images::soft_labels, &SoftLabels::mixup>(),
+       .range = {0, 100},
+       .doc = "Training images are mixed with another one of their micro-batch by a weight drawn "
+              "from Beta(mixup, mixup), and so are their labels; 0: not."},
+      {.name = "label_smoothing",
+       .member = bind<kImages, &Images::soft_labels, &SoftLabels::smoothing>(),
+       .range = {0, 1, false, true},
+       .doc = "Part of a training label that is spread over all classes."}};
   to.insert(to.end(), keys.begin(), keys.end());
 }
 

@@ -32,4 +32,11 @@ class Model : public Module {
 /// batch has N / batch.size() rows.
 Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch);
 
+/// The same of `logits` [B,V] against batch["label"] [B], for batches that may be mixed and
+/// smoothed (data/images/soft_labels.h): with their fields it is the cross-entropy with soft
+/// targets, as timm's mixup and PyTorch's CrossEntropyLoss(label_smoothing) have it, and a sample's
+/// accuracy is the share of the label that was predicted. Outputs "logits", "label" and
+/// "prediction", the class of the largest logit, i32 [B].
+Loss classification_loss(const Tensor& logits, const Batch& batch);
+
 }  // namespace lockstep

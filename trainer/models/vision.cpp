@@ -22,7 +22,7 @@ Loss Mlp::operator()(const Batch& batch) const {
   Tensor x = to_compute_dtype(reshape(image, Shape{image.size(0), pixels}));
   for (std::size_t i = 0; i < layers_.size(); ++i)
     x = i + 1 < layers_.size() ? relu(layers_[i](x)) : layers_[i](x);
-  return classification_loss(x, batch["label"], batch);
+  return classification_loss(x, batch);
 }
 
 Lenet::Lenet(const LenetConfig& config) : fc3_(*this, "fc3", 84, config.n_classes) {}
@@ -37,7 +37,7 @@ Loss Lenet::operator()(const Batch& batch) const {
   x = max_pool(relu(conv2_(x)), {});  // [B,16,5,5]
   x = reshape(x, Shape{size, 400});
   x = relu(fc2_(relu(fc1_(x))));
-  return classification_loss(fc3_(x), batch["label"], batch);
+  return classification_loss(fc3_(x), batch);
 }
 
 }  // namespace lockstep

@@ -156,7 +156,7 @@ BertClassifier::BertClassifier(const Config& config, const DataFacts& data)
 
 Loss BertClassifier::operator()(const Batch& batch) const {
   const Tensor logits = classifier_(dropout_(bert_.pooled(TokenInputs::of(batch))));
-  return classification_loss(logits, batch["label"], batch);
+  return classification_loss(logits, batch);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "data/eval_loader.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
@@ -26,29 +27,29 @@ std::int64_t count_batches(const Dataset& dataset, const EvalOptions& options) {
   return std::min(all, options.max_batches.value_or(all));
 }
 
-std::int64_t samples_in(std::int64_t batch, std::int64_t batch_size, std::int64_t size) {
-  return std::min(batch_size, size - batch * batch_size);
-}
-
-HostBatch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& options) {
-  const std::int64_t count = samples_in(k, options.batch_size, dataset.size());
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(options.batch_size), 0);
-  HostTensor mask(DType::kF32, {Dim(options.batch_size, "batch")});
-  for (std::int64_t i = 0; i < options.batch_size; ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    if (i < count) indices[row] = k * options.batch_size + i;
-    mask.as<float>()[row] = i < count ? 1.0F : 0.0F;
-  }
-  HostBatch out =
+FetchedBatch fetch_masked(const Dataset& dataset, std::int64_t k, const EvalOptions& options) {
+  const std::int64_t first = k * options.batch_size;
+  const auto rows = static_cast<std::size_t>(options.batch_size);
+  const auto count = static_cast<std::size_t>(std::min(options.batch_size, dataset.size() - first));
+  std::vector<std::int64_t> indices(rows, 0);
+  std::iota(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count), first);
+  FetchedBatch out =
       fetch_batch(dataset, indices, {.seed = options.seed}, options.padding, {}, options.spans);
-  out["mask"] = mask;
+  out.skipped.erase(out.skipped.lower_bound(count), out.skipped.end());
+  HostTensor mask(DType::kF32, {Dim(options.batch_size, "batch")});
+  for (std::size_t row = 0; row < rows; ++row)
+    mask.as<float>()[row] = row < count && !out.skipped.contains(row) ? 1.0F : 0.0F;
+  out.fields["mask"] = mask;
   return out;
 }
 
-OrderedFetch::Fetch batch_fetch(const DatasetPtr& dataset, const EvalOptions& options) {
+OrderedFetch::Fetch batch_fetch(const DatasetPtr& dataset, const EvalOptions& options,
+                                const std::shared_ptr<SkippedSamples>& skipped) {
   check_padding(options.padding);
-  return [dataset, options](std::int64_t turn, std::int64_t) {
-    return fetch_masked(*dataset, options.rank + turn * options.ranks, options);
+  return [dataset, options, skipped](std::int64_t turn, std::int64_t) {
+    FetchedBatch out = fetch_masked(*dataset, options.rank + turn * options.ranks, options);
+    skipped->add(turn, 0, out.reasons());
+    return std::move(out.fields);
   };
 }
 
@@ -60,17 +61,18 @@ std::int64_t share(std::int64_t batches, const EvalOptions& options) {
 }  // namespace
 
 EvalLoader::EvalLoader(const DatasetPtr& dataset, const EvalOptions& options)
-    : size_(dataset->size()),
-      options_(options),
+    : options_(options),
       batches_(count_batches(*dataset, options)),
-      fetch_(batch_fetch(dataset, options), {.end = share(batches_, options),
-                                             .workers = options.workers,
-                                             .prefetch = options.prefetch,
-                                             .activity = options.activity}) {}
+      skipped_(std::make_shared<SkippedSamples>()),
+      fetch_(batch_fetch(dataset, options, skipped_), {.end = share(batches_, options),
+                                                       .workers = options.workers,
+                                                       .prefetch = options.prefetch,
+                                                       .activity = options.activity}) {}
 
 EvalBatch EvalLoader::next() {
-  const std::int64_t k = options_.rank + fetch_.position() * options_.ranks;
-  return {k, samples_in(k, options_.batch_size, size_), std::move(fetch_.next().front())};
+  const std::int64_t turn = fetch_.position();
+  HostBatch batch = std::move(fetch_.next().front());
+  return {options_.rank + turn * options_.ranks, std::move(batch), skipped_->take(turn)};
 }
 
 }  // namespace lockstep

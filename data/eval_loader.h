@@ -4,22 +4,27 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/base/activity.h"
 #include "core/base/spans.h"
 #include "data/dataset.h"
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
+#include "data/skipped_samples.h"
 
 namespace lockstep {
 
 struct EvalBatch {
-  std::int64_t index = 0;    ///< k
-  std::int64_t samples = 0;  ///< how many of the B rows count
+  std::int64_t index = 0;  ///< k
   /// Every field as [B, ...], and "mask", f32 [B]: 1 for a row that counts. The last batch is
-  /// filled up with copies of sample 0 under mask 0.
+  /// filled up with copies of sample 0 under mask 0; under it, too, is what took the place of a
+  /// sample that could not be read, which would else count twice.
   HostBatch batch;
+  std::vector<std::string> skipped = {};  ///< of each of those, why
 };
 
 struct EvalOptions {
@@ -48,9 +53,9 @@ class EvalLoader {
   EvalBatch next();
 
  private:
-  std::int64_t size_;
   EvalOptions options_;
   std::int64_t batches_;
+  std::shared_ptr<SkippedSamples> skipped_;
   OrderedFetch fetch_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "core/base/error.h"
 #include "data/fetch.h"
@@ -49,7 +50,8 @@ class StepLengths {
 };
 
 OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
-                                const LoaderOptions& options) {
+                                const LoaderOptions& options,
+                                const std::shared_ptr<SkippedSamples>& skipped) {
   LS_USER_CHECK(options.first_step >= 0, "the first step must not be negative, but is {}",
                 options.first_step);
   LS_USER_CHECK(options.micro_batch >= 1, "micro_batch_size must be at least 1, not {}",
@@ -61,29 +63,33 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
       options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
   check_padding(options.padding);
   const auto lengths = std::make_shared<StepLengths>(dataset, sampler, options.padding);
-  return [dataset, lengths, sampler, first = options.first_shard, micro_batch = options.micro_batch,
-          padding = options.padding, beside = options.beside,
+  return [dataset, lengths, sampler, skipped, first = options.first_shard,
+          micro_batch = options.micro_batch, padding = options.padding, beside = options.beside,
           spans = options.spans](std::int64_t step, std::int64_t part) {
     if (part == 0 && beside) beside(step);
     const DrawKey key{sampler.seed(), sampler.epoch_of(step)};
-    return fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch), key,
-                       padding, lengths->of(step), spans);
+    FetchedBatch out = fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch),
+                                   key, padding, lengths->of(step), spans);
+    skipped->add(step, part, out.reasons());
+    return std::move(out.fields);
   };
 }
 
 }  // namespace
 
 Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options)
-    : fetch_(shard_fetch(dataset, sampler, options), {.first = options.first_step,
-                                                      .end = options.end_step,
-                                                      .parts = options.shards,
-                                                      .workers = options.workers,
-                                                      .prefetch = options.prefetch,
-                                                      .activity = options.activity}) {}
+    : skipped_(std::make_shared<SkippedSamples>()),
+      fetch_(shard_fetch(dataset, sampler, options, skipped_), {.first = options.first_step,
+                                                                .end = options.end_step,
+                                                                .parts = options.shards,
+                                                                .workers = options.workers,
+                                                                .prefetch = options.prefetch,
+                                                                .activity = options.activity}) {}
 
 StepBatch Loader::next() {
   const std::int64_t step = fetch_.position();
-  return {step, fetch_.next()};
+  std::vector<HostBatch> shards = fetch_.next();
+  return {step, std::move(shards), skipped_->take(step)};
 }
 
 }  // namespace lockstep

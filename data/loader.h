@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/activity.h"
@@ -12,6 +14,7 @@
 #include "data/ordered_fetch.h"
 #include "data/padding.h"
 #include "data/sampler.h"
+#include "data/skipped_samples.h"
 
 namespace lockstep {
 
@@ -19,6 +22,8 @@ namespace lockstep {
 struct StepBatch {
   std::int64_t step = 0;
   std::vector<HostBatch> shards;
+  /// Of each sample of these shards that could not be read, where another took its place, why.
+  std::vector<std::string> skipped = {};
 };
 
 struct LoaderOptions {
@@ -50,6 +55,7 @@ class Loader {
   StepBatch next();
 
  private:
+  std::shared_ptr<SkippedSamples> skipped_;
   OrderedFetch fetch_;
 };
 

@@ -11,6 +11,7 @@ DeviceBatch start_copies(StepBatch batch, Device& device,
                          const std::shared_ptr<Reservation>& room) {
   DeviceBatch out;
   out.step = batch.step;
+  out.skipped = std::move(batch.skipped);
   for (const auto& [name, first] : batch.shards[0]) {
     std::vector<HostTensor> shards;
     for (const HostBatch& shard : batch.shards) shards.push_back(shard.at(name));

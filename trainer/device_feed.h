@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/runtime/device.h"
 #include "data/loader.h"
@@ -22,6 +23,7 @@ namespace lockstep {
 struct DeviceBatch {
   std::int64_t step = 0;
   std::map<std::string, DeviceTensorPtr> fields;
+  std::vector<std::string> skipped = {};  ///< StepBatch::skipped
 };
 
 /// How many batches the device holds at most: those fed ahead, and those of steps in flight.

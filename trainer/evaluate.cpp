@@ -1,6 +1,8 @@
 #include "trainer/evaluate.h"
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -22,12 +24,14 @@ struct BatchSums {
   std::int64_t index = 0;
   std::map<std::string, Sums> metrics;
   std::vector<std::string> partials;  ///< one for each evaluator
+  std::int64_t skipped = 0;
 };
 
 struct Pending {
   std::int64_t index;
   Loss loss;
   HostTensor mask;
+  std::int64_t skipped;
 };
 
 using Json = nlohmann::json;  // as MessagePack, which keeps every bit of a double
@@ -40,7 +44,7 @@ std::string to_bytes(const std::vector<BatchSums>& all) {
     Json partials = Json::array();
     for (const std::string& partial : batch.partials)
       partials.push_back(Json::binary({partial.begin(), partial.end()}));
-    out.push_back({batch.index, std::move(metrics), std::move(partials)});
+    out.push_back({batch.index, std::move(metrics), std::move(partials), batch.skipped});
   }
   std::string bytes;
   Json::to_msgpack(out, bytes);
@@ -56,6 +60,7 @@ void add_from_bytes(const std::string& bytes, std::vector<BatchSums>& all) {
       const auto& binary = partial.get_binary();
       out.partials.emplace_back(binary.begin(), binary.end());
     }
+    out.skipped = batch[3].get<std::int64_t>();
   }
 }
 
@@ -77,6 +82,7 @@ std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::stri
 BatchSums read_sums(const Pending& pending, const EvaluateOptions& options) {
   BatchSums out;
   out.index = pending.index;
+  out.skipped = pending.skipped;
   const Loss& loss = pending.loss;
   const Sums& total = out.metrics["loss"] = {loss.sum.item(), loss.count.item()};
   for (const auto& [name, ratio] : loss.metrics) {
@@ -94,12 +100,14 @@ BatchSums read_sums(const Pending& pending, const EvaluateOptions& options) {
 
 Evaluation combine(const std::vector<BatchSums>& all, const EvaluateOptions& options) {
   std::map<std::string, Sums> totals;
-  for (const BatchSums& batch : all)
+  Evaluation out;
+  for (const BatchSums& batch : all) {
     for (const auto& [name, sums] : batch.metrics) {
       totals[name].sum += sums.sum;
       totals[name].count += sums.count;
     }
-  Evaluation out;
+    out.skipped += batch.skipped;
+  }
   out.count = static_cast<std::int64_t>(totals["loss"].count);
   for (const auto& [name, sums] : totals)
     if (sums.count != 0) out.metrics[name] = sums.sum / sums.count;
@@ -150,6 +158,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   const auto stopped = [&] { return options.stop_requested && options.stop_requested(); };
   while (loader.has_next() && !stopped()) {
     EvalBatch batch = loader.next();
+    if (options.on_skipped) std::ranges::for_each(batch.skipped, options.on_skipped);
     const HostTensor mask = batch.batch.at("mask");
     Batch::Fields fields;
     for (auto& [name, value] : batch.batch) {
@@ -159,7 +168,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
     }
     Loss recorded = record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype);
     if (options.evaluators.empty()) recorded.outputs.clear();
-    pending.push_back({batch.index, std::move(recorded), mask});
+    pending.push_back({batch.index, std::move(recorded), mask, std::ssize(batch.skipped)});
     engine.mark_step(SyncReason::kEvaluation, options.where);
     if (pending.size() > lag) read_first();
   }

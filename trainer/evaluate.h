@@ -19,8 +19,9 @@ namespace lockstep {
 struct Evaluation {
   /// "loss" and those of the loss whose count is not zero; of evaluators.
   MetricValues metrics = {};
-  std::int64_t count = 0;  ///< what the loss counts: samples or tokens
-  bool complete = true;    ///< false: a rank was asked to stop, and the numbers mean nothing
+  std::int64_t count = 0;    ///< what the loss counts: samples or tokens
+  std::int64_t skipped = 0;  ///< samples that could not be read and are not in the numbers
+  bool complete = true;      ///< false: a rank was asked to stop, and the numbers mean nothing
 };
 
 struct EvaluateOptions {
@@ -32,9 +33,10 @@ struct EvaluateOptions {
   std::uint64_t seed = 0;  ///< of what samples draw
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
-  std::int64_t step = 0;                      ///< for messages
-  std::source_location where = {};            ///< the user's line, likewise
-  Activity activity = {};                     ///< told of every batch
+  std::int64_t step = 0;                                    ///< for messages
+  std::source_location where = {};                          ///< the user's line, likewise
+  Activity activity = {};                                   ///< told of every batch
+  std::function<void(const std::string&)> on_skipped = {};  ///< told on its rank of each; or null
   std::function<bool()> stop_requested = {};  ///< asked before every batch; null: never
 };
 

@@ -60,11 +60,13 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       watch_(runtime.watch()),
       activity_(runtime.activity()),
       skip_limit_(spec_.config.training.max_skipped_steps),
+      skipped_(runtime),
       saves_(saves_of(spec_, resumed), state, runtime),
       resumed_(resumed),
       first_step_(state.progress.step) {
   state_.progress.seed = seed_of(spec_.config);
   state_.progress.tokenizer = spec_.tokenizer;
+  state_.progress.samples = spec_.samples;
   runtime_.engine().set_step(steps_done());
   if (const std::int64_t interval = spec_.config.distributed.check_interval; interval > 0)
     runtime_.engine().start_state_check(interval);
@@ -139,6 +141,7 @@ void TrainingRun::take_batch() {
     const ScopedSpan span(runtime_.spans(), SpanKind::kInputWait, step);
     loaded = feed_->feed.next();
   }
+  skipped_.add(loaded.skipped);
   activity_.begin(Phase::kTrace, step);
   engine.begin_step();
   Batch::Fields fields;
@@ -310,6 +313,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   options.step = steps_done();
   options.where = where;
   options.activity = activity_;
+  options.on_skipped = [this](const std::string& reason) { skipped_.warn(reason); };
   options.stop_requested = [this] { return watch_.stop_requested(); };
   Evaluation result = [&] {
     const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
@@ -360,6 +364,7 @@ void TrainingRun::end_run() {
   runtime_.engine().compare_whole_state();  // no header follows
   release_save();
   saves_.finish();
+  skipped_.end();
   step_log_->flush();
   feed_.reset();
   end_ = stop_agreed_  ? (saves ? RunEnd::kPreempted : RunEnd::kUnsaved)

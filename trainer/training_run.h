@@ -20,6 +20,7 @@
 #include "trainer/run_saves.h"
 #include "trainer/schedule.h"
 #include "trainer/skip_limit.h"
+#include "trainer/skipped_log.h"
 #include "trainer/step_log.h"
 #include "trainer/training_step.h"
 
@@ -42,6 +43,7 @@ struct RunSpec {
   std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
   std::string config_text = {};          ///< that checkpoints and <run>/config.yaml keep
   std::string tokenizer = {};            ///< serialized, for checkpoints
+  std::string samples = {};              ///< what they are (saved_texts.h), for checkpoints
   bool console = true;                   ///< progress lines
   bool same_data = false;                ///< the ranks' data was compared in full
   std::string how_to_resume = {};        ///< "--resume"
@@ -134,6 +136,7 @@ class TrainingRun {
   Watch& watch_;
   Activity activity_;
   SkipLimit skip_limit_;
+  SkippedLog skipped_;
   RunSaves saves_;
   bool resumed_;
   std::int64_t first_step_;

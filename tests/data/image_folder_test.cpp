@@ -5,8 +5,10 @@
 
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
+#include "data/eval_loader.h"
 #include "data/fetch.h"
 #include "data/images/image_dataset.h"
+#include "data/loader.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/data/image_files.h"
@@ -33,7 +35,7 @@ class ImageFolderTest : public testing::Test {
   }
   /// Pixels (as bytes) and labels in order.
   std::vector<std::pair<int, int>> contents(const Dataset& dataset,
-                                            std::int64_t* skipped = nullptr) {
+                                            std::vector<std::string>* skipped = nullptr) {
     std::vector<std::pair<int, int>> out;
     for (std::int64_t i = 0; i < dataset.size(); ++i) {
       const Sample sample = dataset.draw(i, {.skipped = skipped});
@@ -98,10 +100,12 @@ TEST_F(ImageFolderTest, NamesTheImageThatIsBroken) {
 TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
   folder_.write("ant/z.png", "");
   folder_.write("cat/b.PNG", "no image");
-  std::int64_t skipped = 0;
+  std::vector<std::string> skipped;
   EXPECT_EQ(contents(*open(OnBadSample::kSkip), &skipped),
             (std::vector<std::pair<int, int>>{{4, 0}, {2, 1}, {2, 1}, {4, 0}}));
-  EXPECT_EQ(skipped, 2);
+  EXPECT_THAT(skipped,
+              ElementsAre(folder_ / "ant/z.png: neither a PNG nor a JPEG image: the file is empty",
+                          testing::HasSubstr("cat/b.PNG")));
   for (const char* name : {"ant/y.png", "cat/a.png"}) folder_.write(name, "");
   EXPECT_EQ(data_error([&] { contents(*open(OnBadSample::kSkip)); }),
             folder_ /
@@ -109,14 +113,20 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
                 "3 images after it be read");
 }
 
-TEST_F(ImageFolderTest, CountsWhatWasSkipped) {
-  folder_.write("ant/z.png", "");
-  const SteadyClock clock;
-  Metrics metrics(clock);
-  SpanStream spans(clock, metrics);
-  const std::int64_t indices[] = {0, 1, 1, 2};
-  fetch_batch(*open(OnBadSample::kSkip), indices, {.seed = 1, .epoch = 0}, {}, {}, &spans);
-  EXPECT_EQ(metrics.counter("SkippedSamples"), 2);
+TEST_F(ImageFolderTest, TellsWhatABatchSkipped) {
+  const std::string path = folder_.write("ant/z.png", "");
+  const auto is_empty = testing::StartsWith(path);
+  Loader loader(open(OnBadSample::kSkip), StepSampler(1, 4, 4, /*shuffle=*/false),
+                {.shards = 2, .micro_batch = 2, .workers = 2});
+  EXPECT_THAT(loader.next().skipped, ElementsAre(is_empty)) << "not that of the steps ahead";
+  EXPECT_THAT(loader.next().skipped, ElementsAre(is_empty));
+
+  EvalLoader evaluation(open(OnBadSample::kSkip), {.batch_size = 3});
+  const EvalBatch first = evaluation.next();
+  EXPECT_THAT(first.skipped, ElementsAre(is_empty));
+  EXPECT_EQ(to_doubles(first.batch.at("mask")), (std::vector<double>{1, 0, 1}))
+      << "what took its place does not count twice";
+  EXPECT_THAT(evaluation.next().skipped, ElementsAre());
 }
 
 TEST_F(ImageFolderTest, GivesTheColoursAndTheSizeThatAreAskedFor) {

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::size_t kProbes = 256;
 constexpr std::size_t kProbeBytes = 4096;
-constexpr std::size_t kPieces = 256;  ///< that a file is divided into, again and again
+constexpr std::size_t kProbedFiles = 256;  ///< of too many
+constexpr std::size_t kPieces = 256;       ///< that a file is divided into, again and again
 constexpr std::int64_t kYoungNs = 2'000'000'000;
 
 /// A file of the config, by the place that it has there: its path is the rank's own affair.
@@ -31,7 +32,8 @@ struct DataFile {
   std::string key;
   std::string path;
   std::uint64_t bytes = 0;
-  std::string problem;  ///< why it cannot be read; "" if it can
+  std::string problem;     ///< why it cannot be read; "" if it can
+  bool in_folder = false;  ///< that the config names in its place
 };
 
 struct FileIdentity {
@@ -61,9 +63,10 @@ bool is_young(const FileIdentity& file) {
   return now - std::max(file.modified_ns, file.changed_ns) < kYoungNs;
 }
 
-void add_file(const std::string& key, const std::string& path, std::vector<DataFile>& to) {
+void add_file(const std::string& key, const std::string& path, bool in_folder,
+              std::vector<DataFile>& to) {
   struct stat status {};
-  DataFile file{key, path, 0, ""};
+  DataFile file{key, path, 0, "", in_folder};
   if (::stat(path.c_str(), &status) != 0) {
     file.problem = std::strerror(errno);
   } else if (!S_ISREG(status.st_mode)) {
@@ -87,17 +90,20 @@ std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
     for (const std::string& file : in_folder)
       add_file(fmt::format("{}/{}", key.path,
                            std::filesystem::path(file).lexically_relative(paths[0]).string()),
-               file, out);
+               file, /*in_folder=*/true, out);
     // A folder that lacks what it must have stands for itself.
     if (!in_folder.empty()) continue;
     for (std::size_t i = 0; i < paths.size(); ++i)
-      add_file(paths.size() == 1 ? key.path : fmt::format("{}[{}]", key.path, i), paths[i], out);
+      add_file(paths.size() == 1 ? key.path : fmt::format("{}[{}]", key.path, i), paths[i],
+               /*in_folder=*/false, out);
   }
   return out;
 }
 
 /// The hash of the whole file, computed or remembered.
-Hash128 whole_hash(const std::string& path, ArtifactStore& kept, Activity activity) {
+Hash128 whole_hash(const DataFile& file, ArtifactStore& kept, Activity activity) {
+  const std::string& path = file.path;
+  if (file.in_folder) return hash_file(path, activity);
   const std::optional<FileIdentity> before = identify(path);
   const bool keeps = kept.enabled() && before && !is_young(*before);
   constexpr char kPurpose[] = "file hash";
@@ -118,17 +124,39 @@ Hash128 whole_hash(const std::string& path, ArtifactStore& kept, Activity activi
   return out;
 }
 
-std::vector<Term> terms_of(std::vector<DataFile>& files, bool whole, ArtifactStore& kept,
+/// How much of their bytes is compared.
+enum class Coverage : std::uint8_t {
+  kWhole,
+  kProbesOfAll,
+  kProbesOfSome,  ///< of as many files as kProbedFiles, evenly spread
+};
+
+Coverage coverage_of(const std::vector<DataFile>& files, const DataAgreementOptions& options) {
+  std::uint64_t bytes = 0;
+  for (const DataFile& file : files) bytes += file.bytes;
+  if (files.size() > options.whole_files) return Coverage::kProbesOfSome;
+  return bytes <= options.whole_bytes ? Coverage::kWhole : Coverage::kProbesOfAll;
+}
+
+/// Whether there are probes of file number `i`.
+bool is_probed(std::size_t i, std::size_t files, Coverage coverage) {
+  return coverage != Coverage::kProbesOfSome ||
+         i % std::max<std::size_t>(files / kProbedFiles, 1) == 0;
+}
+
+std::vector<Term> terms_of(std::vector<DataFile>& files, Coverage coverage, ArtifactStore& kept,
                            Activity activity) {
   std::vector<Term> out;
   for (DataFile& file : files) {
     std::string value;
     try {
       if (file.problem.empty()) {
-        const Hash128 hash = whole ? whole_hash(file.path, kept, activity)
-                                   : hash_probes(file.path, kProbes, kProbeBytes);
-        value = fmt::format("{} bytes, {} {}", file.bytes, whole ? "hash" : "hash of probes",
-                            hash.hex());
+        value = fmt::format("{} bytes", file.bytes);
+        if (coverage == Coverage::kWhole)
+          value += ", hash " + whole_hash(file, kept, activity).hex();
+        else if (is_probed(out.size(), files.size(), coverage))
+          value += ", hash of probes " + hash_probes(file.path, kProbes, kProbeBytes).hex();
+        activity.progress();
       }
     } catch (const Error& e) {
       file.problem = e.what();
@@ -206,6 +234,24 @@ std::string describe_first_file(Communicator& communicator, const std::vector<Da
   return "";
 }
 
+/// How much of the files was compared, for people.
+std::string describe_coverage(const std::vector<DataFile>& files, Coverage coverage) {
+  double bytes = 0, compared = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto of_file = static_cast<double>(files[i].bytes);
+    bytes += of_file;
+    if (coverage == Coverage::kWhole)
+      compared += of_file;
+    else if (is_probed(i, files.size(), coverage))
+      compared += std::min(of_file, static_cast<double>(kProbes * kProbeBytes));
+  }
+  return fmt::format("{:.3g} % of {}{}", bytes > 0 ? 100 * compared / bytes : 100.0,
+                     format_bytes(bytes),
+                     coverage == Coverage::kProbesOfSome
+                         ? fmt::format(" and the names and sizes of {} files", files.size())
+                         : "");
+}
+
 /// Of samples that are evenly spread from the first to the last.
 std::string hash_probes(const Dataset& dataset) {
   const std::int64_t last = dataset.size() - 1;
@@ -222,26 +268,20 @@ bool agree_on_files(Communicator& communicator, const Config& config, const Regi
                     const DataAgreementOptions& options, Log& log) {
   if (communicator.size() == 1) return true;
   std::vector<DataFile> files = files_of(config, registry);
-  std::uint64_t bytes = 0;
-  for (const DataFile& file : files) bytes += file.bytes;
-  // Other sizes on another rank are a difference in either way of comparing.
-  const bool whole = bytes <= options.whole_bytes;
+  // Other numbers or sizes on another rank are a difference in any way of comparing.
+  const Coverage coverage = coverage_of(files, options);
   ArtifactStore kept({.folder = options.cache_folder, .on_warning = options.on_warning}, log);
-  const std::vector<Term> terms = terms_of(files, whole, kept, options.activity);
+  const std::vector<Term> terms = terms_of(files, coverage, kept, options.activity);
   if (const auto differences = find_differences(communicator, terms))
     raise(ErrorKind::kData, "the ranks were given different data:\n{}{}", *differences,
           describe_first_file(communicator, files, terms, options.activity));
-  const double compared =
-      whole ? 1.0
-            : std::min(1.0, static_cast<double>(files.size() * kProbes * kProbeBytes) /
-                                static_cast<double>(bytes));
   if (files.empty()) {
     log.info("data: made by the config, which was compared between {} ranks", communicator.size());
     return false;
   }
-  log.info("data: {:.3g} % of {} compared between {} ranks", 100 * compared,
-           format_bytes(static_cast<double>(bytes)), communicator.size());
-  return whole;
+  log.info("data: {} compared between {} ranks", describe_coverage(files, coverage),
+           communicator.size());
+  return coverage == Coverage::kWhole;
 }
 
 void agree_on_datasets(Communicator& communicator, const DataSource& data) {

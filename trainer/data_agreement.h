@@ -3,10 +3,12 @@
 // differs.
 //
 // Files are compared by hashes of their raw bytes, all of them up to 8 GiB; of more, sizes and 256
-// probes of each, and while the ranks train one sample after another (data_watch.h). So is data
-// that no file holds: by 256 samples before the first step. Hashes are kept beside the compiled
-// steps, by device, inode, size and times of the file; not of a file that was changed less than 2 s
-// ago, which may be changed again within the resolution of its times.
+// probes of each, and while the ranks train one sample after another (data_watch.h). Of more than
+// 4096 files, such as a folder of images, all names and sizes, but so many probes of 256 files
+// only. So is data that no file holds: by 256 samples before the first step. Hashes are kept beside
+// the compiled steps, by device, inode, size and times of the file; not of files in a folder, which
+// are many, nor of one that was changed less than 2 s ago, which may be changed again within the
+// resolution of its times.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,7 @@ struct DataAgreementOptions {
   std::function<void(const std::string&)> on_warning = {};
   Activity activity = {};                              ///< is told of the progress
   std::uint64_t whole_bytes = std::uint64_t{8} << 30;  ///< compared in full up to here
+  std::size_t whole_files = 4096;                      ///< and up to so many files
 };
 
 /// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ

@@ -55,6 +55,20 @@ class DataAgreement : public testing::Test {
     return out;
   }
 
+  /// The config of a rank whose folder has these images, each of these bytes.
+  Config with_images(const std::string& folder, const std::vector<std::string>& names,
+                     const std::string& bytes = "x") const {
+    for (const std::string& name : names) {
+      fs::create_directories(fs::path(folder_.path(folder + "/" + name)).parent_path());
+      folder_.write(folder + "/" + name, bytes);
+    }
+    Config config;
+    config.model.name = "lenet";
+    config.data = {.type = "image_folder",
+                   .keys = OwnConfig(ImageFolderData{.path = folder_.path(folder)})};
+    return config;
+  }
+
   std::string log_of_rank_0() const { return contents_of(folder_.path("log0")); }
 
   TemporaryFolder folder_;
@@ -99,22 +113,30 @@ TEST_F(DataAgreement, OfWhatNoRankCanReadIsLeftToTheReader) {
 
 // The same bytes in the same order, but one image is of another class.
 TEST_F(DataAgreement, ComparesWhatFilesOfAFolderAreCalled) {
-  const auto with_images = [&](const std::string& folder, const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      fs::create_directories(fs::path(folder_.path(folder + "/" + name)).parent_path());
-      folder_.write(folder + "/" + name, "x");
-    }
-    Config config;
-    config.model.name = "lenet";
-    config.data = {.type = "image_folder",
-                   .keys = OwnConfig(ImageFolderData{.path = folder_.path(folder)})};
-    return config;
-  };
   const Config first = with_images("a", {"cat/1.png", "cat/2.png", "dog/3.png"});
   EXPECT_THAT(answers({first, with_images("b", {"cat/1.png", "cat/2.png", "dog/3.png"})}),
               Each("no error"));
   EXPECT_THAT(answers({first, with_images("c", {"cat/1.png", "dog/2.png", "dog/3.png"})})[0],
               HasSubstr("data.path/cat/2.png"));
+}
+
+TEST_F(DataAgreement, ComparesNamesAndSizesOfManyFiles) {
+  const DataAgreementOptions options{.whole_files = 500};
+  std::vector<std::string> names;
+  for (int i = 0; i < 600; ++i) names.push_back(fmt::format("cat/{:03}.png", i));
+  const Config first = with_images("a", names), second = with_images("b", names);
+  EXPECT_THAT(answers({first, second}, options), Each("no error"));
+  EXPECT_FALSE(whole_);
+  EXPECT_THAT(log_of_rank_0(), HasSubstr("data: 50 % of 600.00B and the names and sizes of 600 files "
+                                         "compared between 2 ranks"));
+  folder_.write("b/cat/001.png", "y");  // between those that are looked at
+  EXPECT_THAT(answers({first, second}, options), Each("no error"));
+  folder_.write("b/cat/001.png", "xy");
+  EXPECT_THAT(answers({first, second}, options)[0], HasSubstr("data.path/cat/001.png: 1 bytes"));
+  folder_.write("b/cat/001.png", "x");
+  folder_.write("b/cat/004.png", "y");
+  EXPECT_THAT(answers({first, second}, options)[0],
+              HasSubstr("data.path/cat/004.png differs first in byte 0"));
 }
 
 TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {

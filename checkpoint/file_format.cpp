@@ -59,7 +59,7 @@ Parts parts_of(const std::map<std::string, Hdf5Object>& objects, const std::stri
       require(name, object, Kind::kGroup);
     } else if (name == kConfig) {
       require(name, object, Kind::kText);
-    } else if (name == kTokenizer) {
+    } else if (name == kTokenizer || name == kSamples) {
       require(name, object, Kind::kTensor);
     } else if (under("/optimizer/") && std::count(name.begin(), name.end(), '/') == 2) {
       require(name, object, Kind::kGroup);
@@ -115,11 +115,17 @@ std::vector<MemoryCopy> copies_of(const CheckpointState& state, const PosixFile&
   }
   const Hdf5Object& tokenizer = objects.at(kTokenizer);
   is_complete = is_complete && tokenizer.bytes == state.trainer.tokenizer.size();
+  const auto samples = objects.find(kSamples);
+  is_complete = is_complete &&
+                (samples == objects.end() ? state.trainer.samples.empty()
+                                          : samples->second.bytes == state.trainer.samples.size());
   if (!is_complete) {
     raise(ErrorKind::kCheckpoint, "{}: its tensors read back as others than were written",
           file.path());
   }
   add(tokenizer.offset, std::as_bytes(std::span(state.trainer.tokenizer)));
+  if (samples != objects.end())
+    add(samples->second.offset, std::as_bytes(std::span(state.trainer.samples)));
   return copies;
 }
 
@@ -160,7 +166,8 @@ std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
   // Object headers, attributes, group nodes and alignment, generously.
   constexpr std::uint64_t kFixed = 64 << 10;
   constexpr std::uint64_t kPerObject = 2 << 10;
-  std::uint64_t bytes = kFixed + state.config_yaml.size() + state.trainer.tokenizer.size();
+  std::uint64_t bytes = kFixed + state.config_yaml.size() + state.trainer.tokenizer.size() +
+                        state.trainer.samples.size();
   const auto add = [&](const NamedTensors& tensors) {
     bytes += kPerObject;
     for (const auto& [name, tensor] : tensors)
@@ -177,10 +184,15 @@ CheckpointReader::CheckpointReader(const std::string& path)
   if (!verdict.ok()) raise(ErrorKind::kCheckpoint, "{}: {}", path, verdict.problem);
   const std::map<std::string, Hdf5Object> objects = read_structure(file_, kHeaderBytes);
   Parts parts = parts_of(objects, path);
-  const Hdf5Object& tokenizer = objects.at(kTokenizer);
-  trainer_ = read_trainer(
-      objects.at(kTrainer).attributes,
-      read_elements(file_, {kTokenizer, tokenizer.dtype, tokenizer.shape, tokenizer.offset}), path);
+  const auto read_text = [&](const char* name) {
+    const auto found = objects.find(name);
+    if (found == objects.end()) return std::string();
+    const Hdf5Object& text = found->second;
+    return text_of(read_elements(file_, {name, text.dtype, text.shape, text.offset}), name, path);
+  };
+  trainer_ = read_trainer(objects.at(kTrainer).attributes, path);
+  trainer_.tokenizer = read_text(kTokenizer);
+  trainer_.samples = read_text(kSamples);
   config_yaml_ = objects.at(kConfig).text;
   tensors_ = std::move(parts.tensors);
   slots_ = std::move(parts.slots);

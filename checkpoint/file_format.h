@@ -7,6 +7,7 @@
 //                                 dataset_digest, instruction_set, cpu_models, format_version,
 //                                 lockstep_version
 //   /trainer/tokenizer            the serialized tokenizer, as u8
+//   /trainer/samples              what samples of images are, JSON as u8; only if it is known
 //   /config                       the resolved config, YAML text
 //
 // Tensors are stored as hdf5_file.h says. The first 512 bytes are the header of header_block.h. The

@@ -41,6 +41,7 @@ struct TrainerState {
   std::string instruction_set;
   std::string cpu_models;  ///< of all ranks, each once, joined with "; "
   std::string tokenizer;   ///< serialized; any bytes, any size; empty for none
+  std::string samples;     ///< what they are (trainer/saved_texts.h); as tokenizer
 
   // Saving stamps these two; they tell who wrote a file that was loaded.
   std::int64_t format_version = 0;

@@ -1,7 +1,7 @@
 #include "checkpoint/trainer_attributes.h"
 
-#include <cstring>
 #include <set>
+#include <span>
 
 #include "checkpoint/header_block.h"
 
@@ -62,15 +62,25 @@ void write_trainer(Hdf5File& file, const TrainerState& trainer) {
   for (const auto& [key, value] : stamped.schedule.values) {
     file.set_attribute(kTrainer, std::string(kSchedulePrefix) + key, value);
   }
-  HostTensor tokenizer(DType::kU8, {static_cast<std::int64_t>(trainer.tokenizer.size())});
-  if (!trainer.tokenizer.empty()) {
-    std::memcpy(tokenizer.bytes().data(), trainer.tokenizer.data(), trainer.tokenizer.size());
+  const auto write_text = [&](const char* name, const std::string& text) {
+    const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+    file.write_tensor(name, HostTensor::of({static_cast<std::int64_t>(text.size())}, bytes));
+  };
+  write_text(kTokenizer, trainer.tokenizer);
+  if (!trainer.samples.empty()) write_text(kSamples, trainer.samples);
+}
+
+std::string text_of(const HostTensor& bytes, const char* name, const std::string& path) {
+  if (bytes.dtype() != DType::kU8 || bytes.shape().rank() != 1) {
+    raise(ErrorKind::kCheckpoint, "{}: {} is {}{}, not u8 of one dimension", path, name,
+          name_of(bytes.dtype()), bytes.shape().to_string());
   }
-  file.write_tensor(kTokenizer, tokenizer);
+  const auto elements = bytes.as<const std::uint8_t>();
+  return {elements.begin(), elements.end()};
 }
 
 TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes,
-                          const HostTensor& tokenizer, const std::string& path) {
+                          const std::string& path) {
   TrainerState trainer;
   std::set<std::string> known;
   for_each_attribute(trainer, [&](const char* name, auto& value) {
@@ -98,12 +108,6 @@ TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes
   }
   if (!attributes.contains(kEvaluatedStep)) trainer.evaluated_step = trainer.step;
   check_ranges(trainer, path);
-  if (tokenizer.dtype() != DType::kU8 || tokenizer.shape().rank() != 1) {
-    raise(ErrorKind::kCheckpoint, "{}: {} is {}{}, not u8 of one dimension", path, kTokenizer,
-          name_of(tokenizer.dtype()), tokenizer.shape().to_string());
-  }
-  const auto bytes = tokenizer.as<std::uint8_t>();
-  trainer.tokenizer.assign(bytes.begin(), bytes.end());
   return trainer;
 }
 

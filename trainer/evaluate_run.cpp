@@ -1,14 +1,20 @@
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "checkpoint/restore.h"
 #include "core/base/error.h"
 #include "trainer/agreement.h"
 #include "trainer/data_agreement.h"
 #include "trainer/evaluate.h"
+#include "trainer/evaluators/confusion.h"
 #include "trainer/from_config.h"
 #include "trainer/rank_runtime.h"
 #include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
+#include "trainer/skipped_log.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train.h"
 
@@ -17,6 +23,17 @@ namespace {
 
 std::string six_decimals(double x) {
   return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
+}
+
+/// The numbers were printed: that they cannot be kept is no reason to fail.
+void write_confusion(const std::string& path, const std::string& csv, Log& log) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << csv;
+  file.close();
+  if (file.fail())
+    log.warn("{} cannot be written: {}", path, std::strerror(errno));
+  else
+    fmt::print("all counts: {}\n", path);
 }
 
 }  // namespace
@@ -69,8 +86,12 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   options.seed = static_cast<std::uint64_t>(config.run.seed);
   options.compute_dtype = state.compute_dtype;
   options.evaluators = registry.make_evaluators(config.eval.metrics);
+  Confusion confusion;
+  options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
   options.step = saved.trainer().step;
   options.activity = activity;
+  SkippedLog skipped(session);
+  options.on_skipped = [&](const std::string& reason) { skipped.warn(reason); };
   activity.begin(Phase::kEvaluate, saved.trainer().step);
   const Evaluation result = evaluate(session.engine(), session.communicator(), std::cref(*model),
                                      data.validation, options);
@@ -78,7 +99,13 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
     std::string line = fmt::format("step: {}", saved.trainer().step);
     for (const auto& [name, value] : loss_first(result.metrics))
       line += fmt::format(", eval/{}: {}", name, six_decimals(value));
+    if (result.skipped > 0) line += fmt::format(", skipped: {}", result.skipped);
     fmt::print("{}, count: {}\n", line, result.count);
+    if (!confusion.empty()) {
+      fmt::print("{}", confusion.table(data.classes));
+      if (std::filesystem::is_directory(run))
+        write_confusion(run + "/confusion.csv", confusion.csv(data.classes), session.log());
+    }
   }
   session.finish();
   return 0;

@@ -2,7 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
+#include "data/images/raster.h"
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/load.h"
 
@@ -43,6 +47,32 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
 void check_saved_tokenizer(const std::string& json, const std::string& path) {
   if (json.empty()) return;
   of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
+}
+
+std::string image_facts_of(const DataSource& data) {
+  const std::vector<FieldSpec> fields = data.train->fields();
+  const auto image = std::ranges::find(fields, "image", &FieldSpec::name);
+  if (image == fields.end() || image->shape.rank() != 3) return "";
+  const nlohmann::json out = {{"image", {image->shape[0], image->shape[1], image->shape[2]}},
+                              {"classes", data.classes}};
+  // Names of folders are bytes, and may be no text.
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path) {
+  if (json.empty()) return std::nullopt;
+  try {
+    const nlohmann::json parsed = nlohmann::json::parse(json);
+    ImageFacts out;
+    parsed.at("image").get_to(out.shape);
+    parsed.at("classes").get_to(out.classes);
+    for (const std::int64_t size : out.shape)
+      if (size < 1 || size > kMostPixels) throw std::out_of_range("a size of images");
+    return out;
+  } catch (const std::exception& problem) {
+    raise(ErrorKind::kCheckpoint, "{}: what is saved of its samples cannot be read: {}", path,
+          problem.what());
+  }
 }
 
 }  // namespace lockstep

@@ -1,11 +1,16 @@
-// The texts in a checkpoint that its reader hands on unread: config and tokenizer. What cannot be
-// made of them is the checkpoint's fault, not that of a config or a data file.
+// The texts in a checkpoint that its reader hands on unread: config, tokenizer and what samples
+// are. What cannot be made of them is the checkpoint's fault, not that of a config or a data file.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/config/config.h"
+#include "trainer/data_source.h"
 
 namespace lockstep {
 
@@ -21,5 +26,18 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
 
 /// Error kCheckpoint naming the checkpoint file `path` unless `json` is a tokenizer or empty.
 void check_saved_tokenizer(const std::string& json, const std::string& path);
+
+/// What the samples of a run on images are, for whoever has other images.
+struct ImageFacts {
+  std::array<std::int64_t, 3> shape = {};  ///< channels, height, width
+  std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
+};
+
+/// Of the data; "" if it gives no images.
+std::string image_facts_of(const DataSource& data);
+
+/// What was saved; nothing if that is "". Error kCheckpoint naming the checkpoint file `path` for
+/// what image_facts_of() does not make.
+std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path);
 
 }  // namespace lockstep

@@ -13,7 +13,10 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_json(const TrainerState& state) {
-  const auto* tokenizer = reinterpret_cast<const std::uint8_t*>(state.tokenizer.data());
+  const auto binary = [](const std::string& text) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+    return Json::binary({bytes, bytes + text.size()});
+  };
   return {{"step", state.step},
           {"epoch", state.epoch},
           {"sample_position", state.sample_position},
@@ -27,7 +30,8 @@ Json to_json(const TrainerState& state) {
           {"dataset_digest", state.dataset_digest},
           {"instruction_set", state.instruction_set},
           {"cpu_models", state.cpu_models},
-          {"tokenizer", Json::binary({tokenizer, tokenizer + state.tokenizer.size()})},
+          {"tokenizer", binary(state.tokenizer)},
+          {"samples", binary(state.samples)},
           {"format_version", state.format_version},
           {"lockstep_version", state.lockstep_version}};
 }
@@ -47,8 +51,12 @@ TrainerState trainer_from_json(const Json& json) {
   json.at("dataset_digest").get_to(out.dataset_digest);
   json.at("instruction_set").get_to(out.instruction_set);
   json.at("cpu_models").get_to(out.cpu_models);
-  const auto& tokenizer = json.at("tokenizer").get_binary();
-  out.tokenizer.assign(tokenizer.begin(), tokenizer.end());
+  const auto text = [&](const char* name) -> std::string {
+    const auto& bytes = json.at(name).get_binary();
+    return {bytes.begin(), bytes.end()};
+  };
+  out.tokenizer = text("tokenizer");
+  out.samples = text("samples");
   json.at("format_version").get_to(out.format_version);
   json.at("lockstep_version").get_to(out.lockstep_version);
   return out;

@@ -170,6 +170,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   }();
   agree_on_datasets(runtime.communicator(), data);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
+  spec.samples = image_facts_of(data);
   activity.begin(Phase::kPrepare);
   const DataLoaderOptions loading = loader_options(config, data.tokens_per_sample);
   const DataLoader train(data.train, loading);

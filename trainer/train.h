@@ -1,10 +1,11 @@
-// The three things that are done with a run: train it, evaluate it, sample from it. Called by the
-// command line, and by programs that bring their own. `watch` is told what goes on, and asked
-// whether a signal wants the end; one that watches nothing will do.
+// The things that are done with a run: train it, evaluate it, sample from it, predict by it. Called
+// by the command line, and by programs that bring their own. `watch` is told what goes on, and
+// asked whether a signal wants the end; one that watches nothing will do.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/settings.h"
 #include "trainer/config/load.h"
@@ -43,5 +44,15 @@ struct GenerateOptions {
 /// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch);
+
+struct PredictOptions {
+  std::vector<std::string> images;  ///< PNG or JPEG files
+  std::int64_t top = 5;             ///< classes that are printed of each
+};
+
+/// Prints for each image the likeliest classes by the newest good checkpoint of a run on images,
+/// made to fit as its evaluation does. Returns 0. Error kData naming an image that cannot be read.
+int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
+            const Settings& settings, Watch& watch);
 
 }  // namespace lockstep

@@ -45,6 +45,7 @@ TEST(FileFormat, LoadsWhatWasSaved) {
   EXPECT_EQ(loaded.trainer.instruction_set, "AVX2");
   EXPECT_EQ(loaded.trainer.cpu_models, "A; B");
   EXPECT_EQ(loaded.trainer.tokenizer, state.trainer.tokenizer);
+  EXPECT_EQ(loaded.trainer.samples, "{}");
   EXPECT_EQ(loaded.trainer.format_version, 1);
   EXPECT_FALSE(loaded.trainer.lockstep_version.empty());
 }
@@ -56,6 +57,7 @@ TEST(FileFormat, KeepsTheDefaultsOfAFreshTrainer) {
   EXPECT_EQ(loaded.trainer.evaluated_step, -1);
   EXPECT_EQ(loaded.trainer.early_stopping.best_step, -1);
   EXPECT_EQ(loaded.trainer.tokenizer, "");
+  EXPECT_EQ(loaded.trainer.samples, "");
   EXPECT_EQ(loaded.config_yaml, "");
   EXPECT_TRUE(loaded.model.empty());
 }

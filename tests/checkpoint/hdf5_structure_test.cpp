@@ -117,10 +117,8 @@ TEST_F(Hostile, ANegativeStep) {
 }
 
 TEST_F(Hostile, ATokenizerOfFloats) {
-  const auto objects = read_structure(PosixFile::open(path_, ErrorKind::kCheckpoint), kHeaderBytes);
   const HostTensor floats(DType::kF32, {5});
-  EXPECT_EQ(error_of(ErrorKind::kCheckpoint,
-                     [&] { read_trainer(objects.at(kTrainer).attributes, floats, path_); }),
+  EXPECT_EQ(error_of(ErrorKind::kCheckpoint, [&] { text_of(floats, kTokenizer, path_); }),
             path_ + ": /trainer/tokenizer is f32[5], not u8 of one dimension");
 }
 

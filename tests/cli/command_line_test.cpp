@@ -54,7 +54,8 @@ TEST(CommandLine, HelpNamesEveryCommand) {
                            "config check", "config show", "config schema", "ckpt ls",
                            "ckpt inspect", "ckpt verify", "ckpt hash",     "ckpt prune",
                            "ir run",       "ir print",    "prepare text",  "prepare tokenizer",
-                           "prepare idx",  "calibrate",   "doctor",        "models"})
+                           "prepare idx",  "calibrate",   "doctor",        "models",
+                           "predict"})
     EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(name) + " "));
   EXPECT_EQ(run({"-h"}).out, help.out);
 }

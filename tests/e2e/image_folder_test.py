@@ -1,4 +1,8 @@
 """Images in folders of classes: the same bits whoever decodes and changes them, and broken ones named or skipped."""
+import csv
+import re
+from collections import Counter
+
 import lockstep_runs
 import made_data
 from lockstep_runs import EndToEndTest, Run
@@ -38,16 +42,25 @@ class ImageFolders(EndToEndTest):
         return run.hash()
 
     def test_one_hash_with_augmentation(self):
-        changes = {"data__random_resized_crop": True, "data__crop_scale": [0.5, 1.0],
-                   "data__interpolation": "bicubic", "data__shift": 2, "data__horizontal_flip": 0.5}
+        """Whoever trains, with as many workers as there are, and killed meanwhile: past an epoch, where all is drawn
+        anew."""
+        crop = {"data__random_resized_crop": True, "data__crop_scale": [0.5, 1.0]}
+        changes = {**crop, "data__interpolation": "bicubic", "data__shift": 2, "data__horizontal_flip": 0.5,
+                   "data__mixup": 0.4, "data__label_smoothing": 0.1}
         expected = self.trained("alone", **changes)
-        self.assertEqual(self.trained("ranks_2", ranks=2, **changes), expected)
-        self.assertEqual(self.trained("ranks_4", "data.loader_workers=3", ranks=4, **changes), expected)
-        self.assertNotEqual(self.trained("without"), expected)
-        moved = Run(self.folder, "moved", self.config(**changes))
-        moved.train("training.max_steps=5", ranks=2)
-        moved.train(resume="auto")
-        self.assertEqual(moved.hash(), expected)
+        self.assertEqual(self.trained("workers_4", "data.loader_workers=4", **changes), expected)
+        self.assertEqual(self.trained("ranks_2", "data.loader_workers=4", ranks=2, **changes), expected)
+        self.assertEqual(self.trained("ranks_4", ranks=4, **changes), expected)
+        self.assertNotEqual(self.trained("unmixed", **(changes | {"data__mixup": 0})), expected)
+        self.assertNotEqual(self.trained("sharp", **(changes | {"data__label_smoothing": 0})), expected)
+
+        killed = Run(self.folder, "killed", self.config(**changes, checkpoint__save_interval=4, checkpoint__keep_last=99))
+        killed.kill_a_rank()
+        for step in killed.checkpoint_steps()[1:]:
+            killed.checkpoint(step).unlink()
+        outcome = killed.train(f"training.max_steps={STEPS}", resume="auto", ranks=4)
+        self.assertIn("at step 4", outcome.out)
+        self.assertEqual(killed.hash(STEPS), expected)
 
     def test_broken_images(self):
         broken = self.files[7]
@@ -57,10 +70,18 @@ class ImageFolders(EndToEndTest):
         self.assert_fails(outcome, 3, f"sample 7 ({broken}) cannot be loaded: {broken}: a damaged PNG image: "
                                       "the file ends too early")
 
-        skip = {"data__on_bad_sample": "skip", "profile__metrics_report": True}
+        skip = {"data__on_bad_sample": "skip", "data__val_path": str(self.data), "eval__interval": STEPS}
         skipped = self.trained("skip", **skip)
-        self.assertIn("Counter: SkippedSamples", self.outcome.text)
-        self.assertEqual(self.trained("skip_2", "data.loader_workers=2", ranks=2, **skip), skipped)
+        # 12 steps of 32 of 200 samples: twice each at most, whatever was fetched ahead.
+        told = re.findall(r"(\d) samples? trained on could not be read", self.outcome.text)
+        self.assertIn(told, (["1"], ["2"]), str(self.outcome))
+        self.assertEqual(self.outcome.text.count(f"skipped {broken}: a damaged PNG image: the file ends too early"), 1)
+        self.assertEqual(self.trained("skip_4", "data.loader_workers=2", ranks=4, **skip), skipped)
+        self.assertEqual(re.findall(r"(\d) samples? trained on could not be read", self.outcome.text), told)
+        self.assertIn(f"skipped {broken}: ", self.outcome.text, "whichever rank had it")
+        for ranks in (None, 2):
+            outcome = self.lockstep("eval", self.folder / "skip", ranks=ranks)
+            self.assertIn(", skipped: 1, count: 199\n", outcome.out, "it does not count, nor does another twice")
         # The next one takes its place, as if it were there twice.
         broken.write_bytes(self.files[8].read_bytes())
         self.assertEqual(self.trained("twice"), skipped)
@@ -69,6 +90,47 @@ class ImageFolders(EndToEndTest):
         (self.data / "7b").mkdir()
         outcome = Run(self.folder, "empty", self.config()).train(expect=3)
         self.assert_fails(outcome, 3, f"{self.data}/7b: no PNG or JPEG image in it")
+
+    def test_predictions_and_confusions(self):
+        changes = {"data__val_path": str(self.data), "training__max_steps": 150, "data__label_smoothing": 0.05,
+                   "optimizer__name": "adamw", "optimizer__learning_rate": 2e-3}
+        self.trained("learnt", **changes)
+        run = self.folder / "learnt"
+        evaluation = self.lockstep("eval", run)
+        self.assertEqual(evaluation.code, 0, str(evaluation))
+        by_four = self.lockstep("eval", run, ranks=4).out
+        self.assertEqual(by_four[by_four.index("step:"):], evaluation.out)
+        counts = Counter()
+        with open(run / "confusion.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                counts[row["label"], row["prediction"]] += int(row["count"])
+        self.assertEqual(sum(counts.values()), len(self.files))
+        self.assertGreater(len(counts), 12, "some are right, and some are not")
+        right = sum(count for (label, prediction), count in counts.items() if label == prediction)
+        self.assertIn(f"eval/accuracy: {right / len(self.files):.6f}", evaluation.out)
+        for label, samples in Counter(file.parent.name for file in self.files).items():
+            self.assertRegex(evaluation.out, rf"\n{label} +{samples} +{counts[label, label] / samples:.4f}")
+
+        # The run is all that it takes: the classes' names too, and what is predicted is what was counted.
+        names = self.data.rename(self.folder / "elsewhere")
+        files = [names / file.parent.name / file.name for file in self.files]
+        outcome = self.lockstep("predict", run, *files, "--top", "2")
+        self.assertEqual(outcome.code, 0, str(outcome))
+        predicted = Counter()
+        for file, line in zip(files, outcome.out.splitlines(), strict=True):
+            path, _, classes = line.rpartition(": ")
+            self.assertEqual(path, str(file))
+            (first, p), (_, q) = (word.split() for word in classes.split(", "))
+            self.assertGreaterEqual(float(p), float(q))
+            predicted[file.parent.name, first] += 1
+        self.assertEqual(predicted, counts)
+
+        broken = self.folder / "broken.png"
+        broken.write_bytes(files[0].read_bytes()[:60])
+        self.assert_fails(self.lockstep("predict", run, files[0], broken), 3,
+                          f"sample 1 ({broken}) cannot be loaded: {broken}: a damaged PNG image: the file ends too early")
+        self.assert_fails(self.lockstep("predict", run, self.folder), 3,
+                          f"sample 0 ({self.folder}) cannot be loaded: {self.folder}: not a regular file")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ CliCommand train_command();
 CliCommand launch_command();
 CliCommand eval_command();
 CliCommand generate_command();
+CliCommand predict_command();
 CliCommand export_command();
 std::vector<CliCommand> config_commands();
 std::vector<CliCommand> ckpt_commands();

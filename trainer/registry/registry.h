@@ -44,6 +44,10 @@
 #include "trainer/models/model.h"
 #include "trainer/optimizers/optimizer.h"
 
+namespace lockstep {
+struct ImageSettings;
+}  // namespace lockstep
+
 namespace LOCKSTEP_API lockstep {
 
 /// What rows have. `defaults` holds the struct that the keys' members are reached in.
@@ -68,6 +72,8 @@ struct DatasetRow : Row {
   bool varies = false;  ///< fields of variable length
   std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
+  /// How images become samples, of those that have it (trainer/datasets/image_settings.h).
+  std::function<const ImageSettings*(const OwnConfig&)> images = nullptr;
 
   /// Whether a model that takes `inputs` can be trained on it.
   bool can_give(std::string_view inputs) const;
@@ -161,11 +167,13 @@ void Registry::add_model() {
 
 template <class D>
 void Registry::add_dataset() {
-  bool varies = false;
-  if constexpr (requires { D::kVaries; }) varies = D::kVaries;
-  add(DatasetRow{
-      row_of<D, D>(), std::string(D::kGives), varies, check_of<D>(),
-      [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }});
+  DatasetRow row{
+      row_of<D, D>(), std::string(D::kGives), false, check_of<D>(),
+      [](const OwnConfig& own, const OpenContext& context) { return own.as<D>().open(context); }};
+  if constexpr (requires { D::kVaries; }) row.varies = D::kVaries;
+  if constexpr (requires(const D& own, const ImageSettings* images) { images = &own.images; })
+    row.images = [](const OwnConfig& own) { return &own.as<D>().images; };
+  add(std::move(row));
 }
 
 template <class O>

@@ -1,0 +1,49 @@
+// Which classes are taken for which: counts of an evaluation, by label and prediction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/metrics.h"
+
+namespace lockstep {
+
+/// Counted as integers: the same on any number of ranks.
+class Confusion {
+ public:
+  /// {label, prediction}
+  using Cell = std::array<std::int32_t, 2>;
+
+  void add(const Cell& cell, std::int64_t count = 1) { counts_[cell] += count; }
+  bool empty() const { return counts_.empty(); }
+  const std::map<Cell, std::int64_t>& counts() const { return counts_; }
+
+  /// For people: each class with its samples, its accuracy and what it is most often taken for; of
+  /// many classes the worst, and the most frequent confusions of all. `names` of labels from 0 on;
+  /// those without are numbers.
+  std::string table(const std::vector<std::string>& names) const;
+  /// All counts that are not 0: "label,prediction,count", as RFC 4180 has it.
+  std::string csv(const std::vector<std::string>& names) const;
+
+ private:
+  std::map<Cell, std::int64_t> counts_;
+};
+
+/// Fills a Confusion in where the loss has the outputs "label" and "prediction" (i32 [samples]).
+/// Has no metrics.
+class ConfusionCounter final : public Evaluator {
+ public:
+  /// `to` outlives it.
+  explicit ConfusionCounter(Confusion& to) : to_(to) {}
+  std::string partial(const HostBatch& outputs) const override;
+  MetricValues combine(std::span<const std::string> partials,
+                       const MetricValues& values) const override;
+
+ private:
+  Confusion& to_;
+};
+
+}  // namespace lockstep

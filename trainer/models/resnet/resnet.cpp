@@ -111,7 +111,7 @@ Loss ResNet::operator()(const Batch& batch) const {
   for (const auto& stage : stages_)
     for (const Block& block : *stage) x = block(x);
   const Tensor pooled = mean(x, {2, 3});  // [B,C]
-  return classification_loss((*fc_)(pooled), batch["label"], batch);
+  return classification_loss((*fc_)(pooled), batch);
 }
 
 }  // namespace lockstep

@@ -144,7 +144,7 @@ Loss Vit::operator()(const Batch& batch) const {
   LS_USER_CHECK((image.shape() == Shape{size, image_[0], image_[1], image_[2]}),
                 "vit takes images [B,{},{},{}] by model.num_channels and model.image_size, not {}",
                 image_[0], image_[1], image_[2], image.shape().to_string());
-  return classification_loss(classifier_(vit_.class_token(image)), batch["label"], batch);
+  return classification_loss(classifier_(vit_.class_token(image)), batch);
 }
 
 }  // namespace lockstep

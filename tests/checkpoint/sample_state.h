@@ -45,6 +45,7 @@ inline CheckpointState sample_state(std::int64_t step = 1500) {
   trainer.dataset_digest = "0123abcd";
   trainer.instruction_set = "AVX2";
   trainer.cpu_models = "A; B";
+  trainer.samples = "{}";
   trainer.tokenizer = std::string("caf\xc3\xa9\0\n", 7) + std::string(100'000, 'x');
   state.config_yaml = "run:\n  name: caf\xc3\xa9\n";
   return state;

@@ -127,8 +127,9 @@ TEST_F(DataAgreement, ComparesNamesAndSizesOfManyFiles) {
   const Config first = with_images("a", names), second = with_images("b", names);
   EXPECT_THAT(answers({first, second}, options), Each("no error"));
   EXPECT_FALSE(whole_);
-  EXPECT_THAT(log_of_rank_0(), HasSubstr("data: 50 % of 600.00B and the names and sizes of 600 files "
-                                         "compared between 2 ranks"));
+  EXPECT_THAT(log_of_rank_0(),
+              HasSubstr("data: 50 % of 600.00B and the names and sizes of 600 files "
+                        "compared between 2 ranks"));
   folder_.write("b/cat/001.png", "y");  // between those that are looked at
   EXPECT_THAT(answers({first, second}, options), Each("no error"));
   folder_.write("b/cat/001.png", "xy");

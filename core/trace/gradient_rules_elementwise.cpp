@@ -12,8 +12,20 @@ Tensor masked(const Tensor& pred, const Tensor& grad) {
   return select(pred, grad, 0.0);
 }
 
-/// The gradient of max or min flows to the chosen operand, half to each at a tie.
+/// Whether x is known when it is recorded, as a plain number of an expression is.
+bool is_constant(const Tensor& x) {
+  const Graph& graph = x.context().pending();
+  const Node* node = &graph[x.context().node_of(x)];
+  while (node->op == Op::kBroadcast) node = &graph[node->operands[0]];
+  return node->op == Op::kConstant;
+}
+
+/// The gradient of max or min flows to the chosen operand, half to each at a tie; but a constant
+/// wins its ties, so that a ReLU's result alone tells where it has a gradient: not at 0, as
+/// PyTorch's.
 Gradients gradient_extremum(const GradientCall& c, Op wins) {
+  if (is_constant(c.in[1])) return {masked(binary(wins, c.out, c.in[1]), c.grad), Tensor()};
+  if (is_constant(c.in[0])) return {Tensor(), masked(binary(wins, c.out, c.in[0]), c.grad)};
   const Tensor tie = equal(c.in[0], c.in[1]);
   const Tensor half = c.grad * 0.5;
   return {select(tie, half, masked(binary(wins, c.in[0], c.in[1]), c.grad)),

@@ -44,6 +44,20 @@ TEST(Gradients, ReachTargetsInsideTheGraph) {
   EXPECT_THAT(values_of(both[1].to_host()), ElementsAre(6, 12));
 }
 
+TEST(Gradients, AtTiesAreHalvedButNothingWhereAConstantTies) {
+  TraceContext context;
+  const Tensor x = input_of(context, {-1, 0, 1}, Shape{3});
+  const Tensor y = input_of(context, {0, 0, 0}, Shape{3});
+  const auto slopes = [&](const Tensor& of, const Tensor& by) {
+    return value_of(gradient(sum(of * 2.0), by));
+  };
+  EXPECT_THAT(slopes(maximum(x, y), x), ElementsAre(0, 1, 2));
+  EXPECT_THAT(slopes(minimum(x, y), y), ElementsAre(0, 1, 2));
+  EXPECT_THAT(slopes(relu(x), x), ElementsAre(0, 0, 2)) << "as PyTorch's";
+  EXPECT_THAT(slopes(maximum(0.0, x), x), ElementsAre(0, 0, 2));
+  EXPECT_THAT(slopes(minimum(x, 0.0), x), ElementsAre(2, 0, 0));
+}
+
 TEST(Gradients, OfGradientsAreSecondDerivatives) {
   TraceContext context;
   const Tensor x = input_of(context, {1, 2}, Shape{2});

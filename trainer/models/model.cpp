@@ -1,26 +1,43 @@
 #include "trainer/models/model.h"
 
 #include "core/base/error.h"
+#include "core/trace/mode.h"
 #include "data/images/soft_labels.h"
 
 namespace lockstep {
 namespace {
 
-/// Of losses and correct predictions [N].
-Loss sum_of_rows(const Tensor& losses, const Tensor& correct, const Batch& batch) {
-  TraceContext& context = losses.context();
+/// Of losses and what else is counted [N], by name.
+Loss sum_of_rows(const Tensor& losses, const std::map<std::string, Tensor>& counted,
+                 const Batch& batch) {
   const std::int64_t rows = losses.size(0);
   const std::int64_t samples = batch.size();
-  if (!batch.has("mask")) {
-    const Tensor loss = sum(losses);
-    const Tensor count = context.constant(static_cast<double>(rows), DType::kI64);
-    return {loss, count, {{"accuracy", {sum(correct), count}}}};
-  }
-  const Tensor weights =
-      reshape(broadcast_in_dim(batch["mask"], Shape{samples, rows / samples}, {0}), Shape{rows});
-  const Tensor loss = sum(losses * weights);
-  const Tensor count = convert(sum(weights), DType::kI64);
-  return {loss, count, {{"accuracy", {sum(correct * weights), count}}}};
+  Loss out;
+  Tensor weights;
+  if (batch.has("mask"))
+    weights =
+        reshape(broadcast_in_dim(batch["mask"], Shape{samples, rows / samples}, {0}), Shape{rows});
+  const auto total = [&](const Tensor& x) { return sum(weights.defined() ? x * weights : x); };
+  out.sum = total(losses);
+  out.count = weights.defined() ? convert(sum(weights), DType::kI64)
+                                : losses.context().constant(static_cast<double>(rows), DType::kI64);
+  for (const auto& [name, values] : counted) out.metrics[name] = {total(values), out.count};
+  return out;
+}
+
+constexpr std::int64_t kTop = 5;
+
+/// 1 where the target's logit [N,V] is among the five largest of its row, else 0: f32 [N]. Of equal
+/// ones the first are the larger, as in arg_max. Counts those that are not larger, lest a NaN pass.
+Tensor in_top_five(const Tensor& logits, const Tensor& targets) {
+  const Tensor wide = convert(logits, DType::kF32);
+  const Tensor classes = iota(wide.context(), wide.shape(), 1, DType::kI32);
+  const Tensor target = broadcast_in_dim(convert(targets, DType::kI32), wide.shape(), {0});
+  const Tensor own = reduce_sum(select(equal(classes, target), wide, 0.0), {1}, true);
+  const Tensor behind =
+      select(greater_equal(classes, target), less_equal(wide, own), less(wide, own));
+  const Tensor count = reduce_sum(convert(behind, DType::kF32), {1});
+  return convert(greater(count, static_cast<double>(wide.size(1) - kTop)), DType::kF32);
 }
 
 /// Of each sample what `of` gives for its label, or for the two that it is mixed of.
@@ -43,7 +60,8 @@ Tensor Model::logits(const Tensor&) const {
 }
 
 Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch) {
-  return sum_of_rows(cross_entropy(logits, targets), correct_predictions(logits, targets), batch);
+  return sum_of_rows(cross_entropy(logits, targets),
+                     {{"accuracy", correct_predictions(logits, targets)}}, batch);
 }
 
 Loss classification_loss(const Tensor& logits, const Batch& batch) {
@@ -54,9 +72,12 @@ Loss classification_loss(const Tensor& logits, const Batch& batch) {
     const Tensor of_any = -mean(log_softmax(convert(logits, DType::kF32), 1), {1});
     losses = (1.0 - smoothing) * losses + smoothing * of_any;
   }
-  const Tensor correct =
+  std::map<std::string, Tensor> counted;
+  counted["accuracy"] =
       of_labels(batch, [&](const Tensor& label) { return correct_predictions(logits, label); });
-  Loss out = sum_of_rows(losses, correct, batch);
+  if (!mode_of(logits).training && logits.size(1) > kTop)
+    counted["top5"] = in_top_five(logits, batch["label"]);
+  Loss out = sum_of_rows(losses, counted, batch);
   out.outputs = {{"label", batch["label"]},
                  {"logits", logits},
                  {"prediction", convert(arg_max(logits, 1), DType::kI32)}};

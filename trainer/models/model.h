@@ -35,8 +35,9 @@ Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batc
 /// The same of `logits` [B,V] against batch["label"] [B], for batches that may be mixed and
 /// smoothed (data/images/soft_labels.h): with their fields it is the cross-entropy with soft
 /// targets, as timm's mixup and PyTorch's CrossEntropyLoss(label_smoothing) have it, and a sample's
-/// accuracy is the share of the label that was predicted. Outputs "logits", "label" and
-/// "prediction", the class of the largest logit, i32 [B].
+/// accuracy is the share of the label that was predicted. Evaluations of more than five classes
+/// have "top5", too: of samples whose label is among the five largest logits. Outputs "logits",
+/// "label" and "prediction", the class of the largest logit, i32 [B].
 Loss classification_loss(const Tensor& logits, const Batch& batch);
 
 }  // namespace lockstep

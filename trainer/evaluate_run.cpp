@@ -87,7 +87,8 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   options.compute_dtype = state.compute_dtype;
   options.evaluators = registry.make_evaluators(config.eval.metrics);
   Confusion confusion;
-  options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
+  if (registry.needs(config.model).n_classes > 0)
+    options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
   options.step = saved.trainer().step;
   options.activity = activity;
   SkippedLog skipped(session);

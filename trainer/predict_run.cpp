@@ -86,7 +86,11 @@ ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const R
   if (auto facts = saved_image_facts(saved.trainer().samples, saved.path())) return *facts;
   const auto& [channels, height, width] = needs.image;
   const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
-  LS_USER_CHECK(size[0] > 1, "{} does not say how large its images are", saved.path());
+  LS_USER_CHECK(
+      size[0] > 1,
+      "{} does not say how large its images are, as an earlier lockstep saved it; resume the "
+      "run for a step to save that, too",
+      saved.path());
   return {.shape = {channels, size[0], size[1]}};
 }
 

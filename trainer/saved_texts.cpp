@@ -66,8 +66,12 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
     ImageFacts out;
     parsed.at("image").get_to(out.shape);
     parsed.at("classes").get_to(out.classes);
+    const auto& [channels, height, width] = out.shape;
     for (const std::int64_t size : out.shape)
-      if (size < 1 || size > kMostPixels) throw std::out_of_range("a size of images");
+      if (size < 1 || size > kMostPixels)
+        throw std::out_of_range(fmt::format("images of size {}", size));
+    if (channels > kMostPixels / height / width)
+      throw std::out_of_range(fmt::format("images [{}, {}, {}]", channels, height, width));
     return out;
   } catch (const std::exception& problem) {
     raise(ErrorKind::kCheckpoint, "{}: what is saved of its samples cannot be read: {}", path,

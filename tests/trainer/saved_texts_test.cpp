@@ -1,0 +1,57 @@
+#include "trainer/saved_texts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/images/image_array.h"
+#include "data/images/image_dataset.h"
+#include "data/tensor_dataset.h"
+#include "tests/core/error_of.h"
+
+namespace lockstep {
+namespace {
+
+DataSource images(std::vector<std::string> classes) {
+  const auto array = std::make_shared<ImageArray>(
+      LabelledImages{"x", Shape{1, 2, 3}, std::vector<std::uint8_t>(6), {0}});
+  return {.train = std::make_shared<ImageDataset>(
+              array, ImageOptions{.shape = Shape{1, 2, 3}, .classes = 2}),
+          .classes = std::move(classes)};
+}
+
+TEST(ImageFacts, ComeBackFromCheckpoints) {
+  const std::string json = image_facts_of(images({"cat", "a \"dog\"", "k\xc3\xa4se"}));
+  const auto facts = saved_image_facts(json, "x.h5");
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->shape, (std::array<std::int64_t, 3>{1, 2, 3}));
+  EXPECT_THAT(facts->classes, testing::ElementsAre("cat", "a \"dog\"", "k\xc3\xa4se"));
+}
+
+// Names of folders are bytes.
+TEST(ImageFacts, HoldNamesThatAreNoText) {
+  const auto facts = saved_image_facts(image_facts_of(images({"\xff\xfe"})), "x.h5");
+  EXPECT_EQ(facts->classes.size(), 1U);
+}
+
+TEST(ImageFacts, AreOfImagesOnly) {
+  const HostTensor points = HostTensor::of(Shape{1, 2}, std::vector<float>{1, 2});
+  EXPECT_EQ(image_facts_of({.train = tensor_dataset({{"x", points}})}), "");
+  EXPECT_FALSE(saved_image_facts("", "x.h5").has_value());
+}
+
+TEST(ImageFacts, RefuseWhatNobodySaved) {
+  const auto refusal = [](const std::string& json) {
+    return error_of(ErrorKind::kCheckpoint, [&] { saved_image_facts(json, "x.h5"); });
+  };
+  const std::string begin = "x.h5: what is saved of its samples cannot be read: ";
+  for (const char* json :
+       {"{", "[]", "{}", R"({"image": [1, 2], "classes": []})",
+        R"({"image": [1, 2, "3"], "classes": []})", R"({"image": [1, 2, 3], "classes": [4]})"})
+    EXPECT_THAT(refusal(json), testing::StartsWith(begin)) << json;
+  EXPECT_EQ(refusal(R"({"image": [1, 0, 3], "classes": []})"), begin + "images of size 0");
+  EXPECT_EQ(refusal(R"({"image": [3, 100000000, 100000000], "classes": []})"),
+            begin + "images [3, 100000000, 100000000]");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -130,8 +130,8 @@ std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
                                                   Activity activity) {
   if (config.from_pretrained.empty()) return nullptr;
   const ForeignCall call(activity, "reading the weights");
-  return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub,
-                                      model.parameters(), config.strict);
+  return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub, model,
+                                      config.strict);
 }
 
 int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
@@ -182,7 +182,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   std::shared_ptr<const Pretrained> pretrained;
   if (!saved) pretrained = open_pretrained(config.model, registry, *model, activity);
   if (pretrained)
-    spec.values = [pretrained](const Parameter& parameter) { return pretrained->value(parameter); };
+    spec.values = [pretrained](const std::string& name) { return pretrained->value(name); };
 
   if (options.dry_run) {
     TrainingState state = make_training_state(config, registry, *model);

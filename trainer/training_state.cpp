@@ -155,15 +155,17 @@ std::int64_t state_bytes(TrainingState& state) {
 double draw_values(Module& module, Engine& engine, std::uint64_t seed, const GivenValues& given) {
   double largest = 0;
   for (Parameter& p : module.parameters().all()) {
-    std::optional<HostTensor> value = given ? given(p) : std::nullopt;
+    std::optional<HostTensor> value = given ? given(p.name) : std::nullopt;
     const bool was_read = value.has_value();
     if (!was_read) value = initial_value(p, seed);
     largest = std::max(largest, largest_magnitude(*value));
     p.value = was_read ? put_and_wait(engine, std::move(*value), InputKind::kParameter, p.name)
                        : put(engine, std::move(*value), InputKind::kParameter, p.name);
   }
-  for (ModuleBuffer& b : module.buffers().all())
-    b.value = put(engine, b.initial, InputKind::kState, b.name);
+  for (ModuleBuffer& b : module.buffers().all()) {
+    std::optional<HostTensor> value = given ? given(b.name) : std::nullopt;
+    b.value = put(engine, value ? std::move(*value) : b.initial, InputKind::kState, b.name);
+  }
   return largest;
 }
 

@@ -65,11 +65,12 @@ double largest_magnitude(const HostTensor& tensor);
 /// The device memory that they take.
 std::int64_t state_bytes(TrainingState& state);
 
-/// Values of parameters that are not to be drawn, f32; nothing for those that are.
-using GivenValues = std::function<std::optional<HostTensor>(const Parameter& parameter)>;
+/// Values of parameters that are not to be drawn, f32, and of buffers that do not begin as they are
+/// declared, of their dtype; nothing for others.
+using GivenValues = std::function<std::optional<HostTensor>(const std::string& name)>;
 
 /// Fresh parameters, functions of (seed, name): the same on all ranks without talking. Buffers get
-/// their initial values. Returns the largest |parameter|.
+/// their initial values, where none are given. Returns the largest |parameter|.
 double draw_values(Module& module, Engine& engine, std::uint64_t seed,
                    const GivenValues& given = {});
 

@@ -85,18 +85,41 @@ void add_labels(HubValues& values) {
   values["label2id"] = ids.dump();
 }
 
-HubValues config_values(const Source& source, const Registry& registry) {
+/// "image_mean" and "image_std" of the run's images, a number each channel.
+HubValues image_values(const Source& source, const Registry& registry) {
+  const Schema schema(registry);
+  const auto channels = static_cast<std::size_t>(registry.needs(source.config.model).image[0]);
   HubValues out;
+  const auto add = [&](const char* name, std::string_view path, double none) {
+    const ConfigKey* key = schema.find(path, source.config);
+    const bool is_there = key != nullptr && key->row != nullptr;
+    Json values = is_there ? Json::parse(json_of(*key, source.config)) : Json::array({none});
+    if (!values.is_array()) values = Json::array({values});  // a list of one is written as it
+    while (values.size() < channels) values.push_back(values.back());
+    out[name] = values.dump();
+  };
+  add("image_mean", "data.normalize_mean", 0.0);
+  add("image_std", "data.normalize_std", 1.0);
+  return out;
+}
+
+HubValues config_values(const Source& source, const Registry& registry) {
+  const bool of_timm = source.format.model_type.empty();
+  HubValues out;
+  if (of_timm && source.format.sees_images) out = image_values(source, registry);
   const Schema schema(registry);
   for (const ConfigKey& key : schema.keys())
     if (key.section == "model" && key.row == &source.model &&
         std::ranges::find(source.format.own_keys, key.name) == source.format.own_keys.end())
       out[key.name] = json_of(key, source.config);
   for (const TensorEntry& entry : source.checkpoint.tensors())
-    if (name_in_model(entry) == source.format.token_embedding)
+    if (const std::string name = name_in_model(entry);
+        !name.empty() && name == source.format.token_embedding)
       out["vocab_size"] = std::to_string(entry.shape[0]);
   out.insert(source.format.written.begin(), source.format.written.end());
+  if (of_timm) out["architecture"] = Json(source.format.architectures.front()).dump();
   if (source.format.to_hub != nullptr) source.format.to_hub(out);
+  if (of_timm) return out;
   add_labels(out);
   const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
   if (source.format.generates) {
@@ -153,9 +176,24 @@ void write_tokenizer(const Source& source, const Registry& registry, const fs::p
   write_text(folder / kTokenizerConfig, config.dump(2) + "\n");
 }
 
+/// As ViTImageProcessor reads it.
+void write_preprocessor(const Source& source, const Registry& registry, const fs::path& folder) {
+  HubValues values = image_values(source, registry);
+  const auto& [channels, height, width] = registry.needs(source.config.model).image;
+  values["image_processor_type"] = Json("ViTImageProcessor").dump();
+  for (const char* key : {"do_normalize", "do_rescale", "do_resize"}) values[key] = "true";
+  values["resample"] = "2";  // bilinear
+  values["rescale_factor"] = Json(1.0 / 255.0).dump();
+  values["size.height"] = std::to_string(height);
+  values["size.width"] = std::to_string(width);
+  write_text(folder / kHubPreprocessor, hub_config_text(values));
+}
+
 void write_files(const Source& source, const Registry& registry, const fs::path& folder) {
   write_weights(source, folder / kWeightsFile);
   write_tokenizer(source, registry, folder);
+  if (source.format.sees_images && !source.format.model_type.empty())
+    write_preprocessor(source, registry, folder);
   const HubValues values = config_values(source, registry);
   if (source.format.generates) {
     HubValues generation{{"_from_model_config", "true"}};
@@ -201,7 +239,7 @@ void check_target(const fs::path& target, bool force) {
 /// What a reader would take, or find contradicted, beside the new files.
 bool is_of_a_model(const std::string& name) {
   return name == kWeightsIndex || name == kHubTokenizer || name == kTokenizerConfig ||
-         name == kGenerationConfig ||
+         name == kGenerationConfig || name == kHubPreprocessor ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 
@@ -268,9 +306,11 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
   } catch (const fs::filesystem_error& e) {
     raise(ErrorKind::kCheckpoint, "cannot write {}: {}", place.string(), e.code().message());
   }
+  const bool of_timm = source.format.model_type.empty();
   return fmt::format("{} of step {} is in {}: {} ({})\n", source.checkpoint.path(),
                      source.checkpoint.trainer().step, options.to,
-                     source.format.architectures.front(), source.format.model_type);
+                     of_timm ? source.model.name : source.format.architectures.front(),
+                     of_timm ? "timm" : source.format.model_type);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "trainer/hub/folder_keys.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -12,14 +13,22 @@ namespace lockstep {
 namespace {
 
 /// A JSON value as one of a config file.
-YamlNode to_yaml(const std::string& json) {
-  const auto value = nlohmann::json::parse(json);
+YamlNode to_yaml(const nlohmann::json& value) {
   YamlNode out;
+  if (value.is_array()) {
+    out.kind = YamlNode::Kind::kList;
+    for (const auto& item : value) out.items.push_back(to_yaml(item));
+    return out;
+  }
   out.kind = YamlNode::Kind::kScalar;
   out.quoted = value.is_string();
-  out.text = out.quoted ? value.get<std::string>() : json;
+  out.text = out.quoted ? value.get<std::string>() : value.dump();
   return out;
 }
+
+/// Which key of a dataset of images takes which value of a folder.
+constexpr std::array<std::pair<std::string_view, const char*>, 2> kImageKeys{
+    {{"data.normalize_mean", "image_mean"}, {"data.normalize_std", "image_std"}}};
 
 }  // namespace
 
@@ -37,19 +46,26 @@ FolderKeys take_folder_keys(const Schema& schema,
     config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
   const HubValues values = read_hub_config(folder, *model.hub, model.name, config.model.strict);
   FolderKeys out;
-  for (const auto& [name, json] : values) {
-    const ConfigKey* key = schema.find("model." + name, config);
-    if (key == nullptr || key->row == nullptr) continue;
+  const auto take = [&](const std::string& path, const std::string& json, const char* file) {
+    const ConfigKey* key = schema.find(path, config);
+    if (key == nullptr || key->row == nullptr) return;
     Config theirs = config;
-    if (const auto problem = set_value(*key, to_yaml(json), theirs)) {
-      out.problems.push_back(fmt::format("{}/{}: {}", folder, kHubConfig, *problem));
+    if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(json)), theirs)) {
+      out.problems.push_back(fmt::format("{}/{}: {}", folder, file, *problem));
     } else if (!is_given(key->path)) {
       config = std::move(theirs);
     } else if (value_text(*key, theirs) != value_text(*key, config)) {
       out.overruled.push_back(fmt::format("{} is {}, not {}", key->path, value_text(*key, config),
                                           value_text(*key, theirs)));
     }
-  }
+  };
+  for (const auto& [name, json] : values) take("model." + name, json, kHubConfig);
+  if (!model.hub->sees_images) return out;
+  const bool of_timm = model.hub->model_type.empty();
+  const HubValues images = of_timm ? values : read_preprocessor(folder);
+  for (const auto& [path, name] : kImageKeys)
+    if (const auto found = images.find(name); found != images.end())
+      take(std::string(path), found->second, of_timm ? kHubConfig : kHubPreprocessor);
   return out;
 }
 
@@ -58,10 +74,15 @@ void take_saved_keys(const Config& saved, const LoadedConfig& given, const Regis
   if (saved.model.name != config.model.name) return;
   if (!given.origins.contains("tokenizer.type")) config.tokenizer = saved.tokenizer;
   const Schema schema(registry);
+  const auto is_from_folder = [&](const ConfigKey& key) {
+    if (key.row == nullptr) return false;
+    if (key.section == "model") return key.row->name == config.model.name;
+    return saved.data.type == config.data.type && key.row->name == config.data.type &&
+           std::ranges::find(kImageKeys, key.path, [](const auto& pair) { return pair.first; }) !=
+               kImageKeys.end();
+  };
   for (const ConfigKey& key : schema.keys()) {
-    if (key.section != "model" || key.row == nullptr || key.row->name != config.model.name ||
-        given.origins.contains(key.path))
-      continue;
+    if (!is_from_folder(key) || given.origins.contains(key.path)) continue;
     const auto problem = set_value(key, value_text(key, saved), config);
     LS_CHECK(!problem, "{}", *problem);
   }

@@ -20,13 +20,14 @@ struct FolderKeys {
 
 /// Sets the keys of the model that FOLDER/config.json has and `is_given` denies; FOLDER is
 /// model.from_pretrained. FOLDER/tokenizer.json is the tokenizer unless one is given, or the data
-/// is tokens already, whose tokenizer stands beside them. Error kUsage as read_hub_config().
+/// is tokens already, whose tokenizer stands beside them. Data of images takes data.normalize_mean
+/// and normalize_std from the folder likewise. Error kUsage as read_hub_config().
 FolderKeys take_folder_keys(const Schema& schema,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config);
 
-/// Of a run that goes on: the keys of its model and its tokenizer as they were saved, but for those
-/// that the config gives now. No folder is read.
+/// Of a run that goes on: the keys of its model, its tokenizer, and how its images are scaled, as
+/// they were saved, but for those that the config gives now. No folder is read.
 void take_saved_keys(const Config& saved, const LoadedConfig& given, const Registry& registry,
                      Config& config);
 

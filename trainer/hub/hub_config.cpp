@@ -25,21 +25,32 @@ std::string shown(const Json& value) {
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
+bool is_one_of(const std::vector<std::string>& names, const Json& name) {
+  return std::ranges::any_of(names, [&](const std::string& mine) { return name == mine; });
+}
+
 /// What config.json says that it is must be what the model is.
 void check_kind(const Json& json, const HubFormat& format, const std::string& model, bool strict,
                 std::vector<std::string>& problems) {
+  const bool of_timm = format.model_type.empty();
   const Json type = json.value("model_type", Json());
-  if (type != format.model_type) {
+  if (!of_timm && type != format.model_type) {
     problems.push_back(fmt::format("is of model_type {}, but 'model.name: {}' reads \"{}\"",
                                    shown(type), model, format.model_type));
     return;
   }
+  if (of_timm) {
+    const Json architecture = json.value("architecture", Json());
+    if (!is_one_of(format.architectures, architecture))
+      problems.push_back(fmt::format("is of architecture {}, but 'model.name: {}' reads {}",
+                                     shown(architecture), model,
+                                     fmt::join(format.architectures, ", ")));
+    return;
+  }
   const Json architectures = json.value("architectures", Json());
   if (!strict || !architectures.is_array() || architectures.empty()) return;
-  const bool known = std::ranges::any_of(architectures, [&](const Json& name) {
-    return std::ranges::any_of(format.architectures,
-                               [&](const std::string& mine) { return name == mine; });
-  });
+  const bool known = std::ranges::any_of(
+      architectures, [&](const Json& name) { return is_one_of(format.architectures, name); });
   if (!known)
     problems.push_back(fmt::format(
         "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' takes what "
@@ -47,12 +58,15 @@ void check_kind(const Json& json, const HubFormat& format, const std::string& mo
         shown(architectures[0]), model, fmt::join(format.architectures, ", ")));
 }
 
-void check_fixed(const Json& json, const HubFormat& format, const std::string& model,
+void check_fixed(const HubValues& values, const HubFormat& format, const std::string& model,
                  std::vector<std::string>& problems) {
-  for (const auto& [key, value] : format.fixed)
-    if (json.contains(key) && !json[key].is_null() && json[key] != Json::parse(value))
-      problems.push_back(fmt::format("has {}: {}, but '{}' computes {} only", key, shown(json[key]),
-                                     model, value));
+  for (const auto& [key, value] : format.fixed) {
+    const auto found = values.find(key);
+    if (found == values.end() || found->second == "null") continue;
+    if (const Json theirs = Json::parse(found->second); theirs != Json::parse(value))
+      problems.push_back(
+          fmt::format("has {}: {}, but '{}' computes {} only", key, shown(theirs), model, value));
+  }
 }
 
 void flatten(const std::string& prefix, const Json& object, HubValues& out) {
@@ -65,11 +79,17 @@ void flatten(const std::string& prefix, const Json& object, HubValues& out) {
   }
 }
 
+/// A file's JSON, which is an object.
+Json read_object(const std::string& path) {
+  const std::string text = read_json_text(path, kMaxConfigBytes, ErrorKind::kUsage);
+  check_json(text, path, kMaxConfigDepth, ErrorKind::kUsage);
+  return Json::parse(text);
+}
+
 }  // namespace
 
 std::vector<std::string> hub_files(const std::string& folder) {
   const std::string config = (fs::path(folder) / kHubConfig).string();
-  const std::string tokenizer = (fs::path(folder) / kHubTokenizer).string();
   std::error_code error;
   if (!fs::exists(config, error)) return {};
   std::vector<std::string> out{config};
@@ -78,30 +98,46 @@ std::vector<std::string> hub_files(const std::string& folder) {
   } catch (const Error&) {
     return {};
   }
-  if (fs::exists(tokenizer, error)) out.push_back(tokenizer);
+  for (const char* name : {kHubTokenizer, kHubPreprocessor})
+    if (std::string file = (fs::path(folder) / name).string(); fs::exists(file, error))
+      out.push_back(std::move(file));
   return out;
 }
 
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict) {
   const std::string path = (fs::path(folder) / kHubConfig).string();
-  const std::string text = read_json_text(path, kMaxConfigBytes, ErrorKind::kUsage);
-  check_json(text, path, kMaxConfigDepth, ErrorKind::kUsage);
-  const Json json = Json::parse(text);
+  const Json json = read_object(path);
   std::vector<std::string> problems;
   check_kind(json, format, model, strict, problems);
-  if (problems.empty()) check_fixed(json, format, model, problems);
+  HubValues own;
+  flatten("", json, own);
+  if (problems.empty()) check_fixed(own, format, model, problems);
   if (!problems.empty())
     raise(ErrorKind::kUsage, "{}: {}", path, fmt::join(problems, fmt::format("\n{}: ", path)));
-  HubValues out = format.defaults;
-  flatten("", json, out);
+  HubValues out = std::move(own);
+  out.insert(format.defaults.begin(), format.defaults.end());
   if (json.contains("id2label") && json["id2label"].is_object())
     out["num_labels"] = std::to_string(json["id2label"].size());
   if (format.from_hub != nullptr) format.from_hub(out);
-  std::erase_if(out, [](const auto& value) {
-    const char first = value.second.front();
-    return value.second == "null" || first == '[' || first == '{';
-  });
+  std::erase_if(
+      out, [](const auto& value) { return value.second == "null" || value.second.front() == '{'; });
+  return out;
+}
+
+HubValues read_preprocessor(const std::string& folder) {
+  const std::string path = (fs::path(folder) / kHubPreprocessor).string();
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  const Json json = read_object(path);
+  HubValues out;
+  const bool scales = json.value("do_normalize", Json()) != false;
+  const auto take = [&](const char* key, const char* none) {
+    if (!scales) out[key] = none;
+    if (scales && json.contains(key) && !json[key].is_null()) out[key] = json[key].dump();
+  };
+  take("image_mean", "[0.0]");
+  take("image_std", "[1.0]");
   return out;
 }
 

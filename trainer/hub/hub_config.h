@@ -10,17 +10,22 @@ namespace lockstep {
 
 inline constexpr const char* kHubConfig = "config.json";
 inline constexpr const char* kHubTokenizer = "tokenizer.json";
+inline constexpr const char* kHubPreprocessor = "preprocessor_config.json";
 
-/// Those files of a model's folder that a run reads: config.json, the weights, tokenizer.json if it
-/// is there. Empty if the folder lacks one that it must have.
+/// Those files of a model's folder that a run reads: config.json, the weights, tokenizer.json and
+/// preprocessor_config.json if they are there. Empty if the folder lacks one that it must have.
 std::vector<std::string> hub_files(const std::string& folder);
 
 /// The values of FOLDER/config.json for a model of this format, as from_hub() has them; null ones
-/// and lists are left out. Error kUsage naming the file if it cannot be read, or is of another
+/// are left out. Error kUsage naming the file if it cannot be read, or is of another
 /// model type, or, `strict`, of another architecture, or asks for what the model does not compute:
 /// all of it at once. `model` is what messages call the model.
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict);
+
+/// How a folder says that images are scaled: "image_mean" and "image_std" as JSON lists; nothing
+/// where it has no preprocessor_config.json. Error kUsage for one that is no JSON object.
+HubValues read_preprocessor(const std::string& folder);
 
 /// The values as the library's own config.json: sorted, indented, with a last newline.
 std::string hub_config_text(const HubValues& values);

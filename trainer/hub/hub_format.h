@@ -30,8 +30,10 @@ struct HubTied {
 using HubValues = std::map<std::string, std::string>;
 
 struct HubFormat {
+  /// "" for models of timm, whose config.json has an "architecture" and no type.
   std::string model_type;
-  /// What config.json may name under "architectures"; the first is written.
+  /// What config.json may name under "architectures", or as timm's "architecture"; the first is
+  /// written, unless to_hub() names another.
   std::vector<std::string> architectures;
   /// From a file's names to the model's, one rule after the other.
   std::vector<HubRename> read = {};
@@ -39,6 +41,8 @@ struct HubFormat {
   std::vector<HubRename> write = {};
   /// Names, after `read`, of what a file may hold and the model has no use for; '*' as above.
   std::vector<std::string> ignored = {};
+  /// Buffers that a file may lack: they begin as they are declared.
+  std::vector<std::string> may_lack = {};
   std::vector<HubTied> tied = {};
   /// Which parameter has a row for each token.
   std::string token_embedding = "";
@@ -55,6 +59,9 @@ struct HubFormat {
   void (*from_hub)(HubValues& values) = nullptr;
   void (*to_hub)(HubValues& values) = nullptr;
   bool generates = false;  ///< text, and so has a generation_config.json
+  /// Is made for images, which preprocessor_config.json says how to scale; of timm's models
+  /// config.json does: from_hub() gives "image_mean" and "image_std", to_hub() finds them.
+  bool sees_images = false;
 };
 
 /// What a rule makes of a name; the name itself if it does not match.

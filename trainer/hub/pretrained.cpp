@@ -58,26 +58,35 @@ void Pretrained::join_tied(const HubFormat& format, const ParameterSet& paramete
   }
 }
 
-Pretrained::Pretrained(const std::string& folder, const HubFormat& format,
-                       const ParameterSet& parameters, bool strict)
+void Pretrained::take(const std::string& name, const Type& type, bool may_lack, Tensors& tensors) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    if (!may_lack) missing_.push_back(fmt::format("'{}' {}", name, type.to_string()));
+    return;
+  }
+  const SafetensorsEntry& entry = *found->second.entry;
+  const bool has_type =
+      type.dtype == DType::kF32 ? is_float(entry.type) : entry.type == safetensors_type(type.dtype);
+  if (!has_type || !(entry.shape == type.shape)) {
+    unfit_.push_back(
+        fmt::format("'{}' is {}, but the model has {}", name, entry.type_text(), type.to_string()));
+  } else {
+    taken_[name] = found->second;
+    elements_ += type.shape.elements();
+  }
+  tensors.erase(found);
+}
+
+Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const Module& model,
+                       bool strict)
     : folder_(folder) {
   Tensors tensors = named_as_parameters(format);
-  join_tied(format, parameters, tensors);
-  for (const Parameter& parameter : parameters.all()) {
-    const auto found = tensors.find(parameter.name);
-    if (found == tensors.end()) {
-      missing_.push_back(fmt::format("'{}' f32{}", parameter.name, parameter.shape));
-      continue;
-    }
-    const SafetensorsEntry& entry = *found->second.entry;
-    if (!is_float(entry.type) || !(entry.shape == parameter.shape)) {
-      unfit_.push_back(fmt::format("'{}' is {}, but the model has f32{}", parameter.name,
-                                   entry.type_text(), parameter.shape));
-    } else {
-      taken_[parameter.name] = found->second;
-      elements_ += parameter.shape.elements();
-    }
-    tensors.erase(found);
+  join_tied(format, model.parameters(), tensors);
+  for (const Parameter& p : model.parameters().all())
+    take(p.name, {DType::kF32, p.shape}, /*may_lack=*/false, tensors);
+  for (const ModuleBuffer& b : model.buffers().all()) {
+    const auto is_it = [&](const std::string& pattern) { return matches(b.name, pattern); };
+    take(b.name, {b.dtype(), b.shape()}, std::ranges::any_of(format.may_lack, is_it), tensors);
   }
   for (const auto& [name, tensor] : tensors)
     surplus_.push_back(fmt::format("{} {}", quote_name(name), tensor.entry->type_text()));
@@ -93,10 +102,11 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format,
           folder, join_some(std::move(problems), kMaxListed, "\n  "));
 }
 
-std::optional<HostTensor> Pretrained::value(const Parameter& parameter) const {
-  const auto found = taken_.find(parameter.name);
+std::optional<HostTensor> Pretrained::value(const std::string& name) const {
+  const auto found = taken_.find(name);
   if (found == taken_.end()) return std::nullopt;
-  return found->second.file->read_f32(*found->second.entry);
+  const auto& [file, entry] = found->second;
+  return is_float(entry->type) ? file->read_f32(*entry) : file->read(*entry);
 }
 
 std::vector<std::string> Pretrained::describe() const {

@@ -11,6 +11,7 @@
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_needs.h"
+#include "trainer/hub/hub_format.h"
 
 namespace lockstep {
 
@@ -54,6 +55,7 @@ struct ResNetConfig {
   DataNeeds needs() const;
   void check(const Config& run, const ReportProblem& report) const;
   static std::vector<std::pair<std::string, ResNetConfig>> sizes();
+  static HubFormat hub();
 };
 
 }  // namespace lockstep

@@ -1,0 +1,107 @@
+// ResNet on the hub: a folder of timm's, whose state dict has torchvision's names. What timm's
+// resnets cannot be told, the stem of CIFAR and shortcuts of zeros, config.json says by our keys.
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "trainer/models/resnet/resnet_config.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Architecture {
+  const char* name;
+  const char* layer_type;
+  std::array<std::int64_t, 4> depths;
+};
+constexpr std::array<Architecture, 6> kArchitectures{{{"resnet18", "basic", {2, 2, 2, 2}},
+                                                      {"resnet34", "basic", {3, 4, 6, 3}},
+                                                      {"resnet26", "bottleneck", {2, 2, 2, 2}},
+                                                      {"resnet50", "bottleneck", {3, 4, 6, 3}},
+                                                      {"resnet101", "bottleneck", {3, 4, 23, 3}},
+                                                      {"resnet152", "bottleneck", {3, 8, 36, 3}}}};
+
+/// Moves a value to another name, if there is one.
+void rename(HubValues& values, const std::string& from, const std::string& to) {
+  if (auto found = values.extract(from)) values[to] = std::move(found.mapped());
+}
+
+void from_hub(HubValues& values) {
+  for (const Architecture& known : kArchitectures)
+    if (values.at("architecture") == Json(known.name).dump()) {
+      values["layer_type"] = Json(known.layer_type).dump();
+      values["depths"] = Json(known.depths).dump();
+    }
+  if (const auto found = values.find("pretrained_cfg.input_size"); found != values.end()) {
+    const Json size = Json::parse(found->second);  // channels, height, width
+    if (size.is_array() && size.size() == 3) {
+      values["num_channels"] = size[0].dump();
+      values["image_size"] = size[1].dump();
+    }
+  }
+  if (const auto found = values.find("model_args.channels"); found != values.end()) {
+    const Json channels = Json::parse(found->second);
+    if (channels.is_array() && !channels.empty()) values["width"] = channels[0].dump();
+  }
+  rename(values, "model_args.layers", "depths");
+  rename(values, "model_args.in_chans", "num_channels");
+  rename(values, "num_classes", "n_classes");
+  rename(values, "pretrained_cfg.mean", "image_mean");
+  rename(values, "pretrained_cfg.std", "image_std");
+}
+
+void to_hub(HubValues& values) {
+  const Json depths = Json::parse(values.at("depths"));
+  const Json type = Json::parse(values.at("layer_type"));
+  const auto width = Json::parse(values.at("width")).get<std::int64_t>();
+  const Json channels = Json::parse(values.at("num_channels"));
+  const Json side = Json::parse(values.at("image_size"));
+  const bool is_basic = type == "basic";
+  std::string name;
+  for (const Architecture& known : kArchitectures)
+    if (type == known.layer_type && depths == Json(known.depths)) name = known.name;
+  Json widths = Json::array();
+  for (std::size_t i = 0; i < depths.size(); ++i) widths.push_back(width << i);
+  if (name.empty()) values["model_args.layers"] = depths.dump();
+  if (width != 64 || depths.size() != 4) {
+    values["model_args.channels"] = widths.dump();
+    values["model_args.stem_width"] = std::to_string(width);
+  }
+  if (channels != 3) values["model_args.in_chans"] = channels.dump();
+  values["architecture"] = Json(!name.empty() ? name : is_basic ? "resnet18" : "resnet50").dump();
+  values["num_features"] = std::to_string(widths.back().get<std::int64_t>() * (is_basic ? 1 : 4));
+  values["pretrained_cfg.input_size"] = Json::array({channels, side, side}).dump();
+  values["pretrained_cfg.num_classes"] = values.at("n_classes");
+  values["pretrained_cfg.first_conv"] = Json("conv1").dump();
+  values["pretrained_cfg.classifier"] = Json("fc").dump();
+  rename(values, "n_classes", "num_classes");
+  rename(values, "image_mean", "pretrained_cfg.mean");
+  rename(values, "image_std", "pretrained_cfg.std");
+  for (const char* key : {"depths", "layer_type", "width", "num_channels", "image_size"})
+    values.erase(key);
+  if (values.at("stem") == Json("imagenet").dump()) values.erase("stem");
+  if (values.at("shortcut") == Json("projection").dump()) values.erase("shortcut");
+}
+
+}  // namespace
+
+HubFormat ResNetConfig::hub() {
+  HubFormat out{.model_type = "",
+                .architectures = {},
+                .may_lack = {"*.num_batches_tracked"},
+                // Those of timm's variants with other layers than torchvision's.
+                .fixed = {{"model_args.avg_down", "false"},
+                          {"model_args.base_width", "64"},
+                          {"model_args.cardinality", "1"},
+                          {"model_args.output_stride", "32"},
+                          {"model_args.stem_type", "\"\""}},
+                .own_keys = {"zero_init_last_norm"},
+                .from_hub = from_hub,
+                .to_hub = to_hub,
+                .sees_images = true};
+  for (const Architecture& known : kArchitectures) out.architectures.emplace_back(known.name);
+  return out;
+}
+
+}  // namespace lockstep

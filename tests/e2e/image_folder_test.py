@@ -1,5 +1,6 @@
 """Images in folders of classes: the same bits whoever decodes and changes them, and broken ones named or skipped."""
 import csv
+import json
 import re
 from collections import Counter
 
@@ -131,6 +132,19 @@ class ImageFolders(EndToEndTest):
                           f"sample 1 ({broken}) cannot be loaded: {broken}: a damaged PNG image: the file ends too early")
         self.assert_fails(self.lockstep("predict", run, self.folder), 3,
                           f"sample 0 ({self.folder}) cannot be loaded: {self.folder}: not a regular file")
+
+    def test_export_keeps_the_names_of_classes(self):
+        config = self.config(data__interpolation="bicubic", training__max_steps=0) | {
+            "model.name": "vit", "model.image_size": 28, "model.patch_size": 14, "model.num_channels": 1,
+            "model.hidden_size": 8, "model.num_hidden_layers": 1, "model.num_attention_heads": 2,
+            "model.intermediate_size": 8, "model.num_labels": 11}
+        (self.data / "3").rename(self.data / "three")  # behind the digits that are left
+        Run(self.folder, "vit", config).train()
+        outcome = self.lockstep("export", self.folder / "vit", "--to", self.folder / "hub")
+        self.assertEqual(outcome.code, 0, str(outcome))
+        labels = json.loads((self.folder / "hub" / "config.json").read_text())["id2label"]
+        self.assertEqual([labels[str(i)] for i in range(11)], [*"012456789", "three", "LABEL_10"])
+        self.assertEqual(json.loads((self.folder / "hub" / "preprocessor_config.json").read_text())["resample"], 3)
 
 
 if __name__ == "__main__":

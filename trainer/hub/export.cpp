@@ -17,6 +17,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
+#include "trainer/datasets/image_settings.h"
 #include "trainer/hub/hub_config.h"
 #include "trainer/registry/registry.h"
 #include "trainer/saved_texts.h"
@@ -70,13 +71,18 @@ std::string json_of(const std::optional<std::int32_t>& id) {
   return id ? std::to_string(*id) : "null";
 }
 
-void add_labels(HubValues& values) {
+/// By the names that the data had for its classes, or else numbers.
+void add_labels(const Source& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
+  const ImageFacts facts =
+      saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
+          .value_or(ImageFacts{});
   Json names = Json::object();
   Json ids = Json::object();
-  for (int i = 0; i < std::stoi(count->second); ++i) {
-    const std::string name = fmt::format("LABEL_{}", i);
+  for (std::size_t i = 0; i < std::stoul(count->second); ++i) {
+    const std::string name =
+        i < facts.classes.size() ? facts.classes[i] : fmt::format("LABEL_{}", i);
     names[std::to_string(i)] = name;
     ids[name] = i;
   }
@@ -120,7 +126,7 @@ HubValues config_values(const Source& source, const Registry& registry) {
   if (of_timm) out["architecture"] = Json(source.format.architectures.front()).dump();
   if (source.format.to_hub != nullptr) source.format.to_hub(out);
   if (of_timm) return out;
-  add_labels(out);
+  add_labels(source, out);
   const SpecialTokens special = source.tokenizer ? source.tokenizer->special() : SpecialTokens{};
   if (source.format.generates) {
     out["bos_token_id"] = json_of(special.bos ? special.bos : special.eos);
@@ -182,7 +188,11 @@ void write_preprocessor(const Source& source, const Registry& registry, const fs
   const auto& [channels, height, width] = registry.needs(source.config.model).image;
   values["image_processor_type"] = Json("ViTImageProcessor").dump();
   for (const char* key : {"do_normalize", "do_rescale", "do_resize"}) values[key] = "true";
-  values["resample"] = "2";  // bilinear
+  const DatasetRow& data = registry.at(source.config.data);
+  const bool bicubic =
+      data.images != nullptr &&
+      data.images(source.config.data.keys)->augmentation.interpolation == Interpolation::kBicubic;
+  values["resample"] = bicubic ? "3" : "2";  // as Pillow numbers them
   values["rescale_factor"] = Json(1.0 / 255.0).dump();
   values["size.height"] = std::to_string(height);
   values["size.width"] = std::to_string(width);

@@ -5,6 +5,8 @@ import re
 import signal
 import time
 
+import h5py
+
 import lockstep_runs
 from lockstep_runs import EndToEndTest, Job, Run, corpus, image_data, small_gpt
 
@@ -211,6 +213,53 @@ class OneHashOfLenet(EndToEndTest):
         other_seed = Run(self.folder, "other_seed", config)
         other_seed.train("run.seed=7")
         self.assertNotEqual(other_seed.hash(), reference.hash())
+
+
+class OneHashOfAugmentedImages(EndToEndTest):
+    """A ViT with dropout, and a ResNet with its running statistics, on images that are shifted and mixed."""
+
+    CONFIG = {
+        "training.max_steps": 20, "training.global_batch_size": 16, "training.micro_batch_size": 4,
+        "training.gradient_clip_norm": 1.0, "optimizer.learning_rate": 0.01,
+        "checkpoint.save_interval": 5, "checkpoint.keep_last": 100,
+        "data.shift": 2, "data.mixup": 0.2, "data.label_smoothing": 0.1,
+        "logging.interval": 1, "logging.tensorboard": False,
+    }
+
+    def check(self, model, statistics):
+        config = self.CONFIG | model | image_data(self.folder)
+        name = model["model.name"]
+        reference = Run(self.folder, f"{name}_reference", config)
+        reference.train()
+        self.assertNotEqual(reference.hash(), reference.hash(5))
+        with h5py.File(reference.checkpoint(20)) as file:
+            self.assertEqual([int(file[f"model/{name}"][()]) for name in statistics], [20] * len(statistics))
+        for ranks, overrides in ((2, ["data.loader_workers=3"]), (4, []), (None, ["device.threads=2"])):
+            with self.subTest(ranks=ranks, overrides=overrides):
+                run = Run(self.folder, f"{name}_{ranks}", config)
+                run.train(*overrides, ranks=ranks)
+                self.assertEqual(run.hash(), reference.hash())
+
+        killed = Run(self.folder, f"{name}_killed", config)
+        job = killed.start(ENDLESS, ranks=2)
+        job.wait_until(killed.checkpoint_steps, "a commit")
+        job.signal_rank(1, signal.SIGKILL)
+        self.assertEqual(job.wait().code, 128 + signal.SIGKILL)
+        finish(self, killed, config)
+
+        plain = Run(self.folder, f"{name}_plain", config)
+        plain.train("data.shift=0")
+        self.assertNotEqual(plain.hash(), reference.hash())
+
+    def test_vit(self):
+        self.check({"model.name": "vit", "model.image_size": 28, "model.patch_size": 7, "model.num_channels": 1,
+                    "model.num_labels": 10, "model.hidden_size": 16, "model.num_hidden_layers": 2,
+                    "model.num_attention_heads": 2, "model.intermediate_size": 24, "model.dropout": 0.1}, [])
+
+    def test_resnet(self):
+        self.check({"model.name": "resnet", "model.image_size": 28, "model.num_channels": 1, "model.n_classes": 10,
+                    "model.width": 8, "model.depths": [1, 1, 1], "model.stem": "cifar", "optimizer.name": "sgd",
+                    "optimizer.momentum": 0.9, "optimizer.weight_decay": 1e-4}, ["bn1.num_batches_tracked"])
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@
 #   scripts/learning.sh [--text FILE] [--digits IMAGES LABELS] [key.path=value ...]
 #
 # --text: configs/gpt_char.yaml, a character-level GPT (the published figure is for tinyshakespeare).
-# --digits: configs/mnist_lenet.yaml and mnist_mlp.yaml, on IDX files of 10,000 images (MNIST's test
-# files). RANKS=n sets the number of processes (2); key.path=value overrides a key, such as run.seed=2.
+# --digits: configs/mnist_*.yaml, once each, on IDX files of 10,000 images (MNIST's test files); it is
+# bench/digits.py, which can do more. RANKS=n sets the number of processes for a text (2);
+# key.path=value overrides a key, such as training.precision=bf16-mixed.
 # Not a part of the tests, which make their own data.
 set -euo pipefail
 
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 
 fail() {
   echo "learning.sh: $1" >&2
@@ -51,6 +52,5 @@ learn() {
 
 if [[ -n $text ]]; then learn gpt_char eval/loss "data.path=$text"; fi
 if [[ -n $images ]]; then
-  learn mnist_lenet eval/accuracy "data.path=$images" "data.labels=$labels"
-  learn mnist_mlp eval/accuracy "data.path=$images" "data.labels=$labels"
+  bench/digits.py "$images" "$labels" --models lenet,mlp,resnet20,vit --seeds 1 "${overrides[@]/#/--set=}"
 fi

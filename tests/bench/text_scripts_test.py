@@ -1,4 +1,4 @@
-"""bench/learning.py and bench/lengths.py: what they make of texts and of runs, and what they refuse."""
+"""bench/learning.py, lengths.py and digits.py: what they make of texts and of runs, and what they refuse."""
 
 import contextlib
 import io
@@ -13,6 +13,7 @@ import unittest
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import digits  # noqa: E402
 import jobs  # noqa: E402
 import learning  # noqa: E402
 import lengths  # noqa: E402
@@ -36,6 +37,19 @@ class WithFolder(unittest.TestCase):
             script.main([str(word) for word in words])
         self.assertEqual(end.exception.code, 2)
         self.assertEqual(err.getvalue().splitlines()[-1].split("error: ", 1)[1], message)
+
+
+class Digits(WithFolder):
+    def test_refuses_what_it_cannot_use(self):
+        images, missing = self.file("images.idx", b""), self.folder / "labels.idx"
+        self.assert_refused(digits, f"{missing}: no such file", images, missing)
+        self.assert_refused(digits, "no model 'vgg'; there are resnet20, vit, lenet, mlp", images, images, "--models",
+                            "vit,vgg")
+        self.assert_refused(digits, "--seeds must be above 0", images, images, "--seeds", 0)
+
+    def test_every_model_has_its_config(self):
+        for model in digits.LEAST_ACCURACY:
+            self.assertTrue((BENCH.parent / "configs" / f"mnist_{model}.yaml").is_file(), model)
 
 
 class Learning(WithFolder):

@@ -4,12 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+
+#include "tests/core/error_of.h"
 
 namespace lockstep {
 namespace {
 
 using testing::ElementsAre;
+
+Tensor zeros(TraceContext& context, const Shape& shape) {
+  return context.filled(0, {DType::kF32, shape});
+}
 
 std::vector<std::string> names_of(const Module& model) {
   std::vector<std::string> out;
@@ -87,6 +94,16 @@ TEST(ResNet, BeginsAsTorchvisionDoes) {
   const ResNet as_shortcuts({.depths = {1}, .width = 4, .zero_init_last_norm = true});
   EXPECT_EQ(parameter(as_shortcuts, "layer1.0.bn1.weight").initializer.a, 1.0);
   EXPECT_EQ(parameter(as_shortcuts, "layer1.0.bn2.weight").initializer.a, 0.0);
+}
+
+TEST(ResNet, TakesImagesOfItsChannelsOnly) {
+  TraceContext context;
+  const ResNet model({.depths = {1}, .width = 4});
+  const Tensor image = zeros(context, Shape{2, 1, 8, 8});
+  EXPECT_EQ(usage_error([&] {
+              model(Batch({{"image", image}}));
+            }),
+            "resnet takes images [B,3,H,W] by model.num_channels, not [2,1,8,8]");
 }
 
 }  // namespace

@@ -142,7 +142,8 @@ Loss Vit::operator()(const Batch& batch) const {
   const Tensor& image = batch["image"];
   const std::int64_t size = image.size(0);
   LS_USER_CHECK((image.shape() == Shape{size, image_[0], image_[1], image_[2]}),
-                "vit takes images [B,{},{},{}] by model.num_channels and model.image_size, not {}",
+                "vit takes images [B,{},{},{}] by model.num_channels and model.image_size, not {}; "
+                "data.image_size resizes them",
                 image_[0], image_[1], image_[2], image.shape().to_string());
   return classification_loss(classifier_(vit_.class_token(image)), batch);
 }

@@ -235,7 +235,8 @@ class LeafComparison {
       case Attr::kRanks:
       case Attr::kRoot:
       case Attr::kIndex:
-      case Attr::kResults: return remedy_of(Cause::kAttribute);
+      case Attr::kResults:
+      case Attr::kChannelsLast: return remedy_of(Cause::kAttribute);
     }
     __builtin_unreachable();
   }
@@ -288,7 +289,8 @@ class LeafComparison {
       case Attr::kRoot:
       case Attr::kIndex:
       case Attr::kFunction:
-      case Attr::kVersion: return false;
+      case Attr::kVersion:
+      case Attr::kChannelsLast: return false;
     }
     __builtin_unreachable();
   }

@@ -30,6 +30,7 @@ constexpr std::array<AttrFacts, kAttrCount> kFacts = {{
     {"ranks", AttrType::kInt},         {"root", AttrType::kInt},
     {"index", AttrType::kInt},         {"function", AttrType::kText},
     {"version", AttrType::kInt},       {"results", AttrType::kTypes},
+    {"channels_last", AttrType::kFlag},
 }};
 
 const AttrFacts& facts(Attr attr) {

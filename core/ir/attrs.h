@@ -46,8 +46,9 @@ enum class Attr : std::uint8_t {
   kFunction,
   kVersion,
   kResults,
+  kChannelsLast,
 };
-inline constexpr int kAttrCount = static_cast<int>(Attr::kResults) + 1;
+inline constexpr int kAttrCount = static_cast<int>(Attr::kChannelsLast) + 1;
 
 /// How a value is written: a list [1,2], one integer, one float (stored as the bits of a double), a
 /// flag, a dtype name, a text "name" (stored as one byte a word), or a list of types

@@ -5,6 +5,7 @@
 #include <bitset>
 
 #include "core/base/error.h"
+#include "core/ir/image_layout.h"
 #include "core/ir/infer.h"
 
 namespace lockstep {
@@ -69,23 +70,28 @@ Shape spatial_output(Op op, Operands in, const Window& w, const Shape& x, Dim ch
   return y;
 }
 
-void check_image(Op op, Operands in, const Shape& x, const char* what) {
-  check(x.rank() == 4, op, in, "{} must have the 4 dimensions [N,C,H,W]", what);
+void check_image(Op op, Operands in, const Attrs& attrs, const Shape& x, const char* what) {
+  check(x.rank() == 4, op, in, "{} must have the 4 dimensions {}", what,
+        attrs.flag(Attr::kChannelsLast) ? "[N,H,W,C]" : "[N,C,H,W]");
 }
 
 /// The shape of y for a convolution of x with w.
-Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& x, const Shape& w) {
-  check_image(op, in, x, "the image");
+Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& image,
+                        const Shape& w) {
+  check_image(op, in, attrs, image, "the image");
+  const Shape x = planar_shape(attrs, image);
   check(w.rank() == 4, op, in, "the weight must have the 4 dimensions [O,C/groups,KH,KW]");
   const std::int64_t groups = attrs.integer(Attr::kGroups);
   check(groups >= 1 && x[1] == w[1] * groups && w[0] % groups == 0, op, in,
         "{} channels, weight {} and {} groups do not fit", x[1], w, groups);
-  return spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x,
-                        w.dim(0));
+  return stored_shape(
+      attrs, spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x,
+                            w.dim(0)));
 }
 
 Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {
   check(in[0].dtype == in[1].dtype, op, in, "operands must be floats of one dtype");
+  check(!attrs.has(Attr::kTo) || is_float(attrs.dtype()), op, in, "the result must be floats");
   if (op == Op::kConvolution) return convolution_shape(op, in, attrs, in[0].shape, in[1].shape);
   const Shape wanted(attrs.ints(Attr::kShape));
   const bool grad_input = op == Op::kConvolutionGradInput;
@@ -96,12 +102,13 @@ Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {
   return wanted;
 }
 
-Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& x) {
-  check_image(op, in, x, "the operand");
+Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& image) {
+  check_image(op, in, attrs, image, "the operand");
+  const Shape x = planar_shape(attrs, image);
   const Window w = window_attrs(op, in, attrs, attrs.ints(Attr::kWindow), false);
   for (std::size_t i = 0; i < 4; ++i)
     check(w.padding[i] < w.window[i / 2], op, in, "padding must be smaller than the window");
-  return spatial_output(op, in, w, x, x.dim(1));
+  return stored_shape(attrs, spatial_output(op, in, w, x, x.dim(1)));
 }
 
 }  // namespace

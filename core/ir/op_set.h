@@ -116,13 +116,15 @@ enum class ContractionOp : std::uint8_t {
   // a's free, b's free; `to` is the result dtype, the operands' if absent.
   kDotGeneral = after(ReductionOp::kArgMin),
   // x is [N,C,H,W], w is [O,C/groups,KH,KW], y is [N,O,OH,OW];
-  // {stride[2], padding[top,bottom,left,right], dilation[2], groups}.
+  // {stride[2], padding[top,bottom,left,right], dilation[2], groups, [to], [channels_last]}; with
+  // channels_last images are [N,H,W,C] (image_layout.h), and w is as before.
   kConvolution,            ///< (x, w) -> y
   kConvolutionGradInput,   ///< (dy, w) {.., shape of x} -> dx
   kConvolutionGradWeight,  ///< (x, dy) {.., shape of w} -> dw
 };
 
-/// Pooling {window[2], stride[2], padding[4]}, padding below the window; of 0 and -0 either.
+/// Pooling {window[2], stride[2], padding[4], [channels_last]}, padding below the window; of 0 and
+/// -0 either.
 enum class WindowOp : std::uint8_t {
   kMaxPool = after(ContractionOp::kConvolutionGradWeight),  ///< (x): padding counts as -infinity
   kMaxPoolGrad,  ///< (x, dy) -> dx: each dy goes to the first maximum of its window

@@ -79,13 +79,14 @@ Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int6
   if (options.bias)
     bias_ = &parameter("bias", Shape{out}, ParameterKind::kVector,
                        fan_in_uniform(in / spec.groups * kernel * kernel));
+  weight_.in_dots = true;
 }
 
 Tensor Conv2d::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope = enter(x, where);
-  const Tensor y = convolution(convert(x, weight_.get().dtype()), weight_.get(), spec_);
-  if (bias_ == nullptr) return convert(y, x.dtype());
-  return convert(y + broadcast_in_dim(bias_->get(), y.shape(), {1}), x.dtype());
+  const DType dtype = x.dtype() == DType::kF32 ? mode_of(x).compute_dtype : x.dtype();
+  const Tensor* bias = bias_ == nullptr ? nullptr : &bias_->get();
+  return convert(conv2d(convert(x, dtype), weight_.in(dtype), bias, spec_), x.dtype());
 }
 
 Dropout::Dropout(Module& parent, std::string_view name, double p) : Module(parent, name), p_(p) {

@@ -59,8 +59,8 @@ class Embedding : public Module {
   Parameter& weight_;
 };
 
-/// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW]. Computed in f32
-/// whatever x is.
+/// PyTorch's Conv2d with its default initialization: x [N,C,H,W] -> [N,O,OH,OW], computed in the
+/// dtype of x, or, for an x of f32, in the mode's compute dtype (mode.h).
 class Conv2d : public Module {
  public:
   struct Options {

@@ -11,6 +11,7 @@
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 #include "core/passes/canonicalize.h"
+#include "core/passes/channels_last.h"
 #include "core/passes/cse.h"
 #include "core/passes/dce.h"
 #include "core/passes/fold.h"
@@ -27,10 +28,11 @@ Graph silent(Graph graph, const Target& target, Log&) {
   return kPass(std::move(graph), target);
 }
 
-constexpr std::array<Pass, 7> kPipeline = {{
+constexpr std::array<Pass, 8> kPipeline = {{
     {"canonicalize", silent<canonicalize>},
     {"fold", silent<fold>},
     {"simplify", silent<simplify>},
+    {"channels_last", silent<channels_last>},
     {"cse", silent<cse>},
     {"dce", silent<dce>},
     {"fuse", fuse},

@@ -196,4 +196,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool tr
                        [bias](const Tensor& wide) { return wide + convert(*bias, wide.dtype()); });
 }
 
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor* bias, const ConvSpec& spec,
+              Where where) {
+  const LocationScope line(x.context(), where);
+  const Tensor y = convolution(x, convert(weight, x.dtype()), spec);
+  if (bias == nullptr) return y;
+  return computed_wide(y, [bias](const Tensor& wide) {
+    return wide + broadcast_in_dim(convert(*bias, wide.dtype()), wide.shape(), {1});
+  });
+}
+
 }  // namespace lockstep

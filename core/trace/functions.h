@@ -3,8 +3,8 @@
 //
 // A function computes in the dtype of its input x, to which f32 parameters are converted; so a
 // model that rounds its first activation to bf16 and keeps f32 parameters trains in mixed
-// precision. Only the products of linear() are of 16 bits throughout: everything else widens a
-// 16-bit x to f32 and rounds its result once.
+// precision. Only the products of linear() and conv2d() are of 16 bits throughout: everything else
+// widens a 16-bit x to f32 and rounds its result once.
 #pragma once
 
 #include "core/base/api.h"
@@ -59,6 +59,11 @@ Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Wh
 /// PyTorch's Linear keeps it; else [in, out] as GPT-2's Conv1D does. A 16-bit product is rounded,
 /// and once more after the bias was added in f32.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
+              Where where = Where::current());
+
+/// x [N,C,H,W] convolved with weight [O,C/groups,KH,KW], with an optional bias [O]: [N,O,OH,OW].
+/// A 16-bit result is rounded, and once more after the bias was added in f32.
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor* bias, const ConvSpec& spec,
               Where where = Where::current());
 
 }  // namespace lockstep

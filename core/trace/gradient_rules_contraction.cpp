@@ -86,36 +86,40 @@ Gradients gradient_dot_general(const GradientCall& c) {
           c.needed[1] ? gradient_dot_side(c, false) : Tensor()};
 }
 
+// The gradients of a convolution are linear in both operands, and so differentiate into each other:
+// each rule takes its operands' gradients from the two that its op is not. `operands` are of the
+// forward dtype, of which the gradient of a result in another is one more.
+namespace {
+
+Tensor record_convolution(const GradientCall& c, Op op, const Tensor& a, const Tensor& b,
+                          std::size_t side) {
+  const DType dtype = c.in[0].dtype();
+  Attrs attrs = c.node.attrs;
+  if (op != Op::kConvolution) attrs = with_shape(attrs, c.in[side].shape());
+  if (c.dtypes[side] != dtype || attrs.has(Attr::kTo)) attrs.set_dtype(c.dtypes[side]);
+  return record(c, op, {convert(a, dtype), convert(b, dtype)}, std::move(attrs));
+}
+
+}  // namespace
+
 Gradients gradient_convolution(const GradientCall& c) {
-  const Attrs& attrs = c.node.attrs;
   Gradients out(2);
-  if (c.needed[0])
-    out[0] =
-        record(c, Op::kConvolutionGradInput, {c.grad, c.in[1]}, with_shape(attrs, c.in[0].shape()));
-  if (c.needed[1])
-    out[1] = record(c, Op::kConvolutionGradWeight, {c.in[0], c.grad},
-                    with_shape(attrs, c.in[1].shape()));
+  if (c.needed[0]) out[0] = record_convolution(c, Op::kConvolutionGradInput, c.grad, c.in[1], 0);
+  if (c.needed[1]) out[1] = record_convolution(c, Op::kConvolutionGradWeight, c.in[0], c.grad, 1);
   return out;
 }
 
-// The gradients of a convolution are linear in both operands, and so differentiate into each other.
 Gradients gradient_convolution_grad_input(const GradientCall& c) {
-  Attrs attrs = c.node.attrs;
   Gradients out(2);
-  if (c.needed[0]) out[0] = record(c, Op::kConvolution, {c.grad, c.in[1]}, attrs);
-  if (c.needed[1])
-    out[1] = record(c, Op::kConvolutionGradWeight, {c.grad, c.in[0]},
-                    with_shape(attrs, c.in[1].shape()));
+  if (c.needed[0]) out[0] = record_convolution(c, Op::kConvolution, c.grad, c.in[1], 0);
+  if (c.needed[1]) out[1] = record_convolution(c, Op::kConvolutionGradWeight, c.grad, c.in[0], 1);
   return out;
 }
 
 Gradients gradient_convolution_grad_weight(const GradientCall& c) {
-  Attrs attrs = c.node.attrs;
   Gradients out(2);
-  if (c.needed[0])
-    out[0] =
-        record(c, Op::kConvolutionGradInput, {c.in[1], c.grad}, with_shape(attrs, c.in[0].shape()));
-  if (c.needed[1]) out[1] = record(c, Op::kConvolution, {c.in[0], c.grad}, attrs);
+  if (c.needed[0]) out[0] = record_convolution(c, Op::kConvolutionGradInput, c.in[1], c.grad, 0);
+  if (c.needed[1]) out[1] = record_convolution(c, Op::kConvolution, c.in[0], c.grad, 1);
   return out;
 }
 

@@ -178,11 +178,11 @@ Layout layout_of(MatrixStrides s, std::int64_t rows, std::int64_t columns) {
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
 
-Desc plain(const Dims& dims, const Dims& strides) {
-  return Desc(dims, dnnl::memory::data_type::f32, strides);
+Desc any(const Dims& dims, DType dtype) {
+  return Desc(dims, type_of(dtype), dnnl::memory::format_tag::any);
 }
-Desc any(const Dims& dims) {
-  return Desc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+Desc channels_last(const Dims& dims, DType dtype) {
+  return Desc(dims, type_of(dtype), dnnl::memory::format_tag::nhwc);
 }
 Dims dense_strides(const Dims& dims) {
   Dims out(dims.size(), 1);
@@ -268,7 +268,9 @@ void Matmul::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte
 struct Convolution::State {
   State(Op op, const ConvolutionShape& part, const ConvolutionShape& whole);
   void generate();
-  void run(const float* first, const float* second, float* result, std::byte* scratch) const;
+  void prepare(const std::byte* weights, std::byte* prepared, std::byte* scratch) const;
+  void run(const std::byte* first, const std::byte* second, std::byte* result,
+           std::byte* scratch) const;
 
   struct Array {
     Desc plain;
@@ -280,45 +282,64 @@ struct Convolution::State {
     bool converts() const { return plain != preferred; }
   };
   void set_arrays(const std::array<Desc, 3>& plain, const std::array<Desc, 3>& preferred);
+  void reorder(const Array& array, const std::byte* from, const std::byte* to,
+               std::byte* working) const;
+  /// Whether operand i is copied before run().
+  bool is_prepared(std::size_t i) const { return names[i] == DNNL_ARG_WEIGHTS; }
 
   dnnl::primitive_desc description;
   dnnl::primitive primitive;   ///< empty until it is generated
   std::array<int, 3> names{};  ///< oneDNN's argument names of both operands and the result
   std::array<Array, 3> arrays;
   Desc primitive_scratch;
-  std::size_t copies_bytes = 0;   ///< all preferred copies
+  std::size_t copies_bytes = 0;   ///< all preferred copies but prepared ones
   std::size_t working_bytes = 0;  ///< what the primitive and its reorders need after them
 };
+
+/// Images of `part` in the memory of those of `whole`.
+Desc image_window(const Dims& part, const Dims& whole, const ConvolutionShape& shape, DType dtype) {
+  if (!shape.channels_last) return Desc(part, type_of(dtype), dense_strides(whole));
+  return Desc(part, type_of(dtype),
+              {whole[1] * whole[2] * whole[3], 1, whole[3] * whole[1], whole[1]});
+}
 
 Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionShape& whole) {
   enter_onednn();
   const auto& engine = cpu_engine();
   const auto attr = user_scratchpad();
-  const Desc x = plain(p.x_sizes(), dense_strides(whole.x_sizes()));
-  const Desc w = plain(p.w_sizes(), dense_strides(whole.w_sizes()));
-  const Desc y = plain(p.y_sizes(), dense_strides(whole.y_sizes()));
+  const bool of_input = op == Op::kConvolutionGradInput;
+  const bool of_weight = op == Op::kConvolutionGradWeight;
+  const DType x_type = of_input ? p.result : p.operands;
+  const DType w_type = of_weight ? p.result : p.operands;
+  const DType y_type = of_input || of_weight ? p.operands : p.result;
+  const Desc x = image_window(p.x_sizes(), whole.x_sizes(), p, x_type);
+  const Desc w(p.w_sizes(), type_of(w_type), dense_strides(whole.w_sizes()));
+  const Desc y = image_window(p.y_sizes(), whole.y_sizes(), p, y_type);
   const auto dims = [](const std::array<std::int64_t, 2>& a) { return Dims{a[0], a[1]}; };
   const Dims stride = dims(p.stride);
   const Dims dilation = {p.dilation[0] - 1, p.dilation[1] - 1};  // oneDNN counts the gaps
   const Dims low = dims(p.padding_low);
   const Dims high = dims(p.padding_high);
-  const Desc any_x = any(p.x_sizes());
-  const Desc any_w = any(p.w_sizes());
-  const Desc any_y = any(p.y_sizes());
+  const auto image = p.channels_last ? channels_last : any;
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  // Gradients ask for the forward primitive as a hint: it is of their operands' dtype.
+  const bool is_forward = op == Op::kConvolution;
   const dnnl::convolution_forward::primitive_desc forward(
-      dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, kDirect, any_x, any_w,
-                                      any_y, stride, dilation, low, high),
+      dnnl::convolution_forward::desc(
+          dnnl::prop_kind::forward_training, kDirect, image(p.x_sizes(), p.operands),
+          any(p.w_sizes(), p.operands), image(p.y_sizes(), is_forward ? y_type : p.operands),
+          stride, dilation, low, high),
       attr, engine);
-  if (op == Op::kConvolution) {
+  if (is_forward) {
     names = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
     description = forward;
     primitive_scratch = forward.scratchpad_desc();
     set_arrays({x, w, y}, {forward.src_desc(), forward.weights_desc(), forward.dst_desc()});
-  } else if (op == Op::kConvolutionGradInput) {
+  } else if (of_input) {
     const dnnl::convolution_backward_data::primitive_desc backward(
-        dnnl::convolution_backward_data::desc(kDirect, any_x, any_w, any_y, stride, dilation, low,
-                                              high),
+        dnnl::convolution_backward_data::desc(kDirect, image(p.x_sizes(), x_type),
+                                              any(p.w_sizes(), w_type), image(p.y_sizes(), y_type),
+                                              stride, dilation, low, high),
         attr, engine, forward);
     names = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
     description = backward;
@@ -327,8 +348,10 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
                {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()});
   } else {
     const dnnl::convolution_backward_weights::primitive_desc backward(
-        dnnl::convolution_backward_weights::desc(kDirect, any_x, any_w, any_y, stride, dilation,
-                                                 low, high),
+        dnnl::convolution_backward_weights::desc(kDirect, image(p.x_sizes(), x_type),
+                                                 any(p.w_sizes(), w_type),
+                                                 image(p.y_sizes(), y_type), stride, dilation, low,
+                                                 high),
         attr, engine, forward);
     names = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
     description = backward;
@@ -351,7 +374,7 @@ void Convolution::State::set_arrays(const std::array<Desc, 3>& plain,
         dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to, user_scratchpad());
     arrays[i].reorder_scratch = arrays[i].description.scratchpad_desc();
     working_bytes = std::max(working_bytes, arrays[i].reorder_scratch.get_size());
-    copies_bytes += aligned(preferred[i].get_size());
+    if (!is_prepared(i)) copies_bytes += aligned(preferred[i].get_size());
   }
 }
 
@@ -361,28 +384,35 @@ void Convolution::State::generate() {
     if (array.converts()) array.reorder = dnnl::reorder(array.description);
 }
 
-void Convolution::State::run(const float* first, const float* second, float* result,
+void Convolution::State::reorder(const Array& array, const std::byte* from, const std::byte* to,
+                                 std::byte* working) const {
+  const bool result = &array == &arrays[2];
+  execute(array.reorder, {{DNNL_ARG_FROM, {result ? array.preferred : array.plain, from}},
+                          {DNNL_ARG_TO, {result ? array.plain : array.preferred, to}},
+                          {DNNL_ARG_SCRATCHPAD, {array.reorder_scratch, working}}});
+}
+
+void Convolution::State::prepare(const std::byte* weights, std::byte* prepared,
+                                 std::byte* scratch) const {
+  reorder(arrays[1], weights, prepared, scratch + copies_bytes);
+}
+
+void Convolution::State::run(const std::byte* first, const std::byte* second, std::byte* result,
                              std::byte* scratch) const {
-  const std::array<const std::byte*, 3> data = {reinterpret_cast<const std::byte*>(first),
-                                                reinterpret_cast<const std::byte*>(second),
-                                                reinterpret_cast<const std::byte*>(result)};
+  const std::array<const std::byte*, 3> data = {first, second, result};
   std::byte* working = scratch + copies_bytes;
-  const auto reorder = [&](const Array& array, Argument from, Argument to) {
-    execute(array.reorder, {{DNNL_ARG_FROM, std::move(from)},
-                            {DNNL_ARG_TO, std::move(to)},
-                            {DNNL_ARG_SCRATCHPAD, {array.reorder_scratch, working}}});
-  };
   std::array<Argument, 3> used;
   for (std::size_t i = 0; i < 3; ++i) {
     const Array& array = arrays[i];
-    used[i] = {array.preferred, array.converts() ? scratch + array.offset : data[i]};
-    if (array.converts() && i < 2) reorder(array, {array.plain, data[i]}, used[i]);
+    const bool copies = array.converts() && !is_prepared(i);
+    used[i] = {array.preferred, copies ? scratch + array.offset : data[i]};
+    if (copies && i < 2) reorder(array, data[i], used[i].data, working);
   }
   execute(primitive, {{names[0], used[0]},
                       {names[1], used[1]},
                       {names[2], used[2]},
                       {DNNL_ARG_SCRATCHPAD, {primitive_scratch, working}}});
-  if (arrays[2].converts()) reorder(arrays[2], used[2], {arrays[2].plain, data[2]});
+  if (arrays[2].converts()) reorder(arrays[2], used[2].data, data[2], working);
 }
 
 Convolution::Convolution(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -404,11 +434,21 @@ void Convolution::generate() {
   generate_code([&] { state_->generate(); });
 }
 
+std::size_t Convolution::prepared_bytes() const {
+  const auto& weights = state_->arrays[1];
+  return state_->is_prepared(1) && weights.converts() ? aligned(weights.preferred.get_size()) : 0;
+}
+
 std::size_t Convolution::scratch_bytes() const {
   return state_->copies_bytes + state_->working_bytes;
 }
 
-void Convolution::run(const float* first, const float* second, float* result,
+void Convolution::prepare(const std::byte* weights, std::byte* prepared,
+                          std::byte* scratch) const {
+  state_->prepare(weights, prepared, scratch);
+}
+
+void Convolution::run(const std::byte* first, const std::byte* second, std::byte* result,
                       std::byte* scratch) const {
   state_->run(first, second, result, scratch);
 }

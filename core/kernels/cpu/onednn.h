@@ -57,6 +57,9 @@ class Matmul {
 struct ConvolutionShape {
   std::int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
   std::array<std::int64_t, 2> stride, dilation, padding_low, padding_high;
+  bool channels_last;  ///< x and y are stored as [n,h,w,c]
+  DType operands;      ///< f32 or bf16
+  DType result;        ///< f32 or bf16
 
   std::vector<std::int64_t> x_sizes() const { return {n, c, h, w}; }
   std::vector<std::int64_t> y_sizes() const { return {n, o, oh, ow}; }
@@ -67,8 +70,9 @@ struct ConvolutionShape {
   }
 };
 
-/// An f32 convolution or gradient, with the reorders between row-major arrays and the layouts
-/// oneDNN prefers: described, then generated, then run, on several threads at once if need be.
+/// A convolution or gradient: described, then generated, then run, on several threads at once if
+/// need be. Images that are channels_last are read and written where they are, others through
+/// copies in the layout that oneDNN prefers, as weights are.
 class Convolution {
  public:
   /// Without its machine code.
@@ -77,11 +81,17 @@ class Convolution {
   static std::unique_ptr<Convolution> describe(Op op, const ConvolutionShape& part,
                                                const ConvolutionShape& whole);
   ~Convolution();
+  /// Of the copy of weights that run() reads; 0: it reads the weights themselves.
+  std::size_t prepared_bytes() const;
   std::size_t scratch_bytes() const;
   /// Makes the machine code that run() needs.
   void generate();
-  /// Operands and result as the node's; `scratch`: scratch_bytes() bytes of this call's own.
-  void run(const float* first, const float* second, float* result, std::byte* scratch) const;
+  /// Copies the weights, which all parts of a kConvolution or kConvolutionGradInput share, into
+  /// `prepared`; `scratch`: scratch_bytes() bytes of this call's own.
+  void prepare(const std::byte* weights, std::byte* prepared, std::byte* scratch) const;
+  /// Operands and result as the node's, but for prepared weights; `scratch` as above.
+  void run(const std::byte* first, const std::byte* second, std::byte* result,
+           std::byte* scratch) const;
 
  private:
   struct State;

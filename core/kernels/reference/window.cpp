@@ -1,12 +1,25 @@
 #include <array>
 #include <cmath>
 
+#include "core/ir/image_layout.h"
 #include "core/kernels/reference/operations.h"
 
 namespace lockstep::reference {
 namespace {
 
 using Int = std::int64_t;
+
+/// An image as [N,C,H,W], wherever its dimensions are stored.
+struct Image {
+  Image(const Attrs& attrs, const Shape& stored)
+      : sizes(planar_shape(attrs, stored)), strides(image_strides(attrs, stored)) {}
+  std::size_t at(Int n, Int c, Int h, Int w) const {
+    return static_cast<std::size_t>(n * strides.n + c * strides.c + h * strides.h + w * strides.w);
+  }
+
+  Shape sizes;
+  ImageStrides strides;
+};
 
 /// How windows lie on the last two dimensions of an image.
 struct Window {
@@ -21,19 +34,29 @@ Window make_window(const Attrs& attrs, Int height, Int width, bool dilated) {
   return w;
 }
 
-/// visit(place in the image plane, place in the window) for each tap of the window of output
+/// visit(row of the image, its column, place in the window) for each tap of the window of output
 /// (row, column) that lies on the image, in row-major order.
 template <class Visit>
-void for_each_tap(const Window& w, const Shape& image, Int row, Int column, const Visit& visit) {
+void for_each_tap(const Window& w, const Image& image, Int row, Int column, const Visit& visit) {
   for (Int i = 0; i < w.size[0]; ++i) {
     const Int y = row * w.stride[0] + i * w.dilation[0] - w.low_padding[0];
-    if (y < 0 || y >= image[2]) continue;
+    if (y < 0 || y >= image.sizes[2]) continue;
     for (Int j = 0; j < w.size[1]; ++j) {
       const Int x = column * w.stride[1] + j * w.dilation[1] - w.low_padding[1];
-      if (x < 0 || x >= image[3]) continue;
-      visit(y * image[3] + x, i * w.size[1] + j);
+      if (x < 0 || x >= image.sizes[3]) continue;
+      visit(y, x, i * w.size[1] + j);
     }
   }
+}
+
+/// visit(n, channel, row, column) for every place of an image.
+template <class Visit>
+void for_each_place(const Image& image, const Visit& visit) {
+  const Shape& s = image.sizes;
+  for (Int n = 0; n < s[0]; ++n)
+    for (Int c = 0; c < s[1]; ++c)
+      for (Int row = 0; row < s[2]; ++row)
+        for (Int column = 0; column < s[3]; ++column) visit(n, c, row, column);
 }
 
 /// visit(place in x, place in w, place in y) for every product of the convolution x * w -> y, each
@@ -41,24 +64,20 @@ void for_each_tap(const Window& w, const Shape& image, Int row, Int column, cons
 template <class Visit>
 void for_each_product(const Node& node, const Shape& x, const Shape& w, const Shape& y,
                       const Visit& visit) {
+  const Image input(node.attrs, x);
+  const Image output(node.attrs, y);
   const Window window = make_window(node.attrs, w[2], w[3], true);
   const Int group_outputs = w[0] / node.attrs.integer(Attr::kGroups);
-  const Int image_plane = x[2] * x[3];
-  const Int window_plane = w[2] * w[3];
-  std::size_t output = 0;
-  for (Int n = 0; n < y[0]; ++n)
-    for (Int o = 0; o < y[1]; ++o)
-      for (Int row = 0; row < y[2]; ++row)
-        for (Int column = 0; column < y[3]; ++column, ++output)
-          for (Int c = 0; c < w[1]; ++c) {
-            const Int channel = o / group_outputs * w[1] + c;
-            const Int image = (n * x[1] + channel) * image_plane;
-            const Int filter = (o * w[1] + c) * window_plane;
-            for_each_tap(window, x, row, column, [&](Int in_image, Int in_window) {
-              visit(static_cast<std::size_t>(image + in_image),
-                    static_cast<std::size_t>(filter + in_window), output);
-            });
-          }
+  for_each_place(output, [&](Int n, Int o, Int row, Int column) {
+    for (Int c = 0; c < w[1]; ++c) {
+      const Int channel = o / group_outputs * w[1] + c;
+      const Int filter = (o * w[1] + c) * w[2] * w[3];
+      for_each_tap(window, input, row, column, [&](Int in_row, Int in_column, Int in_window) {
+        visit(input.at(n, channel, in_row, in_column), static_cast<std::size_t>(filter + in_window),
+              output.at(n, o, row, column));
+      });
+    }
+  });
 }
 
 /// visit_window(place in y, taps) for every window of a pooling of x -> y, where taps(visit_tap)
@@ -66,17 +85,17 @@ void for_each_product(const Node& node, const Shape& x, const Shape& w, const Sh
 template <class VisitWindow>
 void for_each_window(const Node& node, const Shape& x, const Shape& y,
                      const VisitWindow& visit_window) {
+  const Image input(node.attrs, x);
+  const Image output(node.attrs, y);
   const auto& size = node.attrs.ints(Attr::kWindow);
   const Window window = make_window(node.attrs, size[0], size[1], false);
-  std::size_t output = 0;
-  for (Int plane = 0; plane < y[0] * y[1]; ++plane)
-    for (Int row = 0; row < y[2]; ++row)
-      for (Int column = 0; column < y[3]; ++column, ++output)
-        visit_window(output, [&](const auto& visit_tap) {
-          for_each_tap(window, x, row, column, [&](Int in_image, Int) {
-            visit_tap(static_cast<std::size_t>(plane * x[2] * x[3] + in_image));
-          });
-        });
+  for_each_place(output, [&](Int n, Int c, Int row, Int column) {
+    visit_window(output.at(n, c, row, column), [&](const auto& visit_tap) {
+      for_each_tap(window, input, row, column, [&](Int in_row, Int in_column, Int) {
+        visit_tap(input.at(n, c, in_row, in_column));
+      });
+    });
+  });
 }
 
 double window_elements(const Node& node) {

@@ -1,0 +1,215 @@
+#include "core/passes/channels_last.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/ir/image_layout.h"
+#include "core/passes/dce.h"
+#include "core/passes/movement_rules.h"
+#include "core/passes/rewrite.h"
+
+namespace lockstep {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+bool is_window_op(const Node& node) {
+  const OpClass kind = info_of(node.op).op_class;
+  return kind == OpClass::kWindow ||
+         (kind == OpClass::kContraction && node.op != Op::kDotGeneral);
+}
+
+/// Whether the node can give its result in either layout, if its operands come in the same.
+bool keeps_layout(const Node& node) {
+  return is_elementwise(node.op) || node.op == Op::kOptimizationBarrier ||
+         node.op == Op::kConcatenate || node.op == Op::kSlice || node.op == Op::kPad;
+}
+
+/// Whether the node can give its result in either layout at once.
+bool is_source(const Node& node) {
+  return node.op == Op::kBroadcast || node.op == Op::kIota || node.op == Op::kConstant;
+}
+
+/// Operand `i` of a window op that is an image, not a weight.
+bool is_image(const Node& node, std::size_t i) {
+  const bool weight_second = node.op == Op::kConvolution || node.op == Op::kConvolutionGradInput;
+  return !(weight_second && i == 1);
+}
+
+/// Operand `i` of a node that keeps_layout() has the layout of the result: an image of rank 4.
+bool follows(const Graph& graph, const Node& node, std::size_t i) {
+  const bool image = node.op != Op::kPad && node.op != Op::kOptimizationBarrier;
+  return (image || i == 0) && graph[node.operands[i]].type.shape.rank() == 4;
+}
+
+/// Which values become channels last: results of window ops, and all that elementwise work and the
+/// like connect them with.
+std::vector<bool> choose(const Graph& graph) {
+  std::vector<bool> last(graph.nodes.size(), false);
+  std::vector<std::vector<ValueId>> neighbours(graph.nodes.size());
+  std::vector<ValueId> pending;
+  const auto at = [](ValueId id) { return static_cast<std::size_t>(id); };
+  const auto mark = [&](ValueId id) {
+    if (last[at(id)]) return;
+    last[at(id)] = true;
+    pending.push_back(id);
+  };
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.type.shape.rank() != 4) continue;
+    if (is_window_op(node) && node.op != Op::kConvolutionGradWeight) mark(id);
+    if (!keeps_layout(node)) continue;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      if (!follows(graph, node, i)) continue;
+      neighbours[at(id)].push_back(node.operands[i]);
+      neighbours[at(node.operands[i])].push_back(id);
+    }
+  }
+  while (!pending.empty()) {
+    const ValueId id = pending.back();
+    pending.pop_back();
+    for (const ValueId next : neighbours[at(id)])
+      if (keeps_layout(graph[next]) || is_source(graph[next])) mark(next);
+  }
+  return last;
+}
+
+/// list[i] for each dimension i that the image has channels last.
+Ints permuted(IntView list) {
+  Ints out;
+  for (const std::int64_t d : kToChannelsLast) out.push_back(list[static_cast<std::size_t>(d)]);
+  return out;
+}
+
+/// Dimensions of a planar image as those of one that is channels last.
+Ints renamed(IntView dims) {
+  Ints out;
+  for (const std::int64_t d : dims) out.push_back(kToPlanar[static_cast<std::size_t>(d)]);
+  return out;
+}
+
+class Relayout {
+ public:
+  explicit Relayout(const Graph& from)
+      : from_(from),
+        last_(choose(from)),
+        rewriter_(from),
+        builder_(rewriter_.out(), movement_rules()),
+        other_(from.nodes.size(), kNoValue) {}
+
+  Graph run() {
+    for (ValueId id = 0; id < from_.size(); ++id) rewriter_.set(id, emit(id));
+    for (const ValueId output : from_.outputs)
+      if (is_last(output)) rewriter_.set(output, value(output, false));
+    return drop_dead(rewriter_.finish());
+  }
+
+ private:
+  bool is_last(ValueId old) const { return last_[static_cast<std::size_t>(old)]; }
+
+  /// The value in the layout that is asked for.
+  ValueId value(ValueId old, bool last) {
+    if (is_last(old) == last) return rewriter_.now(old);
+    ValueId& other = other_[static_cast<std::size_t>(old)];
+    if (other == kNoValue)
+      other = builder_.emit(Op::kTranspose, {rewriter_.now(old)},
+                            {{Attr::kDims, last ? IntView(kToChannelsLast) : IntView(kToPlanar)}},
+                            from_[old].origin);
+    return other;
+  }
+
+  ValueId emit(ValueId id) {
+    const Node& node = from_[id];
+    if (is_window_op(node)) return emit_window(node);
+    if (is_last(id)) return keeps_layout(node) ? emit_kept(node) : emit_source(node);
+    if (info_of(node.op).op_class == OpClass::kReduction && node.attrs.has(Attr::kDims) &&
+        is_last(node.operands[0]))
+      return emit_reduction(node);
+    Node moved = node;
+    for (ValueId& operand : moved.operands) operand = value(operand, false);
+    // Only what is new here needs the rules.
+    return rewriter_.out().append(std::move(moved));
+  }
+
+  ValueId emit_window(const Node& node) {
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      operands.push_back(value(node.operands[i], is_image(node, i)));
+    Attrs attrs = node.attrs;
+    attrs.set_int(Attr::kChannelsLast, 1);
+    if (attrs.has(Attr::kShape) && node.op != Op::kConvolutionGradWeight)
+      attrs.set(Attr::kShape, permuted(node.attrs.ints(Attr::kShape)));
+    return builder_.emit(node.op, operands, std::move(attrs), node.origin);
+  }
+
+  ValueId emit_kept(const Node& node) {
+    Node moved = node;
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      moved.operands[i] = value(node.operands[i], follows(from_, node, i));
+    moved.type.shape = stored(node);
+    for (const Attr attr : {Attr::kStart, Attr::kLimit, Attr::kStride, Attr::kLow, Attr::kHigh})
+      if (node.attrs.has(attr)) moved.attrs.set(attr, permuted(node.attrs.ints(attr)));
+    if (node.op == Op::kConcatenate)
+      moved.attrs.set_int(Attr::kAxis, renamed(node.attrs.ints(Attr::kAxis))[0]);
+    return builder_.emit(std::move(moved));
+  }
+
+  ValueId emit_source(const Node& node) {
+    if (node.op == Op::kConstant) {
+      Node planar = node;
+      return builder_.emit(Op::kTranspose, {rewriter_.out().append(std::move(planar))},
+                           {{Attr::kDims, kToChannelsLast}}, node.origin);
+    }
+    Node moved = node;
+    for (ValueId& operand : moved.operands) operand = value(operand, false);
+    moved.type.shape = stored(node);
+    moved.attrs.set(Attr::kShape, moved.type.shape.sizes());
+    if (node.op == Op::kBroadcast)
+      moved.attrs.set(Attr::kDims, renamed(node.attrs.ints(Attr::kDims)));
+    else
+      moved.attrs.set_int(Attr::kAxis, renamed(node.attrs.ints(Attr::kAxis))[0]);
+    return builder_.emit(std::move(moved));
+  }
+
+  /// What is left of the dimensions comes out in the order of the image.
+  ValueId emit_reduction(const Node& node) {
+    Ints dims = renamed(node.attrs.ints(Attr::kDims));
+    std::sort(dims.begin(), dims.end());
+    const ValueId reduced = builder_.emit(node.op, {value(node.operands[0], true)},
+                                          {{Attr::kDims, dims}}, node.origin);
+    Ints kept;  // of the planar dimensions that are left, where each now stands among all
+    for (std::int64_t d = 0; d < 4; ++d)
+      if (std::find(dims.begin(), dims.end(), kToPlanar[static_cast<std::size_t>(d)]) == dims.end())
+        kept.push_back(kToPlanar[static_cast<std::size_t>(d)]);
+    Ints order;
+    for (const std::int64_t place : kept)
+      order.push_back(std::count_if(kept.begin(), kept.end(),
+                                    [place](std::int64_t other) { return other < place; }));
+    return builder_.emit(Op::kTranspose, {reduced}, {{Attr::kDims, order}}, node.origin);
+  }
+
+  static Shape stored(const Node& node) {
+    Shape out;
+    for (const std::int64_t d : kToChannelsLast)
+      out.push_back(node.type.shape.dim(static_cast<int>(d)));
+    return out;
+  }
+
+  const Graph& from_;
+  std::vector<bool> last_;
+  Rewriter rewriter_;
+  Builder builder_;
+  std::vector<ValueId> other_;  ///< the value in the layout that it was not computed in
+};
+
+}  // namespace
+
+Graph channels_last(Graph graph, const Target& target) {
+  (void)target;
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_window_op)) return graph;
+  return Relayout(graph).run();
+}
+
+}  // namespace lockstep

@@ -85,8 +85,8 @@ Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& ima
   check(groups >= 1 && x[1] == w[1] * groups && w[0] % groups == 0, op, in,
         "{} channels, weight {} and {} groups do not fit", x[1], w, groups);
   return stored_shape(
-      attrs, spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x,
-                            w.dim(0)));
+      attrs,
+      spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x, w.dim(0)));
 }
 
 Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {

@@ -17,8 +17,7 @@ using Ints = std::vector<std::int64_t>;
 
 bool is_window_op(const Node& node) {
   const OpClass kind = info_of(node.op).op_class;
-  return kind == OpClass::kWindow ||
-         (kind == OpClass::kContraction && node.op != Op::kDotGeneral);
+  return kind == OpClass::kWindow || (kind == OpClass::kContraction && node.op != Op::kDotGeneral);
 }
 
 /// Whether the node can give its result in either layout, if its operands come in the same.
@@ -42,6 +41,22 @@ bool is_image(const Node& node, std::size_t i) {
 bool follows(const Graph& graph, const Node& node, std::size_t i) {
   const bool image = node.op != Op::kPad && node.op != Op::kOptimizationBarrier;
   return (image || i == 0) && graph[node.operands[i]].type.shape.rank() == 4;
+}
+
+/// A convolution of single places, or its gradient: a product of matrices, once images are channels
+/// last.
+bool is_pointwise(const Graph& graph, const Node& node) {
+  if (!is_window_op(node) || info_of(node.op).op_class == OpClass::kWindow) return false;
+  const Shape& w =
+      node.op == Op::kConvolutionGradWeight ? node.type.shape : graph[node.operands[1]].type.shape;
+  const IntView padding = node.attrs.ints(Attr::kPadding);
+  return w[2] == 1 && w[3] == 1 && node.attrs.integer(Attr::kGroups) == 1 &&
+         std::all_of(padding.begin(), padding.end(), [](std::int64_t p) { return p == 0; });
+}
+
+bool is_strided(const Node& node) {
+  const IntView stride = node.attrs.ints(Attr::kStride);
+  return stride[0] != 1 || stride[1] != 1;
 }
 
 /// Which values become channels last: results of window ops, and all that elementwise work and the
@@ -134,6 +149,8 @@ class Relayout {
   }
 
   ValueId emit_window(const Node& node) {
+    if (is_pointwise(from_, node) && !(node.op == Op::kConvolutionGradInput && is_strided(node)))
+      return emit_product(node);
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       operands.push_back(value(node.operands[i], is_image(node, i)));
@@ -142,6 +159,42 @@ class Relayout {
     if (attrs.has(Attr::kShape) && node.op != Op::kConvolutionGradWeight)
       attrs.set(Attr::kShape, permuted(node.attrs.ints(Attr::kShape)));
     return builder_.emit(node.op, operands, std::move(attrs), node.origin);
+  }
+
+  /// The places of an image [N,H,W,C] that a pointwise convolution sees.
+  ValueId seen_places(ValueId image, const Node& node) {
+    const ValueId x = value(image, true);
+    if (!is_strided(node)) return x;
+    const IntView stride = node.attrs.ints(Attr::kStride);
+    return builder_.emit(Op::kSlice, {x},
+                         {{Attr::kStart, {0, 0, 0, 0}},
+                          {Attr::kLimit, builder_.type(x).shape.sizes()},
+                          {Attr::kStride, {1, stride[0], stride[1], 1}}},
+                         node.origin);
+  }
+
+  ValueId emit_product(const Node& node) {
+    const auto product = [&](ValueId a, ValueId b, IntView from_a, IntView from_b) {
+      Attrs attrs{{Attr::kLhsBatch, {}},
+                  {Attr::kRhsBatch, {}},
+                  {Attr::kLhsContract, from_a},
+                  {Attr::kRhsContract, from_b}};
+      if (node.attrs.has(Attr::kTo)) attrs.set_dtype(node.attrs.dtype());
+      return builder_.emit(Op::kDotGeneral, {a, b}, std::move(attrs), node.origin);
+    };
+    const bool of_input = node.op == Op::kConvolutionGradInput;
+    if (node.op == Op::kConvolutionGradWeight) {
+      const ValueId x = seen_places(node.operands[0], node);
+      const ValueId w = product(value(node.operands[1], true), x, {0, 1, 2}, {0, 1, 2});
+      return builder_.emit(Op::kReshape, {w}, {{Attr::kShape, node.type.shape.sizes()}},
+                           node.origin);
+    }
+    const Shape& filter = from_[node.operands[1]].type.shape;
+    const ValueId x =
+        of_input ? value(node.operands[0], true) : seen_places(node.operands[0], node);
+    const ValueId w = builder_.emit(Op::kReshape, {value(node.operands[1], false)},
+                                    {{Attr::kShape, {filter[0], filter[1]}}}, node.origin);
+    return product(x, w, {3}, {of_input ? 0 : 1});
   }
 
   ValueId emit_kept(const Node& node) {
@@ -177,8 +230,8 @@ class Relayout {
   ValueId emit_reduction(const Node& node) {
     Ints dims = renamed(node.attrs.ints(Attr::kDims));
     std::sort(dims.begin(), dims.end());
-    const ValueId reduced = builder_.emit(node.op, {value(node.operands[0], true)},
-                                          {{Attr::kDims, dims}}, node.origin);
+    const ValueId reduced =
+        builder_.emit(node.op, {value(node.operands[0], true)}, {{Attr::kDims, dims}}, node.origin);
     Ints kept;  // of the planar dimensions that are left, where each now stands among all
     for (std::int64_t d = 0; d < 4; ++d)
       if (std::find(dims.begin(), dims.end(), kToPlanar[static_cast<std::size_t>(d)]) == dims.end())

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ir/image_layout.h"
 #include "tests/graphs/random_steps.h"
 
 namespace lockstep::testing {
@@ -102,17 +103,28 @@ ValueId of_type(GraphBuilder& b, const Type& wanted) {
   return found && b.chance(50) ? *found : b.fresh(wanted, operand_fill(b));
 }
 
+/// Passes choose it for models' images; so here and there an op has it from the start.
+void choose_layout(GraphBuilder& b, Attrs& attrs) {
+  if (b.chance(25)) attrs.set_int(Attr::kChannelsLast, 1);
+}
+
 void add_convolution(GraphBuilder& b, Op op) {
   Image image = random_convolution(b);
+  choose_layout(b, image.attrs);
+  image.x = stored_shape(image.attrs, image.x);
+  image.y = stored_shape(image.attrs, image.y);
   const DType dtype = contraction_dtype(b);
+  if (b.chance(25) && dtype != DType::kF64) image.attrs.set_dtype(DType::kF32);
   const ValueId x = b.fresh({dtype, image.x}, operand_fill(b));
   const ValueId w = b.fresh({dtype, image.w}, operand_fill(b));
   if (op == Op::kConvolution) {
     const ValueId y = b.add(op, {x, w}, image.attrs);
     if (b.chance(50)) {  // bias and activation, as models have
-      const ValueId bias = b.fresh({dtype, Shape{image.w[0]}}, Fill::kCoarse);
-      const ValueId sum = b.add(Op::kAdd, {y, b.broadcast(bias, b.shape_of(y), {1})});
-      b.add(Op::kMaximum, {sum, b.splat(dtype, b.shape_of(y), 0)});
+      const DType wide = b.type(y).dtype;
+      const Int channels = image.attrs.flag(Attr::kChannelsLast) ? 3 : 1;
+      const ValueId bias = b.fresh({wide, Shape{image.w[0]}}, Fill::kCoarse);
+      const ValueId sum = b.add(Op::kAdd, {y, b.broadcast(bias, b.shape_of(y), {channels})});
+      b.add(Op::kMaximum, {sum, b.splat(wide, b.shape_of(y), 0)});
     }
     return;
   }
@@ -137,6 +149,9 @@ void add_pool(GraphBuilder& b, Op op) {
         (size + padding[padding.size() - 2] + padding.back() - window.back()) / stride.back() + 1);
   }
   Attrs attrs{{Attr::kWindow, window}, {Attr::kStride, stride}, {Attr::kPadding, padding}};
+  choose_layout(b, attrs);
+  x = stored_shape(attrs, x);
+  y = stored_shape(attrs, y);
   const DType dtype = contraction_dtype(b);
   if (op == Op::kAvgPoolGrad) {
     attrs.set(Attr::kShape, x.sizes());

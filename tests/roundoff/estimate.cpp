@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/ir/image_layout.h"
 #include "core/ir/infer.h"
 #include "tests/roundoff/rounding.h"
 
@@ -118,9 +119,11 @@ double terms_of(const Node& node, Operands in) {
       return static_cast<double>(dot_dims(in[0]->type, in[1]->type, node.attrs).k) + 1;
     case Op::kConvolution: return product(shape(1), 1) + 1;
     case Op::kConvolutionGradInput:
-      return static_cast<double>(shape(0)[1]) * product(shape(1), 2) + 1;
-    case Op::kConvolutionGradWeight:
-      return static_cast<double>(shape(1)[0]) * product(shape(1), 2) + 1;
+      return static_cast<double>(planar_shape(node.attrs, shape(0))[1]) * product(shape(1), 2) + 1;
+    case Op::kConvolutionGradWeight: {
+      const Shape dy = planar_shape(node.attrs, shape(1));
+      return static_cast<double>(dy[0]) * product(dy, 2) + 1;
+    }
   }
   __builtin_unreachable();
 }

@@ -1,8 +1,8 @@
 // Convolution and its gradients on oneDNN primitives, one thread per call. Work is divided over the
 // images of the batch (forward, input gradient) or the output channels (weight gradient) by the
 // shape alone, never along a sum. bf16 is multiplied where the machine has units for it; other
-// floats are converted to f32 on the way in and from it on the way out. What oneDNN does not support
-// falls back to the reference.
+// floats are converted to f32 on the way in and from it on the way out. What oneDNN does not
+// support falls back to the reference.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -59,8 +59,8 @@ ConvolutionShape shape_of(const Node& node, const Shape& image, const Shape& w, 
   out.channels_last = node.attrs.flag(Attr::kChannelsLast);
   out.operands = computed_in(operands[0].dtype, target);
   // Results in bf16 are rounded by oneDNN where it reads bf16.
-  out.result = out.operands == DType::kBF16 && node.type.dtype == DType::kBF16 ? DType::kBF16
-                                                                              : DType::kF32;
+  out.result =
+      out.operands == DType::kBF16 && node.type.dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
   return out;
 }
 

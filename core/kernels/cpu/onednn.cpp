@@ -325,10 +325,10 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
   // Gradients ask for the forward primitive as a hint: it is of their operands' dtype.
   const bool is_forward = op == Op::kConvolution;
   const dnnl::convolution_forward::primitive_desc forward(
-      dnnl::convolution_forward::desc(
-          dnnl::prop_kind::forward_training, kDirect, image(p.x_sizes(), p.operands),
-          any(p.w_sizes(), p.operands), image(p.y_sizes(), is_forward ? y_type : p.operands),
-          stride, dilation, low, high),
+      dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, kDirect,
+                                      image(p.x_sizes(), p.operands), any(p.w_sizes(), p.operands),
+                                      image(p.y_sizes(), is_forward ? y_type : p.operands), stride,
+                                      dilation, low, high),
       attr, engine);
   if (is_forward) {
     names = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
@@ -348,10 +348,9 @@ Convolution::State::State(Op op, const ConvolutionShape& p, const ConvolutionSha
                {backward.diff_dst_desc(), backward.weights_desc(), backward.diff_src_desc()});
   } else {
     const dnnl::convolution_backward_weights::primitive_desc backward(
-        dnnl::convolution_backward_weights::desc(kDirect, image(p.x_sizes(), x_type),
-                                                 any(p.w_sizes(), w_type),
-                                                 image(p.y_sizes(), y_type), stride, dilation, low,
-                                                 high),
+        dnnl::convolution_backward_weights::desc(
+            kDirect, image(p.x_sizes(), x_type), any(p.w_sizes(), w_type),
+            image(p.y_sizes(), y_type), stride, dilation, low, high),
         attr, engine, forward);
     names = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
     description = backward;
@@ -443,8 +442,7 @@ std::size_t Convolution::scratch_bytes() const {
   return state_->copies_bytes + state_->working_bytes;
 }
 
-void Convolution::prepare(const std::byte* weights, std::byte* prepared,
-                          std::byte* scratch) const {
+void Convolution::prepare(const std::byte* weights, std::byte* prepared, std::byte* scratch) const {
   state_->prepare(weights, prepared, scratch);
 }
 

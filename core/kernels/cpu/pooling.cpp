@@ -1,5 +1,5 @@
-// Max and average pooling and their gradients: loops over the planes of [N,C,H,W], or over blocks of
-// channels of [N,H,W,C], divided over those. A plane is computed in f32 and rounded once.
+// Max and average pooling and their gradients: loops over the planes of [N,C,H,W], or over blocks
+// of channels of [N,H,W,C], divided over those. A plane is computed in f32 and rounded once.
 #include <array>
 #include <limits>
 #include <vector>
@@ -58,7 +58,8 @@ class PoolKernel final : public Kernel {
   WorkClass work() const override { return WorkClass::kPool; }
 
   void run(const KernelCall& call) const override {
-    const Grid grid = make_grid(planes_, kTaskElements / std::max<std::int64_t>(h_ * w_ * block_, 1));
+    const Grid grid =
+        make_grid(planes_, kTaskElements / std::max<std::int64_t>(h_ * w_ * block_, 1));
     call.pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
       Plane plane{std::vector<float>(at(h_ * w_ * block_)),
                   std::vector<float>(at(oh_ * ow_ * block_)),
@@ -157,8 +158,8 @@ class PoolKernel final : public Kernel {
     const std::int64_t row = i * stride_[0] - padding_[0];
     const std::int64_t column = j * stride_[1] - padding_[1];
     for (std::int64_t r = std::max<std::int64_t>(row, 0); r < std::min(row + window_[0], h_); ++r)
-      for (std::int64_t c = std::max<std::int64_t>(column, 0); c < std::min(column + window_[1], w_);
-           ++c)
+      for (std::int64_t c = std::max<std::int64_t>(column, 0);
+           c < std::min(column + window_[1], w_); ++c)
         visit((i * ow_ + j) * block_, (r * w_ + c) * block_, block_);
   }
   /// The windows o of `count` with 0 <= o * stride + offset < size.

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <optional>
+
+#include "core/ir/image_layout.h"
 #include "tests/core/kernels/cpu_harness.h"
 
 namespace lockstep::cpu_test {
@@ -12,23 +15,33 @@ struct Convolution {
   std::int64_t groups = 1;
 };
 
-/// The convolution and both of its gradients agree with the reference.
-void expect_convolution(const Convolution& c, DType dtype = DType::kF32, double relative = 1e-4) {
-  const Attrs attrs{{Attr::kStride, c.stride},
-                    {Attr::kPadding, c.padding},
-                    {Attr::kDilation, c.dilation},
-                    {Attr::kGroups, {c.groups}}};
-  const auto x = random_tensor(dtype, Shape(c.x), 1);
+/// The convolution and both of its gradients agree with the reference, which images that are
+/// channels last or not agree with by its own tests. `result`: nothing is the operands' dtype.
+void expect_convolution(const Convolution& c, bool channels_last, DType dtype, double relative,
+                        std::optional<DType> result = {}) {
+  Attrs attrs{{Attr::kStride, c.stride},
+              {Attr::kPadding, c.padding},
+              {Attr::kDilation, c.dilation},
+              {Attr::kGroups, {c.groups}}};
+  if (channels_last) attrs.set_int(Attr::kChannelsLast, 1);
+  if (result) attrs.set_dtype(*result);
+  const Shape image = stored_shape(attrs, Shape(c.x));
+  const auto x = random_tensor(dtype, image, 1);
   const auto w = random_tensor(dtype, Shape(c.w), 2);
   const Case forward = make_case(Op::kConvolution, {x, w}, attrs);
   expect_correct(forward, relative, 1e-4);
   const auto dy = random_tensor(dtype, forward.node.type.shape, 3);
   Attrs of_x = attrs;
-  of_x.set(Attr::kShape, c.x);
+  of_x.set(Attr::kShape, image.sizes());
   expect_correct(make_case(Op::kConvolutionGradInput, {dy, w}, of_x), relative, 1e-4);
   Attrs of_w = attrs;
   of_w.set(Attr::kShape, c.w);
   expect_correct(make_case(Op::kConvolutionGradWeight, {x, dy}, of_w), relative, 2e-3);
+}
+
+void expect_convolution(const Convolution& c, DType dtype = DType::kF32, double relative = 1e-4) {
+  for (const bool channels_last : {false, true})
+    expect_convolution(c, channels_last, dtype, relative);
 }
 
 TEST(CpuConvolution, LeNetLayersMatch) {
@@ -54,8 +67,18 @@ TEST(CpuConvolution, ReducedDtypesAndEmptySizesHaveAKernel) {
   expect_convolution({.x = {1, 1, 1, 1}, .w = {1, 1, 1, 1}});
 }
 
+TEST(CpuConvolution, OperandsOf16BitsGiveUnroundedResults) {
+  const Convolution c{.x = {2, 32, 9, 9}, .w = {80, 32, 3, 3}, .padding = {1, 1, 1, 1}};
+  for (const bool channels_last : {false, true})
+    for (const DType dtype : {DType::kBF16, DType::kF16})
+      expect_convolution(c, channels_last, dtype, 1e-4, DType::kF32);
+}
+
 TEST(CpuConvolution, LargeLayersAreTheSameOnTwoThreads) {
   expect_convolution({.x = {17, 32, 12, 12}, .w = {40, 32, 3, 3}, .padding = {1, 1, 1, 1}});
+  // Of the weight gradient's channels there are two parts, the second shorter.
+  expect_convolution({.x = {5, 32, 12, 12}, .w = {80, 32, 3, 3}, .padding = {1, 1, 1, 1}},
+                     DType::kBF16, 0x1p-7);
 }
 
 RC_GTEST_PROP(CpuConvolution, AnyGeometryMatches, ()) {
@@ -75,9 +98,11 @@ RC_GTEST_PROP(CpuConvolution, AnyGeometryMatches, ()) {
   expect_convolution(c);
 }
 
-void expect_pools(DType dtype, const Shape& shape, Attrs::Ints window, Attrs::Ints stride,
-                  Attrs::Ints padding) {
-  const Attrs attrs{{Attr::kWindow, window}, {Attr::kStride, stride}, {Attr::kPadding, padding}};
+void expect_pools(bool channels_last, DType dtype, const Shape& planar, Attrs::Ints window,
+                  Attrs::Ints stride, Attrs::Ints padding) {
+  Attrs attrs{{Attr::kWindow, window}, {Attr::kStride, stride}, {Attr::kPadding, padding}};
+  if (channels_last) attrs.set_int(Attr::kChannelsLast, 1);
+  const Shape shape = stored_shape(attrs, planar);
   const double relative = dtype == DType::kBF16 ? 0x1p-7 : 1e-6;
   const auto x = random_tensor(dtype, shape, 1);
   const Case max = make_case(Op::kMaxPool, {x}, attrs);
@@ -92,10 +117,15 @@ void expect_pools(DType dtype, const Shape& shape, Attrs::Ints window, Attrs::In
 
 TEST(CpuPool, PoolsAndTheirGradientsMatch) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
-    expect_pools(dtype, {3, 4, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0});
-    expect_pools(dtype, {2, 5, 9, 7}, {3, 2}, {2, 1}, {1, 2, 1, 0});
-    expect_pools(dtype, {1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0});
-    expect_pools(dtype, {0, 3, 4, 4}, {2, 2}, {2, 2}, {0, 0, 0, 0});
+    for (const bool last : {false, true}) {
+      expect_pools(last, dtype, {3, 4, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0});
+      expect_pools(last, dtype, {2, 5, 9, 7}, {3, 2}, {2, 1}, {1, 2, 1, 0});
+      expect_pools(last, dtype, {1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0});
+      expect_pools(last, dtype, {0, 3, 4, 4}, {2, 2}, {2, 2}, {0, 0, 0, 0});
+      // Blocks of channels, and so many that are no multiple of one.
+      expect_pools(last, dtype, {2, 160, 6, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1});
+      expect_pools(last, dtype, {1, 67, 5, 4}, {2, 3}, {1, 2}, {0, 1, 1, 1});
+    }
   }
 }
 

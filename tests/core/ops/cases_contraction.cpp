@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ir/image_layout.h"
 #include "core/kernels/reference.h"
 #include "tests/core/ops/case_makers.h"
 
@@ -112,6 +113,14 @@ OpCase make_dot_general(Op op, Draw& draw) {
   return c;
 }
 
+namespace {
+
+void draw_layout(Draw& draw, Attrs& attrs) {
+  if (draw.flip()) attrs.set_int(Attr::kChannelsLast, 1);
+}
+
+}  // namespace
+
 OpCase make_convolution(Op op, Draw& draw) {
   const DType dtype = draw.dtype(kFloats);
   const Sliding s = draw_sliding(draw, true, false);
@@ -119,13 +128,16 @@ OpCase make_convolution(Op op, Draw& draw) {
   const std::int64_t groups = draw.flip() ? 1 : draw.integer(1, 3);
   const std::int64_t channels = small ? draw.size(0, 2) : extent(draw, 5, 12);
   const std::int64_t outputs = groups * (small ? draw.size(1, 2) : extent(draw, 5, 12));
-  const Shape x{draw.is_large() ? draw.integer(3, 6) : draw.size(0, small ? 2 : 4),
-                channels * groups, s.height, s.width};
+  Attrs attrs{{Attr::kStride, s.stride},
+              {Attr::kPadding, s.padding},
+              {Attr::kDilation, s.dilation},
+              {Attr::kGroups, {groups}}};
+  draw_layout(draw, attrs);
+  const Shape x =
+      stored_shape(attrs, Shape{draw.is_large() ? draw.integer(3, 6) : draw.size(0, small ? 2 : 4),
+                                channels * groups, s.height, s.width});
   const Shape w{outputs, channels, s.window[0], s.window[1]};
-  const Attrs attrs{{Attr::kStride, s.stride},
-                    {Attr::kPadding, s.padding},
-                    {Attr::kDilation, s.dilation},
-                    {Attr::kGroups, {groups}}};
+  if (draw.flip()) attrs.set_dtype(small ? DType::kF64 : DType::kF32);
   const OpCase forward{
       Op::kConvolution,
       attrs,
@@ -145,10 +157,11 @@ OpCase make_pool(Op op, Draw& draw) {
   const DType dtype = draw.dtype(kFloats);
   const Sliding s = draw_sliding(draw, false, true);
   const bool is_max = op == Op::kMaxPool || op == Op::kMaxPoolGrad;
-  const Shape shape{draw.is_large() ? draw.integer(8, 16) : draw.size(0, 3),
-                    draw.is_large() ? draw.integer(32, 48) : draw.size(0, 3), s.height, s.width};
-  const Attrs attrs{
-      {Attr::kWindow, s.window}, {Attr::kStride, s.stride}, {Attr::kPadding, s.padding}};
+  Attrs attrs{{Attr::kWindow, s.window}, {Attr::kStride, s.stride}, {Attr::kPadding, s.padding}};
+  draw_layout(draw, attrs);
+  const Shape shape = stored_shape(
+      attrs, Shape{draw.is_large() ? draw.integer(8, 16) : draw.size(0, 3),
+                   draw.is_large() ? draw.integer(32, 48) : draw.size(0, 3), s.height, s.width});
   const HostTensor x = draw.tensor(dtype, shape, is_max ? Fill::kWide : sum_fill(draw));
   OpCase c{is_max ? Op::kMaxPool : Op::kAvgPool, attrs, {x}, nullptr};
   if (op == c.op) return c;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -15,9 +16,12 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
+/// Of planar images.
 bool is_window_op(const Node& node) {
   const OpClass kind = info_of(node.op).op_class;
-  return kind == OpClass::kWindow || (kind == OpClass::kContraction && node.op != Op::kDotGeneral);
+  const bool slides =
+      kind == OpClass::kWindow || (kind == OpClass::kContraction && node.op != Op::kDotGeneral);
+  return slides && !node.attrs.flag(Attr::kChannelsLast);
 }
 
 /// Whether the node can give its result in either layout, if its operands come in the same.
@@ -95,6 +99,16 @@ std::vector<bool> choose(const Graph& graph) {
 Ints permuted(IntView list) {
   Ints out;
   for (const std::int64_t d : kToChannelsLast) out.push_back(list[static_cast<std::size_t>(d)]);
+  return out;
+}
+
+/// Where each of these places comes in their order.
+Ints order_of(const Ints& places) {
+  Ints out(places.size());
+  std::iota(out.begin(), out.end(), 0);
+  std::sort(out.begin(), out.end(), [&](std::int64_t a, std::int64_t b) {
+    return places[static_cast<std::size_t>(a)] < places[static_cast<std::size_t>(b)];
+  });
   return out;
 }
 
@@ -219,10 +233,15 @@ class Relayout {
     for (ValueId& operand : moved.operands) operand = value(operand, false);
     moved.type.shape = stored(node);
     moved.attrs.set(Attr::kShape, moved.type.shape.sizes());
-    if (node.op == Op::kBroadcast)
-      moved.attrs.set(Attr::kDims, renamed(node.attrs.ints(Attr::kDims)));
-    else
+    if (node.op == Op::kBroadcast) {
+      Ints dims = renamed(node.attrs.ints(Attr::kDims));
+      moved.operands[0] = builder_.emit(Op::kTranspose, {moved.operands[0]},
+                                        {{Attr::kDims, order_of(dims)}}, node.origin);
+      std::sort(dims.begin(), dims.end());
+      moved.attrs.set(Attr::kDims, dims);
+    } else {
       moved.attrs.set_int(Attr::kAxis, renamed(node.attrs.ints(Attr::kAxis))[0]);
+    }
     return builder_.emit(std::move(moved));
   }
 
@@ -232,15 +251,10 @@ class Relayout {
     std::sort(dims.begin(), dims.end());
     const ValueId reduced =
         builder_.emit(node.op, {value(node.operands[0], true)}, {{Attr::kDims, dims}}, node.origin);
-    Ints kept;  // of the planar dimensions that are left, where each now stands among all
-    for (std::int64_t d = 0; d < 4; ++d)
-      if (std::find(dims.begin(), dims.end(), kToPlanar[static_cast<std::size_t>(d)]) == dims.end())
-        kept.push_back(kToPlanar[static_cast<std::size_t>(d)]);
-    Ints order;
-    for (const std::int64_t place : kept)
-      order.push_back(std::count_if(kept.begin(), kept.end(),
-                                    [place](std::int64_t other) { return other < place; }));
-    return builder_.emit(Op::kTranspose, {reduced}, {{Attr::kDims, order}}, node.origin);
+    Ints kept;  // of those that are left, where each stands among the planar ones
+    for (const std::int64_t d : kToChannelsLast)
+      if (!std::binary_search(dims.begin(), dims.end(), renamed({d})[0])) kept.push_back(d);
+    return builder_.emit(Op::kTranspose, {reduced}, {{Attr::kDims, order_of(kept)}}, node.origin);
   }
 
   static Shape stored(const Node& node) {

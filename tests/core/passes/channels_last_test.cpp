@@ -51,6 +51,35 @@ TEST(ChannelsLast, SumsForEachChannelAreSumsOfColumns) {
     return %s, %r)");
 }
 
+TEST(ChannelsLast, WhatIsRepeatedAlongImagesTakesTheirOrder) {
+  EXPECT_BECOMES(channels_last, R"(
+    %x = f32[2,3,4,4] input()
+    %b = f32[3,4] input()
+    %p = f32[2,3,4,4] max_pool(%x) {window=[1,1], stride=[1,1], padding=[0,0,0,0]}
+    %r = f32[2,3,4,4] broadcast(%b) {shape=[2,3,4,4], dims=[1,3]}
+    %a = f32[2,3,4,4] add(%p, %r)
+    %s = f32[3] reduce_sum(%a) {dims=[0,2,3]}
+    return %s)",
+                 R"(
+    %x = f32[2,3,4,4] input()
+    %b = f32[3,4] input()
+    %t = f32[2,4,4,3] transpose(%x) {dims=[0,2,3,1]}
+    %p = f32[2,4,4,3] max_pool(%t) {window=[1,1], stride=[1,1], padding=[0,0,0,0], channels_last=true}
+    %c = f32[4,3] transpose(%b) {dims=[1,0]}
+    %r = f32[2,4,4,3] broadcast(%c) {shape=[2,4,4,3], dims=[2,3]}
+    %a = f32[2,4,4,3] add(%p, %r)
+    %s = f32[3] reduce_sum(%a) {dims=[0,1,2]}
+    return %s)");
+}
+
+TEST(ChannelsLast, LeavesImagesThatAreSoFromTheStart) {
+  EXPECT_STAYS(channels_last, R"(
+    %x = f32[2,4,4,3] input()
+    %p = f32[2,4,4,3] max_pool(%x) {stride=[1,1], padding=[0,0,0,0], window=[1,1], channels_last=true}
+    %r = f32[2,4,4] reduce_sum(%p) {dims=[3]}
+    return %r)");
+}
+
 TEST(ChannelsLast, MovesSlicesPaddingAndConcatenations) {
   EXPECT_BECOMES(channels_last, R"(
     %x = f32[2,4,8,8] input()

@@ -33,8 +33,8 @@ TEST(Pipeline, RunsEveryPassInOrder) {
       run_pipeline(parse(kText, "t.ir"), Target{}, {.verify = true}, Log::null(), &reports);
   std::vector<std::string_view> names;
   for (const PassReport& report : reports) names.push_back(report.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("canonicalize", "fold", "simplify", "cse", "dce",
-                                            "fuse", "schedule"));
+  EXPECT_THAT(names, ::testing::ElementsAre("canonicalize", "fold", "simplify", "channels_last",
+                                            "cse", "dce", "fuse", "schedule"));
   EXPECT_EQ(print(graph), print(parse(R"(
     %x = f32[4] input() {kind=batch, name="x"} %unused = f32[2] input()
     %g = f32[4] fusion(%x) {shape=[4], axis=1} body {

@@ -226,7 +226,8 @@ class OneHashOfAugmentedImages(EndToEndTest):
         "logging.interval": 1, "logging.tensorboard": False,
     }
 
-    def check(self, model, statistics):
+    def check(self, model, statistics, *equal):
+        """`equal`: of the model, what must not change a bit."""
         config = self.CONFIG | model | image_data(self.folder)
         name = model["model.name"]
         reference = Run(self.folder, f"{name}_reference", config)
@@ -234,7 +235,7 @@ class OneHashOfAugmentedImages(EndToEndTest):
         self.assertNotEqual(reference.hash(), reference.hash(5))
         with h5py.File(reference.checkpoint(20)) as file:
             self.assertEqual([int(file[f"model/{name}"][()]) for name in statistics], [20] * len(statistics))
-        for ranks, overrides in ((2, ["data.loader_workers=3"]), (4, []), (None, ["device.threads=2"])):
+        for ranks, overrides in ((2, ["data.loader_workers=3"]), (4, []), (None, ["device.threads=2", *equal])):
             with self.subTest(ranks=ranks, overrides=overrides):
                 run = Run(self.folder, f"{name}_{ranks}", config)
                 run.train(*overrides, ranks=ranks)
@@ -254,7 +255,8 @@ class OneHashOfAugmentedImages(EndToEndTest):
     def test_vit(self):
         self.check({"model.name": "vit", "model.image_size": 28, "model.patch_size": 7, "model.num_channels": 1,
                     "model.num_labels": 10, "model.hidden_size": 16, "model.num_hidden_layers": 2,
-                    "model.num_attention_heads": 2, "model.intermediate_size": 24, "model.dropout": 0.1}, [])
+                    "model.num_attention_heads": 2, "model.intermediate_size": 24, "model.dropout": 0.1}, [],
+                   "model.gradient_checkpointing=true")
 
     def test_resnet(self):
         self.check({"model.name": "resnet", "model.image_size": 28, "model.num_channels": 1, "model.n_classes": 10,

@@ -99,11 +99,13 @@ def contestant_line(name, result, note=""):
 
 def limit_lines(row):
     limit = row["limit"]
-    yield (f"  limit     {limit['limit_ms']:.3f} ms = dots {limit['dots_ms']:.3f} + optimizer "
+    yield (f"  limit     {limit['limit_ms']:.3f} ms = dots {limit['dots_ms']:.3f} + images "
+           f"{limit['image_ms']:.3f} + optimizer "
            f"{limit['optimizer_ms']:.3f} + all-reduce {limit['all_reduce_ms']:.3f}; reached "
            f"{row['reached_median']:.0%} by the median, {row['reached_min']:.0%} by the minimum")
     yield (f"            dots: sum of {limit['gflop']:.3f} GFLOP over the best rate measured per "
            f"shape, both cores busy ({limit['gflop'] / limit['dots_ms'] * 1e3:.0f} GFLOP/s overall); "
+           f"images: {limit['image_bytes'] / 1e6:.1f} MB, "
            f"optimizer: {limit['optimizer_bytes'] / 1e6:.1f} MB, all-reduce: "
            f"{limit['all_reduce_bytes'] / 1e6:.1f} MB, over a triad of "
            f"{limit['triad_gb_s']:.1f} GB/s per rank")

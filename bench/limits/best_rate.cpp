@@ -8,6 +8,7 @@
 #include "bench/compiled_graph.h"
 #include "bench/target.h"
 #include "core/base/error.h"
+#include "core/kernels/cpu/convolution_shape.h"
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/tile_product.h"
 #include "trainer/calibrate/busy_cores.h"
@@ -99,6 +100,34 @@ MakeWork tiles_work(const DotShape& shape, Layout layout) {
   };
 }
 
+/// The node's convolution; null if oneDNN cannot.
+MakeWork convolution_work(const Graph& graph) {
+  const Node& node = graph[graph.outputs[0]];
+  const std::vector<Type> types{graph[node.operands[0]].type, graph[node.operands[1]].type};
+  const ConvolutionShape shape = convolution_shape(node, types, bench_target());
+  const std::shared_ptr<Convolution> convolution = Convolution::describe(node.op, shape, shape);
+  if (convolution == nullptr) return nullptr;
+  convolution->generate();
+  return [=, result = node.type] {
+    struct Memory {
+      BufferPtr first, second, result, scratch;
+    };
+    // Weights as oneDNN prefers them may take more.
+    const auto filled = [](std::size_t bytes) {
+      return Operands::ones(static_cast<std::int64_t>(bytes), DType::kU8);
+    };
+    const Memory memory{
+        filled(types[0].bytes()), filled(std::max(types[1].bytes(), convolution->prepared_bytes())),
+        filled(
+            std::max(result.bytes(), static_cast<std::size_t>(result.elements()) * sizeof(float))),
+        allocate_host(convolution->scratch_bytes())};
+    return [=] {
+      convolution->run(memory.first->data(), memory.second->data(), memory.result->data(),
+                       memory.scratch->data());
+    };
+  };
+}
+
 /// What a processor without fast bf16 units multiplies; widening itself is not counted.
 DotShape widened(DotShape shape) {
   shape.operands = shape.result = DType::kF32;
@@ -125,6 +154,15 @@ Timing best_product(const DotShape& shape, int threads, double seconds_each) {
                 fmt::format("{} m={} n={} {}{}", name, sizes.m, sizes.n,
                             layout.a_transposed ? 't' : 'n', layout.b_transposed ? 't' : 'n')};
       }
+  return best;
+}
+
+Timing best_convolution(const DotNode& node, int threads, double seconds_each) {
+  Timing best = own_kernel(node, threads, seconds_each);
+  const MakeWork work = convolution_work(node.graph);
+  if (work == nullptr) return best;
+  const double seconds = least_seconds(work, threads, seconds_each, Time::kThread);
+  if (seconds < best.seconds) best = {seconds, "oneDNN convolution"};
   return best;
 }
 

@@ -17,6 +17,10 @@ struct Timing {
 /// `threads` threads do the same.
 Timing best_product(const DotShape& shape, int threads, double seconds_each);
 
+/// The least time of a convolution's node on oneDNN's primitive, whose weights lie as it prefers,
+/// and on lockstep's kernel, which puts them so; while `threads` threads do the same.
+Timing best_convolution(const DotNode& node, int threads, double seconds_each);
+
 /// The time of the node on lockstep's own kernel.
 Timing own_kernel(const DotNode& node, int threads, double seconds);
 

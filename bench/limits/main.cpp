@@ -1,16 +1,18 @@
 // limits CONFIG [key.path=value ...]: the least time that a training step of the config can take on
 // this machine with two busy ranks of one thread, as JSON:
 //
-//   limit = sum over the step's dots of FLOPs / best rate measured for that shape
-//         + optimizer bytes / triad + all-reduce bytes / triad
+//   limit = sum over the step's dots and convolutions of FLOPs / best rate measured for that shape
+//         + images' bytes / triad + optimizer bytes / triad + all-reduce bytes / triad
 //
 // Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's
 // (primitive and sgemm), lockstep's product by tiles (both in every layout) and its own kernel, on
 // warm caches; attention counts its dots (half of them where causal), or lockstep's attention
-// kernel where that is faster. The optimizer reads parameter, gradient and slots and writes
-// parameter and slots, f32; the all-reduce moves every gradient once. Triad is STREAM's, per rank
-// while both run, beyond the caches: from what `lockstep calibrate` left if it is there, measured
-// now otherwise.
+// kernel where that is faster; a convolution's best rate is that of oneDNN's primitive or
+// lockstep's kernel. Images' bytes are what norms and activations between convolutions must move
+// (limits/image_traffic.h), none where nothing is convolved. The optimizer reads parameter,
+// gradient and slots and writes parameter and slots, f32; the all-reduce moves every gradient once.
+// Triad is STREAM's, per rank while both run, beyond the caches: from what `lockstep calibrate`
+// left if it is there, measured now otherwise.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +23,9 @@
 #include <vector>
 
 #include "bench/limits/best_rate.h"
+#include "bench/limits/image_traffic.h"
 #include "bench/target.h"
+#include "core/ir/cost.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/calibrate/limits_file.h"
 #include "trainer/dry_run.h"
@@ -33,7 +37,7 @@ namespace {
 constexpr int kRanks = 2;
 constexpr double kSecondsEach = 0.02;  ///< a dot on one implementation and layout
 
-/// One line of the result: what the program has of a shape, or of an attention.
+/// One line of the result: what the program has of a shape, an attention or a convolution.
 struct DotLimit {
   std::string implementation;
   int count = 0;
@@ -62,6 +66,12 @@ void add_node(const DotNode& node, const Timing& own, std::map<DotShape, Timing>
     shapes += (shapes.empty() ? "" : ", ") + shape.to_string();
     implementations += (implementations.empty() ? "" : ", ") + timing.implementation;
   }
+  if (node.dots.empty()) {  // a convolution, which was measured whole
+    seconds = own.seconds;
+    shapes = node.convolution;
+    implementations = own.implementation;
+    flops = cost_of(node.graph).flops;
+  }
   DotLimit& limit = limits[shapes];
   limit.implementation = own.seconds < seconds ? own.implementation : implementations;
   limit.count += node.count;
@@ -73,8 +83,9 @@ DotLimits measure(const std::vector<DotNode>& nodes) {
   std::map<DotShape, Timing> timings;
   std::vector<Timing> own;
   for (const DotNode& node : nodes) {
-    own.push_back(own_kernel(node, kRanks, kSecondsEach));
-    if (node.dots.size() > 1) continue;
+    own.push_back(node.convolution.empty() ? own_kernel(node, kRanks, kSecondsEach)
+                                           : best_convolution(node, kRanks, kSecondsEach));
+    if (node.dots.size() != 1) continue;
     // How operands lie is the compiler's choice: what is fast for one node is for all its shape.
     const Timing known = measured(timings, node.dots[0]);
     if (own.back().seconds < known.seconds) timings[node.dots[0]] = own.back();
@@ -127,16 +138,20 @@ void run(const std::string& path, std::span<const std::string> overrides) {
   constexpr double kElement = 4;
   const double all_reduce_bytes = kElement * static_cast<double>(compiled.parameters);
   const double optimizer_bytes = all_reduce_bytes * static_cast<double>(3 + 2 * compiled.slots);
+  const double image_bytes = image_traffic(compiled.step->shard.graph);
+  const double image_ms = image_bytes / triad * 1e3;
   const double optimizer_ms = optimizer_bytes / triad * 1e3;
   const double all_reduce_ms = all_reduce_bytes / triad * 1e3;
   fmt::print(
       "{{\"limit_ms\": {:.6f}, \"dots_ms\": {:.6f}, \"gflop\": {:.6f},\n"
+      " \"image_bytes\": {:.0f}, \"image_ms\": {:.6f},\n"
       " \"optimizer_bytes\": {:.0f}, \"optimizer_ms\": {:.6f},\n"
       " \"all_reduce_bytes\": {:.0f}, \"all_reduce_ms\": {:.6f}, \"triad_gb_s\": {:.3f},\n"
       " \"triad_from\": \"{}\",\n"
       " \"dots\": [\n{}\n ]}}\n",
-      dots_ms + optimizer_ms + all_reduce_ms, dots_ms, gflop, optimizer_bytes, optimizer_ms,
-      all_reduce_bytes, all_reduce_ms, triad * 1e-9, triad_origin, dots);
+      dots_ms + image_ms + optimizer_ms + all_reduce_ms, dots_ms, gflop, image_bytes, image_ms,
+      optimizer_bytes, optimizer_ms, all_reduce_bytes, all_reduce_ms, triad * 1e-9, triad_origin,
+      dots);
 }
 
 }  // namespace

@@ -62,6 +62,11 @@ DotNode describe(const Graph& from, const Node& node) {
     out.dots = {ordered({dims.batch, dims.m, dims.n, dims.k, types[0].dtype, node.type.dtype})};
     return out;
   }
+  if (info_of(node.op).op_class == OpClass::kContraction) {
+    out.convolution = fmt::format("{} {} {} -> {}", name_of(node.op), types[0].to_string(),
+                                  types[1].to_string(), node.type.to_string());
+    return out;
+  }
   const AttentionSizes sizes = attention_sizes(types);
   out.dots = attention_dots(sizes, node.op == Op::kAttentionGrad);
   out.share = node.attrs.flag(Attr::kCausal) && sizes.queries == sizes.keys ? 0.5 : 1;
@@ -71,8 +76,8 @@ DotNode describe(const Graph& from, const Node& node) {
 void collect(const Graph& graph, std::map<std::string, DotNode>& found) {
   for (const Node& node : graph.nodes) {
     if (node.body) collect(*node.body, found);
-    if (node.op != Op::kDotGeneral && node.op != Op::kAttention && node.op != Op::kAttentionGrad)
-      continue;
+    const OpClass kind = info_of(node.op).op_class;
+    if (kind != OpClass::kContraction && kind != OpClass::kAttention) continue;
     DotNode dot = describe(graph, node);
     const std::string text = print(dot.graph);
     found.emplace(text, std::move(dot)).first->second.count += 1;

@@ -1,4 +1,4 @@
-// The matrix products of a compiled shard program, by shape.
+// The matrix products and convolutions of a compiled shard program, by shape.
 #pragma once
 
 #include <compare>
@@ -24,16 +24,17 @@ struct DotShape {
   auto operator<=>(const DotShape&) const = default;
 };
 
-/// One node of the program that multiplies matrices: a dot, or an attention, which is several. The
-/// node stands alone in `graph`, with inputs for operands.
+/// One node of the program that multiplies: a dot, an attention, which is several, or a convolution
+/// or gradient of one, which is none. The node stands alone in `graph`, with inputs for operands.
 struct DotNode {
   Graph graph;
   std::vector<DotShape> dots;
-  double share = 1;  ///< of the dots' arithmetic that is needed: half for causal attention
-  int count = 0;     ///< how often the program has this node
+  std::string convolution;  ///< "convolution f32[4,14,14,256] f32[256,256,3,3]", or empty
+  double share = 1;         ///< of the dots' arithmetic that is needed: half for causal attention
+  int count = 0;            ///< how often the program has this node
 };
 
-/// All dots of the graph and of the bodies in it; equal nodes once.
+/// All of the graph and of the bodies in it; equal nodes once.
 std::vector<DotNode> find_dots(const Graph& graph);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -23,8 +24,8 @@ LEDGER = {"mean_step_ms": 4.0, "step_ms": [9.0, 4.0, 4.0], "rows": [
      "flops": 6e8, "bytes": 3e6},
     {"program": "step", "work": "idle", "ms": 1.0, "commands": 0, "flops": 0,
      "bytes": 0}]}
-LIMIT = {"limit_ms": 2.0, "dots_ms": 1.5, "gflop": 0.3, "optimizer_bytes": 6e6,
-         "optimizer_ms": 0.4, "all_reduce_bytes": 1.5e6, "all_reduce_ms": 0.1,
+LIMIT = {"limit_ms": 2.0, "dots_ms": 1.5, "gflop": 0.3, "image_bytes": 0,
+         "image_ms": 0, "optimizer_bytes": 6e6, "optimizer_ms": 0.4, "all_reduce_bytes": 1.5e6, "all_reduce_ms": 0.1,
          "triad_gb_s": 15.0, "dots": []}
 JOB = contestants.Job("mlp", "fp32", 2, 0, 2, 60)
 
@@ -92,7 +93,7 @@ class Comparing(unittest.TestCase):
         text = compare.report(row)
         for part in ("mlp fp32, 2 ranks x 1 thread", "optimizer foreach", "median     4.000 ms",
                      "ratio     median 2.12   min 2.00   target 2.5   PSS 0.50",
-                     "2.000 ms = dots 1.500 + optimizer 0.400 + all-reduce 0.100",
+                     "2.000 ms = dots 1.500 + images 0.000 + optimizer 0.400 + all-reduce 0.100",
                      "reached 50% by the median", "dot                3.000 ms  75.0 %",
                      "200.0 GFLOP/s"):
             self.assertIn(part, text)
@@ -168,6 +169,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(limit["all_reduce_bytes"], 4 * parameters)
         self.assertAlmostEqual(
             limit["limit_ms"], limit["dots_ms"] + limit["optimizer_ms"] + limit["all_reduce_ms"], 4)
+        self.assertEqual(limit["image_bytes"], 0)
         self.assertAlmostEqual(sum(dot["ms"] for dot in limit["dots"]), limit["dots_ms"], 4)
         # Forward and weight gradient of three layers, input gradient of all but the first.
         gflop = 2e-9 * 64 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 10)
@@ -179,6 +181,27 @@ class Programs(unittest.TestCase):
         linear = 4 * (128 * 384 + 128 * 128 + 2 * 128 * 512) + 128 * 65
         attention = 4 * 48 * 64 * 64 * 32 * 7 / 2
         self.assertAlmostEqual(limit["gflop"], 2e-9 * (3 * 768 * linear + attention), 6)
+
+    def test_images_are_counted_where_they_must_be_moved(self):
+        sizes = ["model.depths=[1]", "model.width=16", "model.image_size=8",
+                 "training.micro_batch_size=2", "training.global_batch_size=4"]
+        done = subprocess.run(
+            [BUILD / "bench" / "limits", contestants.ROOT / "configs/bench/resnet18.yaml", *sizes],
+            text=True, capture_output=True, check=True)
+        limit = json.loads(done.stdout)
+        # The stem and both convolutions of a block of the same shape. Of each result: a read
+        # forward, and, but for the last, whose gradient comes before any product's, backward; of
+        # each operand: a write, and one more read of the shortcut; each gradient that a
+        # convolution takes is written, and each that one gives is read.
+        image = 4 * 2 * 16 * 8 * 8
+        forward, backward, operands, shortcut, gradients = 3, 2, 2, 1, 3 + 2
+        pixels = 4 * 2 * 3 * 8 * 8  # channels last
+        self.assertEqual(limit["image_bytes"],
+                         image * (forward + backward + operands + shortcut + gradients) + pixels)
+        convolutions = 3 * 2 * 2 * 8 * 8 * 2 * 16 * 16 * 9 + 2 * 2 * 2 * 8 * 8 * 16 * 3 * 9
+        linear = 3 * 2 * 2 * 16 * 10
+        self.assertAlmostEqual(limit["gflop"], 1e-9 * (convolutions + linear), 6)
+        self.assertAlmostEqual(sum(dot["ms"] for dot in limit["dots"]), limit["dots_ms"], 4)
 
     def test_benchmarks_of_groups_and_of_the_update_run(self):
         for program, first in (("kernels", "residual/f32/rows:768"),

@@ -54,15 +54,15 @@ class Planner {
   }
 
  private:
-  /// Values that commands compute get the first output they are; all else is copied.
+  /// Values that commands compute get the first output they are, and so do those that an output is
+  /// a view of all of; all else is copied.
   void find_owned_outputs() {
     output_of_.assign(graph_.nodes.size(), -1);
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
-      const ValueId value = graph_.outputs[o];
+      const ValueId value = owner(graph_.outputs[o]);
       const auto output = static_cast<std::int32_t>(o);
-      const bool owned =
-          !is_given(graph_[value]) && !plan_.is_view[at(value)] && output_of_[at(value)] < 0;
-      if (owned) {
+      const bool whole = bytes_of(graph_[value]) == bytes_of(graph_[graph_.outputs[o]]);
+      if (whole && !is_given(graph_[value]) && output_of_[at(value)] < 0) {
         output_of_[at(value)] = output;
       } else {
         plan_.copied_outputs.push_back(output);
@@ -125,7 +125,7 @@ class Planner {
     for (const Update& update : graph_.updates) {
       const auto o = static_cast<std::size_t>(update.output);
       const auto j = static_cast<std::size_t>(update.input);
-      const ValueId value = graph_.outputs[o];
+      const ValueId value = owner(graph_.outputs[o]);
       if (output_of_[at(value)] != update.output || given_away[j] ||
           !may_overwrite(value, graph_.inputs[j]))
         continue;

@@ -47,8 +47,8 @@ struct MemoryPlan {
   std::vector<Slot> scratch;  ///< one per node, in the arena; bytes 0 for none
   /// For output i: the input whose memory it is written into, or -1 if it has its own.
   std::vector<std::int32_t> donated_inputs;
-  /// Outputs whose value lies elsewhere (an input, a view, a repeated output) and must be copied
-  /// into their own memory once everything else ran.
+  /// Outputs whose value lies elsewhere (an input, a part of another value, a repeated output) and
+  /// must be copied into their own memory once everything else ran.
   std::vector<std::int32_t> copied_outputs;
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;

@@ -210,6 +210,17 @@ TEST(MemoryPlan, CopiesOutputsThatAreInputsConstantsViewsOrRepeated) {
   EXPECT_EQ(plan.peak_bytes, 4 * 64 + 4);
 }
 
+TEST(MemoryPlan, ComputesAnOutputThatIsAViewOfAllOfAValueWhereItBelongs) {
+  Builder b;
+  const ValueId y = b.negate(b.input(1));
+  const ValueId view = b.flatten(y);
+  b.graph.outputs = {view, y};
+  const MemoryPlan plan = checked_plan(b.graph, never_in_place());
+  EXPECT_EQ(plan.values[y], (Slot{SlotKind::kOutput, 0, 0, 64}));
+  EXPECT_EQ(plan.values[view], plan.values[y]);
+  EXPECT_THAT(plan.copied_outputs, ElementsAre(1)) << "the value itself is another output";
+}
+
 TEST(MemoryPlan, WritesAnUpdateIntoItsInput) {
   Builder b;
   const ValueId x = b.input(1);

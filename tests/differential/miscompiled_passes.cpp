@@ -228,6 +228,37 @@ Maybe folded_identity(const Graph& graph) {
   });
 }
 
+/// Windows lie one row higher than they should, which shows at the edges.
+Maybe shifted_window(const Graph& graph) {
+  return change_node(graph, [](Node& node) {
+    if (!node.attrs.has(Attr::kPadding) || node.op == Op::kConvolutionGradWeight) return false;
+    Attrs::Ints padding = node.attrs.copy_ints(Attr::kPadding);
+    if (padding[1] == 0) return false;
+    ++padding[0];
+    --padding[1];
+    node.attrs.set(Attr::kPadding, padding);
+    return true;
+  });
+}
+
+Maybe averaged_maximum(const Graph& graph) {
+  return change_node(graph, [](Node& node) {
+    if (node.op != Op::kMaxPool) return false;
+    node.op = Op::kAvgPool;
+    return true;
+  });
+}
+
+/// An image is taken to be stored the other way, where that fits.
+Maybe mistaken_layout(const Graph& graph) {
+  return change_node(graph, [](Node& node) {
+    const OpClass kind = info_of(node.op).op_class;
+    if (kind != OpClass::kWindow) return false;
+    node.attrs.set_int(Attr::kChannelsLast, node.attrs.flag(Attr::kChannelsLast) ? 0 : 1);
+    return true;
+  });
+}
+
 /// The row that comes before instead of the right one, at the edge of a table.
 Maybe swapped_concatenation(const Graph& graph) {
   return change_node(graph, [](Node& node) {
@@ -256,7 +287,10 @@ std::vector<Miscompile> miscompiled_passes() {
           {"shared_random_stream", shared_random_stream},
           {"merged_compares", merged_compares},
           {"folded_identity", folded_identity},
-          {"swapped_concatenation", swapped_concatenation}};
+          {"swapped_concatenation", swapped_concatenation},
+          {"shifted_window", shifted_window},
+          {"averaged_maximum", averaged_maximum},
+          {"mistaken_layout", mistaken_layout}};
 }
 
 }  // namespace lockstep::testing

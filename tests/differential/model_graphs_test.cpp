@@ -29,6 +29,9 @@ constexpr const char* kMlp = "{name: mlp, input_size: 12, hidden_sizes: [9, 7], 
 constexpr const char* kLenet = "{name: lenet}";
 constexpr const char* kResNet =
     "{name: resnet, depths: [1, 1], width: 4, stem: cifar, image_size: 6, n_classes: 5}";
+// As many channels as bf16 is multiplied by.
+constexpr const char* kWideResNet =
+    "{name: resnet, depths: [1, 1], width: 16, stem: cifar, image_size: 6, n_classes: 5}";
 constexpr const char* kBottlenecks =
     "{name: resnet, depths: [1, 1], width: 4, layer_type: bottleneck, image_size: 12, n_classes: "
     "5}";
@@ -45,6 +48,7 @@ const ModelCase kCases[] = {{"mlp", kMlp, ""},
                             {"lenet_bf16", kLenet, ", precision: bf16-mixed"},
                             {"resnet", kResNet, ""},
                             {"resnet_bf16", kResNet, ", precision: bf16-mixed"},
+                            {"wide_resnet_bf16", kWideResNet, ", precision: bf16-mixed"},
                             {"bottlenecks", kBottlenecks, ""},
                             {"vit", kVit, ""},
                             {"vit_bf16", kVit, ", precision: bf16-mixed"},

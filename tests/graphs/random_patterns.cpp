@@ -107,6 +107,40 @@ void layer_norm(Writer w) {
   w.apply(Op::kAdd, scaled, w.along_columns(w.vector_for(x, Fill::kSmooth), x));
 }
 
+/// What a residual network repeats, on planar images: a convolution, pointwise at times, batch
+/// normalization with the statistics of its result, a shortcut, ReLU, and pooling. 16 channels fill
+/// what bf16 is multiplied by.
+void residual_block(Writer w) {
+  GraphBuilder& b = w.b;
+  const Int channels = b.one_of<Int>({3, 16});
+  const Int size = b.pick(3, 5);
+  const DType dtype = b.one_of({DType::kF32, DType::kBF16});
+  const Int window = b.one_of<Int>({1, 3});
+  const Int edge = window / 2;
+  const ValueId x = b.fresh({dtype, Shape{b.pick(1, 2), channels, size, size}}, Fill::kCoarse);
+  const ValueId filter = b.fresh({dtype, Shape{channels, channels, window, window}}, Fill::kCoarse);
+  const ValueId y = b.add(Op::kConvolution, {x, filter},
+                          {{Attr::kStride, {1, 1}},
+                           {Attr::kPadding, {edge, edge, edge, edge}},
+                           {Attr::kDilation, {1, 1}},
+                           {Attr::kGroups, {1}}});
+  const ValueId wide = b.convert(y, DType::kF32);
+  const auto mean = [&](ValueId image) {
+    return w.times(b.reduce(Op::kReduceSum, image, {0, 2, 3}),
+                   static_cast<double>(channels) / static_cast<double>(b.shape_of(y).elements()));
+  };
+  const auto spread = [&](ValueId value) { return b.broadcast(value, b.shape_of(y), {1}); };
+  const ValueId centered = w.apply(Op::kSubtract, wide, spread(mean(wide)));
+  const ValueId variance = mean(w.apply(Op::kMultiply, centered, centered));
+  const ValueId r = w.apply(Op::kRsqrt, w.plus(variance, 0.0625));
+  ValueId z = w.apply(Op::kMultiply, centered, spread(r));
+  if (b.chance(50)) z = w.apply(Op::kAdd, z, b.convert(x, DType::kF32));
+  z = b.convert(w.apply(Op::kMaximum, z, w.splat(z, 0)), dtype);
+  if (b.chance(50))
+    b.add(b.one_of({Op{Op::kMaxPool}, Op{Op::kAvgPool}}), {z},
+          {{Attr::kWindow, {3, 3}}, {Attr::kStride, {2, 2}}, {Attr::kPadding, {1, 1, 1, 1}}});
+}
+
 /// The gradient of a bias: a column reduction beside an elementwise result.
 void column_reduction(Writer w) {
   const ValueId x = matrix(w.b, Fill::kCoarse);
@@ -315,6 +349,7 @@ void add_random_pattern(GraphBuilder& b) {
   constexpr std::array kPatterns = {softmax_and_gradient,
                                     cross_entropy,
                                     layer_norm,
+                                    residual_block,
                                     column_reduction,
                                     dense_layers,
                                     dense_layers,

@@ -1,5 +1,7 @@
 #include "data/images/synthetic_images.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/rng.h"
 #include "data/digest.h"
@@ -9,6 +11,10 @@ namespace {
 
 /// Places in the noise at which an image's own may start.
 constexpr std::int64_t kNoiseStarts = 1 << 16;
+
+/// Numbers that patterns are made of: those of many classes of large images overlap, each beginning
+/// at its own place, so that memory does not grow with both.
+constexpr std::int64_t kPatternNumbers = 1 << 22;
 
 /// Numbers in [0, 0.5).
 std::vector<float> drawn(std::uint64_t seed, std::string_view stream, std::int64_t count) {
@@ -29,7 +35,9 @@ SyntheticImages::SyntheticImages(std::int64_t size, const Shape& shape, std::int
                 shape.to_string());
   LS_USER_CHECK(classes >= 1, "synthetic images: at least one class, not {}", classes);
   const std::int64_t elements = shape.elements();
-  patterns_ = drawn(seed, "synthetic_patterns", classes * elements);
+  pattern_step_ =
+      std::clamp<std::int64_t>(kPatternNumbers / classes, 1, std::max<std::int64_t>(elements, 1));
+  patterns_ = drawn(seed, "synthetic_patterns", (classes - 1) * pattern_step_ + elements);
   noise_ = drawn(seed, "synthetic_noise", elements + kNoiseStarts);
 }
 
@@ -49,7 +57,7 @@ Sample SyntheticImages::get(std::int64_t index) const {
 
   HostTensor image(DType::kF32, shape_);
   const auto out = image.as<float>();
-  const float* pattern = patterns_.data() + label * out.size();
+  const float* pattern = patterns_.data() + label * static_cast<std::uint64_t>(pattern_step_);
   const float* noise = noise_.data() + start;
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = pattern[i] + noise[i];
   return {{"image", image}, {"label", HostTensor::scalar(static_cast<std::int32_t>(label))}};

@@ -28,8 +28,9 @@ class SyntheticImages final : public Dataset {
   Shape shape_;
   std::int64_t classes_;
   std::uint64_t seed_;
-  std::vector<float> patterns_;  ///< [classes, C*H*W], halved
-  std::vector<float> noise_;     ///< halved
+  std::vector<float> patterns_;  ///< of class c from c * pattern_step_ on
+  std::int64_t pattern_step_ = 1;
+  std::vector<float> noise_;  ///< halved
 };
 
 }  // namespace lockstep

@@ -2,17 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "core/ir/text.h"
 #include "core/passes/pipeline.h"
+#include "tests/core/passes/memory_graphs.h"
 #include "tests/core/passes/memory_oracle.h"
-#include "tests/graphs/random_graph.h"
 
 namespace lockstep {
 namespace {
@@ -20,37 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// A graph on f32 matrices of 16 columns: a row is 64 bytes.
-struct Builder {
-  Graph graph;
-  ValueId input(std::int64_t rows) {
-    return graph.add_input({DType::kF32, Shape({rows, 16})}, InputKind::kState, "x");
-  }
-  ValueId negate(ValueId x) { return graph.add(Op::kNegate, {x}); }
-  ValueId add(ValueId x, ValueId y) { return graph.add(Op::kAdd, {x, y}); }
-  /// Never in place.
-  ValueId copy(ValueId x) {
-    std::vector<std::int64_t> dims(static_cast<std::size_t>(graph[x].type.shape.rank()));
-    std::iota(dims.begin(), dims.end(), 0);
-    return graph.add(Op::kTranspose, {x}, {{Attr::kDims, std::move(dims)}});
-  }
-  ValueId barrier(ValueId x, ValueId after) {
-    return graph.add(Op::kOptimizationBarrier, {x, after});
-  }
-  ValueId flatten(ValueId x) {
-    return graph.add(Op::kReshape, {x}, {{Attr::kShape, {graph[x].type.elements()}}});
-  }
-  ValueId slice(ValueId x, std::vector<std::int64_t> start, std::vector<std::int64_t> limit,
-                std::vector<std::int64_t> stride) {
-    return graph.add(Op::kSlice, {x},
-                     {{Attr::kStart, std::move(start)},
-                      {Attr::kLimit, std::move(limit)},
-                      {Attr::kStride, std::move(stride)}});
-  }
-  ValueId rows(ValueId x, std::int64_t start, std::int64_t limit) {
-    return slice(x, {start, 0}, {limit, 16}, {1, 1});
-  }
-};
+using Builder = testing::MemoryGraph;
 
 MemoryQuery never_in_place() {
   return {[](ValueId) { return 0; }, [](ValueId, std::size_t, std::size_t) { return false; }};
@@ -378,133 +345,6 @@ TEST(MemoryPlan, AcceptsValuesWithoutElements) {
   b.graph.outputs = {b.negate(b.negate(b.rows(x, 0, 0))), x};
   b.graph.updates = {{0, 0}};
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).peak_bytes, 0);
-}
-
-int pick(int low, int high) {
-  return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
-}
-
-ValueId random_slice(Builder& b, ValueId x) {
-  std::vector<std::int64_t> start, limit, stride;
-  for (const std::int64_t size : b.graph[x].type.shape.sizes()) {
-    const bool whole = pick(0, 1) == 0;
-    start.push_back(whole ? 0 : pick(0, static_cast<int>(size)));
-    limit.push_back(whole ? size : pick(static_cast<int>(start.back()), static_cast<int>(size)));
-    stride.push_back(pick(0, 3) == 0 ? 2 : 1);
-  }
-  return b.slice(x, start, limit, stride);
-}
-
-/// Chains, joins, views of views, and movement, on matrices and vectors.
-Graph random_graph() {
-  Builder b;
-  for (int i = pick(1, 4); i-- > 0;) b.input(pick(0, 8) == 0 ? 0 : pick(1, 3));
-  b.graph.add_constant(HostTensor::of(Shape({2, 16}), std::vector<float>(32, 1.0F)));
-  for (int i = pick(1, 25); i-- > 0;) {
-    const ValueId x =
-        pick(0, 2) == 0 ? pick(0, b.graph.size() - 1) : std::max(0, b.graph.size() - pick(1, 6));
-    const ValueId y = pick(0, b.graph.size() - 1);
-    const bool same = b.graph[y].type == b.graph[x].type;
-    const bool small = b.graph[x].type.elements() < 200;
-    switch (pick(0, 7)) {
-      case 0:
-      case 1: b.negate(x); break;
-      case 2:
-      case 3: b.add(x, same ? y : x); break;
-      case 4: b.copy(x); break;
-      case 5: random_slice(b, x); break;
-      case 6: b.flatten(x); break;
-      case 7:
-        if (small) b.graph.add(Op::kConcatenate, {x, same ? y : x}, {{Attr::kAxis, {0}}});
-        break;
-    }
-  }
-  for (int i = pick(1, 6); i-- > 0;) b.graph.outputs.push_back(pick(0, b.graph.size() - 1));
-  return std::move(b.graph);
-}
-
-/// Pairs up outputs and inputs of one type, each at most once.
-void add_random_updates(Graph& graph) {
-  std::vector<bool> taken(graph.inputs.size(), false);
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-    for (std::size_t j = 0; j < graph.inputs.size(); ++j) {
-      const bool fits = graph[graph.outputs[o]].type == graph[graph.inputs[j]].type;
-      if (!fits || taken[j] || pick(0, 7) == 0) continue;
-      graph.updates.push_back({static_cast<std::int32_t>(o), static_cast<std::int32_t>(j)});
-      taken[j] = true;
-      break;
-    }
-  }
-}
-
-RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
-  Graph graph = random_graph();
-  add_random_updates(graph);
-  const auto seed = static_cast<std::size_t>(pick(0, 1000));
-  const MemoryQuery query{
-      [&](ValueId id) {
-        return (static_cast<std::size_t>(id) * 7 + seed) % 5 == 0 ? std::int64_t{id} * 4 : 0;
-      },
-      [&](ValueId id, std::size_t, std::size_t i) {
-        return is_elementwise(graph[id].op) &&
-               (static_cast<std::size_t>(id) * 3 + i + seed) % 4 > 0;
-      }};
-  const MemoryPlan plan = plan_memory(graph, query);
-  const auto donations = std::count_if(plan.donated_inputs.begin(), plan.donated_inputs.end(),
-                                       [](std::int32_t j) { return j >= 0; });
-  const auto views = std::count(plan.is_view.begin(), plan.is_view.end(), true);
-  RC_CLASSIFY(donations > 0, "donates");
-  RC_CLASSIFY(views > 1, "has views");
-  testing::MemoryOracle(graph, plan, query).run();
-}
-
-/// `query` with launches of elementwise ops and groups.
-std::pair<Launches, MemoryQuery> with_launches(const Graph& graph, MemoryQuery query) {
-  const auto kind = [&](ValueId id) -> std::string {
-    return is_elementwise(graph[id].op) || graph[id].op == Op::kFusion ? "elementwise" : "";
-  };
-  return {find_launches(graph, {kind, query.scratch_bytes}), std::move(query)};
-}
-
-bool has_launches(const Launches& launches) {
-  return launches.first != launches.last;
-}
-
-RC_GTEST_PROP(MemoryPlanProperty, CommandsThatRunAtOnceAreKeptApart, ()) {
-  Graph graph = random_graph();
-  add_random_updates(graph);
-  auto [launches, query] = with_launches(
-      graph, {[](ValueId id) { return id % 5 == 0 ? std::int64_t{id} * 4 : 0; },
-              [&](ValueId id, std::size_t, std::size_t) { return is_elementwise(graph[id].op); }});
-  query.launches = &launches;
-  const MemoryPlan plan = plan_memory(graph, query);
-  RC_CLASSIFY(has_launches(launches), "has launches");
-  testing::MemoryOracle(graph, plan, query).run();
-  query.launches = nullptr;
-  RC_ASSERT(plan.donated_inputs == plan_memory(graph, query).donated_inputs);
-}
-
-RC_GTEST_PROP(MemoryPlanProperty, CommandsOfCompiledGraphsThatRunAtOnceAreKeptApart,
-              (std::uint64_t seed)) {
-  const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
-                                   PassOptions{}, Log::null());
-  auto [launches, query] = with_launches(
-      graph, {[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
-              [&](ValueId id, std::size_t, std::size_t) { return graph[id].op == Op::kFusion; }});
-  query.launches = &launches;
-  RC_CLASSIFY(has_launches(launches), "has launches");
-  testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
-}
-
-RC_GTEST_PROP(MemoryPlanProperty, PlansOfCompiledGraphsAreSafe, (std::uint64_t seed)) {
-  const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
-                                   PassOptions{}, Log::null());
-  const MemoryQuery query{[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
-                          [&](ValueId id, std::size_t result, std::size_t) {
-                            return graph[id].op == Op::kFusion &&
-                                   (id + static_cast<ValueId>(result)) % 4 > 0;
-                          }};
-  testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
 }
 
 }  // namespace

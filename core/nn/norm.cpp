@@ -1,6 +1,7 @@
 #include "core/nn/norm.h"
 
 #include "core/base/error.h"
+#include "core/trace/gradients.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {
@@ -14,6 +15,28 @@ HostTensor filled(std::int64_t channels, float value) {
 /// One number a channel [C], as [1,C,1,1].
 Tensor per_channel(const Tensor& values) {
   return reshape(values, Shape{1, values.size(0), 1, 1});
+}
+
+/// Each [C].
+struct Moments {
+  Tensor mean;
+  Tensor variance;  ///< a divisor of N * H * W
+};
+
+/// Of the channels of x [N,C,H,W], in one pass over it, and two for the gradient: the sums of
+/// what is left of x behind a number near its mean, and of the squares of that. The variance is the
+/// difference of their means, which loses digits as the square of that number's distance from the
+/// mean grows over the variance; so the number is the mean of a line through the middle of the
+/// first image, where no padding is near.
+Moments moments(const Tensor& x) {
+  const auto n = static_cast<double>(x.size(0) * x.size(2) * x.size(3));
+  const std::int64_t middle = x.size(2) / 2;
+  const Tensor line = slice_dim(slice_dim(x, 0, 0, 1), 2, middle, middle + 1);
+  const Tensor near = stop_gradient(mean(convert(line, DType::kF32), {0, 2, 3}));
+  const Tensor rest = convert(x, DType::kF32) - per_channel(near);
+  const Tensor first = reduce_sum(rest, {0, 2, 3}) / n;
+  const Tensor second = reduce_sum(rest * rest, {0, 2, 3}) / n;
+  return {near + first, maximum(second - first * first, 0.0)};
 }
 
 }  // namespace
@@ -67,11 +90,11 @@ Tensor BatchNorm2d::operator()(const Tensor& x, Where where) const {
                   "{}: batch normalization '{}' needs more than one value per channel to train, "
                   "and {} has {}: take a larger training.micro_batch_size",
                   x.context().origin().to_string(), path(), x.type().to_string(), n);
-    const Tensor average = mean(wide, {0, 2, 3});
-    centered = wide - per_channel(average);
-    variance = mean(centered * centered, {0, 2, 3});
+    const Moments batch = moments(x);
+    centered = wide - per_channel(batch.mean);
+    variance = batch.variance;
     const auto count = static_cast<double>(n);
-    running_mean_.blend(average, momentum_);
+    running_mean_.blend(batch.mean, momentum_);
     running_var_.blend(variance * (count / (count - 1)), momentum_);
     num_batches_tracked_.update(x.context(),
                                 [](const Tensor& old, const Tensor&) { return old + 1.0; });

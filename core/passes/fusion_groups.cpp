@@ -179,12 +179,15 @@ struct Recomputation {
   }
 };
 
-bool pays(const Graph& graph, const Recomputation& recomputation) {
+bool pays(const Graph& graph, const Recomputation& recomputation, const Type& result) {
   const auto& sources = recomputation.sources;
+  if (recomputation.flops > kMaxRecomputedFlops) return false;
   const bool all_inputs = std::all_of(sources.begin(), sources.end(),
                                       [&](ValueId id) { return graph[id].op == Op::kInput; });
-  return recomputation.flops <= kMaxRecomputedFlops &&
-         (sources.size() <= 1 || (all_inputs && sources.size() <= kMaxRecomputedInputs));
+  if (all_inputs && sources.size() <= kMaxRecomputedInputs) return true;
+  std::size_t bytes = 0;
+  for (const ValueId source : sources) bytes += graph[source].type.bytes();
+  return sources.size() <= 1 || bytes <= result.bytes();
 }
 
 /// Decides which values to compute again, given a first grouping.
@@ -234,7 +237,7 @@ class RecomputationFinder {
         own.read(operand);
       }
     }
-    recomputed_[at(id)] = !cloned_[at(id)] && is_shared(id) && pays(graph_, own);
+    recomputed_[at(id)] = !cloned_[at(id)] && is_shared(id) && pays(graph_, own, node.type);
   }
 
   /// Whether several groups want the value, and all of them element by element of their domain.

@@ -55,8 +55,8 @@ inline constexpr std::int64_t kLeastSlicedPart = 4;
 inline constexpr std::size_t kMaxJoinedParts = 4;
 
 /// A value that several groups use is computed again in each if that takes few flops an element (a
-/// gelu's) and reads from one place, or from few of the graph's inputs, which are in memory all the
-/// time: then nothing is written, and nothing is kept that would not be kept anyway.
+/// gelu's) and reads from one place, or no more bytes than the value has, or from few of the
+/// graph's inputs, which are in memory all the time: then nothing is written, and no more is kept.
 /// (Rematerialization; the gradients of layer norms, gelus and optimizers are full of such values.)
 inline constexpr double kMaxRecomputedFlops = 24;
 inline constexpr std::size_t kMaxRecomputedInputs = 3;

@@ -36,14 +36,15 @@ struct BatchNormNet : Module {
 
 /// Every shard has a mean and a spread of its own, so that nothing but per-shard statistics agrees
 /// with per-shard statistics.
-HostTensor image_of(std::int64_t step, std::int64_t shard) {
+HostTensor image_of(std::int64_t step, std::int64_t shard, float offset = 0) {
   std::vector<float> x(static_cast<std::size_t>(kImage.elements()));
   random_normal({.seed = 3,
                  .stream = 1,
                  .step = static_cast<std::uint64_t>(step),
                  .shard = static_cast<std::uint32_t>(shard)},
                 0, x);
-  for (float& v : x) v = v * static_cast<float>(1 + shard) + static_cast<float>(2 * shard - step);
+  for (float& v : x)
+    v = v * static_cast<float>(1 + shard) + static_cast<float>(2 * shard - step) + offset;
   return HostTensor::of(kImage, x);
 }
 
@@ -63,13 +64,17 @@ struct BatchNormTraining : Rank {
     make_sound(state, engine);
   }
 
-  StepSummary step(std::int64_t number, float poison = 0) {
+  StepSummary step(std::int64_t number, float poison = 0, float offset = 0) {
     std::vector<HostTensor> x, weight;
     for (std::int64_t s = first; s < first + count; ++s) {
-      x.push_back(image_of(number, s));
+      x.push_back(image_of(number, s, offset));
       if (s == 0) x.back().as<float>()[7] += poison;
       weight.push_back(weight_of(s));
     }
+    return step_on(number, std::move(x), std::move(weight));
+  }
+  StepSummary step_on(std::int64_t number, std::vector<HostTensor> x,
+                      std::vector<HostTensor> weight) {
     const Batch batch({{"x", engine.to_device(std::move(x), InputKind::kBatch, "x")},
                        {"weight", engine.to_device(std::move(weight), InputKind::kBatch, "w")}});
     const StepNumbers numbers = record_step(state, [&](const Batch& b) { return net(b); }, batch,
@@ -109,10 +114,10 @@ struct Statistics {
 };
 
 /// The mean over the shards of a step of their statistics, in f64.
-Statistics statistics_of(std::int64_t step) {
+Statistics statistics_of(std::int64_t step, float offset = 0) {
   Statistics out;
   for (std::int64_t s = 0; s < kShards; ++s) {
-    const std::vector<double> x = to_doubles(image_of(step, s));
+    const std::vector<double> x = to_doubles(image_of(step, s, offset));
     for (std::int64_t c = 0; c < kChannels; ++c) {
       std::vector<double> values;
       for (std::int64_t i = 0; i < kImage.elements(); ++i)
@@ -158,6 +163,41 @@ TEST(BatchNorm, AveragesTheStatisticsOfShards) {
     EXPECT_NEAR(alone.rank.buffer(1)[c], variance[c], 3 * terms * u * most * most) << c;
   }
   EXPECT_THAT(alone.rank.buffer(2), ElementsAre(kSteps)) << "once a step, not once a shard";
+}
+
+// What is summed are distances from a number near the mean, no larger for the offset, which takes
+// the variance to within the bound from above. Squares of the values themselves would miss it by
+// the offset's square, ten thousand times as much.
+TEST(BatchNorm, KeepsTheDigitsOfAVarianceFarFromZero) {
+  constexpr float kOffset = 4096;
+  Alone alone;
+  EXPECT_TRUE(alone.rank.step(0, 0, kOffset).finite);
+  const Statistics expected = statistics_of(0, kOffset);
+  const double u = std::ldexp(1.0, -24);
+  const double terms = kPerChannel + kShards + 5;
+  const double most = largest_value(1);
+  ASSERT_LT(100 * most, kOffset);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const double variance = 1 + kMomentum * (expected.variance[c] - 1);
+    EXPECT_NEAR(alone.rank.buffer(1)[c], variance, 3 * terms * u * most * most) << c;
+  }
+}
+
+TEST(BatchNorm, OfAChannelThatDoesNotVaryHasNoVariance) {
+  Alone alone;
+  std::vector<HostTensor> x, weight;
+  for (std::int64_t s = 0; s < kShards; ++s) {
+    x.push_back(HostTensor::of(
+        kImage, std::vector<float>(static_cast<std::size_t>(kImage.elements()), 0.3F)));
+    weight.push_back(weight_of(s));
+  }
+  EXPECT_TRUE(alone.rank.step_on(0, x, weight).finite);
+  // The mean of five equal numbers is off by some halves of their last place.
+  const double square = std::pow(5 * 0.3 * std::ldexp(1.0, -24), 2);
+  for (const double variance : alone.rank.buffer(1)) {
+    EXPECT_GE(variance, static_cast<float>(1 - kMomentum) * (1 - 1e-7));
+    EXPECT_LE(variance, (1 - kMomentum) * (1 + 1e-7) + square);
+  }
 }
 
 TEST(BatchNorm, KeepsItsBuffersInAStepThatIsLeftOut) {

@@ -189,6 +189,22 @@ TEST(Fuse, RecomputesFromSeveralPlacesOnlyIfTheyAreInputs) {
             2U);
 }
 
+// As the gradient behind a relu in bf16: two bf16 are read instead of an f32 that is written first.
+TEST(Fuse, RecomputesFromSeveralPlacesThatHaveNoMoreBytes) {
+  Graph graph;
+  const std::string narrow =
+      "%n = bf16[8] input() %m = bf16[8] input() %bn = bf16[8] optimization_barrier(%n) "
+      "%bm = bf16[8] optimization_barrier(%m) %cn = f32[8] convert(%bn) {to=f32} "
+      "%cm = f32[8] convert(%bm) {to=f32} ";
+  EXPECT_EQ(
+      groups_around_a_barrier(narrow + "%a = f32[8] add(%cn, %cm)", graph)[0]->body->outputs.size(),
+      1U);
+  EXPECT_EQ(groups_around_a_barrier(narrow + "%t = f32[8] add(%cn, %bx) %a = f32[8] add(%t, %cm)",
+                                    graph)[0]
+                ->body->outputs.size(),
+            2U);
+}
+
 TEST(Fuse, UpdatesAParameterAndItsMomentsInOneGroup) {
   const Graph graph = quiet_fuse(parse(R"(
     %p = f32[8] input() %m = f32[8] input() %v = f32[8] input() %g = f32[8] input()

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "core/ir/text.h"
-#include "core/passes/pipeline.h"
 #include "tests/core/passes/memory_graphs.h"
 #include "tests/core/passes/memory_oracle.h"
 

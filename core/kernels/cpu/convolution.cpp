@@ -14,6 +14,7 @@
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
@@ -93,13 +94,14 @@ class ConvolutionKernel final : public Kernel {
       second[i] = next;
       next += convolutions_[i]->prepared_bytes();
     }
+    ScratchSlots slots(scratch, task_bytes_);
     call.pool.parallel_for(parts_.tasks(), [&](std::int64_t task) {
+      const ScratchSlots::Slot slot(slots);
       const std::int64_t first = parts_.begin(task);
       const std::size_t which = parts_.end(task) - first == parts_.step ? 0 : 1;
       convolutions_[which]->run(data[0] + first * arrays_[0].bytes_to_next,
                                 second[which] + first * arrays_[1].bytes_to_next,
-                                data[2] + first * arrays_[2].bytes_to_next,
-                                scratch + task_bytes_ * static_cast<std::size_t>(task));
+                                data[2] + first * arrays_[2].bytes_to_next, slot.memory());
     });
     const Array& result = arrays_[2];
     if (result.converted_bytes() > 0)

@@ -30,12 +30,22 @@ std::int64_t rounded(double x) {
   return static_cast<std::int64_t>(std::nearbyint(x));
 }
 
+/// A part of the image once that is height x width.
 Raster resized(const Raster& image, std::int64_t height, std::int64_t width,
-               Interpolation interpolation) {
-  if (image.height == height && image.width == width) return image;
+               Interpolation interpolation, const PixelBox& part) {
+  if (image.height == height && image.width == width) return cropped(image, part);
   const ImageBox whole{.right = static_cast<double>(image.width),
                        .bottom = static_cast<double>(image.height)};
-  return resize(image, whole, height, width, interpolation);
+  return resize(image, whole, height, width, interpolation, part);
+}
+
+/// What of the box lies in an image of height x width; of its centre, something does.
+PixelBox within(const PixelBox& box, std::int64_t height, std::int64_t width) {
+  PixelBox out{.top = std::max<std::int64_t>(box.top, 0),
+               .left = std::max<std::int64_t>(box.left, 0)};
+  out.height = std::min(box.top + box.height, height) - out.top;
+  out.width = std::min(box.left + box.width, width) - out.left;
+  return out;
 }
 
 }  // namespace
@@ -69,12 +79,18 @@ Raster fitted(const Raster& image, std::int64_t height, std::int64_t width,
     size = with_shorter_side(image.height, image.width, augmentation.resize);
   else if (size[1] < width)
     size = {image.height * width / image.width, width};
-  const Raster whole = resized(image, size[0], size[1], augmentation.interpolation);
-  if (size[0] == height && size[1] == width) return whole;
-  return cropped(whole, {.top = rounded(static_cast<double>(size[0] - height) / 2),
-                         .left = rounded(static_cast<double>(size[1] - width) / 2),
-                         .height = height,
-                         .width = width});
+  const PixelBox centre{.top = rounded(static_cast<double>(size[0] - height) / 2),
+                        .left = rounded(static_cast<double>(size[1] - width) / 2),
+                        .height = height,
+                        .width = width};
+  // Of an image a pixel wide and a million high, all would be more than memory holds.
+  const PixelBox seen = within(centre, size[0], size[1]);
+  Raster out = resized(image, size[0], size[1], augmentation.interpolation, seen);
+  if (seen == centre) return out;
+  return cropped(out, {.top = centre.top - seen.top,
+                       .left = centre.left - seen.left,
+                       .height = height,
+                       .width = width});
 }
 
 PixelBox random_box(std::int64_t height, std::int64_t width, const Augmentation& augmentation,
@@ -116,7 +132,8 @@ Raster augmented(const Raster& image, std::int64_t height, std::int64_t width,
   if (augmentation.random_resized_crop) {
     const PixelBox box = random_box(image.height, image.width, augmentation,
                                     std::span(words).subspan<kBox, kBoxWords>());
-    out = resized(cropped(image, box), height, width, augmentation.interpolation);
+    out = resized(cropped(image, box), height, width, augmentation.interpolation,
+                  {.height = height, .width = width});
   } else {
     out = fitted(image, height, width, augmentation);
   }

@@ -26,15 +26,6 @@ struct Augmentation {
   double horizontal_flip = 0;  ///< the probability, in training
 };
 
-/// A part of an image in whole pixels.
-struct PixelBox {
-  std::int64_t top = 0;
-  std::int64_t left = 0;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  friend bool operator==(const PixelBox&, const PixelBox&) = default;
-};
-
 /// The box, which is black where it reaches outside of the image.
 Raster cropped(const Raster& image, const PixelBox& box);
 

@@ -34,18 +34,19 @@ struct Weights {
   std::vector<std::int32_t> values;  ///< [positions, taps]
 };
 
+/// Of `count` positions from `from` on, of all that there are.
 Weights weights_of(std::int64_t size, double begin, double end, std::int64_t positions,
-                   Interpolation interpolation) {
+                   std::int64_t from, std::int64_t count, Interpolation interpolation) {
   const auto filter = interpolation == Interpolation::kBilinear ? triangle : cubic;
   const double scale = (end - begin) / static_cast<double>(positions);
   const double stretch = std::max(scale, 1.0);
   const double support = (interpolation == Interpolation::kBilinear ? 1.0 : 2.0) * stretch;
   Weights out;
   out.taps = 2 * static_cast<std::int64_t>(std::ceil(support)) + 1;
-  out.values.resize(static_cast<std::size_t>(positions * out.taps));
+  out.values.resize(static_cast<std::size_t>(count * out.taps));
   std::vector<double> exact(static_cast<std::size_t>(out.taps));
-  for (std::int64_t i = 0; i < positions; ++i) {
-    const double center = begin + (static_cast<double>(i) + 0.5) * scale;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double center = begin + (static_cast<double>(from + i) + 0.5) * scale;
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
     const auto last = std::min(static_cast<std::int64_t>(center + support + 0.5), size);
     double sum = 0;
@@ -102,24 +103,35 @@ void resample_column(const Weights& weights, const std::uint8_t* rows, std::int6
 
 Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
               Interpolation interpolation) {
+  return resize(image, box, height, width, interpolation, {.height = height, .width = width});
+}
+
+Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
+              Interpolation interpolation, const PixelBox& part) {
   LS_CHECK(height > 0 && width > 0 && box.left >= 0 && box.top >= 0 && box.left < box.right &&
                box.top < box.bottom && box.right <= static_cast<double>(image.width) &&
                box.bottom <= static_cast<double>(image.height),
            "{} x {} pixels of the box {}, {} to {}, {} of an image of {} x {}", width, height,
            box.left, box.top, box.right, box.bottom, image.width, image.height);
-  const Weights across = weights_of(image.width, box.left, box.right, width, interpolation);
-  Weights down = weights_of(image.height, box.top, box.bottom, height, interpolation);
+  LS_CHECK(part.height > 0 && part.width > 0 && part.top >= 0 && part.left >= 0 &&
+               part.top + part.height <= height && part.left + part.width <= width,
+           "{} x {} pixels from {}, {} on, of {} x {}", part.width, part.height, part.left,
+           part.top, width, height);
+  const Weights across =
+      weights_of(image.width, box.left, box.right, width, part.left, part.width, interpolation);
+  Weights down =
+      weights_of(image.height, box.top, box.bottom, height, part.top, part.height, interpolation);
   // Rows that none of the result is made of are left out.
   const std::int64_t top = down.first.front();
   const std::int64_t rows = down.first.back() + down.count.back() - top;
   for (std::int64_t& first : down.first) first -= top;
-  const std::int64_t row = width * image.channels;
+  const std::int64_t row = part.width * image.channels;
   std::vector<std::uint8_t> narrow(static_cast<std::size_t>(rows * row));
   for (std::int64_t y = 0; y < rows; ++y)
     resample_row(across, image.pixels.data() + (top + y) * image.width * image.channels,
                  image.channels, narrow.data() + y * row);
-  Raster out{height, width, image.channels,
-             std::vector<std::uint8_t>(static_cast<std::size_t>(height * row))};
+  Raster out{part.height, part.width, image.channels,
+             std::vector<std::uint8_t>(static_cast<std::size_t>(part.height * row))};
   resample_column(down, narrow.data(), row, out.pixels.data());
   return out;
 }

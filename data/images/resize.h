@@ -20,8 +20,22 @@ struct ImageBox {
   double bottom = 0;
 };
 
+/// A part of an image in whole pixels.
+struct PixelBox {
+  std::int64_t top = 0;
+  std::int64_t left = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  friend bool operator==(const PixelBox&, const PixelBox&) = default;
+};
+
 /// The part of the image as height x width pixels. Sizes are positive and the box lies within.
 Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
               Interpolation interpolation);
+
+/// What `part`, which lies within it, is of that; the rest, which may be larger than memory, is not
+/// computed.
+Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
+              Interpolation interpolation, const PixelBox& part);
 
 }  // namespace lockstep

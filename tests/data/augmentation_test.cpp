@@ -59,6 +59,29 @@ TEST(Augmentation, FitsTheCentre) {
   EXPECT_EQ(small.pixels[0], 0) << "asked for fewer pixels than are cut out";
 }
 
+TEST(Augmentation, ResizesWhatIsSeenOnly) {
+  for (const auto& [height, width] : {std::pair{23, 41}, {41, 23}, {9, 9}, {3, 50}})
+    for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+      const Raster image = counted(height, width);
+      const auto size = with_shorter_side(height, width, 13);
+      const ImageBox all{.right = static_cast<double>(width),
+                         .bottom = static_cast<double>(height)};
+      const Raster whole = resize(image, all, size[0], size[1], interpolation);
+      const PixelBox centre{.top = static_cast<std::int64_t>(std::nearbyint((size[0] - 10) / 2.0)),
+                            .left = static_cast<std::int64_t>(std::nearbyint((size[1] - 8) / 2.0)),
+                            .height = 10,
+                            .width = 8};
+      EXPECT_EQ(fitted(image, 10, 8, {.resize = 13, .interpolation = interpolation}).pixels,
+                cropped(whole, centre).pixels)
+          << height << " x " << width;
+    }
+  // All of it would be 224 x 224 million pixels.
+  const Raster thin = fitted(counted(1'000'000, 1), 224, 224, {});
+  EXPECT_EQ(thin.pixels.size(), 224 * 224);
+  EXPECT_THAT(thin.pixels, testing::Each(testing::Gt(0)));
+  EXPECT_EQ(fitted(counted(1, 1'000'000), 224, 224, {.resize = 256}).pixels.size(), 224 * 224);
+}
+
 TEST(Augmentation, DrawsBoxesWithinBounds) {
   const Augmentation bounds{.crop_scale = {0.2, 0.5}, .crop_ratio = {0.5, 2}};
   std::set<std::int64_t> tops, heights;

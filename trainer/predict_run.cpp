@@ -8,6 +8,7 @@
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/eval_loader.h"
+#include "data/files/printable.h"
 #include "data/images/image_folder.h"
 #include "trainer/datasets/image_settings.h"
 #include "trainer/from_config.h"
@@ -46,7 +47,7 @@ std::string likeliest(std::span<const double> logits, std::int64_t top,
   std::string out;
   for (const std::size_t i : order)
     out += fmt::format("{}{} {:.4f}", out.empty() ? "" : ", ",
-                       i < names.size() ? names[i] : std::to_string(i),
+                       i < names.size() ? printable(names[i]) : std::to_string(i),
                        std::exp(logits[i] - largest) / total);
   return out;
 }

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "data/files/printable.h"
 #include "data/images/raster.h"
 #include "data/tokenizers/tokenizer.h"
+#include "data/tokenizers/utf8.h"
 #include "trainer/config/load.h"
 
 namespace lockstep {
@@ -21,6 +23,11 @@ auto of_checkpoint(Read read) {
   } catch (const Error& error) {
     throw Error(ErrorKind::kCheckpoint, error.what());
   }
+}
+
+/// Names of folders are bytes; in JSON, those that are no text are what is printed of them.
+std::string as_text(const std::string& name) {
+  return end_of_utf8(name, 0) == name.size() ? name : printable(name);
 }
 
 }  // namespace
@@ -53,10 +60,11 @@ std::string image_facts_of(const DataSource& data) {
   const std::vector<FieldSpec> fields = data.train->fields();
   const auto image = std::ranges::find(fields, "image", &FieldSpec::name);
   if (image == fields.end() || image->shape.rank() != 3) return "";
+  std::vector<std::string> classes;
+  for (const std::string& name : data.classes) classes.push_back(as_text(name));
   const nlohmann::json out = {{"image", {image->shape[0], image->shape[1], image->shape[2]}},
-                              {"classes", data.classes}};
-  // Names of folders are bytes, and may be no text.
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+                              {"classes", classes}};
+  return out.dump();
 }
 
 std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path) {

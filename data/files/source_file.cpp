@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "data/files/printable.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;
 
 struct stat status_of(int descriptor, const std::string& path) {
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) raise_errno(ErrorKind::kData, path);
+  if (::fstat(descriptor, &status) != 0) raise_errno(ErrorKind::kData, printable(path));
   return status;
 }
 
@@ -32,11 +33,11 @@ std::int64_t nanoseconds(const timespec& time) {
 int open_regular_file(const std::string& path) {
   // O_NONBLOCK, so that opening a named pipe fails the check below instead of waiting for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) raise_errno(ErrorKind::kData, path + ": cannot be opened");
+  if (descriptor < 0) raise_errno(ErrorKind::kData, printable(path) + ": cannot be opened");
   struct stat status {};
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
   ::close(descriptor);
-  raise(ErrorKind::kData, "{}: not a regular file", path);
+  raise(ErrorKind::kData, "{}: not a regular file", printable(path));
 }
 
 SourceFile::SourceFile(std::string path)
@@ -57,14 +58,15 @@ void SourceFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kMaxTransfer),
                                 static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) raise_errno(ErrorKind::kData, path_ + ": cannot be read");
+    if (got < 0) raise_errno(ErrorKind::kData, printable(path_) + ": cannot be read");
     if (got == 0) break;  // shorter than it was: check_unchanged says so
     out = out.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }
   // After the bytes were read, so that these are known to be of the file that was opened.
   if (!out.empty() || is_time_to_look()) check_unchanged();
-  if (!out.empty()) raise(ErrorKind::kData, "{}: ends at byte {} of {}", path_, offset, size_);
+  if (!out.empty())
+    raise(ErrorKind::kData, "{}: ends at byte {} of {}", printable(path_), offset, size_);
 }
 
 bool SourceFile::is_time_to_look() const {
@@ -80,7 +82,7 @@ void SourceFile::check_unchanged() const {
   const struct stat status = status_of(descriptor_, path_);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size != size_) {
-    raise(ErrorKind::kData, "{}: {} from {} to {} bytes while it was in use", path_,
+    raise(ErrorKind::kData, "{}: {} from {} to {} bytes while it was in use", printable(path_),
           size < size_ ? "shrank" : "grew", size_, size);
   }
   if (nanoseconds(status.st_mtim) != modified_ns_) {
@@ -88,7 +90,7 @@ void SourceFile::check_unchanged() const {
         ErrorKind::kData,
         "{}: was rewritten while it was in use; put a new version in its place by renaming, which "
         "leaves a run the old one",
-        path_);
+        printable(path_));
   }
 }
 

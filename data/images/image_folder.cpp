@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "data/digest.h"
+#include "data/files/printable.h"
 #include "data/files/source_file.h"
 #include "data/images/decode_image.h"
 
@@ -23,17 +24,34 @@ bool is_image_name(const fs::path& name) {
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
+/// Whether it is a folder, or a link to one. A link among classes that leads nowhere is an error:
+/// without it the classes behind it would have other labels.
+bool is_class(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_type type = entry.status(error).type();
+  if (type == fs::file_type::none || (type == fs::file_type::not_found && entry.is_symlink()))
+    raise(ErrorKind::kData, "{}: cannot be followed: {}", printable(entry.path().string()),
+          error.message());
+  return type == fs::file_type::directory;
+}
+
+/// Who reads it says what is wrong with it.
+bool is_image(const fs::directory_entry& entry) {
+  std::error_code error;
+  return is_image_name(entry.path().filename()) && !entry.is_directory(error);
+}
+
 /// The names in a folder that are not hidden, sorted; folders, or else images.
 std::vector<std::string> names_in(const std::string& folder, bool folders) {
   std::vector<std::string> out;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const fs::path name = entry.path().filename();
-      if (name.string().starts_with('.') || entry.is_directory() != folders) continue;
-      if (folders || is_image_name(name)) out.push_back(name.string());
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with('.') && (folders ? is_class(entry) : is_image(entry)))
+        out.push_back(name);
     }
   } catch (const fs::filesystem_error& error) {
-    raise(ErrorKind::kData, "{}: cannot be read: {}", folder, error.code().message());
+    raise(ErrorKind::kData, "{}: cannot be read: {}", printable(folder), error.code().message());
   }
   std::ranges::sort(out);
   return out;
@@ -52,23 +70,24 @@ ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> cla
     : folder_(folder), classes_(std::move(classes)) {
   const std::vector<std::string> own = names_in(folder, /*folders=*/true);
   if (own.empty())
-    raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class", folder);
+    raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class",
+          printable(folder));
   if (classes_.empty()) classes_ = own;
   for (const std::string& name : own) {
     const std::string path = folder + "/" + name;
     const auto found = std::ranges::find(classes_, name);
     if (found == classes_.end())
-      raise(ErrorKind::kData, "{}: not one of the {} classes of the data trained on", path,
-            classes_.size());
+      raise(ErrorKind::kData, "{}: not one of the {} classes of the data trained on",
+            printable(path), classes_.size());
     const std::vector<std::string> images = names_in(path, /*folders=*/false);
-    if (images.empty()) raise(ErrorKind::kData, "{}: no PNG or JPEG image in it", path);
+    if (images.empty()) raise(ErrorKind::kData, "{}: no PNG or JPEG image in it", printable(path));
     for (const std::string& image : images)
       files_.push_back({path + "/" + image, found - classes_.begin()});
   }
 }
 
 Raster ImageFolder::image(std::int64_t index) const {
-  return decode_image(bytes_of(at(index).path), at(index).path);
+  return decode_image(bytes_of(at(index).path), source(index));
 }
 
 std::string ImageFolder::digest() const {
@@ -84,11 +103,19 @@ std::string ImageFolder::digest() const {
 }
 
 std::string ImageFolder::describe() const {
-  return fmt::format("{}: {} images of {} classes", folder_, size(), classes_.size());
+  return fmt::format("{}: {} images of {} classes", printable(folder_), size(), classes_.size());
+}
+
+std::string ImageFolder::source(std::int64_t index) const {
+  return printable(at(index).path);
 }
 
 Raster ImageFiles::image(std::int64_t index) const {
-  return decode_image(bytes_of(source(index)), source(index));
+  return decode_image(bytes_of(paths_[static_cast<std::size_t>(index)]), source(index));
+}
+
+std::string ImageFiles::source(std::int64_t index) const {
+  return printable(paths_[static_cast<std::size_t>(index)]);
 }
 
 std::string ImageFiles::digest() const {

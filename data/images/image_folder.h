@@ -16,7 +16,7 @@ class ImageFolder final : public ImageSource {
  public:
   /// `classes` that labels count, those of the data that is trained on; empty: the folder's own.
   /// Error kData naming the folder if it cannot be read, has no class, one that is none of
-  /// `classes`, or one without images.
+  /// `classes`, one without images, or a link for a class that leads nowhere.
   explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {});
 
   const std::vector<std::string>& classes() const { return classes_; }
@@ -27,7 +27,7 @@ class ImageFolder final : public ImageSource {
   /// could not be opened else.
   std::string digest() const override;
   std::string describe() const override;
-  std::string source(std::int64_t index) const override { return at(index).path; }
+  std::string source(std::int64_t index) const override;
 
  private:
   struct File {
@@ -51,9 +51,7 @@ class ImageFiles final : public ImageSource {
   std::int64_t label(std::int64_t /*index*/) const override { return 0; }
   std::string digest() const override;
   std::string describe() const override;
-  std::string source(std::int64_t index) const override {
-    return paths_[static_cast<std::size_t>(index)];
-  }
+  std::string source(std::int64_t index) const override;
 
  private:
   std::vector<std::string> paths_;

@@ -22,7 +22,7 @@ class ImageSource {
   /// others without reading them all; independent of where they are.
   virtual std::string digest() const = 0;
   virtual std::string describe() const = 0;
-  /// The file that image `index` comes from.
+  /// The file that image `index` comes from, for people: printable().
   virtual std::string source(std::int64_t index) const = 0;
 };
 

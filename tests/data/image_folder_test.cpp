@@ -97,6 +97,40 @@ TEST_F(ImageFolderTest, NamesTheImageThatIsBroken) {
                 ": a damaged PNG image: the file ends too early");
 }
 
+TEST_F(ImageFolderTest, NamesLinksThatLeadNowhere) {
+  namespace fs = std::filesystem;
+  fs::create_symlink("loop.png", folder_.path("cat/loop.png"));
+  fs::create_symlink("nowhere", folder_.path("cat/notes"));
+  EXPECT_EQ(open()->size(), 5) << "the file is named when it is read";
+  EXPECT_EQ(data_error([&] { fetch_sample(*open(), 4); }),
+            "sample 4 (" + folder_ / "cat/loop.png) cannot be loaded: " +
+                folder_ / "cat/loop.png: cannot be opened: Too many levels of symbolic links");
+  EXPECT_EQ(contents(*open(OnBadSample::kSkip)).size(), 5U);
+  fs::create_directory_symlink("nowhere", folder_.path("bee"));
+  EXPECT_EQ(data_error([&] { open(); }),
+            folder_ / "bee: cannot be followed: No such file or directory");
+  fs::remove(folder_.path("bee"));
+  fs::create_directory_symlink("bee", folder_.path("bee"));
+  EXPECT_EQ(data_error([&] { open(); }),
+            folder_ / "bee: cannot be followed: Too many levels of symbolic links");
+}
+
+TEST_F(ImageFolderTest, PrintsNamesOnOneLine) {
+  add_class("c\x1b[2J");
+  EXPECT_EQ(data_error([&] { open(); }), folder_ / "c\\x1b[2J: no PNG or JPEG image in it");
+  add_class("ant\n");
+  std::filesystem::remove(folder_.path("c\x1b[2J"));
+  folder_.write("ant\n/\xff.png", "");
+  EXPECT_EQ(data_error([&] {
+              ImageDataset(std::make_shared<ImageFolder>(folder_.path()),
+                           {.shape = {1, 1, 1}, .classes = 3})
+                  .get(2);
+            }),
+            folder_ / "ant\\n/\\xff.png: neither a PNG nor a JPEG image: the file is empty");
+  EXPECT_EQ(data_error([&] { ImageFiles({folder_ / "\r.png"}).image(0); }),
+            folder_ / "\\x0d.png: cannot be opened: No such file or directory");
+}
+
 TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
   folder_.write("ant/z.png", "");
   folder_.write("cat/b.PNG", "no image");

@@ -34,6 +34,20 @@ TEST(Confusion, CountsWhatTheMaskLetsThrough) {
             "dog          4    0.5000  2 (2)\n");
 }
 
+TEST(Confusion, PrintsNamesOnOneLineAndKeepsThemInFiles) {
+  Confusion confusion;
+  confusion.add({0, 1});
+  confusion.add({1, 0});
+  const std::vector<std::string> names = {"k\xc3\xa4se-rot", "\x1b[31m\n"};
+  EXPECT_EQ(confusion.table(names),
+            "class       samples  accuracy  most often taken for\n"
+            "k\xc3\xa4se-rot          1    0.0000  \\x1b[31m\\n (1)\n"
+            "\\x1b[31m\\n         1    0.0000  k\xc3\xa4se-rot (1)\n");
+  EXPECT_EQ(confusion.csv(names),
+            "label,prediction,count\r\nk\xc3\xa4se-rot,\"\x1b[31m\n\",1\r\n"
+            "\"\x1b[31m\n\",k\xc3\xa4se-rot,1\r\n");
+}
+
 TEST(Confusion, OfAModelThatGivesNoPredictionsIsEmpty) {
   Confusion confusion;
   const HostTensor mask = HostTensor::of(Shape{1}, std::vector<float>{1});

@@ -29,8 +29,8 @@ TEST(ImageFacts, ComeBackFromCheckpoints) {
 
 // Names of folders are bytes.
 TEST(ImageFacts, HoldNamesThatAreNoText) {
-  const auto facts = saved_image_facts(image_facts_of(images({"\xff\xfe"})), "x.h5");
-  EXPECT_EQ(facts->classes.size(), 1U);
+  const auto facts = saved_image_facts(image_facts_of(images({"\xff\n", "\xfe", "\n"})), "x.h5");
+  EXPECT_THAT(facts->classes, testing::ElementsAre("\\xff\\n", "\\xfe", "\n")) << "one each";
 }
 
 TEST(ImageFacts, AreOfImagesOnly) {

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "data/files/printable.h"
+#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +26,11 @@ using Entry = std::pair<Confusion::Cell, std::int64_t>;
 std::string name_of(std::int32_t label, const std::vector<std::string>& names) {
   const auto place = static_cast<std::size_t>(label);
   return place < names.size() ? names[place] : std::to_string(label);
+}
+
+/// For the table.
+std::string shown(std::int32_t label, const std::vector<std::string>& names) {
+  return printable(name_of(label, names));
 }
 
 std::vector<ClassRow> rows_of(const std::map<Confusion::Cell, std::int64_t>& counts) {
@@ -67,16 +74,17 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
     rows.resize(kShownClasses);
   }
   std::size_t width = std::string_view("class").size();
-  for (const ClassRow& row : rows) width = std::max(width, name_of(row.label, names).size());
+  for (const ClassRow& row : rows)
+    width = std::max(width, count_characters(shown(row.label, names)));
   std::string out =
       fmt::format("{:<{}}  samples  accuracy  most often taken for\n", "class", width);
   for (const ClassRow& row : rows) {
-    out += fmt::format("{:<{}}  {:>7}  {:>8.4f}", name_of(row.label, names), width, row.samples,
+    out += fmt::format("{:<{}}  {:>7}  {:>8.4f}", shown(row.label, names), width, row.samples,
                        row.accuracy());
     const auto most =
         std::ranges::find(confusions, row.label, [](const Entry& entry) { return entry.first[0]; });
     if (most != confusions.end())
-      out += fmt::format("  {} ({})", name_of(most->first[1], names), most->second);
+      out += fmt::format("  {} ({})", shown(most->first[1], names), most->second);
     out += "\n";
   }
   if (classes <= kShownClasses) return out;
@@ -84,8 +92,8 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
                      classes);
   for (std::size_t i = 0; i < std::min(confusions.size(), kShownConfusions); ++i) {
     const auto& [cell, count] = confusions[i];
-    out += fmt::format("  {} taken for {}: {}\n", name_of(cell[0], names), name_of(cell[1], names),
-                       count);
+    out +=
+        fmt::format("  {} taken for {}: {}\n", shown(cell[0], names), shown(cell[1], names), count);
   }
   return out;
 }

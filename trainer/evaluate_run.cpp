@@ -70,6 +70,7 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
     return open_data(config, registry, saved.trainer().tokenizer);
   }();
   agree_on_datasets(session.communicator(), data);
+  check_saved_classes(saved.trainer().samples, saved.path(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});

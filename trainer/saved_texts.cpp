@@ -87,4 +87,15 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
   }
 }
 
+void check_saved_classes(const std::string& json, const std::string& path, const DataSource& data) {
+  const std::vector<std::string> saved =
+      saved_image_facts(json, path).value_or(ImageFacts{}).classes;
+  for (std::size_t i = 0; i < std::min(saved.size(), data.classes.size()); ++i)
+    if (const std::string now = as_text(data.classes[i]); now != saved[i])
+      raise(ErrorKind::kData,
+            "{}: class {} is '{}', but '{}' in {}; name the folders as they were, or begin a new "
+            "run",
+            data.train->describe(), i, printable(now), printable(saved[i]), path);
+}
+
 }  // namespace lockstep

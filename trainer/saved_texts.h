@@ -40,4 +40,9 @@ std::string image_facts_of(const DataSource& data);
 /// what image_facts_of() does not make.
 std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path);
 
+/// Error kData if a label stands for another class in the data than in the checkpoint file `path`,
+/// which was saved with `json`: what is learnt of one would be counted as another. Classes behind
+/// the last one that both have do no harm.
+void check_saved_classes(const std::string& json, const std::string& path, const DataSource& data);
+
 }  // namespace lockstep

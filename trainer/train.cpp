@@ -169,6 +169,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(runtime.communicator(), data);
+  if (saved) check_saved_classes(saved->trainer().samples, saved->path(), data);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);
   activity.begin(Phase::kPrepare);

@@ -103,45 +103,5 @@ RC_GTEST_PROP(CpuConvolution, AnyGeometryMatches, ()) {
     expect_convolution(c, channels_last, DType::kBF16, 1e-4, DType::kF32);
 }
 
-void expect_pools(bool channels_last, DType dtype, const Shape& planar, Attrs::Ints window,
-                  Attrs::Ints stride, Attrs::Ints padding) {
-  Attrs attrs{{Attr::kWindow, window}, {Attr::kStride, stride}, {Attr::kPadding, padding}};
-  if (channels_last) attrs.set_int(Attr::kChannelsLast, 1);
-  const Shape shape = stored_shape(attrs, planar);
-  const double relative = dtype == DType::kBF16 ? 0x1p-7 : 1e-6;
-  const auto x = random_tensor(dtype, shape, 1);
-  const Case max = make_case(Op::kMaxPool, {x}, attrs);
-  expect_correct(max, relative);
-  expect_correct(make_case(Op::kAvgPool, {x}, attrs), relative, 1e-7);
-  const auto dy = random_tensor(dtype, max.node.type.shape, 2);
-  expect_correct(make_case(Op::kMaxPoolGrad, {x, dy}, attrs), relative, 1e-6);
-  Attrs of_x = attrs;
-  of_x.set(Attr::kShape, shape.sizes());
-  expect_correct(make_case(Op::kAvgPoolGrad, {dy}, of_x), relative, 1e-6);
-}
-
-TEST(CpuPool, PoolsAndTheirGradientsMatch) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
-    for (const bool last : {false, true}) {
-      expect_pools(last, dtype, {3, 4, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0});
-      expect_pools(last, dtype, {2, 5, 9, 7}, {3, 2}, {2, 1}, {1, 2, 1, 0});
-      expect_pools(last, dtype, {1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0});
-      expect_pools(last, dtype, {0, 3, 4, 4}, {2, 2}, {2, 2}, {0, 0, 0, 0});
-      // Blocks of channels, and so many that are no multiple of one.
-      expect_pools(last, dtype, {2, 160, 6, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1});
-      expect_pools(last, dtype, {1, 67, 5, 4}, {2, 3}, {1, 2}, {0, 1, 1, 1});
-    }
-  }
-}
-
-TEST(CpuPool, ANaNIsTheMaximumOfItsWindowAndTakesItsGradient) {
-  const auto x = HostTensor::of<float>({1, 1, 2, 4}, std::vector<float>{1, NAN, 5, 5, 3, 2, 5, 4});
-  const Attrs attrs{
-      {Attr::kWindow, {2, 2}}, {Attr::kStride, {2, 2}}, {Attr::kPadding, {0, 0, 0, 0}}};
-  expect_correct(make_case(Op::kMaxPool, {x}, attrs));
-  expect_correct(
-      make_case(Op::kMaxPoolGrad, {x, random_tensor(DType::kF32, {1, 1, 1, 2}, 1)}, attrs));
-}
-
 }  // namespace
 }  // namespace lockstep::cpu_test

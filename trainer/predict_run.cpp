@@ -109,6 +109,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
                                  }).value();
   const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
   const ImageFacts facts = facts_of(saved, config, registry, run);
+  check_channels_of_files(facts.shape[0], run);
   const DatasetPtr images = open_images(config, registry, facts, options.images);
 
   RankRuntime session(config, settings, std::move(alone), watch);

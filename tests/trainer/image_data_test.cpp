@@ -50,6 +50,27 @@ TEST(ImageFolderRow, GivesWhatTheModelTakes) {
             folder / "train has 2 folders of classes, but the model is for 1 classes");
 }
 
+TEST(ImageFolderRow, RefusesWhatDoesNotFitTheModel) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a");
+  folder.write("a/1.png", encode_png({.height = 4, .width = 4}));
+  const auto refusal = [&](std::int64_t channels, const ImageSettings& images) {
+    return usage_error([&] {
+      ImageFolderData{.path = folder.path(), .images = images}.open(images_of({channels, 16, 16}));
+    });
+  };
+  EXPECT_EQ(refusal(4, {}),
+            "the model is of 4 channels, but of a PNG or JPEG file comes 1 (grey) or 3 (colours)");
+  EXPECT_EQ(refusal(3, {.augmentation = {.resize = 10}}),
+            "'data.resize: 10' leaves images smaller than the 16 x 16 that samples have");
+  EXPECT_EQ(refusal(3, {.normalize_mean = {0.5, 0.5}}),
+            "'data.normalize_mean' has 2 values, but images have 3 channels; give one value for "
+            "all, or one for each");
+  EXPECT_EQ(refusal(1, {.normalize_std = {1, 1, 1}}),
+            "'data.normalize_std' has 3 values, but images have 1 channel; give one value for all, "
+            "or one for each");
+}
+
 TEST(ImageFolderRow, SmoothsAndMixesWhatIsTrainedOnOnly) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "a");

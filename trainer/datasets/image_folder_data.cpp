@@ -42,6 +42,7 @@ DataSource ImageFolderData::open(const OpenContext& context) const {
   // One row is what a model has to say that takes any height and width.
   LS_USER_CHECK(!images.image_size.empty() || height > 1,
                 "data.image_size must be given: the model does not say a height and a width");
+  check_channels_of_files(channels, "the model");
   ImageOptions options = images.options({channels, size[0], size[1]}, context.needs.n_classes);
   options.on_bad_sample = on_bad_sample;
   const auto folder = std::make_shared<ImageFolder>(path);

@@ -7,6 +7,16 @@
 #include "core/base/error.h"
 
 namespace lockstep {
+namespace {
+
+void check_count(std::string_view key, const std::vector<double>& values, std::int64_t channels) {
+  LS_USER_CHECK(values.size() <= 1 || std::ssize(values) == channels,
+                "'{}' has {} values, but images have {} channel{}; give one value for all, or one "
+                "for each",
+                key, values.size(), channels, channels == 1 ? "" : "s");
+}
+
+}  // namespace
 
 std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
   if (image_size.empty()) return std::nullopt;
@@ -16,11 +26,22 @@ std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
 ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) const {
   LS_USER_CHECK(classes > 0 || (soft_labels.mixup == 0 && soft_labels.smoothing == 0),
                 "data.mixup and data.label_smoothing are for models that tell classes apart");
+  LS_USER_CHECK(augmentation.resize == 0 || augmentation.resize >= std::max(shape[1], shape[2]),
+                "'data.resize: {}' leaves images smaller than the {} x {} that samples have",
+                augmentation.resize, shape[1], shape[2]);
+  check_count("data.normalize_mean", normalize_mean, shape[0]);
+  check_count("data.normalize_std", normalize_std, shape[0]);
   return {.shape = Shape{Dim(shape[0], "channel"), Dim(shape[1], "height"), Dim(shape[2], "width")},
           .augmentation = augmentation,
           .scaling = {.mean = normalize_mean, .stddev = normalize_std},
           .classes = classes,
           .soft_labels = soft_labels};
+}
+
+void check_channels_of_files(std::int64_t channels, std::string_view what) {
+  LS_USER_CHECK(channels == 1 || channels == 3,
+                "{} is of {} channels, but of a PNG or JPEG file comes 1 (grey) or 3 (colours)",
+                what, channels);
 }
 
 ImageOptions for_evaluation(ImageOptions options) {

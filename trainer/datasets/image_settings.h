@@ -28,9 +28,13 @@ struct ImageSettings {
 
   /// Height and width; nothing where image_size is empty.
   std::optional<std::array<std::int64_t, 2>> size() const;
-  /// Error kUsage for soft labels of a model without classes.
+  /// Error kUsage for soft labels of a model without classes, and for what does not fit the shape
+  /// [channels, height, width].
   ImageOptions options(const Shape& shape, std::int64_t classes) const;
 };
+
+/// Error kUsage naming `what` is of so many channels unless files of images have as many.
+void check_channels_of_files(std::int64_t channels, std::string_view what);
 
 /// Those of an evaluation, where labels say what they are.
 ImageOptions for_evaluation(ImageOptions options);

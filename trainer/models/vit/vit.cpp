@@ -141,10 +141,11 @@ Vit::Vit(const Config& config)
 Loss Vit::operator()(const Batch& batch) const {
   const Tensor& image = batch["image"];
   const std::int64_t size = image.size(0);
-  LS_USER_CHECK((image.shape() == Shape{size, image_[0], image_[1], image_[2]}),
-                "vit takes images [B,{},{},{}] by model.num_channels and model.image_size, not {}; "
-                "data.image_size resizes them",
-                image_[0], image_[1], image_[2], image.shape().to_string());
+  LS_USER_CHECK(
+      (image.shape() == Shape{size, image_[0], image_[1], image_[2]}),
+      "vit takes images [B,{},{},{}] by model.num_channels and model.image_size, not {}{}",
+      image_[0], image_[1], image_[2], image.shape().to_string(),
+      image.size(1) == image_[0] ? "; data.image_size resizes them" : "");
   return classification_loss(classifier_(vit_.class_token(image)), batch);
 }
 

@@ -12,11 +12,16 @@ void append_file(LabelledImages& images, const std::string& path, std::size_t la
   const std::size_t record = labels + kPixels;
   const auto bytes = ByteReader(path).read_all();
   if (bytes.empty() || bytes.size() % record != 0) {
+    const std::size_t other = 3 - labels;
+    const bool is_other = !bytes.empty() && bytes.size() % (other + kPixels) == 0;
     raise(
         ErrorKind::kData,
         "{}: CIFAR records have {} bytes each, but the file has {} bytes: {} records and {} bytes "
-        "more",
-        path, record, bytes.size(), bytes.size() / record, bytes.size() % record);
+        "more{}",
+        path, record, bytes.size(), bytes.size() / record, bytes.size() % record,
+        is_other ? fmt::format("; records of {} bytes, CIFAR-{}'s, would fit", other + kPixels,
+                               other == 1 ? "10" : "100")
+                 : "");
   }
   for (std::size_t at = 0; at < bytes.size(); at += record) {
     const auto pixels = bytes.begin() + static_cast<std::ptrdiff_t>(at + labels);

@@ -95,7 +95,8 @@ LabelledImages read_idx(const std::string& images_path, const std::string& label
           .shape = Shape{Dim(channels, "channel"), Dim(images.sizes[rank - 2], "height"),
                          Dim(images.sizes[rank - 1], "width")},
           .pixels = std::move(images.elements),
-          .labels = {labels.elements.begin(), labels.elements.end()}};
+          .labels = {labels.elements.begin(), labels.elements.end()},
+          .label_source = labels_path};
 }
 
 }  // namespace lockstep

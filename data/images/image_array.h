@@ -15,6 +15,7 @@ struct LabelledImages {
   Shape shape;                       ///< [channels, height, width] of one image
   std::vector<std::uint8_t> pixels;  ///< images one after another, each in the order of `shape`
   std::vector<std::int32_t> labels;  ///< one per image
+  std::string label_source = {};     ///< where they are of another place than `source`
 };
 
 class ImageArray final : public ImageSource {
@@ -30,6 +31,9 @@ class ImageArray final : public ImageSource {
   std::string digest() const override;
   std::string describe() const override;
   std::string source(std::int64_t /*index*/) const override { return images_.source; }
+  std::string label_source(std::int64_t /*index*/) const override {
+    return images_.label_source.empty() ? images_.source : images_.label_source;
+  }
 
  private:
   LabelledImages images_;

@@ -49,7 +49,7 @@ ImageDataset::ImageDataset(std::shared_ptr<const ImageSource> images, ImageOptio
     const std::int64_t label = images_->label(i);
     if (label < 0 || label >= options_.classes)
       raise(ErrorKind::kData, "{}: label {} of image {} is not {} {}, the number of classes",
-            images_->source(i), label, i, label < 0 ? "from 0 to below" : "below",
+            images_->label_source(i), label, i, label < 0 ? "from 0 to below" : "below",
             options_.classes);
   }
   scaled_ = scaled_bytes(scaling, channels);

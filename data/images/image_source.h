@@ -24,6 +24,8 @@ class ImageSource {
   virtual std::string describe() const = 0;
   /// The file that image `index` comes from, for people: printable().
   virtual std::string source(std::int64_t index) const = 0;
+  /// What says its label.
+  virtual std::string label_source(std::int64_t index) const { return source(index); }
 };
 
 }  // namespace lockstep

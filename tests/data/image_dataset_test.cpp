@@ -205,7 +205,7 @@ TEST(Cifar, ReadsRecordsOfBothKinds) {
   EXPECT_EQ(data_error([&] { read_cifar({hundred}, CifarKind::kCifar10); }),
             hundred +
                 ": CIFAR records have 3073 bytes each, but the file has 3074 bytes: 1 records "
-                "and 1 bytes more");
+                "and 1 bytes more; records of 3074 bytes, CIFAR-100's, would fit");
 }
 
 TEST(SyntheticImages, AreAFunctionOfSeedAndIndex) {

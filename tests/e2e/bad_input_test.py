@@ -176,7 +176,7 @@ class BadData(BadInput):
     def test_labels_do_not_fit(self):
         self.fail_on_images("{images} has 400 images, but {labels} has 3 labels", ranks=(None, 2),
                             labels=struct.pack(">II", 0x801, 3) + b"\1\2\3")
-        self.fail_on_images("{images}: label 11 of image 0 is not below 10, the number of "
+        self.fail_on_images("{labels}: label 11 of image 0 is not below 10, the number of "
                             "classes", labels=struct.pack(">II", 0x801, 400) + b"\x0b" * 400)
 
 

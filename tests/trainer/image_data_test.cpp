@@ -139,8 +139,9 @@ TEST(Hdf5Row, ReadsDataSetsByName) {
     many.label_dataset = labels;
     return data_error([&] { many.open(images_of({1, 1, 2}, 1000)); });
   };
-  EXPECT_EQ(refusal("below"),
-            path + ": label -1 of image 1 is not from 0 to below 1000, the number of classes");
+  EXPECT_EQ(
+      refusal("below"),
+      path + ": /below: label -1 of image 1 is not from 0 to below 1000, the number of classes");
   EXPECT_EQ(refusal("beyond"),
             path + ": /beyond: label 1099511627776 of image 1 is no number of a class");
   EXPECT_EQ(refusal("three"), path + ": /images has 2 images, but /three has labels [3]");
@@ -160,6 +161,16 @@ std::string idx(const std::vector<std::uint8_t>& sizes) {
     elements *= size;
   }
   return out + std::string(elements, '\0');
+}
+
+TEST(IdxRow, NamesTheFileOfALabel) {
+  const TemporaryFolder folder;
+  const std::string labels = folder.write("labels", idx({2}));
+  const IdxData data{.path = {folder.write("images", idx({2, 4, 4}))}, .labels = {labels}};
+  EXPECT_EQ(data_error([&] {
+              data.open(images_of({1, 4, 4}, 0));
+            }),
+            labels + ": label 0 of image 0 is not below 0, the number of classes");
 }
 
 TEST(IdxRow, RefusesImagesOfAnotherSizeToValidateOn) {

@@ -42,6 +42,7 @@ LabelledImages read_images(const std::string& path, const Hdf5Data& data) {
   PosixFile file = PosixFile::open(path, ErrorKind::kData);
   const Hdf5File hdf5 = Hdf5File::open(file);
   const std::string place = path + ": /" + data.image_dataset;
+  const std::string label_place = path + ": /" + data.label_dataset;
   const TensorInfo info = hdf5.tensor_info("/" + data.image_dataset);
   const int rank = info.shape.rank();
   if (info.dtype != DType::kU8 || (rank != 3 && rank != 4) || info.shape.elements() == 0)
@@ -59,7 +60,8 @@ LabelledImages read_images(const std::string& path, const Hdf5Data& data) {
   LabelledImages out{.source = path,
                      .shape = Shape{channels, info.shape[height], info.shape[height + 1]},
                      .pixels = {pixels.begin(), pixels.end()},
-                     .labels = labels_of(labels, path + ": /" + data.label_dataset)};
+                     .labels = labels_of(labels, label_place),
+                     .label_source = label_place};
   if (last)
     out.pixels = channels_first(pixels, static_cast<std::size_t>(out.shape[1] * out.shape[2]),
                                 static_cast<std::size_t>(channels));

@@ -42,7 +42,7 @@ TEST(Confusion, PrintsNamesOnOneLineAndKeepsThemInFiles) {
   EXPECT_EQ(confusion.table(names),
             "class       samples  accuracy  most often taken for\n"
             "k\xc3\xa4se-rot          1    0.0000  \\x1b[31m\\n (1)\n"
-            "\\x1b[31m\\n         1    0.0000  k\xc3\xa4se-rot (1)\n");
+            "\\x1b[31m\\n        1    0.0000  k\xc3\xa4se-rot (1)\n");
   EXPECT_EQ(confusion.csv(names),
             "label,prediction,count\r\nk\xc3\xa4se-rot,\"\x1b[31m\n\",1\r\n"
             "\"\x1b[31m\n\",k\xc3\xa4se-rot,1\r\n");

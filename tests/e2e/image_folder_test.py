@@ -144,7 +144,10 @@ class ImageFolders(EndToEndTest):
         self.assertEqual(outcome.code, 0, str(outcome))
         labels = json.loads((self.folder / "hub" / "config.json").read_text())["id2label"]
         self.assertEqual([labels[str(i)] for i in range(11)], [*"012456789", "three", "LABEL_10"])
-        self.assertEqual(json.loads((self.folder / "hub" / "preprocessor_config.json").read_text())["resample"], 3)
+        processor = json.loads((self.folder / "hub" / "preprocessor_config.json").read_text())
+        self.assertEqual({key: processor[key] for key in ("image_processor_type", "resample", "size", "crop_size")},
+                         {"image_processor_type": "CLIPImageProcessor", "resample": 3, "size": {"shortest_edge": 28},
+                          "crop_size": {"height": 28, "width": 28}}, "it resizes images of any size")
 
 
 if __name__ == "__main__":

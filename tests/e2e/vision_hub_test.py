@@ -103,8 +103,7 @@ class VisionHub(EndToEndTest):
         hub = write_folder(self.folder / "hub_resnet", RESNET, tensors)
         trained, again, config = self.assert_returns("resnet", hub, tensors)
         self.assertEqual(parameters(trained.checkpoint(2))["bn1.num_batches_tracked"], 9)
-        theirs = {**RESNET, "pretrained_cfg": {key: value for key, value in RESNET["pretrained_cfg"].items()
-                                               if key != "interpolation"}}
+        theirs = {**RESNET, "pretrained_cfg": {**RESNET["pretrained_cfg"], "interpolation": "bilinear", "crop_pct": 1.0}}
         self.maxDiff = None
         self.assertEqual(config, theirs)
         for run in (trained, again):
@@ -126,6 +125,25 @@ class VisionHub(EndToEndTest):
         self.assertEqual((config["stem"], config["shortcut"]), ("cifar", "padding"))
         again = self.taken("cifar_again", "resnet", self.folder / "cifar_back")
         self.assert_same(parameters(again.checkpoint(0)), tensors)
+
+    def test_how_images_were_made_to_fit_is_said(self):
+        size = {"model__num_channels": 1, "model__image_size": 28, "data__resize": 33, "data__interpolation": "bicubic"}
+        vit = self.run_of("vit_fits", model__name="vit", model__patch_size=14, model__hidden_size=8,
+                          model__num_hidden_layers=1, model__num_attention_heads=2, model__intermediate_size=12,
+                          model__num_labels=10, **size)
+        vit.train()
+        self.export(vit, self.folder / "vit_fits_back")
+        said = json.loads((self.folder / "vit_fits_back" / "preprocessor_config.json").read_text())
+        self.assertEqual({key: said[key] for key in ("image_processor_type", "size", "crop_size", "do_center_crop",
+                                                     "do_convert_rgb", "resample")},
+                         {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 33},
+                          "crop_size": {"height": 28, "width": 28}, "do_center_crop": True, "do_convert_rgb": False,
+                          "resample": 3})
+        resnet = self.run_of("resnet_fits", model__name="resnet", model__width=4, model__depths=[1, 1],
+                             model__n_classes=10, **size)
+        resnet.train()
+        said = self.export(resnet, self.folder / "resnet_fits_back")[0]["pretrained_cfg"]
+        self.assertEqual((int(28 / said["crop_pct"]), said["interpolation"]), (33, "bicubic"))
 
     def test_other_architectures_are_refused(self):
         for config, message in (

@@ -25,7 +25,10 @@ struct ImageSettings {
   std::vector<double> normalize_mean = {0.0};  ///< pixels in [0, 1] become (x - mean) / std
   std::vector<double> normalize_std = {1.0};
   SoftLabels soft_labels = {};  ///< of training samples
+  bool of_any_size = false;     ///< images, until they are resized
 
+  /// Whether samples are something else than images as they are stored.
+  bool resizes() const { return of_any_size || !image_size.empty() || augmentation.resize > 0; }
   /// Height and width; nothing where image_size is empty.
   std::optional<std::array<std::int64_t, 2>> size() const;
   /// Error kUsage for soft labels of a model without classes, and for what does not fit the shape

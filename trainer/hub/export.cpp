@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -109,10 +110,31 @@ HubValues image_values(const Source& source, const Registry& registry) {
   return out;
 }
 
+/// How the run's evaluation makes images fit; of data without files, as ImageSettings begins.
+ImageSettings image_settings(const Source& source, const Registry& registry) {
+  const DatasetRow& data = registry.at(source.config.data);
+  return data.images == nullptr ? ImageSettings{} : *data.images(source.config.data.keys);
+}
+
+/// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre.
+HubValues timm_image_values(const Source& source, const Registry& registry) {
+  HubValues out = image_values(source, registry);
+  const ImageSettings images = image_settings(source, registry);
+  const auto side = static_cast<double>(registry.needs(source.config.model).image[1]);
+  const auto resize = static_cast<double>(images.augmentation.resize);
+  double part = resize == 0 ? 1 : side / resize;
+  if (resize > 0 && std::floor(side / part) != resize) part = side / (resize + 0.5);
+  out["crop_pct"] = Json(part).dump();
+  out["interpolation"] = Json(EnumNames<Interpolation>::kNames[static_cast<std::size_t>(
+                                  images.augmentation.interpolation)])
+                             .dump();
+  return out;
+}
+
 HubValues config_values(const Source& source, const Registry& registry) {
   const bool of_timm = source.format.model_type.empty();
   HubValues out;
-  if (of_timm && source.format.sees_images) out = image_values(source, registry);
+  if (of_timm && source.format.sees_images) out = timm_image_values(source, registry);
   const Schema schema(registry);
   for (const ConfigKey& key : schema.keys())
     if (key.section == "model" && key.row == &source.model &&
@@ -182,20 +204,27 @@ void write_tokenizer(const Source& source, const Registry& registry, const fs::p
   write_text(folder / kTokenizerConfig, config.dump(2) + "\n");
 }
 
-/// As ViTImageProcessor reads it.
+/// Transformers' ViTImageProcessor makes images a square whatever their sides; CLIPImageProcessor
+/// is the one that resizes the shorter side and cuts out the centre, as lockstep does.
 void write_preprocessor(const Source& source, const Registry& registry, const fs::path& folder) {
   HubValues values = image_values(source, registry);
   const auto& [channels, height, width] = registry.needs(source.config.model).image;
-  values["image_processor_type"] = Json("ViTImageProcessor").dump();
+  const ImageSettings images = image_settings(source, registry);
   for (const char* key : {"do_normalize", "do_rescale", "do_resize"}) values[key] = "true";
-  const DatasetRow& data = registry.at(source.config.data);
-  const bool bicubic =
-      data.images != nullptr &&
-      data.images(source.config.data.keys)->augmentation.interpolation == Interpolation::kBicubic;
+  const bool bicubic = images.augmentation.interpolation == Interpolation::kBicubic;
   values["resample"] = bicubic ? "3" : "2";  // as Pillow numbers them
   values["rescale_factor"] = Json(1.0 / 255.0).dump();
-  values["size.height"] = std::to_string(height);
-  values["size.width"] = std::to_string(width);
+  const std::string size = images.resizes() ? "crop_size" : "size";
+  values[size + ".height"] = std::to_string(height);
+  values[size + ".width"] = std::to_string(width);
+  if (images.resizes()) {
+    const std::int64_t resize = images.augmentation.resize;
+    values["size.shortest_edge"] = std::to_string(resize > 0 ? resize : std::max(height, width));
+    values["do_center_crop"] = "true";
+    values["do_convert_rgb"] = channels == 3 ? "true" : "false";
+  }
+  values["image_processor_type"] =
+      Json(images.resizes() ? "CLIPImageProcessor" : "ViTImageProcessor").dump();
   write_text(folder / kHubPreprocessor, hub_config_text(values));
 }
 

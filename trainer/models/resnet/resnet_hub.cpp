@@ -78,6 +78,8 @@ void to_hub(HubValues& values) {
   rename(values, "n_classes", "num_classes");
   rename(values, "image_mean", "pretrained_cfg.mean");
   rename(values, "image_std", "pretrained_cfg.std");
+  rename(values, "crop_pct", "pretrained_cfg.crop_pct");
+  rename(values, "interpolation", "pretrained_cfg.interpolation");
   for (const char* key : {"depths", "layer_type", "width", "num_channels", "image_size"})
     values.erase(key);
   if (values.at("stem") == Json("imagenet").dump()) values.erase("stem");

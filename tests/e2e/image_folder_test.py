@@ -92,6 +92,19 @@ class ImageFolders(EndToEndTest):
         outcome = Run(self.folder, "empty", self.config()).train(expect=3)
         self.assert_fails(outcome, 3, f"{self.data}/7b: no PNG or JPEG image in it")
 
+    def test_classes_by_other_names(self):
+        """Labels count the folders in order of name: others would be learnt, or found wrong, unawares."""
+        run = Run(self.folder, "named", self.config(data__val_path=str(self.data)))
+        run.train()
+        (self.data / "3").rename(self.data / "a\x1b[2J\n")
+        told = (f"{self.data}: 200 images of 10 classes: class 3 is '4', but '3' in {run.checkpoint(STEPS)}; "
+                "name the folders as they were, or begin a new run")
+        self.assert_fails(self.lockstep("eval", run.path), 3, told)
+        outcome = run.train(f"training.max_steps={STEPS + 1}", resume="auto", expect=3)
+        self.assert_fails(outcome, 3, told)
+        (self.data / "a\x1b[2J\n").rename(self.data / "3")
+        self.assertEqual(self.lockstep("eval", run.path).code, 0)
+
     def test_predictions_and_confusions(self):
         changes = {"data__val_path": str(self.data), "training__max_steps": 150, "data__label_smoothing": 0.05,
                    "optimizer__name": "adamw", "optimizer__learning_rate": 2e-3}

@@ -1,5 +1,6 @@
 #include "core/engine/compile.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "core/ir/cost.h"
 #include "core/ir/group.h"
 #include "core/ir/text.h"
+#include "core/kernels/task_kernel.h"
+#include "core/passes/chains.h"
 #include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
@@ -100,15 +103,36 @@ void mark_finished_outputs(Plan& plan) {
 }
 
 /// One per node; null for those without a kernel.
-std::vector<std::shared_ptr<const KernelFacts>> plan_kernels(const Graph& graph,
-                                                             KernelCache& kernels,
-                                                             Activity activity) {
-  std::vector<std::shared_ptr<const KernelFacts>> out(graph.nodes.size());
+using AllFacts = std::vector<std::shared_ptr<const KernelFacts>>;
+
+AllFacts plan_kernels(const Graph& graph, KernelCache& kernels, Activity activity) {
+  AllFacts out(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id) {
     if (command_kind(graph[id].op) == CommandKind::kKernel)
       out[static_cast<std::size_t>(id)] = kernels.facts(graph, id);
     activity.progress();
   }
+  return out;
+}
+
+ChainQuery chain_query(const Graph& graph, const AllFacts& facts) {
+  const auto tasks_of = [&facts](ValueId id) {
+    const KernelFacts* kernel = facts[static_cast<std::size_t>(id)].get();
+    return kernel == nullptr ? nullptr : kernel->as_tasks();
+  };
+  const auto bytes_in = [](const Extent& extent, std::size_t all) {
+    return std::min(extent.end, static_cast<std::int64_t>(all)) - extent.begin;
+  };
+  ChainQuery out;
+  out.tasks = [=](ValueId id) { return tasks_of(id) == nullptr ? 0 : tasks_of(id)->tasks(); };
+  out.read_bytes = [=, &graph](ValueId id, std::size_t i) {
+    return bytes_in(tasks_of(id)->begins_with(i) ? Extent{} : tasks_of(id)->reads(0, i),
+                    graph[graph[id].operands[i]].type.bytes());
+  };
+  out.written_bytes = [=, &graph](ValueId id, std::size_t k) {
+    return bytes_in(tasks_of(id)->finishes(k) ? Extent{} : tasks_of(id)->writes(0, k),
+                    result_type(graph[id], k).bytes());
+  };
   return out;
 }
 
@@ -154,11 +178,13 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   };
   const auto kind_of_work = [&](ValueId id) {
     const KernelFacts* kernel = kernel_of(id);
-    return std::string(kernel != nullptr && kernel->has_tasks() ? name_of(kernel->work()) : "");
+    return std::string(kernel != nullptr && kernel->joins_launches() ? name_of(kernel->work())
+                                                                     : "");
   };
   const Launches launches = find_launches(g, {kind_of_work, scratch_bytes});
+  const Launches chains = find_chains(g, launches, chain_query(g, facts));
   MemoryQuery query;
-  query.launches = &launches;
+  query.launches = &chains;
   query.scratch_bytes = scratch_bytes;
   query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
     const KernelFacts* kernel = kernel_of(id);
@@ -171,6 +197,7 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
     plan.commands.push_back(make_command(g, id, memory, kernel_of(id)));
     plan.commands.back().with_previous = launches.first[at] != id;
+    plan.commands.back().chained = launches.first[at] == id && chains.first[at] != id;
   }
   plan.arena_bytes = memory.arena_bytes;
   plan.constant_bytes = memory.constant_bytes;

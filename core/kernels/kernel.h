@@ -50,8 +50,10 @@ class KernelFacts {
     (void)operand;
     return false;
   }
-  /// Whether its calls can run at once with others, see task_kernel.h.
-  virtual bool has_tasks() const { return false; }
+  /// Its calls as tasks (task_kernel.h), or null.
+  virtual const TaskKernel* as_tasks() const { return nullptr; }
+  /// Whether calls are worth running at once with others of their kind; if so, they are tasks.
+  virtual bool joins_launches() const { return false; }
 };
 
 struct KernelContext;
@@ -64,8 +66,6 @@ class Kernel : public KernelFacts {
   /// The machine code that was generated for this kernel, if any: kept on disk, and handed to
   /// generate() in another process of the same build on the same kind of CPU.
   virtual std::string_view object_code() const { return {}; }
-  /// This kernel if it has_tasks(), else null.
-  virtual const TaskKernel* as_tasks() const { return nullptr; }
 };
 
 /// What kernels share while they generate code, and what is known of that of the one at hand.

@@ -4,6 +4,7 @@
 
 #include "core/ir/group.h"
 #include "core/passes/buffer_aliases.h"
+#include "core/passes/replaced_inputs.h"
 
 namespace lockstep {
 namespace {
@@ -20,15 +21,11 @@ class Finder {
         query_(query),
         aliases_(graph),
         in_arena_(graph.nodes.size(), true),
-        last_reader_(graph.nodes.size(), kNoValue),
-        replaced_(graph.nodes.size()),
+        replaced_(graph, aliases_),
         launches_(graph) {
     for (ValueId id = 0; id < graph.size(); ++id)
       if (is_given(graph[id])) in_arena_[index(id)] = false;
     for (const ValueId output : graph.outputs) in_arena_[index(owner(output))] = false;
-    for (const Update& update : graph.updates)
-      replaced_[index(group_of(graph, owner(graph.outputs[index(update.output)])))].push_back(
-          graph.inputs[index(update.input)]);
   }
 
   Launches run() {
@@ -38,7 +35,7 @@ class Finder {
       const std::string kind = query_.kind(id);
       const std::int64_t bytes = arena_bytes(id);
       const bool joins = !kind.empty() && kind == kind_ && bytes_ + bytes <= kMaxLaunchBytes &&
-                         !depends(id) && !replaces_what_is_read(id);
+                         !depends(id) && !replaced_.are_read_since(first_, id);
       if (!joins) {
         first_ = id;
         kind_ = kind;
@@ -48,7 +45,7 @@ class Finder {
       launches_.first[index(id)] = first_;
       // Known in full when the launch ends: until then its first command keeps the last one.
       launches_.last[index(first_)] = id;
-      for (const ValueId operand : node.operands) last_reader_[index(owner(operand))] = id;
+      replaced_.run(id);
     }
     for (ValueId id = 0; id < graph_.size(); ++id)
       launches_.last[index(id)] = launches_.last[index(launches_.first[index(id)])];
@@ -76,18 +73,11 @@ class Finder {
     return false;
   }
 
-  bool replaces_what_is_read(ValueId id) const {
-    for (const ValueId input : replaced_[index(id)])
-      if (last_reader_[index(input)] >= first_) return true;
-    return false;
-  }
-
   const Graph& graph_;
   const LaunchQuery& query_;
   BufferAliases aliases_;
-  std::vector<bool> in_arena_;                  ///< by owner
-  std::vector<ValueId> last_reader_;            ///< by owner
-  std::vector<std::vector<ValueId>> replaced_;  ///< by command: inputs whose next values it makes
+  std::vector<bool> in_arena_;  ///< by owner
+  ReplacedInputs replaced_;
   Launches launches_;
   ValueId first_ = kNoValue;  ///< of the launch at hand
   std::string kind_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -152,6 +153,19 @@ void run_command(const LoadedPlan& loaded, std::size_t index, const PlanMemory& 
   }
 }
 
+/// Commands [begin, end), which have tasks, with their kernels.
+std::vector<TaskCall> task_calls(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+                                 Addresses& addresses, ThreadPool& pool) {
+  std::vector<TaskCall> out;
+  out.reserve(end - begin);
+  for (std::size_t c = begin; c < end; ++c) {
+    const TaskKernel* kernel = loaded.kernels[c]->as_tasks();
+    LS_CHECK(kernel != nullptr, "command {} cannot run at once with others", c);
+    out.push_back({*kernel, addresses.call(loaded.plan->commands[c], pool)});
+  }
+  return out;
+}
+
 /// Commands [begin, end) at once.
 void run_launch(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
                 const PlanMemory& memory, const PlanContext& context) {
@@ -159,16 +173,61 @@ void run_launch(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
     run_command(loaded, begin, memory, context);
     return;
   }
-  const auto commands = std::span(loaded.plan->commands).subspan(begin, end - begin);
-  Addresses addresses(loaded, memory, commands);
-  std::vector<TaskCall> calls;
-  calls.reserve(commands.size());
-  for (std::size_t c = begin; c < end; ++c) {
-    const TaskKernel* kernel = loaded.kernels[c]->as_tasks();
-    LS_CHECK(kernel != nullptr, "command {} cannot run at once with others", c);
-    calls.push_back({*kernel, addresses.call(loaded.plan->commands[c], context.pool)});
+  Addresses addresses(loaded, memory, std::span(loaded.plan->commands).subspan(begin, end - begin));
+  run_together(task_calls(loaded, begin, end, addresses, context.pool), context.pool);
+}
+
+/// The span of a launch.
+Span command_span(const PlanContext& context, std::size_t command) {
+  const PlanCall& call = context.call;
+  return {.kind = SpanKind::kCommand,
+          .step = context.step,
+          .correlation = call.correlation,
+          .args = {call.program, call.is_update ? 1 : 0, static_cast<std::int64_t>(command),
+                   call.shard}};
+}
+
+/// Whether anybody wants spans of launches.
+bool is_measured(const PlanContext& context) {
+  return context.spans != nullptr && context.spans->wants(SpanKind::kCommand);
+}
+
+void run_measured(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+                  const PlanMemory& memory, const PlanContext& context) {
+  std::optional<ScopedSpan> span;
+  if (is_measured(context)) span.emplace(*context.spans, command_span(context, begin));
+  run_launch(loaded, begin, end, memory, context);
+}
+
+/// Divides [begin_ns, end_ns) among the commands of a chain by what each took of the threads.
+void record_chain(const PlanContext& context, std::size_t first, std::int64_t begin_ns,
+                  std::int64_t end_ns, const std::vector<std::int64_t>& ns) {
+  const double sum = static_cast<double>(std::accumulate(ns.begin(), ns.end(), std::int64_t{1}));
+  double done = 0;
+  for (std::size_t c = 0; c < ns.size(); ++c) {
+    Span span = command_span(context, first + c);
+    const auto at = [&](double part) {
+      return begin_ns +
+             static_cast<std::int64_t>(part / sum * static_cast<double>(end_ns - begin_ns));
+    };
+    span.begin_ns = at(done);
+    done += static_cast<double>(ns[c]);
+    span.end_ns = c + 1 == ns.size() ? end_ns : at(done);
+    context.spans->record(span);
   }
-  run_together(calls, context.pool);
+}
+
+/// Commands [begin, end), task by task.
+void run_chain(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+               const PlanMemory& memory, const PlanContext& context) {
+  Addresses addresses(loaded, memory, std::span(loaded.plan->commands).subspan(begin, end - begin));
+  ThreadPool alone(1);  // an item is one thread's
+  const std::vector<TaskCall> calls = task_calls(loaded, begin, end, addresses, alone);
+  const Clock* clock = is_measured(context) ? &context.spans->clock() : nullptr;
+  const std::int64_t begin_ns = clock == nullptr ? 0 : clock->now_ns();
+  const std::vector<std::int64_t> ns =
+      run_chain(loaded.chains.at(begin), calls, context.pool, context.activity, clock);
+  if (clock != nullptr) record_chain(context, begin, begin_ns, clock->now_ns(), ns);
 }
 
 void tell_results(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
@@ -179,18 +238,6 @@ void tell_results(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
       results.push_back(resolve(loaded, memory, slice));
     callbacks.ran(c, results);
   }
-}
-
-/// The span of a launch, if anybody wants it.
-std::optional<ScopedSpan> measure(const PlanContext& context, std::size_t command) {
-  if (context.spans == nullptr || !context.spans->wants(SpanKind::kCommand)) return std::nullopt;
-  const PlanCall& call = context.call;
-  return std::optional<ScopedSpan>(std::in_place, *context.spans,
-                                   Span{.kind = SpanKind::kCommand,
-                                        .step = context.step,
-                                        .correlation = call.correlation,
-                                        .args = {call.program, call.is_update ? 1 : 0,
-                                                 static_cast<std::int64_t>(command), call.shard}});
 }
 
 bool writes_outputs(const Command& command) {
@@ -211,17 +258,19 @@ void run_plan(const LoadedPlan& loaded, const PlanMemory& memory, const PlanCont
   if (callbacks.finished)
     for (const std::int32_t output : plan.ready_outputs) callbacks.finished(output);
   for (std::size_t begin = 0; begin < plan.commands.size();) {
-    const std::size_t end = next_launch(plan, begin);
-    const auto launch = std::span(plan.commands).subspan(begin, end - begin);
-    if (before_outputs && std::ranges::any_of(launch, writes_outputs)) begin_outputs();
-    context.activity.command(name_of(plan.graph[launch[0].value].op));
-    {
-      const std::optional<ScopedSpan> span = measure(context, begin);
-      run_launch(loaded, begin, end, memory, context);
+    const std::size_t launch_end = next_launch(plan, begin);
+    const std::size_t end = next_chain(plan, begin);
+    const auto commands = std::span(plan.commands).subspan(begin, end - begin);
+    if (before_outputs && std::ranges::any_of(commands, writes_outputs)) begin_outputs();
+    context.activity.command(name_of(plan.graph[commands[0].value].op));
+    if (end == launch_end) {
+      run_measured(loaded, begin, end, memory, context);
+    } else {
+      run_chain(loaded, begin, end, memory, context);
     }
     if (callbacks.ran) tell_results(loaded, begin, end, memory, callbacks);
     if (callbacks.finished)
-      for (const Command& command : launch)
+      for (const Command& command : commands)
         for (const std::int32_t output : command.finishes) callbacks.finished(output);
     begin = end;
   }

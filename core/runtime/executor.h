@@ -34,7 +34,8 @@ struct PlanContext {
   Hash128 signature;       ///< of the ordered collectives of the step, for their headers
   Activity activity = {};  ///< told of every command
   /// Told of host calls and of each launch, as a kCommand that is numbered by its first command.
-  /// The time of callbacks is not in it. Null: nobody is.
+  /// The time of callbacks is not in it. The time of a chain is divided among its launches, one
+  /// after the other, as the time of its threads was. Null: nobody is.
   SpanStream* spans = nullptr;
   PlanCall call = {};
 };

@@ -24,8 +24,20 @@ std::shared_ptr<const Kernel> load_kernel(const Graph& graph, const Command& com
   return kernel;
 }
 
-bool has_tasks(const std::shared_ptr<const Kernel>& kernel) {
-  return kernel != nullptr && kernel->has_tasks();
+bool joins_launches(const std::shared_ptr<const Kernel>& kernel) {
+  return kernel != nullptr && kernel->joins_launches();
+}
+
+ChainSchedule load_chain(const Plan& plan, const LoadedPlan& loaded, std::size_t begin,
+                         std::size_t end) {
+  std::vector<const TaskKernel*> kernels;
+  for (std::size_t c = begin; c < end; ++c) {
+    const Kernel* kernel = loaded.kernels[c].get();
+    kernels.push_back(kernel == nullptr ? nullptr : kernel->as_tasks());
+    check(kernels.back() != nullptr && !plan.commands[c].with_previous,
+          "command {} cannot be part of a chain", c);
+  }
+  return {std::span(plan.commands).subspan(begin, end - begin), kernels};
 }
 
 std::shared_ptr<const Buffer> load_constants(const Plan& plan) {
@@ -52,11 +64,18 @@ LoadedPlan load(std::shared_ptr<const Plan> plan, KernelCache& kernels,
     out.kernels.push_back(is_kernel ? load_kernel(graph, command, kernels) : nullptr);
     const std::size_t c = out.kernels.size() - 1;
     check(!command.with_previous ||
-              (c > 0 && has_tasks(out.kernels[c]) && has_tasks(out.kernels[c - 1])),
+              (c > 0 && joins_launches(out.kernels[c]) && joins_launches(out.kernels[c - 1])),
           "command {} cannot run at once with the one before it", c);
     if (command.kind == CommandKind::kHostCall)
       out.host_functions.emplace(command.value, functions.find(graph[command.value]));
     activity.progress();
+  }
+  const std::size_t count = plan->commands.size();
+  check(count == 0 || !plan->commands[0].chained, "command 0 cannot be part of a chain");
+  for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+    end = next_chain(*plan, begin);
+    if (end > next_launch(*plan, begin))
+      out.chains.emplace(begin, load_chain(*plan, out, begin, end));
   }
   out.constants = load_constants(*plan);
   out.plan = std::move(plan);

@@ -10,6 +10,7 @@
 #include "core/base/buffer.h"
 #include "core/ir/host_function.h"
 #include "core/kernels/kernel_cache.h"
+#include "core/runtime/chain.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep {
@@ -18,6 +19,7 @@ struct LoadedPlan {
   std::shared_ptr<const Plan> plan;
   std::vector<std::shared_ptr<const Kernel>> kernels;  ///< one per command; null for non-kernels
   std::map<ValueId, HostFunction> host_functions;      ///< of the host calls, by Command::value
+  std::map<std::size_t, ChainSchedule> chains;         ///< by the first of their commands
   std::shared_ptr<const Buffer> constants;             ///< Area::kConstant
 };
 

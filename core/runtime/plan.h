@@ -45,6 +45,9 @@ struct Command {
   /// Runs at once with the command before it: both have task kernels, neither depends on the other
   /// or writes what the other reads or writes. See next_launch().
   bool with_previous = false;
+  /// Is part of the chain of the command before it: both are launches of their own with task
+  /// kernels, and this one's tasks begin as soon as what they read is written. See next_chain().
+  bool chained = false;
   /// Outputs that are complete after this command, and that no later one reads.
   std::vector<std::int32_t> finishes;
   double flops = 0;
@@ -69,6 +72,13 @@ struct Plan {
 inline std::size_t next_launch(const Plan& plan, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < plan.commands.size() && plan.commands[end].with_previous) ++end;
+  return end;
+}
+/// Commands [begin, next_chain(plan, begin)) run before the next ones begin: a chain, most often of
+/// one launch.
+inline std::size_t next_chain(const Plan& plan, std::size_t begin) {
+  std::size_t end = next_launch(plan, begin);
+  while (end < plan.commands.size() && plan.commands[end].chained) ++end;
   return end;
 }
 inline std::size_t count_launches(const Plan& plan) {

@@ -40,6 +40,7 @@ void write(const Command& command, proto::Command& out) {
   out.set_flops(command.flops);
   out.set_bytes(command.bytes);
   out.set_with_previous(command.with_previous);
+  out.set_chained(command.chained);
   out.set_work(static_cast<std::int32_t>(command.work));
 }
 
@@ -157,6 +158,7 @@ class Reader {
     out.flops = from.flops();
     out.bytes = from.bytes();
     out.with_previous = from.with_previous();
+    out.chained = from.chained();
     check_slices(out);
     return out;
   }

@@ -44,7 +44,10 @@ std::string describe(const Plan& plan, std::size_t number) {
   const Command& command = plan.commands[number];
   const Node& node = plan.graph[command.value];
   std::string out =
-      fmt::format("{} {}{} %{} {} {}: {} -> {}", number, command.with_previous ? "+ " : "",
+      fmt::format("{} {}{} %{} {} {}: {} -> {}", number,
+                  command.with_previous ? "+ "
+                  : command.chained     ? "> "
+                                        : "",
                   name_of(command.work), command.value, name_of(node.op), describe(node),
                   describe(plan, command.operands), describe(plan, command.results));
   if (command.scratch.bytes > 0) out += ", scratch " + describe(plan, {command.scratch});

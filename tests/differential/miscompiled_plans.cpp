@@ -29,7 +29,7 @@ class DamagingKernel : public Kernel {
 
 /// One command after the other, which is always right too.
 void run_one_by_one(SpoiledPlan& plan) {
-  for (Command& command : plan.commands) command.with_previous = false;
+  for (Command& command : plan.commands) command.with_previous = command.chained = false;
 }
 
 /// Wraps the first kernel whose node is `wanted`.

@@ -20,6 +20,10 @@ using Role = Output::Role;
 constexpr std::int64_t kTotalBlock = 16384;
 /// Rows that are added in order before their sum is added to the task's.
 constexpr std::int64_t kColumnBlock = 64;
+/// Tasks that each have sums of columns of their own, where those are short. Many, so that what a
+/// task reads may still be in the cache of who wrote it.
+constexpr std::int64_t kMostSumTasks = 64;
+constexpr std::int64_t kMostSumColumns = 2048;
 /// Staging rows up to this size live on the stack, where consecutive kernels find them in the
 /// cache.
 constexpr std::size_t kStackStages = std::size_t{48} << 10;
@@ -59,13 +63,16 @@ class GroupKernel final : public TaskKernel {
       has_columns_ = has_columns_ || output.role == Role::kColumn;
       has_totals_ = has_totals_ || output.role == Role::kTotal;
     }
-    const bool bounded = has_columns_ || nest_.stage_bytes() > kStackStages;
     if (nest_.flat) {
       grid_ = make_grid(nest_.column_count(), has_totals_ ? kTotalBlock : kTaskElements, kLanes);
     } else {
       const std::int64_t columns = std::max<std::int64_t>(nest_.column_count(), 1);
-      grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1,
-                        bounded ? kMaxScratchTasks : INT64_MAX);
+      const bool is_staged = nest_.stage_bytes() > kStackStages;
+      const std::int64_t most = is_staged || (has_columns_ && columns > kMostSumColumns)
+                                    ? kMaxScratchTasks
+                                : has_columns_ ? kMostSumTasks
+                                               : INT64_MAX;
+      grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1, most);
     }
     if (nest_.stage_bytes() > kStackStages) task_bytes_ = nest_.stage_bytes();
     offsets_.resize(nest_.outputs.size());
@@ -94,6 +101,10 @@ class GroupKernel final : public TaskKernel {
   }
   std::string_view object_code() const override { return code_->bytes(); }
 
+  Extent reads(std::int64_t task, std::size_t operand) const override;
+  Extent writes(std::int64_t task, std::size_t result) const override;
+  bool finishes(std::size_t result) const override;
+
   std::int64_t tasks() const override { return grid_.tasks(); }
   void run_task(const KernelCall& call, std::int64_t task) const override;
   void finish(const KernelCall& call) const override {
@@ -116,6 +127,8 @@ class GroupKernel final : public TaskKernel {
     return round_up(static_cast<std::size_t>(padded) * partial_bytes(k));
   }
   std::int64_t total_parts() const { return nest_.flat ? grid_.tasks() : nest_.row_count(); }
+
+  Extent extent(std::int64_t task, std::size_t element_bytes) const;
 
   /// The call's operands and the streams.
   std::vector<const std::byte*> with_streams(const KernelCall& call) const;
@@ -141,6 +154,43 @@ std::vector<const std::byte*> GroupKernel::with_streams(const KernelCall& call) 
   for (const std::uint64_t& stream : nest_.streams)
     out.push_back(reinterpret_cast<const std::byte*>(&stream));
   return out;
+}
+
+/// Of something whose elements lie in the order of the nest: as one row after another, or, flat, as
+/// one element after another.
+Extent GroupKernel::extent(std::int64_t task, std::size_t element_bytes) const {
+  const std::int64_t unit =
+      (nest_.flat ? 1 : nest_.column_count()) * static_cast<std::int64_t>(element_bytes);
+  return {grid_.begin(task) * unit, grid_.end(task) * unit};
+}
+
+Extent GroupKernel::reads(std::int64_t task, std::size_t operand) const {
+  if (grid_.tasks() == 1) return {};
+  std::size_t bytes = 0;
+  for (const Value& value : nest_.values) {
+    if (value.kind != Value::Kind::kLoad || value.operand != static_cast<int>(operand)) continue;
+    if (!nest_.is_in_order(value.view)) return {};
+    bytes = size_of(value.dtype);
+  }
+  return bytes == 0 ? Extent{} : extent(task, bytes);
+}
+
+Extent GroupKernel::writes(std::int64_t task, std::size_t result) const {
+  if (grid_.tasks() == 1) return {};
+  std::size_t bytes = 0;
+  for (const Output& output : nest_.outputs) {
+    if (output.result != static_cast<int>(result)) continue;
+    if (output.role != Role::kFull || !nest_.is_in_order(output.view)) return {};
+    bytes = size_of(output.dtype);
+  }
+  return extent(task, bytes);
+}
+
+bool GroupKernel::finishes(std::size_t result) const {
+  return std::ranges::any_of(nest_.outputs, [&](const Output& output) {
+    return output.result == static_cast<int>(result) &&
+           (output.role == Role::kColumn || output.role == Role::kTotal);
+  });
 }
 
 void GroupKernel::run_task(const KernelCall& call, std::int64_t task) const {

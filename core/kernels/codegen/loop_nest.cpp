@@ -290,6 +290,17 @@ bool LoopNest::has_reductions() const {
          });
 }
 
+bool LoopNest::is_in_order(const View& view) const {
+  std::int64_t stride = 1;
+  const auto follows = [&](const std::vector<std::int64_t>& sizes,
+                           const std::vector<std::int64_t>& strides) {
+    for (std::size_t d = sizes.size(); d-- > 0; stride *= sizes[d])
+      if (sizes[d] > 1 && strides[d] != stride) return false;
+    return true;
+  };
+  return view.offset == 0 && follows(columns, view.columns) && follows(rows, view.rows);
+}
+
 bool LoopNest::may_alias(std::size_t result, std::size_t operand) const {
   std::vector<const Output*> parts;
   for (const Output& output : outputs)

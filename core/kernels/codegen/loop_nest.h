@@ -113,6 +113,8 @@ struct LoopNest {
   /// its code is no better for knowing it.
   bool is_any_width() const;
   bool has_reductions() const;
+  /// Whether elements lie in memory in the order in which the nest goes over its domain.
+  bool is_in_order(const View& view) const;
   /// Whether result k may be the memory of operand i: each element of it is read, if at all, only
   /// before or while the result's element at the same place is written.
   bool may_alias(std::size_t result, std::size_t operand) const;

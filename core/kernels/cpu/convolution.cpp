@@ -16,6 +16,7 @@
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/task_kernel.h"
 
 namespace lockstep {
 namespace {
@@ -24,6 +25,9 @@ namespace {
 constexpr std::int64_t kTaskWork = std::int64_t{1} << 21;
 /// Output channels that make a part of a weight gradient worth reading all of x for.
 constexpr std::int64_t kChannels = 64;
+/// Parts of a batch: of one image where that is work enough, so that who takes an image next finds
+/// it in the cache.
+constexpr std::int64_t kMostParts = ScratchSlots::kMost;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -37,7 +41,7 @@ std::int64_t multiply_adds(const ConvolutionShape& s) {
   return s.n * s.o * s.oh * s.ow * (s.c / s.groups) * s.kh * s.kw;
 }
 
-class ConvolutionKernel final : public Kernel {
+class ConvolutionKernel final : public TaskKernel {
  public:
   ConvolutionKernel(const Node& node, Types operands, const ConvolutionShape& whole,
                     const Target& target)
@@ -63,10 +67,11 @@ class ConvolutionKernel final : public Kernel {
   }
   WorkClass work() const override { return WorkClass::kConvolution; }
 
+  bool joins_launches() const override { return false; }
+
   std::size_t scratch_bytes() const override {
-    std::size_t converted = 0;
-    for (const Array& array : arrays_) converted += array.converted_bytes();
-    return converted + prepared_bytes_ + task_bytes_ * static_cast<std::size_t>(parts_.tasks());
+    return ScratchSlots::kHeadBytes + converted_bytes() + prepared_bytes_ +
+           task_bytes_ * static_cast<std::size_t>(parts_.tasks());
   }
 
   void generate(const KernelContext& /*context*/) override {
@@ -74,40 +79,26 @@ class ConvolutionKernel final : public Kernel {
       if (part != nullptr) part->generate();
   }
 
-  void run(const KernelCall& call) const override {
-    std::byte* next = call.scratch;
-    std::array<std::byte*, 3> data{};
-    for (std::size_t i = 0; i < 3; ++i) {
-      const Array& array = arrays_[i];
-      data[i] = i < 2 ? const_cast<std::byte*>(call.operands[i]) : call.results[0];
-      if (array.converted_bytes() == 0) continue;
-      if (i < 2)
-        loops_.to_f32(array.stored, data[i], array.elements, reinterpret_cast<float*>(next));
-      data[i] = next;
-      next += array.converted_bytes();
-    }
-    std::byte* const scratch = next + prepared_bytes_;
-    std::array<const std::byte*, 2> second{data[1], data[1]};
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (convolutions_[i] == nullptr || convolutions_[i]->prepared_bytes() == 0) continue;
-      convolutions_[i]->prepare(data[1], next, scratch);
-      second[i] = next;
-      next += convolutions_[i]->prepared_bytes();
-    }
-    ScratchSlots slots(scratch, task_bytes_);
-    call.pool.parallel_for(parts_.tasks(), [&](std::int64_t task) {
-      const ScratchSlots::Slot slot(slots);
-      const std::int64_t first = parts_.begin(task);
-      const std::size_t which = parts_.end(task) - first == parts_.step ? 0 : 1;
-      convolutions_[which]->run(data[0] + first * arrays_[0].bytes_to_next,
-                                second[which] + first * arrays_[1].bytes_to_next,
-                                data[2] + first * arrays_[2].bytes_to_next, slot.memory());
-    });
+  std::int64_t tasks() const override { return parts_.tasks(); }
+  void begin(const KernelCall& call) const override;
+  void run_task(const KernelCall& call, std::int64_t task) const override;
+  void finish(const KernelCall& call) const override {
     const Array& result = arrays_[2];
     if (result.converted_bytes() > 0)
-      loops_.from_f32(result.stored, reinterpret_cast<const float*>(data[2]), result.elements,
-                      call.results[0]);
+      loops_.from_f32(result.stored, reinterpret_cast<const float*>(find(call).data[2]),
+                      result.elements, call.results[0]);
   }
+
+  bool begins_with(std::size_t operand) const override {
+    return arrays_[operand].converted_bytes() > 0 || (operand == 1 && prepared_bytes_ > 0);
+  }
+  Extent reads(std::int64_t task, std::size_t operand) const override {
+    return extent(task, arrays_[operand]);
+  }
+  Extent writes(std::int64_t task, std::size_t /*result*/) const override {
+    return extent(task, arrays_[2]);
+  }
+  bool finishes(std::size_t /*result*/) const override { return arrays_[2].converted_bytes() > 0; }
 
  private:
   /// An operand or the result.
@@ -116,11 +107,31 @@ class ConvolutionKernel final : public Kernel {
     DType computed;
     std::int64_t elements;
     std::int64_t bytes_to_next;  ///< from one unit of the grid to the next
+    bool units_follow;           ///< and these are all of it, in several parts
 
     std::size_t converted_bytes() const {
       return stored == computed ? 0 : aligned(static_cast<std::size_t>(elements) * sizeof(float));
     }
   };
+
+  /// Where a call finds things.
+  struct Places {
+    std::array<std::byte*, 3> data{};          ///< operands and result, as they are computed
+    std::array<const std::byte*, 2> second{};  ///< what each convolution takes as operand 1
+    std::array<std::byte*, 2> prepared{};      ///< null: nothing is
+    std::byte* tasks = nullptr;                ///< working memory
+  };
+  Places find(const KernelCall& call) const;
+
+  std::size_t converted_bytes() const {
+    std::size_t out = 0;
+    for (const Array& array : arrays_) out += array.converted_bytes();
+    return out;
+  }
+  Extent extent(std::int64_t task, const Array& array) const {
+    if (!array.units_follow || array.converted_bytes() > 0) return {};
+    return {parts_.begin(task) * array.bytes_to_next, parts_.end(task) * array.bytes_to_next};
+  }
 
   /// Images, or output channels of a weight gradient (one group: channels stay together). Where
   /// images are channels_last, each part of the channels is copied out of y, and x is read again.
@@ -128,7 +139,8 @@ class ConvolutionKernel final : public Kernel {
     const std::int64_t size = weight_gradient_ ? (p.groups == 1 ? p.o : 1) : p.n;
     const std::int64_t per_unit = std::max<std::int64_t>(multiply_adds(p) / size, 1);
     const std::int64_t multiple = !weight_gradient_ ? 1 : p.channels_last ? kChannels : 16;
-    parts_ = make_grid(size, kTaskWork / per_unit, multiple, kMaxScratchTasks);
+    parts_ = make_grid(size, kTaskWork / per_unit, multiple,
+                       weight_gradient_ ? kMaxScratchTasks : kMostParts);
   }
   std::unique_ptr<Convolution> make_part(const ConvolutionShape& whole, std::int64_t units) const {
     ConvolutionShape part = whole;
@@ -149,8 +161,10 @@ class ConvolutionKernel final : public Kernel {
     for (std::size_t i = 0; i < 3; ++i) {
       const Type& type = i < 2 ? operands[i] : node.type;
       const DType computed = i < 2 ? p.operands : p.result;
+      const bool follow =
+          units[i] > 0 && parts_.tasks() > 1 && type.elements() == units[i] * parts_.size;
       arrays_[i] = {type.dtype, computed, type.elements(),
-                    units[i] * static_cast<std::int64_t>(size_of(computed))};
+                    units[i] * static_cast<std::int64_t>(size_of(computed)), follow};
     }
   }
 
@@ -163,6 +177,46 @@ class ConvolutionKernel final : public Kernel {
   std::size_t task_bytes_ = 0;
   std::size_t prepared_bytes_ = 0;
 };
+
+ConvolutionKernel::Places ConvolutionKernel::find(const KernelCall& call) const {
+  Places out;
+  std::byte* next = call.scratch + ScratchSlots::kHeadBytes;
+  for (std::size_t i = 0; i < 3; ++i) {
+    out.data[i] = i < 2 ? const_cast<std::byte*>(call.operands[i]) : call.results[0];
+    if (arrays_[i].converted_bytes() > 0) out.data[i] = next;
+    next += arrays_[i].converted_bytes();
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    out.second[i] = out.data[1];
+    if (convolutions_[i] == nullptr || convolutions_[i]->prepared_bytes() == 0) continue;
+    out.second[i] = out.prepared[i] = next;
+    next += convolutions_[i]->prepared_bytes();
+  }
+  out.tasks = next;
+  return out;
+}
+
+void ConvolutionKernel::begin(const KernelCall& call) const {
+  const Places places = find(call);
+  for (std::size_t i = 0; i < 2; ++i)
+    if (arrays_[i].converted_bytes() > 0)
+      loops_.to_f32(arrays_[i].stored, call.operands[i], arrays_[i].elements,
+                    reinterpret_cast<float*>(places.data[i]));
+  for (std::size_t i = 0; i < 2; ++i)
+    if (places.prepared[i] != nullptr)
+      convolutions_[i]->prepare(places.data[1], places.prepared[i], places.tasks);
+  ScratchSlots::begin(call.scratch, places.tasks, task_bytes_);
+}
+
+void ConvolutionKernel::run_task(const KernelCall& call, std::int64_t task) const {
+  const Places places = find(call);
+  const ScratchSlots::Slot slot(ScratchSlots::in(call.scratch));
+  const std::int64_t first = parts_.begin(task);
+  const std::size_t which = parts_.end(task) - first == parts_.step ? 0 : 1;
+  convolutions_[which]->run(places.data[0] + first * arrays_[0].bytes_to_next,
+                            places.second[which] + first * arrays_[1].bytes_to_next,
+                            places.data[2] + first * arrays_[2].bytes_to_next, slot.memory());
+}
 
 /// The result of a sum over nothing.
 class ZeroKernel final : public Kernel {

@@ -32,6 +32,7 @@
 #include "core/kernels/cpu/strided.h"
 #include "core/kernels/cpu/tile_product.h"
 #include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/task_kernel.h"
 
 namespace lockstep {
 namespace {
@@ -59,6 +60,11 @@ constexpr std::int64_t kAliasSteps = 512;
 constexpr std::int64_t kAliasCopySteps = 1024;
 constexpr std::int64_t kAliasCopyColumns = 512;
 constexpr std::int64_t kAliasPartRows = 1536;
+/// Products of so many rows, as pointwise convolutions are, with a b that is soon packed have parts
+/// whose results stay in a cache for who reads them next.
+constexpr std::int64_t kTallRows = 2048;
+constexpr std::int64_t kSoonPacked = std::int64_t{1} << 17;  // elements
+constexpr std::int64_t kTallPartBytes = std::int64_t{1} << 19;
 /// Below this many rows or columns a matmul primitive loses to dnnl_sgemm.
 constexpr std::int64_t kSmallSide = 8;
 
@@ -156,7 +162,7 @@ struct Parts {
   }
 };
 
-class DotKernel final : public Kernel {
+class DotKernel final : public TaskKernel {
  public:
   DotKernel(const Node& node, Types operands, const Target& target)
       : loops_(loops_for(target.isa)), result_(node.type.dtype) {
@@ -179,22 +185,33 @@ class DotKernel final : public Kernel {
       if (matmul != nullptr) matmul->generate();
   }
 
-  void run(const KernelCall& call) const override {
-    if (batch_ * m_ * n_ == 0) return;
-    if (k_ == 0) {
-      const std::size_t bytes = static_cast<std::size_t>(batch_ * m_ * n_) * size_of(result_);
-      std::memset(call.results[0], 0, bytes);
-      return;
-    }
-    const std::byte* a = in_order(a_, call.operands[0], call.scratch + a_offset_, call.pool);
-    const std::byte* b = in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
-    const Parts parts = divided(call.pool.threads());
-    const std::size_t bytes = tiles_ ? task_bytes(parts) : task_bytes_;
-    ScratchSlots slots(call.scratch + task_offset_, bytes);
-    call.pool.parallel_for(parts.tasks(), [&](std::int64_t task) {
-      const ScratchSlots::Slot slot(slots);
-      run_part(parts.part(task), a, b, call.results[0], slot.memory());
-    });
+  bool joins_launches() const override { return false; }
+  const TaskKernel* as_tasks() const override { return tiles_ || is_empty() ? nullptr : this; }
+  void run(const KernelCall& call) const override;
+
+  std::int64_t tasks() const override { return parts_.tasks(); }
+  void begin(const KernelCall& call) const override {
+    copy_in_order(a_, call.operands[0], call.scratch + a_offset_, call.pool);
+    copy_in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
+    if (task_bytes_ > 0)
+      ScratchSlots::begin(call.scratch, call.scratch + task_offset_, task_bytes_);
+  }
+  void run_task(const KernelCall& call, std::int64_t task) const override {
+    if (task_bytes_ == 0) return run_part(parts_.part(task), call, nullptr);
+    const ScratchSlots::Slot slot(ScratchSlots::in(call.scratch));
+    run_part(parts_.part(task), call, slot.memory());
+  }
+  void finish(const KernelCall& /*call*/) const override {}
+
+  bool begins_with(std::size_t operand) const override { return (operand == 0 ? a_ : b_).copied; }
+  Extent reads(std::int64_t task, std::size_t operand) const override {
+    const bool in_rows =
+        operand == 0 && batch_ == 1 && !a_.copied && a_.strides.column == 1 && a_.strides.row == k_;
+    return in_rows ? rows_of(task, k_ * bytes_of(a_.stored)) : Extent{};
+  }
+  Extent writes(std::int64_t task, std::size_t /*result*/) const override {
+    return batch_ == 1 && parts_.columns.tasks() == 1 ? rows_of(task, n_ * bytes_of(result_))
+                                                      : Extent{};
   }
 
  private:
@@ -203,6 +220,12 @@ class DotKernel final : public Kernel {
     const Part whole = parts_.largest();
     return part.batches == whole.batches && part.rows == whole.rows &&
            part.columns == whole.columns;
+  }
+  bool is_empty() const { return batch_ * m_ * n_ * k_ == 0; }
+  static std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
+  Extent rows_of(std::int64_t task, std::int64_t row_bytes) const {
+    if (parts_.rows.tasks() == 1) return {};
+    return {parts_.rows.begin(task) * row_bytes, parts_.rows.end(task) * row_bytes};
   }
   bool aliases_a() const;
   bool copies_a() const;
@@ -220,10 +243,9 @@ class DotKernel final : public Kernel {
   void choose_product(const Target& target);
   void lay_out_scratch();
   std::unique_ptr<Matmul> describe_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
-  const std::byte* in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
-                            ThreadPool& pool) const;
-  void run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
-                std::byte* scratch) const;
+  static void copy_in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
+                            ThreadPool& pool);
+  void run_part(const Part& at, const KernelCall& call, std::byte* scratch) const;
 
   const VectorLoops& loops_;
   DType result_;
@@ -292,6 +314,11 @@ void DotKernel::choose_parts() {
   const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
   if (batch_ > 1) {
     parts_.batches.step = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
+  } else if (m_ >= kTallRows && k_ * n_ <= kSoonPacked) {
+    const bool is_direct = a_.stored == DType::kF32 && !copies_a();  // needs no scratch
+    const std::int64_t rows = kTallPartBytes / (n_ * bytes_of(result_));
+    parts_.rows = make_grid(m_, std::max(rows, kPartRows / 2), 16,
+                            is_direct ? ScratchSlots::kMost : kMaxScratchTasks);
   } else if (by_rows) {
     parts_.rows = make_grid(m_, (m_ + tasks - 1) / tasks, 16);
   } else {
@@ -363,9 +390,10 @@ void DotKernel::lay_out_scratch() {
     return operand.copied ? static_cast<std::size_t>(operand.elements) * size_of(operand.stored)
                           : 0;
   };
+  task_bytes_ = task_bytes(parts_);
+  if (!tiles_ && task_bytes_ > 0) take(ScratchSlots::kHeadBytes);
   a_offset_ = take(copy_bytes(a_));
   b_offset_ = take(copy_bytes(b_));
-  task_bytes_ = task_bytes(parts_);
   std::size_t bytes = 0;  // of all tasks
   const std::int64_t most = tiles_ && batch_ == 1 ? most_tile_tasks() : 1;
   for (std::int64_t threads = 1; threads <= most; ++threads) {
@@ -376,10 +404,27 @@ void DotKernel::lay_out_scratch() {
   scratch_bytes_ = offset;
 }
 
-/// The operand with one of its strides 1.
-const std::byte* DotKernel::in_order(const Operand& operand, const std::byte* data,
-                                     std::byte* scratch, ThreadPool& pool) const {
-  if (!operand.copied) return data;
+void DotKernel::run(const KernelCall& call) const {
+  if (is_empty()) {  // sums over nothing
+    const std::size_t bytes = static_cast<std::size_t>(batch_ * m_ * n_) * size_of(result_);
+    if (bytes > 0) std::memset(call.results[0], 0, bytes);
+    return;
+  }
+  if (!tiles_) return TaskKernel::run(call);
+  copy_in_order(a_, call.operands[0], call.scratch + a_offset_, call.pool);
+  copy_in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
+  const Parts parts = divided(call.pool.threads());
+  ScratchSlots slots(call.scratch + task_offset_, task_bytes(parts));
+  call.pool.parallel_for(parts.tasks(), [&](std::int64_t task) {
+    const ScratchSlots::Slot slot(slots);
+    run_part(parts.part(task), call, slot.memory());
+  });
+}
+
+/// Gives the operand a stride of 1.
+void DotKernel::copy_in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
+                              ThreadPool& pool) {
+  if (!operand.copied) return;
   const std::size_t bytes = size_of(operand.stored);
   const Grid grid{operand.elements, kTaskElements};
   pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
@@ -387,11 +432,12 @@ const std::byte* DotKernel::in_order(const Operand& operand, const std::byte* da
     load_view(operand.order, data, bytes, begin, grid.end(task) - begin,
               scratch + static_cast<std::size_t>(begin) * bytes);
   });
-  return scratch;
 }
 
-void DotKernel::run_part(const Part& at, const std::byte* a, const std::byte* b, std::byte* c,
-                         std::byte* scratch) const {
+void DotKernel::run_part(const Part& at, const KernelCall& call, std::byte* scratch) const {
+  const std::byte* a = a_.copied ? call.scratch + a_offset_ : call.operands[0];
+  const std::byte* b = b_.copied ? call.scratch + b_offset_ : call.operands[1];
+  std::byte* c = call.results[0];
   const auto in = static_cast<std::int64_t>(size_of(a_.stored));
   const auto out = static_cast<std::int64_t>(size_of(result_));
   a += (at.batch * a_.batch_stride + at.row * a_.strides.row) * in;

@@ -7,21 +7,35 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "core/kernels/cpu/grid.h"
 
 namespace lockstep {
 
-/// One call's slots for up to kMaxScratchTasks tasks, `bytes` each.
+/// One call's slots for up to kMost tasks, `bytes` each.
 class ScratchSlots {
  public:
+  static constexpr std::int64_t kMost = 64;
+  /// What begin() needs at the head of a call's scratch memory.
+  static constexpr std::size_t kHeadBytes = 64;
+
   ScratchSlots(std::byte* memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {}
+
+  /// Slots that lie in the call's scratch memory themselves, for tasks that know nothing but that.
+  static void begin(std::byte* scratch, std::byte* memory, std::size_t bytes) {
+    static_assert(sizeof(ScratchSlots) <= kHeadBytes);
+    new (scratch) ScratchSlots(memory, bytes);
+  }
+  static ScratchSlots& in(std::byte* scratch) {
+    return *std::launder(reinterpret_cast<ScratchSlots*>(scratch));
+  }
 
   /// Held until it is destroyed.
   class Slot {
    public:
     explicit Slot(ScratchSlots& slots) : slots_(slots), index_(slots.take()) {}
-    ~Slot() { slots_.taken_.fetch_and(~(std::uint32_t{1} << index_), std::memory_order_release); }
+    ~Slot() { slots_.taken_.fetch_and(~(std::uint64_t{1} << index_), std::memory_order_release); }
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
     std::byte* memory() const {
@@ -34,9 +48,9 @@ class ScratchSlots {
   };
 
  private:
-  static_assert(kMaxScratchTasks <= 32);
+  static_assert(kMaxScratchTasks <= kMost);
   int take() {
-    std::uint32_t now = taken_.load(std::memory_order_relaxed);
+    std::uint64_t now = taken_.load(std::memory_order_relaxed);
     while (!taken_.compare_exchange_weak(now, now | (now + 1), std::memory_order_acquire)) {
     }
     return std::countr_one(now);
@@ -44,7 +58,7 @@ class ScratchSlots {
 
   std::byte* memory_;
   std::size_t bytes_;
-  std::atomic<std::uint32_t> taken_{0};
+  std::atomic<std::uint64_t> taken_{0};
 };
 
 }  // namespace lockstep

@@ -116,7 +116,7 @@ TEST_F(Compile, UpdatesAllParametersAtOnceWithTheSameBits) {
   EXPECT_EQ(step->update.commands.size(), 7U) << "three updates; four sums are copied";
   EXPECT_EQ(count_launches(step->update), 5U);
   Plan one_by_one = step->update;
-  for (Command& command : one_by_one.commands) command.with_previous = false;
+  for (Command& command : one_by_one.commands) command.with_previous = command.chained = false;
   const std::vector<std::string> expected = run(loaded(one_by_one));
   EXPECT_EQ(run(loaded(step->update)), expected);
   EXPECT_EQ(run(loaded(step->update), 2), expected);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/group.h"
+#include "core/kernels/task_kernel.h"
 #include "tests/core/ops/find_error.h"
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
@@ -145,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(Of, ElementwiseKernel, testing::ValuesIn(elementwise_op
 
 /// All that a plan depends on.
 std::string facts_of(const KernelFacts& kernel, const OpCase& c) {
-  std::string out = fmt::format("{}, {} bytes of scratch, tasks: {}", name_of(kernel.work()),
-                                kernel.scratch_bytes(), kernel.has_tasks());
+  std::string out = fmt::format("{}, {} bytes of scratch, in launches: {}", name_of(kernel.work()),
+                                kernel.scratch_bytes(), kernel.joins_launches());
   for (std::size_t result = 0; result < result_count(c.node()); ++result)
     for (std::size_t operand = 0; operand < c.operands.size(); ++operand)
       out += kernel.may_alias(result, operand) ? " may" : " no";
@@ -162,7 +163,103 @@ TEST_P(ProductionKernel, IsKnownBeforeItHasCode) {
         const auto planned = plan_kernel(c.node(), c.operand_types(), target);
         const auto kernel = make_kernel(c, target);
         EXPECT_EQ(facts_of(*planned, c), facts_of(*kernel, c)) << describe(c);
-        EXPECT_EQ(kernel->has_tasks(), kernel->as_tasks() != nullptr) << describe(c);
+        EXPECT_TRUE(!kernel->joins_launches() || kernel->as_tasks() != nullptr) << describe(c);
+        EXPECT_EQ(planned->as_tasks() != nullptr, kernel->as_tasks() != nullptr) << describe(c);
+      }
+    }
+  }
+}
+
+/// A call of a kernel on copies of a case's operands.
+struct TaskRun {
+  TaskRun(const TaskKernel& kernel, const OpCase& c) : kernel(kernel) {
+    for (const HostTensor& operand : c.operands) {
+      operands.emplace_back(operand.dtype(), operand.shape());
+      std::ranges::copy(operand.bytes(), operands.back().bytes().begin());
+    }
+    for (std::size_t k = 0; k < result_count(c.node()); ++k) {
+      const Type type = result_type(c.node(), k);
+      results.emplace_back(type.dtype, type.shape);
+      std::ranges::fill(results.back().bytes(), kUntouched);
+      result_pointers.push_back(results.back().bytes().data());
+    }
+    for (const HostTensor& operand : operands) operand_pointers.push_back(operand.bytes().data());
+    scratch = allocate_host(kernel.scratch_bytes());
+  }
+  KernelCall call() { return {operand_pointers, result_pointers, scratch->data(), pool}; }
+
+  /// Leaves of an operand what lies in the extent.
+  void spoil(std::size_t i, const Extent& keep, const HostTensor& original) {
+    const std::span<std::byte> bytes = operands[i].bytes();
+    const auto [first, rest] = outside(keep, bytes.size());
+    std::ranges::copy(original.bytes(), bytes.begin());
+    std::ranges::fill(bytes.first(first), std::byte{0xFF});
+    std::ranges::fill(bytes.subspan(rest), std::byte{0xFF});
+  }
+  /// What lies before `first` and from `rest` on of so many bytes is not in the extent.
+  static std::pair<std::size_t, std::size_t> outside(const Extent& extent, std::size_t bytes) {
+    const auto most = static_cast<std::int64_t>(bytes);
+    return {static_cast<std::size_t>(std::min(extent.begin, most)),
+            static_cast<std::size_t>(std::min(extent.end, most))};
+  }
+  std::vector<std::vector<std::byte>> snapshot() const {
+    std::vector<std::vector<std::byte>> out;
+    for (const HostTensor& result : results)
+      out.emplace_back(result.bytes().begin(), result.bytes().end());
+    return out;
+  }
+
+  static constexpr std::byte kUntouched{0xCC};
+  const TaskKernel& kernel;
+  ThreadPool pool{1};
+  std::vector<HostTensor> operands;
+  std::vector<HostTensor> results;
+  std::vector<const std::byte*> operand_pointers;
+  std::vector<std::byte*> result_pointers;
+  BufferPtr scratch;
+};
+
+/// What chains rely on: a call whose every step sees nothing but what it says that it reads gives
+/// the bits of an ordinary one, and each step leaves alone what it does not say that it writes.
+void expect_honest_tasks(const TaskKernel& kernel, const OpCase& c) {
+  TaskRun whole(kernel, c);
+  kernel.run(whole.call());
+  TaskRun parts(kernel, c);
+  const auto step = [&](const auto& reads, const auto& writes, const auto& run) {
+    for (std::size_t i = 0; i < c.operands.size(); ++i) parts.spoil(i, reads(i), c.operands[i]);
+    const auto before = parts.snapshot();
+    run();
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      const std::span<const std::byte> now = parts.results[k].bytes();
+      const auto [first, rest] = TaskRun::outside(writes(k), now.size());
+      const std::span<const std::byte> old(before[k]);
+      ASSERT_TRUE(std::ranges::equal(now.first(first), old.first(first)) &&
+                  std::ranges::equal(now.subspan(rest), old.subspan(rest)))
+          << describe(c) << ": result " << k << " is written elsewhere";
+    }
+  };
+  constexpr Extent kNothing{0, 0};
+  step([&](std::size_t i) { return kernel.begins_with(i) ? Extent{} : kNothing; },
+       [&](std::size_t) { return kNothing; }, [&] { kernel.begin(parts.call()); });
+  for (std::int64_t task = kernel.tasks(); task-- > 0;)
+    step([&](std::size_t i) { return kernel.reads(task, i); },
+         [&](std::size_t k) { return kernel.finishes(k) ? kNothing : kernel.writes(task, k); },
+         [&] { kernel.run_task(parts.call(), task); });
+  step([&](std::size_t) { return kNothing; },
+       [&](std::size_t k) { return kernel.finishes(k) ? Extent{} : kNothing; },
+       [&] { kernel.finish(parts.call()); });
+  for (std::size_t k = 0; k < whole.results.size(); ++k)
+    EXPECT_TRUE(same_bits(parts.results[k].bytes(), whole.results[k].bytes())) << describe(c);
+}
+
+TEST_P(ProductionKernel, TasksReadAndWriteNoMoreThanTheySay) {
+  for (const CaseKind kind : {CaseKind::kSmall, CaseKind::kLarge}) {
+    for (int number = 0; number < kLargeCases; ++number) {
+      const OpCase c =
+          (*cases_of(GetParam(), kind))(rc::Random(static_cast<std::uint64_t>(number))).value();
+      for (const Target& target : runnable_targets()) {
+        const auto kernel = make_kernel(c, target);
+        if (kernel->as_tasks() != nullptr) expect_honest_tasks(*kernel->as_tasks(), c);
       }
     }
   }

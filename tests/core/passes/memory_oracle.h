@@ -127,7 +127,8 @@ class MemoryOracle {
     for (ValueId result = id; result < end; ++result) write(result, slot(result));
   }
 
-  /// What a command of a launch writes, no other of it may read or write.
+  /// What a command of a launch or chain writes, no other of it may write, nor read, but for a
+  /// later one of a chain that takes its result.
   void check_launches(const Launches& launches) const {
     for (ValueId id = 0; id < graph_.size(); ++id)
       for (ValueId other = launches.first[at(id)]; other <= launches.last[at(id)]; ++other) {
@@ -136,9 +137,15 @@ class MemoryOracle {
         for (const Slot& to : written(id)) {
           for (const Slot& also : written(other)) require(!overlap(to, also), "written at once");
           for (const ValueId operand : graph_[other].operands)
-            require(!overlap(to, slot(operand)), "written while it is read");
+            require(!overlap(to, slot(operand)) || (other > id && is_result_of(id, operand)),
+                    "written while it is read");
         }
       }
+  }
+  /// Whether the value is the command's result, or a view of it.
+  bool is_result_of(ValueId command, ValueId value) const {
+    while (plan_.is_view[at(value)]) value = graph_[value].operands[0];
+    return group_of(graph_, value) == command;
   }
   std::vector<Slot> written(ValueId command) const {
     std::vector<Slot> out{plan_.scratch[at(command)]};

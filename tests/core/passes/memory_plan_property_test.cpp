@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/passes/chains.h"
 #include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
@@ -98,12 +99,21 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
   testing::MemoryOracle(graph, plan, query).run();
 }
 
-/// `query` with launches of elementwise ops and groups.
+/// `query` with launches of elementwise ops and groups, and chains of what is left: any two
+/// commands that depend on each other may be one, since all of it has two tasks of half the bytes.
 std::pair<Launches, MemoryQuery> with_launches(const Graph& graph, MemoryQuery query) {
   const auto kind = [&](ValueId id) -> std::string {
     return is_elementwise(graph[id].op) || graph[id].op == Op::kFusion ? "elementwise" : "";
   };
-  return {find_launches(graph, {kind, query.scratch_bytes}), std::move(query)};
+  const auto half = [&graph](ValueId id) {
+    return static_cast<std::int64_t>(graph[id].type.bytes()) / 2;
+  };
+  const ChainQuery chains{
+      [](ValueId) { return std::int64_t{2}; },
+      [&](ValueId id, std::size_t i) { return half(graph[id].operands[i]); },
+      [&](ValueId id, std::size_t k) { return half(id + static_cast<ValueId>(k)); }};
+  const Launches launches = find_launches(graph, {kind, query.scratch_bytes});
+  return {find_chains(graph, launches, chains), std::move(query)};
 }
 
 bool has_launches(const Launches& launches) {

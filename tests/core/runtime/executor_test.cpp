@@ -160,6 +160,40 @@ TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
   EXPECT_EQ(y, -1);
 }
 
+TEST_F(Executor, MeasuresEachCommandOfAChainAndSignalsItsOutputsBehindIt) {
+  Plan plan = plan_of(R"(
+    %x = f32[1] input() {kind=batch}
+    %y = f32[1] negate(%x)
+    %z = f32[1] exp(%y)
+    return %y, %z)",
+                      kernels);
+  write_outputs(plan);
+  plan.commands[1].operands = {{Area::kOutput, 0, 0, 4}};
+  plan.commands[1].chained = true;
+  EXPECT_EQ(next_chain(plan, 0), 2U);
+  EXPECT_EQ(count_launches(plan), 2U);
+  TwoOutputs outputs;
+  const auto communicator = make_single_communicator();
+  ThreadPool pool(2);
+  SteadyClock clock;
+  Metrics metrics(clock);
+  SpanStream spans(clock, metrics);
+  Commands commands;
+  spans.listen(commands, {SpanKind::kCommand});
+  std::vector<std::string> events;
+  const auto event = [&](std::int32_t output) { events.push_back(outputs.event(output)); };
+  PlanContext context{pool, *communicator, 0, {}};
+  context.spans = &spans;
+  run_plan(load_copy(plan, kernels), outputs.memory(), context, {[&] { event(-1); }, event});
+  EXPECT_THAT(events, ElementsAre("-1: false false", "0: true true", "1: true true"));
+  ASSERT_EQ(commands.spans.size(), 2U);
+  EXPECT_EQ(commands.spans[0].args[2], 0);
+  EXPECT_EQ(commands.spans[1].args[2], 1);
+  EXPECT_EQ(commands.spans[0].end_ns, commands.spans[1].begin_ns);
+  EXPECT_GT(commands.spans[1].ns(), 0);
+  EXPECT_LT(commands.spans[0].begin_ns, commands.spans[0].end_ns);
+}
+
 class Collectives : public testing::TestWithParam<int> {
  protected:
   /// Runs one collective on a vector of `count` floats, rank r's being r * 100 + 0, 1, 2, ...

@@ -202,8 +202,16 @@ TEST_F(WrongPlan, IsRefusedForCommandsThatCannotRunAtOnce) {
               HasSubstr("command 0 cannot run at once with the one before it"));
   EXPECT_THAT(error_after([](Plan& p) { p.commands[1].with_previous = true; }),
               HasSubstr("command 1 cannot run at once with the one before it"))
-      << "a dot has no tasks of its own";
+      << "a dot is not run at once with others";
   EXPECT_THAT(error_after([](Plan& p) { p.commands[2].with_previous = true; }), "no error");
+}
+
+TEST_F(WrongPlan, IsRefusedForCommandsThatCannotBeAChain) {
+  EXPECT_THAT(error_after([](Plan& p) { p.commands[0].chained = true; }),
+              HasSubstr("command 0 cannot be part of a chain"));
+  EXPECT_THAT(error_after([](Plan& p) { p.commands.back().chained = true; }),
+              HasSubstr("cannot be part of a chain"))
+      << "a copy has no kernel";
 }
 
 TEST_F(WrongPlan, IsRefusedForAGraphThatDoesNotParse) {

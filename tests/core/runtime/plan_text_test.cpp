@@ -20,6 +20,7 @@ TEST(PlanText, HasALineForEachInputOutputConstantAndCommand) {
     %e = f32[4] negate(%p) {line="model.cpp:43"}
     return %d, %e, %a)",
                       kernels);
+  plan.commands[1].chained = true;
   plan.commands[2].with_previous = true;
   plan.commands[1].scratch = {Area::kArena, 0, 512, 64};
   plan.commands[1].flops = 4;
@@ -38,7 +39,7 @@ output 2 f32[4] model.cpp:40
 output 2 is complete from the start
 constant %2 f32[] model.cpp:41 in constants[0+4]
 0 fused %3 broadcast f32[4] model.cpp:41: constants[0+4] -> arena[0+16], 0 flops, 0 bytes
-1 fused %4 add f32[4] model.cpp:42 (h.0): input 0, arena[0+16] -> arena[64+16], scratch arena[512+64], 4 flops, 48 bytes
+1 > fused %4 add f32[4] model.cpp:42 (h.0): input 0, arena[0+16] -> arena[64+16], scratch arena[512+64], 4 flops, 48 bytes
 2 + fused %5 negate f32[4] model.cpp:43: input 1 -> arena[128+16], 0 flops, 0 bytes
 3 copies %4 add f32[4] model.cpp:42 (h.0): arena[64+16] -> output 0, 0 flops, 0 bytes, finishes output 0
 4 copies %5 negate f32[4] model.cpp:43: arena[128+16] -> output 1, 0 flops, 0 bytes, finishes output 1

@@ -144,36 +144,58 @@ Maybe dropped_bias(const Graph& graph) {
   });
 }
 
+/// All users of a value take what `instead` adds behind its copy: the first for which it gives
+/// something. It is told where each old value lives in the copy.
+template <class Instead>
+Maybe replace_value(const Graph& graph, const Instead& instead) {
+  Graph out;
+  out.strings = graph.strings;
+  std::vector<ValueId> now;
+  bool is_replaced = false;
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    Node node = graph[id];
+    for (ValueId& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
+    now.push_back(out.append(std::move(node)));
+    const ValueId other = is_replaced ? kNoValue : instead(out, id, now);
+    if (other == kNoValue) continue;
+    is_replaced = true;
+    now.back() = other;
+  }
+  if (!is_replaced) return std::nullopt;
+  out.inputs.clear();
+  for (const ValueId input : graph.inputs)
+    out.inputs.push_back(now[static_cast<std::size_t>(input)]);
+  for (const ValueId output : graph.outputs)
+    out.outputs.push_back(now[static_cast<std::size_t>(output)]);
+  out.updates = graph.updates;
+  return out;
+}
+
 /// A maximum that starts at zero.
 Maybe wrong_reduction_identity(const Graph& graph) {
-  for (ValueId id = 0; id < graph.size(); ++id) {
-    if (graph[id].op != Op::kReduceMax || graph[id].type.elements() == 0) continue;
-    Graph out;
-    out.strings = graph.strings;
-    std::vector<ValueId> now;
-    for (ValueId n = 0; n < graph.size(); ++n) {
-      Node node = graph[n];
-      for (ValueId& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
-      ValueId at = out.append(std::move(node));
-      if (n == id) {
-        const Type type = graph[id].type;
-        const ValueId zero =
-            out.add_constant(from_doubles(type.dtype, Shape{}, std::vector<double>{0}));
-        at = out.add(Op::kMaximum,
-                     {at, out.add(Op::kBroadcast, {zero},
-                                  {{Attr::kShape, type.shape.sizes()}, {Attr::kDims, {}}})});
-      }
-      now.push_back(at);
-    }
-    out.inputs.clear();
-    for (const ValueId input : graph.inputs)
-      out.inputs.push_back(now[static_cast<std::size_t>(input)]);
-    for (const ValueId output : graph.outputs)
-      out.outputs.push_back(now[static_cast<std::size_t>(output)]);
-    out.updates = graph.updates;
-    return out;
-  }
-  return std::nullopt;
+  return replace_value(graph, [&](Graph& out, ValueId id, const std::vector<ValueId>& now) {
+    const Type& type = graph[id].type;
+    if (graph[id].op != Op::kReduceMax || type.elements() == 0) return kNoValue;
+    const ValueId zero =
+        out.add_constant(from_doubles(type.dtype, Shape{}, std::vector<double>{0}));
+    const ValueId zeros =
+        out.add(Op::kBroadcast, {zero}, {{Attr::kShape, type.shape.sizes()}, {Attr::kDims, {}}});
+    return out.add(Op::kMaximum, {now.back(), zeros});
+  });
+}
+
+/// (y - mean) * factor, where the factor went to y alone.
+Maybe unscaled_mean(const Graph& graph) {
+  return replace_value(graph, [&](Graph& out, ValueId id, const std::vector<ValueId>& now) {
+    if (graph[id].op != Op::kMultiply || graph[id].type.elements() == 0) return kNoValue;
+    const Node& centered = graph[graph[id].operands[0]];
+    if (centered.op != Op::kSubtract || graph[centered.operands[1]].op != Op::kBroadcast)
+      return kNoValue;
+    const auto at = [&](ValueId old) { return now[static_cast<std::size_t>(old)]; };
+    const ValueId scaled =
+        out.add(Op::kMultiply, {at(centered.operands[0]), at(graph[id].operands[1])});
+    return out.add(Op::kSubtract, {scaled, at(centered.operands[1])});
+  });
 }
 
 Maybe slice_off_by_one(const Graph& graph) {
@@ -282,6 +304,7 @@ std::vector<Miscompile> miscompiled_passes() {
           {"transposed_dot_operand", transposed_dot_operand},
           {"dropped_bias", dropped_bias},
           {"wrong_reduction_identity", wrong_reduction_identity},
+          {"unscaled_mean", unscaled_mean},
           {"slice_off_by_one", slice_off_by_one},
           {"forgotten_causality", forgotten_causality},
           {"shared_random_stream", shared_random_stream},

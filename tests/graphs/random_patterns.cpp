@@ -141,6 +141,35 @@ void residual_block(Writer w) {
           {{Attr::kWindow, {3, 3}}, {Attr::kStride, {2, 2}}, {Attr::kPadding, {1, 1, 1, 1}}});
 }
 
+/// A convolution in an evaluation: the statistics of its normalization are given. Numbers are
+/// coarse, so that passes that scale the weights instead of the result keep every bit; and weights
+/// are few, so that this pays.
+void frozen_norm(Writer w) {
+  GraphBuilder& b = w.b;
+  const Int groups = b.one_of<Int>({1, 2});
+  const Int window = b.one_of<Int>({1, 2});
+  const bool in_bf16 = b.chance(30);
+  const Shape weights{groups * b.pick(1, 3), b.pick(1, 2), window, window};
+  const Shape image{2, groups * weights[1], 9, 9};
+  const ValueId filter = b.fresh({DType::kF32, weights}, Fill::kCoarse);
+  Attrs attrs{{Attr::kStride, {1, 1}},
+              {Attr::kPadding, {0, 1, 1, 0}},
+              {Attr::kDilation, {1, 1}},
+              {Attr::kGroups, {groups}}};
+  if (in_bf16) attrs.set_dtype(DType::kF32);
+  const DType dtype = in_bf16 ? DType::kBF16 : DType::kF32;
+  ValueId y = b.fresh({dtype, image}, Fill::kCoarse);
+  y = b.add(Op::kConvolution, {y, in_bf16 ? b.convert(filter, dtype) : filter}, attrs);
+  const auto numbers = [&] {
+    const ValueId fresh = b.fresh({DType::kF32, Shape{weights[0]}}, Fill::kCoarse);
+    return b.broadcast(fresh, b.shape_of(y), {1});
+  };
+  if (b.chance(70)) y = w.apply(Op::kSubtract, y, numbers());
+  y = w.apply(Op::kMultiply, y, numbers());
+  y = w.apply(Op::kAdd, y, numbers());
+  w.apply(Op::kMaximum, y, w.splat(y, 0));
+}
+
 /// The gradient of a bias: a column reduction beside an elementwise result.
 void column_reduction(Writer w) {
   const ValueId x = matrix(w.b, Fill::kCoarse);
@@ -350,6 +379,7 @@ void add_random_pattern(GraphBuilder& b) {
                                     cross_entropy,
                                     layer_norm,
                                     residual_block,
+                                    frozen_norm,
                                     column_reduction,
                                     dense_layers,
                                     dense_layers,

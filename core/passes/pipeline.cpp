@@ -10,6 +10,7 @@
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "core/passes/absorb_scales.h"
 #include "core/passes/canonicalize.h"
 #include "core/passes/channels_last.h"
 #include "core/passes/cse.h"
@@ -28,10 +29,11 @@ Graph silent(Graph graph, const Target& target, Log&) {
   return kPass(std::move(graph), target);
 }
 
-constexpr std::array<Pass, 8> kPipeline = {{
+constexpr std::array<Pass, 9> kPipeline = {{
     {"canonicalize", silent<canonicalize>},
     {"fold", silent<fold>},
     {"simplify", silent<simplify>},
+    {"absorb_scales", silent<absorb_scales>},
     {"channels_last", silent<channels_last>},
     {"cse", silent<cse>},
     {"dce", silent<dce>},

@@ -20,8 +20,8 @@ struct Pass {
   Graph (*run)(Graph graph, const Target& target, Log& log);
 };
 
-/// In the order in which they run: canonicalize, fold, simplify, cse, dce, fuse, schedule. From
-/// fuse on the target matters.
+/// In the order in which they run: canonicalize, fold, simplify, absorb_scales, channels_last, cse,
+/// dce, fuse, schedule. From fuse on the target matters. All but absorb_scales keep every bit.
 std::span<const Pass> pipeline();
 
 struct PassOptions {

@@ -33,6 +33,7 @@ class Tiff {
 
 constexpr std::uint32_t kOrientationTag = 0x0112;
 constexpr std::uint32_t kShort = 3;
+constexpr std::uint32_t kLong = 4;  // some write it so, and readers take it
 
 }  // namespace
 
@@ -54,9 +55,10 @@ int exif_orientation(std::span<const std::uint8_t> block) {
     const std::size_t at = directory + 2 + i * kEntry;
     if (at + kEntry > block.size()) return 1;
     if (tiff.number(at, 2) != kOrientationTag) continue;
-    const std::uint32_t value = tiff.number(at + 8, 2);
-    return tiff.number(at + 2, 2) == kShort && value >= 1 && value <= 8 ? static_cast<int>(value)
-                                                                        : 1;
+    const std::uint32_t type = tiff.number(at + 2, 2);
+    if (type != kShort && type != kLong) return 1;
+    const std::uint32_t value = tiff.number(at + 8, type == kShort ? 2 : 4);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;
 }

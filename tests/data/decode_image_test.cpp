@@ -114,6 +114,13 @@ TEST(Orientation, IsUprightWhereTheBlockIsDamaged) {
   EXPECT_EQ(read(exif_block(6, /*little_endian=*/false)), 6);
   EXPECT_EQ(read(exif_block(9)), 1);
   EXPECT_EQ(read(""), 1);
+  std::string block = exif_block(6);  // of one entry, whose type is behind its tag
+  const std::size_t type = block.find(std::string("\x12\x01", 2)) + 2;
+  ASSERT_EQ(block[type], 3);
+  block[type] = 4;
+  EXPECT_EQ(read(block), 6) << "as a long number";
+  block[type] = 2;
+  EXPECT_EQ(read(block), 1) << "as a text";
   for (std::size_t length = 0; length < exif_block(6).size() - 4; ++length)
     EXPECT_EQ(read(exif_block(6).substr(0, length)), 1) << length;
 }

@@ -6,6 +6,10 @@
 
 namespace lockstep {
 
+bool is_image(std::span<const std::uint8_t> bytes) {
+  return is_png(bytes) || is_jpeg(bytes);
+}
+
 Raster decode_image(std::span<const std::uint8_t> bytes, const std::string& source) {
   if (is_png(bytes)) return decode_png(bytes, source);
   if (is_jpeg(bytes)) return decode_jpeg(bytes, source);

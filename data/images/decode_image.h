@@ -16,6 +16,9 @@
 
 namespace lockstep {
 
+/// Whether they begin as a file of either format does.
+bool is_image(std::span<const std::uint8_t> bytes);
+
 /// The image in `bytes`, whose first ones say the format; `source` names it in messages. Upright,
 /// of 1 or 3 channels as it is stored. Error kData naming source and cause if it is of neither
 /// format, damaged, cut short, or too large (kMostPixels).

@@ -74,7 +74,10 @@ ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) c
       if (options_.on_bad_sample == OnBadSample::kError || error.kind() != ErrorKind::kData) throw;
       if (bad == 0) first = error.what();
       if (bad + 1 == std::min(kMostBad, size()))
-        raise(ErrorKind::kData, "{}; nor could the {} images after it be read", first, bad);
+        raise(ErrorKind::kData,
+              "{}; nor could the {} images after it be read: data.on_bad_sample=skip passes over "
+              "no more than {} in a row, remove them",
+              first, bad, kMostBad - 1);
     }
   }
 }

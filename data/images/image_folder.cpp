@@ -36,7 +36,7 @@ bool is_class(const fs::directory_entry& entry) {
 }
 
 /// Who reads it says what is wrong with it.
-bool is_image(const fs::directory_entry& entry) {
+bool has_image_name(const fs::directory_entry& entry) {
   std::error_code error;
   return is_image_name(entry.path().filename()) && !entry.is_directory(error);
 }
@@ -47,7 +47,7 @@ std::vector<std::string> names_in(const std::string& folder, bool folders) {
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (!name.starts_with('.') && (folders ? is_class(entry) : is_image(entry)))
+      if (!name.starts_with('.') && (folders ? is_class(entry) : has_image_name(entry)))
         out.push_back(name);
     }
   } catch (const fs::filesystem_error& error) {
@@ -57,9 +57,14 @@ std::vector<std::string> names_in(const std::string& folder, bool folders) {
   return out;
 }
 
+/// All of an image; of something else its beginning, however much it is.
 std::vector<std::uint8_t> bytes_of(const std::string& path) {
+  constexpr std::size_t kHead = 16;
   const SourceFile file(path);
-  std::vector<std::uint8_t> out(file.size());
+  std::vector<std::uint8_t> out(std::min<std::size_t>(file.size(), kHead));
+  file.read(0, std::as_writable_bytes(std::span(out)));
+  if (!is_image(out)) return out;
+  out.resize(file.size());
   file.read(0, std::as_writable_bytes(std::span(out)));
   return out;
 }

@@ -144,7 +144,9 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
   EXPECT_EQ(data_error([&] { contents(*open(OnBadSample::kSkip)); }),
             folder_ /
                 "ant/y.png: neither a PNG nor a JPEG image: the file is empty; nor could the "
-                "3 images after it be read");
+                "3 images after it be read: data.on_bad_sample=skip passes over no more than 15 in "
+                "a row, "
+                "remove them");
 }
 
 TEST_F(ImageFolderTest, TellsWhatABatchSkipped) {

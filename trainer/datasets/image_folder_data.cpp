@@ -25,8 +25,9 @@ std::vector<Key> ImageFolderData::keys() {
        .files_in = image_files},
       {.name = "on_bad_sample",
        .member = bind<&ImageFolderData::on_bad_sample>(),
-       .doc = "What becomes of an image that cannot be read: error ends the run, skip takes the "
-              "next one that can and counts it (SkippedSamples)."}};
+       .doc =
+           "What becomes of an image that cannot be read: error ends the run, skip takes the "
+           "next one that can and counts it (SkippedSamples). More than 15 in a row end the run."}};
   add_image_keys<ImageFolderData>(out);
   return out;
 }

@@ -15,6 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Where the run of a name goes that `number` new ones have replaced.
+std::string place_aside(const RunFolder& folder, int number) {
+  return fmt::format("{}.{}", folder.path, number);
+}
+
 /// A new run does not mix with an old one of its name: the old one is moved aside.
 void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
   if (earlier == EarlierRun::kGoesOn || list_checkpoints(folder.checkpoints).empty()) return;
@@ -23,8 +28,8 @@ void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
                 "start again to go on from there, or choose another run.name",
                 folder.path);
   int number = 1;
-  while (fs::exists(fmt::format("{}.{}", folder.path, number))) ++number;
-  const std::string aside = fmt::format("{}.{}", folder.path, number);
+  while (fs::exists(place_aside(folder, number))) ++number;
+  const std::string aside = place_aside(folder, number);
   fs::rename(folder.path, aside);
   log.info("{} holds an earlier run, which was moved to {}; use --resume to continue a run",
            folder.path, aside);
@@ -70,6 +75,16 @@ RunFolder run_folder(const std::string& at) {
     if (!error) path = target;
   }
   return {path.string(), (path / "checkpoints").string()};
+}
+
+std::string find_moved_run(const RunFolder& folder) {
+  std::string out;
+  std::error_code error;
+  for (int number = 1; fs::exists(place_aside(folder, number), error); ++number)
+    if (const RunFolder moved = run_folder(place_aside(folder, number));
+        !list_checkpoints(moved.checkpoints).empty())
+      out = moved.path;
+  return out;
 }
 
 std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,

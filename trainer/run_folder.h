@@ -21,6 +21,9 @@ struct RunFolder {
 /// A symbolic link to a run's folder is that folder: it is what is locked and moved aside.
 RunFolder run_folder(const std::string& path);
 
+/// The last run of that name that was moved aside for a new one and has checkpoints, or "".
+std::string find_moved_run(const RunFolder& folder);
+
 /// The checkpoint to start from, found and read by rank 0 for all; nothing to start anew. `resume`:
 /// "none", "auto" or the path of a checkpoint. Called by all ranks. Error kCheckpoint.
 std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,

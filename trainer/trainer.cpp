@@ -67,6 +67,12 @@ TrainingState make_state(Module& module, Optimizer optimizer, OptimizerGroups gr
   return out;
 }
 
+/// A new run that failed early has moved one aside that somebody may mean to resume.
+std::string where_else(const RunFolder& folder) {
+  const std::string moved = find_moved_run(folder);
+  return moved.empty() ? "" : fmt::format(" (an earlier run is in {}: --resume={})", moved, moved);
+}
+
 RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
                 const SharedCheckpoint* saved) {
   RankRuntime& runtime = session.runtime();
@@ -82,7 +88,8 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
   if (saved != nullptr)
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
   else if (spec.folder && spec.config.checkpoint.resume == "auto")
-    runtime.log().info("nothing to resume in {}: starting anew", spec.folder->path);
+    runtime.log().info("nothing to resume in {}: starting anew{}", spec.folder->path,
+                       where_else(*spec.folder));
   start_state(state, runtime, spec, saved);
   return lock;
 }

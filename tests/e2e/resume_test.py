@@ -209,6 +209,10 @@ class ChangedRuns(ReferenceRun):
         self.assertEqual(moved.hash(), self.reference.hash())
         self.assertEqual(run.checkpoint_steps(), [5])
         self.assertEqual(run.column("step"), [1, 2, 3, 4, 5])
+        shutil.rmtree(run.path / "checkpoints")
+        outcome = run.train("training.max_steps=1", resume="auto")
+        self.assertIn(f"nothing to resume in {run.path}: starting anew (an earlier run is in {run.path}.2: "
+                      f"--resume={run.path}.2)", outcome.out)
 
 
 if __name__ == "__main__":

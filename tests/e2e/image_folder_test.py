@@ -42,6 +42,13 @@ class ImageFolders(EndToEndTest):
         self.outcome = run.train(*overrides, ranks=ranks)
         return run.hash()
 
+    def test_classes_of_the_model_without_a_folder_are_warned_of(self):
+        words = "the data has 10 classes, and the model is for 12: no sample is of those from 10 on"
+        self.trained("more", model__n_classes=12, training__max_steps=1)
+        self.assertIn(words, self.outcome.text)
+        self.trained("as_many", training__max_steps=1)
+        self.assertNotIn("the data has", self.outcome.text)
+
     def test_one_hash_with_augmentation(self):
         """Whoever trains, with as many workers as there are, and killed meanwhile: past an epoch, where all is drawn
         anew."""

@@ -144,13 +144,43 @@ class VisionHub(EndToEndTest):
         resnet.train()
         said = self.export(resnet, self.folder / "resnet_fits_back")[0]["pretrained_cfg"]
         self.assertEqual((int(28 / said["crop_pct"]), said["interpolation"]), (33, "bicubic"))
+        self.assertEqual(said["input_size"], [1, 28, 28])
+
+    def test_the_size_that_was_trained_on_is_said_whatever_the_config_says(self):
+        run = self.run_of("any_size", model__name="resnet", model__num_channels=1, model__width=4,
+                          model__depths=[1, 1], model__n_classes=10, data__image_size=[20, 16], data__resize=24)
+        run.train()
+        said = self.export(run, self.folder / "any_size_back")[0]["pretrained_cfg"]
+        self.assertEqual(said["input_size"], [1, 20, 16])
+        self.assertEqual(int(16 / said["crop_pct"]), 24)
+
+    def test_pixels_that_are_rescaled_otherwise_are_scaled_so(self):
+        tensors = drawn(self.fresh("vit", num_channels=1, image_size=28, patch_size=14, num_labels=10, hidden_size=8,
+                                   num_hidden_layers=1, num_attention_heads=2, intermediate_size=12))
+        hub = write_folder(self.folder / "hub_scaled", {**VIT, "image_size": [28, 28]}, tensors)
+        for number, (says, mean, std) in enumerate((
+                ({"do_rescale": False, "image_mean": [51.0], "image_std": [102.0]}, 0.2, 0.4),
+                ({"rescale_factor": 1 / 127.5, "image_mean": [0.5], "image_std": [0.25]}, 0.25, 0.125),
+                ({"rescale_factor": 0.00392156862745098, "image_mean": [0.5], "image_std": [0.25]}, 0.5, 0.25),
+                ({"do_rescale": False, "do_normalize": False}, 0.0, 1 / 255))):
+            (hub / "preprocessor_config.json").write_text(json.dumps(says))
+            scaling = self.scaling(self.taken(f"scaled_{number}", "vit", hub))
+            found = [float(line.split(": ")[1]) for line in scaling]
+            self.assertAlmostEqual(found[0], mean)
+            self.assertAlmostEqual(found[1], std)
+        (hub / "preprocessor_config.json").write_text(json.dumps({"rescale_factor": 0}))
+        run = self.run_of("scaled_by_nothing", model__name="vit", model__from_pretrained=str(hub))
+        self.assertIn("preprocessor_config.json: rescale_factor: 0 is no number above 0", run.train(expect=2).err)
 
     def test_other_architectures_are_refused(self):
         for config, message in (
                 ({**RESNET, "architecture": "resnet50d"}, "is of architecture \"resnet50d\", but 'model.name: resnet' reads "
                  "resnet18, resnet34, resnet26, resnet50, resnet101, resnet152"),
                 ({**RESNET, "model_args": {"avg_down": True}},
-                 "has model_args.avg_down: true, but 'resnet' computes false only")):
+                 "has model_args.avg_down: true, but 'resnet' computes false only"),
+                ({**RESNET, "global_pool": "max"}, "has global_pool: \"max\", but 'resnet' computes \"avg\" only"),
+                ({**RESNET, "model_args": {"act_layer": "silu"}},
+                 "has model_args.act_layer: \"silu\", but 'resnet' computes \"relu\" only")):
             hub = write_folder(self.folder / "hub_other", config, {})
             run = self.run_of("other", model__name="resnet", model__from_pretrained=str(hub))
             outcome = run.train(expect=2)

@@ -72,13 +72,17 @@ std::string json_of(const std::optional<std::int32_t>& id) {
   return id ? std::to_string(*id) : "null";
 }
 
+/// What the run's samples were, as far as the checkpoint says it.
+ImageFacts saved_facts(const Source& source) {
+  return saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
+      .value_or(ImageFacts{});
+}
+
 /// By the names that the data had for its classes, or else numbers.
 void add_labels(const Source& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
-  const ImageFacts facts =
-      saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
-          .value_or(ImageFacts{});
+  const ImageFacts facts = saved_facts(source);
   Json names = Json::object();
   Json ids = Json::object();
   for (std::size_t i = 0; i < std::stoul(count->second); ++i) {
@@ -116,11 +120,15 @@ ImageSettings image_settings(const Source& source, const Registry& registry) {
   return data.images == nullptr ? ImageSettings{} : *data.images(source.config.data.keys);
 }
 
-/// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre.
+/// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre, which is
+/// as large as what was trained on: a ResNet takes images of any size, whatever its config says.
 HubValues timm_image_values(const Source& source, const Registry& registry) {
   HubValues out = image_values(source, registry);
   const ImageSettings images = image_settings(source, registry);
-  const auto side = static_cast<double>(registry.needs(source.config.model).image[1]);
+  std::array<std::int64_t, 3> shape = saved_facts(source).shape;
+  if (shape[0] == 0) std::ranges::copy(registry.needs(source.config.model).image, shape.begin());
+  out["input_size"] = Json(shape).dump();
+  const auto side = static_cast<double>(std::min(shape[1], shape[2]));
   const auto resize = static_cast<double>(images.augmentation.resize);
   double part = resize == 0 ? 1 : side / resize;
   if (resize > 0 && std::floor(side / part) != resize) part = side / (resize + 0.5);

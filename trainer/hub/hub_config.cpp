@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -125,19 +126,47 @@ HubValues read_hub_config(const std::string& folder, const HubFormat& format,
   return out;
 }
 
+namespace {
+
+/// What pixels from 0 to 1 are multiplied with before they are normalized: transformers rescales
+/// those from 0 to 255.
+double scale_of_pixels(const Json& json, const std::string& path) {
+  constexpr double kLargest = 255;
+  if (json.value("do_rescale", Json()) == false) return kLargest;
+  const Json factor = json.value("rescale_factor", Json());
+  if (factor.is_null()) return 1;
+  if (!factor.is_number() || !(factor.get<double>() > 0))
+    raise(ErrorKind::kUsage, "{}: rescale_factor: {} is no number above 0", path, shown(factor));
+  const double scale = kLargest * factor.get<double>();
+  constexpr double kRounded = 1e-6;
+  return std::abs(scale - 1) < kRounded ? 1 : scale;
+}
+
+/// The numbers of a list divided by one.
+std::string divided(const Json& list, double by) {
+  Json out = Json::array();
+  for (const Json& number : list)
+    out.push_back(number.is_number() ? Json(number.get<double>() / by) : number);
+  return out.dump();
+}
+
+}  // namespace
+
 HubValues read_preprocessor(const std::string& folder) {
   const std::string path = (fs::path(folder) / kHubPreprocessor).string();
   std::error_code error;
   if (!fs::exists(path, error)) return {};
   const Json json = read_object(path);
   HubValues out;
-  const bool scales = json.value("do_normalize", Json()) != false;
-  const auto take = [&](const char* key, const char* none) {
-    if (!scales) out[key] = none;
-    if (scales && json.contains(key) && !json[key].is_null()) out[key] = json[key].dump();
+  const bool normalizes = json.value("do_normalize", Json()) != false;
+  const double scale = scale_of_pixels(json, path);
+  const auto take = [&](const char* key, double none) {
+    const Json given = normalizes ? json.value(key, Json()) : Json::array({none});
+    if (given.is_null()) return;
+    out[key] = scale != 1 && given.is_array() ? divided(given, scale) : given.dump();
   };
-  take("image_mean", "[0.0]");
-  take("image_std", "[1.0]");
+  take("image_mean", 0.0);
+  take("image_std", 1.0);
   return out;
 }
 

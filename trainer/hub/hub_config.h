@@ -23,8 +23,9 @@ std::vector<std::string> hub_files(const std::string& folder);
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict);
 
-/// How a folder says that images are scaled: "image_mean" and "image_std" as JSON lists; nothing
-/// where it has no preprocessor_config.json. Error kUsage for one that is no JSON object.
+/// How a folder says that images are scaled: "image_mean" and "image_std" as JSON lists, of pixels
+/// from 0 to 1 whatever it rescales them by; nothing where it has no preprocessor_config.json.
+/// Error kUsage for one that is no JSON object, or rescales by no number above 0.
 HubValues read_preprocessor(const std::string& folder);
 
 /// The values as the library's own config.json: sorted, indented, with a last newline.

@@ -61,7 +61,7 @@ struct HubFormat {
   bool generates = false;  ///< text, and so has a generation_config.json
   /// Is made for images, which preprocessor_config.json says how to scale; of timm's models
   /// config.json does: from_hub() gives "image_mean" and "image_std", to_hub() finds them, and
-  /// timm's "crop_pct" and "interpolation".
+  /// timm's "input_size", "crop_pct" and "interpolation".
   bool sees_images = false;
 };
 

@@ -56,7 +56,6 @@ void to_hub(HubValues& values) {
   const Json type = Json::parse(values.at("layer_type"));
   const auto width = Json::parse(values.at("width")).get<std::int64_t>();
   const Json channels = Json::parse(values.at("num_channels"));
-  const Json side = Json::parse(values.at("image_size"));
   const bool is_basic = type == "basic";
   std::string name;
   for (const Architecture& known : kArchitectures)
@@ -71,7 +70,7 @@ void to_hub(HubValues& values) {
   if (channels != 3) values["model_args.in_chans"] = channels.dump();
   values["architecture"] = Json(!name.empty() ? name : is_basic ? "resnet18" : "resnet50").dump();
   values["num_features"] = std::to_string(widths.back().get<std::int64_t>() * (is_basic ? 1 : 4));
-  values["pretrained_cfg.input_size"] = Json::array({channels, side, side}).dump();
+  rename(values, "input_size", "pretrained_cfg.input_size");
   values["pretrained_cfg.num_classes"] = values.at("n_classes");
   values["pretrained_cfg.first_conv"] = Json("conv1").dump();
   values["pretrained_cfg.classifier"] = Json("fc").dump();
@@ -93,10 +92,16 @@ HubFormat ResNetConfig::hub() {
                 .architectures = {},
                 .may_lack = {"*.num_batches_tracked"},
                 // Those of timm's variants with other layers than torchvision's.
-                .fixed = {{"model_args.avg_down", "false"},
+                .fixed = {{"global_pool", "\"avg\""},
+                          {"model_args.act_layer", "\"relu\""},
+                          {"model_args.avg_down", "false"},
                           {"model_args.base_width", "64"},
+                          {"model_args.block_args", "{}"},
                           {"model_args.cardinality", "1"},
+                          {"model_args.global_pool", "\"avg\""},
+                          {"model_args.norm_layer", "\"batchnorm2d\""},
                           {"model_args.output_stride", "32"},
+                          {"model_args.replace_stem_pool", "false"},
                           {"model_args.stem_type", "\"\""}},
                 .own_keys = {"zero_init_last_norm"},
                 .from_hub = from_hub,

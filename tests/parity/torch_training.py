@@ -24,6 +24,10 @@ EVALUATION_TOLERANCE = 1e-5
 #: Of the first loss in bf16, from equal weights: the mean over 256 tokens and more, whose errors are
 #: independent, of what some 20 roundings of 2^-9 do: sqrt(20 / 256) 2^-9 = 5e-4.
 FIRST_LOSS_TOLERANCE_BF16 = 5e-4
+#: Runs from other weights. How far one strays is chance: of 8 seeds of a GPT-2, the gradient norms of two runs strayed
+#: 2.0 and 2.2 times as far as autocast's, and those of one 0.86 times; ratios have a geometric mean of 1.3 and a
+#: standard deviation of a factor of 1.4, and their mean over so many seeds one of 1.16.
+SEEDS_BF16 = 5
 
 TRAINING = {
     "data.shuffle": False,
@@ -76,7 +80,7 @@ def rms(values):
 class TorchTraining(EndToEndTest):
     def lockstep_losses(self, config):
         """Step 0's weights, and the losses and gradient norms of the run from there."""
-        run = Run(self.folder, f"{config['model.name']}_{config['training.precision']}",
+        run = Run(self.folder, f"{config['model.name']}_{config['training.precision']}_{config.get('run.seed', 0)}",
                   config | TRAINING)
         run.train("training.max_steps=0")
         with h5py.File(run.checkpoint(0)) as file:
@@ -114,17 +118,24 @@ class TorchTraining(EndToEndTest):
             self.compare_evaluation(loss_of)
 
     def compare_in_bf16(self, config, loss_of, batches):
-        """Once weights differ, the curves of two roundings part for good; how far is told by autocast."""
+        """Once weights differ, the curves of two roundings part for good; how far, in the mean of some seeds, is told
+        by autocast."""
         torch.set_num_threads(1)
-        weights, losses, norms = self.lockstep_losses(config | {"training.precision": "bf16-mixed"})
-        exact, exact_norms = torch_losses(weights, loss_of, batches, "fp32")
-        theirs, their_norms = torch_losses(weights, loss_of, batches, "bf16-mixed")
-        ours = rms(deviations(losses, exact)), rms(deviations(norms, exact_norms))
-        autocast = rms(deviations(theirs, exact)), rms(deviations(their_norms, exact_norms))
-        print(f"\n    {config['model.name']}: relative deviation from fp32 of {STEPS} losses {ours[0]:.2e} "
-              f"(autocast {autocast[0]:.2e}), of gradient norms {ours[1]:.2e} ({autocast[1]:.2e})")
-        first = abs(deviations(losses, exact)[0])
-        self.assertGreater(first, 0, "nothing was rounded")
-        self.assertLess(first, FIRST_LOSS_TOLERANCE_BF16)
-        self.assertLess(ours[0], 2 * autocast[0])
-        self.assertLess(ours[1], 2 * autocast[1])
+        ratios = []
+        for seed in range(1, SEEDS_BF16 + 1):
+            weights, losses, norms = self.lockstep_losses(
+                config | {"training.precision": "bf16-mixed", "run.seed": seed})
+            exact, exact_norms = torch_losses(weights, loss_of, batches, "fp32")
+            theirs, their_norms = torch_losses(weights, loss_of, batches, "bf16-mixed")
+            ours = rms(deviations(losses, exact)), rms(deviations(norms, exact_norms))
+            autocast = rms(deviations(theirs, exact)), rms(deviations(their_norms, exact_norms))
+            print(f"\n    {config['model.name']}: relative deviation from fp32 of {STEPS} losses {ours[0]:.2e} "
+                  f"(autocast {autocast[0]:.2e}), of gradient norms {ours[1]:.2e} ({autocast[1]:.2e})")
+            first = abs(deviations(losses, exact)[0])
+            self.assertGreater(first, 0, "nothing was rounded")
+            self.assertLess(first, FIRST_LOSS_TOLERANCE_BF16)
+            ratios.append(np.divide(ours, autocast))
+        mean = np.exp(np.log(ratios).mean(axis=0))
+        print(f"    as far as autocast times {mean[0]:.2f} and {mean[1]:.2f}")
+        self.assertLess(mean[0], 2)
+        self.assertLess(mean[1], 2)

@@ -57,18 +57,29 @@ MatmulShape matmul_shape(const DotShape& s, Layout layout) {
   return out;
 }
 
-/// Null if oneDNN cannot.
-MakeWork primitive_work(const DotShape& shape, Layout layout) {
-  const MatmulShape sizes = matmul_shape(shape, layout);
-  const std::shared_ptr<Matmul> matmul = Matmul::describe(sizes);
+MakeWork run_alone(const DotShape& shape, const std::shared_ptr<Matmul>& matmul) {
   if (matmul == nullptr) return nullptr;
   matmul->generate();
   return [shape, matmul] {
     const BufferPtr scratch = allocate_host(matmul->scratch_bytes());
-    return [operands = Operands(shape), matmul, scratch] {
-      matmul->run(operands.a->data(), operands.b->data(), operands.c->data(), scratch->data());
+    const auto prepared_bytes = static_cast<std::int64_t>(matmul->prepared_bytes());
+    const BufferPtr prepared = Operands::ones(prepared_bytes, DType::kU8);
+    return [operands = Operands(shape), matmul, scratch, prepared] {
+      const BufferPtr& b = matmul->prepared_bytes() > 0 ? prepared : operands.b;
+      matmul->run(operands.a->data(), b->data(), operands.c->data(), scratch->data());
     };
   };
+}
+
+/// Null if oneDNN cannot.
+MakeWork primitive_work(const DotShape& shape, Layout layout) {
+  return run_alone(shape, Matmul::describe(matmul_shape(shape, layout)));
+}
+
+/// With b in the order that oneDNN prefers; null if it cannot, or the layout would be the same.
+MakeWork packed_work(const DotShape& shape, Layout layout) {
+  if (shape.batch != 1 || layout.b_transposed) return nullptr;
+  return run_alone(shape, Matmul::describe_prepared(matmul_shape(shape, layout)));
 }
 
 MakeWork gemm_work(const DotShape& shape, Layout layout) {
@@ -144,6 +155,7 @@ Timing best_product(const DotShape& shape, int threads, double seconds_each) {
     for (const Layout layout : {Layout{false, false}, {false, true}, {true, false}, {true, true}})
       for (const auto& [name, work] :
            {std::pair{"oneDNN matmul", primitive_work(sizes, layout)},
+            {"oneDNN matmul of a packed b", packed_work(sizes, layout)},
             {"oneDNN f32 matmul", primitive_work(widened(sizes), layout)},
             {"oneDNN f32 sgemm", gemm_work(widened(sizes), layout)},
             {"tiles", tiles_work(sizes, layout)}}) {

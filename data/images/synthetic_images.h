@@ -1,6 +1,7 @@
 // Random labelled images, for benchmarks and tests: image i is a pure function of (seed, i).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "data/dataset.h"
@@ -14,6 +15,8 @@ namespace lockstep {
 class SyntheticImages final : public Dataset {
  public:
   SyntheticImages(std::int64_t size, const Shape& shape, std::int64_t classes, std::uint64_t seed);
+  /// Other images of the same classes, as validation data is: what is learned of one serves both.
+  SyntheticImages others(std::int64_t size, std::uint64_t seed) const;
 
   std::int64_t size() const override { return size_; }
   std::vector<FieldSpec> fields() const override;
@@ -28,7 +31,8 @@ class SyntheticImages final : public Dataset {
   Shape shape_;
   std::int64_t classes_;
   std::uint64_t seed_;
-  std::vector<float> patterns_;  ///< of class c from c * pattern_step_ on
+  std::uint64_t pattern_seed_;
+  std::shared_ptr<const std::vector<float>> patterns_;  ///< of class c from c * pattern_step_ on
   std::int64_t pattern_step_ = 1;
   std::vector<float> noise_;  ///< halved
 };

@@ -222,6 +222,31 @@ TEST(SyntheticImages, AreAFunctionOfSeedAndIndex) {
   }
 }
 
+TEST(SyntheticImages, OfOtherSeedsMayShareTheirClasses) {
+  const SyntheticImages images(100, Shape{1, 64, 64}, 10, 3);
+  const SyntheticImages others = images.others(50, 4);
+  EXPECT_EQ(others.size(), 50);
+  EXPECT_NE(others.digest(), images.digest());
+  EXPECT_NE(others.digest(), SyntheticImages(50, Shape{1, 64, 64}, 10, 4).digest());
+  const auto label = [](const Sample& sample) {
+    return sample.at("label").as<const std::int32_t>()[0];
+  };
+  const auto mean_square = [](const Sample& a, const Sample& b) {
+    const std::vector<double> x = to_doubles(a.at("image"));
+    const std::vector<double> y = to_doubles(b.at("image"));
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sum / static_cast<double>(x.size());
+  };
+  // Each number has a variance of 1/48. Images of one class differ by two of noise, others by two
+  // of patterns more; a mean of 4096 squares strays by less than 0.002.
+  const Sample one = images.get(0);
+  for (std::int64_t i = 0; i < others.size(); ++i) {
+    const Sample other = others.get(i);
+    EXPECT_EQ(mean_square(one, other) < 3.0 / 48, label(one) == label(other)) << i;
+  }
+}
+
 // A pattern is half of what varies in an image, and so half of what two images of a class share;
 // images of two classes share nothing, though the patterns of many large ones overlap.
 TEST(SyntheticImages, OfManyLargeClassesAreAlikeWithinAClassOnly) {

@@ -18,9 +18,15 @@ class SelfAttention : public Module {
   };
   SelfAttention(Module& parent, std::string_view name, std::int64_t width, const Options& options);
   /// [B,T,width] -> the same
-  Tensor operator()(const Tensor& x, const SequenceLayout& layout = {}) const;
+  Tensor operator()(const Tensor& x, const SequenceLayout& layout = {}) const {
+    return attend(x, x, layout);
+  }
+  /// What elements [B,Tq,width] take of all of x [B,T,width]: [B,Tq,width].
+  Tensor of(const Tensor& queries, const Tensor& x) const { return attend(queries, x, {}); }
 
  private:
+  Tensor attend(const Tensor& queries, const Tensor& x, const SequenceLayout& layout) const;
+
   std::int64_t heads_;
   double dropout_;
   Linear query_;

@@ -16,7 +16,8 @@
 //           768x2304x256       218     212     217 (48 us)             450     458 (159 us)
 // Hence, without AMX, dnnl_sgemm for single f32 products, matmul primitives for batched ones, for a
 // transposed b and for bf16 where it has fast units, else blocks of widened operands. Packing an
-// operand costs more than it gains for one use, and a weight that changes every step has only two.
+// operand costs more than it gains for one use, and a weight that changes every step has only two;
+// but what several parts would pack is packed once for all of them.
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -24,12 +25,12 @@
 #include "core/base/error.h"
 #include "core/ir/infer.h"
 #include "core/kernels/cpu/blocked_product.h"
+#include "core/kernels/cpu/dot_operand.h"
 #include "core/kernels/cpu/few_rows.h"
 #include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/strided.h"
 #include "core/kernels/cpu/tile_product.h"
 #include "core/kernels/cpu/vector_loops.h"
 #include "core/kernels/task_kernel.h"
@@ -77,63 +78,6 @@ constexpr std::int64_t kTileTasks = 8;
 constexpr std::int64_t kTilePartSide = 128;
 constexpr std::int64_t kTilePartWork = std::int64_t{1} << 25;
 
-/// Dimensions of one operand that play one role, as sizes and strides.
-struct Role {
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;
-
-  void add(const Shape& shape, std::int64_t d) {
-    sizes.push_back(shape[static_cast<int>(d)]);
-    strides.push_back(shape.strides()[static_cast<std::size_t>(d)]);
-  }
-  StridedView view() const { return {sizes, strides}; }
-  bool collapses() const { return view().dims.size() <= 1; }
-  /// The stride of the collapsed dimension; `otherwise` if it has one element.
-  std::int64_t stride(std::int64_t otherwise) const {
-    const StridedView v = view();
-    return v.dims.empty() ? otherwise : v.dims[0].stride;
-  }
-};
-
-/// An operand as a batch of matrices, [batch, row, column] with rows and columns as in the product.
-struct Operand {
-  DType stored;  ///< in memory
-  std::int64_t batch_stride = 0;
-  MatrixStrides strides{1, 1};
-  bool copied = false;  ///< reordered into scratch
-  StridedView order;    ///< if copied: canonical order [batch, row, column]
-  std::int64_t elements = 0;
-};
-
-Operand plan_operand(const Type& type, const Role& batch, const Role& row, const Role& column,
-                     std::int64_t rows, std::int64_t columns) {
-  Operand out;
-  out.stored = type.dtype;
-  out.elements = type.elements();
-  const std::int64_t row_stride = row.stride(columns);
-  const std::int64_t column_stride = column.stride(1);
-  const bool unit = column_stride == 1 || row_stride == 1 || rows == 1 || columns == 1;
-  if (batch.collapses() && row.collapses() && column.collapses() && unit) {
-    out.batch_stride = batch.stride(rows * columns);
-    out.strides = {row_stride, column_stride};
-    // The stride of a side of one element is free: one that keeps rows and columns apart.
-    if (rows == 1 && column_stride != 1) out.strides.row = 1;
-    if (columns == 1 && row_stride == 1) out.strides.column = rows;
-    return out;
-  }
-  out.copied = true;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;
-  for (const Role* role : {&batch, &row, &column}) {
-    sizes.insert(sizes.end(), role->sizes.begin(), role->sizes.end());
-    strides.insert(strides.end(), role->strides.begin(), role->strides.end());
-  }
-  out.order = StridedView(sizes, strides);
-  out.batch_stride = rows * columns;
-  out.strides = {columns, 1};
-  return out;
-}
-
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -173,7 +117,8 @@ class DotKernel final : public TaskKernel {
     k_ = dims.k;
     plan_operands(node, operands, dims);
     if (fits_tiles(target)) tiles_.emplace(a_.strides, b_.strides, k_, result_, n_);
-    choose_parts();
+    prepares_b_ = prepares_b(target);
+    choose_parts(prepares_b_ || m_ >= n_);
     if (!tiles_) choose_product(target);
     lay_out_scratch();
   }
@@ -195,6 +140,9 @@ class DotKernel final : public TaskKernel {
     copy_in_order(b_, call.operands[1], call.scratch + b_offset_, call.pool);
     if (task_bytes_ > 0)
       ScratchSlots::begin(call.scratch, call.scratch + task_offset_, task_bytes_);
+    if (is_b_prepared())
+      matmul_[0]->prepare(call.operands[1], call.scratch + prepared_offset_,
+                          call.scratch + task_offset_);
   }
   void run_task(const KernelCall& call, std::int64_t task) const override {
     if (task_bytes_ == 0) return run_part(parts_.part(task), call, nullptr);
@@ -203,7 +151,9 @@ class DotKernel final : public TaskKernel {
   }
   void finish(const KernelCall& /*call*/) const override {}
 
-  bool begins_with(std::size_t operand) const override { return (operand == 0 ? a_ : b_).copied; }
+  bool begins_with(std::size_t operand) const override {
+    return (operand == 0 ? a_ : b_).copied || (operand == 1 && is_b_prepared());
+  }
   Extent reads(std::int64_t task, std::size_t operand) const override {
     const bool in_rows =
         operand == 0 && batch_ == 1 && !a_.copied && a_.strides.column == 1 && a_.strides.row == k_;
@@ -221,6 +171,11 @@ class DotKernel final : public TaskKernel {
     return part.batches == whole.batches && part.rows == whole.rows &&
            part.columns == whole.columns;
   }
+  /// Whether oneDNN has units of the processor multiply bf16.
+  bool multiplies_bf16(const Target& target) const {
+    return !tiles_ && a_.stored == DType::kBF16 && target.bf16 != Bf16Units::kNone &&
+           (result_ == DType::kBF16 || result_ == DType::kF32);
+  }
   bool is_empty() const { return batch_ * m_ * n_ * k_ == 0; }
   static std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
   Extent rows_of(std::int64_t task, std::int64_t row_bytes) const {
@@ -230,7 +185,9 @@ class DotKernel final : public TaskKernel {
   bool aliases_a() const;
   bool copies_a() const;
   bool fits_tiles(const Target& target) const;
-  void choose_parts();
+  bool prepares_b(const Target& target) const;
+  bool is_b_prepared() const { return matmul_[0] != nullptr && matmul_[0]->prepared_bytes() > 0; }
+  void choose_parts(bool by_rows);
   Parts tile_parts(std::int64_t tasks) const;
   std::int64_t most_tile_tasks() const;
   /// Sums of tiles have one order however a product is divided, so that threads may decide.
@@ -242,9 +199,7 @@ class DotKernel final : public TaskKernel {
   std::size_t task_bytes(const Parts& parts) const;
   void choose_product(const Target& target);
   void lay_out_scratch();
-  std::unique_ptr<Matmul> describe_matmul(std::int64_t batch, std::int64_t m, std::int64_t n) const;
-  static void copy_in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
-                            ThreadPool& pool);
+  std::unique_ptr<Matmul> describe_matmul(const Part& part, const Matmul* like) const;
   void run_part(const Part& at, const KernelCall& call, std::byte* scratch) const;
 
   const VectorLoops& loops_;
@@ -253,23 +208,25 @@ class DotKernel final : public TaskKernel {
   std::int64_t m_ = 1;
   std::int64_t n_ = 1;
   std::int64_t k_ = 1;
-  Operand a_;
-  Operand b_;
+  DotOperand a_;
+  DotOperand b_;
   Parts parts_{};
   /// Primitives for whole parts and for the shorter ones at the end. All null: tiles_ or blocked_,
   /// or if those are empty dnnl_sgemm.
   std::unique_ptr<Matmul> matmul_[2];
   std::optional<BlockedProduct> blocked_;
   std::optional<TileProduct> tiles_;
+  bool prepares_b_ = false;  ///< if oneDNN prefers another order than b's
   std::size_t a_offset_ = 0;
   std::size_t b_offset_ = 0;
+  std::size_t prepared_offset_ = 0;
   std::size_t task_offset_ = 0;
   std::size_t task_bytes_ = 0;  ///< but for tiles, whose parts differ from call to call
   std::size_t scratch_bytes_ = 0;
 };
 
 void DotKernel::plan_operands(const Node& node, Types operands, const DotDims& dims) {
-  Role roles[2][3];  // operand: batch, free, contract
+  DotRole roles[2][3];  // operand: batch, free, contract
   const Attr batch_attr[2] = {Attr::kLhsBatch, Attr::kRhsBatch};
   const Attr contract_attr[2] = {Attr::kLhsContract, Attr::kRhsContract};
   for (int side = 0; side < 2; ++side) {
@@ -278,8 +235,8 @@ void DotKernel::plan_operands(const Node& node, Types operands, const DotDims& d
     for (const int d : side == 0 ? dims.lhs_free : dims.rhs_free) roles[side][1].add(shape, d);
     for (const std::int64_t d : node.attrs.ints(contract_attr[side])) roles[side][2].add(shape, d);
   }
-  a_ = plan_operand(operands[0], roles[0][0], roles[0][1], roles[0][2], m_, k_);
-  b_ = plan_operand(operands[1], roles[1][0], roles[1][2], roles[1][1], k_, n_);
+  a_ = plan_dot_operand(operands[0], roles[0][0], roles[0][1], roles[0][2], m_, k_);
+  b_ = plan_dot_operand(operands[1], roles[1][0], roles[1][2], roles[1][1], k_, n_);
 }
 
 bool DotKernel::aliases_a() const {
@@ -296,20 +253,30 @@ bool DotKernel::fits_tiles(const Target& target) const {
          n_ >= kTileSide && k_ > 0 && TileProduct::available();
 }
 
-/// Divides batches if there are enough of them, else the longer side of the result.
-void DotKernel::choose_parts() {
+/// A b of bf16 is packed once before all parts, which are of rows, but where that would gather
+/// lines by kAliasBytes. Zen 4, GFLOP/s of one thread of two, in four parts: 1576x768x768 220
+/// instead of 213, 1576x768x3072 226 and 206, 1576x3072x768 220 and 210; by w^T 219 and 215, 212
+/// and 218, 216 and 207. In f32 there is no such gain, nor in gradients of weights.
+bool DotKernel::prepares_b(const Target& target) const {
+  const bool gathered = b_.strides.column != 1 && b_.strides.column * 2 % kAliasBytes == 0;
+  return multiplies_bf16(target) && batch_ == 1 && m_ >= 2 * kPartRows && n_ >= kTileSide &&
+         a_.strides.column == 1 && !b_.copied && !gathered;
+}
+
+/// Divides batches if there are enough of them, else rows or columns of the result.
+void DotKernel::choose_parts(bool by_rows) {
   parts_ = {{batch_, std::max<std::int64_t>(batch_, 1)},
             {m_, std::max<std::int64_t>(m_, 1)},
             {n_, std::max<std::int64_t>(n_, 1)}};
   const std::int64_t per_batch = std::max<std::int64_t>(m_ * n_ * k_, 1);
   // Products of bf16 and of a transposed b pack b again for every block of rows.
   const bool packs_b = a_.stored == DType::kBF16 || b_.strides.column != 1;
-  const bool by_rows = m_ >= n_;
   const std::int64_t least_rows = aliases_a() && !copies_a() ? kAliasPartRows : kPartRows;
   const std::int64_t most =
-      batch_ > 1 ? kMaxScratchTasks
-                 : std::clamp<std::int64_t>(by_rows ? m_ / least_rows : n_ / kPartColumns, 1,
-                                            packs_b ? kPackedTasks : kMaxScratchTasks);
+      batch_ > 1
+          ? kMaxScratchTasks
+          : std::clamp<std::int64_t>(by_rows ? m_ / least_rows : n_ / kPartColumns, 1,
+                                     packs_b && !prepares_b_ ? kPackedTasks : kMaxScratchTasks);
   const std::int64_t work = batch_ == 1 ? kPartWork : kBatchWork;
   const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
   if (batch_ > 1) {
@@ -339,26 +306,25 @@ Parts DotKernel::tile_parts(std::int64_t tasks) const {
   return out;
 }
 
-std::unique_ptr<Matmul> DotKernel::describe_matmul(std::int64_t batch, std::int64_t m,
-                                                   std::int64_t n) const {
-  return Matmul::describe({batch, m, n, k_, a_.stored, result_, a_.batch_stride, b_.batch_stride,
-                           m_ * n_, a_.strides, b_.strides, n_});
+std::unique_ptr<Matmul> DotKernel::describe_matmul(const Part& part, const Matmul* like) const {
+  const MatmulShape shape{part.batches, part.rows,  part.columns,    k_,
+                          a_.stored,    result_,    a_.batch_stride, b_.batch_stride,
+                          m_ * n_,      a_.strides, b_.strides,      n_};
+  return prepares_b_ ? Matmul::describe_prepared(shape, like) : Matmul::describe(shape);
 }
 
 void DotKernel::choose_product(const Target& target) {
   if (batch_ * m_ * n_ * k_ == 0) return;
   const bool small = m_ < kSmallSide || n_ < kSmallSide;
-  const bool native_bf16 = a_.stored == DType::kBF16 && target.bf16 != Bf16Units::kNone &&
-                           (result_ == DType::kBF16 || result_ == DType::kF32);
   const bool transposed_b = b_.strides.column != 1;
   const auto describe = [&] {
     const Part whole = parts_.largest();
     const Part last = parts_.part(parts_.tasks() - 1);
-    matmul_[0] = describe_matmul(whole.batches, whole.rows, whole.columns);
+    matmul_[0] = describe_matmul(whole, nullptr);
     if (matmul_[0] != nullptr && !is_whole(last))
-      matmul_[1] = describe_matmul(last.batches, last.rows, last.columns);
+      matmul_[1] = describe_matmul(last, matmul_[0].get());
   };
-  if (native_bf16) describe();
+  if (multiplies_bf16(target)) describe();
   if (matmul_[0] != nullptr) return;
   const bool f32 = a_.stored == DType::kF32;
   if (!f32 || copies_a() || result_ != DType::kF32) {
@@ -386,7 +352,7 @@ void DotKernel::lay_out_scratch() {
     offset += aligned(bytes);
     return at;
   };
-  const auto copy_bytes = [](const Operand& operand) {
+  const auto copy_bytes = [](const DotOperand& operand) {
     return operand.copied ? static_cast<std::size_t>(operand.elements) * size_of(operand.stored)
                           : 0;
   };
@@ -394,6 +360,7 @@ void DotKernel::lay_out_scratch() {
   if (!tiles_ && task_bytes_ > 0) take(ScratchSlots::kHeadBytes);
   a_offset_ = take(copy_bytes(a_));
   b_offset_ = take(copy_bytes(b_));
+  prepared_offset_ = take(is_b_prepared() ? matmul_[0]->prepared_bytes() : 0);
   std::size_t bytes = 0;  // of all tasks
   const std::int64_t most = tiles_ && batch_ == 1 ? most_tile_tasks() : 1;
   for (std::int64_t threads = 1; threads <= most; ++threads) {
@@ -421,19 +388,6 @@ void DotKernel::run(const KernelCall& call) const {
   });
 }
 
-/// Gives the operand a stride of 1.
-void DotKernel::copy_in_order(const Operand& operand, const std::byte* data, std::byte* scratch,
-                              ThreadPool& pool) {
-  if (!operand.copied) return;
-  const std::size_t bytes = size_of(operand.stored);
-  const Grid grid{operand.elements, kTaskElements};
-  pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
-    const std::int64_t begin = grid.begin(task);
-    load_view(operand.order, data, bytes, begin, grid.end(task) - begin,
-              scratch + static_cast<std::size_t>(begin) * bytes);
-  });
-}
-
 void DotKernel::run_part(const Part& at, const KernelCall& call, std::byte* scratch) const {
   const std::byte* a = a_.copied ? call.scratch + a_offset_ : call.operands[0];
   const std::byte* b = b_.copied ? call.scratch + b_offset_ : call.operands[1];
@@ -443,6 +397,7 @@ void DotKernel::run_part(const Part& at, const KernelCall& call, std::byte* scra
   a += (at.batch * a_.batch_stride + at.row * a_.strides.row) * in;
   b += (at.batch * b_.batch_stride + at.column * b_.strides.column) * in;
   c += (at.batch * m_ * n_ + at.row * n_ + at.column) * out;
+  if (is_b_prepared()) b = call.scratch + prepared_offset_;
   if (matmul_[0] != nullptr) {
     matmul_[is_whole(at) ? 0 : 1]->run(a, b, c, scratch);
     return;

@@ -40,11 +40,19 @@ class Matmul {
   /// Without its machine code. Null if oneDNN has no implementation on this CPU. Sizes are
   /// positive.
   static std::unique_ptr<Matmul> describe(const MatmulShape& shape);
+  /// One that reads what prepare() has made of b, in the order that oneDNN prefers; in the order
+  /// of `like`, if given, whose prepare() then serves both. `batch` is 1.
+  static std::unique_ptr<Matmul> describe_prepared(const MatmulShape& shape,
+                                                   const Matmul* like = nullptr);
   ~Matmul();
   std::size_t scratch_bytes() const;
-  /// Makes the machine code that run() needs.
+  /// Of what prepare() makes; 0: run() reads b itself.
+  std::size_t prepared_bytes() const;
+  /// Makes the machine code that run() and prepare() need.
   void generate();
   /// `scratch`: scratch_bytes() bytes of this call's own.
+  void prepare(const std::byte* b, std::byte* prepared, std::byte* scratch) const;
+  /// `b` may be prepared; `scratch` as above.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const;
 
  private:

@@ -132,6 +132,19 @@ TEST(CpuDot, HalfPrecisionIsTheSameOnAnyNumberOfThreads) {
   check(130, 1100, 800, DType::kBF16);
 }
 
+// b is packed once for parts of 400 and 382 rows, but where k makes its lines share a cache set.
+TEST(CpuDot, HalfPrecisionOfManyRowsIsTheSameOnAnyNumberOfThreads) {
+  const auto check = [](const Shape& b, std::int64_t contract, DType result) {
+    const std::int64_t k = b[static_cast<int>(contract)];
+    const Case c = dot(DType::kBF16, {782, k}, b, {{}, {}, {1}, {contract}}, result);
+    expect_correct(c, result == DType::kBF16 ? 0x1p-7 : 1e-5, 1e-3);
+    EXPECT_TRUE(same_bits(run_results(c), run_results(c, {.threads = 3}))) << b.to_string();
+  };
+  check({881, 400}, 0, DType::kF32);
+  check({400, 880}, 1, DType::kBF16);
+  check({340, 1024}, 1, DType::kBF16);
+}
+
 TEST(CpuDot, OperandsWhoseLinesShareACacheSetAreMultipliedInBlocks) {
   const std::int64_t k = 1030;
   expect_correct(dot(DType::kF32, {k, 512}, {k, 17}, {{}, {}, {0}, {0}}), 1e-4, 1e-3);

@@ -25,6 +25,10 @@ SelfAttention::Options attention_options(const VitConfig& config) {
   return out;
 }
 
+Tensor first_tokens(const Tensor& x, std::int64_t tokens) {
+  return tokens == x.size(1) ? x : slice_dim(x, 1, 0, tokens);
+}
+
 std::int64_t patches_of(const VitConfig& config) {
   const std::int64_t side = config.image_size / config.patch_size;
   return side * side;
@@ -109,8 +113,9 @@ Vit::Layer::Layer(Module& parent, std::string_view name, const Config& config)
       intermediate(*this, config),
       output(*this, config.intermediate_size, config) {}
 
-Tensor Vit::Layer::operator()(const Tensor& x) const {
-  const Tensor attended = x + attention(layernorm_before(x));
+Tensor Vit::Layer::operator()(const Tensor& x, std::int64_t tokens) const {
+  const Tensor normed = layernorm_before(x);
+  const Tensor attended = first_tokens(x, tokens) + attention(first_tokens(normed, tokens), normed);
   return attended + output(intermediate(layernorm_after(attended)));
 }
 
@@ -128,8 +133,14 @@ Vit::Body::Body(Module& parent, const Config& config)
 
 Tensor Vit::Body::class_token(const Tensor& image) const {
   Tensor x = embeddings(image);
-  for (const Layer& layer : encoder.layer) x = gradient_checkpointing ? remat(layer, x) : layer(x);
-  return layernorm(reshape(slice_dim(x, 1, 0, 1), Shape{x.size(0), x.size(2)}));
+  std::size_t left = encoder.layer.size();
+  for (const Layer& layer : encoder.layer) {
+    // Nobody reads the other tokens of the last layer: a twelfth fewer operations in ViT base.
+    const std::int64_t tokens = --left == 0 ? 1 : x.size(1);
+    const auto run = [&](const Tensor& y) { return layer(y, tokens); };
+    x = gradient_checkpointing ? remat(run, x) : run(x);
+  }
+  return layernorm(reshape(first_tokens(x, 1), Shape{x.size(0), x.size(2)}));
 }
 
 Vit::Vit(const Config& config)

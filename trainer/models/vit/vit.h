@@ -55,7 +55,9 @@ class Vit final : public Model {
   };
   struct Attention : Module {
     Attention(Module& parent, const Config& config);
-    Tensor operator()(const Tensor& x) const { return output(attention(x)); }
+    Tensor operator()(const Tensor& queries, const Tensor& x) const {
+      return output(attention.of(queries, x));
+    }
 
     SelfAttention attention;
     Output output;
@@ -69,7 +71,8 @@ class Vit final : public Model {
   };
   struct Layer : Module {
     Layer(Module& parent, std::string_view name, const Config& config);
-    Tensor operator()(const Tensor& x) const;
+    /// [B,T,hidden] -> [B,tokens,hidden], what becomes of the first of them.
+    Tensor operator()(const Tensor& x, std::int64_t tokens) const;
 
     LayerNorm layernorm_before;
     Attention attention;

@@ -24,7 +24,7 @@
 namespace lockstep {
 
 struct DataAgreementOptions {
-  std::string cache_folder;  ///< of hashes; empty: none are kept
+  std::string cache_folder = {};  ///< of hashes; empty: none are kept
   /// Told of what is wrong with them, beside the log.
   std::function<void(const std::string&)> on_warning = {};
   Activity activity = {};                              ///< is told of the progress

@@ -17,11 +17,12 @@ class Registry;
 
 struct DataSource {
   DatasetPtr train;
-  DatasetPtr validation = nullptr;        ///< null if the run has none
-  TokenizerPtr tokenizer = nullptr;       ///< null for images and ready-made tokens
-  std::int64_t vocab_size = 0;            ///< of tokens; 0 for images
-  std::int64_t tokens_per_sample = 0;     ///< 0 for images
-  std::vector<std::string> classes = {};  ///< names of labels from 0 on; empty: they have none
+  DatasetPtr validation = nullptr;         ///< null if the run has none
+  TokenizerPtr tokenizer = nullptr;        ///< null for images and ready-made tokens
+  std::int64_t vocab_size = 0;             ///< of tokens; 0 for images
+  std::int64_t tokens_per_sample = 0;      ///< 0 for images
+  std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
+  std::vector<std::string> warnings = {};  ///< for who trains: what may not be as it was meant
 };
 
 /// What a dataset of the registry is opened with, besides its own keys.

@@ -134,8 +134,9 @@ std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
                                       config.strict);
 }
 
-/// Such a model learns, too, but it is hardly what was meant.
-void warn_of_classes_without_data(const DataSource& data, const DataNeeds& needs, Log& log) {
+/// A run learns in spite of that, too, but it is hardly what was meant.
+void warn_of_data(const DataSource& data, const DataNeeds& needs, Log& log) {
+  for (const std::string& warning : data.warnings) log.warn("{}", warning);
   const auto classes = static_cast<std::int64_t>(data.classes.size());
   if (classes > 0 && classes < needs.n_classes)
     log.warn("the data has {} classes, and the model is for {}: no sample is of those from {} on",
@@ -178,7 +179,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   }();
   agree_on_datasets(runtime.communicator(), data);
   if (saved) check_saved_classes(saved->trainer().samples, saved->path(), data);
-  warn_of_classes_without_data(data, registry.needs(config.model), log);
+  warn_of_data(data, registry.needs(config.model), log);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);
   activity.begin(Phase::kPrepare);

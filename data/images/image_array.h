@@ -11,11 +11,12 @@ namespace lockstep {
 
 /// What a reader of a file of images delivers.
 struct LabelledImages {
-  std::string source;                ///< files, for messages
-  Shape shape;                       ///< [channels, height, width] of one image
-  std::vector<std::uint8_t> pixels;  ///< images one after another, each in the order of `shape`
-  std::vector<std::int32_t> labels;  ///< one per image
-  std::string label_source = {};     ///< where they are of another place than `source`
+  std::string source;  ///< files, for messages
+  Shape shape;         ///< [channels, height, width] of one image
+  std::vector<std::uint8_t> pixels =
+      {};  ///< images one after another, each in the order of `shape`
+  std::vector<std::int32_t> labels = {};  ///< one per image
+  std::string label_source = {};          ///< where they are of another place than `source`
 };
 
 class ImageArray final : public ImageSource {

@@ -35,24 +35,42 @@ bool is_class(const fs::directory_entry& entry) {
   return type == fs::file_type::directory;
 }
 
-/// Who reads it says what is wrong with it.
-bool has_image_name(const fs::directory_entry& entry) {
-  std::error_code error;
-  return is_image_name(entry.path().filename()) && !entry.is_directory(error);
-}
-
-/// The names in a folder that are not hidden, sorted; folders, or else images.
-std::vector<std::string> names_in(const std::string& folder, bool folders) {
-  std::vector<std::string> out;
+/// Calls `take` with each entry of a folder that is not hidden.
+template <class Take>
+void for_each_in(const std::string& folder, const Take& take) {
   try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with('.') && (folders ? is_class(entry) : has_image_name(entry)))
-        out.push_back(name);
-    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+      if (const std::string name = entry.path().filename().string(); !name.starts_with('.'))
+        take(entry, name);
   } catch (const fs::filesystem_error& error) {
     raise(ErrorKind::kData, "{}: cannot be read: {}", printable(folder), error.code().message());
   }
+}
+
+/// The names of the folders in a folder, sorted.
+std::vector<std::string> classes_in(const std::string& folder) {
+  std::vector<std::string> out;
+  for_each_in(folder, [&](const fs::directory_entry& entry, const std::string& name) {
+    if (is_class(entry)) out.push_back(name);
+  });
+  std::ranges::sort(out);
+  return out;
+}
+
+/// The names of the images in a folder, sorted; who reads one says what is wrong with it.
+std::vector<std::string> images_in(const std::string& folder, LeftOut& other_files,
+                                   LeftOut& inner_folders) {
+  std::vector<std::string> out;
+  for_each_in(folder, [&](const fs::directory_entry& entry, const std::string& name) {
+    std::error_code error;
+    if (entry.is_directory(error)) {
+      inner_folders.add(folder + "/" + name);
+    } else if (is_image_name(name)) {
+      out.push_back(name);
+    } else {
+      other_files.add(folder + "/" + name);
+    }
+  });
   std::ranges::sort(out);
   return out;
 }
@@ -71,9 +89,14 @@ std::vector<std::uint8_t> bytes_of(const std::string& path) {
 
 }  // namespace
 
+void LeftOut::add(const std::string& path) {
+  if (count == 0 || path < first) first = path;
+  ++count;
+}
+
 ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> classes)
     : folder_(folder), classes_(std::move(classes)) {
-  const std::vector<std::string> own = names_in(folder, /*folders=*/true);
+  const std::vector<std::string> own = classes_in(folder);
   if (own.empty())
     raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class",
           printable(folder));
@@ -84,11 +107,23 @@ ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> cla
     if (found == classes_.end())
       raise(ErrorKind::kData, "{}: not one of the {} classes of the data trained on",
             printable(path), classes_.size());
-    const std::vector<std::string> images = names_in(path, /*folders=*/false);
+    const std::vector<std::string> images = images_in(path, other_files_, inner_folders_);
     if (images.empty()) raise(ErrorKind::kData, "{}: no PNG or JPEG image in it", printable(path));
     for (const std::string& image : images)
       files_.push_back({path + "/" + image, found - classes_.begin()});
   }
+}
+
+std::vector<std::string> ImageFolder::left_out() const {
+  std::vector<std::string> out;
+  const auto add = [&](const LeftOut& what, std::string_view text) {
+    if (what.count > 0)
+      out.push_back(fmt::format("{}: {}: {} (the first is {})", printable(folder_), text,
+                                what.count, printable(what.first)));
+  };
+  add(other_files_, "files of classes that are not .png, .jpg or .jpeg by name and are left out");
+  add(inner_folders_, "folders within those of classes, whose images are not read");
+  return out;
 }
 
 Raster ImageFolder::image(std::int64_t index) const {
@@ -139,8 +174,9 @@ std::string ImageFiles::describe() const {
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
   try {
-    for (const std::string& name : names_in(folder, /*folders=*/true))
-      for (const std::string& image : names_in(folder + "/" + name, /*folders=*/false))
+    LeftOut unread;
+    for (const std::string& name : classes_in(folder))
+      for (const std::string& image : images_in(folder + "/" + name, unread, unread))
         out.push_back(folder + "/" + name + "/" + image);
   } catch (const Error&) {
     return {};  // who opens the folder says why

@@ -9,9 +9,17 @@
 
 namespace lockstep {
 
+/// What an ImageFolder does not read.
+struct LeftOut {
+  std::int64_t count = 0;
+  std::string first = {};  ///< path of the one whose name sorts first
+
+  void add(const std::string& path);
+};
+
 /// Classes are the folders in it, sorted by name (bytes, not the language's order); their images
 /// are the .png, .jpg and .jpeg files in them, sorted likewise. What is hidden, of another kind or
-/// deeper is left out.
+/// deeper is left out; left_out() counts the last two.
 class ImageFolder final : public ImageSource {
  public:
   /// `classes` that labels count, those of the data that is trained on; empty: the folder's own.
@@ -20,6 +28,9 @@ class ImageFolder final : public ImageSource {
   explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {});
 
   const std::vector<std::string>& classes() const { return classes_; }
+  /// What is in folders of classes and not read, for people: nothing, or a sentence each for files
+  /// of other names and for folders, with their number and the first one.
+  std::vector<std::string> left_out() const;
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Raster image(std::int64_t index) const override;
   std::int64_t label(std::int64_t index) const override { return at(index).label; }
@@ -37,6 +48,8 @@ class ImageFolder final : public ImageSource {
   const File& at(std::int64_t index) const { return files_[static_cast<std::size_t>(index)]; }
 
   std::string folder_;
+  LeftOut other_files_;
+  LeftOut inner_folders_;
   std::vector<std::string> classes_;
   std::vector<File> files_;
 };

@@ -238,7 +238,9 @@ TEST(SharedBuffers, AreInHugePagesWhereTheSystemHasThem) {
     expect_tree_sums<float>(comm, 4096, kCount - 1024, 2);
     const auto buffer = comm.shared_buffer(kCount * sizeof(float));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % kHugePage, 0U);
-    if (available) EXPECT_GE(huge_bytes_at(buffer->data()), 3 * kHugePage);
+    if (available) {
+      EXPECT_GE(huge_bytes_at(buffer->data()), 3 * kHugePage);
+    }
   });
 }
 

@@ -72,6 +72,26 @@ TEST_F(ImageFolderTest, LeavesOtherFilesOut) {
   EXPECT_NE(open()->digest(), before);
 }
 
+TEST_F(ImageFolderTest, CountsWhatIsLeftOutOfClasses) {
+  folder_.write("readme.txt", "x");
+  folder_.write("ant/.hidden", "x");
+  EXPECT_THAT(ImageFolder(folder_.path()).left_out(), ElementsAre());
+  folder_.write("cat/b.gif", "x");
+  folder_.write("cat/a.webp", "x");
+  folder_.write("ant/notes", "x");
+  add_class("cat/more");
+  add_class("cat/fold.png");
+  EXPECT_THAT(ImageFolder(folder_.path()).left_out(),
+              ElementsAre(folder_.path() +
+                              ": files of classes that are not .png, .jpg or .jpeg by name and "
+                              "are left out: 3 (the first is " +
+                              folder_ / "ant/notes)",
+                          folder_.path() +
+                              ": folders within those of classes, whose images are not read: 2 "
+                              "(the first is " +
+                              folder_ / "cat/fold.png)"));
+}
+
 TEST_F(ImageFolderTest, CountsClassesAsTheTrainingDataDoes) {
   const ImageFolder all(folder_.path(), {"ant", "bee", "cat"});
   EXPECT_EQ(all.label(0), 0);

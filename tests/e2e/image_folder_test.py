@@ -49,6 +49,14 @@ class ImageFolders(EndToEndTest):
         self.trained("as_many", training__max_steps=1)
         self.assertNotIn("the data has", self.outcome.text)
 
+    def test_what_folders_of_classes_hold_besides_images_is_warned_of(self):
+        words = "files of classes that are not .png, .jpg or .jpeg by name and are left out: 1 (the first is"
+        self.trained("images", training__max_steps=1)
+        self.assertNotIn(words, self.outcome.text)
+        (self.data / "3" / "a.webp").write_text("")
+        self.trained("others", ranks=2, training__max_steps=1, data__val_path=str(self.data))
+        self.assertEqual(self.outcome.text.count(f"{words} {self.data}/3/a.webp)"), 2, "of both folders, by one rank")
+
     def test_one_hash_with_augmentation(self):
         """Whoever trains, with as many workers as there are, and killed meanwhile: past an epoch, where all is drawn
         anew."""

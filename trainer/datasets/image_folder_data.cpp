@@ -1,5 +1,7 @@
 #include "trainer/datasets/image_folder_data.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "core/base/error.h"
@@ -52,10 +54,13 @@ DataSource ImageFolderData::open(const OpenContext& context) const {
                 "{} has {} folders of classes, but the model is for {} classes", path, classes,
                 options.classes);
   DataSource out{.train = std::make_shared<ImageDataset>(folder, options),
-                 .classes = folder->classes()};
-  if (!val_path.empty())
-    out.validation = std::make_shared<ImageDataset>(
-        std::make_shared<ImageFolder>(val_path, folder->classes()), for_evaluation(options));
+                 .classes = folder->classes(),
+                 .warnings = folder->left_out()};
+  if (!val_path.empty()) {
+    const auto validation = std::make_shared<ImageFolder>(val_path, folder->classes());
+    std::ranges::copy(validation->left_out(), std::back_inserter(out.warnings));
+    out.validation = std::make_shared<ImageDataset>(validation, for_evaluation(options));
+  }
   return out;
 }
 

@@ -114,7 +114,8 @@ TEST(HostMemoryDeathTest, WhereNothingMayBeThrownTheProcessStillSaysWhy) {
   EXPECT_EXIT(
       {
         prepare_for_lack_of_memory();
-        []() noexcept { throw std::runtime_error("x"); }();
+        const auto fail = [] { throw std::runtime_error("x"); };
+        [&]() noexcept { fail(); }();
       },
       testing::KilledBySignal(SIGABRT), "");
 }

@@ -17,6 +17,8 @@ DatasetPtr make_sequences(const OpenContext& context, std::int64_t samples, std:
   if (needs.inputs == "tokens")
     return std::make_shared<TokenDataset>(
         std::make_shared<SyntheticTokens>(samples * length + 1, needs.vocab_size, seed), length);
+  LS_USER_CHECK(needs.inputs == "masked_tokens" || needs.inputs == "labelled_tokens",
+                "synthetic data is of tokens or images: it cannot make what this model takes");
   using Task = SyntheticSequences::Task;
   const Task task = needs.inputs == "masked_tokens" ? Task::kMasked : Task::kLabelled;
   return std::make_shared<SyntheticSequences>(
@@ -42,8 +44,6 @@ DataSource SyntheticData::open(const OpenContext& context) const {
     auto validation = std::make_shared<SyntheticImages>(train->others(num_samples, seed + 1));
     return {.train = std::move(train), .validation = std::move(validation)};
   }
-  LS_USER_CHECK(needs.inputs.ends_with("tokens"),
-                "synthetic data is of tokens or images: it cannot make what this model takes");
   return {.train = make_sequences(context, num_samples, seed),
           .validation = make_sequences(context, num_samples, seed + 1),
           .vocab_size = needs.vocab_size,

@@ -74,6 +74,29 @@ Gradients gradient_transpose(const GradientCall& c) {
   return {transpose(c.grad, inverse)};
 }
 
+/// What a slice took of dimension i, at its places among `size`. Zeros lie elsewhere: behind each
+/// element, where a stride takes several, cut off where they are too many.
+Tensor put_back(const Tensor& taken, int i, std::int64_t start, std::int64_t stride,
+                std::int64_t size) {
+  const Shape& shape = taken.shape();
+  Tensor out = taken;
+  if (stride > 1 && shape[i] > 1) {
+    std::int64_t before = 1, behind = 1;
+    for (int d = 0; d < shape.rank(); ++d)
+      if (d != i) (d < i ? before : behind) *= shape[d];
+    Shape spread = shape;
+    spread.set_dim(i, shape[i] * stride);
+    const Tensor apart = reshape(taken, Shape{before, shape[i], 1, behind});
+    out = reshape(pad(apart, 0.0, Ints{0, 0, 0, 0}, Ints{0, 0, stride - 1, 0}), spread);
+    if (out.size(i) > size - start) out = slice_dim(out, i, 0, size - start);
+  }
+  if (out.size(i) == size) return out;
+  Ints low(static_cast<std::size_t>(shape.rank()), 0), high = low;
+  low[static_cast<std::size_t>(i)] = start;
+  high[static_cast<std::size_t>(i)] = size - start - out.size(i);
+  return pad(out, 0.0, low, high);
+}
+
 Gradients gradient_slice(const GradientCall& c) {
   const auto start = c.node.attrs.ints(Attr::kStart);
   const auto stride = c.node.attrs.ints(Attr::kStride);
@@ -84,18 +107,10 @@ Gradients gradient_slice(const GradientCall& c) {
       high.push_back(from[i] - start[static_cast<std::size_t>(i)] - c.out.size(i));
     return {pad(c.grad, 0.0, start, high)};
   }
-  // A strided slice is a gather along each strided dimension; its inverse adds to those places.
   Tensor grad = c.grad;
-  TraceContext& context = grad.context();
-  for (int i = 0; i < from.rank(); ++i) {
+  for (int i = from.rank() - 1; i >= 0; --i) {
     const auto k = static_cast<std::size_t>(i);
-    Shape wide = grad.shape();
-    wide.set_dim(i, from[i]);
-    if (grad.size(i) == from[i]) continue;
-    const Tensor index =
-        iota(context, Shape{grad.size(i)}, 0, DType::kI64) * static_cast<double>(stride[k]) +
-        static_cast<double>(start[k]);
-    grad = scatter_add(broadcast_to(context.constant(0.0, grad.dtype()), wide), index, grad, i);
+    grad = put_back(grad, i, start[k], stride[k], from[i]);
   }
   return {grad};
 }

@@ -58,6 +58,25 @@ TEST(Gradients, AtTiesAreHalvedButNothingWhereAConstantTies) {
   EXPECT_THAT(slopes(minimum(x, 0.0), x), ElementsAre(2, 0, 0));
 }
 
+TEST(Gradients, OfASliceAreZeroWhereItTookNothing) {
+  TraceContext context;
+  const auto taken = [&](const Shape& shape, const std::vector<std::int64_t>& start,
+                         const std::vector<std::int64_t>& limit,
+                         const std::vector<std::int64_t>& stride) {
+    const std::vector<float> ones(static_cast<std::size_t>(shape.elements()), 1.0F);
+    const Tensor x = input_of(context, ones, shape);
+    return value_of(gradient(sum(slice(x, start, limit, stride)), x));
+  };
+  EXPECT_THAT(taken({7}, {1}, {7}, {3}), ElementsAre(0, 1, 0, 0, 1, 0, 0)) << "more than a stride";
+  EXPECT_THAT(taken({5}, {0}, {5}, {2}), ElementsAre(1, 0, 1, 0, 1)) << "less than a stride";
+  EXPECT_THAT(taken({3}, {1}, {3}, {std::int64_t{1} << 50}), ElementsAre(0, 1, 0)) << "one element";
+  EXPECT_THAT(taken({3}, {1}, {1}, {2}), ElementsAre(0, 0, 0)) << "none";
+  EXPECT_THAT(taken({2, 1, 1, 1, 1, 1, 1, 3}, {0, 0, 0, 0, 0, 0, 0, 0}, {2, 1, 1, 1, 1, 1, 1, 3},
+                    {1, 1, 1, 1, 1, 1, 1, 2}),
+              ElementsAre(1, 0, 1, 1, 0, 1))
+      << "of as many dimensions as there may be";
+}
+
 TEST(Gradients, OfGradientsAreSecondDerivatives) {
   TraceContext context;
   const Tensor x = input_of(context, {1, 2}, Shape{2});

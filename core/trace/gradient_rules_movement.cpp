@@ -74,45 +74,32 @@ Gradients gradient_transpose(const GradientCall& c) {
   return {transpose(c.grad, inverse)};
 }
 
-/// What a slice took of dimension i, at its places among `size`. Zeros lie elsewhere: behind each
-/// element, where a stride takes several, cut off where they are too many.
-Tensor put_back(const Tensor& taken, int i, std::int64_t start, std::int64_t stride,
-                std::int64_t size) {
+/// Elements of dimension i `stride` apart, with zeros behind each, but for those beyond `most`.
+Tensor spread_apart(const Tensor& taken, int i, std::int64_t stride, std::int64_t most) {
   const Shape& shape = taken.shape();
-  Tensor out = taken;
-  if (stride > 1 && shape[i] > 1) {
-    std::int64_t before = 1, behind = 1;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (d != i) (d < i ? before : behind) *= shape[d];
-    Shape spread = shape;
-    spread.set_dim(i, shape[i] * stride);
-    const Tensor apart = reshape(taken, Shape{before, shape[i], 1, behind});
-    out = reshape(pad(apart, 0.0, Ints{0, 0, 0, 0}, Ints{0, 0, stride - 1, 0}), spread);
-    if (out.size(i) > size - start) out = slice_dim(out, i, 0, size - start);
-  }
-  if (out.size(i) == size) return out;
-  Ints low(static_cast<std::size_t>(shape.rank()), 0), high = low;
-  low[static_cast<std::size_t>(i)] = start;
-  high[static_cast<std::size_t>(i)] = size - start - out.size(i);
-  return pad(out, 0.0, low, high);
+  if (stride == 1 || shape[i] <= 1) return taken;
+  std::int64_t before = 1, behind = 1;
+  for (int d = 0; d < shape.rank(); ++d)
+    if (d != i) (d < i ? before : behind) *= shape[d];
+  const Tensor apart = reshape(taken, Shape{before, shape[i], 1, behind});
+  Shape wide = shape;
+  wide.set_dim(i, shape[i] * stride);
+  const Tensor out = reshape(pad(apart, 0.0, Ints{0, 0, 0, 0}, Ints{0, 0, stride - 1, 0}), wide);
+  return wide[i] > most ? slice_dim(out, i, 0, most) : out;
 }
 
 Gradients gradient_slice(const GradientCall& c) {
   const auto start = c.node.attrs.ints(Attr::kStart);
   const auto stride = c.node.attrs.ints(Attr::kStride);
   const Shape& from = c.in[0].shape();
-  if (std::all_of(stride.begin(), stride.end(), [](std::int64_t s) { return s == 1; })) {
-    Ints high;
-    for (int i = 0; i < from.rank(); ++i)
-      high.push_back(from[i] - start[static_cast<std::size_t>(i)] - c.out.size(i));
-    return {pad(c.grad, 0.0, start, high)};
-  }
   Tensor grad = c.grad;
+  Ints high(start.size());
   for (int i = from.rank() - 1; i >= 0; --i) {
     const auto k = static_cast<std::size_t>(i);
-    grad = put_back(grad, i, start[k], stride[k], from[i]);
+    grad = spread_apart(grad, i, stride[k], from[i] - start[k]);
+    high[k] = from[i] - start[k] - grad.size(i);
   }
-  return {grad};
+  return {pad(grad, 0.0, start, high)};
 }
 
 Gradients gradient_dynamic_slice(const GradientCall& c) {

@@ -13,8 +13,8 @@ namespace lockstep {
 struct LabelledImages {
   std::string source;  ///< files, for messages
   Shape shape;         ///< [channels, height, width] of one image
-  std::vector<std::uint8_t> pixels =
-      {};  ///< images one after another, each in the order of `shape`
+  /// Images one after another, each in the order of `shape`.
+  std::vector<std::uint8_t> pixels = {};
   std::vector<std::int32_t> labels = {};  ///< one per image
   std::string label_source = {};          ///< where they are of another place than `source`
 };

@@ -78,11 +78,22 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   const bool known = history_.knows(described->structure());
   out.explanation =
       known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);
+  fit_remedies(out.explanation);
   if (waiting_) settle(&out.explanation);
   note(cut);
   out.graph = std::move(described);
   if (!known) check_limit(out.explanation);
   return out;
+}
+
+void CompilationJournal::fit_remedies(Explanation& explanation) const {
+  if (!bucketed_) return;
+  for (Difference& difference : explanation.differences)
+    if (difference.remedy == remedy_of(Cause::kInputShape))
+      difference.remedy =
+          "pad it to fewer sizes with data.buckets (or data.max_buckets, where they are auto), or "
+          "to one with data.padding: max (in a program of one's own with "
+          "DataLoaderOptions::padding)";
 }
 
 void CompilationJournal::add_causes(Miss& miss, std::vector<Difference> on_disk) {

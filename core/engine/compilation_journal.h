@@ -36,6 +36,9 @@ class CompilationJournal {
   };
   CompilationJournal(const Limit& limit, Log& log) : limit_(limit), log_(log) {}
 
+  /// Batches are padded to a few lengths already: where they differ, that is not advised.
+  void batches_are_bucketed() { bucketed_ = true; }
+
   /// A program of this structure was found in memory.
   void hit(const Hash128& structure, const Cut& cut);
 
@@ -64,6 +67,7 @@ class CompilationJournal {
   void set_listener(CompilationListener listener) { listener_ = std::move(listener); }
 
  private:
+  void fit_remedies(Explanation& explanation) const;
   void check_limit(const Explanation& explanation);
   void settle(const Explanation* next);
   void note(const Cut& cut);
@@ -76,6 +80,7 @@ class CompilationJournal {
   CompilationListener listener_;
   Cut last_cut_;             ///< without its outputs
   std::size_t warn_at_ = 0;  ///< programs; 0: at the limit
+  bool bucketed_ = false;
   /// Whether its read is a cause shows in what follows.
   std::optional<CompilationRecord> waiting_;
 };

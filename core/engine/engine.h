@@ -77,6 +77,8 @@ class Engine final : private ReadObserver {
   void begin_step() { in_step_ = true; }
   /// It will not be made into a step after all.
   void end_step() { in_step_ = false; }
+  /// Batches are padded to a few lengths already: what recompiles by their lengths is told so.
+  void batches_are_bucketed() { compiler_.journal().batches_are_bucketed(); }
   /// From now on such a read is an error kUsage that names its line.
   void forbid_reads() { reads_forbidden_ = true; }
   const Cuts& cuts() const { return *cuts_; }

@@ -237,6 +237,20 @@ TEST_F(TooMany, ProgramsAreWarnedOfWithInputDimensionValuesAndRemedy) {
   EXPECT_THAT(debug.lines_with("different programs").size(), 2U);
 }
 
+TEST_F(TooMany, BucketsAreNotAdvisedWhereThereAre) {
+  const DebugLog debug;
+  Telling loud(limited(false), *debug.log);
+  loud.rank.engine.batches_are_bucketed();
+  for (const std::size_t length : {2, 3, 4, 5}) step(loud.rank, length);
+  EXPECT_THAT(debug.lines_with("4 different programs"),
+              ElementsAre(HasSubstr("(2, 3, 4, 5); pad it to fewer sizes with data.buckets (or "
+                                    "data.max_buckets, where they are auto), or to one with "
+                                    "data.padding: max ")));
+  const std::string table = loud.rank.engine.compilations().table();
+  EXPECT_THAT(table, HasSubstr("input_shape: pad it to fewer sizes with data.buckets"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("data.padding: bucket")));
+}
+
 TEST_F(TooMany, ProgramsEndTheRunIfItIsToldSo) {
   Telling strict(limited(true));
   for (const std::size_t length : {2, 3, 4, 2}) step(strict.rank, length);

@@ -29,7 +29,7 @@ DatasetPtr open_images(const Config& config, const Registry& registry, const Ima
   const ImageSettings& settings = *registry.at(config.data).images(config.data.keys);
   const auto& [channels, height, width] = facts.shape;
   return std::make_shared<ImageDataset>(
-      std::make_shared<ImageFiles>(paths),
+      std::make_shared<ImageFiles>(paths, settings.limits()),
       for_evaluation(
           settings.options({channels, height, width}, registry.needs(config.model).n_classes)));
 }

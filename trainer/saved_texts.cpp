@@ -15,6 +15,9 @@
 namespace lockstep {
 namespace {
 
+/// Of images that a checkpoint may be of.
+constexpr std::int64_t kMostPixels = 178'956'970;
+
 // Passes the result of `read` on; its errors become those of a checkpoint.
 template <class Read>
 auto of_checkpoint(Read read) {

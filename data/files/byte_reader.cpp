@@ -1,5 +1,6 @@
 #include "data/files/byte_reader.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -25,8 +26,15 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 
 }  // namespace
 
-ByteReader::ByteReader(const std::string& path) : path_(path), stream_(new Stream) {
+ByteReader::ByteReader(const std::string& path, std::int64_t most_bytes)
+    : path_(path), most_bytes_(static_cast<std::uint64_t>(most_bytes)), stream_(new Stream) {
   const int descriptor = open_regular_file(path);
+  struct stat status {};
+  if (::fstat(descriptor, &status) == 0 && status.st_size > most_bytes) {
+    ::close(descriptor);
+    raise(ErrorKind::kData, "{}: a file of {} bytes, more than data.max_file_mb: {}", path,
+          status.st_size, most_bytes >> 20);
+  }
   stream_->file = gzdopen(descriptor, "rb");
   if (stream_->file == nullptr) {
     ::close(descriptor);
@@ -47,6 +55,10 @@ std::size_t ByteReader::read_some(std::uint8_t* to, std::size_t count) {
     raise(ErrorKind::kData, "{}: damaged gzip data: {}", path_,
           code == Z_BUF_ERROR ? "unexpected end of file" : message);
   }
+  delivered_ += static_cast<std::uint64_t>(got);
+  if (delivered_ > most_bytes_)
+    raise(ErrorKind::kData, "{}: more than data.max_file_mb: {} is compressed in it", path_,
+          most_bytes_ >> 20);
   return static_cast<std::size_t>(got);
 }
 

@@ -1,5 +1,5 @@
 // Reads a file from the front, inflating it on the way if it is gzip data (recognized by content,
-// not by name).
+// not by name), up to a limit: a few bytes of gzip data can become gigabytes.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,19 @@ namespace lockstep {
 
 class ByteReader {
  public:
-  /// Error kData naming the file if it cannot be opened or is not a regular file.
-  explicit ByteReader(const std::string& path);
+  static constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+
+  /// Error kData naming the file if it cannot be opened, is not a regular file, or is larger than
+  /// `most_bytes`.
+  explicit ByteReader(const std::string& path, std::int64_t most_bytes = kMostBytes);
   ~ByteReader();
 
   const std::string& path() const { return path_; }
+  std::uint64_t most_bytes() const { return most_bytes_; }
 
   /// The next `count` bytes, or fewer at the end of the file. Memory grows with what is read, not
-  /// with `count`, so that a lying header cannot exhaust it. Error kData on damaged gzip data.
+  /// with `count`, so that a lying header cannot exhaust it. Error kData on damaged gzip data, and
+  /// where more than the limit comes out of it.
   std::vector<std::uint8_t> read(std::uint64_t count);
   std::vector<std::uint8_t> read_all();
 
@@ -31,6 +36,8 @@ class ByteReader {
   std::size_t read_some(std::uint8_t* to, std::size_t count);
 
   std::string path_;
+  std::uint64_t most_bytes_;
+  std::uint64_t delivered_ = 0;
   std::unique_ptr<Stream> stream_;
 };
 

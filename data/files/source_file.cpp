@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -28,12 +30,21 @@ std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+[[noreturn]] void raise_unopened(const std::string& path, int code) {
+  const std::string what =
+      fmt::format("{}: cannot be opened: {}", printable(path), std::strerror(code));
+  if (code == EMFILE || code == ENFILE)
+    raise(ErrorKind::kUsage, "{}; raise the limit of open files (ulimit -n)", what);
+  if (code == ENOMEM) throw std::system_error(code, std::generic_category(), printable(path));
+  throw Error(ErrorKind::kData, what);
+}
+
 }  // namespace
 
 int open_regular_file(const std::string& path) {
   // O_NONBLOCK, so that opening a named pipe fails the check below instead of waiting for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) raise_errno(ErrorKind::kData, printable(path) + ": cannot be opened");
+  if (descriptor < 0) raise_unopened(path, errno);
   struct stat status {};
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
   ::close(descriptor);

@@ -12,12 +12,12 @@ namespace lockstep {
 
 /// Opens `path` for reading; the caller closes the descriptor. Error kData naming the file if that
 /// fails or it is not a regular file: a pipe without a writer would be waited for, and a device may
-/// have no end.
+/// have no end. Error kUsage if too many files are open: nothing is wrong with this one.
 int open_regular_file(const std::string& path);
 
 class SourceFile {
  public:
-  /// Error kData as of open_regular_file.
+  /// Errors as of open_regular_file.
   explicit SourceFile(std::string path);
   ~SourceFile();
   SourceFile(const SourceFile&) = delete;

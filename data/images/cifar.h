@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "data/files/byte_reader.h"
 #include "data/images/image_array.h"
 
 namespace lockstep {
 
 enum class CifarKind : std::uint8_t { kCifar10, kCifar100 };  ///< CIFAR-100 gives fine labels
 
-/// The files' records, joined in order. Error kData naming the file if one is missing or empty, or
-/// its length is not a multiple of the record length.
-LabelledImages read_cifar(const std::vector<std::string>& paths, CifarKind kind);
+/// The files' records, joined in order. Error kData naming the file if one is missing or empty, is
+/// or inflates to more than `most_bytes`, or its length is not a multiple of the record length.
+LabelledImages read_cifar(const std::vector<std::string>& paths, CifarKind kind,
+                          std::int64_t most_bytes = ByteReader::kMostBytes);
 
 }  // namespace lockstep

@@ -21,7 +21,8 @@ bool is_image(std::span<const std::uint8_t> bytes);
 
 /// The image in `bytes`, whose first ones say the format; `source` names it in messages. Upright,
 /// of 1 or 3 channels as it is stored. Error kData naming source and cause if it is of neither
-/// format, damaged, cut short, or too large (kMostPixels).
-Raster decode_image(std::span<const std::uint8_t> bytes, const std::string& source);
+/// format, damaged, cut short, or claims more than `limits.pixels`.
+Raster decode_image(std::span<const std::uint8_t> bytes, const std::string& source,
+                    const ImageLimits& limits = {});
 
 }  // namespace lockstep

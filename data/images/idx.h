@@ -5,14 +5,16 @@
 
 #include <string>
 
+#include "data/files/byte_reader.h"
 #include "data/images/image_array.h"
 
 namespace lockstep {
 
 /// Images from a u8 file of 3 dimensions [n,height,width] (one channel) or 4 [n,channels,height,
 /// width], labels from a u8 file of 1 dimension. Error kData naming the file, and the expected and
-/// actual sizes, if one is missing, damaged, foreign, truncated or oversized, or if they differ in
-/// n.
-LabelledImages read_idx(const std::string& images_path, const std::string& labels_path);
+/// actual sizes, if one is missing, damaged, foreign, truncated or oversized, claims or inflates to
+/// more than `most_bytes`, or if they differ in n.
+LabelledImages read_idx(const std::string& images_path, const std::string& labels_path,
+                        std::int64_t most_bytes = ByteReader::kMostBytes);
 
 }  // namespace lockstep

@@ -48,10 +48,13 @@ void for_each_in(const std::string& folder, const Take& take) {
 }
 
 /// The names of the folders in a folder, sorted.
-std::vector<std::string> classes_in(const std::string& folder) {
+std::vector<std::string> classes_in(const std::string& folder, LeftOut& images) {
   std::vector<std::string> out;
   for_each_in(folder, [&](const fs::directory_entry& entry, const std::string& name) {
-    if (is_class(entry)) out.push_back(name);
+    if (is_class(entry))
+      out.push_back(name);
+    else if (is_image_name(name))
+      images.add(folder + "/" + name);
   });
   std::ranges::sort(out);
   return out;
@@ -75,13 +78,17 @@ std::vector<std::string> images_in(const std::string& folder, LeftOut& other_fil
   return out;
 }
 
-/// All of an image; of something else its beginning, however much it is.
-std::vector<std::uint8_t> bytes_of(const std::string& path) {
+/// All of an image; of something else its beginning, however much it is. Error kData if the image's
+/// file is too large.
+std::vector<std::uint8_t> bytes_of(const std::string& path, const ImageLimits& limits) {
   constexpr std::size_t kHead = 16;
   const SourceFile file(path);
   std::vector<std::uint8_t> out(std::min<std::size_t>(file.size(), kHead));
   file.read(0, std::as_writable_bytes(std::span(out)));
   if (!is_image(out)) return out;
+  if (file.size() > static_cast<std::uint64_t>(limits.file_bytes))
+    raise(ErrorKind::kData, "{}: an image of {} bytes, more than data.max_file_mb: {}",
+          printable(path), file.size(), limits.file_bytes >> 20);
   out.resize(file.size());
   file.read(0, std::as_writable_bytes(std::span(out)));
   return out;
@@ -94,9 +101,10 @@ void LeftOut::add(const std::string& path) {
   ++count;
 }
 
-ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> classes)
-    : folder_(folder), classes_(std::move(classes)) {
-  const std::vector<std::string> own = classes_in(folder);
+ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> classes,
+                         const ImageLimits& limits)
+    : folder_(folder), limits_(limits), classes_(std::move(classes)) {
+  const std::vector<std::string> own = classes_in(folder, of_no_class_);
   if (own.empty())
     raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class",
           printable(folder));
@@ -123,11 +131,12 @@ std::vector<std::string> ImageFolder::left_out() const {
   };
   add(other_files_, "files of classes that are not .png, .jpg or .jpeg by name and are left out");
   add(inner_folders_, "folders within those of classes, whose images are not read");
+  add(of_no_class_, "images beside the folders of classes, which are of none and are left out");
   return out;
 }
 
 Raster ImageFolder::image(std::int64_t index) const {
-  return decode_image(bytes_of(at(index).path), source(index));
+  return decode_image(bytes_of(at(index).path, limits_), source(index), limits_);
 }
 
 std::string ImageFolder::digest() const {
@@ -151,7 +160,8 @@ std::string ImageFolder::source(std::int64_t index) const {
 }
 
 Raster ImageFiles::image(std::int64_t index) const {
-  return decode_image(bytes_of(paths_[static_cast<std::size_t>(index)]), source(index));
+  const std::string& path = paths_[static_cast<std::size_t>(index)];
+  return decode_image(bytes_of(path, limits_), source(index), limits_);
 }
 
 std::string ImageFiles::source(std::int64_t index) const {
@@ -161,7 +171,7 @@ std::string ImageFiles::source(std::int64_t index) const {
 std::string ImageFiles::digest() const {
   Sha256 hash;
   for (const std::string& path : paths_) {
-    const std::vector<std::uint8_t> bytes = bytes_of(path);
+    const std::vector<std::uint8_t> bytes = bytes_of(path, limits_);
     hash.update(bytes.data(), bytes.size());
   }
   return finish_hex(hash);
@@ -175,7 +185,7 @@ std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> out;
   try {
     LeftOut unread;
-    for (const std::string& name : classes_in(folder))
+    for (const std::string& name : classes_in(folder, unread))
       for (const std::string& image : images_in(folder + "/" + name, unread, unread))
         out.push_back(folder + "/" + name + "/" + image);
   } catch (const Error&) {

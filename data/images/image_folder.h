@@ -18,18 +18,19 @@ struct LeftOut {
 };
 
 /// Classes are the folders in it, sorted by name (bytes, not the language's order); their images
-/// are the .png, .jpg and .jpeg files in them, sorted likewise. What is hidden, of another kind or
-/// deeper is left out; left_out() counts the last two.
+/// are the .png, .jpg and .jpeg files in them, sorted likewise. What is hidden, of another kind,
+/// deeper, or in no class is left out; left_out() counts the last three.
 class ImageFolder final : public ImageSource {
  public:
   /// `classes` that labels count, those of the data that is trained on; empty: the folder's own.
   /// Error kData naming the folder if it cannot be read, has no class, one that is none of
   /// `classes`, one without images, or a link for a class that leads nowhere.
-  explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {});
+  explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {},
+                       const ImageLimits& limits = {});
 
   const std::vector<std::string>& classes() const { return classes_; }
-  /// What is in folders of classes and not read, for people: nothing, or a sentence each for files
-  /// of other names and for folders, with their number and the first one.
+  /// What is not read, for people: nothing, or a sentence each for files of other names and for
+  /// folders in those of classes, and for images beside these, with their number and the first one.
   std::vector<std::string> left_out() const;
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Raster image(std::int64_t index) const override;
@@ -48,8 +49,10 @@ class ImageFolder final : public ImageSource {
   const File& at(std::int64_t index) const { return files_[static_cast<std::size_t>(index)]; }
 
   std::string folder_;
+  ImageLimits limits_;
   LeftOut other_files_;
   LeftOut inner_folders_;
+  LeftOut of_no_class_;
   std::vector<std::string> classes_;
   std::vector<File> files_;
 };
@@ -57,7 +60,8 @@ class ImageFolder final : public ImageSource {
 /// Images in files of their own, whose labels are not known: all are 0.
 class ImageFiles final : public ImageSource {
  public:
-  explicit ImageFiles(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  explicit ImageFiles(std::vector<std::string> paths, const ImageLimits& limits = {})
+      : paths_(std::move(paths)), limits_(limits) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(paths_.size()); }
   Raster image(std::int64_t index) const override;
@@ -68,6 +72,7 @@ class ImageFiles final : public ImageSource {
 
  private:
   std::vector<std::string> paths_;
+  ImageLimits limits_;
 };
 
 /// The files that an ImageFolder of it reads, in its order; nothing if it cannot be read.

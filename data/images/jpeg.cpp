@@ -8,6 +8,7 @@
 // Needs what jpeglib.h declares.
 #include <jerror.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,16 +17,21 @@
 namespace lockstep {
 namespace {
 
-/// Progressive files have about ten; each passes over the whole image.
-constexpr int kMostScans = 500;
+/// Progressive files have about ten; each passes over the whole image, so that of the largest ones
+/// fewer are borne.
+constexpr std::int64_t kMostScans = 500;
+constexpr std::int64_t kMostScansOfLargest = 64;
 /// Huffman codes spend a bit or more on each block of 8 x 8 pixels.
 constexpr std::int64_t kMostPixelsPerByte = 8 * 64;
+/// Arithmetic codes can spend next to nothing; up to here they are taken at their word.
+constexpr std::int64_t kMostPixelsUnderArithmetic = std::int64_t{1} << 24;
 
 /// As PngFile (png.cpp): errors leave libjpeg by longjmp, over frames that have nothing to destroy.
 class JpegFile {
  public:
-  JpegFile(std::span<const std::uint8_t> bytes, const std::string& source)
-      : bytes_(bytes), source_(source) {
+  JpegFile(std::span<const std::uint8_t> bytes, const std::string& source,
+           const ImageLimits& limits)
+      : bytes_(bytes), source_(source), limits_(limits) {
     reader_.err = jpeg_std_error(&errors_);
     errors_.error_exit = fail;
     errors_.emit_message = note;
@@ -40,11 +46,7 @@ class JpegFile {
     run([](JpegFile& file) { file.read_header(); });
     const std::int64_t width = reader_.image_width;
     const std::int64_t height = reader_.image_height;
-    check_sizes(source_, width, height);
-    if (reader_.arith_code == 0 &&
-        width * height > static_cast<std::int64_t>(bytes_.size()) * kMostPixelsPerByte)
-      raise(ErrorKind::kData, "{}: a damaged JPEG image: {} bytes cannot hold {} x {} pixels",
-            source_, bytes_.size(), width, height);
+    check_claims(width, height);
     const bool inks = reader_.jpeg_color_space == JCS_CMYK || reader_.jpeg_color_space == JCS_YCCK;
     const bool grey = reader_.jpeg_color_space == JCS_GRAYSCALE;
     reader_.out_color_space = inks ? JCS_CMYK : grey ? JCS_GRAYSCALE : JCS_RGB;
@@ -58,6 +60,22 @@ class JpegFile {
   }
 
  private:
+  void check_claims(std::int64_t width, std::int64_t height) {
+    constexpr int kColours = 3;
+    check_sizes(source_, width, height, limits_);
+    const std::int64_t pixels = width * height;
+    if (pixels * reader_.num_components > limits_.pixels * kColours)
+      raise(ErrorKind::kData,
+            "{}: claims {} x {} pixels of {} inks, which take more memory than data.max_pixels: {} "
+            "of colours",
+            source_, width, height, reader_.num_components, limits_.pixels);
+    most_scans_ = std::min(kMostScans, kMostScansOfLargest * limits_.pixels / pixels);
+    if (reader_.arith_code != 0 && pixels <= kMostPixelsUnderArithmetic) return;
+    if (pixels > static_cast<std::int64_t>(bytes_.size()) * kMostPixelsPerByte)
+      raise(ErrorKind::kData, "{}: a damaged JPEG image: {} bytes cannot hold {} x {} pixels",
+            source_, bytes_.size(), width, height);
+  }
+
   /// Calls libjpeg; error kData if it gives up.
   void run(void (*step)(JpegFile&)) {
     if (setjmp(jump_) == 0) {
@@ -102,8 +120,9 @@ class JpegFile {
   }
   static void watch_scans(j_common_ptr common) {
     auto& file = *static_cast<JpegFile*>(common->client_data);
-    if (file.reader_.input_scan_number <= kMostScans) return;
-    std::snprintf(file.message_, sizeof file.message_, "more than %d scans", kMostScans);
+    if (file.reader_.input_scan_number <= file.most_scans_) return;
+    std::snprintf(file.message_, sizeof file.message_, "more than %d scans",
+                  static_cast<int>(file.most_scans_));
     std::longjmp(file.jump_, 1);
   }
 
@@ -128,6 +147,8 @@ class JpegFile {
 
   std::span<const std::uint8_t> bytes_;
   const std::string& source_;
+  const ImageLimits& limits_;
+  std::int64_t most_scans_ = kMostScans;
   jpeg_decompress_struct reader_ = {};
   jpeg_error_mgr errors_ = {};
   jpeg_progress_mgr progress_ = {};
@@ -143,8 +164,9 @@ bool is_jpeg(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
 }
 
-Raster decode_jpeg(std::span<const std::uint8_t> bytes, const std::string& source) {
-  return JpegFile(bytes, source).decode();
+Raster decode_jpeg(std::span<const std::uint8_t> bytes, const std::string& source,
+                   const ImageLimits& limits) {
+  return JpegFile(bytes, source, limits).decode();
 }
 
 }  // namespace lockstep

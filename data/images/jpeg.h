@@ -9,6 +9,7 @@
 namespace lockstep {
 
 bool is_jpeg(std::span<const std::uint8_t> bytes);
-Raster decode_jpeg(std::span<const std::uint8_t> bytes, const std::string& source);
+Raster decode_jpeg(std::span<const std::uint8_t> bytes, const std::string& source,
+                   const ImageLimits& limits);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #include <new>
@@ -19,8 +20,8 @@ constexpr std::size_t kMostDeflated = 1032;
 /// here, and no frame between has anything to destroy.
 class PngFile {
  public:
-  PngFile(std::span<const std::uint8_t> bytes, const std::string& source)
-      : bytes_(bytes), source_(source) {
+  PngFile(std::span<const std::uint8_t> bytes, const std::string& source, const ImageLimits& limits)
+      : bytes_(bytes), source_(source), limits_(limits) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, ignore);
     if (png_ == nullptr) throw std::bad_alloc();
     png_set_read_fn(png_, this, read);
@@ -33,11 +34,12 @@ class PngFile {
     run([](PngFile& file) {
       file.info_ = png_create_info_struct(file.png_);
       if (file.info_ == nullptr) png_error(file.png_, "no memory");
+      file.pass_over_chunks();
       png_read_info(file.png_, file.info_);
     });
     const std::int64_t width = png_get_image_width(png_, info_);
     const std::int64_t height = png_get_image_height(png_, info_);
-    check_sizes(source_, width, height);
+    check_sizes(source_, width, height, limits_);
     if (png_get_rowbytes(png_, info_) * static_cast<std::size_t>(height) >
         bytes_.size() * kMostDeflated)
       raise(ErrorKind::kData, "{}: a damaged PNG image: {} bytes cannot hold {} x {} pixels",
@@ -53,6 +55,7 @@ class PngFile {
       png_read_image(file.png_, file.rows_.data());
       png_read_end(file.png_, file.info_);
     });
+    if (has_palette()) out_ = with_colours(out_);
     return turned_upright(std::move(out_), orientation());
   }
 
@@ -66,13 +69,51 @@ class PngFile {
     raise(ErrorKind::kData, "{}: a damaged PNG image: {}", source_, message_);
   }
 
-  /// 8 bits, grey or RGB.
+  /// Of what is not pixels, only the orientation is wanted. libpng sets aside what a chunk claims
+  /// before it reads it, be it more than there is, and inflates texts and profiles.
+  void pass_over_chunks() {
+    constexpr int kAllThatCanBe = -1;
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, kAllThatCanBe);
+    constexpr png_byte kOrientation[] = "eXIf";
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kOrientation, 1);
+    png_set_chunk_malloc_max(png_, bytes_.size());
+  }
+
+  /// 8 bits, grey or RGB; of a palette the indices.
   void ask_for_bytes() {
-    png_set_expand(png_);
+    if (has_palette())
+      png_set_packing(png_);
+    else
+      png_set_expand(png_);
     png_set_scale_16(png_);
     png_set_strip_alpha(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
+  }
+
+  bool has_palette() const { return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE; }
+
+  /// libpng would make black of an index that the palette lacks, without a word.
+  Raster with_colours(const Raster& indices) {
+    png_colorp colours = nullptr;
+    int count = 0;
+    png_get_PLTE(png_, info_, &colours, &count);
+    const std::uint8_t largest = *std::ranges::max_element(indices.pixels);
+    if (largest >= count)
+      raise(ErrorKind::kData,
+            "{}: a damaged PNG image: it has a pixel of colour {}, and its palette has {} colours",
+            source_, largest, count);
+    Raster out{.height = indices.height,
+               .width = indices.width,
+               .channels = 3,
+               .pixels = std::vector<std::uint8_t>(3 * indices.pixels.size())};
+    std::uint8_t* to = out.pixels.data();
+    for (const std::uint8_t index : indices.pixels) {
+      *to++ = colours[index].red;
+      *to++ = colours[index].green;
+      *to++ = colours[index].blue;
+    }
+    return out;
   }
 
   int orientation() {
@@ -97,6 +138,7 @@ class PngFile {
 
   std::span<const std::uint8_t> bytes_;
   const std::string& source_;
+  const ImageLimits& limits_;
   std::size_t at_ = 0;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -112,8 +154,9 @@ bool is_png(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= kSignature && png_sig_cmp(bytes.data(), 0, kSignature) == 0;
 }
 
-Raster decode_png(std::span<const std::uint8_t> bytes, const std::string& source) {
-  return PngFile(bytes, source).decode();
+Raster decode_png(std::span<const std::uint8_t> bytes, const std::string& source,
+                  const ImageLimits& limits) {
+  return PngFile(bytes, source, limits).decode();
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 namespace lockstep {
 
 bool is_png(std::span<const std::uint8_t> bytes);
-Raster decode_png(std::span<const std::uint8_t> bytes, const std::string& source);
+Raster decode_png(std::span<const std::uint8_t> bytes, const std::string& source,
+                  const ImageLimits& limits);
 
 }  // namespace lockstep

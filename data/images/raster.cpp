@@ -37,12 +37,13 @@ constexpr std::uint32_t kLong = 4;  // some write it so, and readers take it
 
 }  // namespace
 
-void check_sizes(const std::string& source, std::int64_t width, std::int64_t height) {
+void check_sizes(const std::string& source, std::int64_t width, std::int64_t height,
+                 const ImageLimits& limits) {
   if (width < 1 || height < 1)
     raise(ErrorKind::kData, "{}: an image of {} x {} pixels", source, width, height);
-  if (height > kMostPixels / width)
-    raise(ErrorKind::kData, "{}: claims {} x {} pixels, more than {}: refused as too large", source,
-          width, height, kMostPixels);
+  if (height > limits.pixels / width)
+    raise(ErrorKind::kData, "{}: claims {} x {} pixels, more than data.max_pixels: {}", source,
+          width, height, limits.pixels);
 }
 
 int exif_orientation(std::span<const std::uint8_t> block) {

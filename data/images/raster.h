@@ -17,12 +17,17 @@ struct Raster {
   std::vector<std::uint8_t> pixels = {};  ///< [height, width, channels]
 };
 
-/// The most pixels of an image. A few bytes of a file can claim any number of them; Pillow refuses
-/// from here on, too (Image.MAX_IMAGE_PIXELS, twice).
-inline constexpr std::int64_t kMostPixels = 178'956'970;
+/// What one image may ask for: a few bytes of a file can claim any number of pixels, and a file
+/// that has no content any size. Decoding takes at most 9 bytes for a pixel besides the file, so
+/// that with these it stays below 1 GiB.
+struct ImageLimits {
+  std::int64_t file_bytes = std::int64_t{128} << 20;
+  std::int64_t pixels = 89'478'485;  ///< from which on Pillow warns (Image.MAX_IMAGE_PIXELS)
+};
 
-/// Error kData naming `source` if the sizes are not positive or say more than kMostPixels.
-void check_sizes(const std::string& source, std::int64_t width, std::int64_t height);
+/// Error kData naming `source` if the sizes are not positive or say more than limits.pixels.
+void check_sizes(const std::string& source, std::int64_t width, std::int64_t height,
+                 const ImageLimits& limits);
 
 /// How the image lies in the file, as EXIF counts (tag 0x0112): 1 upright, 2 mirrored, 3 upside
 /// down, 4 both, 5 to 8 the same with rows and columns exchanged. Other numbers count as 1.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <zlib.h>
 
 #include "tests/core/error_of.h"
 #include "tests/data/image_files.h"
@@ -11,12 +13,13 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-Raster decode(const std::string& file) {
-  return decode_image({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, "x.img");
+Raster decode(const std::string& file, const ImageLimits& limits = {}) {
+  return decode_image({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}, "x.img",
+                      limits);
 }
 
-std::string refusal(const std::string& file) {
-  return data_error([&] { decode(file); });
+std::string refusal(const std::string& file, const ImageLimits& limits = {}) {
+  return data_error([&] { decode(file, limits); });
 }
 
 /// A PNG file of one chunk after the signature, with a checksum that is not looked at before.
@@ -47,6 +50,27 @@ TEST(Png, GivesThePalettesColours) {
                                           .palette = {10, 20, 30, 40, 50, 60}}));
   EXPECT_EQ(image.channels, 3);
   EXPECT_EQ(image.pixels, (Bytes{10, 20, 30, 40, 50, 60}));
+}
+
+TEST(Png, RefusesIndicesBeyondThePalette) {
+  const std::vector<std::uint8_t> two = {10, 20, 30, 40, 50, 60};
+  const auto file = [&](int bits, std::uint8_t sample, bool interlaced) {
+    return encode_png({.height = 1,
+                       .width = 1,
+                       .kind = PngKind::kPalette,
+                       .bits = bits,
+                       .samples = {sample},
+                       .palette = two,
+                       .interlaced = interlaced});
+  };
+  for (const bool interlaced : {false, true}) {
+    EXPECT_EQ(decode(file(8, 1, interlaced)).pixels, (Bytes{40, 50, 60}));
+    EXPECT_EQ(refusal(file(8, 2, interlaced)),
+              "x.img: a damaged PNG image: it has a pixel of colour 2, and its palette has 2 "
+              "colours");
+    EXPECT_EQ(decode(file(4, 0x10, interlaced)).pixels, (Bytes{40, 50, 60}));
+    EXPECT_THAT(refusal(file(4, 0xf0, interlaced)), testing::HasSubstr("a pixel of colour 15"));
+  }
 }
 
 TEST(Png, LeavesAlphaOut) {
@@ -190,16 +214,77 @@ TEST(DecodeImage, RefusesWhatClaimsTooMuch) {
   const std::string header = png_of_size(20'000, 20'000);
   // The checksum is that of the size before.
   EXPECT_EQ(refusal(header), "x.img: a damaged PNG image: IHDR: CRC error");
-  EXPECT_EQ(data_error([] { check_sizes("x.img", 20'000, 20'000); }),
-            "x.img: claims 20000 x 20000 pixels, more than 178956970: refused as too large");
+  EXPECT_EQ(data_error([] { check_sizes("x.img", 20'000, 20'000, {}); }),
+            "x.img: claims 20000 x 20000 pixels, more than data.max_pixels: 89478485");
   std::string jpeg = encode_jpeg({.height = 8, .width = 8, .kind = JpegKind::kGrey});
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   EXPECT_EQ(refusal(jpeg),
-            "x.img: claims 65500 x 65500 pixels, more than 178956970: refused as too large");
+            "x.img: claims 65500 x 65500 pixels, more than data.max_pixels: 89478485");
   jpeg.replace(frame + 5, 4, "\x20\x20\x20\x20");
   EXPECT_EQ(refusal(jpeg), "x.img: a damaged JPEG image: " + std::to_string(jpeg.size()) +
                                " bytes cannot hold 8224 x 8224 pixels");
+}
+
+TEST(DecodeImage, RefusesMorePixelsThanItIsAllowed) {
+  for (const std::string& file : {encode_png({.height = 3, .width = 4}),
+                                  encode_jpeg({.height = 3, .width = 4, .kind = JpegKind::kYcck})})
+    EXPECT_EQ(decode(file, {.pixels = 16}).width, 4);
+  const std::string claim = "x.img: claims 4 x 3 pixels";
+  EXPECT_EQ(refusal(encode_png({.height = 3, .width = 4}), {.pixels = 11}),
+            claim + ", more than data.max_pixels: 11");
+  EXPECT_EQ(refusal(encode_jpeg({.height = 3, .width = 4}), {.pixels = 11}),
+            claim + ", more than data.max_pixels: 11");
+  EXPECT_EQ(
+      refusal(encode_jpeg({.height = 3, .width = 4, .kind = JpegKind::kYcck}), {.pixels = 15}),
+      claim + " of 4 inks, which take more memory than data.max_pixels: 15 of colours");
+}
+
+// Arithmetic codes spend a fraction of a bit on a block that is like the last one.
+TEST(DecodeImage, BelievesArithmeticCodesOfOneColourUpToASize) {
+  JpegFile file{.height = 900, .width = 900, .kind = JpegKind::kGrey, .arithmetic = true};
+  file.samples = Bytes(std::size_t{900} * 900, 128);
+  std::string jpeg = encode_jpeg(file);
+  EXPECT_LT(jpeg.size(), 900U * 900 / 512);
+  EXPECT_EQ(decode(jpeg).pixels, file.samples);
+  const std::size_t frame = jpeg.find("\xff\xc9");
+  jpeg.replace(frame + 5, 4, "\x20\x20\x20\x20");
+  EXPECT_EQ(refusal(jpeg), "x.img: a damaged JPEG image: " + std::to_string(jpeg.size()) +
+                               " bytes cannot hold 8224 x 8224 pixels");
+}
+
+/// The most memory that the process had at once, in bytes.
+std::int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} << 10;
+}
+
+// libpng sets aside what a chunk claims, and clears it, before it reads.
+TEST(DecodeImage, SetsNothingAsideForChunksThatArePassedOver) {
+  for (const char* name : {"tEXt", "zTXt", "iTXt", "iCCP", "sPLT", "eXIf", "abCd"})
+    for (const bool before_pixels : {true, false}) {
+      std::string png = encode_png({.height = 4, .width = 4});
+      const std::size_t at = png.find(before_pixels ? "IDAT" : "IEND") - 4;
+      // Of 2^31 - 1 bytes, of which 5 are there.
+      png.insert(at, std::string("\x7f\xff\xff\xff", 4) + name + "hello" + "sum!");
+      const std::int64_t before = peak_memory();
+      EXPECT_THAT(refusal(png), testing::StartsWith("x.img: a damaged PNG image: ")) << name;
+      EXPECT_LT(peak_memory() - before, std::int64_t{64} << 20) << name;
+    }
+}
+
+TEST(DecodeImage, BearsTextsAndUnknownChunks) {
+  std::string png = encode_png({.height = 4, .width = 4});
+  const Bytes expected = decode(png).pixels;
+  const std::string text = "tEXtTitle" + std::string(1, '\0') + "a picture";
+  const auto sum = static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+  std::string chunk = {0, 0, 0, static_cast<char>(text.size() - 4)};
+  chunk += text;
+  for (int shift = 24; shift >= 0; shift -= 8) chunk += static_cast<char>(sum >> shift & 0xff);
+  png.insert(png.find("IDAT") - 4, chunk);
+  EXPECT_EQ(decode(png).pixels, expected);
 }
 
 }  // namespace

@@ -78,13 +78,28 @@ TEST_F(Idx, RefusesFilesThatAreNotAsLongAsTheirHeaderSays) {
 TEST_F(Idx, ALyingHeaderDoesNotExhaustMemory) {
   folder_.write("images", idx({4000000000, 60000, 3}, 12));
   EXPECT_EQ(failure(), images_ +
-                           ": truncated: the header says 4000000000 x 60000 x 3 elements, which "
-                           "need 720000000000000 bytes, but 12 follow it");
+                           ": the header says 4000000000 x 60000 x 3 elements, more than "
+                           "data.max_file_mb: 4096");
   folder_.write("images", idx({4000000000, 4000000000, 4000000000}, 12));
   EXPECT_EQ(failure(),
             images_ +
                 ": the header says 4000000000 x 4000000000 x 4000000000 elements, which no "
                 "file can hold");
+}
+
+TEST_F(Idx, RefusesMoreThanItIsAllowed) {
+  constexpr std::int64_t kOne = 1 << 20;
+  const auto refusal = [&] { return data_error([&] { read_idx(images_, labels_, kOne); }); };
+  images_ = folder_.write("images", idx({1025, 32, 32}, 0));
+  EXPECT_EQ(refusal(), images_ +
+                           ": the header says 1025 x 32 x 32 elements, more than "
+                           "data.max_file_mb: 1");
+  write_gz(images_, idx({1, 32, 32}, std::size_t{3} << 20));
+  EXPECT_LT(std::filesystem::file_size(images_), 100'000U);
+  EXPECT_EQ(refusal(), images_ + ": more than data.max_file_mb: 1 is compressed in it");
+  std::filesystem::resize_file(images_, std::uint64_t{5} << 30);  // sparse
+  EXPECT_EQ(data_error([&] { read_idx(images_, labels_); }),
+            images_ + ": a file of 5368709120 bytes, more than data.max_file_mb: 4096");
 }
 
 TEST_F(Idx, RefusesForeignAndMismatchedFiles) {

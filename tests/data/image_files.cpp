@@ -116,6 +116,7 @@ std::string encode_jpeg(const JpegFile& file) {
     writer.comp_info[i].h_samp_factor = writer.comp_info[i].v_samp_factor = 1;
   jpeg_set_quality(&writer, 100, TRUE);
   if (file.progressive) jpeg_simple_progression(&writer);
+  writer.arith_code = file.arithmetic ? TRUE : FALSE;
   jpeg_start_compress(&writer, TRUE);
   if (file.orientation > 0) {
     const std::string exif =

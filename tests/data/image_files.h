@@ -31,7 +31,8 @@ struct JpegFile {
   JpegKind kind = JpegKind::kRgb;
   std::vector<std::uint8_t> samples = {};  ///< without any, some
   bool progressive = false;
-  int orientation = 0;  ///< 0: no EXIF block
+  bool arithmetic = false;  ///< coded so, instead of Huffman's
+  int orientation = 0;      ///< 0: no EXIF block
   bool adobe_marker = true;
 };
 

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <numeric>
 
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
@@ -38,7 +41,7 @@ class ImageFolderTest : public testing::Test {
                                             std::vector<std::string>* skipped = nullptr) {
     std::vector<std::pair<int, int>> out;
     for (std::int64_t i = 0; i < dataset.size(); ++i) {
-      const Sample sample = dataset.draw(i, {.skipped = skipped});
+      const Sample sample = dataset.draw(i, {.epoch = 0, .skipped = skipped});
       out.emplace_back(std::lround(sample.at("image").as<const float>()[0] * 255),
                        sample.at("label").as<const std::int32_t>()[0]);
     }
@@ -90,6 +93,12 @@ TEST_F(ImageFolderTest, CountsWhatIsLeftOutOfClasses) {
                               ": folders within those of classes, whose images are not read: 2 "
                               "(the first is " +
                               folder_ / "cat/fold.png)"));
+  folder_.write("z.jpg", "x");
+  EXPECT_EQ(ImageFolder(folder_.path()).left_out().back(),
+            folder_.path() +
+                ": images beside the folders of classes, which are of none and are left out: 1 "
+                "(the first is " +
+                folder_ / "z.jpg)");
 }
 
 TEST_F(ImageFolderTest, CountsClassesAsTheTrainingDataDoes) {
@@ -167,6 +176,42 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
                 "3 images after it be read: data.on_bad_sample=skip passes over no more than 15 in "
                 "a row, "
                 "remove them");
+}
+
+TEST_F(ImageFolderTest, RefusesFilesThatAreTooLarge) {
+  const std::string image = encode_png({.kind = PngKind::kGrey, .samples = {7}});
+  const std::string path = folder_.write("ant/z.png", image);
+  std::filesystem::resize_file(path, std::uint64_t{4} << 30);  // sparse
+  const std::string problem =
+      path + ": an image of 4294967296 bytes, more than data.max_file_mb: 128";
+  EXPECT_EQ(data_error([&] { open()->get(1); }), problem);
+  std::vector<std::string> skipped;
+  EXPECT_EQ(contents(*open(OnBadSample::kSkip), &skipped),
+            (std::vector<std::pair<int, int>>{{4, 0}, {2, 1}, {2, 1}, {1, 1}}));
+  EXPECT_THAT(skipped, ElementsAre(problem));
+  std::filesystem::resize_file(path, (1U << 20) + 1);
+  const ImageLimits one{.file_bytes = 1 << 20};
+  EXPECT_EQ(data_error([&] { ImageFiles({path}, one).image(0); }),
+            path + ": an image of 1048577 bytes, more than data.max_file_mb: 1");
+  std::filesystem::resize_file(path, 1U << 20);
+  EXPECT_EQ(ImageFiles({path}, one).image(0).pixels, std::vector<std::uint8_t>{7});
+}
+
+// That the process has too many open files says nothing about the image.
+TEST_F(ImageFolderTest, DoesNotSkipWhatTheMachineIsToBlameFor) {
+  const auto dataset = open(OnBadSample::kSkip);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::vector<std::string> skipped;
+  const std::string problem =
+      usage_error([&] { dataset->draw(1, {.epoch = 0, .skipped = &skipped}); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(problem, folder_ /
+                         "ant/z.png: cannot be opened: Too many open files; raise the limit "
+                         "of open files (ulimit -n)");
+  EXPECT_THAT(skipped, ElementsAre());
 }
 
 TEST_F(ImageFolderTest, TellsWhatABatchSkipped) {

@@ -1,6 +1,7 @@
 """Images in folders of classes: the same bits whoever decodes and changes them, and broken ones named or skipped."""
 import csv
 import json
+import os
 import re
 from collections import Counter
 
@@ -101,6 +102,25 @@ class ImageFolders(EndToEndTest):
         # The next one takes its place, as if it were there twice.
         broken.write_bytes(self.files[8].read_bytes())
         self.assertEqual(self.trained("twice"), skipped)
+
+    def test_files_that_claim_too_much(self):
+        """A text of 2 GiB in a small PNG, a sparse JPEG of 1 GiB: refused or skipped before they are read."""
+        png = self.files[7]
+        whole = png.read_bytes()
+        png.write_bytes(whole[:33] + b"\x7f\xff\xff\xfftEXtComment\0hello" + whole[33:])
+        jpeg = self.data / "3" / "a.jpg"
+        jpeg.write_bytes(b"\xff\xd8\xff\xe0")
+        os.truncate(jpeg, 1 << 30)
+        limit = f"{jpeg}: an image of {1 << 30} bytes, more than data.max_file_mb: 128"
+        outcome = Run(self.folder, "huge", self.config()).train(expect=3)
+        self.assertRegex(outcome.text, f"{re.escape(str(png))}: a damaged PNG image|{re.escape(limit)}")
+        skip = {"data__on_bad_sample": "skip", "data__val_path": str(self.data), "eval__interval": STEPS}
+        self.trained("skip_huge", ranks=2, **skip)
+        self.assertIn(f"skipped {limit}", self.outcome.text)
+        self.assertIn(f"skipped {png}: a damaged PNG image", self.outcome.text)
+        self.assertRegex(self.outcome.text, r"\d samples trained on could not be read")
+        outcome = Run(self.folder, "pixels", self.config(data__max_pixels=3)).train(expect=3)
+        self.assertRegex(outcome.text, r"claims \d+ x \d+ pixels, more than data.max_pixels: 3")
 
     def test_an_empty_class(self):
         (self.data / "7b").mkdir()

@@ -19,6 +19,7 @@ std::vector<Key> CifarData::keys() {
       {.name = "format",
        .member = bind<&CifarData::format>(),
        .doc = "What the files' records are; of CIFAR-100 the fine labels are learnt."}};
+  out.push_back(file_size_key<CifarData>());
   add_image_keys<CifarData>(out);
   return out;
 }
@@ -30,8 +31,11 @@ void CifarData::check(const Config& run, const ReportProblem& report) const {
 
 DataSource CifarData::open(const OpenContext& context) const {
   ImagesOfFiles files(images, context.needs.n_classes);
-  DataSource out{.train = files.datasets(read_cifar(path, format)).train};
-  if (!val_path.empty()) out.validation = files.datasets(read_cifar(val_path, format)).evaluation;
+  const auto read = [&](const std::vector<std::string>& paths) {
+    return files.datasets(read_cifar(paths, format, images.max_file_bytes()));
+  };
+  DataSource out{.train = read(path).train};
+  if (!val_path.empty()) out.validation = read(val_path).evaluation;
   return out;
 }
 

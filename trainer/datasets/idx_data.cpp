@@ -51,6 +51,7 @@ std::vector<Key> IdxData::keys() {
        .range = count_at_least(0),
        .unit = "samples",
        .doc = "Samples to validate on, of val_path or else of path; [] means all of val_path."}};
+  out.push_back(file_size_key<IdxData>());
   add_image_keys<IdxData>(out);
   return out;
 }
@@ -85,12 +86,12 @@ void IdxData::check(const Config& run, const ReportProblem& report) const {
 }
 
 DataSource IdxData::open(const OpenContext& context) const {
-  const auto read = [](const std::vector<std::string>& of_images,
-                       const std::vector<std::string>& of_labels) {
+  const auto read = [&](const std::vector<std::string>& of_images,
+                        const std::vector<std::string>& of_labels) {
     LS_USER_CHECK(of_images.size() == 1 && of_labels.size() == 1,
                   "data of type idx takes one file of images and one of labels, not {} and {}",
                   of_images.size(), of_labels.size());
-    return read_idx(of_images[0], of_labels[0]);
+    return read_idx(of_images[0], of_labels[0], images.max_file_bytes());
   };
   ImagesOfFiles files(images, context.needs.n_classes);
   const ImagePair all = files.datasets(read(path, labels));

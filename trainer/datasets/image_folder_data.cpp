@@ -27,9 +27,18 @@ std::vector<Key> ImageFolderData::keys() {
        .files_in = image_files},
       {.name = "on_bad_sample",
        .member = bind<&ImageFolderData::on_bad_sample>(),
+       .doc = "What becomes of an image that cannot be read: error ends the run, skip takes the "
+              "next one that can and counts it (SkippedSamples). More than 15 in a row that are "
+              "trained "
+              "on end the run."},
+      {.name = "max_pixels",
+       .member = bind<&ImageFolderData::images, &ImageSettings::max_pixels>(),
+       .range = {1, 0x1p40},
+       .unit = "pixels",
        .doc =
-           "What becomes of an image that cannot be read: error ends the run, skip takes the "
-           "next one that can and counts it (SkippedSamples). More than 15 in a row end the run."}};
+           "An image that claims more is refused before it is decoded, which takes up to 9 bytes "
+           "for a pixel."},
+      file_size_key<ImageFolderData>()};
   add_image_keys<ImageFolderData>(out);
   return out;
 }
@@ -48,7 +57,8 @@ DataSource ImageFolderData::open(const OpenContext& context) const {
   check_channels_of_files(channels, "the model");
   ImageOptions options = images.options({channels, size[0], size[1]}, context.needs.n_classes);
   options.on_bad_sample = on_bad_sample;
-  const auto folder = std::make_shared<ImageFolder>(path);
+  const ImageLimits limits = images.limits();
+  const auto folder = std::make_shared<ImageFolder>(path, std::vector<std::string>{}, limits);
   const auto classes = static_cast<std::int64_t>(folder->classes().size());
   LS_USER_CHECK(classes <= options.classes,
                 "{} has {} folders of classes, but the model is for {} classes", path, classes,
@@ -57,7 +67,7 @@ DataSource ImageFolderData::open(const OpenContext& context) const {
                  .classes = folder->classes(),
                  .warnings = folder->left_out()};
   if (!val_path.empty()) {
-    const auto validation = std::make_shared<ImageFolder>(val_path, folder->classes());
+    const auto validation = std::make_shared<ImageFolder>(val_path, folder->classes(), limits);
     std::ranges::copy(validation->left_out(), std::back_inserter(out.warnings));
     out.validation = std::make_shared<ImageDataset>(validation, for_evaluation(options));
   }

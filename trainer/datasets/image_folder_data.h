@@ -26,7 +26,7 @@ struct ImageFolderData {
   std::string path = "";
   std::string val_path = "";
   OnBadSample on_bad_sample = OnBadSample::kError;
-  ImageSettings images = {.of_any_size = true};
+  ImageSettings images = {.of_any_size = true, .max_file_mb = ImageLimits{}.file_bytes >> 20};
 
   static std::vector<Key> keys();
   void check(const Config& run, const ReportProblem& report) const;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/files/byte_reader.h"
 #include "data/images/image_array.h"
 #include "data/images/image_dataset.h"
 #include "trainer/config/checks.h"
@@ -24,13 +25,21 @@ struct ImageSettings {
   Augmentation augmentation = {};
   std::vector<double> normalize_mean = {0.0};  ///< pixels in [0, 1] become (x - mean) / std
   std::vector<double> normalize_std = {1.0};
-  SoftLabels soft_labels = {};  ///< of training samples
-  bool of_any_size = false;     ///< images, until they are resized
+  SoftLabels soft_labels = {};                              ///< of training samples
+  bool of_any_size = false;                                 ///< images, until they are resized
+  std::int64_t max_file_mb = ByteReader::kMostBytes >> 20;  ///< MiB
+  std::int64_t max_pixels = ImageLimits{}.pixels;           ///< of images in files of their own
 
   /// Whether samples are something else than images as they are stored.
   bool resizes() const { return of_any_size || !image_size.empty() || augmentation.resize > 0; }
   /// Height and width; nothing where image_size is empty.
   std::optional<std::array<std::int64_t, 2>> size() const;
+  std::int64_t max_file_bytes() const { return max_file_mb << 20; }
+  /// Of images in files of their own.
+  ImageLimits limits() const {
+    if (!of_any_size) return {};
+    return {.file_bytes = max_file_bytes(), .pixels = max_pixels};
+  }
   /// Error kUsage for soft labels of a model without classes, and for what does not fit the shape
   /// [channels, height, width].
   ImageOptions options(const Shape& shape, std::int64_t classes) const;
@@ -68,6 +77,16 @@ class ImagesOfFiles {
   std::int64_t classes_;
   std::optional<Shape> shape_;
 };
+
+/// Of datasets that read whole files.
+template <class Data>
+Key file_size_key() {
+  return {.name = "max_file_mb",
+          .member = bind<&Data::images, &ImageSettings::max_file_mb>(),
+          .range = size_at_least(1),
+          .unit = "MiB",
+          .doc = "A file that is larger, or inflates to more, is refused before it is read."};
+}
 
 template <class Data>
 void add_image_keys(std::vector<Key>& to) {

@@ -77,7 +77,9 @@ std::vector<std::string> jpeg_files() {
   return {encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kRgb}),
           encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kRgb, .progressive = true}),
           encode_jpeg({.height = 17, .width = 20, .kind = JpegKind::kGrey, .orientation = 8}),
-          encode_jpeg({.height = 9, .width = 8, .kind = JpegKind::kYcck})};
+          encode_jpeg({.height = 9, .width = 8, .kind = JpegKind::kYcck}),
+          encode_jpeg({.height = 9, .width = 8, .arithmetic = true}),
+          encode_jpeg({.height = 9, .width = 8, .progressive = true, .arithmetic = true})};
 }
 
 void run_image(const std::string& input) {
@@ -112,47 +114,48 @@ void run_tokens(const std::string& input) {
 std::vector<Target> data_targets() {
   const std::vector<std::string_view> words = {std::string_view("\0\0\x08\1", 4),
                                                std::string_view("\0\0\x08\3", 4), "\x1f\x8b\x08"};
-  return {{.name = "idx_images",
-           .refusal = ErrorKind::kData,
-           .seeds = image_files,
-           .words = words,
-           .run =
-               [](const std::string& input) {
-                 const MemoryFile images(input);
-                 const MemoryFile labels(idx({3}));
-                 (void)read_idx(images.path(), labels.path());
-               },
-           .place = "/proc/self/fd/"},
-          {.name = "idx_labels",
-           .refusal = ErrorKind::kData,
-           .seeds = label_files,
-           .words = words,
-           .run =
-               [](const std::string& input) {
-                 const MemoryFile images(idx({3, 4, 5}));
-                 const MemoryFile labels(input);
-                 (void)read_idx(images.path(), labels.path());
-               },
-           .place = "/proc/self/fd/"},
-          {.name = "png",
-           .refusal = ErrorKind::kData,
-           .seeds = png_files,
-           .words = {"IDAT", "PLTE", "tRNS", "eXIf", "IEND"},
-           .run = run_image,
-           .seal = seal_png,
-           .place = "an image: "},
-          {.name = "jpeg",
-           .refusal = ErrorKind::kData,
-           .seeds = jpeg_files,
-           .words = {"\xff\xd8", "\xff\xda", "\xff\xc4", "\xff\xc2", "\xff\xd9", "\xff\xee"},
-           .run = run_image,
-           .place = "an image: "},
-          {.name = "tokens",
-           .refusal = ErrorKind::kData,
-           .seeds = shards,
-           .words = {std::string_view("\x48\xd8\x34\x01\1\0\0\0", 8)},
-           .run = run_tokens,
-           .place = "/proc/self/fd/"}};
+  return {
+      {.name = "idx_images",
+       .refusal = ErrorKind::kData,
+       .seeds = image_files,
+       .words = words,
+       .run =
+           [](const std::string& input) {
+             const MemoryFile images(input);
+             const MemoryFile labels(idx({3}));
+             (void)read_idx(images.path(), labels.path());
+           },
+       .place = "/proc/self/fd/"},
+      {.name = "idx_labels",
+       .refusal = ErrorKind::kData,
+       .seeds = label_files,
+       .words = words,
+       .run =
+           [](const std::string& input) {
+             const MemoryFile images(idx({3, 4, 5}));
+             const MemoryFile labels(input);
+             (void)read_idx(images.path(), labels.path());
+           },
+       .place = "/proc/self/fd/"},
+      {.name = "png",
+       .refusal = ErrorKind::kData,
+       .seeds = png_files,
+       .words = {"IDAT", "PLTE", "tRNS", "eXIf", "IEND", "tEXt", "zTXt", "iTXt", "iCCP", "sPLT"},
+       .run = run_image,
+       .seal = seal_png,
+       .place = "an image: "},
+      {.name = "jpeg",
+       .refusal = ErrorKind::kData,
+       .seeds = jpeg_files,
+       .words = {"\xff\xd8", "\xff\xda", "\xff\xc4", "\xff\xc2", "\xff\xd9", "\xff\xee"},
+       .run = run_image,
+       .place = "an image: "},
+      {.name = "tokens",
+       .refusal = ErrorKind::kData,
+       .seeds = shards,
+       .words = {std::string_view("\x48\xd8\x34\x01\1\0\0\0", 8)},
+       .run = run_tokens,
+       .place = "/proc/self/fd/"}};
 }
 
 }  // namespace lockstep::fuzz

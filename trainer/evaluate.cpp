@@ -64,16 +64,27 @@ void add_from_bytes(const std::string& bytes, std::vector<BatchSums>& all) {
   }
 }
 
-/// A rank that was asked to stop sends this instead of sums.
+/// A rank that was asked to stop sends this instead of sums, one that cannot read its data this and
+/// what is wrong.
 constexpr std::string_view kStopped = "stopped";
+constexpr std::string_view kFailed = "failed: ";
 
-/// All ranks' sums, ordered by batch; empty if one of them stopped.
-std::vector<BatchSums> exchange_sums(Communicator& communicator, const std::string& own,
-                                     std::int64_t batches) {
-  std::vector<BatchSums> out(static_cast<std::size_t>(batches));
+struct AllSums {
+  std::vector<BatchSums> batches;  ///< of all ranks, in order
+  bool stopped = false;
+  std::string failure;  ///< of the lowest rank that has one
+};
+
+AllSums exchange_sums(Communicator& communicator, const std::string& own, std::int64_t batches) {
+  AllSums out{.batches = std::vector<BatchSums>(static_cast<std::size_t>(batches))};
   for (const std::string& bytes : communicator.exchange("evaluation", own)) {
-    if (bytes == kStopped) return {};
-    add_from_bytes(bytes, out);
+    if (bytes == kStopped) {
+      out.stopped = true;
+    } else if (bytes.starts_with(kFailed)) {
+      if (out.failure.empty()) out.failure = bytes.substr(kFailed.size());
+    } else {
+      add_from_bytes(bytes, out.batches);
+    }
   }
   return out;
 }
@@ -157,8 +168,16 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   engine.set_step(options.step);
   const OwnReads late(engine.context());
   const auto stopped = [&] { return options.stop_requested && options.stop_requested(); };
+  std::string failure;
   while (loader.has_next() && !stopped()) {
-    EvalBatch batch = loader.next();
+    EvalBatch batch;
+    try {
+      batch = loader.next();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kData) throw;
+      failure = error.what();
+      break;
+    }
     if (options.on_skipped) std::ranges::for_each(batch.skipped, options.on_skipped);
     const HostTensor mask = batch.batch.at("mask");
     Batch::Fields fields;
@@ -175,10 +194,18 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   }
   while (!pending.empty()) read_first();
 
-  const std::string mine = loader.has_next() ? std::string(kStopped) : to_bytes(own);
-  const std::vector<BatchSums> all = exchange_sums(communicator, mine, loader.batches());
-  if (all.empty() && loader.batches() > 0) return {.complete = false};
-  return combine(all, options);
+  const std::string mine = !failure.empty()    ? std::string(kFailed) + failure
+                           : loader.has_next() ? std::string(kStopped)
+                                               : to_bytes(own);
+  const AllSums all = exchange_sums(communicator, mine, loader.batches());
+  if (!all.failure.empty()) return {.complete = false, .failure = all.failure};
+  if (all.stopped) return {.complete = false};
+  Evaluation out = combine(all.batches, options);
+  if (out.count == 0 && out.skipped > 0)
+    return {.complete = false,
+            .failure = fmt::format("{}: none of the {} samples that were evaluated could be read",
+                                   dataset->describe(), out.skipped)};
+  return out;
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <source_location>
+#include <string>
 #include <vector>
 
 #include "core/base/activity.h"
@@ -21,7 +22,9 @@ struct Evaluation {
   MetricValues metrics = {};
   std::int64_t count = 0;    ///< what the loss counts: samples or tokens
   std::int64_t skipped = 0;  ///< samples that could not be read and are not in the numbers
-  bool complete = true;      ///< false: a rank was asked to stop, and the numbers mean nothing
+  /// False: a rank was asked to stop or could not read its data, and the numbers mean nothing.
+  bool complete = true;
+  std::string failure = {};  ///< what could not be read; the same on all ranks
 };
 
 struct EvaluateOptions {
@@ -41,7 +44,8 @@ struct EvaluateOptions {
 };
 
 /// All ranks call it; each runs every size()-th batch, and the sums of all batches are added in the
-/// batches' order, in f64: the result is the same for any number of ranks.
+/// batches' order, in f64: the result is the same for any number of ranks. Data that cannot be read
+/// is no exception: all ranks come to know it, and can save what they have.
 Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFunction& loss,
                     const DatasetPtr& dataset, const EvaluateOptions& options);
 

@@ -97,6 +97,7 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   activity.begin(Phase::kEvaluate, saved.trainer().step);
   const Evaluation result = evaluate(session.engine(), session.communicator(), std::cref(*model),
                                      data.validation, options);
+  if (!result.complete) raise(ErrorKind::kData, "{}", result.failure);
   if (session.is_master()) {
     std::string line = fmt::format("step: {}", saved.trainer().step);
     for (const auto& [name, value] : loss_first(result.metrics))

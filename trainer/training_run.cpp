@@ -320,6 +320,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
     return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
                               options);
   }();
+  if (!result.failure.empty()) stop_at_bad_evaluation(result.failure);
   if (!result.complete) {  // all ranks know it
     stop_agreed_ = true;
     return std::nullopt;
@@ -332,6 +333,15 @@ std::optional<Evaluation> TrainingRun::evaluate(
     judge(named);
   }
   return result;
+}
+
+// Nothing is wrong with what was trained, and all ranks know that they stop here.
+void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
+  if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
+    save();
+    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume);
+  }
+  raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
 }
 
 void TrainingRun::judge(const MetricValues& metrics) {

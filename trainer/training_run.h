@@ -122,6 +122,7 @@ class TrainingRun {
   void finish_all();
   void drain();
   void rule_out_drift();
+  [[noreturn]] void stop_at_bad_evaluation(const std::string& failure);
   void judge(const MetricValues& metrics);
   void save_now();
   void release_save();

@@ -62,7 +62,15 @@ std::vector<FieldSpec> ImageDataset::fields() const {
   return out;
 }
 
+ImageDataset::Found ImageDataset::blank(std::int64_t index) const {
+  const Shape& shape = options_.shape;
+  Raster out{.height = shape[1], .width = shape[2], .channels = shape[0]};
+  out.pixels.resize(static_cast<std::size_t>(shape.elements()));
+  return {std::move(out), images_->label(index)};
+}
+
 ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) const {
+  const bool evaluates = key.skipped != nullptr && !key.epoch;
   std::string first;  // what is wrong with image `index` itself
   for (std::int64_t bad = 0;; ++bad) {
     const std::int64_t at = (index + bad) % size();
@@ -73,6 +81,10 @@ ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) c
     } catch (const Error& error) {
       if (options_.on_bad_sample == OnBadSample::kError || error.kind() != ErrorKind::kData) throw;
       if (bad == 0) first = error.what();
+      if (evaluates) {
+        key.skipped->push_back(first);
+        return blank(index);
+      }
       if (bad + 1 == std::min(kMostBad, size()))
         raise(ErrorKind::kData,
               "{}; nor could the {} images after it be read: data.on_bad_sample=skip passes over "

@@ -38,7 +38,7 @@ struct ImageOptions {
 /// Sample i is {"image": f32 [C,H,W], "label": i32 []}, and what soft labels have.
 class ImageDataset final : public Dataset {
  public:
-  /// Of images that cannot be read one after another; then it is an error after all.
+  /// Of images trained on that cannot be read one after another; then it is an error after all.
   static constexpr std::int64_t kMostBad = 16;
 
   /// Error kUsage if the scaling does not fit the channels or divides by zero; kData if a label is
@@ -50,7 +50,8 @@ class ImageDataset final : public Dataset {
   /// As in an evaluation.
   Sample get(std::int64_t index) const override { return draw(index, {}); }
   /// Where it is skipped, the place of image i is taken by the first that can be read of those that
-  /// follow it in the source, drawn as sample i.
+  /// follow it in the source, drawn as sample i; in an evaluation, where what is told of does not
+  /// count, by a blank one.
   Sample draw(std::int64_t index, const DrawKey& key) const override;
   void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
            const DrawKey& key) const override {
@@ -67,6 +68,7 @@ class ImageDataset final : public Dataset {
     std::int64_t label;
   };
   Found find(std::int64_t index, const DrawKey& key) const;
+  Found blank(std::int64_t index) const;
 
   std::shared_ptr<const ImageSource> images_;
   ImageOptions options_;

@@ -178,6 +178,22 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
                 "remove them");
 }
 
+// What is told of does not count in an evaluation, so that nothing has to take its place.
+TEST_F(ImageFolderTest, EvaluatesHoweverManyCannotBeRead) {
+  for (std::int64_t i = 0; i < 2 * ImageDataset::kMostBad; ++i)
+    folder_.write(fmt::format("ant/broken{}.png", 10 + i), "");
+  for (const char* name : {"ant/z.png", "cat/a.png"}) folder_.write(name, "");
+  const auto dataset = open(OnBadSample::kSkip);
+  EvalLoader loader(dataset, {.batch_size = dataset->size()});
+  const EvalBatch batch = loader.next();
+  EXPECT_EQ(std::ssize(batch.skipped), dataset->size() - 2);
+  const std::vector<double> mask = to_doubles(batch.batch.at("mask"));
+  EXPECT_EQ(std::accumulate(mask.begin(), mask.end(), 0.0), 2);
+  EXPECT_EQ(to_doubles(batch.batch.at("image"))[0], 0) << "blank";
+  EXPECT_EQ(to_doubles(batch.batch.at("label")).back(), 1) << "its own";
+  EXPECT_NE(data_error([&] { contents(*dataset); }), "no error");
+}
+
 TEST_F(ImageFolderTest, RefusesFilesThatAreTooLarge) {
   const std::string image = encode_png({.kind = PngKind::kGrey, .samples = {7}});
   const std::string path = folder_.write("ant/z.png", image);

@@ -122,6 +122,37 @@ class ImageFolders(EndToEndTest):
         outcome = Run(self.folder, "pixels", self.config(data__max_pixels=3)).train(expect=3)
         self.assertRegex(outcome.text, r"claims \d+ x \d+ pixels, more than data.max_pixels: 3")
 
+    def test_an_evaluation_of_broken_images(self):
+        """However many they are, the others count; if it cannot go on, what was trained is saved."""
+        validation = self.folder / "validation"
+        files = image_folder(validation, 60)
+        for file in files[:40]:
+            file.write_bytes(b"broken")
+        evaluated = {"data__val_path": str(validation), "eval__interval": 6, "training__max_steps": 12}
+        for ranks in (None, 2):
+            name = f"skips_{ranks}"
+            self.trained(name, ranks=ranks, data__on_bad_sample="skip", **evaluated)
+            outcome = self.lockstep("eval", self.folder / name, ranks=ranks)
+            self.assertIn(", skipped: 40, count: 20\n", outcome.out)
+        expected = Run(self.folder, "skips_None", self.config()).hash(12)
+
+        run = Run(self.folder, "stops", self.config(**evaluated))
+        for ranks in (None, 2):
+            outcome = run.train(ranks=ranks, resume="auto", expect=3)
+            self.assertIn(f"in the evaluation at step 6: sample 0 ({files[0]}) cannot be loaded: {files[0]}: neither a PNG "
+                          "nor a JPEG image", outcome.text)
+            self.assertEqual(run.checkpoint_steps(), [6])
+        self.assertIn("saved step 6; continue with --resume", outcome.text)
+        self.assert_fails(self.lockstep("eval", run.path), 3)
+        run.train("data.on_bad_sample=skip", resume="auto")
+        self.assertEqual(run.hash(), expected)
+        self.assertEqual([record["step"] for record in run.metrics() if "eval/loss" in record], [6, 12])
+        for file in files:
+            file.write_bytes(b"broken")
+        outcome = run.train("data.on_bad_sample=skip", "training.max_steps=13", ranks=2, resume="auto", expect=3)
+        self.assertIn("in the evaluation at step 13: ", outcome.text)
+        self.assertIn("none of the 60 samples that were evaluated could be read", outcome.text)
+
     def test_an_empty_class(self):
         (self.data / "7b").mkdir()
         outcome = Run(self.folder, "empty", self.config()).train(expect=3)

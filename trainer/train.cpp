@@ -32,6 +32,46 @@ std::int64_t count_steps(const TrainingConfig& training, const StepSampler& samp
   return total;
 }
 
+/// "training.max_steps: 50": what ends a run of `total` steps.
+std::string limit_of(const TrainingConfig& training, std::int64_t total) {
+  return training.max_steps == total ? fmt::format("training.max_steps: {}", total)
+                                     : fmt::format("training.max_epochs: {}, of {} steps in all",
+                                                   training.max_epochs, total);
+}
+
+/// Whether a checkpoint lies in the run's folder, as the master sees it. Called by all ranks.
+bool is_of_run(const std::string& checkpoint, const RunFolder& folder, Communicator& communicator) {
+  std::error_code error;
+  const fs::path own = fs::weakly_canonical(folder.checkpoints, error);
+  const bool here = own == fs::weakly_canonical(checkpoint, error).parent_path();
+  return communicator.exchange("whose checkpoint", here ? "own" : "other")[0] == "own";
+}
+
+/// A run that ended may be resumed over and over, as scripts do, and then says that it has. From
+/// another run's checkpoint, nothing would come of it but a copy of that. Called by all ranks.
+void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, const Config& config,
+                      std::int64_t total, Communicator& communicator, Log& log) {
+  const std::int64_t step = saved.trainer().step;
+  if (step < total) return;
+  const std::string limit = limit_of(config.training, total);
+  if (!is_of_run(saved.path(), folder, communicator))
+    raise(ErrorKind::kUsage,
+          "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
+          "the beginning of the run that saved it: raise the limit above {}, or begin a new run "
+          "with its weights (lockstep export, model.from_pretrained)",
+          saved.path(), step, total, limit, step);
+  if (step == total)
+    log.info(
+        "nothing is left to train: {} is of the run's last step, {} ({}); to train on, raise "
+        "the limit",
+        saved.path(), step, limit);
+  else
+    log.warn(
+        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, "
+        "raise the limit above {}; to begin anew, leave out --resume",
+        saved.path(), step, total, limit, step);
+}
+
 /// What differs from the config that the checkpoint was saved with.
 std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Config& config,
                                         const Registry& registry, Log& log) {
@@ -189,6 +229,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   if (data.validation != nullptr) validation.emplace(data.validation, loading);
   const StepSampler sampler = training_sampler(config, data.train);
   const std::int64_t total_steps = count_steps(config.training, sampler);
+  if (saved) check_steps_left(*saved, folder, config, total_steps, runtime.communicator(), log);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   std::shared_ptr<const Pretrained> pretrained;
   if (!saved) pretrained = open_pretrained(config.model, registry, *model, activity);

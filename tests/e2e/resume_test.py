@@ -193,26 +193,44 @@ class ChangedRuns(ReferenceRun):
     def test_resuming_a_finished_run_changes_nothing(self):
         run = self.copy_of_reference("finished")
         outcome = run.train(ranks=2, resume="auto")
+        self.assertIn(f"nothing is left to train: {run.checkpoint(60)} is of the run's last step, 60 "
+                      "(training.max_steps: 60); to train on, raise the limit", outcome.text)
         self.assertIn(f"finished at step {self.steps}", outcome.out)
         self.assertEqual(run.checkpoint_steps(), [20, 40, 60])
         self.assert_ends_like_reference(run)
 
-    def test_a_second_fresh_run_moves_the_old_one_aside(self):
-        run = self.copy_of_reference("twice")
-        for number in (1, 2):
-            outcome = run.train("training.max_steps=5")
-            aside = self.folder / f"twice.{number}"
-            self.assertIn(f"{run.path} holds an earlier run, which was moved to {aside}",
-                          outcome.out)
-            self.assertTrue((aside / "checkpoints").is_dir())
-        moved = Run(self.folder, "twice.1", self.config)
-        self.assertEqual(moved.hash(), self.reference.hash())
-        self.assertEqual(run.checkpoint_steps(), [5])
-        self.assertEqual(run.column("step"), [1, 2, 3, 4, 5])
-        shutil.rmtree(run.path / "checkpoints")
-        outcome = run.train("training.max_steps=1", resume="auto")
-        self.assertIn(f"nothing to resume in {run.path}: starting anew (an earlier run is in {run.path}.2: "
-                      f"--resume={run.path}.2)", outcome.out)
+    def test_a_run_that_is_beyond_its_limit_says_so(self):
+        run = self.copy_of_reference("beyond")
+        for words in ({"resume": "auto"}, {"resume": run.checkpoint(60)}):
+            outcome = run.train("training.max_steps=50", **words)
+            self.assertIn(f"nothing to train: {run.checkpoint(60)} is of step 60, and the run ends at step 50 "
+                          "(training.max_steps: 50); to train on, raise the limit above 60; to begin anew, leave out "
+                          "--resume", outcome.text)
+        self.assertEqual(run.checkpoint_steps(), [20, 40, 60])
+        self.assertEqual(run.hash(), self.reference.hash())
+
+    def test_a_new_run_of_a_checkpoint_beyond_its_limit_is_refused(self):
+        """Steps count from the beginning of the run that saved it: nothing would come of it but a copy."""
+        saved = self.reference.checkpoint(60)
+        run = Run(self.folder, "copy", self.config)
+        for limit, ranks in ((50, None), (60, 2)):
+            outcome = run.start(f"training.max_steps={limit}", ranks=ranks, resume=saved).wait()
+            self.assert_fails(outcome, 2, f"nothing to train: {saved} is of step 60, and the run ends at step {limit} "
+                              f"(training.max_steps: {limit}). Steps count from the beginning of the run that saved it: "
+                              "raise the limit above 60, or begin a new run with its weights (lockstep export, "
+                              "model.from_pretrained)")
+            self.assertFalse(run.path.exists(), "a refused run leaves nothing behind")
+        run.train("training.max_steps=61", resume=saved)
+        self.assertEqual(run.checkpoint_steps(), [61])
+
+    def test_a_limit_of_epochs_is_named(self):
+        run = Run(self.folder, "epochs", small_gpt(corpus(self.folder, 3000), data__stride=0, training__max_steps=-1,
+                                                   training__max_epochs=1))
+        run.train()
+        steps = run.checkpoint_steps()[-1]
+        outcome = run.train(resume="auto")
+        self.assertIn(f"nothing is left to train: {run.checkpoint(steps)} is of the run's last step, {steps} "
+                      f"(training.max_epochs: 1, of {steps} steps in all); to train on, raise the limit", outcome.text)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "trainer/agreement.h"
 #include "trainer/calibrate/limits_file.h"
 #include "trainer/config/show.h"
+#include "trainer/config/warnings.h"
 #include "trainer/data_agreement.h"
 #include "trainer/dry_run.h"
 #include "trainer/from_config.h"
@@ -229,6 +230,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
   if (data.validation != nullptr) validation.emplace(data.validation, loading);
   const StepSampler sampler = training_sampler(config, data.train);
   const std::int64_t total_steps = count_steps(config.training, sampler);
+  for (const std::string& warning : config_warnings(loaded, registry, total_steps))
+    log.warn("{}", warning);
   if (saved) check_steps_left(*saved, folder, config, total_steps, runtime.communicator(), log);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   std::shared_ptr<const Pretrained> pretrained;

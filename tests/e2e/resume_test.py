@@ -232,6 +232,28 @@ class ChangedRuns(ReferenceRun):
         self.assertIn(f"nothing is left to train: {run.checkpoint(steps)} is of the run's last step, {steps} "
                       f"(training.max_epochs: 1, of {steps} steps in all); to train on, raise the limit", outcome.text)
 
+    def test_a_warm_up_that_takes_all_steps_is_warned_of(self):
+        run = Run(self.folder, "warm_up", self.config)
+        outcome = run.train("training.max_steps=5", ranks=2)
+        self.assertEqual(outcome.text.count("'scheduler.warmup_steps' 10 takes all of the run's 5 steps"), 1)
+
+    def test_a_second_fresh_run_moves_the_old_one_aside(self):
+        run = self.copy_of_reference("twice")
+        for number in (1, 2):
+            outcome = run.train("training.max_steps=5")
+            aside = self.folder / f"twice.{number}"
+            self.assertIn(f"{run.path} holds an earlier run, which was moved to {aside}",
+                          outcome.out)
+            self.assertTrue((aside / "checkpoints").is_dir())
+        moved = Run(self.folder, "twice.1", self.config)
+        self.assertEqual(moved.hash(), self.reference.hash())
+        self.assertEqual(run.checkpoint_steps(), [5])
+        self.assertEqual(run.column("step"), [1, 2, 3, 4, 5])
+        shutil.rmtree(run.path / "checkpoints")
+        outcome = run.train("training.max_steps=1", resume="auto")
+        self.assertIn(f"nothing to resume in {run.path}: starting anew (an earlier run is in {run.path}.2: "
+                      f"--resume={run.path}.2)", outcome.out)
+
 
 if __name__ == "__main__":
     lockstep_runs.main()

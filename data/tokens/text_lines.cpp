@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/files/read_text.h"
+#include "data/files/plain_text.h"
 
 namespace lockstep {
 namespace {
@@ -49,7 +49,7 @@ TextDocuments read_text_documents(const std::vector<std::string>& paths, Documen
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const auto file = static_cast<std::int64_t>(i);
     const std::size_t before = out.all.size();
-    std::string text = read_text(paths[i]);
+    std::string text = read_plain_text(paths[i]);
     switch (unit) {
       case DocumentUnit::kLine:
         for_each_line(text, [&](std::int64_t number, std::string_view line) {

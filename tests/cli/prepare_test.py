@@ -70,6 +70,51 @@ class Text(CommandLineTest):
                      "prepare", "text", "in.txt", "--output", "in.txt/o")
 
 
+class TextInputs(CommandLineTest):
+    """What is no plain text is not learnt as if it were."""
+
+    COMMANDS = (("text", "--output", "o"), ("tokenizer", "--output", "o", "--type", "bpe", "--vocab-size", "262"))
+
+    def test_json_lines_are_read_by_a_field(self):
+        lines = "".join(json.dumps({"id": i, "text": TEXT}) + "\n" for i in range(3))
+        self.write("train.jsonl", lines)
+        self.write("named.txt", lines)
+        self.write("plain.txt", (TEXT + "\n") * 3)
+        for command, *words in self.COMMANDS:
+            for file in ("train.jsonl", "named.txt"):
+                self.refuses(3, f"{file}: JSON, whose quotes and names of fields would be learnt, too: --text-field "
+                                "NAME takes one field of each line's object; --plain-text takes it as it is",
+                             "prepare", command, file, *words)
+        self.assertFalse((self.folder / "o").exists())
+        self.succeeds("prepare", "tokenizer", "train.jsonl", "--text-field", "text", "--type", "bpe", "--vocab-size",
+                      262, "--output", "of_field")
+        self.succeeds("prepare", "tokenizer", "plain.txt", "--type", "bpe", "--vocab-size", 262, "--output", "of_text")
+        self.assertEqual((self.folder / "of_field").read_text(), (self.folder / "of_text").read_text())
+        self.succeeds("prepare", "text", "train.jsonl", "--text-field", "text", "--output", "a")
+        self.succeeds("prepare", "text", "plain.txt", "--output", "b")
+        self.succeeds("prepare", "text", "train.jsonl", "--plain-text", "--output", "c")
+        self.assertEqual(tokens_of(self.folder / "a/train.bin"), tokens_of(self.folder / "b/train.bin"))
+        self.assertIn('"{"', (self.folder / "c/tokenizer.json").read_text())
+        refused = self.lockstep("prepare", "text", "train.jsonl", "--text-field", "body", "--output", "o")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("no field 'body' (--text-field); the object has: ", refused.stderr)
+        self.refuses(2, "--text-field and --plain-text contradict each other", "prepare", "text", "train.jsonl",
+                     "--text-field", "text", "--plain-text", "--output", "o")
+
+    def test_other_formats_are_named_with_what_to_do(self):
+        (self.folder / "in.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+        (self.folder / "in.parquet").write_bytes(b"PAR1\x15\x00\x15\x10PAR1")
+        (self.folder / "in.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+        (self.folder / "in.bin").write_bytes(struct.pack("<1000H", *range(1000)))
+        column = "write its text column as JSON Lines or plain text first"
+        for file, problem in (("in.txt.gz", "gzip data and no text: unpack it first (gunzip)"),
+                              ("in.parquet", f"a Parquet file and no text: {column}"),
+                              ("in.h5", f"an HDF5 file and no text: {column}"),
+                              ("in.bin", "binary data, with many zero bytes, and no text: give text files")):
+            for command, *words in self.COMMANDS:
+                self.refuses(3, f"{file}: {problem}; --plain-text takes it as it is", "prepare", command, file, *words)
+
+
 class Tokenizer(CommandLineTest):
     def test_training(self):
         self.write("in.txt", TEXT)

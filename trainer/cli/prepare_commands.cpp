@@ -2,16 +2,17 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 
 #include "core/base/error.h"
-#include "data/files/read_text.h"
 #include "data/images/idx.h"
 #include "data/tokenizers/tokenizer_files.h"
 #include "data/tokenizers/tokenizer_training.h"
 #include "data/tokens/text.h"
 #include "data/tokens/token_shards.h"
 #include "trainer/cli/commands.h"
+#include "trainer/cli/text_inputs.h"
 #include "trainer/datasets/token_files.h"
 
 namespace lockstep {
@@ -56,9 +57,9 @@ int prepare_text(const CommandCall& call) {
       arguments.number("val-fraction", like).value_or(TextData{}.val_fraction);
   std::string name;
   std::string text;
-  for (const std::string& path : arguments.positionals()) {
-    name += (name.empty() ? "" : ", ") + path;
-    text += read_text(path);
+  for (const TextInput& input : read_text_inputs(arguments)) {
+    name += (name.empty() ? "" : ", ") + input.path;
+    text += input.text;
   }
   const TokenizerPtr tokenizer = make_tokenizer(arguments, name, text);
   const TextSplit split = split_text(text, 1.0 - val_fraction);
@@ -96,11 +97,16 @@ int prepare_tokenizer(const CommandCall& call) {
   const auto output = arguments.value("output");
   LS_USER_CHECK(output.has_value(), "--output is missing: the file to write");
   TokenizerTrainer trainer(training_options(arguments));
-  for (const std::string& path : arguments.positionals()) trainer.add(path, read_text(path));
+  for (const TextInput& input : read_text_inputs(arguments)) trainer.add(input.path, input.text);
   const TokenizerPtr tokenizer = trainer.train();
   save_tokenizer(*tokenizer, *output);
   call.out << fmt::format("{}: {} tokens in the vocabulary\n", *output, tokenizer->vocab_size());
   return 0;
+}
+
+std::vector<Option> with_text_inputs(std::vector<Option> options) {
+  std::ranges::copy(text_input_options(), std::back_inserter(options));
+  return options;
 }
 
 /// Mean and standard deviation of all pixels, scaled to [0, 1].
@@ -147,11 +153,12 @@ std::vector<CliCommand> prepare_commands() {
        .details = "Writes DIR/train.bin and DIR/val.bin (llm.c's header and u16 tokens, for\n"
                   "data.type: tokens), and DIR/tokenizer.json. The texts are joined in the order\n"
                   "given; the tail of the whole becomes val.bin.\n",
-       .options = {{"output", "DIR", "the folder to write to"},
-                   {"tokenizer", "TYPE", "char (default), gpt2, or a tokenizer.json or vocab.txt"},
-                   {"vocab", "FILE", "vocab.json of gpt2"},
-                   {"merges", "FILE", "merges.txt of gpt2"},
-                   {"val-fraction", "F", "part of the text to validate on (0.1)"}},
+       .options = with_text_inputs(
+           {{"output", "DIR", "the folder to write to"},
+            {"tokenizer", "TYPE", "char (default), gpt2, or a tokenizer.json or vocab.txt"},
+            {"vocab", "FILE", "vocab.json of gpt2"},
+            {"merges", "FILE", "merges.txt of gpt2"},
+            {"val-fraction", "F", "part of the text to validate on (0.1)"}}),
        .run = prepare_text},
       {.name = "prepare tokenizer",
        .positionals = {"IN"},
@@ -162,12 +169,12 @@ std::vector<CliCommand> prepare_commands() {
            "Writes a Hugging Face tokenizer.json: GPT-2's byte-level BPE, or BERT's WordPiece.\n"
            "The same texts and options give the same file. For tokenizer.type: file, and\n"
            "lockstep prepare text --tokenizer FILE.\n",
-       .options = {{"type", "TYPE", "bpe or wordpiece"},
-                   {"vocab-size", "N", "tokens there are to be; fewer if the texts have no more"},
-                   {"output", "FILE", "the tokenizer.json to write"},
-                   {"min-frequency", "N",
-                    "how often a pair of tokens must be there to become one (2)"},
-                   {"cased", "", "wordpiece: keep capitals and accents"}},
+       .options = with_text_inputs(
+           {{"type", "TYPE", "bpe or wordpiece"},
+            {"vocab-size", "N", "tokens there are to be; fewer if the texts have no more"},
+            {"output", "FILE", "the tokenizer.json to write"},
+            {"min-frequency", "N", "how often a pair of tokens must be there to become one (2)"},
+            {"cased", "", "wordpiece: keep capitals and accents"}}),
        .run = prepare_tokenizer},
       {.name = "prepare idx",
        .positionals = {"IMAGES", "LABELS"},

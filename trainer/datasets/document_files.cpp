@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "data/files/plain_text.h"
 #include "data/tokens/document_dataset.h"
 #include "data/tokens/jsonl.h"
 #include "data/tokens/packed_dataset.h"
@@ -197,9 +198,16 @@ void DocumentsData::check(const Config& run, const ReportProblem& report) const 
 }
 
 DataSource DocumentsData::open(const OpenContext& context) const {
-  return open_documents(*this, context, [&](const std::vector<std::string>& paths) {
-    return read_text_documents(paths, document);
+  std::vector<std::string> warnings;
+  DataSource out = open_documents(*this, context, [&](const std::vector<std::string>& paths) {
+    TextDocuments documents = read_text_documents(paths, document);
+    const TextDocument& first = documents.all.front();
+    if (looks_like_jsonl(first.text))
+      warnings.push_back(warning_of_jsonl(paths[static_cast<std::size_t>(first.place.file)]));
+    return documents;
   });
+  out.warnings = std::move(warnings);
+  return out;
 }
 
 }  // namespace lockstep

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "data/files/read_text.h"
+#include "data/files/plain_text.h"
 #include "data/tokens/text.h"
 #include "data/tokens/token_dataset.h"
 #include "data/tokens/token_shards.h"
@@ -50,13 +50,16 @@ class SampleMaker {
 struct Text {
   std::string name;
   std::string content;
+  std::vector<std::string> warnings = {};
 };
 
 Text read_texts(const std::vector<std::string>& paths) {
   Text out;
   for (const std::string& path : paths) {
     out.name += (out.name.empty() ? "" : ", ") + path;
-    out.content += read_text(path);
+    const std::string content = read_plain_text(path);
+    if (looks_like_jsonl(content)) out.warnings.push_back(warning_of_jsonl(path));
+    out.content += content;
   }
   return out;
 }
@@ -86,7 +89,8 @@ DataSource TextData::open(const OpenContext& context) const {
   DataSource out{.train = samples.training(tokens(text.name, split.train), stride),
                  .tokenizer = tokenizer,
                  .vocab_size = tokenizer->vocab_size(),
-                 .tokens_per_sample = context.sequence_length};
+                 .tokens_per_sample = context.sequence_length,
+                 .warnings = text.warnings};
   if (!val_path.empty()) {
     const Text validation = read_texts(val_path);
     out.validation = samples.validation(tokens(validation.name, validation.content));

@@ -7,11 +7,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 
-[[noreturn]] void raise_at(const PosixFile& file, const std::string& object,
-                           const std::string& problem) {
-  raise(file.error_kind(), "{}: not as lockstep writes it: {}: {}", file.path(), object, problem);
-}
-
 }  // namespace
 
 std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
@@ -39,12 +34,22 @@ void RegionCursor::expect_padding() {
   if (rest_.size() >= kAlignment || !is_zero) fail("something follows where nothing should");
 }
 
-void RegionCursor::fail(const std::string& problem) const {
-  raise_at(*file_, object_, problem);
+std::uint64_t RegionCursor::number_of(std::size_t bytes) {
+  std::uint64_t value = 0;
+  LS_CHECK(bytes >= 1 && bytes <= sizeof value, "a number of {} bytes", bytes);
+  std::memcpy(&value, take(bytes).data(), bytes);
+  return value;
 }
 
-FileRegions::FileRegions(const PosixFile& file, std::uint64_t base)
-    : file_(file), base_(base), size_(file.size() - std::min(file.size(), base)) {}
+void RegionCursor::fail(const std::string& problem) const {
+  regions_->fail(object_, problem);
+}
+
+FileRegions::FileRegions(const PosixFile& file, std::uint64_t base, const char* verdict)
+    : file_(file),
+      base_(base),
+      size_(file.size() - std::min(file.size(), base)),
+      verdict_(verdict) {}
 
 void FileRegions::claim(std::uint64_t address, std::uint64_t bytes, const std::string& object) {
   if (address > size_ || bytes > size_ - address) {
@@ -74,7 +79,7 @@ void FileRegions::read_into(std::uint64_t address, std::span<std::byte> out,
 }
 
 void FileRegions::fail(const std::string& object, const std::string& problem) const {
-  raise_at(file_, object, problem);
+  raise(file_.error_kind(), "{}: {}: {}: {}", file_.path(), verdict_, object, problem);
 }
 
 }  // namespace lockstep

@@ -16,16 +16,18 @@
 
 namespace lockstep {
 
+class FileRegions;
+
 /// The bytes of one structure, read from front to back. Numbers are little-endian. Errors, also
 /// about reading past the end, are of the file's kind and name file and object.
 class RegionCursor {
  public:
-  RegionCursor(const PosixFile& file, std::string object, std::span<const std::byte> bytes)
-      : file_(&file), object_(std::move(object)), rest_(bytes) {}
+  RegionCursor(const FileRegions& regions, std::string object, std::span<const std::byte> bytes)
+      : regions_(&regions), object_(std::move(object)), rest_(bytes) {}
 
   std::size_t remaining() const { return rest_.size(); }
   std::span<const std::byte> take(std::size_t bytes);
-  RegionCursor sub(std::size_t bytes) { return {*file_, object_, take(bytes)}; }
+  RegionCursor sub(std::size_t bytes) { return {*regions_, object_, take(bytes)}; }
   void skip(std::size_t bytes) { take(bytes); }
   template <class T>
   requires std::is_unsigned_v<T> T number() {
@@ -33,6 +35,8 @@ class RegionCursor {
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
     return value;
   }
+  /// A number of 1 to 8 bytes.
+  std::uint64_t number_of(std::size_t bytes);
   /// The next bytes must be these. `what` is named in the error.
   void expect(std::span<const std::uint8_t> bytes, const char* what);
   void expect(std::string_view bytes, const char* what);
@@ -41,17 +45,19 @@ class RegionCursor {
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
-  const PosixFile* file_;
+  const FileRegions* regions_;
   std::string object_;
   std::span<const std::byte> rest_;
 };
 
 class FileRegions {
  public:
-  /// Addresses count from byte `base` of the file.
-  FileRegions(const PosixFile& file, std::uint64_t base);
+  /// Addresses count from byte `base` of the file. `verdict` is what errors say of it: "PATH:
+  /// VERDICT: OBJECT: problem".
+  FileRegions(const PosixFile& file, std::uint64_t base, const char* verdict);
 
   const PosixFile& file() const { return file_; }
+  std::uint64_t base() const { return base_; }
   /// Bytes from `base` to the end of the file.
   std::uint64_t size() const { return size_; }
   /// Claims bytes without reading them. Error if they reach past the end or belong to another
@@ -68,6 +74,7 @@ class FileRegions {
   const PosixFile& file_;
   std::uint64_t base_;
   std::uint64_t size_;
+  const char* verdict_;
   std::map<std::uint64_t, std::uint64_t> claimed_;  // start -> end
 };
 

@@ -3,7 +3,6 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <new>
 
@@ -81,15 +80,9 @@ haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
   return self(file)->end;
 }
 
-// Bytes past the end read as zero, as in HDF5's own drivers.
 herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* out) {
   try {
-    if (const WrittenBytes* written = self(file)->written) {
-      written->copy(address, {static_cast<std::byte*>(out), size});
-      return 0;
-    }
-    const std::size_t got = self(file)->file->read(address, {static_cast<std::byte*>(out), size});
-    std::memset(static_cast<std::byte*>(out) + got, 0, size - got);
+    self(file)->written->copy(address, {static_cast<std::byte*>(out), size});
     return 0;
   } catch (const Error&) {
     return -1;
@@ -101,8 +94,7 @@ herr_t write_bytes(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, std::s
   const std::span span(static_cast<const std::byte*>(bytes), size);
   try {
     const bool is_large_data = kind == H5FD_MEM_DRAW && size >= kLargeData;
-    if (self(file)->written != nullptr && !is_large_data)
-      self(file)->written->record(address, span);
+    if (!is_large_data) self(file)->written->record(address, span);
   } catch (const std::bad_alloc&) {
     return -1;
   }
@@ -141,11 +133,11 @@ H5FD_class_t make_driver() {
 
 }  // namespace
 
-int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes* written) {
+int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes& written) {
   const H5FD_class_t driver = make_driver();
   const hid_t id = H5FDregister(&driver);
   if (id < 0) return -1;
-  const DriverInfo info{&file, written};
+  const DriverInfo info{&file, &written};
   const herr_t status = H5Pset_driver(access, id, &info);
   const herr_t released = H5FDunregister(id);  // the property list keeps it alive
   return std::min(status, released);

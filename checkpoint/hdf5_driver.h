@@ -15,9 +15,9 @@
 
 namespace lockstep {
 
-/// Makes the HDF5 file access property list `access` use `file`. If `written` is not null, the file
-/// is a new one, and everything but the elements of large data sets is recorded there. Both must
-/// outlive the HDF5 file. Returns a negative number if HDF5 refuses.
-int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes* written);
+/// Makes the HDF5 file access property list `access` use `file`, which is a new one; everything but
+/// the elements of large data sets is recorded in `written`. Both must outlive the HDF5 file.
+/// Returns a negative number if HDF5 refuses.
+int set_hdf5_driver(std::int64_t access, PosixFile& file, WrittenBytes& written);
 
 }  // namespace lockstep

@@ -1,12 +1,8 @@
 #include "checkpoint/hdf5_file.h"
 
 #include <hdf5.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <new>
-#include <optional>
 
 #include "checkpoint/hdf5_driver.h"
 #include "checkpoint/hdf5_types.h"
@@ -20,7 +16,7 @@ Hdf5Handle property_list(hid_t list_class, const PosixFile& file) {
   return own_hdf5(H5Pcreate(list_class), H5Pclose, file, "make a property list");
 }
 
-Hdf5Handle access_properties(PosixFile& file, WrittenBytes* written) {
+Hdf5Handle access_properties(PosixFile& file, WrittenBytes& written) {
   Hdf5Handle access = property_list(H5P_FILE_ACCESS, file);
   check_hdf5(set_hdf5_driver(access.id(), file, written), file, "set the file driver");
   check_hdf5(H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG), file, "set the close degree");
@@ -72,83 +68,6 @@ void require_no_nul(const std::string& text, const std::string& name, const Posi
   raise(file.error_kind(), "{}: cannot write {}: the text holds a NUL", file.path(), name);
 }
 
-// A scalar string attribute of fixed or variable length.
-std::string string_value(const Hdf5Handle& attribute, hid_t type, const PosixFile& file,
-                         const std::string& object) {
-  const auto read = [&](void* out) {
-    check_hdf5(H5Aread(attribute.id(), type, out), file, "read an attribute of", object);
-  };
-  if (check_hdf5(H5Tis_variable_str(type), file, "read the type of", object) != 0) {
-    char* chars = nullptr;
-    read(static_cast<void*>(&chars));
-    std::string text = chars == nullptr ? "" : chars;
-    H5free_memory(chars);
-    return text;
-  }
-  std::string text(H5Tget_size(type), '\0');
-  read(static_cast<void*>(text.data()));
-  return text.substr(0, text.find('\0'));
-}
-
-// C calls this; no exception may pass through it.
-herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
-  try {
-    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-    return 0;
-  } catch (const std::bad_alloc&) {
-    return -1;
-  }
-}
-
-Hdf5Link::Kind kind_of(const Hdf5Handle& object) {
-  const H5I_type_t type = H5Iget_type(object.id());
-  if (type == H5I_GROUP) return Hdf5Link::Kind::kGroup;
-  return type == H5I_DATASET ? Hdf5Link::Kind::kDataset : Hdf5Link::Kind::kOther;
-}
-
-Shape shape_of(hid_t dataset, const PosixFile& file, const std::string& path) {
-  const Hdf5Handle space =
-      own_hdf5(H5Dget_space(dataset), H5Sclose, file, "read the shape of", path);
-  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
-    raise(file.error_kind(), "{}: {} is an empty data set without a shape", file.path(), path);
-  }
-  const int rank = static_cast<int>(
-      check_hdf5(H5Sget_simple_extent_ndims(space.id()), file, "read the shape of", path));
-  if (rank > Shape::kMaxRank) {
-    raise(file.error_kind(), "{}: {} has {} dimensions; a tensor has at most {}", file.path(), path,
-          rank, Shape::kMaxRank);
-  }
-  std::array<hsize_t, Shape::kMaxRank> sizes{};
-  check_hdf5(H5Sget_simple_extent_dims(space.id(), sizes.data(), nullptr), file,
-             "read the shape of", path);
-  Shape shape;
-  try {
-    for (int i = 0; i < rank; ++i) {
-      shape.push_back(static_cast<std::int64_t>(sizes[static_cast<std::size_t>(i)]));
-    }
-  } catch (const Error& error) {
-    raise(file.error_kind(), "{}: {}: {}", file.path(), path, error.what());
-  }
-  return shape;
-}
-
-// A small file can declare a huge data set, so its size is checked against the machine's memory.
-HostTensor allocate_tensor(const TensorInfo& info, const PosixFile& file, const std::string& path) {
-  const auto limit = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  std::int64_t bytes = static_cast<std::int64_t>(size_of(info.dtype));
-  bool fits = true;
-  for (const std::int64_t size : info.shape.sizes()) {
-    fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
-  }
-  try {
-    if (fits && bytes <= limit) return {info.dtype, info.shape};
-  } catch (const std::bad_alloc&) {
-    // The process may have less memory than the machine.
-  }
-  raise(file.error_kind(), "{}: no memory for {}, {}{}", file.path(), path, name_of(info.dtype),
-        info.shape.to_string());
-}
-
 }  // namespace
 
 bool is_storable_name(const std::string& name) {
@@ -159,18 +78,11 @@ bool is_storable_name(const std::string& name) {
 Hdf5File Hdf5File::create(PosixFile& file, std::size_t user_block) {
   const QuietHdf5 quiet;
   auto written = std::make_unique<WrittenBytes>();
-  const Hdf5Handle access = access_properties(file, written.get());
+  const Hdf5Handle access = access_properties(file, *written);
   const Hdf5Handle properties = object_properties(H5P_FILE_CREATE, file);
   check_hdf5(H5Pset_userblock(properties.id(), user_block), file, "set the user block");
   const hid_t id = H5Fcreate(file.path().c_str(), H5F_ACC_TRUNC, properties.id(), access.id());
   return {file, std::move(written), own_hdf5(id, H5Fclose, file, "start an HDF5 file")};
-}
-
-Hdf5File Hdf5File::open(PosixFile& file) {
-  const QuietHdf5 quiet;
-  const Hdf5Handle access = access_properties(file, nullptr);
-  const hid_t id = H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access.id());
-  return {file, nullptr, own_hdf5(id, H5Fclose, file, "open as an HDF5 file")};
 }
 
 void Hdf5File::close() {
@@ -238,67 +150,6 @@ void Hdf5File::set_attribute(const std::string& path, const std::string& name,
   } else {
     write(H5T_STD_I64LE, &std::get<std::int64_t>(value));
   }
-}
-
-std::vector<Hdf5Link> Hdf5File::list(const std::string& group) const {
-  const QuietHdf5 quiet;
-  std::vector<std::string> names;
-  const Hdf5Handle object = open_object(group);
-  check_hdf5(H5Literate(object.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name,
-                        static_cast<void*>(&names)),
-             *file_, "list", group);
-  std::sort(names.begin(), names.end());
-  std::vector<Hdf5Link> links;
-  const std::string prefix = group.ends_with('/') ? group : group + "/";
-  for (std::string& name : names) {
-    const Hdf5Link::Kind kind = kind_of(open_object(prefix + name));
-    links.push_back({std::move(name), kind});
-  }
-  return links;
-}
-
-TensorInfo Hdf5File::tensor_info(const std::string& path) const {
-  const QuietHdf5 quiet;
-  const Hdf5Handle dataset =
-      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
-  const Hdf5Handle type =
-      own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
-  const DType dtype = dtype_of_hdf5(type.id(), dtype_attribute(path), *file_, path);
-  return {dtype, shape_of(dataset.id(), *file_, path)};
-}
-
-HostTensor Hdf5File::read_tensor(const std::string& path) const {
-  const QuietHdf5 quiet;
-  const TensorInfo info = tensor_info(path);
-  const Hdf5Handle dataset =
-      own_hdf5(H5Dopen2(handle_.id(), path.c_str(), H5P_DEFAULT), H5Dclose, *file_, "open", path);
-  // h5py's enumeration is read as it is: its values are 0 and 1.
-  Hdf5Handle type = own_hdf5(H5Dget_type(dataset.id()), H5Tclose, *file_, "read the type of", path);
-  const bool is_enumeration = H5Tget_class(type.id()) == H5T_ENUM;
-  const Hdf5Handle memory_type =
-      is_enumeration ? std::move(type) : hdf5_type_of(info.dtype, *file_);
-  HostTensor tensor = allocate_tensor(info, *file_, path);
-  if (!tensor.bytes().empty()) {
-    check_hdf5(H5Dread(dataset.id(), memory_type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                       tensor.bytes().data()),
-               *file_, "read", path);
-  }
-  return tensor;
-}
-
-// "" if there is none, or none that is a text.
-std::string Hdf5File::dtype_attribute(const std::string& path) const {
-  const Hdf5Handle object = open_object(path);
-  if (check_hdf5(H5Aexists(object.id(), kDTypeAttribute), *file_, "inspect", path) == 0) return "";
-  const Hdf5Handle attribute = own_hdf5(H5Aopen(object.id(), kDTypeAttribute, H5P_DEFAULT),
-                                        H5Aclose, *file_, "open an attribute of", path);
-  const Hdf5Handle space =
-      own_hdf5(H5Aget_space(attribute.id()), H5Sclose, *file_, "read an attribute of", path);
-  const Hdf5Handle type =
-      own_hdf5(H5Aget_type(attribute.id()), H5Tclose, *file_, "read an attribute of", path);
-  if (H5Sget_simple_extent_npoints(space.id()) != 1 || H5Tget_class(type.id()) != H5T_STRING)
-    return "";
-  return string_value(attribute, type.id(), *file_, path);
 }
 
 }  // namespace lockstep

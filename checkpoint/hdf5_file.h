@@ -1,7 +1,7 @@
 // The part of HDF5 that lockstep uses, behind checked calls: writing groups, tensors, text and
-// attributes, and reading the tensors of a user's file. Every failure is an Error of the
-// PosixFile's kind that names the file, the object and HDF5's innermost message; HDF5 itself prints
-// nothing.
+// attributes. Every failure is an Error of the PosixFile's kind that names the file, the object and
+// HDF5's innermost message; HDF5 itself prints nothing. Files are read without HDF5: checkpoints by
+// hdf5_structure.h, those of users by hdf5_reader.h.
 //
 // How tensors are stored: f32, f64, f16, i32, i64, u8 as the little-endian HDF5 type of that name
 // (f16 is IEEE half, which h5py reads as float16); bf16 as u16 with the attribute dtype = "bf16";
@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "checkpoint/hdf5_handle.h"
 #include "checkpoint/written_bytes.h"
@@ -25,16 +24,6 @@ namespace lockstep {
 
 using Hdf5Attribute = std::variant<std::int64_t, std::uint64_t, double, std::string>;
 
-struct Hdf5Link {
-  std::string name;
-  enum class Kind : std::uint8_t { kGroup, kDataset, kOther } kind;
-};
-
-struct TensorInfo {
-  DType dtype;
-  Shape shape;
-};
-
 /// Whether `name` can name a member of a group: '/' would make a group, "." is the group itself,
 /// and NUL ends a name.
 bool is_storable_name(const std::string& name);
@@ -44,9 +33,6 @@ class Hdf5File {
   /// Starts an HDF5 file in an empty PosixFile, which must outlive it. The first `user_block` bytes
   /// (0, or a power of two from 512) are left to the caller.
   static Hdf5File create(PosixFile& file, std::size_t user_block);
-  /// Opens for reading. Only for files that are trusted: HDF5 may crash on hostile bytes.
-  /// Checkpoints are read by hdf5_structure.h instead.
-  static Hdf5File open(PosixFile& file);
 
   /// Flushes and closes, with errors. Without it the destructor closes and drops errors.
   void close();
@@ -60,19 +46,10 @@ class Hdf5File {
   void write_text(const std::string& path, const std::string& text);
   void set_attribute(const std::string& path, const std::string& name, const Hdf5Attribute& value);
 
-  /// The members of a group in name order.
-  std::vector<Hdf5Link> list(const std::string& group) const;
-  /// Error if the data set's type is none of ours; the message names the type and, where there is
-  /// one, the way out.
-  TensorInfo tensor_info(const std::string& path) const;
-  /// Any byte order and layout; the boolean enumeration that h5py writes is a bool.
-  HostTensor read_tensor(const std::string& path) const;
-
  private:
   Hdf5File(PosixFile& file, std::unique_ptr<WrittenBytes> written, Hdf5Handle handle)
       : file_(&file), written_(std::move(written)), handle_(std::move(handle)) {}
   Hdf5Handle open_object(const std::string& path) const;
-  std::string dtype_attribute(const std::string& path) const;
 
   PosixFile* file_;
   std::unique_ptr<WrittenBytes> written_;  // HDF5 holds its address

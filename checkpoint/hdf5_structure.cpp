@@ -48,7 +48,8 @@ struct Messages {
 
 class StructureReader {
  public:
-  StructureReader(const PosixFile& file, std::uint64_t base) : regions_(file, base), base_(base) {}
+  StructureReader(const PosixFile& file, std::uint64_t base)
+      : regions_(file, base, "not as lockstep writes it"), base_(base) {}
 
   std::map<std::string, Hdf5Object> read() {
     read_object(read_superblock(), "/");
@@ -57,7 +58,7 @@ class StructureReader {
 
  private:
   RegionCursor cursor(std::span<const std::byte> bytes, const std::string& path) const {
-    return {regions_.file(), path, bytes};
+    return {regions_, path, bytes};
   }
 
   // Returns the address of the root's object header.

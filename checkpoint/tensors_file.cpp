@@ -1,6 +1,7 @@
 #include "checkpoint/tensors_file.h"
 
 #include "checkpoint/hdf5_file.h"
+#include "checkpoint/hdf5_reader.h"
 #include "core/base/atomic_file.h"
 
 namespace lockstep {
@@ -16,16 +17,11 @@ void write_tensors_file(const std::string& path, const NamedTensors& tensors) {
   target.commit();
 }
 
-NamedTensors read_tensors_file(const std::string& path) {
-  PosixFile file = PosixFile::open(path, ErrorKind::kUsage);
-  const Hdf5File hdf5 = Hdf5File::open(file);
+NamedTensors read_tensors_file(const std::string& path, double max_gb) {
+  const PosixFile file = PosixFile::open(path, ErrorKind::kUsage);
+  Hdf5Reader hdf5(file, {.gigabytes = max_gb, .changed_by = "--max-gb"});
   NamedTensors tensors;
-  for (const Hdf5Link& link : hdf5.list("/")) {
-    LS_USER_CHECK(link.kind == Hdf5Link::Kind::kDataset,
-                  "{}: /{} is not a data set; tensors stand at the top level of the file", path,
-                  link.name);
-    tensors[link.name] = hdf5.read_tensor("/" + link.name);
-  }
+  for (const std::string& name : hdf5.data_sets()) tensors[name] = hdf5.read("/" + name);
   return tensors;
 }
 

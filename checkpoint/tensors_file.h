@@ -1,10 +1,11 @@
 // Named tensors in a plain HDF5 file, as data sets /<name>: the inputs and outputs of
 // `lockstep ir run --input a.h5 --output b.h5`. Types are stored as hdf5_file.h says. Such files
-// come from users and carry no digest; only a file that one trusts should be read.
+// come from users and carry no digest: they are read as hdf5_reader.h says.
 #pragma once
 
 #include <string>
 
+#include "checkpoint/hdf5_reader.h"
 #include "checkpoint/state.h"
 
 namespace lockstep {
@@ -13,7 +14,8 @@ namespace lockstep {
 void write_tensors_file(const std::string& path, const NamedTensors& tensors);
 
 /// All data sets at the top level. Error kUsage naming the file and the cause: missing, not HDF5, a
-/// group among the data sets, a type that is none of ours.
-NamedTensors read_tensors_file(const std::string& path);
+/// group among the data sets, a type that is none of ours, more than `max_gb` GiB of
+/// elements, elements in another file or none.
+NamedTensors read_tensors_file(const std::string& path, double max_gb = kHdf5Gigabytes);
 
 }  // namespace lockstep

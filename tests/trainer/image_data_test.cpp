@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "checkpoint/tensors_file.h"
+#include "tests/checkpoint/hdf5_samples.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/data/image_files.h"
@@ -101,6 +102,34 @@ TEST(CifarRow, GivesRecordsAsTheyAreOrAsAskedFor) {
   EXPECT_EQ(image[0], 0.5F);
   EXPECT_EQ(image[40 * 36], 0.75F);
   EXPECT_EQ(image[2 * 40 * 36], 1.0F);
+}
+
+// HDF5 gives zeros for what it does not find: a run would learn them.
+TEST(Hdf5Row, RefusesImagesThatAreInAnotherFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.h5";
+  samples::write_sample(path, {.datasets = {{.path = "/labels", .sizes = {4}}}});
+  samples::add_virtual(path, "images", 4, "nowhere.h5", "images");
+  EXPECT_THAT(data_error([&] {
+                Hdf5Data{.path = path}.open(images_of({1, 1, 4}));
+              }),
+              ::testing::StartsWith(path + ": /images is a virtual data set: "));
+}
+
+TEST(Hdf5Row, ReadsNoMoreThanItMay) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.h5";
+  write_tensors_file(path, {{"images", HostTensor::of(Shape{2, 1, 1, 2}, Bytes{1, 2, 3, 4})},
+                            {"labels", HostTensor::of(Shape{2}, Bytes{0, 1})}});
+  Hdf5Data data{.path = path, .max_gb = 6 * 0x1p-30};
+  EXPECT_EQ(data.open(images_of({1, 1, 2})).train->size(), 2);
+  data.max_gb = 5 * 0x1p-30;
+  EXPECT_EQ(data_error([&] {
+              data.open(images_of({1, 1, 2}));
+            }),
+            path +
+                ": /labels is u8[2], 2.00B; at most 5.00B of a file are read, which data.max_gb "
+                "changes");
 }
 
 TEST(Hdf5Row, ReadsDataSetsByName) {

@@ -13,6 +13,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t kMaxThreads = 1024;
+constexpr std::int64_t kMaxGigabytes = 1 << 20;
 
 /// What input number i is called in the file: its name, or "i" if it has none.
 std::vector<std::string> input_names(const Graph& graph, const std::string& file) {
@@ -55,12 +56,12 @@ std::string find_problems(const Graph& graph, const std::vector<std::string>& na
 }
 
 std::vector<HostTensor> read_inputs(const Graph& graph, const std::string& ir_file,
-                                    const std::optional<std::string>& file) {
+                                    const std::optional<std::string>& file, double max_gb) {
   const std::vector<std::string> names = input_names(graph, ir_file);
   LS_USER_CHECK(file || names.empty(), "{} has {} inputs: give their values with --input", ir_file,
                 names.size());
   if (!file) return {};
-  const NamedTensors tensors = read_tensors_file(*file);
+  const NamedTensors tensors = read_tensors_file(*file, max_gb);
   const std::string problems = find_problems(graph, names, tensors, *file);
   LS_USER_CHECK(problems.empty(), "{}", problems.substr(1));
   std::vector<HostTensor> out;
@@ -79,7 +80,10 @@ int run(const CommandCall& call) {
   LS_USER_CHECK(output.has_value(), "--output is missing: where to write the results");
 
   const Graph graph = read_ir_file(file, /*ranks=*/1);
-  const std::vector<HostTensor> inputs = read_inputs(graph, file, arguments.value("input"));
+  const std::optional<std::int64_t> max_gb = arguments.integer("max-gb", 1, kMaxGigabytes);
+  const std::vector<HostTensor> inputs =
+      read_inputs(graph, file, arguments.value("input"),
+                  max_gb ? static_cast<double>(*max_gb) : kHdf5Gigabytes);
   Log log({.console = true, .file = {}, .debug = call.settings.debug});
   const Target target = host_target(call.settings.max_isa);
   const std::vector<HostTensor> outputs = kernels == "compiled"
@@ -109,6 +113,8 @@ CliCommand ir_run_command() {
           "with dtype = \"bool\". Collectives see one rank and one shard.\n"
           "A graph with a host_call runs in the program that has its function, not here.\n",
       .options = {{"input", "A.h5", "the inputs; not needed if the graph has none"},
+                  {"max-gb", "N",
+                   "largest size of all inputs in GiB, refused unread beyond it (16)"},
                   {"output", "B.h5", "where to write the outputs; replaced if it exists"},
                   {"kernels", "KIND",
                    "compiled: as in training (default); reference: naive loops in f64, rounded "

@@ -3,7 +3,6 @@
 #include <span>
 #include <utility>
 
-#include "checkpoint/hdf5_file.h"
 #include "core/base/error.h"
 #include "core/base/posix_file.h"
 
@@ -39,17 +38,17 @@ std::vector<std::uint8_t> channels_first(std::span<const std::uint8_t> pixels, s
 }
 
 LabelledImages read_images(const std::string& path, const Hdf5Data& data) {
-  PosixFile file = PosixFile::open(path, ErrorKind::kData);
-  const Hdf5File hdf5 = Hdf5File::open(file);
+  const PosixFile file = PosixFile::open(path, ErrorKind::kData);
+  Hdf5Reader hdf5(file, {.gigabytes = data.max_gb, .changed_by = "data.max_gb"});
   const std::string place = path + ": /" + data.image_dataset;
   const std::string label_place = path + ": /" + data.label_dataset;
-  const TensorInfo info = hdf5.tensor_info("/" + data.image_dataset);
+  const TensorInfo info = hdf5.info("/" + data.image_dataset);
   const int rank = info.shape.rank();
   if (info.dtype != DType::kU8 || (rank != 3 && rank != 4) || info.shape.elements() == 0)
     raise(ErrorKind::kData, "{}: images must be u8 of 3 or 4 dimensions, not {} {}", place,
           name_of(info.dtype), info.shape.to_string());
-  const HostTensor images = hdf5.read_tensor("/" + data.image_dataset);
-  const HostTensor labels = hdf5.read_tensor("/" + data.label_dataset);
+  const HostTensor images = hdf5.read("/" + data.image_dataset);
+  const HostTensor labels = hdf5.read("/" + data.label_dataset);
   if (labels.shape().rank() != 1 || labels.shape()[0] != info.shape[0])
     raise(ErrorKind::kData, "{} has {} images, but /{} has labels {}", place, info.shape[0],
           data.label_dataset, labels.shape().to_string());
@@ -94,7 +93,13 @@ std::vector<Key> Hdf5Data::keys() {
        .member = bind<&Hdf5Data::layout>(),
        .doc =
            "Where the channels of images of four dimensions are: behind the number of the image, "
-           "or last."}};
+           "or last."},
+      {.name = "max_gb",
+       .member = bind<&Hdf5Data::max_gb>(),
+       .range = above(0),
+       .unit = "GiB",
+       .doc = "Largest size of the images and labels of a file, which are held in memory; a file "
+              "that claims more is refused before they are read."}};
   add_image_keys<Hdf5Data>(out);
   return out;
 }

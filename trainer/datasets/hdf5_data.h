@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/hdf5_reader.h"
 #include "trainer/config/checks.h"
 #include "trainer/config/key.h"
 #include "trainer/data_source.h"
@@ -22,7 +23,7 @@ struct EnumNames<ImageLayout> {
 };
 
 /// Images u8 [n,height,width], or of four dimensions as the layout says; labels u8, i32 or i64 [n].
-/// The file is trusted: HDF5 may crash on one that was made to.
+/// Read as checkpoint/hdf5_reader.h says: a hostile file is refused.
 struct Hdf5Data {
   static constexpr std::string_view kName = "hdf5";
   static constexpr std::string_view kDoc = "images and labels in data sets of an HDF5 file";
@@ -33,6 +34,7 @@ struct Hdf5Data {
   std::string image_dataset = "images";
   std::string label_dataset = "labels";
   ImageLayout layout = ImageLayout::kChannelsFirst;
+  double max_gb = kHdf5Gigabytes;
   ImageSettings images = {};
 
   static std::vector<Key> keys();

@@ -1,0 +1,20 @@
+// Undoes what HDF5's filters made of a chunk: gzip, shuffle, fletcher32.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/stored_dataset.h"
+
+namespace lockstep {
+
+/// The `bytes` that the chunk had before the filters, but those of `mask`. Error naming `object` if
+/// it has another number of bytes or its checksum is wrong.
+std::vector<std::byte> undo_filters(std::vector<std::byte> stored,
+                                    const std::vector<StoredFilter>& filters, std::uint32_t mask,
+                                    std::uint64_t bytes, const FileRegions& regions,
+                                    const std::string& object);
+
+}  // namespace lockstep

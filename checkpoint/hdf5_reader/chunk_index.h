@@ -1,0 +1,28 @@
+// Where the chunks of an HDF5 data set lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/stored_dataset.h"
+
+namespace lockstep {
+
+struct StoredChunk {
+  std::vector<std::uint64_t> place;  ///< in the grid of chunks
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint32_t mask = 0;  ///< bit i: it did not go through filter i
+};
+
+/// The grid of chunks that has all elements.
+std::vector<std::uint64_t> chunk_grid(const StoredDataset& dataset);
+
+/// All chunks that were written and have elements of the data set, each once. `chunk_bytes` is what
+/// one has before filters.
+std::vector<StoredChunk> find_chunks(FileRegions& regions, const StoredDataset& dataset,
+                                     std::uint64_t chunk_bytes, const std::string& object);
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+// The text attribute "dtype" of an HDF5 data set, by which bf16 and bool are told from u16 and u8.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/global_heap.h"
+#include "checkpoint/hdf5_reader/object_header.h"
+
+namespace lockstep {
+
+/// "" if there is none, or none that is one short text.
+std::string dtype_attribute(FileRegions& regions, GlobalHeap& texts,
+                            const std::vector<HeaderMessage>& messages, const std::string& object);
+
+}  // namespace lockstep

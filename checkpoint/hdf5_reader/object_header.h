@@ -1,0 +1,50 @@
+// Where an HDF5 file begins, and the headers of its objects: lists of messages that say what an
+// object is. Versions of all HDF5 libraries, which h5py's libver='earliest' and 'latest' choose.
+// Source of all in this folder: HDF5 File Format Specification 3.0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/file_regions.h"
+#include "core/base/posix_file.h"
+
+namespace lockstep {
+
+struct HeaderMessage {
+  /// As in the specification, IV.A.2: those that readers need.
+  enum Kind : std::uint16_t {
+    kDataspace = 0x0001,
+    kLinkInfo = 0x0002,
+    kDatatype = 0x0003,
+    kLink = 0x0006,
+    kExternalFiles = 0x0007,
+    kLayout = 0x0008,
+    kFilters = 0x000b,
+    kAttribute = 0x000c,
+    kContinuation = 0x0010,
+    kSymbolTable = 0x0011,
+    kDriverInfo = 0x0014,
+    kAttributeInfo = 0x0015,
+  };
+  std::uint16_t kind;
+  bool is_shared;  ///< the body says where in the file the message is
+  std::vector<std::byte> body;
+};
+
+/// Where the HDF5 part of the file begins, behind a user block. Error if there is none.
+std::uint64_t find_superblock(const PosixFile& file);
+
+/// The address of the root group's header. Error if the file is cut off, is one of several that
+/// belong together, or was not closed by its writer.
+std::uint64_t read_superblock(FileRegions& regions);
+
+/// All messages, those of continuation blocks too, but unused room.
+std::vector<HeaderMessage> read_object_header(FileRegions& regions, std::uint64_t address,
+                                              const std::string& object);
+
+/// "No address": there is nothing.
+inline constexpr std::uint64_t kUndefined = ~std::uint64_t{0};
+
+}  // namespace lockstep

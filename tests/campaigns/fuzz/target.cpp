@@ -91,7 +91,8 @@ std::string judge(const Target& target, const std::string& input) {
 
 std::vector<Target> all_targets() {
   std::vector<Target> out;
-  for (const auto& group : {text_targets(), data_targets(), binary_targets(), hub_targets()})
+  for (const auto& group :
+       {text_targets(), data_targets(), hdf5_targets(), binary_targets(), hub_targets()})
     out.insert(out.end(), group.begin(), group.end());
   return out;
 }

@@ -28,6 +28,7 @@ struct Target {
 /// All of them, in the order they are run.
 std::vector<Target> text_targets();
 std::vector<Target> data_targets();
+std::vector<Target> hdf5_targets();
 std::vector<Target> binary_targets();
 std::vector<Target> hub_targets();
 std::vector<Target> all_targets();

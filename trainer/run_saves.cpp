@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "core/base/duration.h"
+
 namespace lockstep {
 
 RunSaves::RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime)
@@ -74,9 +76,9 @@ void RunSaves::say_what_is_saved(bool slow) {
   if (slow)
     runtime_.log().warn(
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
-        "the last save took {:.1f} s; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
+        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
         "is saved",
-        step(), writer_->last_write_seconds(), saved);
+        step(), readable_time(writer_->last_write_seconds()), saved);
   else
     runtime_.log().info(
         "asked to stop by mpirun, which kills the ranks within a second: saving step {} at once; "

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/base/atomic_file.h"
+#include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/base/posix_file.h"
@@ -232,10 +233,8 @@ ArtifactStore::Claim ArtifactStore::claim(const Hash128& key) {
     if (attempt == Attempt::kImpossible) return {};
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     if (waited.count() >= options_.patience_s) {
-      warn(
-          "another process has been compiling the same for {:.0f} s; this one "
-          "compiles too",
-          waited.count());
+      warn("another process has been compiling the same for {}; this one compiles too",
+           readable_time(waited.count()));
       return {};
     }
     if (attempt == Attempt::kTaken) std::this_thread::sleep_for(kPoll);

@@ -23,7 +23,7 @@ struct CompilationRecord {
   std::int64_t misses = 0;  ///< so far, this one included
   std::int64_t alike = 0;   ///< of them with the same main cause
 
-  /// "recompiled at step 5 in 1.234 s: input_shape, batch.tokens[length]: 57 -> 61, ...".
+  /// "recompiled at step 5 in 1.2 s: input_shape, batch.tokens[length]: 57 -> 61, ...".
   std::string text() const;
 };
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/trace/mode.h"
 
@@ -46,9 +47,10 @@ Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location&
 std::string CompilationRecord::text() const {
   const char* verb = loaded ? "loaded" : "compiled";
   const Cause cause = explanation.cause();
-  std::string out = fmt::format("{}{} at step {} in {:.3f} s (program {}, cut by {} on {}): {}",
-                                cause == Cause::kFirstCompile || loaded ? "" : "re", verb, step,
-                                seconds, program, cut.end.reason, cut.end.line, name_of(cause));
+  std::string out =
+      fmt::format("{}{} at step {} in {} (program {}, cut by {} on {}): {}",
+                  cause == Cause::kFirstCompile || loaded ? "" : "re", verb, step,
+                  readable_time(seconds), program, cut.end.reason, cut.end.line, name_of(cause));
   if (cause == Cause::kFirstCompile) return out;
   out += ", " + explanation.text();
   if (const std::size_t derived = explanation.derived(); derived > 0)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/metrics.h"
+#include "core/base/duration.h"
 
 namespace lockstep {
 
@@ -66,7 +66,7 @@ std::string describe_reads(const std::vector<Cuts::Row>& rows) {
     const bool is_read = row.reason == name_of(SyncReason::kValueRead);
     if (!is_read || (!row.in_step && row.idle_ns == 0)) continue;
     const auto each = [&](std::int64_t ns) {
-      return format_duration(static_cast<double>(ns) / static_cast<double>(row.count));
+      return readable_ns(static_cast<double>(ns) / static_cast<double>(row.count));
     };
     out += fmt::format("  {} x {}: {}: the host waited {}, the device was idle {} each{}\n",
                        row.count, row.line, row.what, each(row.waited_ns), each(row.idle_ns),

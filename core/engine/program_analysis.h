@@ -13,7 +13,7 @@
 //   Compilation Analysis:   Not donated, as no output is their next value: 2 batch
 //   Compilation Analysis:   Not donated: w f32[8,8]: reduce_sum model.cpp:41 reads it when ...
 //
-//   Post Compilation Analysis: program-2-step_end-9f2c1a2b, compiled in 1.310 s
+//   Post Compilation Analysis: program-2-step_end-9f2c1a2b, compiled in 1.3 s
 //   Post Compilation Analysis:   Shard program: 80 launches of 120 commands, arena 12.00 MiB, peak
 //   14.00 MiB, constants 64 B, 2.621 GFLOP, 120.00 MiB read and written
 //   Post Compilation Analysis:     dot 8: 2.500 GFLOP, 50.00 MiB; fused 40: ...
@@ -45,7 +45,7 @@ std::string program_name(std::int64_t id, std::string_view reason, const Hash128
 std::vector<std::string> compilation_analysis(const std::string& name, const GraphDescriptor& graph,
                                               const Explanation& why, const CompiledStep& step);
 
-/// What came of it. `how`: "compiled in 1.310 s".
+/// What came of it. `how`: "compiled in 1.3 s".
 std::vector<std::string> post_compilation_analysis(const std::string& name,
                                                    const LoadedStep& program, std::string_view how);
 

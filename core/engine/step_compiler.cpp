@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 #include "core/base/phase_scope.h"
@@ -67,8 +68,8 @@ std::shared_ptr<const CompiledStep> StepCompiler::plan(Graph step, std::int64_t 
   spans_.metrics().count("UncachedCompile");
   const std::int64_t begin = spans_.clock().now_ns();
   auto compiled = compile_step(std::move(step), options_, kernels_, updates_, log_);
-  log_.debug(2, "planned at step {} ({}) in {:.3f} ms", number, reason,
-             static_cast<double>(spans_.clock().now_ns() - begin) / 1e6);
+  log_.debug(2, "planned at step {} ({}) in {}", number, reason,
+             readable_ns(static_cast<double>(spans_.clock().now_ns() - begin)));
   if (dump_.enabled()) dump_.write(program_name(-1, reason, hash), *compiled, "planned");
   keep(hash, {compiled, nullptr});
   return compiled;
@@ -102,8 +103,8 @@ void StepCompiler::tell(const CompilationJournal::Miss& miss, const LoadedStep& 
   const bool analyzes = log_.debug_level() >= 1;
   if (!analyzes && !dump_.enabled()) return;
   const std::string how =
-      fmt::format("{} in {:.3f} s",
-                  making.from_disk ? "loaded from device.compile_cache" : "compiled", seconds);
+      fmt::format("{} in {}", making.from_disk ? "loaded from device.compile_cache" : "compiled",
+                  readable_time(seconds));
   dump_.write(loaded.name, *loaded.compiled, how);
   if (!analyzes) return;
   for (const std::string& line :
@@ -159,8 +160,8 @@ std::shared_ptr<LoadedStep> StepCompiler::load(const Hash128& key, std::string_v
                    .step = making.number,
                    .args = {static_cast<std::int64_t>(artifact->size())}});
     spans_.metrics().count("PersistentCacheHit");
-    log_.debug(2, "loaded at step {} from the compile cache in {:.3f} ms: {} ({} bytes)",
-               making.number, static_cast<double>(end - begin) / 1e6, key.hex(), artifact->size());
+    log_.debug(2, "loaded at step {} from the compile cache in {}: {} ({} bytes)", making.number,
+               readable_ns(static_cast<double>(end - begin)), key.hex(), artifact->size());
     making.from_disk = true;
     making.on_disk.clear();
     return loaded;
@@ -177,9 +178,8 @@ std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, const Making& maki
   const std::int64_t begin = spans_.clock().now_ns();
   auto loaded = load_step(compile_step(std::move(step), options_, kernels_, updates_, log_),
                           options_, kernels_);
-  log_.debug(2, "compiled at step {} ({}) in {:.3f} ms: {} shard and {} update commands",
-             making.number, making.reason,
-             static_cast<double>(spans_.clock().now_ns() - begin) / 1e6,
+  log_.debug(2, "compiled at step {} ({}) in {}: {} shard and {} update commands", making.number,
+             making.reason, readable_ns(static_cast<double>(spans_.clock().now_ns() - begin)),
              count_launches(loaded->compiled->shard), count_launches(loaded->compiled->update));
   return loaded;
 }

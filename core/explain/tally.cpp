@@ -8,6 +8,8 @@
 #include <iterator>
 #include <span>
 
+#include "core/base/duration.h"
+
 namespace lockstep {
 namespace {
 
@@ -108,9 +110,9 @@ std::string CauseTally::table() const {
     seconds += row.seconds;
   }
   std::string out = fmt::format(
-      "recompilations: {} of {} programs were versions of others and took {:.2f} s\n"
+      "recompilations: {} of {} programs were versions of others and took {}\n"
       "  {:<14} {:>8} {:>7} {:>8}  what\n",
-      again, misses_, seconds, "cause", "compiled", "loaded", "seconds");
+      again, misses_, readable_time(seconds), "cause", "compiled", "loaded", "seconds");
   std::vector<std::pair<Cause, std::string>> remedies;
   for (const Row& row : rows()) {
     std::string what = row.describe();

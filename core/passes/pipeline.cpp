@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/base/suggest.h"
 #include "core/ir/structure.h"
@@ -74,8 +75,8 @@ PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, SpanSt
   if (hash == nullptr) return report;
   const Hash128 after = structural_hash(graph);
   report.changed = after != std::exchange(*hash, after);
-  log.debug(kTimeLevel, "pass {}: {:.3f} ms, {} nodes{}", report.name,
-            static_cast<double>(report.ns) / 1e6, report.nodes,
+  log.debug(kTimeLevel, "pass {}: {}, {} nodes{}", report.name,
+            readable_ns(static_cast<double>(report.ns)), report.nodes,
             report.changed ? "" : " (unchanged)");
   if (report.changed && log.debug_level() >= kDumpLevel)
     log.debug(kDumpLevel, "after {}:\n{}", report.name, print(graph));

@@ -50,15 +50,5 @@ TEST(Console, RatesHaveThreeDigitsAndASuffix) {
   EXPECT_EQ(format_rate(3.4e9), "3.4G");
 }
 
-TEST(Console, TimesAreWholeSeconds) {
-  EXPECT_EQ(format_time(0.9), "0s");
-  EXPECT_EQ(format_time(59.99), "59s");
-  EXPECT_EQ(format_time(211), "3m 31s");
-  EXPECT_EQ(format_time(3605), "1h 0m 5s");
-  EXPECT_EQ(format_time(86400 * 2 + 3 * 3600), "2d 3h 0m 0s");
-  EXPECT_EQ(format_time(-1), "0s");
-  EXPECT_EQ(format_time(std::numeric_limits<double>::infinity()), format_time(1e9));
-}
-
 }  // namespace
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/duration.h"
 #include "core/base/metrics.h"
 
 namespace lockstep {
@@ -72,7 +73,7 @@ std::string all_reduce(const MachineLimits& limits) {
     out += line(fmt::format("{} ranks{}, {}", row.ranks,
                             row.nodes == 1 ? "" : fmt::format(" on {} nodes", row.nodes),
                             format_bytes(static_cast<double>(row.bytes))),
-                {fmt::format("{:.1f} us", row.seconds * 1e6),
+                {readable_time(row.seconds),
                  fmt::format("{:.2f} GB/s", static_cast<double>(row.bytes) / row.seconds * 1e-9)});
   return out;
 }
@@ -85,8 +86,9 @@ std::string to_table(const MachineLimits& limits) {
   if (!limits.memory.empty()) out += memory(limits);
   out += all_reduce(limits);
   if (limits.launch_ns > 0)
-    out += fmt::format("a launch {:.0f} ns, a look at the clock {:.0f} ns, an event {:.0f} ns\n",
-                       limits.launch_ns, limits.clock_ns, limits.event_ns);
+    out += fmt::format("a launch {}, a look at the clock {}, an event {}\n",
+                       readable_ns(limits.launch_ns), readable_ns(limits.clock_ns),
+                       readable_ns(limits.event_ns));
   if (!limits.fast_dtypes.empty()) {
     out += "dots are fast in";
     for (const DType dtype : limits.fast_dtypes) out += fmt::format(" {}", name_of(dtype));

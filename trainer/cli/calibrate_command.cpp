@@ -4,6 +4,7 @@
 #include <iostream>
 #include <ostream>
 
+#include "core/base/duration.h"
 #include "core/base/error.h"
 #include "core/kernels/libraries.h"
 #include "data/files/read_text.h"
@@ -155,7 +156,8 @@ int run(const CommandCall& call) {
     call.out << to_json(limits) << "\n";
   else
     call.out << to_table(limits)
-             << fmt::format("written to {} after {:.0f} s\n", path, limits.calibration.seconds);
+             << fmt::format("written to {} after {}\n", path,
+                            readable_time(limits.calibration.seconds));
   return 0;
 }
 

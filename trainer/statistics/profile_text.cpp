@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/base/duration.h"
+
 namespace lockstep {
 namespace {
 
@@ -116,6 +118,10 @@ Json row_json(const OpStatistics& each, double step_ms) {
   return out;
 }
 
+std::string readable_ms(double ms) {
+  return readable_ns(ms * 1e6);
+}
+
 }  // namespace
 
 std::string describe_steps(const std::vector<RankProfile>& profiles) {
@@ -128,10 +134,10 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   const double step = mean_step_ms(profiles);
   const std::vector<double> ms = sorted(first.step_ms);
   std::string out = fmt::format(
-      "{} steps of {:.3f} ms: least {:.3f}, median {:.3f}, 99 % {:.3f}, longest {:.3f} of rank {} "
-      "({} more left out: the first of each program)\n",
-      first.steps, step, ms.front(), quantile(ms, 0.5), quantile(ms, 0.99), ms.back(), first.rank,
-      first.left_out);
+      "{} steps of {}: least {}, median {}, 99 % {}, longest {} of rank {} ({} more left out: the "
+      "first of each program)\n",
+      first.steps, readable_ms(step), readable_ms(ms.front()), readable_ms(quantile(ms, 0.5)),
+      readable_ms(quantile(ms, 0.99)), readable_ms(ms.back()), first.rank, first.left_out);
   const StepShares shares = step_shares(profiles);
   for (std::size_t i = 0; i < kTimeShareCount; ++i)
     out += fmt::format("{}{} {:.1f} %", i == 0 ? "  " : ", ", kShareNames[i],
@@ -143,10 +149,10 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];
     out += fmt::format(
-        "  rank {} on {} is late: its own work takes {:.3f} ms a step, {:.0f} % more than that of "
-        "the others, which wait for it; most of it {}: {:.3f} ms more\n",
-        who.rank, who.host, late->work_ms, percent(late->work_ms, late->others_ms) - 100,
-        late->most, late->most_ms);
+        "  rank {} on {} is late: its own work takes {} a step, {:.0f} % more than that of the "
+        "others, which wait for it; most of it {}: {} more\n",
+        who.rank, who.host, readable_ms(late->work_ms),
+        percent(late->work_ms, late->others_ms) - 100, late->most, readable_ms(late->most_ms));
   }
   return out;
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/base/duration.h"
+
 namespace lockstep {
 
 std::string progress_line(const TelemetryRecord& record, std::int64_t total_steps,
@@ -50,18 +52,6 @@ std::string format_rate(double x) {
     ++i;
   }
   return format_significant(x, 3) + std::string(kSuffixes[i]);
-}
-
-std::string format_time(double seconds) {
-  constexpr double kLongest = 1e9;  // 31 years: an eta beyond is noise
-  if (!std::isfinite(seconds)) seconds = kLongest;
-  const auto s = static_cast<std::int64_t>(std::clamp(seconds, 0.0, kLongest));
-  if (s >= 86400) {
-    return fmt::format("{}d {}h {}m {}s", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
-  }
-  if (s >= 3600) return fmt::format("{}h {}m {}s", s / 3600, s / 60 % 60, s % 60);
-  if (s >= 60) return fmt::format("{}m {}s", s / 60, s % 60);
-  return fmt::format("{}s", s);
 }
 
 }  // namespace lockstep

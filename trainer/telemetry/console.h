@@ -22,7 +22,4 @@ std::string format_significant(double x, int digits);
 /// Three significant digits with a suffix: 950, 12.6k, 126k, 1.26M, 3.4G.
 std::string format_rate(double x);
 
-/// Whole seconds: "0s", "59s", "3m 31s", "1h 0m 5s", "2d 3h 0m 0s".
-std::string format_time(double seconds);
-
 }  // namespace lockstep

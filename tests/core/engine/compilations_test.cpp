@@ -78,7 +78,7 @@ TEST_F(Compilations, NameALengthThatChanges) {
                                   "input_shape batch.x[0]: 3 -> 4"));
   EXPECT_EQ(
       rank.engine.compilations().table(),
-      fmt::format("recompilations: 2 of 3 programs were versions of others and took 0.00 s\n"
+      fmt::format("recompilations: 2 of 3 programs were versions of others and took 0 s\n"
                   "  cause          compiled  loaded  seconds  what\n"
                   "  input_shape           2       0     0.00  batch.x[0] had 3 values (3, 4, "
                   "5), compilations_test.cpp:{}\n"
@@ -103,7 +103,7 @@ TEST_F(Compilations, NameAConstantOfEveryStep) {
       debug.lines_with("recompiled"),
       ElementsAre(HasSubstr("1 of 2 misses have this cause; to end it, pass the number as "
                             "scalar()"),
-                  fmt::format("recompiled at step 0 in 0.000 s (program 2, cut by mark_step on "
+                  fmt::format("recompiled at step 0 in 0 s (program 2, cut by mark_step on "
                               "compilations_test.cpp:{}): constant, constant f32[] {}: 2 -> "
                               "3; 2 of 3 misses have this cause; to end it, pass the number "
                               "as scalar(), x.context().scalar(value, dtype, name): its value is "

@@ -36,7 +36,7 @@ TEST(CauseTally, PutsTheMostFrequentCauseFirstAndSaysWhatEndsIt) {
   tally.add(because(Cause::kInputShape, "batch.tokens[length]", "61", "8"), true, 0.25);
   EXPECT_EQ(
       tally.table(),
-      "recompilations: 4 of 5 programs were versions of others and took 3.50 s\n"
+      "recompilations: 4 of 5 programs were versions of others and took 3.5 s\n"
       "  cause          compiled  loaded  seconds  what\n"
       "  input_shape           2       1     3.25  batch.tokens[length] had 4 values (7, 8, "
       "60, 61)\n"

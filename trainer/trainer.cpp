@@ -302,7 +302,10 @@ std::int64_t StepResult::number() const {
 }
 
 double StepNumber::value(std::source_location where) const {
-  const StepSummary& summary = step_->read(where);
+  const std::string what = name_ == "loss"        ? "the loss"
+                           : name_ == "grad_norm" ? "the gradient norm"
+                                                  : fmt::format("the metric '{}'", name_);
+  const StepSummary& summary = step_->read(what, where);
   if (name_ == "loss") return summary.loss;
   if (name_ == "grad_norm") return summary.grad_norm;
   const std::vector<std::string>& names = step_->numbers.metrics;

@@ -45,8 +45,9 @@ struct TrainingRun::Feed {
   DeviceFeed feed;
 };
 
-const StepSummary& StepOutcome::read(std::source_location where) {
+const StepSummary& StepOutcome::read(std::string_view name, std::source_location where) {
   if (!summary) {
+    const StepNumberRead told(numbers.values.context(), name, number);
     summary = numbers.read(where);
     numbers.values = Tensor();  // the results of steps in flight have so much room and no more
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 
 #include "trainer/config/batch_plan.h"
 #include "trainer/data_loader.h"
@@ -58,8 +59,9 @@ struct StepOutcome {
   std::optional<StepSummary> summary;
 
   bool is_ready() const { return summary.has_value(); }
-  /// Waits.
-  const StepSummary& read(std::source_location where = std::source_location::current());
+  /// Waits. `name`: what messages call the number that is wanted.
+  const StepSummary& read(std::string_view name = "the numbers",
+                          std::source_location where = std::source_location::current());
 };
 
 class TrainingRun {

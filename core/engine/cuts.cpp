@@ -6,6 +6,12 @@
 
 namespace lockstep {
 
+std::string Cuts::Row::told() const {
+  if (first_step == 0) return what;
+  if (first_step == last_step) return fmt::format("{} of step {}", what, first_step);
+  return fmt::format("{} of steps {} to {}", what, first_step, last_step);
+}
+
 Cuts::RowId Cuts::add(const Row& row) {
   const std::lock_guard lock(mutex_);
   Key key{row.reason, row.line, row.in_step};
@@ -16,6 +22,7 @@ Cuts::RowId Cuts::add(const Row& row) {
       key = {row.reason, "other lines", row.in_step};
       fresh.line = std::get<1>(key);
       fresh.what.clear();
+      fresh.first_step = fresh.last_step = 0;
       found = index_.find(key);
     }
     if (found == index_.end()) {
@@ -24,7 +31,12 @@ Cuts::RowId Cuts::add(const Row& row) {
       rows_.back().count = rows_.back().waited_ns = rows_.back().idle_ns = 0;
     }
   }
-  ++rows_[static_cast<std::size_t>(found->second)].count;
+  Row& of = rows_[static_cast<std::size_t>(found->second)];
+  ++of.count;
+  if (row.first_step > 0 && row.what == of.what) {
+    of.first_step = std::min(of.first_step, row.first_step);
+    of.last_step = std::max(of.last_step, row.last_step);
+  }
   return found->second;
 }
 
@@ -69,7 +81,7 @@ std::string describe_reads(const std::vector<Cuts::Row>& rows) {
       return readable_ns(static_cast<double>(ns) / static_cast<double>(row.count));
     };
     out += fmt::format("  {} x {}: {}: the host waited {}, the device was idle {} each{}\n",
-                       row.count, row.line, row.what, each(row.waited_ns), each(row.idle_ns),
+                       row.count, row.line, row.told(), each(row.waited_ns), each(row.idle_ns),
                        row.in_step ? " (graph break)" : "");
   }
   if (out.empty()) return "";

@@ -113,21 +113,25 @@ void Engine::begin_read(const Tensor& tensor, const std::source_location& where)
   } else if (state.epoch == context_.epoch()) {
     made = context_.pending()[state.node].origin.to_string();
   }
-  const Cuts::Row row{.reason = std::string(name_of(SyncReason::kValueRead)),
-                      .line = line_of(where),
-                      .what = fmt::format("{} {}", tensor.type().to_string(), made),
-                      .in_step = in_step_};
+  const bool named = !read_name_.empty();
+  const Cuts::Row row{
+      .reason = std::string(name_of(SyncReason::kValueRead)),
+      .line = line_of(where),
+      .what = named ? read_name_ : fmt::format("{} {}", tensor.type().to_string(), made),
+      .first_step = read_step_,
+      .last_step = read_step_,
+      .in_step = in_step_};
   LS_USER_CHECK(!in_step_ || !reads_forbidden_,
                 "{}: {} was read between taking a batch and the end of its step "
                 "(profile.forbid_reads: true); read it after the step, keep it on the device, or "
                 "compute with it in a host_call",
-                row.line, row.what);
+                row.line, row.told());
   open_read_ = cuts_->add(row);
   if (in_step_)
     log_.debug(1,
                "lockstep-profiler: graph break at step {}: {} was read at {} between taking a "
                "batch and mark_step",
-               step_, row.what, row.line);
+               step_, row.told(), row.line);
   read_begin_ns_ = device_.spans().clock().now_ns();
 }
 
@@ -136,6 +140,11 @@ void Engine::end_read() {
   if (row == Cuts::kNoRow) return;
   cuts_->add_wait(row, device_.spans().clock().now_ns() - read_begin_ns_);
   if (drained_by_ == Cuts::kNoRow && device_.has_drained()) drained_by_ = row;
+}
+
+void Engine::name_reads(std::string_view name, std::int64_t step) {
+  read_name_ = name;
+  read_step_ = step;
 }
 
 void Engine::mark_step(SyncReason reason, const std::source_location& where) {

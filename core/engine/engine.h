@@ -126,6 +126,7 @@ class Engine final : private ReadObserver {
   std::string line_of(const std::source_location& where) const;
   void begin_read(const Tensor& tensor, const std::source_location& where) override;
   void end_read() override;
+  void name_reads(std::string_view name, std::int64_t step) override;
   void fail_outputs(const StepExecution& execution, const char* why);
   std::shared_ptr<StepExecution> start_execution(const CutTrace& trace, SyncReason reason);
   void analyze(const CutTrace& trace);
@@ -153,6 +154,8 @@ class Engine final : private ReadObserver {
   bool reads_forbidden_ = false;
   Cuts::RowId open_read_ = Cuts::kNoRow;
   std::int64_t read_begin_ns_ = 0;
+  std::string read_name_;  ///< of a step's number; empty: any tensor
+  std::int64_t read_step_ = 0;
   Cuts::RowId drained_by_ = Cuts::kNoRow;  ///< the read that the next execution comes after
   std::shared_ptr<Reservation> results_;   ///< of steps whose results are read late
 };

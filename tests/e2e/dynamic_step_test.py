@@ -116,6 +116,7 @@ class DynamicStep(EndToEndTest):
         _, _, folder = self.run_of("match=host_call", "fetch=each", f"profile.trace.steps=[2,{STEPS - 1}]")
         (read,) = self.reads(folder)
         self.assertEqual((read["line"], read["graph_break"]), (FETCH, False))
+        self.assertRegex(read["what"], r"^the loss of steps? \d+( to \d+)?$")
         self.assertIn(read["count"], range(1, STEPS + 1))  # one that finds the value there waits for nothing
         self.assertEqual(self.recorded_ahead(folder), 0)
         _, _, folder = self.run_of("match=host_call", "fetch=late", f"profile.trace.steps=[2,{STEPS - 1}]")

@@ -22,7 +22,7 @@ std::string to_json(const std::vector<Cuts::Row>& cuts) {
   for (const Cuts::Row& row : cuts)
     out.push_back({{"reason", row.reason},
                    {"line", row.line},
-                   {"what", row.what},
+                   {"what", row.told()},
                    {"graph_break", row.in_step},
                    {"count", row.count},
                    {"waited_ms", static_cast<double>(row.waited_ns) * 1e-6},

@@ -140,6 +140,30 @@ TEST(Cuts, SayHowLongHostAndDeviceWaited) {
   EXPECT_EQ(rank.engine.cuts().worst_line(), rank.reads()[0].line);
 }
 
+TEST(Cuts, CallANumberOfAStepByItsNameAndStep) {
+  CutRank rank;
+  for (const std::int64_t step : {4, 3, 7}) {
+    rank.engine.begin_step();
+    const StepNumberRead named(rank.context, "the loss", step);
+    rank.p.to_host();
+    rank.end_step();
+  }
+  const int other = __LINE__ + 2;
+  rank.engine.begin_step();
+  rank.p.to_host();
+  rank.end_step();
+  const std::vector<Cuts::Row> reads = rank.reads();
+  ASSERT_THAT(reads, SizeIs(2));
+  EXPECT_THAT(reads, testing::Contains(testing::ResultOf(
+                         [](const Cuts::Row& r) { return r.told(); }, "the loss of steps 3 to 7")));
+  EXPECT_THAT(reads, testing::Contains(AllOf(Field(&Cuts::Row::line, line_of(other)),
+                                             Field(&Cuts::Row::what, HasSubstr("f32[2]")),
+                                             Field(&Cuts::Row::first_step, 0))));
+  EXPECT_THAT(describe_reads(reads), HasSubstr(": the loss of steps 3 to 7: "));
+  EXPECT_EQ((Cuts::Row{.what = "the loss", .first_step = 5, .last_step = 5}.told()),
+            "the loss of step 5");
+}
+
 TEST(Cuts, CanBeForbidden) {
   CutRank rank;
   rank.engine.forbid_reads();

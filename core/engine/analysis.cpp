@@ -118,7 +118,7 @@ std::string Analysis::main_cause() {
   std::int64_t most = 0;
   for (const CauseTally::Row& row : rows) {
     const auto before = std::ranges::find_if(causes_at_window_start_, [&](const auto& old) {
-      return old.cause == row.cause && old.subject == row.subject;
+      return old.cause == row.cause && old.key == row.key;
     });
     const std::int64_t grown =
         row.misses() - (before == causes_at_window_start_.end() ? 0 : before->misses());

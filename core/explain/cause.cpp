@@ -11,6 +11,10 @@ struct Facts {
   bool expected = false;
 };
 
+constexpr std::string_view kSameOps =
+    "record the same ops in every step: instead of an `if` on the host, select() by a scalar(); "
+    "instead of a loop of another length each time, the longest, with select() of what counts";
+
 // In the order of the enum.
 constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"first_compile", "", true},
@@ -22,15 +26,15 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"input_shape",
      "pad it to a few sizes with data.padding: bucket, or to one with max (in a program of one's "
      "own DataLoaderOptions::padding with PaddingMode::kBucket or kMax)"},
-    {"inputs", "give the step the same inputs each time, a neutral value where there is nothing"},
+    {"inputs",
+     "use the same inputs in the same ops in every step, a neutral value (zeros, a mask of ones) "
+     "where there is nothing"},
     {"constant",
      "pass the number as scalar(), x.context().scalar(value, dtype, name): its value is no part of "
      "the program"},
     {"attribute", "keep it the same in every step, or compute both and select() by a scalar()"},
-    {"op_added",
-     "record the same ops in every step: instead of an `if` on the host, select() by a scalar()"},
-    {"op_removed",
-     "record the same ops in every step: instead of an `if` on the host, select() by a scalar()"},
+    {"op_added", kSameOps},
+    {"op_removed", kSameOps},
     {"op_order", "record in one order, as from a sorted container"},
     {"output_set", "let the handle go before the step is cut, or keep it in every step"},
     {"evicted", "raise device.max_programs"},

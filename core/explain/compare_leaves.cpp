@@ -7,6 +7,7 @@
 
 #include "core/explain/differences.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/remedies.h"
 #include "core/ir/literal_text.h"
 #include "core/ir/text.h"
 
@@ -35,15 +36,17 @@ class LeafComparison {
  public:
   explicit LeafComparison(const Comparison& graphs)
       : graphs_(graphs), old_(graphs.old), now_(graphs.now) {
-    const auto none = [](ValueId id) { return id == kNoValue; };
-    same_ops_ = std::ranges::none_of(graphs.alignment.to_old, none) &&
-                std::ranges::none_of(graphs.alignment.to_new, none);
+    same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
+                note_unmatched(old_, graphs.alignment.to_new);
     for (ValueId id = 0; id < now_.size(); ++id)
-      ops_moved_ = ops_moved_ || (graphs.alignment.moved[at(id)] && !is_leaf(now_, id));
+      ops_moved_ = ops_moved_ ||
+                   (graphs.alignment.moved[at(id)] && !is_leaf(now_, id) && !now_[id].gradient);
   }
 
   std::vector<Difference> run() {
     compare_inputs();
+    for (ValueId id = 0; id < now_.size(); ++id)
+      if (old_of(id) != kNoValue) add_replaced_sizes(id);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue && now_[id].op != Op::kInput) compare_attrs(id);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -51,11 +54,25 @@ class LeafComparison {
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue) compare_operands(id);
     mark_repeated();
+    tell_order_of_numbers();
     tell_order_of_results();
     return std::move(out_);
   }
 
  private:
+  using Place = std::pair<std::string, std::string>;  ///< line and scope
+
+  /// Which places have ops of their own in one of the graphs. Whether it has none, gradients apart.
+  bool note_unmatched(const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
+    bool none = true;
+    for (ValueId id = 0; id < graph.size(); ++id) {
+      if (to_other[at(id)] != kNoValue || graph[id].gradient) continue;
+      none = false;
+      if (!is_leaf(graph, id)) changed_places_.emplace(graph.line(id), graph.scope(id));
+    }
+    return none;
+  }
+
   ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[at(id)]; }
   bool type_changed(ValueId id) const {
     return old_of(id) != kNoValue && !now_.same_type(id, old_, old_of(id));
@@ -65,7 +82,7 @@ class LeafComparison {
   }
   Difference& add(Cause cause, ValueId id, std::string subject, std::string from, std::string to) {
     out_.push_back({cause, std::move(subject), std::move(from), std::move(to), now_.line(id),
-                    now_.scope(id), false});
+                    now_.scope(id), false, now_[id].gradient});
     return out_.back();
   }
 
@@ -83,43 +100,42 @@ class LeafComparison {
   }
 
   void compare_input(ValueId id, ValueId old) {
-    const std::string name = describe(now_, id);
+    const std::string name = now_.same_type(id, old_, old) ? describe(now_, id) : name_of(id);
     const auto add_input = [&](Cause cause, std::string subject, std::string from, std::string to) {
       Difference& difference = add(cause, id, std::move(subject), std::move(from), std::move(to));
       const ValueId user = first_user(now_, id);
       difference.line = user == kNoValue ? "" : now_.line(user);
       difference.scope = user == kNoValue ? "" : now_.scope(user);
-      if (cause == Cause::kInputShape) difference.remedy = shape_remedy(now_[id].kind);
+      difference.gradient = false;
+      return &difference;
     };
     if (now_[id].kind != old_[old].kind)
-      add_input(Cause::kInputs, name, std::string(name_of(old_[old].kind)),
-                std::string(name_of(now_[id].kind)));
+      add_input(Cause::kInputs, name, std::string(lockstep::name_of(old_[old].kind)),
+                std::string(lockstep::name_of(now_[id].kind)));
     if (now_[id].dtype != old_[old].dtype)
-      add_input(Cause::kInputDtype, name, std::string(name_of(old_[old].dtype)),
-                std::string(name_of(now_[id].dtype)));
+      add_input(Cause::kInputDtype, name, std::string(lockstep::name_of(old_[old].dtype)),
+                std::string(lockstep::name_of(now_[id].dtype)));
     const auto before = old_.sizes(old);
     const auto sizes = now_.sizes(id);
     sizes_.add(before, sizes);
     if (before.size() != sizes.size()) {
-      add_input(Cause::kInputShape, name, print_sizes(before), print_sizes(sizes));
+      add_input(Cause::kInputShape, name, print_sizes(before), print_sizes(sizes))->remedy =
+          count(before) == count(sizes) ? kShapeRemedy : remedy_of_size({now_[id].kind, "", 0});
       return;
     }
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      if (sizes[i] != before[i])
-        add_input(Cause::kInputShape, fmt::format("{}[{}]", name, dimension(id, old, i)),
-                  std::to_string(before[i]), std::to_string(sizes[i]));
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == before[i]) continue;
+      const std::string which = dimension(id, old, i);
+      add_input(Cause::kInputShape, fmt::format("{}[{}]", name, which), std::to_string(before[i]),
+                std::to_string(sizes[i]))
+          ->remedy = remedy_of_size({now_[id].kind, which, i});
+    }
   }
 
-  /// Only batches can be padded.
-  static std::string_view shape_remedy(InputKind kind) {
-    switch (kind) {
-      case InputKind::kBatch: return remedy_of(Cause::kInputShape);
-      case InputKind::kParameter: return {};
-      case InputKind::kState:
-      case InputKind::kScalar:
-        return "give it its largest size in every step and mask the rest, or take a few sizes";
-    }
-    __builtin_unreachable();
+  static std::int64_t count(std::span<const std::int64_t> sizes) {
+    std::int64_t out = 1;
+    for (const std::int64_t size : sizes) out *= size;
+    return out;
   }
 
   std::string dimension(ValueId id, ValueId old, std::size_t i) const {
@@ -129,6 +145,16 @@ class LeafComparison {
   }
 
   // What follows from them.
+
+  /// An op takes another op's result, or another input, than before: its size and what it makes of
+  /// that follow.
+  void add_replaced_sizes(ValueId id) {
+    const auto before = old_.operands(old_of(id));
+    const auto operands = now_.operands(id);
+    for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
+      if (old_of(operands[i]) == kNoValue && graphs_.alignment.to_new[at(before[i])] == kNoValue)
+        sizes_.add(old_.sizes(before[i]), now_.sizes(operands[i]));
+  }
 
   bool has(Cause cause) const {
     return std::ranges::any_of(out_, [&](const Difference& d) { return d.cause == cause; });
@@ -159,10 +185,10 @@ class LeafComparison {
                                                                 : print_values({attr, list});
       };
       Difference& difference =
-          add(Cause::kAttribute, id, fmt::format("{} {}", describe_op(id), name_of(attr)),
+          add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
               print(before), print(values));
       difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
-      difference.remedy = attr_remedy(id, attr);
+      difference.remedy = remedy_of_attr(attr, count(now_.sizes(id)) != count(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
         sizes_.add(reduced(old_, old, before), reduced(now_, id, values));
     }
@@ -179,7 +205,7 @@ class LeafComparison {
         add(Cause::kAttribute, id, fmt::format("random numbers of {}", now_.line(id)),
             moved ? scope(old_, old) : "", moved ? scope(now_, id) : "are drawn in another order");
     difference.derived = !same_ops_ || other_op_of_line(id);  // draws are counted
-    difference.remedy = "draw in modules of the same names, in the same order, in every step";
+    difference.remedy = kDrawRemedy;
   }
 
   /// How many elements of its operand the op makes one of.
@@ -196,55 +222,8 @@ class LeafComparison {
     return first_of_place_.try_emplace(now_[id].origin, id).first->second != id;
   }
 
-  std::string_view attr_remedy(ValueId id, Attr attr) const {
-    constexpr std::string_view kSizes =
-        "a size is part of the program: take the largest in every step and mask the rest, or a few "
-        "sizes";
-    switch (attr) {
-      case Attr::kFunction:
-      case Attr::kVersion:
-        return "call one function of one version in every step; what changes comes in as an "
-               "operand";
-      case Attr::kStart:
-      case Attr::kLimit:
-        return now_.same_type(id, old_, old_of(id)) ? "take dynamic_slice() with starts that are "
-                                                      "scalar(): x.context().scalar(start, "
-                                                      "DType::kI64, name)"
-                                                    : kSizes;
-      case Attr::kShape:
-      case Attr::kLow:
-      case Attr::kHigh: return kSizes;
-      case Attr::kScale:
-        return "multiply by a scalar() instead: x.context().scalar(value, dtype, name)";
-      case Attr::kTo: return "take one dtype in every step";
-      case Attr::kDims:
-      case Attr::kAxis:
-      case Attr::kStride:
-      case Attr::kLhsBatch:
-      case Attr::kRhsBatch:
-      case Attr::kLhsContract:
-      case Attr::kRhsContract:
-      case Attr::kPadding:
-      case Attr::kDilation:
-      case Attr::kGroups:
-      case Attr::kWindow:
-      case Attr::kCausal:
-      case Attr::kMasked:
-      case Attr::kDropout:
-      case Attr::kStream:
-      case Attr::kRanks:
-      case Attr::kRoot:
-      case Attr::kIndex:
-      case Attr::kResults:
-      case Attr::kChannelsLast: return remedy_of(Cause::kAttribute);
-    }
-    __builtin_unreachable();
-  }
-
-  std::string describe_op(ValueId id) const {
-    const std::string place = now_.place(id);
-    return std::string(name_of(now_[id].op)) + (place.empty() ? "" : " " + place);
-  }
+  /// Without its type, which differs.
+  std::string name_of(ValueId id) const { return describe_untyped(now_, id); }
 
   /// Whether it may have changed because of what was found so far.
   bool attr_follows(ValueId id, Attr attr, IntView before, IntView now) const {
@@ -261,6 +240,9 @@ class LeafComparison {
       case Attr::kShape:
       case Attr::kStart:
       case Attr::kLimit:
+        // A loop over parts: of another number of them each has another size.
+        if (changed_places_.contains({now_.line(id), now_.scope(id)})) return true;
+        [[fallthrough]];
       case Attr::kGroups: return sizes_.explain(before, now) || operand_differs(rank);
       case Attr::kLow:
       case Attr::kHigh: return sizes_.explain_rest(before, now) || operand_differs(rank);
@@ -308,11 +290,10 @@ class LeafComparison {
     const GraphDescriptor::Literal& before = old_.literal(old);
     const GraphDescriptor::Literal& literal = now_.literal(id);
     const bool same_type = now_.same_type(id, old_, old);
-    Difference& difference = add(Cause::kConstant, id, describe(now_, id),
+    Difference& difference = add(Cause::kConstant, id, same_type ? describe(now_, id) : name_of(id),
                                  print(old_, old, same_type), print(now_, id, same_type));
-    if (now_[id].rank > 0)
-      difference.remedy =
-          "make it an input: session.tensor(value, name), whose values are no part of the program";
+    if (now_[id].rank > 0 || old_[old].rank > 0)
+      difference.remedy = same_type ? kTableRemedy : kSizeRemedy;
     if (now_[id].dtype != old_[old].dtype) {
       difference.derived = has(Cause::kInputDtype);
     } else if (!same_type) {
@@ -326,10 +307,52 @@ class LeafComparison {
                         sizes_.explain_number(before.values[i], literal.values[i], now_[id].dtype));
       difference.derived = follows;
     }
+    difference.derived = difference.derived || !is_taken_alike(id, old);
     if (difference.from == difference.to) {
       difference.from.clear();
       difference.to = "has other values";
     }
+  }
+
+  /// Whether some op takes the new number where it took the old one. Else both came with ops.
+  bool is_taken_alike(ValueId number, ValueId old) const {
+    for (ValueId id = number + 1; id < now_.size(); ++id) {
+      if (old_of(id) == kNoValue || now_[id].op == Op::kBroadcast) continue;
+      const auto before = old_.operands(old_of(id));
+      const auto operands = now_.operands(id);
+      for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
+        if (constant_of(now_, operands[i]) == number && constant_of(old_, before[i]) == old)
+          return true;
+    }
+    return std::ranges::find(now_.outputs(), number) != now_.outputs().end();
+  }
+
+  /// The same numbers in other places: they were taken in another order.
+  void tell_order_of_numbers() {
+    std::vector<std::string> before, now;
+    Difference* first = nullptr;
+    for (Difference& difference : out_) {
+      if (difference.cause != Cause::kConstant || difference.derived || difference.from.empty())
+        continue;
+      before.push_back(difference.from);
+      now.push_back(difference.to);
+      if (first == nullptr) first = &difference;
+    }
+    std::ranges::sort(before);
+    std::ranges::sort(now);
+    if (before.size() < 2 || before != now) return;
+    for (Difference& difference : out_)
+      if (difference.cause == Cause::kConstant) difference.derived = true;
+    tell_order(*first, "numbers");
+  }
+
+  static void tell_order(Difference& difference, const char* of_what) {
+    difference.cause = Cause::kOpOrder;
+    difference.derived = false;
+    difference.subject = of_what;
+    difference.from.clear();
+    difference.to = fmt::format("are taken in another order at {}", difference.line);
+    difference.remedy = remedy_of(Cause::kOpOrder);
   }
 
   static std::string print(const GraphDescriptor& graph, ValueId id, bool same_type) {
@@ -351,6 +374,10 @@ class LeafComparison {
     for (const ValueId operand : operands) mapped.push_back(old_of(operand));
     if (std::ranges::equal(mapped, before)) return;
     if (compare_merged_constants(before, operands)) return;
+    if (now_[id].op == Op::kConcatenate && before.size() != operands.size()) {
+      tell_parts(id);
+      return;
+    }
     const auto gone = [&](ValueId operand) {
       return graphs_.alignment.to_new[at(operand)] == kNoValue;
     };
@@ -358,11 +385,28 @@ class LeafComparison {
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
       return;
     if (std::ranges::is_permutation(mapped, before)) {
-      add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order");
+      add(Cause::kOpOrder, id, describe(now_, id), "", "takes its operands in another order")
+          .remedy = kSwapRemedy;
     } else {
       tell_operand(id, before, operands);
     }
     out_.back().derived = out_.back().derived || !same_ops_ || ops_moved_;
+  }
+
+  /// A list that has another length. What was recorded to make it so is told instead.
+  void tell_parts(ValueId id) {
+    const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
+      return [&](ValueId part) {
+        return to_other[at(part)] == kNoValue && graph[part].op != Op::kInput;
+      };
+    };
+    const auto before = old_.operands(old_of(id));
+    const auto operands = now_.operands(id);
+    Difference& difference = add(Cause::kInputs, id, "operands of " + name_of(id),
+                                 std::to_string(before.size()), std::to_string(operands.size()));
+    difference.derived = std::ranges::any_of(operands, recorded(now_, graphs_.alignment.to_old)) ||
+                         std::ranges::any_of(before, recorded(old_, graphs_.alignment.to_new));
+    difference.remedy = kPartsRemedy;
   }
 
   /// The first that is another one.
@@ -379,8 +423,7 @@ class LeafComparison {
     if (input) return;
     // What takes another result changes the way of the gradients.
     difference.derived = !results_before_.empty();
-    difference.remedy =
-        "take the same values in every step: choose between two by select() with a scalar()";
+    difference.remedy = kOperandRemedy;
     if (results_before_.empty()) first_result_ = out_.size() - 1;
     for (; i < operands.size() && i < before.size(); ++i) {
       if (old_of(operands[i]) == before[i]) continue;
@@ -394,12 +437,7 @@ class LeafComparison {
     std::ranges::sort(results_before_);
     std::ranges::sort(results_now_);
     if (results_before_.size() < 2 || results_before_ != results_now_) return;
-    Difference& difference = out_[first_result_];
-    difference.cause = Cause::kOpOrder;
-    difference.subject = "results";
-    difference.from.clear();
-    difference.to = fmt::format("are taken in another order at {}", difference.line);
-    difference.remedy = remedy_of(Cause::kOpOrder);
+    tell_order(out_[first_result_], "results");
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -447,6 +485,7 @@ class LeafComparison {
   std::vector<ValueId> results_before_;  ///< taken where another one is taken now
   std::vector<ValueId> results_now_;
   SizeChanges sizes_;
+  std::set<Place> changed_places_;  ///< with ops that one graph has alone
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;
   std::vector<Difference> out_;

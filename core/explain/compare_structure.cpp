@@ -6,6 +6,7 @@
 
 #include "core/explain/differences.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/remedies.h"
 
 namespace lockstep {
 namespace {
@@ -95,7 +96,9 @@ class StructureComparison {
       const ValueId user = first_user(graph, id);
       Difference difference{.cause = Cause::kInputs, .subject = describe(graph, id), .to = what};
       if (!graph.input(id).name.empty()) difference.subject += " " + graph.type(id);
-      difference.derived = only_liveness_ || comes_with_ops(graph, id, user, groups);
+      difference.derived =
+          only_liveness_ || comes_with_ops(graph, id, user, groups) || is_part(graph, user);
+      if (graph[id].kind == InputKind::kScalar) difference.remedy = remedy_of(Cause::kConstant);
       if (user != kNoValue) {
         difference.to += " of " + describe(graph, user);
         difference.line = graph.line(user);
@@ -105,6 +108,14 @@ class StructureComparison {
       }
       out_.push_back(std::move(difference));
     }
+  }
+
+  /// Whether it is one of a list whose length is told.
+  bool is_part(const GraphDescriptor& graph, ValueId user) const {
+    if (user == kNoValue || graph[user].op != Op::kConcatenate) return false;
+    const bool now = &graph == &now_;
+    const ValueId other = (now ? alignment_.to_old : alignment_.to_new)[at(user)];
+    return other != kNoValue && (now ? old_ : now_)[other].operands != graph[user].operands;
   }
 
   /// Whether an input is there, or not, because of ops: they follow from others themselves, or it
@@ -135,26 +146,43 @@ class StructureComparison {
             fmt::format(", likewise in {} other {}", more, more == 1 ? "scope" : "scopes");
       difference.line = graph.line(id);
       difference.scope = graph.scope(id);
+      difference.gradient = graph[id].gradient;
+      if (is_remat(graph, id)) difference.remedy = kRematRemedy;
       difference.derived =
           derived || group.follows || only_leaves(graph, group) || converts(graph, group);
       out_.push_back(std::move(difference));
     }
   }
 
-  /// Constants and the like come and go with the ops that they feed, and with their numbers.
+  static bool is_remat(const GraphDescriptor& graph, ValueId id) {
+    return graph[id].op == Op::kOptimizationBarrier && graph[id].gradient;
+  }
+
+  /// Constants and the like come and go with the ops that they feed, with their numbers, and with
+  /// inputs that stand in their places.
   bool only_leaves(const GraphDescriptor& graph, const OpGroup& group) const {
     const bool numbers =
-        std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end();
+        std::ranges::find(leaves_, Cause::kConstant, &Difference::cause) != leaves_.end() ||
+        std::ranges::any_of(added_, [&](ValueId id) { return now_.is_input(id); }) ||
+        std::ranges::any_of(removed_, [&](ValueId id) { return old_.is_input(id); });
     const bool others =
         std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
         std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
     return is_leaf(graph, group.told) && (numbers || others);
   }
 
-  /// Conversions come and go with the dtypes of inputs.
+  /// Conversions come and go with the dtypes of inputs, and with other ops that have another one.
   bool converts(const GraphDescriptor& graph, const OpGroup& group) const {
-    return has_leaf(Cause::kInputDtype) &&
-           std::ranges::all_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kConvert; });
+    const auto is_conversion = [](const GraphDescriptor& of, ValueId id) {
+      return of[id].op == Op::kConvert || is_leaf(of, id);
+    };
+    if (!std::ranges::all_of(group.ids, [&](ValueId id) { return is_conversion(graph, id); }))
+      return false;
+    const auto others = [&](const GraphDescriptor& of, const std::vector<ValueId>& ids) {
+      return std::ranges::any_of(
+          ids, [&](ValueId id) { return !of[id].gradient && !is_conversion(of, id); });
+    };
+    return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_);
   }
 
   bool ops_follow(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {
@@ -172,8 +200,10 @@ class StructureComparison {
 
   void add_moved() {
     if (moved_.empty()) return;
-    const auto told =
-        std::ranges::find_if_not(moved_, [&](ValueId id) { return is_leaf(now_, id); });
+    const auto is_told = [&](ValueId id) { return !is_leaf(now_, id) && !now_[id].gradient; };
+    auto told = std::ranges::find_if(moved_, is_told);
+    if (told == moved_.end())
+      told = std::ranges::find_if_not(moved_, [&](ValueId id) { return is_leaf(now_, id); });
     const ValueId id = told == moved_.end() ? moved_.front() : *told;
     Difference difference{.cause = Cause::kOpOrder, .subject = describe(now_, id)};
     difference.to = moved_.size() == 1
@@ -182,9 +212,12 @@ class StructureComparison {
                                       moved_.size() == 2 ? "were" : "ops were");
     difference.line = now_.line(id);
     difference.scope = now_.scope(id);
+    difference.gradient = now_[id].gradient;
     // Inputs and numbers stand where they are first used.
-    const bool ops_changed = !added_.empty() || !removed_.empty();
-    difference.derived = ops_changed || told == moved_.end();
+    const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      return std::ranges::any_of(ids, [&](ValueId each) { return !graph[each].gradient; });
+    };
+    difference.derived = recorded(now_, added_) || recorded(old_, removed_) || told == moved_.end();
     out_.push_back(std::move(difference));
   }
 
@@ -222,6 +255,7 @@ class StructureComparison {
     difference.to = std::move(what);
     difference.line = graph.line(id);
     difference.scope = graph.scope(id);
+    difference.gradient = graph[id].gradient;
     const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
     difference.derived = with_op && others && !only_liveness_;
     out_.push_back(std::move(difference));

@@ -58,6 +58,7 @@ class GraphDescriptor::Builder {
     out.rank = static_cast<std::uint8_t>(node.type.shape.rank());
     out.kind = node.input_kind;
     out.argument = called && node.op == Op::kInput;
+    out.gradient = node.origin.gradient;
     out.operands = static_cast<std::uint16_t>(operands.size());
     out.origin = place_of(node.origin);
     out.first_operand = static_cast<std::uint32_t>(to_.operands_.size());
@@ -73,7 +74,8 @@ class GraphDescriptor::Builder {
       to_.literals_.push_back(describe_literal(node.literal));
     }
     to_.labels_.push_back(hash64({static_cast<std::uint64_t>(node.op.number()), labels_[out.origin],
-                                  node.op == Op::kInput ? hash_text(node.name) : 0}));
+                                  node.op == Op::kInput ? hash_text(node.name) : 0,
+                                  static_cast<std::uint64_t>(out.gradient)}));
     to_.nodes_.push_back(out);
     return to_.size() - 1;
   }

@@ -38,6 +38,7 @@ class GraphDescriptor {
     std::uint8_t rank = 0;
     InputKind kind = InputKind::kState;
     bool argument = false;  ///< an input of a called graph, not of this one
+    bool gradient = false;  ///< recorded by gradients()
     std::uint16_t operands = 0;
     std::uint32_t origin = 0;  ///< into the origins
     std::uint32_t first_operand = 0;

@@ -6,16 +6,38 @@
 
 namespace lockstep {
 
-std::string describe(const GraphDescriptor& graph, ValueId id) {
+namespace {
+
+/// What a user calls it.
+std::string_view function_of(const GraphDescriptor& graph, ValueId id) {
+  if (graph[id].op == Op::kOptimizationBarrier && graph[id].gradient) return "remat";
+  const bool fence = graph[id].op == Op::kReshape && !graph[id].gradient &&
+                     graph.same_type(id, graph, graph.operands(id)[0]);
+  return fence ? "stop_gradient" : name_of(graph[id].op);
+}
+
+std::string describe(const GraphDescriptor& graph, ValueId id, const std::string& type) {
   if (graph.is_input(id)) {
     const std::string& name = graph.input(id).name;
     if (!name.empty()) return name;
     const auto place = std::ranges::find(graph.inputs(), id) - graph.inputs().begin();
-    return fmt::format("input {} ({}, made before)", place, graph.type(id));
+    return type.empty() ? fmt::format("input {} (made before)", place)
+                        : fmt::format("input {} ({}, made before)", place, type);
   }
-  std::string out = fmt::format("{} {}", name_of(graph[id].op), graph.type(id));
-  if (const std::string place = graph.place(id); !place.empty()) out += " " + place;
+  std::string out(function_of(graph, id));
+  for (const std::string& more : {type, graph.place(id)})
+    if (!more.empty()) out += " " + more;
   return out;
+}
+
+}  // namespace
+
+std::string describe(const GraphDescriptor& graph, ValueId id) {
+  return describe(graph, id, graph.type(id));
+}
+
+std::string describe_untyped(const GraphDescriptor& graph, ValueId id) {
+  return describe(graph, id, "");
 }
 
 ValueId first_user(const GraphDescriptor& graph, ValueId value) {
@@ -28,6 +50,12 @@ std::vector<Difference> find_differences(const Comparison& graphs) {
   std::vector<Difference> out = compare_leaves(graphs);
   std::vector<Difference> structure = compare_structure(graphs, out);
   std::move(structure.begin(), structure.end(), std::back_inserter(out));
+  // Gradients are recorded for what lines record: they differ because those do, unless only they
+  // do.
+  const bool lines_differ =
+      std::ranges::any_of(out, [](const Difference& d) { return !d.derived && !d.gradient; });
+  for (Difference& difference : out)
+    difference.derived = difference.derived || (difference.gradient && lines_differ);
   std::ranges::stable_sort(out, {}, [](const Difference& difference) {
     return std::pair(difference.derived, difference.cause);
   });

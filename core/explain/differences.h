@@ -33,6 +33,8 @@ std::vector<Difference> compare_structure(const Comparison& graphs,
 
 /// "multiply f32[8,64] model.cpp:41 (h.3)"; an input by its name.
 std::string describe(const GraphDescriptor& graph, ValueId id);
+/// "multiply model.cpp:41 (h.3)", where the type is what differs.
+std::string describe_untyped(const GraphDescriptor& graph, ValueId id);
 
 /// The first op that takes the value; kNoValue if none does.
 ValueId first_user(const GraphDescriptor& graph, ValueId value);

@@ -51,8 +51,10 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
   std::map<std::string, std::size_t> by_line;
   for (std::size_t number = 0; number < out.size(); ++number) {
     OpGroup& group = out[number];
-    const auto told =
-        std::ranges::find_if_not(group.ids, [&](ValueId id) { return is_leaf(graph, id); });
+    const auto works = [&](ValueId id) { return !is_leaf(graph, id); };
+    const auto recorded = [&](ValueId id) { return works(id) && !graph[id].gradient; };
+    auto told = std::ranges::find_if(group.ids, recorded);
+    if (told == group.ids.end()) told = std::ranges::find_if(group.ids, works);
     group.told = told == group.ids.end() ? group.ids.front() : *told;
     group.follows = works_on_earlier(graph, group, number, group_of) ||
                     (number > 0 && sums_shards(graph, group));

@@ -12,7 +12,9 @@ namespace lockstep {
 
 struct OpGroup {
   std::vector<ValueId> ids;  ///< in their order; no inputs
-  ValueId told = kNoValue;   ///< the one to name: the first that does more than to feed another
+  /// The one to name: the first that does more than to feed another, and is no gradient if any is
+  /// none.
+  ValueId told = kNoValue;
   /// It works on what an earlier group makes, or is the same line of an earlier one in another
   /// scope.
   bool follows = false;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <span>
 
+#include "core/base/dtype.h"
 #include "core/base/duration.h"
 
 namespace lockstep {
@@ -33,6 +34,33 @@ std::vector<std::string> sorted(const std::set<std::string>& values) {
   return out;
 }
 
+/// The subject whatever sizes it has: where they grow, each step has others. "input 7 (f32[3,8],
+/// made before)" becomes "an input (f32, made before)".
+std::string without_sizes(std::string_view subject) {
+  constexpr std::string_view kInput = "input ";
+  std::string out;
+  if (subject.starts_with(kInput) && subject.find(" (") != std::string_view::npos) {
+    out = "an input";
+    subject.remove_prefix(subject.find(" ("));
+  }
+  for (std::size_t i = 0; i < subject.size();) {
+    const std::size_t word = out.find_last_of(" (") + 1;
+    const std::size_t end = subject.find(']', i);
+    const bool is_type = subject[i] == '[' && end != std::string_view::npos &&
+                         parse_dtype(std::string_view(out).substr(word)).has_value();
+    if (!is_type) out += subject[i];
+    i = is_type ? end + 1 : i + 1;
+  }
+  return out;
+}
+
+/// What was recorded at one line is one thing, whatever ops it was each time.
+std::string key_of(const Difference& main) {
+  if (main.cause >= Cause::kEvicted) return "";
+  if (main.from.empty() && !main.line.empty()) return main.line;
+  return without_sizes(main.subject);
+}
+
 }  // namespace
 
 std::string CauseTally::Row::describe() const {
@@ -55,14 +83,17 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   }
   const Difference& main = explanation.differences.front();
   const std::string subject = main.cause < Cause::kEvicted ? main.subject : "";
+  const std::string key = key_of(main);
   auto row = std::ranges::find_if(
-      rows_, [&](const Row& r) { return r.cause == main.cause && r.subject == subject; });
+      rows_, [&](const Row& r) { return r.cause == main.cause && r.key == key; });
   if (row == rows_.end() && rows_.size() >= kMaxRows) {  // beyond: what is alike in cause
     row = std::ranges::find(rows_, main.cause, &Row::cause);
     if (row == rows_.end()) row = std::prev(rows_.end());
   } else if (row == rows_.end()) {
-    row = rows_.insert(rows_.end(), Row{.cause = main.cause, .subject = subject});
+    row = rows_.insert(rows_.end(), Row{.cause = main.cause, .subject = subject, .key = key});
   }
+  const bool of_row = row->key == key;
+  if (of_row && row->subject != subject) row->subject = without_sizes(subject);
   ++(loaded ? row->loaded : row->compiled);
   row->seconds += seconds;
   row->example = main.text();
@@ -71,7 +102,7 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   for (const Difference& other : std::span(explanation.differences).subspan(1))
     if (!other.derived && other.subject != subject && row->also.size() < kMaxAlso)
       row->also.insert(other.subject);
-  if (main.from.empty() || row->subject != subject) return;
+  if (main.from.empty() || !of_row) return;
   for (const std::string& value : {main.from, main.to})
     if (row->values.size() < kMaxValues) row->values.insert(value);
 }

@@ -14,10 +14,11 @@ namespace lockstep {
 
 class CauseTally {
  public:
-  /// Misses of one main cause and subject.
+  /// Misses of one main cause and subject, whatever sizes the subject had.
   struct Row {
     Cause cause = Cause::kFirstCompile;
-    std::string subject = {};  ///< empty for what became of programs
+    std::string subject =
+        {};  ///< without sizes if these differed; empty for what became of programs
     std::int64_t compiled = 0;
     std::int64_t loaded = 0;  ///< from the disk
     double seconds = 0;
@@ -26,6 +27,7 @@ class CauseTally {
     std::string remedy = {};
     std::string example = {};         ///< the last miss, in words
     std::set<std::string> also = {};  ///< subjects of further causes, the first kMaxAlso
+    std::string key = {};             ///< what its misses have in common
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".
     std::string describe() const;

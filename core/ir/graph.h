@@ -47,6 +47,8 @@ struct Origin {
   std::string_view file;
   std::uint32_t line = 0;
   std::string_view scope;
+  /// Not written by the line, but recorded for it by gradients().
+  bool gradient = false;
   std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
 };
 

@@ -101,14 +101,15 @@ class BackwardPass {
   /// Adds the share that value `id` has in the gradients of its operands to theirs.
   void pull_back(ValueId id) {
     const Node node = context_.pending()[id];  // a copy: recording moves the pending nodes
+    Origin origin = node.origin;
+    origin.gradient = true;
+    const OriginScope scope(context_, &origin);
     if (const auto to = find_redirection(context_, id)) {
-      const OriginScope scope(context_, &node.origin);
       adjoint_[at(*to)].add(adjoint_[at(id)].sum());
       return;
     }
     const GradientRule rule = gradient_rule(node.op);
     if (rule == nullptr) return;
-    const OriginScope scope(context_, &node.origin);
     const Tensor sum = adjoint_[at(id)].sum();
     Recomputation* const own = find_recomputation(id);
     const auto read = [&](ValueId value) {
@@ -235,6 +236,9 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
   const ValueId root = context.node_of(loss);
   std::vector<ValueId> target_ids;
   for (const Tensor& target : targets) target_ids.push_back(context.node_of(target));
+  Origin origin = context.origin();
+  origin.gradient = true;
+  const OriginScope scope(context, &origin);
   BackwardPass pass(context, target_ids);
   pass.run(root, context.constant(1.0, loss.dtype()));
 

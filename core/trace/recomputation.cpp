@@ -67,7 +67,10 @@ ValueId Recomputation::record_copy(ValueId id, const Tensor& gradient) {
     const ValueId after = last_apart(context_.pending(), context_.node_of(gradient));
     if (after != kNoValue) operands.push_back(context_.tensor_of(after));
   }
-  const OriginScope scope(context_, &node.origin);
+  // A barrier is there because of the call of remat(), not because of what it lets through.
+  Origin origin = is_inside(id) ? node.origin : region_.origin;
+  origin.gradient = true;
+  const OriginScope scope(context_, &origin);
   if (!is_inside(id))
     return context_.node_of(context_.record(Op::kOptimizationBarrier, operands, {}));
   return context_.node_of(node.op == Op::kCall ? context_.record_call(node.body, operands)

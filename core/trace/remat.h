@@ -24,7 +24,8 @@ namespace LOCKSTEP_API lockstep {
 /// another is a part of that.
 class RematScope {
  public:
-  explicit RematScope(TraceContext& context);
+  explicit RematScope(TraceContext& context,
+                      std::source_location where = std::source_location::current());
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
@@ -39,17 +40,32 @@ class RematScope {
 
  private:
   TraceContext& context_;
+  Origin origin_;
   std::uint64_t epoch_;
   ValueId begin_;
+};
+
+/// The first operand of remat(). Being built at the call, it knows the user's line.
+class RematOperand {
+ public:
+  RematOperand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
+               std::source_location where = std::source_location::current())
+      : tensor_(tensor), where_(where) {}
+  const Tensor& tensor() const { return tensor_; }
+  const std::source_location& where() const { return where_; }
+
+ private:
+  const Tensor& tensor_;
+  std::source_location where_;
 };
 
 /// f(x, more...), computed again for the backward pass. f returns a Tensor or a std::vector of
 /// them; other tensors that it uses (parameters, captures) count as operands, too.
 template <class F, class... More>
-auto remat(F&& f, const Tensor& x, const More&... more) {
-  RematScope scope(x.context());
-  auto result = std::forward<F>(f)(x, more...);
-  scope.finish(result);
+auto remat(F&& f, const RematOperand& x, const More&... more) {
+  RematScope scope(x.tensor().context(), x.where());
+  auto result = std::forward<F>(f)(x.tensor(), more...);
+  scope.finish(result, x.where());
   return result;
 }
 

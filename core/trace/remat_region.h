@@ -13,6 +13,7 @@ struct RematRegion {
   ValueId begin = 0;
   ValueId end = 0;
   std::vector<ValueId> outputs;  ///< kept
+  Origin origin;                 ///< of the call that asked for it
 };
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 // Inputs that change, for every cause among them, and what follows from their sizes: found and
 // named, word for word, and nothing else beside it.
+#include "core/explain/tally.h"
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 
@@ -79,6 +80,41 @@ TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
       EXPECT_EQ(told.remedy().empty(), kind == InputKind::kParameter);
     }
   }
+}
+
+TEST_F(PlantedInputs, TellsToKeepTheBatchSizeAndNotToPadIt) {
+  const auto sized = [&](const Shape& shape) {
+    return [this, shape] { return std::vector{exp(input({DType::kF32, shape}, "batch.x"))}; };
+  };
+  EXPECT_THAT(told(sized(Shape{{4, "batch"}, 3}), sized(Shape{{7, "batch"}, 3})),
+              ElementsAre("input_shape batch.x[batch]: 4 -> 7"));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("keep the batch size the same"));
+  history = {};
+  (void)told(sized(Shape{4, 3, 28, 28}), sized(Shape{4, 3, 32, 28}));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("in the dataset"));
+  history = {};
+  (void)told(sized(Shape{8}), sized(Shape{2, 4}));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("reshape()"));
+}
+
+TEST_F(PlantedInputs, NamesWhatGrowsByConcatenationOnce) {
+  Tensor cache = input({DType::kF32, Shape{1, 8}}, "", InputKind::kState);
+  const Tensor x = input({DType::kF32, Shape{2, 8}}, "x");
+  CauseTally tally;
+  for (int step = 0; step < 40; ++step) {
+    line = __LINE__ + 1;
+    cache = concatenate(std::vector{cache, x}, 0);
+    const Explanation told = cut();
+    tally.add(told, false, 0);
+    if (step == 0) continue;
+    EXPECT_THAT(causes_of(told),
+                ElementsAre(fmt::format("input_shape input 0 (made before)[0]: {} -> {}",
+                                        2 * step - 1, 2 * step + 1)));
+    EXPECT_EQ(told.differences.front().line, fmt::format("planted_inputs_test.cpp:{}", line));
+    EXPECT_THAT(std::string(told.remedy()), testing::HasSubstr("dynamic_update_slice()"));
+  }
+  ASSERT_EQ(tally.rows().size(), 1U);
+  EXPECT_EQ(tally.rows()[0].misses(), 39);
 }
 
 TEST_F(PlantedInputs, NamesAnInputOfAnotherDType) {

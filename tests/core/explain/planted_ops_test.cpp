@@ -1,4 +1,6 @@
 // Numbers, attributes and ops that change, found and named word for word.
+#include "core/explain/tally.h"
+#include "core/trace/functions.h"
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 
@@ -135,6 +137,106 @@ TEST_F(PlantedOps, TakesWhatFollowsAReshapeForAConsequence) {
   EXPECT_THAT(causes,
               ElementsAre(fmt::format(
                   "attribute reshape planted_ops_test.cpp:{} shape: [4,3] -> [6,2]", line)));
+}
+
+TEST_F(PlantedOps, NamesTheSizeOfATableAndThatItIsOne) {
+  const auto body = [&](bool again) {
+    const std::vector<float> table(again ? 4 : 3, 1.0F);
+    line = __LINE__ + 1;
+    const Tensor t = context.constant(HostTensor::of(Shape{again ? 4 : 3}, table));
+    return std::vector{sum(t)};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "constant constant planted_ops_test.cpp:{}: f32[3] -> f32[4]", line)));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("a size is part of the program"));
+}
+
+TEST_F(PlantedOps, TellsNoSizesWhereAShapeHasAsManyElements) {
+  const Tensor x = input({DType::kF32, Shape{4, 8}}, "x");
+  const auto shaped = [&](const Shape& shape) {
+    return [this, &x, shape] { return std::vector{tanh(reshape(x, shape))}; };
+  };
+  for (const Shape& other : {Shape{2, 16}, Shape{2, 2, 8}}) {
+    history = {};
+    EXPECT_THAT(told(shaped(Shape{8, 4}), shaped(other)),
+                ElementsAre(testing::HasSubstr("shape: [8,4] -> ")));
+    EXPECT_EQ(last.remedy(), remedy_of(Cause::kAttribute));
+  }
+  history = {};
+  const auto padded = [&](std::int64_t low) {
+    return [this, &x, low] { return std::vector{pad(x, 0.0, {0, low}, {0, 2 - low})}; };
+  };
+  (void)told(padded(0), padded(2));
+  EXPECT_EQ(last.remedy(), remedy_of(Cause::kAttribute));
+}
+
+TEST_F(PlantedOps, NamesHowManyPartsAListHas) {
+  const Tensor x = input({DType::kF32, Shape{2, 8}}, "x");
+  const auto body = [&](bool again) {
+    const std::vector<Tensor> parts(again ? 3 : 2, x);
+    line = __LINE__ + 1;
+    return std::vector{sum(concatenate(parts, 0))};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "inputs operands of concatenate planted_ops_test.cpp:{}: 2 -> 3", line)));
+  EXPECT_THAT(std::string(last.remedy()), testing::HasSubstr("the same number in every step"));
+}
+
+TEST_F(PlantedOps, NamesAListOfKeptValuesThatGrowsOnce) {
+  std::vector<Tensor> kept;
+  CauseTally tally;
+  for (int step = 0; step < 5; ++step) {
+    kept.push_back(input({DType::kF32, Shape{1, 8}}, "", InputKind::kState));
+    if (step == 0) continue;
+    const Tensor held = sum(concatenate(kept, 0));
+    const Explanation told = cut();
+    tally.add(told, false, 0);
+    if (step == 1) continue;
+    EXPECT_THAT(causes_of(told), ElementsAre(testing::HasSubstr("operands of ")));
+  }
+  ASSERT_EQ(tally.rows().size(), 1U);
+  EXPECT_THAT(tally.rows()[0].describe(), testing::HasSubstr(" had 4 values (2, 3, 4, 5)"));
+}
+
+TEST_F(PlantedOps, NamesNumbersThatAreTakenInAnotherOrder) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    std::vector<double> weights = {0.5, 0.25, 2};
+    if (again) std::swap(weights[0], weights[2]);
+    Tensor y = x;
+    line = __LINE__ + 1;
+    for (const double weight : weights) y = y + x * weight;
+    return std::vector{y};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format(
+                  "op_order numbers are taken in another order at planted_ops_test.cpp:{}", line)));
+}
+
+TEST_F(PlantedOps, NamesAScalarThatBecameANumberAndBack) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool scalar) {
+    line = __LINE__ + 1;
+    return std::vector{scalar ? x * context.scalar(2, DType::kF32, "k") : x * 2.0};
+  };
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto causes = told([&] { return body(first); }, [&] { return body(!first); });
+    EXPECT_THAT(causes, ElementsAre(testing::StartsWith(
+                            fmt::format("inputs k f32[] is {} input of broadcast f32[6] "
+                                        "planted_ops_test.cpp:{}",
+                                        first ? "no longer an" : "a new", line))));
+    EXPECT_EQ(last.remedy(), remedy_of(Cause::kConstant));
+  }
+}
+
+TEST_F(PlantedOps, NamesNoNumberOfAnotherFunctionOfALine) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) { return std::vector{again ? gelu(x) : relu(x)}; };
+  EXPECT_THAT(told(body), testing::Each(Not(testing::HasSubstr("constant"))));
 }
 
 // Ops.

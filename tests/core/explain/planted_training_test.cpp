@@ -4,6 +4,7 @@
 
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
+#include "core/trace/remat.h"
 #include "tests/core/explain/planted.h"
 
 namespace lockstep {
@@ -169,6 +170,117 @@ TEST_F(PlantedTraining, TakesTheSumsOverShardsOfAMetricForAConsequence) {
     return out;
   };
   EXPECT_THAT(told(body), ElementsAre(HasSubstr("op_added greater")));
+}
+
+// Of what gradients() records for a line nothing is told that the line itself explains.
+
+TEST_F(PlantedTraining, NamesOperandsThatWereSwapped) {
+  const Tensor t = input({DType::kF32, Shape{2, 8}}, "batch.t");
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    line = __LINE__ + 1;
+    return train(again ? t - y : y - t);
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format(
+                          "op_order subtract f32[2,8] planted_training_test.cpp:{} takes its "
+                          "operands in another order",
+                          line)));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("write the operands in one order"));
+}
+
+TEST_F(PlantedTraining, NamesSwappedOperandsOfOtherOps) {
+  const auto swapped = [&](const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
+    history = {};
+    const std::vector<std::string> causes = told([&](bool again) {
+      const Tensor a = layer(0, x), b = layer(1, x);
+      return train(again ? f(b, a) : f(a, b));
+    });
+    EXPECT_THAT(causes, ElementsAre(HasSubstr("takes its operands in another order")));
+  };
+  swapped([](const Tensor& a, const Tensor& b) { return a / b; });
+  swapped([](const Tensor& a, const Tensor& b) { return concatenate(std::vector{a, b}, 1); });
+  swapped([](const Tensor& a, const Tensor& b) { return power(a, b); });
+  const Tensor flag = input({DType::kBool, Shape{2, 8}}, "batch.flag");
+  swapped([&](const Tensor& a, const Tensor& b) { return select(flag, a, b); });
+}
+
+TEST_F(PlantedTraining, NamesANumberOnTheOtherSide) {
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    line = __LINE__ + 1;
+    return train(again ? 1.0 - y : y - 1.0);
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("takes its operands in another order")));
+}
+
+TEST_F(PlantedTraining, NamesTheCallOfRematThatIsToggled) {
+  const Tensor batch = input({DType::kF32, Shape{2, 8}}, "batch.x");
+  const auto body = [&](bool recomputed) {
+    const auto f = [&](const Tensor& h) { return layer(1, layer(0, h)); };
+    const Tensor y = tanh(batch * x);
+    const int call = __LINE__ + 1;
+    const Tensor out = recomputed ? remat(f, y) : f(y);
+    line = call;
+    return train(out);
+  };
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto causes = told([&] { return body(first); }, [&] { return body(!first); });
+    EXPECT_THAT(causes, ElementsAre(testing::StartsWith(
+                            fmt::format("{} remat f32[2,8] planted_training_test.cpp:{}",
+                                        first ? "op_removed" : "op_added", line))));
+    EXPECT_EQ(last.differences.front().line, fmt::format("planted_training_test.cpp:{}", line));
+    EXPECT_THAT(std::string(last.remedy()), HasSubstr("remat()"));
+  }
+}
+
+TEST_F(PlantedTraining, NamesAStoppedGradientByThatName) {
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    return train(layer(1, again ? stop_gradient(y) : y));
+  };
+  EXPECT_THAT(told(body), ElementsAre(HasSubstr("op_added stop_gradient f32[2,8] ")));
+}
+
+TEST_F(PlantedTraining, NamesTheOpAndNotTheShapesOfItsGradient) {
+  const Tensor image = input({DType::kF32, Shape{2, 4, 6}}, "image", InputKind::kParameter);
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    line = __LINE__ + 1;
+    const Tensor m = mean(image * sum(y), {2}, again);
+    return train(y * sum(m));
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(testing::AllOf(HasSubstr("op_added reshape"),
+                                                 HasSubstr(fmt::format("test.cpp:{}", line)))));
+}
+
+TEST_F(PlantedTraining, NamesModulesThatChangedPlacesAndNothingOfTheirGradients) {
+  const auto body = [&](bool again) {
+    const auto norm = [&](const Tensor& in) {
+      const ModuleScope scope(context, "norm");
+      return layer_norm(in, reduce_sum(weights[2], {0}), reduce_sum(weights[2], {1}));
+    };
+    return train(again ? layer(0, norm(x)) : norm(layer(0, x)));
+  };
+  EXPECT_THAT(told(body), testing::Each(testing::StartsWith("op_order ")));
+}
+
+TEST_F(PlantedTraining, NamesALoopOverPartsAndNotTheirSizes) {
+  const auto body = [&](bool again) {
+    const Tensor y = layer(0, x);
+    const std::int64_t n = again ? 4 : 2;
+    std::vector<Tensor> parts;
+    line = __LINE__ + 2;
+    for (std::int64_t i = 0; i < n; ++i)
+      parts.push_back(tanh(slice_dim(y, 1, i * 8 / n, (i + 1) * 8 / n)));
+    return train(concatenate(parts, 1));
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(testing::AllOf(HasSubstr("op_added "),
+                                                 HasSubstr(fmt::format("test.cpp:{}", line)))));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("instead of a loop of another length"));
 }
 
 // Remedies that the reader can follow.

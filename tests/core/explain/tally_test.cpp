@@ -67,10 +67,38 @@ TEST(CauseTally, NamesWhatElseChangedWhereThatHasNoRowOfItsOwn) {
   EXPECT_THAT(tally.table(), testing::HasSubstr("57 -> 61, with batch.mask[length]\n"));
 }
 
+TEST(CauseTally, HasOneRowForWhatGrowsFromStepToStep) {
+  CauseTally tally;
+  for (int n = 1; n <= 5; ++n) {
+    tally.add(because(Cause::kInputShape, fmt::format("input {} (f32[{},8], made before)[0]", n, n),
+                      std::to_string(n), std::to_string(n + 1)),
+              false, 0);
+    tally.add(because(Cause::kConstant, fmt::format("constant i32[{}] a.cpp:3", n),
+                      fmt::format("i32[{}]", n), fmt::format("i32[{}]", n + 1)),
+              false, 0);
+  }
+  ASSERT_EQ(tally.rows().size(), 2U);
+  EXPECT_EQ(tally.rows()[0].describe(),
+            "an input (f32, made before)[0] had 6 values (1, 2, 3, 4, 5, 6)");
+  EXPECT_EQ(tally.rows()[1].subject, "constant i32 a.cpp:3");
+}
+
+TEST(CauseTally, HasOneRowForWhatALineAddsEachTime) {
+  CauseTally tally;
+  for (int n = 1; n <= 5; ++n) {
+    Explanation more = because(Cause::kInputs, fmt::format("history.{} f32[8]", n), "",
+                               fmt::format("is a new input of concatenate f32[{}]", 8 * n));
+    more.differences.front().line = "a.cpp:3";
+    tally.add(more, false, 0);
+  }
+  ASSERT_EQ(tally.rows().size(), 1U);
+  EXPECT_EQ(tally.rows()[0].misses(), 5);
+}
+
 TEST(CauseTally, KeepsAFewRowsWhateverComes) {
   CauseTally tally;
   for (int n = 0; n < 1000; ++n)
-    tally.add(because(Cause::kOpAdded, fmt::format("exp f32[{}]", n)), false, 0);
+    tally.add(because(Cause::kOpAdded, fmt::format("exp f32[2] a.cpp:{}", n)), false, 0);
   EXPECT_EQ(tally.rows().size(), CauseTally::kMaxRows);
   EXPECT_EQ(tally.misses_of(Cause::kOpAdded), 1000);
 }

@@ -1,0 +1,50 @@
+// What ends a recompilation where its cause alone (cause.h) does not say it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "core/ir/graph.h"
+
+namespace lockstep {
+
+/// What of an input has another size.
+struct ChangedSize {
+  InputKind kind;
+  std::string_view dimension;  ///< its name; empty if it has none
+  std::size_t place;           ///< which dimension it is
+};
+std::string_view remedy_of_size(const ChangedSize& changed);
+
+/// Of an attribute. `resizes`: the op's result has another number of elements because of it.
+std::string_view remedy_of_attr(Attr attr, bool resizes);
+
+/// For what is part of the program because it is a size.
+inline constexpr std::string_view kSizeRemedy =
+    "a size is part of the program: take the largest in every step and mask the rest, or a few "
+    "sizes";
+/// For an input that has as many elements in another shape.
+inline constexpr std::string_view kShapeRemedy =
+    "give it one shape in every step and reshape() it within the step";
+/// For a constant that is more than a number.
+inline constexpr std::string_view kTableRemedy =
+    "make it an input: session.tensor(value, name), whose values are no part of the program";
+/// For an op that joins another number of parts.
+inline constexpr std::string_view kPartsRemedy =
+    "how many there are is part of the program: take the same number in every step, with neutral "
+    "ones for those that are not there, or write into a tensor of the largest size with "
+    "dynamic_update_slice()";
+/// For an op whose operands were swapped.
+inline constexpr std::string_view kSwapRemedy =
+    "write the operands in one order in every step; where both orders are needed, compute both and "
+    "select() by a scalar()";
+/// For an op that takes another result than before.
+inline constexpr std::string_view kOperandRemedy =
+    "take the same values in every step: choose between two by select() with a scalar()";
+/// For parts of a model that are computed again for the backward pass, or no longer.
+inline constexpr std::string_view kRematRemedy = "put the same parts into remat() in every step";
+/// For random numbers that are drawn elsewhere.
+inline constexpr std::string_view kDrawRemedy =
+    "draw in modules of the same names, in the same order, in every step";
+
+}  // namespace lockstep

@@ -3,20 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "checkpoint/strict_json.h"
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
-constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{1} << 25U;
-constexpr int kMaxIndexDepth = 8;
 constexpr std::size_t kMaxProblems = 30;  ///< that are listed; the rest is counted
 
 bool is_there(const std::string& path) {
@@ -30,22 +26,18 @@ std::string in_folder(const std::string& folder, const std::string& name) {
 
 /// Tensor to shard. Error kCheckpoint.
 std::map<std::string, std::string> read_weight_map(const std::string& index) {
-  const std::string text = read_json_text(index, kMaxIndexBytes, ErrorKind::kCheckpoint);
-  check_json(text, index, kMaxIndexDepth, ErrorKind::kCheckpoint);
-  const Json json = Json::parse(text);
-  if (!json.contains("weight_map") || !json["weight_map"].is_object())
-    raise(ErrorKind::kCheckpoint, "{}: has no 'weight_map' that says where tensors are", index);
+  const JsonPlace json = JsonPlace::read(index, ErrorKind::kCheckpoint);
+  if (!json.is_object()) json.refuse(fmt::format("must be an object, not {}", json.describe()));
+  const auto weight_map = json.find("weight_map");
+  if (!weight_map) json.refuse("has no 'weight_map' that says where tensors are");
   std::map<std::string, std::string> out;
-  for (const auto& [name, shard] : json["weight_map"].items()) {
-    if (!shard.is_string())
-      raise(ErrorKind::kCheckpoint, "{}: the shard of {} is not a file's name", index,
-            quote_name(name));
-    const auto& file = shard.get_ref<const std::string&>();
-    if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
-      raise(ErrorKind::kCheckpoint, "{}: the shard {} of {} is not a file beside the index", index,
-            quote_name(file), quote_name(name));
+  weight_map->for_each_member([&](const std::string& name, const JsonPlace& shard) {
+    const std::string file = shard.string();
+    const bool is_name = !file.empty() && file != "." && file != ".." &&
+                         file.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+    if (!is_name) shard.refuse(fmt::format("{} is not a file beside the index", quote_json(file)));
     out[name] = file;
-  }
+  });
   return out;
 }
 

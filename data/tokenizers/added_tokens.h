@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 #include "data/tokenizers/normalizer.h"
 #include "data/tokenizers/vocabulary.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 

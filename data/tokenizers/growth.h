@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 

@@ -10,9 +10,9 @@
 
 #include <unordered_map>
 
+#include "core/base/json_place.h"
 #include "data/tokenizers/added_tokens.h"
 #include "data/tokenizers/decoder.h"
-#include "data/tokenizers/json_place.h"
 #include "data/tokenizers/normalizer.h"
 #include "data/tokenizers/post_processor.h"
 #include "data/tokenizers/pre_tokenizer.h"

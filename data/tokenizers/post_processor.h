@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 #include "data/tokenizers/tokenizer.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 #include "data/tokenizers/regex.h"
 
 namespace lockstep {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 

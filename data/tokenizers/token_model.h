@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace lockstep {

@@ -5,10 +5,11 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 #include "data/digest.h"
 #include "data/tokenizers/early_json.h"
-#include "data/tokenizers/json_place.h"
 #include "data/tokenizers/pipeline_tokenizer.h"
+#include "data/tokenizers/tokenizer_documents.h"
 
 namespace lockstep {
 
@@ -44,8 +45,7 @@ TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& nam
   const JsonPlace document = JsonPlace::parse(json, name);
   if (!document.is_object()) document.refuse("not a tokenizer");
   if (document.find("type") && !document.find("model"))
-    return std::make_shared<PipelineTokenizer>(
-        JsonPlace::parse(document_of_early_json(document), name));
+    return tokenizer_of_document(document_of_early_json(document), name);
   return std::make_shared<PipelineTokenizer>(document);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/tokenizers/pipeline_tokenizer.h"
+
 namespace lockstep {
 namespace {
 
@@ -110,6 +112,11 @@ std::string word_piece_document(const std::vector<std::string>& tokens, bool low
     out["post_processor"] =
         bert_template(ids["[CLS]"].get<std::int32_t>(), ids["[SEP]"].get<std::int32_t>());
   return out.dump();
+}
+
+TokenizerPtr tokenizer_of_document(const std::string& document, const std::string& name) {
+  return std::make_shared<PipelineTokenizer>(
+      JsonPlace::parse(document, JsonSource{.name = name, .line = 0}));
 }
 
 }  // namespace lockstep

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/tokenizers/tokenizer.h"
+
 namespace lockstep {
 
 using TokenIds = std::map<std::string, std::int32_t>;
@@ -22,5 +24,9 @@ std::string byte_level_document(const TokenIds& ids, const TokenPairs& merges);
 /// BERT's: token i is tokens[i]. [PAD], [UNK], [CLS], [SEP] and [MASK] are special as far as they
 /// are there.
 std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase);
+
+/// The tokenizer of such a document. `name` is what it was made from; its lines are not those of
+/// the document, and so messages have none. Error kData if it cannot work.
+TokenizerPtr tokenizer_of_document(const std::string& document, const std::string& name);
 
 }  // namespace lockstep

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 #include "data/files/read_text.h"
-#include "data/tokenizers/json_place.h"
 #include "data/tokenizers/tokenizer_documents.h"
 #include "data/tokenizers/utf8.h"
 
@@ -43,12 +43,13 @@ TokenPairs read_merges(const std::string& path) {
   return out;
 }
 
-TokenizerPtr gpt2_tokenizer(const JsonPlace& vocabulary, const std::string& merges_path) {
+TokenizerPtr gpt2_tokenizer(const JsonPlace& vocabulary, const std::string& vocab_path,
+                            const std::string& merges_path) {
   TokenIds ids;
   vocabulary.for_each_member(
       [&](const std::string& token, const JsonPlace& id) { ids[token] = id.number(); });
-  return tokenizer_from_json(byte_level_document(ids, read_merges(merges_path)),
-                             vocabulary.place() + " and " + merges_path);
+  return tokenizer_of_document(byte_level_document(ids, read_merges(merges_path)),
+                               vocab_path + " and " + merges_path);
 }
 
 /// A cased vocabulary has words with capital letters; [UNK] and the like are in any.
@@ -74,14 +75,16 @@ TokenizerPtr read_vocabulary_lines(const std::string& path, std::string_view tex
           "{}: neither a tokenizer.json nor a vocab.txt, which has a token on each line and [UNK] "
           "among them",
           path);
-  return tokenizer_from_json(word_piece_document(tokens, !has_capitals(tokens)), path);
+  return tokenizer_of_document(word_piece_document(tokens, !has_capitals(tokens)), path);
 }
 
 }  // namespace
 
 TokenizerPtr load_tokenizer(const std::string& path) {
-  const std::string text = read_text(path);
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::string text = read_text(path, kMaxJsonBytes);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  const std::size_t begin = text.find_first_not_of(
+      " \t\r\n", text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   if (begin == text.npos || text[begin] != '{' || path.ends_with(".txt"))
     return read_vocabulary_lines(path, text);
   const JsonPlace json = JsonPlace::parse(text, path);
@@ -92,11 +95,11 @@ TokenizerPtr load_tokenizer(const std::string& path) {
   if (!fs::exists(merges))
     raise(ErrorKind::kData, "{}: not a tokenizer.json, and no vocabulary with {} beside it", path,
           merges.string());
-  return gpt2_tokenizer(json, merges.string());
+  return gpt2_tokenizer(json, path, merges.string());
 }
 
 TokenizerPtr read_gpt2_tokenizer(const std::string& vocab_path, const std::string& merges_path) {
-  return gpt2_tokenizer(JsonPlace::parse(read_text(vocab_path), vocab_path), merges_path);
+  return gpt2_tokenizer(JsonPlace::read(vocab_path, ErrorKind::kData), vocab_path, merges_path);
 }
 
 TokenizerPtr character_tokenizer(const std::string& name, std::string_view text) {
@@ -122,7 +125,7 @@ TokenizerPtr character_tokenizer(const std::string& name, std::string_view text)
     if (ascii[character]) distinct.insert(character);
   std::vector<std::string> characters;
   for (const char32_t code_point : distinct) append_utf8(characters.emplace_back(), code_point);
-  return tokenizer_from_json(character_document(characters), name);
+  return tokenizer_of_document(character_document(characters), name);
 }
 
 }  // namespace lockstep

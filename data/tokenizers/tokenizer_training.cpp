@@ -134,7 +134,7 @@ TokenizerPtr TokenizerTrainer::train_bpe() const {
   TokenIds ids;
   for (std::size_t i = 0; i < trained.tokens.size(); ++i)
     ids.emplace(trained.tokens[i], static_cast<std::int32_t>(i));
-  return tokenizer_from_json(byte_level_document(ids, trained.merges), "the trained tokenizer");
+  return tokenizer_of_document(byte_level_document(ids, trained.merges), "the trained tokenizer");
 }
 
 TokenizerPtr TokenizerTrainer::train_word_piece() const {
@@ -181,8 +181,8 @@ TokenizerPtr TokenizerTrainer::train_word_piece() const {
                     .continuing_prefix = kPrefix,
                     .vocab_size = static_cast<std::size_t>(options_.vocab_size),
                     .min_frequency = options_.min_frequency});
-  return tokenizer_from_json(word_piece_document(trained.tokens, options_.lowercase),
-                             "the trained tokenizer");
+  return tokenizer_of_document(word_piece_document(trained.tokens, options_.lowercase),
+                               "the trained tokenizer");
 }
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "data/tokenizers/json_place.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 

@@ -16,8 +16,8 @@ struct JsonlOptions {
   std::int64_t classes = 0;      ///< labels are integers below it
 };
 
-/// The documents of these files, in order. Error kData naming file and line for a line that is not
-/// such an object, or if a file has no documents.
+/// The documents of these files, in order. Error kData naming file, line and column for a line
+/// that is not such an object (core/base/json_tree.h says what is JSON), or if a file has none.
 TextDocuments read_jsonl(const std::vector<std::string>& paths, const JsonlOptions& options);
 
 }  // namespace lockstep

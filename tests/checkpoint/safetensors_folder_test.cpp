@@ -77,21 +77,26 @@ TEST_F(ShardsTest, NamesAllShardsThatAreMissing) {
 }
 
 TEST_F(ShardsTest, RefusesAnIndexThatIsNone) {
-  const std::string file = "FOLDER/model.safetensors.index.json: ";
+  const std::string file = "FOLDER/model.safetensors.index.json:1:";
   const auto refuse = [&](const std::string& text) {
     index(text);
     return problem();
   };
-  EXPECT_EQ(refuse("{"), file + "not valid JSON at byte 2");
-  EXPECT_EQ(refuse("[]"), file + "not a JSON object");
-  EXPECT_EQ(refuse(std::string("{}\0{", 4)), file + "not valid JSON at byte 3");
-  EXPECT_EQ(refuse("{}"), file + "has no 'weight_map' that says where tensors are");
-  EXPECT_EQ(refuse(R"({"weight_map":{"a":"x","a":"x"}})"), file + "has 'a' twice");
-  EXPECT_EQ(refuse(R"({"weight_map":{"a":1}})"), file + "the shard of 'a' is not a file's name");
-  EXPECT_EQ(refuse(R"({"a":)" + std::string(50, '[')), file + "nested more than 8 deep");
-  for (const char* outside : {"../x", "/etc/passwd", "a/b", "..", ""})
-    EXPECT_EQ(refuse(fmt::format(R"({{"weight_map":{{"a":"{}"}}}})", outside)),
-              fmt::format("{}the shard '{}' of 'a' is not a file beside the index", file, outside));
+  EXPECT_EQ(refuse("{"), file + "2: not valid JSON: the text ends too early");
+  EXPECT_EQ(refuse("[]"), file + "1: must be an object, not a list");
+  EXPECT_EQ(refuse(std::string("{}\0{", 4)),
+            file + "3: not valid JSON: a NUL byte (0x00); the file is damaged, or no text");
+  EXPECT_EQ(refuse("{}"), file + "1: has no 'weight_map' that says where tensors are");
+  EXPECT_EQ(refuse(R"({"weight_map":{"a":"x","a":"x"}})"),
+            file + "25: the key \"a\" is there twice, first at 1:16");
+  EXPECT_EQ(refuse(R"({"weight_map":{"a":1}})"),
+            file + "19: weight_map.a: must be a string, not 1");
+  EXPECT_EQ(refuse(R"({"a":)" + std::string(100, '[')), file + "69: nested more than 64 deep");
+  EXPECT_EQ(refuse(R"({"weight_map":[]})"), file + "15: weight_map: must be an object, not a list");
+  for (const char* outside : {"../x", "/etc/passwd", "a/b", "..", "", "x\\u0000"})
+    EXPECT_EQ(
+        refuse(fmt::format(R"({{"weight_map":{{"a":"{}"}}}})", outside)),
+        fmt::format("{}19: weight_map.a: \"{}\" is not a file beside the index", file, outside));
 }
 
 TEST_F(ShardsTest, SaysWhatAFolderWithoutWeightsLacks) {

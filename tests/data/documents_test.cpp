@@ -33,12 +33,12 @@ Documents documents_of(const std::vector<Ids>& all) {
 
 class DocumentFiles : public testing::Test {
  protected:
-  /// What is wrong with this line, the second of a file, after "FILE:2: ".
+  /// What is wrong with this line, the second of a file, after "FILE:2:".
   std::string fault(const std::string& line, const JsonlOptions& options = {}) {
     const std::string path = folder_.write("x.jsonl", "{\"text\": \"a\", \"label\": 0}\n" + line);
     const std::string message = data_error([&] { read_jsonl({path}, options); });
-    EXPECT_EQ(message.substr(0, path.size() + 4), path + ":2: ");
-    return message.substr(std::min(message.size(), path.size() + 4));
+    EXPECT_EQ(message.substr(0, path.size() + 3), path + ":2:");
+    return message.substr(std::min(message.size(), path.size() + 3));
   }
   TemporaryFolder folder_;
 };
@@ -64,21 +64,39 @@ TEST_F(DocumentFiles, JsonlHasLabels) {
 }
 
 TEST_F(DocumentFiles, JsonlNamesFileAndLineOfABadLine) {
-  EXPECT_EQ(fault("{\"text\": }"), "not valid JSON at column 10");
-  EXPECT_EQ(fault("[1]"), "a line must be a JSON object, but is a JSON array");
+  EXPECT_EQ(fault("{\"text\": }"),
+            "10: not valid JSON: in value - unexpected '}'; expected '[', '{', or a literal");
+  EXPECT_EQ(fault("[1]"), "1: a line must be an object, not a list");
   EXPECT_EQ(fault("{\"id\": 1, \"body\": \"a\"}"),
-            "no field 'text' (data.text_field); the object has: body, id");
-  EXPECT_EQ(fault("{\"text\": 5}"), "field 'text' is a JSON number, not a string");
+            "1: no field 'text' (data.text_field); the object has: \"id\", \"body\"");
+  EXPECT_EQ(fault("{\"text\": 5}"), "10: text: must be a string, not 5");
+  EXPECT_EQ(fault("{\"text\": null}"), "10: text: must be a string, not null");
   const JsonlOptions labelled{.label_field = "label", .classes = 3};
   EXPECT_EQ(fault("{\"text\": \"a\"}", labelled),
-            "no field 'label' (data.label_field); the object has: text");
+            "1: no field 'label' (data.label_field); the object has: \"text\"");
   EXPECT_EQ(fault("{\"text\": \"a\", \"label\": \"good\"}", labelled),
-            "field 'label' is \"good\", not an integer");
+            "24: label: must be an integer, not the string \"good\"");
   for (const char* label : {"3", "-1", "18446744073709551615"})
     EXPECT_EQ(fault(fmt::format("{{\"text\": \"a\", \"label\": {}}}", label), labelled),
-              fmt::format("label {} is not one of the model's 3 classes, 0 to 2", label));
+              fmt::format("24: label: {} is not one of the model's 3 classes, 0 to 2", label));
   const std::string blank = folder_.write("blank.jsonl", "\n \n");
   EXPECT_EQ(data_error([&] { read_jsonl({blank}, {}); }), blank + ": no documents in 2 lines");
+}
+
+TEST_F(DocumentFiles, JsonlDropsNothingSilently) {
+  EXPECT_EQ(fault(std::string("{\"text\": \"a\"}\0, \"b\": 1}", 23)),
+            "14: not valid JSON: a NUL byte (0x00); the file is damaged, or no text");
+  EXPECT_EQ(fault("{\"text\": \"a\", \"text\": \"b\"}"),
+            "15: the key \"text\" is there twice, first at 2:2");
+  EXPECT_EQ(fault("{\"text\": \"a\", \"score\": 1e999}"),
+            "24: the number 1e999 is too large: no number is beyond 1.8e308");
+  EXPECT_EQ(fault("{\"text\": \"a\", \"score\": NaN}").substr(0, 46),
+            "24: not valid JSON: NaN is no number of JSON, ");
+  const JsonlOptions labelled{.label_field = "label", .classes = 3};
+  EXPECT_EQ(fault("{\"text\": \"a\", \"label\": " + std::string(100'000, '[') + "}", labelled),
+            "87: nested more than 64 deep");
+  const std::string marked = folder_.write("mark.jsonl", "\xef\xbb\xbf{\"text\": \"a\"}\r\n");
+  EXPECT_EQ(texts(read_jsonl({marked}, {})), std::vector<std::string>{"a"});
 }
 
 TEST_F(DocumentFiles, TextHasLinesParagraphsOrIsOneDocument) {

@@ -18,6 +18,7 @@
 #include "data/tokenizers/utf8.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/core/without_positions.h"
 #include "tests/data/byte_level_tokenizer.h"
 
 namespace lockstep {
@@ -86,7 +87,7 @@ TEST(EarlyJson, IsReadAndWrittenAsTokenizerJson) {
 
 TEST(EarlyJson, RefusesCharactersThatAreNone) {
   const auto load = [](const std::string& json) {
-    return data_error([&] { tokenizer_from_json(json, "t.json"); });
+    return without_positions(data_error([&] { tokenizer_from_json(json, "t.json"); }), "t.json");
   };
   EXPECT_EQ(load(R"({"type": "char", "characters": ["a", "bc"]})"),
             "t.json: characters[1]: not one character");
@@ -132,9 +133,9 @@ TEST(Gpt2Files, RefusesDamagedOnes) {
   const std::string vocab = folder.write("vocab.json", "[]");
   const std::string merges = folder.write("merges.txt", "#version: 0.2\na b\nabc\n");
   const auto load = [&] { return data_error([&] { read_gpt2_tokenizer(vocab, merges); }); };
-  EXPECT_EQ(load(), vocab + ": not an object");
+  EXPECT_EQ(load(), vocab + ":1:1: must be an object, not a list");
   folder.write("vocab.json", "{\"a\": 0,");
-  EXPECT_EQ(load(), vocab + ": not valid JSON at byte 9");
+  EXPECT_EQ(load(), vocab + ":1:10: not valid JSON: the text ends too early");
   folder.write("vocab.json", "{\"a\": 0, \"b\": 1}");
   EXPECT_EQ(load(), merges + ":3: a merge is two tokens with a space between, not \"abc\"");
   folder.write("merges.txt", "a b\n");

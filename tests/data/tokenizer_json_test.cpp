@@ -7,6 +7,7 @@
 #include "data/tokenizers/tokenizer_files.h"
 #include "tests/core/error_of.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/core/without_positions.h"
 #include "tests/data/byte_level_tokenizer.h"
 
 namespace lockstep {
@@ -176,9 +177,9 @@ TEST(TokenizerJson, SurvivesAFile) {
   EXPECT_NE(loaded->digest(), bert(true)->digest());
 }
 
-/// Why a document is refused.
+/// Why a document is refused, without line and column.
 std::string refusal(const std::string& json) {
-  return data_error([&] { tokenizer_from_json(json, "t.json"); });
+  return without_positions(data_error([&] { tokenizer_from_json(json, "t.json"); }), "t.json");
 }
 
 /// Why one with a small model and these other members is.
@@ -188,7 +189,7 @@ std::string refusal_of(const std::string& members) {
 }
 
 TEST(TokenizerJson, RefusesWhatItDoesNotKnowByName) {
-  EXPECT_EQ(refusal("{\"type\": "), "t.json: not valid JSON at byte 10");
+  EXPECT_EQ(refusal("{\"type\": "), "t.json: not valid JSON: the text ends too early");
   EXPECT_EQ(refusal("[1]"), "t.json: not a tokenizer");
   EXPECT_EQ(refusal("{}"), "t.json: 'model' is missing");
   EXPECT_EQ(refusal(R"({"type": "words"})"), "t.json: unknown tokenizer type 'words'");
@@ -209,6 +210,20 @@ TEST(TokenizerJson, RefusesWhatItDoesNotKnowByName) {
   EXPECT_EQ(refusal_of(R"("extra": 1)"), "t.json: the key 'extra' is not known");
 }
 
+TEST(TokenizerJson, RefusesByLineAndColumn) {
+  const auto problem = [](const std::string& json) {
+    return data_error([&] { tokenizer_from_json(json, "t.json"); });
+  };
+  EXPECT_EQ(
+      problem("{\"version\": \"1.0\",\n \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": true}}}"),
+      "t.json:2:42: model.vocab.a: must be an integer from 0 to 2147483647, not true");
+  EXPECT_EQ(problem("{\n\"model\": {\"type\": \"BPE\",\n\"type\": \"BPE\"}}"),
+            "t.json:3:1: the key \"type\" is there twice, first at 2:11");
+  EXPECT_EQ(
+      problem("{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []},\n\"more\": 1}"),
+      "t.json:2:1: the key 'more' is not known");
+}
+
 TEST(TokenizerJson, RefusesAVocabularyThatCannotWork) {
   const auto model = [](const std::string& members) {
     return refusal(R"({"model": {"type": "BPE", )" + members + "}}");
@@ -216,7 +231,7 @@ TEST(TokenizerJson, RefusesAVocabularyThatCannotWork) {
   EXPECT_EQ(model(R"("vocab": {"a": 0, "b": 0}, "merges": [])"),
             "t.json: model.vocab: the tokens \"a\" and \"b\" have the same id 0");
   EXPECT_EQ(model(R"("vocab": {"a": -1}, "merges": [])"),
-            "t.json: model.vocab.a: not an integer from 0 to 2147483647");
+            "t.json: model.vocab.a: must be an integer from 0 to 2147483647, not -1");
   EXPECT_EQ(model(R"("vocab": {"a": 2000000000}, "merges": [])"),
             "t.json: model.vocab: the id 2000000000 is far beyond the 1 tokens that there are");
   EXPECT_EQ(model(R"("vocab": {"a": 0, "b": 1}, "merges": ["a b"])"),
@@ -257,8 +272,9 @@ TEST(TokenizerJson, NoTextTakesExponentialTimeOrRoom) {
                             "pattern": {"Regex": "(a|aa)+$|(a*)*b"}},
           "model": {"type": "BPE", "vocab": {"a": 0, "c": 1}, "merges": []}})",
       "t.json");
-  EXPECT_EQ(data_error([&] { catastrophe->encode(std::string(5000, 'a') + "c"); }).substr(0, 83),
-            "t.json: pre_tokenizer.pattern.Regex: the regular expression needs too many attempts");
+  EXPECT_EQ(
+      data_error([&] { catastrophe->encode(std::string(5000, 'a') + "c"); }).substr(0, 88),
+      "t.json:2:50: pre_tokenizer.pattern.Regex: the regular expression needs too many attempts");
   std::string steps;
   for (int i = 0; i < 40; ++i)
     steps += std::string(i == 0 ? "" : ", ") +
@@ -266,7 +282,7 @@ TEST(TokenizerJson, NoTextTakesExponentialTimeOrRoom) {
   const auto growing = with_added("", R"({"type": "Sequence", "normalizers": [)" + steps + "]}");
   EXPECT_EQ(data_error([&] { growing->encode("a"); }),
             "the tokenizer turns 1 bytes of text into 1048576");
-  EXPECT_EQ(refusal(std::string(100'000, '[')), "t.json: nested too deeply");
+  EXPECT_EQ(refusal(std::string(100'000, '[')), "t.json: nested more than 64 deep");
 }
 
 TEST(TokenizerJson, TextOutsideTheVocabularyIsNamed) {

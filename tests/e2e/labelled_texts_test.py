@@ -100,12 +100,12 @@ class LabelledTexts(EndToEndTest):
         text = {"text": "NORA: no."}
         for name, row, message in (
                 ("large", text | {"label": LABELS},
-                 f"label {LABELS} is not one of the model's {LABELS} classes, 0 to {LABELS - 1}"),
-                ("none", text, "no field 'label' (data.label_field); the object has: text"),
-                ("word", text | {"label": "Nora"}, "field 'label' is \"Nora\", not an integer")):
+                 f"32: label: {LABELS} is not one of the model's {LABELS} classes, 0 to {LABELS - 1}"),
+                ("none", text, "1: no field 'label' (data.label_field); the object has: \"text\""),
+                ("word", text | {"label": "Nora"}, "32: label: must be an integer, not the string \"Nora\"")):
             path = self.write(f"{name}.jsonl", [self.rows[0], row])
             run = Run(self.folder, f"bad_{name}", self.config | {"data.path": str(path)})
-            self.assert_fails(run.start(ranks=2).wait(), 3, f"{path}:2: {message}")
+            self.assert_fails(run.start(ranks=2).wait(), 3, f"{path}:2:{message}")
 
 
 if __name__ == "__main__":

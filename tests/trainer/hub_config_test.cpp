@@ -1,5 +1,6 @@
 #include "trainer/hub/hub_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -45,7 +46,7 @@ TEST(HubConfig, EveryBadConfigJsonIsRefusedWithItsMessage) {
       message.erase(at, folder.path().size() + 1);
     EXPECT_EQ(message + "\n", contents_of(fs::path(entry.path()).replace_extension(".txt")));
   }
-  EXPECT_GE(count, 8U);
+  EXPECT_GE(count, 15U);
 }
 
 TEST(HubConfig, HasWhatTheFileSaysAndTheHubsDefaults) {
@@ -110,10 +111,105 @@ TEST(FolderKeys, MeetTheRulesOfTheConfig) {
 
 TEST(FolderKeys, AreRefusedWhereTheyAreNoValues) {
   const HubFolder hub(R"({"model_type": "gpt2", "n_layer": 0, "n_embd": "many"})");
-  const std::string at = hub / "run.yaml" + ":3:3: " + hub.path() + "/config.json: ";
+  const std::string at = hub / "run.yaml" + ":3:3: " + hub.path() + "/config.json:1:";
   EXPECT_EQ(usage_error([&] { load_with(hub, "  from_pretrained: " + hub.path() + "\n"); }),
-            at + "'model.n_embd' must be an integer >= 1, not the string 'many'\n" + at +
-                "'model.n_layer' must be an integer >= 1 and <= 4096, not '0'");
+            at + "49: 'model.n_embd' must be an integer >= 1, not the string 'many'\n" + at +
+                "36: 'model.n_layer' must be an integer >= 1 and <= 4096, not '0'");
+}
+
+/// What is wrong with a config.json of a model, behind the folder's name.
+std::string problems_of(const std::string& model, const std::string& json) {
+  const HubFolder hub(json);
+  std::string message = usage_error([&] {
+    parse_config("model: {name: " + model + ", from_pretrained: " + hub.path() +
+                     "}\ndata: {type: synthetic}\ntraining: {global_batch_size: 4, "
+                     "micro_batch_size: 4, max_steps: 1}\noptimizer: {learning_rate: 0.1}\n",
+                 "run.yaml", built_in());
+  });
+  const std::string file = hub.path() + "/config.json:";
+  const std::size_t at = message.find(file);
+  return at == std::string::npos ? message : message.substr(at + file.size());
+}
+
+// The mechanism, not the keys: whatever key a model has must have its type in config.json, too.
+TEST(FolderKeys, OfAnotherTypeAreRefusedForEveryKeyOfEveryModel) {
+  const Registry registry = built_in();
+  const Schema schema(registry);
+  std::size_t count = 0;
+  for (const auto& [model, begin] :
+       std::map<std::string, std::string>{{"gpt2", R"("model_type": "gpt2")"},
+                                          {"llama", R"("model_type": "llama")"},
+                                          {"bert", R"("model_type": "bert")"},
+                                          {"bert_classifier", R"("model_type": "bert")"},
+                                          {"vit", R"("model_type": "vit")"},
+                                          {"resnet", R"("architecture": "resnet18")"}}) {
+    ModelConfig config;
+    config.name = model;
+    const HubFormat& format = *registry.at(config).hub;
+    for (const ConfigKey& key : schema.keys()) {
+      const bool is_hubs = std::ranges::find(format.own_keys, key.name) == format.own_keys.end() &&
+                           format.from_hub == nullptr;  // which may give keys other names
+      if (key.section != "model" || key.row != &registry.at(config) || !is_hubs) continue;
+      SCOPED_TRACE(model + ": " + key.name);
+      ++count;
+      EXPECT_THAT(problems_of(model, fmt::format("{{{}, \"{}\": {{}}}}", begin, key.name)),
+                  testing::MatchesRegex("1:[0-9]+: 'model." + key.name + "' must be .*an object"));
+    }
+  }
+  EXPECT_GE(count, 15U);
+}
+
+TEST(FolderKeys, OfAnotherTypeAreRefused) {
+  const auto gpt2 = [](const std::string& members) {
+    return problems_of("gpt2", "{\"model_type\": \"gpt2\", " + members + "}");
+  };
+  EXPECT_EQ(gpt2(R"("n_inner": {})"),
+            "1:35: 'model.n_inner' must be an integer >= 0, not an object");
+  EXPECT_EQ(gpt2(R"("n_inner": {"a": 1})"),
+            "1:35: 'model.n_inner' must be an integer >= 0, not an object");
+  EXPECT_EQ(gpt2(R"("n_layer": "3")"),
+            "1:35: 'model.n_layer' must be an integer >= 1 and <= 4096, not the string '3'");
+  EXPECT_EQ(gpt2(R"("n_layer": [3])"),
+            "1:35: 'model.n_layer' must be an integer >= 1 and <= 4096, not a list");
+  EXPECT_EQ(gpt2(R"("n_inner": null, "summary": {"n_layer": "x"}, "n_ctx": {})"), "no error");
+  const auto llama = [](const std::string& members) {
+    return problems_of("llama", "{\"model_type\": \"llama\", " + members + "}");
+  };
+  EXPECT_EQ(llama(R"("rope_scaling": "linear")"),
+            "1:41: 'model.rope_scaling' must be an object, not the string 'linear'");
+  EXPECT_EQ(llama(R"("rope_scaling": {"factor": "8"})"),
+            "1:52: 'model.rope_scaling.factor' must be a number >= 1, not the string '8'");
+  EXPECT_EQ(llama(R"("rope_parameters": [1])"),
+            "1:44: 'rope_parameters' must be an object, not [1]");
+  EXPECT_EQ(llama(R"("rope_scaling.factor": 3, "rope_scaling": null, "pretraining_tp": 1)"),
+            "no error")
+      << "a key with a dot is not a member of another one";
+  EXPECT_EQ(problems_of("vit", R"({"model_type": "vit", "image_size": [224, 224, 3]})"),
+            "1:37: 'model.image_size' must be an integer >= 1, not a list");
+  const auto resnet = [](const std::string& members) {
+    return problems_of("resnet", "{\"architecture\": \"resnet18\", " + members + "}");
+  };
+  EXPECT_EQ(resnet(R"("pretrained_cfg": {"input_size": "x"})"),
+            "1:62: 'pretrained_cfg.input_size' must be a list of 3, not the string \"x\"");
+  EXPECT_EQ(resnet(R"("pretrained_cfg": 3)"), "1:47: 'pretrained_cfg' must be an object, not 3");
+  EXPECT_EQ(resnet(R"("model_args": {"channels": 3})"),
+            "1:56: 'model_args.channels' must be a list of one or more, not 3");
+}
+
+TEST(Preprocessor, IsReadStrictly) {
+  const TemporaryFolder folder;
+  const auto problem = [&](const std::string& json) {
+    const std::string path = folder.write(kHubPreprocessor, json);
+    const std::string message = usage_error([&] { read_preprocessor(folder.path()); });
+    return message.substr(message.starts_with(path) ? path.size() : 0);
+  };
+  EXPECT_EQ(problem(R"({"do_rescale": "no"})"),
+            ":1:16: do_rescale: must be true or false, not the string \"no\"");
+  EXPECT_EQ(problem(R"({"rescale_factor": -1})"),
+            ":1:20: rescale_factor: must be a number above 0, not -1");
+  EXPECT_EQ(problem(R"({"rescale_factor": 1, "image_mean": [0.5, "x"]})"),
+            ":1:43: image_mean[1]: must be a number, not the string \"x\"");
+  EXPECT_EQ(problem(R"({"image_mean": null, "do_normalize": null})"), "no error");
 }
 
 TEST(FolderKeys, OfAFolderThatIsGoneAreMissedByNewRunsOnly) {

@@ -261,7 +261,7 @@ std::string YamlNode::describe() const {
     case Kind::kNull: return "nothing";
     case Kind::kScalar: return quoted ? fmt::format("the string '{}'", text) : "'" + text + "'";
     case Kind::kList: return "a list";
-    case Kind::kMap: return "a section";
+    case Kind::kMap: return text.empty() ? "a section" : text;
   }
   __builtin_unreachable();
 }

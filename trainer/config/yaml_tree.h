@@ -22,7 +22,8 @@ struct YamlEntry;
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;                ///< kScalar: unescaped
+  std::string text;                ///< kScalar: unescaped; kMap: what messages call it if it is of
+                                   ///< another format, not "a section"
   bool quoted = false;             ///< kScalar: not a plain word, so a string whatever it spells
   std::vector<YamlNode> items;     ///< kList
   std::vector<YamlEntry> entries;  ///< kMap, in the order of the text, keys unique

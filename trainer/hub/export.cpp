@@ -85,7 +85,7 @@ void add_labels(const Source& source, HubValues& values) {
   const ImageFacts facts = saved_facts(source);
   Json names = Json::object();
   Json ids = Json::object();
-  for (std::size_t i = 0; i < std::stoul(count->second); ++i) {
+  for (std::size_t i = 0; i < std::stoul(count->second.json); ++i) {
     const std::string name =
         i < facts.classes.size() ? facts.classes[i] : fmt::format("LABEL_{}", i);
     names[std::to_string(i)] = name;

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/error.h"
 #include "trainer/config/values.h"
@@ -15,6 +16,11 @@ namespace {
 /// A JSON value as one of a config file.
 YamlNode to_yaml(const nlohmann::json& value) {
   YamlNode out;
+  if (value.is_object()) {
+    out.kind = YamlNode::Kind::kMap;
+    out.text = "an object";
+    return out;
+  }
   if (value.is_array()) {
     out.kind = YamlNode::Kind::kList;
     for (const auto& item : value) out.items.push_back(to_yaml(item));
@@ -24,6 +30,22 @@ YamlNode to_yaml(const nlohmann::json& value) {
   out.quoted = value.is_string();
   out.text = out.quoted ? value.get<std::string>() : value.dump();
   return out;
+}
+
+/// A model's keys "outer.inner" are members of an object in config.json.
+void add_groups_that_are_none(const Schema& schema, const ModelRow& model, const HubValues& values,
+                              std::vector<std::string>& problems) {
+  std::set<std::string> outer;
+  for (const ConfigKey& key : schema.keys())
+    if (const std::size_t dot = key.name.find('.');
+        key.section == "model" && key.row == &model && dot != key.name.npos)
+      outer.insert(key.name.substr(0, dot));
+  for (const std::string& name : outer)
+    if (const auto found = values.find(name);
+        found != values.end() && !found->second.json.starts_with('{'))
+      problems.push_back(
+          fmt::format("{}: 'model.{}' must be an object, not {}", found->second.place, name,
+                      to_yaml(nlohmann::json::parse(found->second.json)).describe()));
 }
 
 /// Which key of a dataset of images takes which value of a folder.
@@ -46,12 +68,14 @@ FolderKeys take_folder_keys(const Schema& schema,
     config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
   const HubValues values = read_hub_config(folder, *model.hub, model.name, config.model.strict);
   FolderKeys out;
-  const auto take = [&](const std::string& path, const std::string& json, const char* file) {
+  const auto take = [&](const std::string& path, const HubValue& value, const char* file) {
     const ConfigKey* key = schema.find(path, config);
     if (key == nullptr || key->row == nullptr) return;
     Config theirs = config;
-    if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(json)), theirs)) {
-      out.problems.push_back(fmt::format("{}/{}: {}", folder, file, *problem));
+    if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(value.json)), theirs)) {
+      out.problems.push_back(fmt::format(
+          "{}: {}", value.place.empty() ? fmt::format("{}/{}", folder, file) : value.place,
+          *problem));
     } else if (!is_given(key->path)) {
       config = std::move(theirs);
     } else if (value_text(*key, theirs) != value_text(*key, config)) {
@@ -59,7 +83,8 @@ FolderKeys take_folder_keys(const Schema& schema,
                                           value_text(*key, theirs)));
     }
   };
-  for (const auto& [name, json] : values) take("model." + name, json, kHubConfig);
+  for (const auto& [name, value] : values) take("model." + name, value, kHubConfig);
+  add_groups_that_are_none(schema, model, values, out.problems);
   if (!model.hub->sees_images) return out;
   const bool of_timm = model.hub->model_type.empty();
   const HubValues images = of_timm ? values : read_preprocessor(folder);

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "checkpoint/safetensors_folder.h"
-#include "checkpoint/strict_json.h"
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 namespace {
@@ -17,74 +18,113 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{1} << 24U;
-constexpr int kMaxConfigDepth = 8;
-
-std::string shown(const Json& value) {
+std::string shortened(const std::string& json) {
   constexpr std::size_t kLongest = 80;
-  std::string text = value.dump();
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  return json.size() > kLongest ? json.substr(0, kLongest) + "..." : json;
 }
 
-bool is_one_of(const std::vector<std::string>& names, const Json& name) {
-  return std::ranges::any_of(names, [&](const std::string& mine) { return name == mine; });
+/// What is wrong with a config.json, each with its place.
+struct Problems {
+  std::string path;
+  std::vector<std::string> all = {};
+
+  template <class... Args>
+  void add(const HubValue& value, fmt::format_string<Args...> format, Args&&... args) {
+    all.push_back(fmt::format("{}: {}", value.place.empty() ? path : value.place,
+                              fmt::format(format, std::forward<Args>(args)...)));
+  }
+};
+
+HubValue value_or_null(const HubValues& values, const char* key) {
+  const auto found = values.find(key);
+  return found == values.end() ? HubValue("null") : found->second;
+}
+
+bool is_one_of(const std::vector<std::string>& names, const std::string& json) {
+  return std::ranges::any_of(names,
+                             [&](const std::string& mine) { return json == Json(mine).dump(); });
 }
 
 /// What config.json says that it is must be what the model is.
-void check_kind(const Json& json, const HubFormat& format, const std::string& model, bool strict,
-                std::vector<std::string>& problems) {
+void check_kind(const HubValues& values, const HubFormat& format, const std::string& model,
+                bool strict, Problems& problems) {
   const bool of_timm = format.model_type.empty();
-  const Json type = json.value("model_type", Json());
-  if (!of_timm && type != format.model_type) {
-    problems.push_back(fmt::format("is of model_type {}, but 'model.name: {}' reads \"{}\"",
-                                   shown(type), model, format.model_type));
+  const HubValue type = value_or_null(values, "model_type");
+  if (!of_timm && type.json != Json(format.model_type).dump()) {
+    problems.add(type, "is of model_type {}, but 'model.name: {}' reads \"{}\"",
+                 shortened(type.json), model, format.model_type);
     return;
   }
   if (of_timm) {
-    const Json architecture = json.value("architecture", Json());
-    if (!is_one_of(format.architectures, architecture))
-      problems.push_back(fmt::format("is of architecture {}, but 'model.name: {}' reads {}",
-                                     shown(architecture), model,
-                                     fmt::join(format.architectures, ", ")));
+    const HubValue architecture = value_or_null(values, "architecture");
+    if (!is_one_of(format.architectures, architecture.json))
+      problems.add(architecture, "is of architecture {}, but 'model.name: {}' reads {}",
+                   shortened(architecture.json), model, fmt::join(format.architectures, ", "));
     return;
   }
-  const Json architectures = json.value("architectures", Json());
-  if (!strict || !architectures.is_array() || architectures.empty()) return;
-  const bool known = std::ranges::any_of(
-      architectures, [&](const Json& name) { return is_one_of(format.architectures, name); });
+  const HubValue given = value_or_null(values, "architectures");
+  const Json architectures = Json::parse(given.json);
+  if (architectures.is_null()) return;
+  if (!architectures.is_array()) {
+    problems.add(given, "'architectures' must be a list, not {}", shortened(given.json));
+    return;
+  }
+  if (!strict || architectures.empty()) return;
+  const bool known = std::ranges::any_of(architectures, [&](const Json& name) {
+    return is_one_of(format.architectures, name.dump());
+  });
   if (!known)
-    problems.push_back(fmt::format(
-        "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' takes what "
-        "fits)",
-        shown(architectures[0]), model, fmt::join(format.architectures, ", ")));
+    problems.add(given,
+                 "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' "
+                 "takes what fits)",
+                 shortened(architectures[0].dump()), model, fmt::join(format.architectures, ", "));
 }
 
 void check_fixed(const HubValues& values, const HubFormat& format, const std::string& model,
-                 std::vector<std::string>& problems) {
+                 Problems& problems) {
   for (const auto& [key, value] : format.fixed) {
-    const auto found = values.find(key);
-    if (found == values.end() || found->second == "null") continue;
-    if (const Json theirs = Json::parse(found->second); theirs != Json::parse(value))
-      problems.push_back(
-          fmt::format("has {}: {}, but '{}' computes {} only", key, shown(theirs), model, value));
+    const HubValue theirs = value_or_null(values, key.c_str());
+    if (theirs == "null" || Json::parse(theirs.json) == Json::parse(value.json)) continue;
+    problems.add(theirs, "has {}: {}, but '{}' computes {} only", key, shortened(theirs.json),
+                 model, value.json);
   }
 }
 
-void flatten(const std::string& prefix, const Json& object, HubValues& out) {
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_object() && prefix.empty() && key != "id2label" && key != "label2id") {
-      flatten(key + ".", value, out);
-    } else {
-      out[prefix + key] = value.dump();
-    }
+/// What holds members that are read must be able to.
+void check_objects(const HubValues& values, const HubFormat& format, Problems& problems) {
+  std::set<std::string> outer(format.objects.begin(), format.objects.end());
+  outer.insert("id2label");
+  for (const auto& [key, value] : format.fixed)
+    if (const std::size_t dot = key.find('.'); dot != key.npos) outer.insert(key.substr(0, dot));
+  for (const std::string& key : outer) {
+    const HubValue value = value_or_null(values, key.c_str());
+    if (value != "null" && !value.json.starts_with('{'))
+      problems.add(value, "'{}' must be an object, not {}", key, shortened(value.json));
   }
+}
+
+/// Each member of the object and of those in it, but no deeper.
+HubValues flatten(const JsonPlace& root) {
+  HubValues out;
+  // A dot in a key of the file itself is none of ours.
+  const auto is_plain = [](const std::string& key) { return key.find('.') == key.npos; };
+  root.for_each_member([&](const std::string& outer, const JsonPlace& value) {
+    if (!is_plain(outer)) return;
+    out[outer] = {value.dump(), value.position()};
+    const bool has_names = outer == "id2label" || outer == "label2id";  // which may be many
+    if (!value.is_object() || has_names) return;
+    value.for_each_member([&](const std::string& inner, const JsonPlace& member) {
+      if (is_plain(inner)) out[outer + "." + inner] = {member.dump(), member.position()};
+    });
+  });
+  return out;
 }
 
 /// A file's JSON, which is an object.
-Json read_object(const std::string& path) {
-  const std::string text = read_json_text(path, kMaxConfigBytes, ErrorKind::kUsage);
-  check_json(text, path, kMaxConfigDepth, ErrorKind::kUsage);
-  return Json::parse(text);
+JsonPlace read_object(const std::string& path) {
+  JsonPlace out = JsonPlace::read(path, ErrorKind::kUsage);
+  if (!out.is_object()) out.refuse(fmt::format("must be an object, not {}", out.describe()));
+  return out;
 }
 
 }  // namespace
@@ -107,22 +147,19 @@ std::vector<std::string> hub_files(const std::string& folder) {
 
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict) {
-  const std::string path = (fs::path(folder) / kHubConfig).string();
-  const Json json = read_object(path);
-  std::vector<std::string> problems;
-  check_kind(json, format, model, strict, problems);
-  HubValues own;
-  flatten("", json, own);
-  if (problems.empty()) check_fixed(own, format, model, problems);
-  if (!problems.empty())
-    raise(ErrorKind::kUsage, "{}: {}", path, fmt::join(problems, fmt::format("\n{}: ", path)));
-  HubValues out = std::move(own);
+  Problems problems{.path = (fs::path(folder) / kHubConfig).string()};
+  HubValues out = flatten(read_object(problems.path));
+  check_kind(out, format, model, strict, problems);
+  if (problems.all.empty()) {
+    check_fixed(out, format, model, problems);
+    check_objects(out, format, problems);
+  }
+  if (!problems.all.empty()) raise(ErrorKind::kUsage, "{}", fmt::join(problems.all, "\n"));
   out.insert(format.defaults.begin(), format.defaults.end());
-  if (json.contains("id2label") && json["id2label"].is_object())
-    out["num_labels"] = std::to_string(json["id2label"].size());
+  if (const HubValue names = value_or_null(out, "id2label"); names != "null")
+    out["num_labels"] = {std::to_string(Json::parse(names.json).size()), names.place};
   if (format.from_hub != nullptr) format.from_hub(out);
-  std::erase_if(
-      out, [](const auto& value) { return value.second == "null" || value.second.front() == '{'; });
+  std::erase_if(out, [](const auto& value) { return value.second == "null"; });
   return out;
 }
 
@@ -130,23 +167,24 @@ namespace {
 
 /// What pixels from 0 to 1 are multiplied with before they are normalized: transformers rescales
 /// those from 0 to 255.
-double scale_of_pixels(const Json& json, const std::string& path) {
+double scale_of_pixels(const JsonPlace& json) {
   constexpr double kLargest = 255;
-  if (json.value("do_rescale", Json()) == false) return kLargest;
-  const Json factor = json.value("rescale_factor", Json());
-  if (factor.is_null()) return 1;
-  if (!factor.is_number() || !(factor.get<double>() > 0))
-    raise(ErrorKind::kUsage, "{}: rescale_factor: {} is no number above 0", path, shown(factor));
-  const double scale = kLargest * factor.get<double>();
+  if (!json.boolean_or("do_rescale", true)) return kLargest;
+  const auto factor = json.find("rescale_factor");
+  if (!factor) return 1;
+  if (!(factor->real() > 0))
+    factor->refuse(fmt::format("must be a number above 0, not {}", factor->describe()));
+  const double scale = kLargest * factor->real();
   constexpr double kRounded = 1e-6;
   return std::abs(scale - 1) < kRounded ? 1 : scale;
 }
 
-/// The numbers of a list divided by one.
-std::string divided(const Json& list, double by) {
+/// A number, or those of a list, divided by one.
+std::string divided(const JsonPlace& given, double by) {
+  if (by == 1) return given.dump();
+  if (!given.is_list()) return Json(given.real() / by).dump();
   Json out = Json::array();
-  for (const Json& number : list)
-    out.push_back(number.is_number() ? Json(number.get<double>() / by) : number);
+  for (const JsonPlace& number : given.elements()) out.push_back(number.real() / by);
   return out.dump();
 }
 
@@ -156,14 +194,16 @@ HubValues read_preprocessor(const std::string& folder) {
   const std::string path = (fs::path(folder) / kHubPreprocessor).string();
   std::error_code error;
   if (!fs::exists(path, error)) return {};
-  const Json json = read_object(path);
+  const JsonPlace json = read_object(path);
+  const bool normalizes = json.boolean_or("do_normalize", true);
+  const double scale = scale_of_pixels(json);
   HubValues out;
-  const bool normalizes = json.value("do_normalize", Json()) != false;
-  const double scale = scale_of_pixels(json, path);
   const auto take = [&](const char* key, double none) {
-    const Json given = normalizes ? json.value(key, Json()) : Json::array({none});
-    if (given.is_null()) return;
-    out[key] = scale != 1 && given.is_array() ? divided(given, scale) : given.dump();
+    if (!normalizes) {
+      out[key] = Json::array({none / scale}).dump();
+    } else if (const auto given = json.find(key)) {
+      out[key] = {divided(*given, scale), given->position()};
+    }
   };
   take("image_mean", 0.0);
   take("image_std", 1.0);
@@ -172,10 +212,10 @@ HubValues read_preprocessor(const std::string& folder) {
 
 std::string hub_config_text(const HubValues& values) {
   Json out = Json::object();
-  for (const auto& [key, text] : values) {
+  for (const auto& [key, value] : values) {
     const std::size_t dot = key.find('.');
     Json& at = dot == std::string::npos ? out[key] : out[key.substr(0, dot)][key.substr(dot + 1)];
-    at = Json::parse(text);
+    at = Json::parse(value.json);
   }
   return out.dump(2) + "\n";
 }

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/json_place.h"
+
 namespace lockstep {
 namespace {
 
@@ -19,6 +21,22 @@ std::optional<std::string> matched_part(std::string_view name, std::string_view 
 }
 
 }  // namespace
+
+std::vector<HubValue> hub_list(const HubValues& values, const std::string& key, std::size_t size) {
+  const auto found = values.find(key);
+  if (found == values.end() || found->second == "null") return {};
+  const auto& [json, place] = found->second;
+  const JsonPlace value =
+      JsonPlace::parse(json, JsonSource{.name = place, .kind = ErrorKind::kUsage, .line = 0});
+  std::vector<HubValue> out;
+  if (value.is_list())
+    for (const JsonPlace& one : value.elements()) out.emplace_back(one.dump(), place);
+  if (out.empty() || (size != 0 && out.size() != size))
+    value.refuse(fmt::format(
+        "'{}' must be a list of {}, not {}", key, size == 0 ? "one or more" : std::to_string(size),
+        value.is_list() ? fmt::format("of {}", out.size()) : value.describe()));
+  return out;
+}
 
 std::string renamed(const std::string& name, const HubRename& rule) {
   const std::optional<std::string> part = matched_part(name, rule.from);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,23 @@ struct HubTied {
   std::string parameter;
 };
 
-/// The values of a config.json by key, as JSON; those of an object inside by "outer.inner".
-using HubValues = std::map<std::string, std::string>;
+/// A value of a config.json.
+struct HubValue {
+  std::string json;
+  std::string place = "";  ///< "FILE:LINE:COLUMN" if it is from a file; goes with it to other names
+
+  HubValue() = default;
+  HubValue(std::string json_text) : json(std::move(json_text)) {}
+  HubValue(const char* json_text) : json(json_text) {}
+  HubValue(std::string json_text, std::string where)
+      : json(std::move(json_text)), place(std::move(where)) {}
+  friend bool operator==(const HubValue& value, std::string_view json) {
+    return value.json == json;
+  }
+};
+
+/// The values of a config.json by key; those of an object inside also by "outer.inner".
+using HubValues = std::map<std::string, HubValue>;
 
 struct HubFormat {
   /// "" for models of timm, whose config.json has an "architecture" and no type.
@@ -55,7 +71,11 @@ struct HubFormat {
   HubValues written = {};
   /// Keys of the model that are not the hub's.
   std::vector<std::string> own_keys = {};
-  /// Brings the values of a config.json into the form of the model's keys, and back.
+  /// Keys of config.json that hold an object, or null, of which from_hub() takes members. The
+  /// model's own keys "outer.inner" need not be named.
+  std::vector<std::string> objects = {};
+  /// Brings the values of a config.json into the form of the model's keys, and back. A value that
+  /// is no value of the key is refused by its place afterwards.
   void (*from_hub)(HubValues& values) = nullptr;
   void (*to_hub)(HubValues& values) = nullptr;
   bool generates = false;  ///< text, and so has a generation_config.json
@@ -64,6 +84,11 @@ struct HubFormat {
   /// timm's "input_size", "crop_pct" and "interpolation".
   bool sees_images = false;
 };
+
+/// The elements of a value that is a list, of `size` of them if that is not 0. Nothing if there is
+/// no value, or null; error kUsage naming its place if it is anything else, an empty list too.
+std::vector<HubValue> hub_list(const HubValues& values, const std::string& key,
+                               std::size_t size = 0);
 
 /// What a rule makes of a name; the name itself if it does not match.
 std::string renamed(const std::string& name, const HubRename& rule);

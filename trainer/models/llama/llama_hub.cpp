@@ -27,11 +27,11 @@ void to_hub(HubValues& values) {
   if (values.at("num_key_value_heads") == "0")
     values["num_key_value_heads"] = values.at("num_attention_heads");
   if (values.at("head_dim") == "0")
-    values["head_dim"] = std::to_string(std::stoll(values.at("hidden_size")) /
-                                        std::stoll(values.at("num_attention_heads")));
-  const std::string type = values.at("rope_scaling.rope_type");
+    values["head_dim"] = std::to_string(std::stoll(values.at("hidden_size").json) /
+                                        std::stoll(values.at("num_attention_heads").json));
+  const std::string type = values.at("rope_scaling.rope_type").json;
   if (type == "\"llama3\"") return;
-  const std::string factor = values.at("rope_scaling.factor");
+  const std::string factor = values.at("rope_scaling.factor").json;
   std::erase_if(values, [](const auto& value) { return value.first.starts_with(kScaling); });
   if (type == "\"default\"") {
     values["rope_scaling"] = "null";
@@ -56,6 +56,7 @@ HubFormat LlamaConfig::hub() {
           .defaults = {{"vocab_size", "32000"}},
           .written = {{"pretraining_tp", "1"}, {"use_cache", "true"}},
           .own_keys = {"gradient_checkpointing"},
+          .objects = {"rope_parameters"},
           .from_hub = from_hub,
           .to_hub = to_hub,
           .generates = true};

@@ -33,17 +33,13 @@ void from_hub(HubValues& values) {
       values["layer_type"] = Json(known.layer_type).dump();
       values["depths"] = Json(known.depths).dump();
     }
-  if (const auto found = values.find("pretrained_cfg.input_size"); found != values.end()) {
-    const Json size = Json::parse(found->second);  // channels, height, width
-    if (size.is_array() && size.size() == 3) {
-      values["num_channels"] = size[0].dump();
-      values["image_size"] = size[1].dump();
-    }
+  // Channels, height, width.
+  if (const auto size = hub_list(values, "pretrained_cfg.input_size", 3); !size.empty()) {
+    values["num_channels"] = size[0];
+    values["image_size"] = size[1];
   }
-  if (const auto found = values.find("model_args.channels"); found != values.end()) {
-    const Json channels = Json::parse(found->second);
-    if (channels.is_array() && !channels.empty()) values["width"] = channels[0].dump();
-  }
+  if (const auto channels = hub_list(values, "model_args.channels"); !channels.empty())
+    values["width"] = channels[0];
   rename(values, "model_args.layers", "depths");
   rename(values, "model_args.in_chans", "num_channels");
   rename(values, "num_classes", "n_classes");
@@ -52,10 +48,10 @@ void from_hub(HubValues& values) {
 }
 
 void to_hub(HubValues& values) {
-  const Json depths = Json::parse(values.at("depths"));
-  const Json type = Json::parse(values.at("layer_type"));
-  const auto width = Json::parse(values.at("width")).get<std::int64_t>();
-  const Json channels = Json::parse(values.at("num_channels"));
+  const Json depths = Json::parse(values.at("depths").json);
+  const Json type = Json::parse(values.at("layer_type").json);
+  const auto width = Json::parse(values.at("width").json).get<std::int64_t>();
+  const Json channels = Json::parse(values.at("num_channels").json);
   const bool is_basic = type == "basic";
   std::string name;
   for (const Architecture& known : kArchitectures)
@@ -104,6 +100,7 @@ HubFormat ResNetConfig::hub() {
                           {"model_args.replace_stem_pool", "false"},
                           {"model_args.stem_type", "\"\""}},
                 .own_keys = {"zero_init_last_norm"},
+                .objects = {"model_args", "pretrained_cfg"},
                 .from_hub = from_hub,
                 .to_hub = to_hub,
                 .sees_images = true};

@@ -11,9 +11,9 @@ void from_hub(HubValues& values) {
   for (const char* key : {"image_size", "patch_size"}) {
     const auto found = values.find(key);
     if (found == values.end()) continue;
-    const auto sides = nlohmann::json::parse(found->second);
+    const auto sides = nlohmann::json::parse(found->second.json);
     if (sides.is_array() && sides.size() == 2 && sides[0] == sides[1])
-      found->second = sides[0].dump();
+      found->second.json = sides[0].dump();
   }
 }
 

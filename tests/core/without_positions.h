@@ -1,0 +1,22 @@
+// Messages that name a file's line and column, in tests that are not about these.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+namespace lockstep {
+
+/// The message without the ":LINE:COLUMN" behind this file's name.
+inline std::string without_positions(std::string message, const std::string& file) {
+  for (std::size_t at = 0; (at = message.find(file + ":", at)) != std::string::npos;) {
+    at += file.size();
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t end = message.find_first_not_of("0123456789", at + 1);
+      if (end == at + 1 || message[at] != ':') break;
+      message.erase(at, std::min(end, message.size()) - at);
+    }
+  }
+  return message;
+}
+
+}  // namespace lockstep

@@ -13,4 +13,8 @@ std::string finish_hex(Sha256& hash) {
   return to_hex(digest.data(), digest.size());
 }
 
+bool is_same_data(const std::string& saved, const std::string& now) {
+  return saved == now || (!saved.empty() && now.starts_with(saved + "-"));
+}
+
 }  // namespace lockstep

@@ -21,10 +21,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kProbes = 256;
-constexpr std::size_t kProbeBytes = 4096;
-constexpr std::size_t kProbedFiles = 256;  ///< of too many
-constexpr std::size_t kPieces = 256;       ///< that a file is divided into, again and again
+constexpr std::size_t kPieces = 256;  ///< that a file is divided into, again and again
 constexpr std::int64_t kYoungNs = 2'000'000'000;
 
 /// A file of the config, by the place that it has there: its path is the rank's own affair.
@@ -124,27 +121,13 @@ Hash128 whole_hash(const DataFile& file, ArtifactStore& kept, Activity activity)
   return out;
 }
 
-/// How much of their bytes is compared.
-enum class Coverage : std::uint8_t {
-  kWhole,
-  kProbesOfAll,
-  kProbesOfSome,  ///< of as many files as kProbedFiles, evenly spread
-};
-
-Coverage coverage_of(const std::vector<DataFile>& files, const DataAgreementOptions& options) {
+HashCoverage coverage_of(const std::vector<DataFile>& files, const HashLimits& limits) {
   std::uint64_t bytes = 0;
   for (const DataFile& file : files) bytes += file.bytes;
-  if (files.size() > options.whole_files) return Coverage::kProbesOfSome;
-  return bytes <= options.whole_bytes ? Coverage::kWhole : Coverage::kProbesOfAll;
+  return hash_coverage(files.size(), bytes, limits);
 }
 
-/// Whether there are probes of file number `i`.
-bool is_probed(std::size_t i, std::size_t files, Coverage coverage) {
-  return coverage != Coverage::kProbesOfSome ||
-         i % std::max<std::size_t>(files / kProbedFiles, 1) == 0;
-}
-
-std::vector<Term> terms_of(std::vector<DataFile>& files, Coverage coverage, ArtifactStore& kept,
+std::vector<Term> terms_of(std::vector<DataFile>& files, HashCoverage coverage, ArtifactStore& kept,
                            Activity activity) {
   std::vector<Term> out;
   for (DataFile& file : files) {
@@ -152,9 +135,9 @@ std::vector<Term> terms_of(std::vector<DataFile>& files, Coverage coverage, Arti
     try {
       if (file.problem.empty()) {
         value = fmt::format("{} bytes", file.bytes);
-        if (coverage == Coverage::kWhole)
+        if (coverage == HashCoverage::kWhole)
           value += ", hash " + whole_hash(file, kept, activity).hex();
-        else if (is_probed(out.size(), files.size(), coverage))
+        else if (is_hashed(out.size(), files.size(), coverage))
           value += ", hash of probes " + hash_probes(file.path, kProbes, kProbeBytes).hex();
         activity.progress();
       }
@@ -235,19 +218,19 @@ std::string describe_first_file(Communicator& communicator, const std::vector<Da
 }
 
 /// How much of the files was compared, for people.
-std::string describe_coverage(const std::vector<DataFile>& files, Coverage coverage) {
+std::string describe_coverage(const std::vector<DataFile>& files, HashCoverage coverage) {
   double bytes = 0, compared = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto of_file = static_cast<double>(files[i].bytes);
     bytes += of_file;
-    if (coverage == Coverage::kWhole)
+    if (coverage == HashCoverage::kWhole)
       compared += of_file;
-    else if (is_probed(i, files.size(), coverage))
+    else if (is_hashed(i, files.size(), coverage))
       compared += std::min(of_file, static_cast<double>(kProbes * kProbeBytes));
   }
   return fmt::format("{:.3g} % of {}{}", bytes > 0 ? 100 * compared / bytes : 100.0,
                      format_bytes(bytes),
-                     coverage == Coverage::kProbesOfSome
+                     coverage == HashCoverage::kProbesOfSome
                          ? fmt::format(" and the names and sizes of {} files", files.size())
                          : "");
 }
@@ -269,7 +252,7 @@ bool agree_on_files(Communicator& communicator, const Config& config, const Regi
   if (communicator.size() == 1) return true;
   std::vector<DataFile> files = files_of(config, registry);
   // Other numbers or sizes on another rank are a difference in any way of comparing.
-  const Coverage coverage = coverage_of(files, options);
+  const HashCoverage coverage = coverage_of(files, options.limits);
   ArtifactStore kept({.folder = options.cache_folder, .on_warning = options.on_warning}, log);
   const std::vector<Term> terms = terms_of(files, coverage, kept, options.activity);
   if (const auto differences = find_differences(communicator, terms))
@@ -281,7 +264,7 @@ bool agree_on_files(Communicator& communicator, const Config& config, const Regi
   }
   log.info("data: {} compared between {} ranks", describe_coverage(files, coverage),
            communicator.size());
-  return coverage == Coverage::kWhole;
+  return coverage == HashCoverage::kWhole;
 }
 
 void agree_on_datasets(Communicator& communicator, const DataSource& data) {

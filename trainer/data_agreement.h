@@ -2,13 +2,13 @@
 // they compare it. A difference ends the job with code 3, names the files and the first byte that
 // differs.
 //
-// Files are compared by hashes of their raw bytes, all of them up to 8 GiB; of more, sizes and 256
-// probes of each, and while the ranks train one sample after another (data_watch.h). Of more than
-// 4096 files, such as a folder of images, all names and sizes, but so many probes of 256 files
-// only. So is data that no file holds: by 256 samples before the first step. Hashes are kept beside
-// the compiled steps, by device, inode, size and times of the file; not of files in a folder, which
-// are many, nor of one that was changed less than 2 s ago, which may be changed again within the
-// resolution of its times.
+// Files are compared by hashes of their raw bytes, all of them up to 8 GiB and 65536 files; of
+// more, sizes and 256 probes of each, and while the ranks train one sample after another
+// (data_watch.h). Where these would be probes of more than 4096 files, such as a folder of images,
+// all names and sizes, but so many probes of 256 files only. So is data that no file holds: by 256
+// samples before the first step. Hashes are kept beside the compiled steps, by device, inode, size
+// and times of the file; not of files in a folder, which are many, nor of one that was changed less
+// than 2 s ago, which may be changed again within the resolution of its times.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "core/base/activity.h"
 #include "core/base/log.h"
 #include "core/runtime/communicator.h"
+#include "data/files/file_hash.h"
 #include "trainer/config/config.h"
 #include "trainer/data_source.h"
 
@@ -27,9 +28,8 @@ struct DataAgreementOptions {
   std::string cache_folder = {};  ///< of hashes; empty: none are kept
   /// Told of what is wrong with them, beside the log.
   std::function<void(const std::string&)> on_warning = {};
-  Activity activity = {};                              ///< is told of the progress
-  std::uint64_t whole_bytes = std::uint64_t{8} << 30;  ///< compared in full up to here
-  std::size_t whole_files = 4096;                      ///< and up to so many files
+  Activity activity = {};  ///< is told of the progress
+  HashLimits limits = {};  ///< of what is compared in full
 };
 
 /// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/reads.h"
+#include "data/digest.h"
 #include "data/length_buckets.h"
 #include "trainer/batch_types.h"
 #include "trainer/best_metric.h"
@@ -29,6 +30,12 @@ RunSaves::Options saves_of(const RunSpec& spec, bool resumed) {
           .config_text = spec.config_text,
           .resumed = resumed,
           .reserve = saving.save_interval > 0 || saving.keep_best};
+}
+
+/// It reads all of the data, which may take minutes.
+std::string digest_of(const Dataset& dataset, Activity activity) {
+  const ForeignCall reading(activity, "digest of the training data");
+  return dataset.digest();
 }
 
 }  // namespace
@@ -88,8 +95,9 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
   inputs_ =
       make_step_inputs(runtime_.engine(), batch_.first_shard(communicator.topology().position()),
                        batch_.shards_per_rank, seed_of(spec_.config));
-  const std::string digest = data.dataset()->digest();
-  if (resumed_ && steps_done() == first_step_ && state_.progress.dataset_digest != digest)
+  const std::string digest = digest_of(*data.dataset(), activity_);
+  if (resumed_ && steps_done() == first_step_ &&
+      !is_same_data(state_.progress.dataset_digest, digest))
     runtime_.log().warn("the training data differs from what the checkpoint was trained on");
   state_.progress.dataset_digest = digest;
   if (runtime_.is_master() && spec_.folder && !telemetry_)

@@ -49,6 +49,18 @@ std::vector<Hash128> hash_pieces(const std::string& path, std::uint64_t begin, s
   return out;
 }
 
+HashCoverage hash_coverage(std::size_t files, std::uint64_t bytes, const HashLimits& limits) {
+  const bool is_small = bytes <= limits.whole_bytes;
+  if (files > limits.whole_files || (!is_small && files > limits.probed_files))
+    return HashCoverage::kProbesOfSome;
+  return is_small ? HashCoverage::kWhole : HashCoverage::kProbesOfAll;
+}
+
+bool is_hashed(std::size_t i, std::size_t files, HashCoverage coverage) {
+  return coverage != HashCoverage::kProbesOfSome ||
+         i % std::max<std::size_t>(files / kProbedFiles, 1) == 0;
+}
+
 Hash128 hash_probes(const std::string& path, std::size_t count, std::size_t bytes) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
   const std::uint64_t size = file.size();

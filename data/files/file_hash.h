@@ -20,6 +20,26 @@ Hash128 hash_file(const std::string& path, Activity activity = {});
 std::vector<Hash128> hash_pieces(const std::string& path, std::uint64_t begin, std::uint64_t end,
                                  std::size_t count, Activity activity = {});
 
+/// How much of some files is hashed: all of it while that takes seconds.
+enum class HashCoverage : std::uint8_t {
+  kWhole,
+  kProbesOfAll,
+  kProbesOfSome,  ///< of as many files as kProbedFiles, evenly spread
+};
+inline constexpr std::size_t kProbes = 256;  ///< of a file that is not hashed whole
+inline constexpr std::size_t kProbeBytes = 4096;
+inline constexpr std::size_t kProbedFiles = 256;
+
+struct HashLimits {
+  std::uint64_t whole_bytes = std::uint64_t{8} << 30;  ///< hashed in full up to here
+  std::size_t whole_files = 65536;                     ///< and up to so many files
+  std::size_t probed_files = 4096;                     ///< up to which there are probes of each
+};
+
+HashCoverage hash_coverage(std::size_t files, std::uint64_t bytes, const HashLimits& limits);
+/// Whether anything of file number `i` is hashed.
+bool is_hashed(std::size_t i, std::size_t files, HashCoverage coverage);
+
 /// XXH3-128 of `count` probes of `bytes` bytes (or what the file has), evenly spread from its first
 /// to its last.
 Hash128 hash_probes(const std::string& path, std::size_t count, std::size_t bytes);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "data/digest.h"
+#include "data/files/file_hash.h"
 #include "data/files/printable.h"
 #include "data/files/source_file.h"
 #include "data/images/decode_image.h"
@@ -94,6 +95,16 @@ std::vector<std::uint8_t> bytes_of(const std::string& path, const ImageLimits& l
   return out;
 }
 
+/// Of what cannot be read, none: who wants an image of it says why.
+Hash128 content_hash(const std::string& path, HashCoverage coverage) {
+  try {
+    return coverage == HashCoverage::kWhole ? hash_file(path)
+                                            : hash_probes(path, kProbes, kProbeBytes);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 void LeftOut::add(const std::string& path) {
@@ -140,15 +151,22 @@ Raster ImageFolder::image(std::int64_t index) const {
 }
 
 std::string ImageFolder::digest() const {
-  Sha256 hash;
+  Sha256 names;
+  std::uint64_t bytes = 0;
   for (const File& file : files_) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(file.path, error);  // who reads it says what is wrong
     const std::string line =
         fmt::format("{} {} {}\n", file.label, error ? 0 : size, file.path.substr(folder_.size()));
-    hash.update(line.data(), line.size());
+    names.update(line.data(), line.size());
+    if (!error) bytes += size;
   }
-  return finish_hex(hash);
+  const HashCoverage coverage = hash_coverage(files_.size(), bytes, {});
+  Hasher contents;
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    if (is_hashed(i, files_.size(), coverage))
+      contents.value(content_hash(files_[i].path, coverage));
+  return finish_hex(names) + "-" + contents.finish().hex();
 }
 
 std::string ImageFolder::describe() const {

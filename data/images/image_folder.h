@@ -35,8 +35,8 @@ class ImageFolder final : public ImageSource {
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Raster image(std::int64_t index) const override;
   std::int64_t label(std::int64_t index) const override { return at(index).label; }
-  /// Of the names and sizes of all files, none of which is read: data sets of millions of images
-  /// could not be opened else.
+  /// "A-B": A of the labels, names and sizes of all files (all that it once was), B of their
+  /// bytes: of all up to HashLimits, of more probes as ranks compare (trainer/data_agreement.h).
   std::string digest() const override;
   std::string describe() const override;
   std::string source(std::int64_t index) const override;

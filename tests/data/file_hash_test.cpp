@@ -62,6 +62,17 @@ TEST_F(FileHash, OfProbesSeesTheFirstAndTheLastByteAndIsBlindBetweenProbes) {
   EXPECT_NE(hash("short"), hash("shirt"));
 }
 
+TEST(HashCoverage, IsWholeUpToLimitsOfBytesAndFiles) {
+  const HashLimits limits{.whole_bytes = 1000, .whole_files = 600, .probed_files = 20};
+  EXPECT_EQ(hash_coverage(600, 1000, limits), HashCoverage::kWhole);
+  EXPECT_EQ(hash_coverage(20, 1001, limits), HashCoverage::kProbesOfAll);
+  EXPECT_EQ(hash_coverage(21, 1001, limits), HashCoverage::kProbesOfSome);
+  EXPECT_EQ(hash_coverage(601, 1, limits), HashCoverage::kProbesOfSome);
+  EXPECT_TRUE(is_hashed(1, 600, HashCoverage::kProbesOfAll));
+  EXPECT_FALSE(is_hashed(1, 600, HashCoverage::kProbesOfSome));
+  EXPECT_TRUE(is_hashed(2, 600, HashCoverage::kProbesOfSome));
+}
+
 TEST_F(FileHash, NamesAFileThatIsNotThere) {
   EXPECT_THAT(data_error([] { hash_file("/nowhere/at/all"); }),
               testing::HasSubstr("/nowhere/at/all"));

@@ -8,11 +8,13 @@
 
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
+#include "data/digest.h"
 #include "data/eval_loader.h"
 #include "data/fetch.h"
 #include "data/images/image_dataset.h"
 #include "data/loader.h"
 #include "tests/core/error_of.h"
+#include "tests/core/file_contents.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/data/image_files.h"
 
@@ -73,6 +75,24 @@ TEST_F(ImageFolderTest, LeavesOtherFilesOut) {
   EXPECT_EQ(open()->digest(), before);
   add("ant/new.png", 5);
   EXPECT_NE(open()->digest(), before);
+}
+
+// An old checkpoint has the first part, of names and sizes only.
+TEST_F(ImageFolderTest, DigestsTheBytesOfImages) {
+  const std::string before = open()->digest();
+  const std::string image = contents_of(folder_ / "cat/a.png");
+  std::string other = image;
+  other.back() = static_cast<char>(other.back() ^ 1);
+  folder_.write("cat/a.png", other);
+  const std::string after = open()->digest();
+  EXPECT_FALSE(is_same_data(before, after));
+  const std::string names = before.substr(0, before.find('-'));
+  EXPECT_EQ(names.size(), 64U);
+  EXPECT_TRUE(is_same_data(names, after)) << "all that was known of it";
+  EXPECT_FALSE(is_same_data("", after));
+  EXPECT_FALSE(is_same_data(names.substr(1), after));
+  folder_.write("cat/a.png", image);
+  EXPECT_TRUE(is_same_data(before, open()->digest()));
 }
 
 TEST_F(ImageFolderTest, CountsWhatIsLeftOutOfClasses) {

@@ -171,6 +171,17 @@ class ImageFolders(EndToEndTest):
         (self.data / "a\x1b[2J\n").rename(self.data / "3")
         self.assertEqual(self.lockstep("eval", run.path).code, 0)
 
+    def test_a_resume_notices_images_that_changed_at_equal_size(self):
+        words = "the training data differs from what the checkpoint was trained on"
+        run = Run(self.folder, "changed", self.config(training__max_steps=1))
+        run.train()
+        self.assertNotIn(words, run.train("training.max_steps=2", resume="auto").text)
+        image = self.files[3].read_bytes()
+        other = next(file for file in self.files if file.stat().st_size == len(image) and file.read_bytes() != image)
+        self.files[3].write_bytes(other.read_bytes())
+        self.assertIn(words, run.train("training.max_steps=3", resume="auto").text)
+        self.assertNotIn(words, run.train("training.max_steps=4", resume="auto").text, "it is the data now")
+
     def test_predictions_and_confusions(self):
         changes = {"data__val_path": str(self.data), "training__max_steps": 150, "data__label_smoothing": 0.05,
                    "optimizer__name": "adamw", "optimizer__learning_rate": 2e-3}

@@ -121,7 +121,7 @@ TEST_F(DataAgreement, ComparesWhatFilesOfAFolderAreCalled) {
 }
 
 TEST_F(DataAgreement, ComparesNamesAndSizesOfManyFiles) {
-  const DataAgreementOptions options{.whole_files = 500};
+  const DataAgreementOptions options{.limits = {.whole_files = 500}};
   std::vector<std::string> names;
   for (int i = 0; i < 600; ++i) names.push_back(fmt::format("cat/{:03}.png", i));
   const Config first = with_images("a", names), second = with_images("b", names);
@@ -141,7 +141,7 @@ TEST_F(DataAgreement, ComparesNamesAndSizesOfManyFiles) {
 }
 
 TEST_F(DataAgreement, ComparesSizesAndProbesOfLargeFiles) {
-  const DataAgreementOptions options{.cache_folder = "", .whole_bytes = 1000};
+  const DataAgreementOptions options{.limits = {.whole_bytes = 1000}};
   const std::string large(8 << 20, 'a');
   std::string blind = large;
   blind[50'000] = 'b';  // between the probes, which are 32 KiB apart

@@ -129,6 +129,28 @@ class IrRun(CommandLineTest):
         (self.folder / "a.h5").unlink()
         self.refuses(2, "a.h5: No such file or directory", *command)
 
+    def test_inputs_that_are_elsewhere_or_too_large(self):
+        command = self.run_layer()
+        with h5py.File(self.folder / "a.h5", "a") as file:
+            del file["x"]
+            layout = h5py.VirtualLayout((2, 3), "f4")
+            layout[:] = h5py.VirtualSource(".", "x", (2, 3))
+            file.create_virtual_dataset("x", layout)  # of itself
+        self.refuses(2, "a.h5: /x is a virtual data set: its elements are those of others, which may be in other "
+                     "files; copy it into one file, with h5py: new['NAME'] = old['NAME'][()]", *command)
+        with h5py.File(self.folder / "a.h5", "a") as file:
+            del file["x"]
+            file["x"] = h5py.ExternalLink("b.h5", "/x")
+        self.refuses(2, "a.h5: /x is an external link, to another file (b.h5: /x), which is not followed; copy what "
+                     "it leads to, with h5py: new['NAME'] = old['NAME'][()]", *command)
+        with h5py.File(self.folder / "a.h5", "a") as file:
+            del file["x"]
+            file.create_dataset("x", (1 << 28, 5), "f4", chunks=(1, 5))
+        self.refuses(2, "a.h5: /x is f32[268435456,5], 5.00GiB; at most 2.00GiB of a file are read, which --max-gb "
+                     "changes", *command, "--max-gb", "2")
+        self.refuses(2, "a.h5: /x has 268435456 chunks, of which 268435456 were never written; write them, or make "
+                     "the data set smaller", *command)
+
     def test_an_input_of_a_shape_that_cannot_be_counted(self):
         command = self.run_layer()
         with h5py.File(self.folder / "a.h5", "a") as file:

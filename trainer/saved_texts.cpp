@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 #include "data/files/printable.h"
 #include "data/images/raster.h"
 #include "data/tokenizers/tokenizer.h"
@@ -73,7 +74,8 @@ std::string image_facts_of(const DataSource& data) {
 std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path) {
   if (json.empty()) return std::nullopt;
   try {
-    const nlohmann::json parsed = nlohmann::json::parse(json);
+    const nlohmann::json parsed =
+        nlohmann::json::parse(JsonPlace::parse(json, JsonSource{.name = path, .line = 0}).dump());
     ImageFacts out;
     parsed.at("image").get_to(out.shape);
     parsed.at("classes").get_to(out.classes);

@@ -75,7 +75,8 @@ class Calibrate(CommandLineTest):
 
         # Damage: whatever remains is no calibration.
         file.write_text(text[:len(text) // 2])
-        self.assertDefault(self.calibrate("--show"), f"{file}: it is damaged")
+        self.assertDefault(self.calibrate("--show"), f"{file}:")
+        self.assertIn("not valid JSON: the text ends too early", self.calibrate("--show").stderr)
         # A file that another machine left in a home of both.
         limits["machine"]["cores"] += 1
         file.write_text(json.dumps(limits))

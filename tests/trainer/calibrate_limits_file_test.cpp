@@ -79,7 +79,7 @@ TEST(LimitsFile, ATextThatWasCutAnywhereIsDamaged) {
 TEST(LimitsFile, WhatNoMachineHasIsRefused) {
   const std::string text = to_json(calibrated_limits());
   EXPECT_THAT(refused_limits("[1, 2]"), HasSubstr("it is no calibration"));
-  EXPECT_THAT(refused_limits("\x80\xff"), HasSubstr("it is damaged"));
+  EXPECT_THAT(refused_limits("\x80\xff"), HasSubstr(":1:1: not valid JSON"));
   const auto expect_refused = [&](const char* old, const char* now, const char* why) {
     EXPECT_THAT(refused_limits(with_text(text, old, now)), HasSubstr(why));
   };

@@ -65,7 +65,8 @@ TEST(RankProfile, IsReadAsItWasWritten) {
 
 TEST(RankProfile, RefusesWhatItDidNotWrite) {
   const std::string text = to_json(measured_profile());
-  EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)), HasSubstr("here: damaged: "));
+  EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)),
+              HasSubstr(": not valid JSON: the text ends too"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("here: damaged: "));
   EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
   EXPECT_THAT(refusal_of(R"({"format": "lockstep profile", "version": 9})"),

@@ -9,6 +9,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/cpu_model.h"
+#include "core/base/json_place.h"
 #include "core/base/error.h"
 #include "data/files/read_text.h"
 #include "trainer/cli/machine.h"
@@ -217,9 +218,12 @@ std::string to_json(const MachineLimits& limits) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
+  const std::string strict =
+      JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
+          .dump();
 MachineLimits parse_limits(std::string_view text, const std::string& where) {
   try {
-    return read(Json::parse(text));
+    return read(Json::parse(strict));
   } catch (const Json::exception& e) {
     raise(ErrorKind::kUsage, "{}: it is damaged: {}", where, e.what());
   } catch (const Error& e) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include "core/base/json_place.h"
 
 #include "core/base/error.h"
 #include "data/files/read_text.h"
@@ -127,10 +128,13 @@ std::string to_json(const RankProfile& profile) {
                  {"rows", std::move(rows)}};
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
+  const std::string strict =
+      JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
+          .dump();
 
 RankProfile parse_rank_profile(std::string_view text, const std::string& where) {
   try {
-    return read(Json::parse(text));
+    return read(Json::parse(strict));
   } catch (const Json::exception& e) {
     raise(ErrorKind::kUsage, "{}: damaged: {}", where, e.what());
   } catch (const Error& e) {

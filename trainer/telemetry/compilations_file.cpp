@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 namespace {
@@ -80,10 +81,11 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
     std::ifstream file(path);
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
-      const Json json = Json::parse(line, nullptr, false);
-      if (json.is_discarded()) continue;  // cut short as the disk was full
+      if (Json::parse(line, nullptr, false).is_discarded())
+        continue;  // cut short as the disk was full
       try {
-        read_line(json, rank, out);
+        read_line(Json::parse(JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
+                  rank, out);
       } catch (const std::exception& e) {
         raise(ErrorKind::kUsage, "{}:{}: no line of a compilation: {}", path, number, e.what());
       }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/json_place.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -38,8 +39,9 @@ void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {
 }
 
 std::vector<Cuts::Row> read_cuts(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return {};
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  const auto rows = nlohmann::json::parse(JsonPlace::read(path, ErrorKind::kUsage).dump());
   const auto nanoseconds = [&](const nlohmann::json& json) {
     const auto ms = json.get<double>();
     LS_USER_CHECK(ms >= 0 && ms <= kMaxMs, "{}: damaged: a time of {} ms", path, ms);
@@ -52,7 +54,7 @@ std::vector<Cuts::Row> read_cuts(const std::string& path) {
   };
   std::vector<Cuts::Row> out;
   try {
-    for (const auto& row : nlohmann::json::parse(file))
+    for (const auto& row : rows)
       out.push_back({.reason = row.at("reason").get<std::string>(),
                      .line = row.at("line").get<std::string>(),
                      .what = row.at("what").get<std::string>(),

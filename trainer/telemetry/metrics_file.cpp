@@ -8,12 +8,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
 
+#include "core/base/json_place.h"
 namespace lockstep {
 namespace {
 
@@ -25,11 +27,13 @@ Json number_or_null(double x) {
 
 /// Whether a line is a whole record of a step up to `last_step`.
 bool keeps(std::string_view line, std::int64_t last_step) {
-  const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object()) return false;
-  const auto step = record.find("step");
-  return step != record.end() && step->is_number_integer() &&
-         step->get<std::int64_t>() <= last_step;
+  try {
+    const JsonPlace record = JsonPlace::parse(std::string(line), "a line");
+    const auto step = record.find("step");
+    return step && step->find_integer(std::numeric_limits<std::int64_t>::min(), last_step);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 /// The lines of `path` that stay, newlines included; `all` tells whether that is the whole file.

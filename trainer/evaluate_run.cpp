@@ -1,10 +1,8 @@
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "checkpoint/restore.h"
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "trainer/agreement.h"
 #include "trainer/data_agreement.h"
@@ -27,13 +25,12 @@ std::string six_decimals(double x) {
 
 /// The numbers were printed: that they cannot be kept is no reason to fail.
 void write_confusion(const std::string& path, const std::string& csv, Log& log) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << csv;
-  file.close();
-  if (file.fail())
-    log.warn("{} cannot be written: {}", path, std::strerror(errno));
-  else
+  try {
+    write_file(path, csv, ErrorKind::kUsage);
     fmt::print("all counts: {}\n", path);
+  } catch (const Error& error) {
+    log.warn("{}", error.what());
+  }
 }
 
 }  // namespace

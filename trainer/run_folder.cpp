@@ -1,12 +1,12 @@
 #include "trainer/run_folder.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/restore.h"
 #include "core/base/activity.h"
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "trainer/statistics/rank_profile.h"
 
@@ -53,10 +53,7 @@ RunLock prepare_on_master(const RunFolder& folder, const std::string& config_tex
     move_old_run(folder, earlier, log);
     remove_old_measurements(folder, earlier);
     fs::create_directories(folder.checkpoints);
-    std::ofstream file(fs::path(folder.path) / "config.yaml");
-    file << config_text;
-    file.close();
-    if (!file) raise_errno(ErrorKind::kUsage, "cannot write " + folder.path + "/config.yaml");
+    write_file((fs::path(folder.path) / "config.yaml").string(), config_text, ErrorKind::kUsage);
   } catch (const fs::filesystem_error& e) {
     raise(ErrorKind::kUsage, "cannot prepare the run folder {} (run.dir, run.name): {}",
           folder.path, e.code().message());

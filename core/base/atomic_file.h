@@ -1,9 +1,15 @@
 // A file that appears whole or not at all: written under a temporary name in the same folder,
 // flushed, then renamed. Dying at any instant leaves the old file, the new file, or the old file
 // and a temporary that the next writer removes.
+//
+// This is how every file is written that a command makes or replaces. Files that grow line by line
+// are the exception: logs, metrics.jsonl, compilations.jsonl and TensorBoard's are appended to, one
+// write a line, and whoever reads them passes over a torn last line.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/posix_file.h"
@@ -12,9 +18,12 @@ namespace lockstep {
 
 class AtomicFile {
  public:
-  /// Opens a temporary beside `path`: ".<name>.<process>-<n>.tmp".
-  /// `mode` as PosixFile::create takes it.
-  AtomicFile(const std::string& path, ErrorKind kind, unsigned mode = 0666);
+  /// Opens a temporary beside the file: ".<name>.<process>-<n>.tmp". A link stays, and what it
+  /// points to is replaced. An old file must be a regular one that this process may write, and the
+  /// new one gets its permissions, and its owner if this process may give that.
+  AtomicFile(const std::string& path, ErrorKind kind);
+  /// Replaces `path` itself, a link too, by a file of this mode, as PosixFile::create takes it.
+  AtomicFile(const std::string& path, ErrorKind kind, unsigned mode);
   /// Removes the temporary unless it was committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -30,6 +39,14 @@ class AtomicFile {
   PosixFile file_;
   bool committed_ = false;
 };
+
+/// Writes or replaces a file as an AtomicFile, and removes temporaries that dead writers of it have
+/// left. `path` may also be a pipe or a device, /dev/stdout too, which gets the bytes as they are.
+/// Error `kind` naming `path` and the cause; nothing is changed then, and nothing left behind.
+void write_file(const std::string& path, std::string_view bytes, ErrorKind kind);
+
+/// Error `kind` if write_file() could not begin.
+void check_can_write(const std::string& path, ErrorKind kind);
 
 /// Removes temporaries of AtomicFiles in `folder` whose target's name begins with `prefix` and
 /// whose writer is dead: a living writer holds the file's lock. Returns the removed names. On file

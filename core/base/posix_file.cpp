@@ -50,7 +50,7 @@ std::string other_writers_by(const struct stat& status) {
 
 PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
-  PosixFile file(path, kind, uninterrupted([&] {
+  PosixFile file(path, path, kind, uninterrupted([&] {
                    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
                  }));
   if (!file.is_open()) raise_errno(kind, path);
@@ -61,12 +61,13 @@ PosixFile PosixFile::open(const std::string& path, ErrorKind kind) {
   return file;
 }
 
-PosixFile PosixFile::create(const std::string& path, ErrorKind kind, unsigned mode) {
-  PosixFile file(path, kind, uninterrupted([&] {
+PosixFile PosixFile::create(const std::string& path, ErrorKind kind, unsigned mode,
+                            const std::string& name) {
+  PosixFile file(path, name.empty() ? path : name, kind, uninterrupted([&] {
                    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
                  }));
   if (!file.is_open()) {
-    if (errno != EEXIST) raise_errno(kind, fmt::format("cannot create {}", path));
+    if (errno != EEXIST) raise_errno(kind, fmt::format("cannot create {}", file.name_));
     return file;
   }
   // The lock says that the writer lives. Where locks do not exist nobody will ask for it. Whoever
@@ -80,6 +81,7 @@ PosixFile PosixFile::create(const std::string& path, ErrorKind kind, unsigned mo
 
 PosixFile::PosixFile(PosixFile&& other) noexcept
     : path_(std::move(other.path_)),
+      name_(std::move(other.name_)),
       kind_(other.kind_),
       fd_(std::exchange(other.fd_, -1)),
       first_error_(other.first_error_),
@@ -155,11 +157,18 @@ void PosixFile::fail(int error) {
 void PosixFile::check_writes() const {
   if (first_error_ == 0) return;
   errno = first_error_;
-  raise_errno(kind_, fmt::format("cannot write {}", path_));
+  raise_errno(kind_, fmt::format("cannot write {}", name_));
 }
 
 bool PosixFile::ran_out_of_space() const {
   return is_lack_of_space(first_error_);
+}
+
+void PosixFile::give_to(unsigned user, unsigned group, unsigned mode) {
+  // First the owner: a change of it may take permissions away.
+  const bool is_given = ::fchown(fd_, user, group) == 0;
+  constexpr unsigned kOfOwner = 06000;  // runs as its owner: of no use to another one
+  (void)::fchmod(fd_, is_given ? mode : mode & ~kOfOwner);
 }
 
 void PosixFile::sync() {

@@ -20,8 +20,10 @@ class PosixFile {
   static PosixFile open(const std::string& path, ErrorKind kind);
   /// Creates a file that must not exist, for reading and writing, and takes its advisory lock where
   /// the file system has locks. If another process has the name, the result is not
-  /// is_open(). `mode` is what open(2) takes: less what the process's umask leaves out.
-  static PosixFile create(const std::string& path, ErrorKind kind, unsigned mode = 0666);
+  /// is_open(). `mode` is what open(2) takes: less what the process's umask leaves out. Messages
+  /// call the file `name`, or else by its path.
+  static PosixFile create(const std::string& path, ErrorKind kind, unsigned mode = 0666,
+                          const std::string& name = "");
 
   PosixFile(PosixFile&& other) noexcept;
   PosixFile& operator=(PosixFile&&) = delete;
@@ -52,15 +54,19 @@ class PosixFile {
   /// True if the first failure was a full disk, an exhausted quota or the file size limit.
   bool ran_out_of_space() const;
 
+  /// Sets owner, group and permissions, as far as this process may.
+  void give_to(unsigned user, unsigned group, unsigned mode);
+
   /// fsync. Returns when the bytes are on the disk.
   void sync();
 
  private:
-  PosixFile(std::string path, ErrorKind kind, int fd)
-      : path_(std::move(path)), kind_(kind), fd_(fd) {}
+  PosixFile(std::string path, std::string name, ErrorKind kind, int fd)
+      : path_(std::move(path)), name_(std::move(name)), kind_(kind), fd_(fd) {}
   void fail(int error);
 
   std::string path_;
+  std::string name_;  // in messages
   ErrorKind kind_;
   int fd_;
   int first_error_ = 0;  // errno of the first failed write

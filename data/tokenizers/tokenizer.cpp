@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/json_place.h"
 #include "data/digest.h"
@@ -50,10 +50,7 @@ TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& nam
 }
 
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << tokenizer.serialize();
-  file.close();
-  if (!file) raise_errno(ErrorKind::kData, path + ": cannot be written");
+  write_file(path, tokenizer.serialize(), ErrorKind::kData);
 }
 
 }  // namespace lockstep

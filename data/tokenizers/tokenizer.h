@@ -81,7 +81,7 @@ TokenizerPtr tokenizer_from_json(const std::string& json, const std::string& nam
 /// beside it; what is in the file decides. Error kData naming the file.
 TokenizerPtr load_tokenizer(const std::string& path);
 
-/// Writes the tokenizer.json.
+/// Writes the tokenizer.json, as write_file() does. Error kData if it cannot be written.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
 }  // namespace lockstep

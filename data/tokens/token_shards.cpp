@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "data/files/source_file.h"
 
@@ -145,7 +144,8 @@ std::string TokenShards::describe() const {
                      shards_.back().file->path(), shards_.size());
 }
 
-void write_token_shard(const std::string& path, std::span<const std::int32_t> tokens) {
+void write_token_shard(PosixFile& file, const std::string& path,
+                       std::span<const std::int32_t> tokens) {
   if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     raise(ErrorKind::kData, "{}: {} tokens do not fit into one shard", path, tokens.size());
   }
@@ -162,16 +162,14 @@ void write_token_shard(const std::string& path, std::span<const std::int32_t> to
   header[1] = kVersion;
   header[2] = static_cast<std::int32_t>(tokens.size());
 
-  const std::string unfinished = path + ".unfinished";
-  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(header.data()), sizeof header);
-  file.write(reinterpret_cast<const char*>(narrow.data()),
-             static_cast<std::streamsize>(narrow.size() * sizeof narrow[0]));
-  file.close();
-  if (!file) raise_errno(ErrorKind::kData, unfinished + ": cannot be written");
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    raise_errno(ErrorKind::kData, path + ": cannot be written");
-  }
+  file.write(0, std::as_bytes(std::span(header)));
+  file.write(sizeof header, std::as_bytes(std::span(narrow)));
+}
+
+void write_token_shard(const std::string& path, std::span<const std::int32_t> tokens) {
+  AtomicFile file(path, ErrorKind::kData);
+  write_token_shard(file.file(), path, tokens);
+  file.commit();
 }
 
 }  // namespace lockstep

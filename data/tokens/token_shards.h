@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/posix_file.h"
 #include "data/tokens/token_stream.h"
 
 namespace lockstep {
@@ -54,8 +55,12 @@ class TokenShards final : public TokenStream {
   std::int64_t vocab_size_;
 };
 
-/// Writes an llm.c shard; replaces an existing file only once the new one is complete. Error kData
-/// if a token does not fit 16 bits, there are 2^31 or more, or the file cannot be written.
+/// Writes an llm.c shard, or replaces one, as an AtomicFile. Error kData if a token does not fit 16
+/// bits, there are 2^31 or more, or the file cannot be written.
 void write_token_shard(const std::string& path, std::span<const std::int32_t> tokens);
+/// The same into a new file, whose failed writes are for the caller to find. `path` is what
+/// messages call it.
+void write_token_shard(PosixFile& file, const std::string& path,
+                       std::span<const std::int32_t> tokens);
 
 }  // namespace lockstep

@@ -232,7 +232,7 @@ TEST(TokenShards, RefusesToWriteTokensThatDoNotFit) {
             folder.path("a.bin") + ": token 65536 at position 1 does not fit 16 bits");
   const std::string nowhere = folder.path("no/such/folder.bin");
   EXPECT_EQ(data_error([&] { write_token_shard(nowhere, Ids{1}); }),
-            nowhere + ".unfinished: cannot be written: No such file or directory");
+            "cannot create " + nowhere + ": No such file or directory");
 }
 
 }  // namespace

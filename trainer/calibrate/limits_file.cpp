@@ -4,13 +4,12 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "core/base/atomic_file.h"
 #include "core/base/cpu_model.h"
-#include "core/base/json_place.h"
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 #include "data/files/read_text.h"
 #include "trainer/cli/machine.h"
 
@@ -218,10 +217,10 @@ std::string to_json(const MachineLimits& limits) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
+MachineLimits parse_limits(std::string_view text, const std::string& where) {
   const std::string strict =
       JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
           .dump();
-MachineLimits parse_limits(std::string_view text, const std::string& where) {
   try {
     return read(Json::parse(strict));
   } catch (const Json::exception& e) {
@@ -245,16 +244,11 @@ void check_limits_path(const std::string& path) {
   fs::create_directories(folder, error);
   LS_USER_CHECK(!error, "{}: the folder cannot be made: {}", folder, error.message());
   LS_USER_CHECK(!fs::is_directory(path, error), "{}: it is a folder, not a file", path);
-  const AtomicFile trial(path, ErrorKind::kUsage);
+  check_can_write(path, ErrorKind::kUsage);
 }
 
 void write_limits(const std::string& path, const MachineLimits& limits) {
-  (void)remove_stale_temporaries(parent_folder(path), fs::path(path).filename().string());
-  AtomicFile file(path, ErrorKind::kUsage);
-  const std::string text = to_json(limits) + "\n";
-  file.file().write(0, std::as_bytes(std::span(text)));
-  file.file().check_writes();
-  file.commit();
+  write_file(path, to_json(limits) + "\n", ErrorKind::kUsage);
 }
 
 FoundLimits read_limits(const std::string& path, const MachineKind& machine) {

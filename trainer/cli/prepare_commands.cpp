@@ -3,8 +3,11 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <ostream>
+#include <span>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "data/images/idx.h"
 #include "data/tokenizers/tokenizer_files.h"
@@ -37,15 +40,52 @@ TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
   return load_tokenizer(type);
 }
 
-/// Writes DIR/`file` and says so; nothing for an empty text.
-void write_tokens(const CommandCall& call, const fs::path& path, std::string_view text,
-                  const Tokenizer& tokenizer) {
-  if (text.empty()) return;
-  const std::vector<std::int32_t> tokens = tokenizer.encode(text);
-  write_token_shard(path.string(), tokens);
-  call.out << fmt::format("{}: {} tokens of {} bytes of text\n", path.string(), tokens.size(),
-                          text.size());
-}
+/// Files that belong together: none takes the place of an old one before all are written.
+class PreparedFiles {
+ public:
+  explicit PreparedFiles(fs::path folder) : folder_(std::move(folder)) {}
+
+  /// Nothing for an empty text.
+  void add_tokens(const char* name, std::string_view text, const Tokenizer& tokenizer) {
+    if (text.empty()) return;
+    const std::vector<std::int32_t> tokens = tokenizer.encode(text);
+    const std::string path = (folder_ / name).string();
+    write_token_shard(begin(path), path, tokens);
+    end(fmt::format("{} tokens of {} bytes of text", tokens.size(), text.size()));
+  }
+
+  void add_tokenizer(const char* name, const Tokenizer& tokenizer) {
+    const std::string text = tokenizer.serialize();
+    begin((folder_ / name).string()).write(0, std::as_bytes(std::span(text)));
+    end(fmt::format("{} tokens in the vocabulary", tokenizer.vocab_size()));
+  }
+
+  void commit(std::ostream& out) {
+    for (const auto& [path, file, about] : files_) {
+      file->commit();
+      out << fmt::format("{}: {}\n", path, about);
+    }
+  }
+
+ private:
+  struct File {
+    std::string path;
+    std::unique_ptr<AtomicFile> file;
+    std::string about;
+  };
+
+  PosixFile& begin(const std::string& path) {
+    files_.push_back({path, std::make_unique<AtomicFile>(path, ErrorKind::kData), ""});
+    return files_.back().file->file();
+  }
+  void end(std::string about) {
+    files_.back().file->file().sync();  // a full disk shows here at the latest
+    files_.back().about = std::move(about);
+  }
+
+  fs::path folder_;
+  std::vector<File> files_;
+};
 
 int prepare_text(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
@@ -68,11 +108,11 @@ int prepare_text(const CommandCall& call) {
   std::error_code error;
   fs::create_directories(folder, error);
   LS_USER_CHECK(!error, "{}: the folder cannot be made: {}", *output, error.message());
-  write_tokens(call, folder / "train.bin", split.train, *tokenizer);
-  write_tokens(call, folder / "val.bin", split.validation, *tokenizer);
-  save_tokenizer(*tokenizer, (folder / "tokenizer.json").string());
-  call.out << fmt::format("{}: {} tokens in the vocabulary\n", (folder / "tokenizer.json").string(),
-                          tokenizer->vocab_size());
+  PreparedFiles files(folder);
+  files.add_tokens("train.bin", split.train, *tokenizer);
+  files.add_tokens("val.bin", split.validation, *tokenizer);
+  files.add_tokenizer("tokenizer.json", *tokenizer);
+  files.commit(call.out);
   return 0;
 }
 

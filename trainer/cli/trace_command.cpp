@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <ostream>
+#include <sstream>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "data/files/read_text.h"
 #include "trainer/cli/commands.h"
@@ -55,10 +56,9 @@ int run(const CommandCall& call) {
     print_tracks(trace, call.out);
     return 0;
   }
-  std::ofstream file(*json, std::ios::trunc);
-  write_chrome_json(trace, file);
-  file.close();
-  LS_USER_CHECK(file.good(), "{}: cannot be written", *json);
+  std::ostringstream text;
+  write_chrome_json(trace, text);
+  write_file(*json, text.view(), ErrorKind::kUsage);
   return 0;
 }
 

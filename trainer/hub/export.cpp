@@ -171,10 +171,7 @@ HubValues config_values(const Source& source, const Registry& registry) {
 }
 
 void write_text(const fs::path& path, const std::string& text) {
-  AtomicFile target(path.string(), ErrorKind::kCheckpoint);
-  target.file().write(0, std::as_bytes(std::span(text)));
-  target.file().check_writes();
-  target.commit();
+  write_file(path.string(), text, ErrorKind::kCheckpoint);
 }
 
 void write_weights(const Source& source, const fs::path& path) {
@@ -352,6 +349,9 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
     move_into_place(beside.path(), place);
   } catch (const fs::filesystem_error& e) {
     raise(ErrorKind::kCheckpoint, "cannot write {}: {}", place.string(), e.code().message());
+  } catch (const Error& e) {  // names the folder that would have become this one
+    if (e.kind() != ErrorKind::kCheckpoint) throw;
+    raise(ErrorKind::kCheckpoint, "cannot export to {}: {}", place.string(), e.what());
   }
   const bool of_timm = source.format.model_type.empty();
   return fmt::format("{} of step {} is in {}: {} ({})\n", source.checkpoint.path(),

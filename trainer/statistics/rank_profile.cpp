@@ -1,16 +1,14 @@
 #include "trainer/statistics/rank_profile.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include "core/base/json_place.h"
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 #include "data/files/read_text.h"
 
 namespace lockstep {
@@ -128,11 +126,11 @@ std::string to_json(const RankProfile& profile) {
                  {"rows", std::move(rows)}};
   return out.dump(1, ' ', false, Json::error_handler_t::replace);
 }
+
+RankProfile parse_rank_profile(std::string_view text, const std::string& where) {
   const std::string strict =
       JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
           .dump();
-
-RankProfile parse_rank_profile(std::string_view text, const std::string& where) {
   try {
     return read(Json::parse(strict));
   } catch (const Json::exception& e) {
@@ -151,11 +149,11 @@ void write_profile(const std::string& run_folder, const RankProfile& profile, Lo
   const fs::path path = path_of(run_folder, profile.rank);
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  std::ofstream file(path, std::ios::trunc);
-  file << to_json(profile) << "\n";
-  file.close();
-  if (!file)
-    log.warn("{}: the profile could not be written: {}", path.string(), std::strerror(errno));
+  try {
+    write_file(path.string(), to_json(profile) + "\n", ErrorKind::kUsage);
+  } catch (const Error& problem) {
+    log.warn("the profile is not kept: {}", problem.what());
+  }
 }
 
 std::vector<RankProfile> read_profiles(const std::string& run_folder) {

@@ -1,13 +1,12 @@
 #include "trainer/telemetry/cuts_file.h"
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/base/json_place.h"
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/json_place.h"
 
 namespace lockstep {
 namespace {
@@ -32,10 +31,11 @@ std::string to_json(const std::vector<Cuts::Row>& cuts) {
 }
 
 void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {
-  std::ofstream file(path, std::ios::trunc);
-  file << to_json(cuts.rows()) << "\n";
-  file.close();
-  if (!file) log.warn("{}: the cuts could not be written: {}", path, std::strerror(errno));
+  try {
+    write_file(path, to_json(cuts.rows()) + "\n", ErrorKind::kUsage);
+  } catch (const Error& error) {
+    log.warn("the cuts are not kept: {}", error.what());
+  }
 }
 
 std::vector<Cuts::Row> read_cuts(const std::string& path) {

@@ -13,9 +13,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-
 #include "core/base/json_place.h"
+
 namespace lockstep {
 namespace {
 
@@ -56,20 +57,6 @@ std::string kept_lines(const std::string& path, std::int64_t last_step, bool& al
   return kept;
 }
 
-/// Replaces a file so that a crash leaves either the old or the new one.
-void replace_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) raise_errno(ErrorKind::kUsage, temporary + ": cannot be written");
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) {
-    raise(ErrorKind::kUsage, "{}: cannot be replaced: {}", path, error.message());
-  }
-}
-
 }  // namespace
 
 std::string to_json(const TelemetryRecord& record) {
@@ -84,7 +71,7 @@ MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)
     : path_(std::move(path)), log_(log) {
   bool all = true;
   const std::string kept = kept_lines(path_, resumed_step, all);
-  if (!all) replace_file(path_, kept);
+  if (!all) write_file(path_, kept, ErrorKind::kUsage);
   if (const std::size_t end = kept.size(); end > 1) {
     const std::size_t before = kept.rfind('\n', end - 2);
     resumed_line_ = kept.substr(before == std::string::npos ? 0 : before + 1);
@@ -102,7 +89,7 @@ bool MetricsFile::complete_resumed_line(const std::string& line) {
   std::string text = kept_lines(path_, more["step"].get<std::int64_t>(), all);
   text.resize(text.size() - old.size());
   try {
-    replace_file(path_, text + record.dump() + "\n");
+    write_file(path_, text + record.dump() + "\n", ErrorKind::kUsage);
   } catch (const Error&) {
     return false;  // a line of its own, if the disk takes that
   }

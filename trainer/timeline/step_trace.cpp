@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -88,10 +87,7 @@ void StepTrace::save(const std::string& bytes, const std::string& what) {
   if (run_folder_.empty() || !communicator_.is_master_ordinal()) return;
   const std::string path = run_folder_ + "/trace.perfetto-trace";
   try {
-    AtomicFile file(path, ErrorKind::kUsage);
-    file.file().write(0, std::as_bytes(std::span(bytes)));
-    file.file().check_writes();
-    file.commit();
+    write_file(path, bytes, ErrorKind::kUsage);
   } catch (const Error& e) {
     log_.warn("the trace could not be written: {}", e.what());
     return;

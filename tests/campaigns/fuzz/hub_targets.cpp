@@ -1,4 +1,5 @@
-// The JSON files of a Hugging Face folder: config.json, and the index of sharded weights.
+// The JSON files of a Hugging Face folder: config.json, preprocessor_config.json, and the index of
+// sharded weights.
 #include <stdlib.h>
 
 #include <cstring>
@@ -54,13 +55,34 @@ std::vector<std::string> hub_configs() {
           R"({"architectures": ["BertForSequenceClassification"], "model_type": "bert",
 "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12,
 "hidden_dropout_prob": 0.1, "classifier_dropout": null, "id2label": {"0": "no", "1": "yes"},
-"vocab_size": 50, "max_position_embeddings": 64})"};
+"vocab_size": 50, "max_position_embeddings": 64})",
+          R"({"architectures": ["ViTForImageClassification"], "model_type": "vit", "hidden_size": 8,
+"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12, "image_size": [16, 16],
+"patch_size": 8, "num_channels": 3, "id2label": {"0": "no", "1": "yes"}})",
+          R"({"architecture": "resnet18", "num_classes": 2, "global_pool": "avg", "model_args":
+{"channels": [8, 16, 32, 64], "in_chans": 3, "block_args": {}}, "pretrained_cfg": {"input_size":
+[3, 32, 32], "mean": [0.5, 0.5, 0.5], "std": [0.2, 0.2, 0.2]}})"};
+}
+
+std::vector<std::string> preprocessors() {
+  return {R"({"do_normalize": true, "do_rescale": true, "do_resize": true, "rescale_factor":
+0.00392156862745098, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.4, 0.3],
+"size": {"height": 224, "width": 224}, "image_processor_type": "ViTImageProcessor"})",
+          R"({"image_mean": 0.5, "image_std": null, "rescale_factor": 1, "do_normalize": false})"};
+}
+
+void run_preprocessor(const std::string& input) {
+  const Folder folder;
+  folder.write(kHubPreprocessor, input);
+  (void)read_preprocessor(folder.path());
 }
 
 /// The model that a config.json, even a broken one, seems to be of.
 std::string model_of(const std::string& json) {
   if (json.find("llama") != std::string::npos) return "llama";
   if (json.find("gpt2") != std::string::npos) return "gpt2";
+  if (json.find("resnet") != std::string::npos) return "resnet";
+  if (json.find("vit") != std::string::npos) return "vit";
   return json.find("id2label") != std::string::npos ? "bert_classifier" : "bert";
 }
 
@@ -124,11 +146,23 @@ std::vector<Target> hub_targets() {
                      "\"linear\"",
                      "\"rope_scaling\"",
                      "\"num_labels\": 3,",
+                     "{}",
+                     "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+                     std::string_view("\0", 1),
+                     "\xef\xbb\xbf",
+                     "NaN",
                      "\\ud800",
                      "\\u0000",
                      "99999999999999999999"},
            .run = run_hub_config,
            .place = "fuzz.yaml"},
+          {.name = "preprocessor",
+           .refusal = ErrorKind::kUsage,
+           .seeds = preprocessors,
+           .words = {"{}", "[]", ",", ": ", "null", "true", "\"\"", "-1", "1e999", "0", "NaN",
+                     "\"rescale_factor\"", "\"image_mean\"", std::string_view("\0", 1)},
+           .run = run_preprocessor,
+           .place = "ls-fuzz-"},
           {.name = "weight_index",
            .refusal = ErrorKind::kCheckpoint,
            .seeds = weight_indices,

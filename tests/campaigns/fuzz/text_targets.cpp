@@ -6,6 +6,7 @@
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/tokenizer_documents.h"
 #include "data/tokenizers/tokenizer_files.h"
+#include "data/tokens/jsonl.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "trainer/config/load.h"
 #include "trainer/registry/registry.h"
@@ -195,6 +196,21 @@ std::vector<std::string> tokenizers() {
           read_gpt2_tokenizer(vocab.path(), merges.path())->serialize()};
 }
 
+std::vector<std::string> documents() {
+  return {
+      "{\"text\": \"to be\", \"label\": 0}\n\n{\"label\": 2, \"text\": \"caf\\u00e9 "
+      "\\ud83d\\ude00\"}\n",
+      "\xef\xbb\xbf{\"text\": \"\", \"label\": 1, \"more\": {\"a\": [1, -2.5e-3, true, "
+      "null]}}\r\n"};
+}
+
+void run_documents(const std::string& input) {
+  const MemoryFile file(input);
+  const TextDocuments documents = read_jsonl({file.path()}, {.label_field = "label", .classes = 3});
+  for (const TextDocument& document : documents.all)
+    LS_CHECK(document.label >= 0 && document.label < 3, "label {}", document.label);
+}
+
 }  // namespace
 
 std::vector<Target> text_targets() {
@@ -228,6 +244,31 @@ std::vector<Target> text_targets() {
        .seeds = [] { return std::vector{vocabulary_json()}; },
        .words = {"{", "}", "[", "\": 1, ", "\"a\": ", "\\u0000", "\\ud800", "1e5", "-1", "null"},
        .run = run_vocab,
+       .place = "/proc/self/fd/"},
+      {.name = "jsonl",
+       .refusal = ErrorKind::kData,
+       .seeds = documents,
+       .words = {"{",
+                 "}",
+                 "[",
+                 "]",
+                 ",",
+                 ": ",
+                 "\n",
+                 "\r\n",
+                 "null",
+                 "1e999",
+                 "-0",
+                 "NaN",
+                 "\\u0000",
+                 "\\ud800",
+                 "\"text\": ",
+                 "\"label\": ",
+                 std::string_view("\0", 1),
+                 "\xef\xbb\xbf",
+                 "18446744073709551616",
+                 "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["},
+       .run = run_documents,
        .place = "/proc/self/fd/"},
       {.name = "merges",
        .refusal = ErrorKind::kData,

@@ -167,7 +167,7 @@ std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
   constexpr std::uint64_t kFixed = 64 << 10;
   constexpr std::uint64_t kPerObject = 2 << 10;
   std::uint64_t bytes = kFixed + state.config_yaml.size() + state.trainer.tokenizer.size() +
-                        state.trainer.samples.size();
+                        state.trainer.samples.size() + 32 * state.trainer.losses.recent.size();
   const auto add = [&](const NamedTensors& tensors) {
     bytes += kPerObject;
     for (const auto& [name, tensor] : tensors)

@@ -3,9 +3,11 @@
 //   /model/<Hugging Face name>    a parameter or a running statistic
 //   /optimizer/<slot>/<name>      an optimizer tensor
 //   /trainer                      attributes: step, epoch, sample_position, seed, schedule,
-//                                 schedule.<key>, best_metric, best_step, bad_evaluations,
-//                                 dataset_digest, instruction_set, cpu_models, format_version,
-//                                 lockstep_version
+//                                 schedule.<key>, best_metric, best_metric_name,
+//                                 best_metric_mode, best_step, bad_evaluations, good_step,
+//                                 confirmation, recent_losses, loss_level, least_spread,
+//                                 largest_norm, lowest_evaluation, dataset_digest,
+//                                 instruction_set, cpu_models, format_version, lockstep_version
 //   /trainer/tokenizer            the serialized tokenizer, as u8
 //   /trainer/samples              what samples of images are, JSON as u8; only if it is known
 //   /config                       the resolved config, YAML text

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/base/buffer.h"
 
@@ -27,6 +28,23 @@ struct EarlyStoppingState {
   std::int64_t bad_evaluations = 0;
 };
 
+/// What the losses of a run were: what a state is judged against (trainer/state_judge.h).
+struct LossHistory {
+  std::vector<double> recent;  ///< of the last steps that were not far off, oldest first
+  /// The lowest loss that two steps in a row did not pass; NaN before the first step.
+  double level = std::numeric_limits<double>::quiet_NaN();
+  double least_spread = std::numeric_limits<double>::infinity();  ///< that `recent` has had
+  double largest_norm = 0;  ///< of the gradients, of steps whose loss was in line
+  double lowest_evaluation = std::numeric_limits<double>::quiet_NaN();  ///< its loss; NaN: none
+};
+
+/// What is known of a saved state when its file is written.
+enum class Confirmation : std::uint8_t {
+  kOpen,       ///< nothing: no step was made from it, and it was not evaluated
+  kConfirmed,  ///< training went on well from it, or its evaluation was good
+  kDoubtful,   ///< it did not
+};
+
 struct TrainerState {
   std::int64_t step = 0;             ///< optimizer steps done
   std::int64_t epoch = 0;            ///< epochs done
@@ -35,7 +53,13 @@ struct TrainerState {
   std::uint64_t seed = 0;
   ScheduleState schedule;
   double best_metric = std::numeric_limits<double>::quiet_NaN();  ///< NaN before the first
+  std::string best_metric_name;  ///< what it is the best of: "eval/loss"; "": nothing was watched
+  std::string best_metric_mode;  ///< "min" or "max"
   EarlyStoppingState early_stopping;
+  /// The newest step whose state is known to be good, or that the run began with; -1: not known.
+  std::int64_t good_step = -1;
+  Confirmation confirmation = Confirmation::kOpen;
+  LossHistory losses;
   std::string dataset_digest;
   /// What the state was computed with, which its bits depend on; "" in files that do not say.
   std::string instruction_set;

@@ -1,5 +1,11 @@
 #include "checkpoint/trainer_attributes.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <set>
 #include <span>
 
@@ -10,6 +16,12 @@ namespace {
 
 constexpr std::string_view kSchedulePrefix = "schedule.";
 constexpr char kEvaluatedStep[] = "evaluated_step";
+constexpr char kBestMetricName[] = "best_metric_name";
+constexpr char kBestMetricMode[] = "best_metric_mode";
+constexpr char kGoodStep[] = "good_step";
+constexpr char kConfirmation[] = "confirmation";
+constexpr char kRecentLosses[] = "recent_losses";
+constexpr std::array<std::string_view, 3> kConfirmations = {"open", "confirmed", "doubtful"};
 
 // Visits every attribute with its name, for writing and reading alike.
 template <class Trainer, class Visit>
@@ -21,8 +33,15 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("seed", trainer.seed);
   visit("schedule", trainer.schedule.name);
   visit("best_metric", trainer.best_metric);
+  visit(kBestMetricName, trainer.best_metric_name);
+  visit(kBestMetricMode, trainer.best_metric_mode);
   visit("best_step", trainer.early_stopping.best_step);
   visit("bad_evaluations", trainer.early_stopping.bad_evaluations);
+  visit(kGoodStep, trainer.good_step);
+  visit("loss_level", trainer.losses.level);
+  visit("least_spread", trainer.losses.least_spread);
+  visit("largest_norm", trainer.losses.largest_norm);
+  visit("lowest_evaluation", trainer.losses.lowest_evaluation);
   visit("dataset_digest", trainer.dataset_digest);
   visit("instruction_set", trainer.instruction_set);
   visit("cpu_models", trainer.cpu_models);
@@ -32,7 +51,69 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
 
 /// Files of lockstep before these were saved are read, too.
 bool may_be_missing(std::string_view name) {
-  return name == "instruction_set" || name == "cpu_models" || name == kEvaluatedStep;
+  constexpr std::array<std::string_view, 10> kNames = {
+      "instruction_set", "cpu_models", kEvaluatedStep, kBestMetricName, kBestMetricMode,
+      kGoodStep,         "loss_level", "least_spread", "largest_norm",  "lowest_evaluation"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+/// What files of lockstep before these were saved leave open. Their best was most likely that of
+/// the default metric, and all that were kept counted as good.
+void fill_in(const std::map<std::string, Hdf5Attribute>& attributes, TrainerState& trainer) {
+  if (!attributes.contains(kEvaluatedStep)) trainer.evaluated_step = trainer.step;
+  if (!attributes.contains(kBestMetricName) && trainer.early_stopping.best_step >= 0) {
+    trainer.best_metric_name = "eval/loss";
+    trainer.best_metric_mode = "min";
+  }
+  if (!attributes.contains(kGoodStep)) trainer.good_step = trainer.step;
+}
+
+/// Numbers with blanks between them; none if something else is there.
+std::vector<double> numbers_of(const std::string& text) {
+  std::vector<double> out;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    double value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || (next != end && *next != ' ')) return {};
+    out.push_back(value);
+    at = next == end ? end : next + 1;
+  }
+  return out;
+}
+
+/// Those that are no scalars, and so are not visited.
+void write_judgement(Hdf5File& file, const TrainerState& trainer) {
+  file.set_attribute(
+      kTrainer, kConfirmation,
+      std::string(kConfirmations.at(static_cast<std::size_t>(trainer.confirmation))));
+  file.set_attribute(kTrainer, kRecentLosses,
+                     fmt::format("{}", fmt::join(trainer.losses.recent, " ")));
+}
+
+/// Whether `name` is one of them; takes it.
+bool read_judgement(const std::string& name, const Hdf5Attribute& value, TrainerState& trainer,
+                    const std::string& path) {
+  if (name != kConfirmation && name != kRecentLosses) return false;
+  const auto* text = std::get_if<std::string>(&value);
+  const auto refuse = [&] {
+    raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is not what lockstep writes", path,
+          name, kTrainer);
+  };
+  if (text == nullptr) refuse();
+  if (name == kRecentLosses) {
+    trainer.losses.recent = numbers_of(*text);
+    const auto is_finite = [](double loss) { return std::isfinite(loss); };
+    if (trainer.losses.recent.empty() != text->empty() ||
+        !std::ranges::all_of(trainer.losses.recent, is_finite))
+      refuse();
+    return true;
+  }
+  const auto found = std::ranges::find(kConfirmations, *text);
+  if (found == kConfirmations.end()) refuse();
+  trainer.confirmation = static_cast<Confirmation>(found - kConfirmations.begin());
+  return true;
 }
 
 void check_ranges(const TrainerState& trainer, const std::string& path) {
@@ -47,6 +128,7 @@ void check_ranges(const TrainerState& trainer, const std::string& path) {
   check("evaluated_step", trainer.evaluated_step, -1);
   check("best_step", trainer.early_stopping.best_step, -1);
   check("bad_evaluations", trainer.early_stopping.bad_evaluations, 0);
+  check(kGoodStep, trainer.good_step, -1);
 }
 
 }  // namespace
@@ -59,6 +141,7 @@ void write_trainer(Hdf5File& file, const TrainerState& trainer) {
   for_each_attribute(stamped, [&](const char* name, const auto& value) {
     file.set_attribute(kTrainer, name, value);
   });
+  write_judgement(file, stamped);
   for (const auto& [key, value] : stamped.schedule.values) {
     file.set_attribute(kTrainer, std::string(kSchedulePrefix) + key, value);
   }
@@ -98,7 +181,7 @@ TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes
     value = *stored;
   });
   for (const auto& [name, value] : attributes) {
-    if (known.contains(name)) continue;
+    if (known.contains(name) || read_judgement(name, value, trainer, path)) continue;
     const auto* number = std::get_if<double>(&value);
     if (!name.starts_with(kSchedulePrefix) || number == nullptr) {
       raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is unknown to this lockstep", path,
@@ -106,7 +189,7 @@ TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes
     }
     trainer.schedule.values[name.substr(kSchedulePrefix.size())] = *number;
   }
-  if (!attributes.contains(kEvaluatedStep)) trainer.evaluated_step = trainer.step;
+  fill_in(attributes, trainer);
   check_ranges(trainer, path);
   return trainer;
 }

@@ -12,6 +12,24 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json to_json(const LossHistory& losses) {
+  return {{"recent", losses.recent},
+          {"level", losses.level},
+          {"least_spread", losses.least_spread},
+          {"largest_norm", losses.largest_norm},
+          {"lowest_evaluation", losses.lowest_evaluation}};
+}
+
+LossHistory losses_from_json(const Json& json) {
+  LossHistory out;
+  json.at("recent").get_to(out.recent);
+  json.at("level").get_to(out.level);
+  json.at("least_spread").get_to(out.least_spread);
+  json.at("largest_norm").get_to(out.largest_norm);
+  json.at("lowest_evaluation").get_to(out.lowest_evaluation);
+  return out;
+}
+
 Json to_json(const TrainerState& state) {
   const auto binary = [](const std::string& text) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
@@ -24,8 +42,13 @@ Json to_json(const TrainerState& state) {
           {"schedule", state.schedule.name},
           {"schedule_values", state.schedule.values},
           {"best_metric", state.best_metric},
+          {"best_metric_name", state.best_metric_name},
+          {"best_metric_mode", state.best_metric_mode},
           {"best_step", state.early_stopping.best_step},
           {"bad_evaluations", state.early_stopping.bad_evaluations},
+          {"good_step", state.good_step},
+          {"confirmation", static_cast<int>(state.confirmation)},
+          {"losses", to_json(state.losses)},
           {"evaluated_step", state.evaluated_step},
           {"dataset_digest", state.dataset_digest},
           {"instruction_set", state.instruction_set},
@@ -45,8 +68,13 @@ TrainerState trainer_from_json(const Json& json) {
   json.at("schedule").get_to(out.schedule.name);
   json.at("schedule_values").get_to(out.schedule.values);
   json.at("best_metric").get_to(out.best_metric);
+  json.at("best_metric_name").get_to(out.best_metric_name);
+  json.at("best_metric_mode").get_to(out.best_metric_mode);
   json.at("best_step").get_to(out.early_stopping.best_step);
   json.at("bad_evaluations").get_to(out.early_stopping.bad_evaluations);
+  json.at("good_step").get_to(out.good_step);
+  out.confirmation = static_cast<Confirmation>(json.at("confirmation").get<int>());
+  out.losses = losses_from_json(json.at("losses"));
   json.at("evaluated_step").get_to(out.evaluated_step);
   json.at("dataset_digest").get_to(out.dataset_digest);
   json.at("instruction_set").get_to(out.instruction_set);

@@ -10,7 +10,9 @@
 
 #include "checkpoint/commit.h"
 #include "checkpoint/restore.h"
+#include "checkpoint/trainer_attributes.h"
 #include "tests/checkpoint/sample_state.h"
+#include "tests/core/error_of.h"
 #include "tests/core/file_contents.h"
 
 namespace lockstep {
@@ -22,7 +24,16 @@ using testing::sample_state;
 
 TEST(FileFormat, LoadsWhatWasSaved) {
   const TemporaryFolder folder;
-  const CheckpointState state = sample_state();
+  CheckpointState state = sample_state();
+  state.trainer.best_metric_name = "eval/accuracy";
+  state.trainer.best_metric_mode = "max";
+  state.trainer.good_step = 1450;
+  state.trainer.confirmation = Confirmation::kDoubtful;
+  state.trainer.losses = {.recent = {1.5, 0.1, -1.0 / 3, 1e-300},
+                          .level = 1.1,
+                          .least_spread = 0.25,
+                          .largest_norm = 3,
+                          .lowest_evaluation = 1.25};
   const CheckpointState loaded = load(save_checkpoint(folder.path(), state, Log::null()).path);
 
   expect_equal(loaded.model, state.model);
@@ -41,6 +52,15 @@ TEST(FileFormat, LoadsWhatWasSaved) {
   EXPECT_EQ(loaded.trainer.best_metric, 1.25);
   EXPECT_EQ(loaded.trainer.early_stopping.best_step, 1000);
   EXPECT_EQ(loaded.trainer.early_stopping.bad_evaluations, 2);
+  EXPECT_EQ(loaded.trainer.best_metric_name, "eval/accuracy");
+  EXPECT_EQ(loaded.trainer.best_metric_mode, "max");
+  EXPECT_EQ(loaded.trainer.good_step, 1450);
+  EXPECT_EQ(loaded.trainer.confirmation, Confirmation::kDoubtful);
+  EXPECT_EQ(loaded.trainer.losses.recent, state.trainer.losses.recent);
+  EXPECT_EQ(loaded.trainer.losses.level, 1.1);
+  EXPECT_EQ(loaded.trainer.losses.least_spread, 0.25);
+  EXPECT_EQ(loaded.trainer.losses.largest_norm, 3);
+  EXPECT_EQ(loaded.trainer.losses.lowest_evaluation, 1.25);
   EXPECT_EQ(loaded.trainer.dataset_digest, "0123abcd");
   EXPECT_EQ(loaded.trainer.instruction_set, "AVX2");
   EXPECT_EQ(loaded.trainer.cpu_models, "A; B");
@@ -50,11 +70,36 @@ TEST(FileFormat, LoadsWhatWasSaved) {
   EXPECT_FALSE(loaded.trainer.lockstep_version.empty());
 }
 
+// As lockstep wrote them before they said what the best is the best of, and what is known.
+TEST(FileFormat, ReadsAttributesThatDoNotSayWhatIsGood) {
+  std::map<std::string, Hdf5Attribute> attributes;
+  for (const char* name :
+       {"step", "epoch", "sample_position", "best_step", "bad_evaluations", "format_version"})
+    attributes[name] = std::int64_t{40};
+  attributes["seed"] = std::uint64_t{1};
+  attributes["best_metric"] = 1.09;
+  for (const char* name : {"schedule", "dataset_digest", "lockstep_version"})
+    attributes[name] = std::string();
+  const TrainerState trainer = read_trainer(attributes, "old.h5");
+  EXPECT_EQ(trainer.best_metric_name, "eval/loss");
+  EXPECT_EQ(trainer.best_metric_mode, "min");
+  EXPECT_EQ(trainer.good_step, 40) << "what was kept counted as good";
+  EXPECT_EQ(trainer.confirmation, Confirmation::kOpen);
+  EXPECT_TRUE(trainer.losses.recent.empty());
+  attributes["recent_losses"] = std::string("1.5 nan");
+  EXPECT_EQ(error_of(ErrorKind::kCheckpoint, [&] { read_trainer(attributes, "old.h5"); }),
+            "old.h5: the attribute recent_losses of /trainer is not what lockstep writes");
+}
+
 TEST(FileFormat, KeepsTheDefaultsOfAFreshTrainer) {
   const TemporaryFolder folder;
   const CheckpointState loaded = load(save_checkpoint(folder.path(), {}, Log::null()).path);
   EXPECT_TRUE(std::isnan(loaded.trainer.best_metric));
   EXPECT_EQ(loaded.trainer.evaluated_step, -1);
+  EXPECT_EQ(loaded.trainer.good_step, -1);
+  EXPECT_EQ(loaded.trainer.confirmation, Confirmation::kOpen);
+  EXPECT_TRUE(loaded.trainer.losses.recent.empty());
+  EXPECT_TRUE(std::isinf(loaded.trainer.losses.least_spread));
   EXPECT_EQ(loaded.trainer.early_stopping.best_step, -1);
   EXPECT_EQ(loaded.trainer.tokenizer, "");
   EXPECT_EQ(loaded.trainer.samples, "");

@@ -44,6 +44,23 @@ CheckpointReader open_checkpoint(const std::string& path) {
   raise(ErrorKind::kCheckpoint, "{}: the folder holds no checkpoints", folder);
 }
 
+CheckpointReader open_best_checkpoint(const std::string& path) {
+  std::error_code error;
+  const CheckpointReader newest = open_checkpoint(path);
+  LS_USER_CHECK(std::filesystem::is_directory(path, error),
+                "--best chooses among the checkpoints of a run, but {} is one of them", path);
+  const TrainerState& trainer = newest.trainer();
+  const std::int64_t step = trainer.early_stopping.best_step;
+  LS_USER_CHECK(step >= 0, "{}: no checkpoint is the best: the run was not evaluated", path);
+  const auto file = std::filesystem::path(checkpoint_folder_of(path)) / checkpoint_file_name(step);
+  LS_USER_CHECK(
+      std::filesystem::exists(file, error),
+      "{}: the best is step {}, with {} {:.6g}, but it has no checkpoint (any more): train "
+      "with checkpoint.keep_best=true",
+      path, step, trainer.best_metric_name, trainer.best_metric);
+  return CheckpointReader(file.string());
+}
+
 CheckpointState load(const std::string& path) {
   return open_checkpoint(path).load();
 }

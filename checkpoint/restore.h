@@ -34,6 +34,10 @@ std::string describe_skipped(const std::string& folder,
 /// newest usable checkpoint. Error kCheckpoint that says what was wrong with each candidate.
 CheckpointReader open_checkpoint(const std::string& path);
 
+/// The checkpoint with the best metric of a run or folder, as its newest usable one knows it. Error
+/// kUsage if `path` is a file, nothing was evaluated, or the best was not kept.
+CheckpointReader open_best_checkpoint(const std::string& path);
+
 /// The whole state of open_checkpoint(path).
 CheckpointState load(const std::string& path);
 

@@ -35,8 +35,8 @@ void write_confusion(const std::string& path, const std::string& csv, Log& log) 
 
 }  // namespace
 
-int evaluate_run(const std::string& run, const Registry& registry, const Settings& settings,
-                 Watch& watch) {
+int evaluate_run(const std::string& run, bool best, const Registry& registry,
+                 const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   watch.set_limits(early_watch_limits(run, registry));
@@ -45,15 +45,17 @@ int evaluate_run(const std::string& run, const Registry& registry, const Setting
   Config plain;
   plain.distributed.allreduce = AllReducePath::kMpi;
   std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
-  const SharedCheckpoint saved = SharedCheckpoint::open(*communicator, [&] {
-                                   const ForeignCall call(activity, "reading the checkpoints");
-                                   return std::optional(open_checkpoint(run));
-                                 }).value();
+  const SharedCheckpoint saved =
+      SharedCheckpoint::open(*communicator, [&] {
+        const ForeignCall call(activity, "reading the checkpoints");
+        return std::optional(best ? open_best_checkpoint(run) : open_checkpoint(run));
+      }).value();
   const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
   check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
-  agree_on_task(*communicator, config, registry, {.command = "eval " + run}, settings);
+  agree_on_task(*communicator, config, registry,
+                {.command = fmt::format("eval {}{}", run, best ? " --best" : "")}, settings);
   RankRuntime session(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
   agree_on_files(session.communicator(), config, registry,

@@ -25,10 +25,10 @@ struct TrainOptions {
 int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
           const Settings& settings, Watch& watch);
 
-/// Evaluates the newest good checkpoint of a run (or a checkpoint file) on its validation data and
-/// prints loss and accuracy. Returns 0.
-int evaluate_run(const std::string& run, const Registry& registry, const Settings& settings,
-                 Watch& watch);
+/// Evaluates the newest checkpoint of a run that verifies (or a checkpoint file), or with `best`
+/// the one with the best metric, on its validation data and prints loss and accuracy. Returns 0.
+int evaluate_run(const std::string& run, bool best, const Registry& registry,
+                 const Settings& settings, Watch& watch);
 
 /// Overrides of the run's sample section; absent ones keep it.
 struct GenerateOptions {

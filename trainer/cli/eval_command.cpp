@@ -6,8 +6,8 @@ namespace lockstep {
 namespace {
 
 int run(const CommandCall& call) {
-  const int status =
-      evaluate_run(call.arguments.positionals()[0], call.registry, call.settings, call.watch);
+  const int status = evaluate_run(call.arguments.positionals()[0], call.arguments.has("best"),
+                                  call.registry, call.settings, call.watch);
   finish_standard_output();
   return status;
 }
@@ -20,6 +20,7 @@ CliCommand eval_command() {
       .positionals = {"RUN"},
       .help = "print loss and accuracy of a run on its validation data",
       .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
+      .options = {{"best", "", "the checkpoint with the best metric, not the newest"}},
       .run = run};
 }
 

@@ -34,19 +34,6 @@ constexpr const char* kTransformersVersion = "4.46.3";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
-CheckpointReader open_chosen(const ExportOptions& options) {
-  CheckpointReader newest = open_checkpoint(options.run);
-  if (!options.best) return newest;
-  std::error_code error;
-  LS_USER_CHECK(fs::is_directory(options.run, error),
-                "--best chooses among the checkpoints of a run, but {} is one of them",
-                options.run);
-  const std::int64_t step = newest.trainer().early_stopping.best_step;
-  LS_USER_CHECK(step >= 0, "{}: no checkpoint is the best: the run was not evaluated", options.run);
-  const fs::path folder = checkpoint_folder_of(options.run);
-  return CheckpointReader((folder / checkpoint_file_name(step)).string());
-}
-
 /// What is exported.
 struct Source {
   CheckpointReader checkpoint;
@@ -333,7 +320,8 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
   const fs::path& target = error ? given : real;
   const fs::path place = target.has_filename() ? target : target.parent_path();
   check_target(place, options.force);
-  CheckpointReader checkpoint = open_chosen(options);
+  CheckpointReader checkpoint =
+      options.best ? open_best_checkpoint(options.run) : open_checkpoint(options.run);
   const Config config = saved_config(checkpoint.config_yaml(), checkpoint.path(), registry);
   const ModelRow& model = registry.at(config.model);
   LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no form on the Hugging Face hub",

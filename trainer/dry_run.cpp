@@ -6,106 +6,18 @@
 #include <vector>
 
 #include "collectives/single.h"
-#include "core/engine/step_memory.h"
 #include "core/runtime/plan_cost.h"
 #include "data/length_buckets.h"
 #include "trainer/batch_types.h"
 #include "trainer/checkpoint_writer.h"
 #include "trainer/cli/machine.h"
-#include "trainer/device_feed.h"
 #include "trainer/from_config.h"
 #include "trainer/models/model.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run_memory.h"
 
 namespace lockstep {
 namespace {
-
-/// A tensor of the right type whose memory never exists.
-Tensor phantom(Engine& engine, Type type, InputKind kind, const std::string& name) {
-  return engine.adopt(std::make_shared<DeviceTensor>(type, name), kind, name);
-}
-
-void give_phantoms(TrainingState& state, Engine& engine) {
-  for (const StateTensor& tensor : state_tensors(state))
-    *tensor.value = phantom(engine, tensor.type, tensor.kind(), tensor.label());
-}
-
-Batch phantom_batch(Engine& engine, const BatchTypes& batch) {
-  Batch::Fields out;
-  for (const auto& [name, type] : batch)
-    out[name] = phantom(engine, type, InputKind::kBatch, "batch." + name);
-  return Batch(std::move(out));
-}
-
-/// How a run pads its steps.
-ChosenPadding chosen_padding(const Config& config, const DatasetPtr& train) {
-  return step_padding(padding_of(config.data), *train, training_sampler(config, train));
-}
-
-using Compiled = std::shared_ptr<const CompiledStep>;
-
-// Steps whose tensors never had memory.
-
-Compiled compile_training(const Config& config, Engine& engine, TrainingState& state,
-                          const LossFunction& loss, const BatchTypes& batch) {
-  give_phantoms(state, engine);
-  const Batch fields = phantom_batch(engine, batch);
-  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
-  UpdateOptions update;
-  update.clip_norm = config.training.gradient_clip_norm;
-  update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
-  const StepNumbers result = record_step(state, loss, fields, inputs, update);
-  return engine.compile_pending();
-}
-
-Compiled compile_evaluation(Engine& engine, TrainingState& state, const LossFunction& loss,
-                            const BatchTypes& batch) {
-  give_phantoms(state, engine);
-  const Batch fields = phantom_batch(engine, batch);
-  const Loss result = record_evaluation(loss, fields, state.compute_dtype);
-  return engine.compile_pending();
-}
-
-/// Device memory of a rank, to the byte: what a run has in use at its peak, whoever is faster.
-struct DeviceMemory {
-  std::int64_t state = 0;
-  std::int64_t batches = 0;     ///< that are set aside, and the shards' numbers
-  std::int64_t results = 0;     ///< of steps in flight
-  StepMemory step;              ///< of one step; its results are among those
-  std::int64_t evaluation = 0;  ///< what an evaluation takes more than a step
-
-  std::int64_t total() const {
-    return state + batches + results + step.total() - step.results + evaluation;
-  }
-};
-
-DeviceMemory device_memory(const Config& config, RankRuntime& session, TrainingState& state,
-                           const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
-                           const BatchTypes& fields, const CompiledStep& step) {
-  const DeviceOptions& device = session.device().options();
-  const std::int64_t in_flight = device.steps_in_flight();
-  DeviceMemory out;
-  out.state = state_bytes(state);
-  out.step = step_memory(step, batch.shards_per_rank);
-  const std::int64_t shard = batch_bytes(fields);
-  const std::int64_t number = batch_bytes({{"shard", {DType::kI64, Shape{}}}});
-  out.batches = batch.shards_per_rank *
-                (batches_on_device(device, config.data.device_prefetch_size) * shard + number);
-  out.results = in_flight * out.step.results;
-  if (config.eval.interval <= 0 || data.validation == nullptr) return out;
-  const std::int64_t samples =
-      config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch;
-  const Padding padding = evaluation_padding(padding_of(config.data), *data.validation, samples,
-                                             config.eval.max_batches);
-  const BatchTypes types = eval_batch_types(*data.validation, padding, samples);
-  const Compiled evaluation = compile_evaluation(session.engine(), state, loss, types);
-  const StepMemory need = step_memory(*evaluation, 1);
-  out.results = std::max(out.results, in_flight * need.results);
-  out.evaluation = std::max<std::int64_t>(in_flight * batch_bytes(types) + need.total() -
-                                              need.results - (out.step.total() - out.step.results),
-                                          0);
-  return out;
-}
 
 std::string line(const char* what, std::int64_t bytes) {
   return fmt::format("  {:<28} {:>10}\n", what, format_bytes(static_cast<double>(bytes)));
@@ -177,10 +89,8 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
   Settings settings;
   settings.max_isa = max;
   RankRuntime session(config, settings, make_single_communicator(), watch);
-  const Compiled step =
-      compile_training(config, session.engine(), state, std::cref(*model),
-                       train_batch_types(*data.train, chosen_padding(config, data.train).padding,
-                                         config.training.micro_batch_size));
+  const auto step = compile_training(config, session.engine(), state, std::cref(*model),
+                                     longest_batch(config, data, config.training.micro_batch_size));
   return {step, state.module.parameters().elements(),
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
@@ -188,10 +98,12 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
 DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                         const MachineLimits& limits) {
-  const ChosenPadding chosen = chosen_padding(config, data.train);
+  const ChosenPadding chosen =
+      step_padding(padding_of(config.data), *data.train, training_sampler(config, data.train));
   const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch);
-  const Compiled step = compile_training(config, session.engine(), state, loss, fields);
-  const DeviceMemory need = device_memory(config, session, state, loss, data, batch, fields, *step);
+  const auto step = compile_training(config, session.engine(), state, loss, fields);
+  const RunMemory need = run_memory(config, session.device().options(), session.engine(), state,
+                                    loss, data, batch, fields, *step);
   const std::int64_t total = need.total();
 
   double flops = 0;

@@ -186,8 +186,9 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
       fields[name] = engine.adopt(device.copy_to_device({std::move(value)}, label, room),
                                   InputKind::kBatch, label);
     }
-    Loss recorded = record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype);
-    if (options.evaluators.empty()) recorded.outputs.clear();
+    Loss recorded =
+        record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype,
+                          options.evaluators.empty() ? LossOutputs::kDrop : LossOutputs::kKeep);
     pending.push_back({batch.index, std::move(recorded), mask, std::ssize(batch.skipped)});
     engine.mark_step(SyncReason::kEvaluation, options.where);
     if (pending.size() > lag) read_first();

@@ -15,6 +15,7 @@
 #include "trainer/hub/folder_keys.h"
 #include "trainer/hub/pretrained.h"
 #include "trainer/registry/registry.h"
+#include "trainer/run_memory.h"
 #include "trainer/saved_texts.h"
 #include "trainer/trainer_parts.h"
 
@@ -250,6 +251,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
   }
 
+  if (total_steps > (saved ? saved->trainer().step : 0))
+    check_run_memory(config, registry, runtime, data, batch);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
   Trainer trainer(std::make_unique<Trainer::Parts>(session, *model,

@@ -70,12 +70,15 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   });
 }
 
-Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype) {
+Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
+                       LossOutputs outputs) {
   LS_CHECK(!batch.fields().empty(), "a batch without fields");
   TraceContext& context = batch.fields().begin()->second.context();
   return record_whole(context, [&] {
-    return record_loss(loss, batch, context,
-                       {.compute_dtype = compute_dtype, .forbids_reads = true});
+    Loss out = record_loss(loss, batch, context,
+                           {.compute_dtype = compute_dtype, .forbids_reads = true});
+    if (outputs == LossOutputs::kDrop) out.outputs.clear();
+    return out;
   });
 }
 

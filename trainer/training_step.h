@@ -24,7 +24,11 @@ StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64
 StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
                         const StepInputs& inputs, const UpdateOptions& update);
 
+/// What becomes of Loss::outputs, which are computed only if somebody keeps them.
+enum class LossOutputs : std::uint8_t { kKeep, kDrop };
+
 /// The loss recorded as evaluations want it: without dropout, with running statistics.
-Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype);
+Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
+                       LossOutputs outputs = LossOutputs::kKeep);
 
 }  // namespace lockstep

@@ -43,6 +43,7 @@ class Engine final : private ReadObserver {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  const CompileOptions& options() const { return options_; }
   TraceContext& context() { return context_; }
   Device& device() { return device_; }
 

@@ -125,6 +125,32 @@ class Learning(EndToEndTest):
         self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
 
 
+class DeviceLimits(EndToEndTest):
+    def test_the_least_limit_that_works_is_what_a_dry_run_says(self):
+        config = {
+            "model.name": "mlp", "model.input_size": 64, "model.hidden_sizes": [32], "model.n_classes": 10,
+            "data.type": "synthetic", "training.max_steps": 12, "training.global_batch_size": 16,
+            "training.micro_batch_size": 4, "optimizer.name": "adamw", "optimizer.learning_rate": 1e-3,
+            "eval.interval": 10, "eval.max_batches": 3, "logging.interval": 1, "logging.tensorboard": False,
+        }
+        for name, ranks, changes in (("plain", 1, {}), ("ranks", 2, {}), ("large", 1, {"eval.batch_size": 64})):
+            with self.subTest(name):
+                run = Run(self.folder, name, config | changes)
+                dry = Job([*run.words(), "--dry-run"], self.folder, ranks).wait()
+                foreseen = int(re.search(r"\n  total .*\((\d+) bytes\)\n", dry.out)[1])
+                # The classes' outputs, which only metrics of eval.metrics keep, take no memory.
+                run.train(f"device.memory_gb={foreseen / 2**30}", ranks=ranks)
+                self.assertEqual(max(run.column("memory/peak_bytes")), foreseen)
+                for less in (1, 64, 512, 960, 4096):
+                    small = Run(self.folder, f"{name}_{less}", config | changes)
+                    outcome = small.start(f"device.memory_gb={(foreseen - less) / 2**30}", ranks=ranks).wait()
+                    self.assert_fails(outcome, 6)
+                    # The first step says it itself, or, where only an evaluation takes so much, nothing begins.
+                    if not outcome.errors[0].removeprefix("rank 1: ").startswith("step 0: device out of memory: "):
+                        self.assertIn("the run does not fit the device: its evaluations take", outcome.errors[0])
+                        self.assertFalse(small.path.exists(), "nothing was begun")
+
+
 class LearningOfDigits(EndToEndTest):
     def test_lenet_does_better_than_the_nearest_neighbour(self):
         # Held-out accuracy, measured over 5 seeds: 0.863 with a deviation of 0.034. The nearest of the images trained on

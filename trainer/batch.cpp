@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -9,6 +10,12 @@
 #include "core/trace/functions.h"
 
 namespace lockstep {
+
+Batch::Batch(Fields fields, const std::source_location& where) : fields_(std::move(fields)) {
+  for (const auto& [name, tensor] : fields_)
+    if (!tensor.defined())
+      raise_undefined(fmt::format("field '{}' of the batch", name), origin_of(where));
+}
 
 const Tensor& Batch::operator[](std::string_view name) const {
   const auto found = fields_.find(name);
@@ -35,7 +42,7 @@ Tensor Batch::count(std::source_location where) const {
 }
 
 Tensor Batch::masked_sum(const Tensor& values, std::source_location where) const {
-  const LocationScope line(values.context(), where);
+  const LocationScope line("masked_sum", {&values}, where);
   LS_USER_CHECK(values.shape().rank() > 0 && values.size(0) == size(),
                 "{}: masked_sum takes a value for each of the {} samples, not {}",
                 values.context().origin().to_string(), size(), values.type().to_string());

@@ -17,8 +17,9 @@ class Batch {
 
   Batch() = default;
   /// `fields`: [samples, ...] each. "mask", where there is one (f32 [samples], in evaluations), is
-  /// 0 for samples that only fill the batch up.
-  explicit Batch(Fields fields) : fields_(std::move(fields)) {}
+  /// 0 for samples that only fill the batch up. Error kUsage for an undefined one.
+  explicit Batch(Fields fields,
+                 const std::source_location& where = std::source_location::current());
 
   /// Error kUsage that lists the fields there are.
   const Tensor& operator[](std::string_view name) const;

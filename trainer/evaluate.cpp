@@ -188,7 +188,8 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
     }
     Loss recorded =
         record_evaluation(loss, Batch(std::move(fields)), options.compute_dtype,
-                          options.evaluators.empty() ? LossOutputs::kDrop : LossOutputs::kKeep);
+                          options.evaluators.empty() ? LossOutputs::kDrop : LossOutputs::kKeep,
+                          {.where = options.where});
     pending.push_back({batch.index, std::move(recorded), mask, std::ssize(batch.skipped)});
     engine.mark_step(SyncReason::kEvaluation, options.where);
     if (pending.size() > lag) read_first();

@@ -1,12 +1,15 @@
 #include "trainer/loss.h"
 
 #include "core/base/error.h"
+#include "core/trace/context.h"
 
 namespace lockstep {
 namespace {
 
-void check_scalar(const Tensor& value, const std::string& what, bool may_be_integer) {
-  LS_USER_CHECK(value.defined(), "{} is missing", what);
+void check_scalar(const Tensor& value, const std::string& what, bool may_be_integer,
+                  const std::source_location& where) {
+  LS_USER_CHECK(value.defined(), "{}: {} is missing: it is an undefined tensor",
+                origin_of(where).to_string(), what);
   LS_USER_CHECK(value.shape().rank() == 0, "{} must be a scalar, not {}", what,
                 value.type().to_string());
   LS_USER_CHECK(is_float(value.dtype()) || (may_be_integer && is_integer(value.dtype())),
@@ -16,15 +19,18 @@ void check_scalar(const Tensor& value, const std::string& what, bool may_be_inte
 
 }  // namespace
 
-void check_loss(const Loss& loss) {
-  check_scalar(loss.sum, "the sum of the loss", false);
-  check_scalar(loss.count, "the count of the loss", true);
+void check_loss(const Loss& loss, const std::source_location& where) {
+  check_scalar(loss.sum, "the sum of the loss", false, where);
+  check_scalar(loss.count, "the count of the loss", true, where);
   for (const auto& [name, ratio] : loss.metrics) {
     LS_USER_CHECK(name != "loss" && name != "grad_norm" && !name.empty(),
                   "a metric cannot be called '{}'", name);
-    check_scalar(ratio.sum, fmt::format("the sum of metric '{}'", name), true);
-    check_scalar(ratio.count, fmt::format("the count of metric '{}'", name), true);
+    check_scalar(ratio.sum, fmt::format("the sum of metric '{}'", name), true, where);
+    check_scalar(ratio.count, fmt::format("the count of metric '{}'", name), true, where);
   }
+  for (const auto& [name, output] : loss.outputs)
+    if (!output.defined())
+      raise_undefined(fmt::format("output '{}' of the loss", name), origin_of(where));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <source_location>
 #include <string>
 
 #include "core/base/api.h"
@@ -20,8 +21,8 @@ struct Ratio {
 };
 
 struct Loss {
-  Tensor
-      sum;  ///< scalar, of a float dtype: what is differentiated, summed over what `count` counts
+  /// Scalar, of a float dtype: what is differentiated, summed over what `count` counts.
+  Tensor sum;
   Tensor count;  ///< scalar, of an integer or float dtype: samples or tokens
   /// By name: "accuracy", "mlm/accuracy". "loss" and "grad_norm" are taken.
   std::map<std::string, Ratio> metrics = {};
@@ -33,7 +34,8 @@ struct Loss {
 /// A model, or whatever else gives the loss of a batch of one logical shard.
 using LossFunction = std::function<Loss(const Batch&)>;
 
-/// Error kUsage that says what of the loss is missing or of the wrong type.
-void check_loss(const Loss& loss);
+/// Error kUsage that says what of the loss is missing or of the wrong type. `where`: the line that
+/// asked for it.
+void check_loss(const Loss& loss, const std::source_location& where);
 
 }  // namespace lockstep

@@ -180,7 +180,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
     const ScopedSpan span(
         runtime_.spans(),
         {.kind = SpanKind::kTrace, .step = step, .correlation = engine.next_correlation()});
-    outcome->numbers = record_step(state_, loss, batch, inputs_, update);
+    outcome->numbers = record_step(state_, loss, batch, inputs_, update, {.where = where});
     in_flight_.push_back({step, update, batch, outcome});
     step_due_ = false;
   }

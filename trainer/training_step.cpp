@@ -33,10 +33,11 @@ auto record_whole(TraceContext& context, const F& record) {
   }
 }
 
-Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode) {
+Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode,
+                 const LossCaller& caller) {
   const ModeScope scope(context, std::move(mode));
   Loss out = loss(batch);
-  check_loss(out);
+  check_loss(out, caller.where);
   check_inputs(context.pending());
   return out;
 }
@@ -52,7 +53,8 @@ StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64
 }
 
 StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
-                        const StepInputs& inputs, const UpdateOptions& update) {
+                        const StepInputs& inputs, const UpdateOptions& update,
+                        const LossCaller& caller) {
   TraceContext& context = inputs.shard.context();
   Mode mode{.training = true, .compute_dtype = state.compute_dtype, .forbids_reads = true};
   mode.key = {context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
@@ -60,7 +62,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   for (ModuleBuffer& buffer : state.module.buffers().all())
     buffer.take_updates();  // of one that threw
   return record_whole(context, [&] {
-    const Loss output = record_loss(loss, batch, context, std::move(mode));
+    const Loss output = record_loss(loss, batch, context, std::move(mode), caller);
     std::vector<Tensor> values;
     for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
     const std::vector<Tensor> grads = gradients(output.sum, values);
@@ -71,12 +73,12 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
 }
 
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
-                       LossOutputs outputs) {
+                       LossOutputs outputs, const LossCaller& caller) {
   LS_CHECK(!batch.fields().empty(), "a batch without fields");
   TraceContext& context = batch.fields().begin()->second.context();
   return record_whole(context, [&] {
     Loss out = record_loss(loss, batch, context,
-                           {.compute_dtype = compute_dtype, .forbids_reads = true});
+                           {.compute_dtype = compute_dtype, .forbids_reads = true}, caller);
     if (outputs == LossOutputs::kDrop) out.outputs.clear();
     return out;
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 
 #include "trainer/batch.h"
 #include "trainer/optimizers/optimizer_step.h"
@@ -19,16 +20,22 @@ struct StepInputs {
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
                             std::uint64_t seed);
 
+/// Who asks for a loss.
+struct LossCaller {
+  std::source_location where = std::source_location::current();  ///< the user's line
+};
+
 /// Records one step and assigns the new values. Nothing runs until mark_step. An exception of
 /// `loss` is passed on; then nothing of the step is left in the trace, and no value has changed.
 StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
-                        const StepInputs& inputs, const UpdateOptions& update);
+                        const StepInputs& inputs, const UpdateOptions& update,
+                        const LossCaller& caller = {});
 
 /// What becomes of Loss::outputs, which are computed only if somebody keeps them.
 enum class LossOutputs : std::uint8_t { kKeep, kDrop };
 
 /// The loss recorded as evaluations want it: without dropout, with running statistics.
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
-                       LossOutputs outputs = LossOutputs::kKeep);
+                       LossOutputs outputs = LossOutputs::kKeep, const LossCaller& caller = {});
 
 }  // namespace lockstep

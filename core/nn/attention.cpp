@@ -60,7 +60,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const SequenceLayout& lay
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KeyValueCache& cache, std::size_t layer,
                                       Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(call_name(), {&x}, where);
   const Mode& mode = mode_of(x);
   const Tensor at_hand = convert(x, x.dtype() == DType::kF32 ? mode.compute_dtype : x.dtype());
   Tensor q = project(q_proj_, at_hand, options_.heads);
@@ -88,7 +88,7 @@ Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory, const T
 
 Tensor MultiHeadAttention::attend(const Tensor& x, const Tensor& memory,
                                   const SequenceLayout& layout, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(call_name(), {&x, &memory}, where);
   LS_USER_CHECK(x.shape().rank() == 3 && memory.shape().rank() == 3 && x.size(0) == memory.size(0),
                 "{}: attention '{}' of {} to {}: both must be [B,T,width], of one batch",
                 x.context().origin().to_string(), path(), x.type().to_string(),

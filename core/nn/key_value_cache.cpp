@@ -4,10 +4,11 @@
 
 namespace lockstep {
 Tensor KeyValueCache::attend(std::size_t layer, const Tensor& q, const Tensor& k, const Tensor& v,
-                             double scale) {
+                             double scale, Where where) {
   LS_CHECK(layer < layers.size(), "a cache of {} layers has no layer {}", layers.size(), layer);
   Layer& kept = layers[layer];
-  TraceContext& context = q.context();
+  TraceContext& context =
+      context_of("KeyValueCache::attend", {&q, &k, &v, &kept.keys, &kept.values, &position}, where);
   const Tensor zero = context.constant(0.0, DType::kI64);
   const Tensor starts[] = {zero, position, zero, zero};
   kept.keys.assign(dynamic_update_slice(kept.keys, convert(k, kept.keys.dtype()), starts));

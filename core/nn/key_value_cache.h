@@ -37,7 +37,8 @@ class KeyValueCache {
   /// Keeps k and v [B,T,kv_heads,D] of the tokens at hand, and lets q [B,T,H,D] attend: of a prompt
   /// (T > 1), which begins its sequence, causally to itself; of one token to all up to itself.
   /// H is a multiple of kv_heads. `scale` multiplies the scores. -> [B,T,H,D]
-  Tensor attend(std::size_t layer, const Tensor& q, const Tensor& k, const Tensor& v, double scale);
+  Tensor attend(std::size_t layer, const Tensor& q, const Tensor& k, const Tensor& v, double scale,
+                Where where = Where::current());
 };
 
 }  // namespace lockstep

@@ -94,11 +94,8 @@ Dropout::Dropout(Module& parent, std::string_view name, double p) : Module(paren
 }
 
 Tensor Dropout::operator()(const Tensor& x, Where where) const {
-  if (p_ == 0 || !mode_of(x).training) return x;
   const ModuleScope scope = enter(x, where);
-  const std::optional<RandomKey>& key = mode_of(x).key;
-  LS_USER_CHECK(key.has_value(), "dropout {} in '{}' needs a random key", p_, path());
-  return dropout(x, p_, *key);
+  return dropout(x, p_);
 }
 
 }  // namespace lockstep

@@ -25,6 +25,10 @@ std::string Module::path_of(std::string_view name) const {
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
 }
 
+std::string_view Module::call_name() const {
+  return path_.empty() ? "the model" : std::string_view(path_);
+}
+
 bool Module::is_below(std::string_view name) const {
   return path_.empty() || (name.starts_with(path_) && name.substr(path_.size()).starts_with('.'));
 }
@@ -39,12 +43,12 @@ void Module::set_group(std::string_view group) {
     if (is_below(parameter.name)) parameter.group = group;
 }
 
-ModuleScope Module::enter(const Tensor& x) const {
-  return {x.context(), path_};
+ModuleScope Module::enter(const Operand& x) const {
+  return {context_of(call_name(), {&x.tensor()}, x.where()), path_};
 }
 
 ModuleScope Module::enter(const Tensor& x, Where where) const {
-  return {x.context(), path_, where};
+  return {context_of(call_name(), {&x}, where), path_, where};
 }
 
 Parameter& Module::parameter(std::string_view name, const Shape& shape, ParameterKind kind,

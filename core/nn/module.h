@@ -51,7 +51,8 @@ class Module {
 
   /// New nodes belong to this module while the result lives:
   ///   const ModuleScope scope = enter(x);
-  ModuleScope enter(const Tensor& x) const;
+  /// x is a tensor that the module is called with. Error kUsage with the line if it is undefined.
+  ModuleScope enter(const Operand& x) const;
   /// The same of a layer, whose nodes are called by the line that calls it, not by their own.
   ModuleScope enter(const Tensor& x, Where where) const;
 
@@ -62,6 +63,8 @@ class Module {
   /// State that is not trained, see module_buffer.h.
   ModuleBuffer& buffer(std::string_view name, HostTensor initial);
   std::string path_of(std::string_view name) const;
+  /// The path, or what an outermost module is called in its place.
+  std::string_view call_name() const;
 
  private:
   bool is_below(std::string_view name) const;

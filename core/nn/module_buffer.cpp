@@ -11,8 +11,8 @@ const Tensor& ModuleBuffer::get() const {
   return value;
 }
 
-void ModuleBuffer::update(const Tensor& contribution, Rule rule) {
-  if (!mode_of(contribution).training) return;
+void ModuleBuffer::update(const Tensor& contribution, Rule rule, Where where) {
+  if (!mode_of(context_of(name, {&contribution}, where)).training) return;
   LS_USER_CHECK(is_float(contribution.dtype()),
                 "buffer '{}' is updated with {}; contributions of shards are averaged, and so must "
                 "be of a float dtype",
@@ -28,10 +28,10 @@ void ModuleBuffer::blend(const Tensor& contribution, double momentum, Where wher
   LS_USER_CHECK(is_float(dtype()),
                 "buffer '{}' of {} is blended; what lies between two values needs a float dtype",
                 name, name_of(dtype()));
+  const Origin called = context_of(name, {&contribution}, where).origin_at(where);
   LS_USER_CHECK(contribution.shape() == shape(),
                 "buffer '{}' of shape {} is blended with a contribution of shape {}", name,
                 shape().to_string(), contribution.shape().to_string());
-  const Origin called = contribution.context().origin_at(where);
   update(contribution, [momentum, called](const Tensor& old, const Tensor& mean) {
     const Origin origin{called.file, called.line, old.context().scope()};
     const OriginScope line(old.context(), &origin);

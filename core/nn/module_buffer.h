@@ -39,7 +39,7 @@ class ModuleBuffer {
   /// Called while a training step is recorded, with what this logical shard contributes (a float
   /// tensor). Several updates of one step are carried out in this order. Nothing outside of
   /// training.
-  void update(const Tensor& contribution, Rule rule);
+  void update(const Tensor& contribution, Rule rule, Where where = Where::current());
   /// The same for a rule that takes nothing of the shards: its `mean` is undefined.
   void update(TraceContext& context, Rule rule);
   /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape;

@@ -16,18 +16,18 @@ PoolSpec square(std::int64_t kernel, std::int64_t stride, std::int64_t padding) 
 }  // namespace
 
 Tensor MaxPool2d::operator()(const Tensor& x, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("MaxPool2d", {&x}, where);
   return max_pool(x, square(kernel, stride, padding));
 }
 
 Tensor AvgPool2d::operator()(const Tensor& x, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("AvgPool2d", {&x}, where);
   const Tensor wide = is_float(x.dtype()) ? convert(x, DType::kF32) : x;
   return convert(avg_pool(wide, square(kernel, stride, padding)), x.dtype());
 }
 
 Tensor GlobalAvgPool2d::operator()(const Tensor& x, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("GlobalAvgPool2d", {&x}, where);
   LS_USER_CHECK(x.shape().rank() == 4 && is_float(x.dtype()),
                 "{}: global average pooling takes a float [N,C,H,W], not {}",
                 x.context().origin().to_string(), x.type().to_string());

@@ -53,7 +53,7 @@ std::vector<double> Rotary::frequencies(std::int64_t size) const {
 
 Tensor rotary_embedding(const Tensor& x, const Rotary& rotary, const Tensor& positions,
                         Where where) {
-  TraceContext& context = x.context();
+  TraceContext& context = context_of("rotary_embedding", {&x}, where);
   const LocationScope line(context, where);
   LS_USER_CHECK(x.shape().rank() == 4 && x.size(3) % 2 == 0 && is_float(x.dtype()),
                 "{}: rotary embedding takes a float [B,T,H,D] with an even D, not {}",

@@ -42,7 +42,7 @@ GatedMlp::GatedMlp(Module& parent, std::string_view name, std::int64_t width, st
       down_proj_(*this, "down_proj", hidden, width, options.linear) {}
 
 Tensor GatedMlp::operator()(const Tensor& x, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(call_name(), {&x}, where);
   const Tensor gate = gate_proj_(x), up = up_proj_(x);
   const auto multiply = [&] {
     const ModuleScope scope = enter(x, where);
@@ -90,7 +90,7 @@ Tensor TransformerBlock::feed_forward(const Tensor& x) const {
 }
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Tensor& key_mask, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(call_name(), {&x}, where);
   LS_USER_CHECK(encoder_attn_ == nullptr, "{}: block '{}' needs its memory: call with_memory()",
                 x.context().origin().to_string(), path());
   const Tensor attended =
@@ -100,7 +100,7 @@ Tensor TransformerBlock::operator()(const Tensor& x, const Tensor& key_mask, Whe
 
 Tensor TransformerBlock::with_memory(const Tensor& x, const Tensor& memory, const Tensor& key_mask,
                                      const Tensor& memory_mask, Where where) const {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(call_name(), {&x, &memory}, where);
   LS_USER_CHECK(encoder_attn_ != nullptr,
                 "{}: block '{}' has no part that attends to a memory: give it a memory_width",
                 x.context().origin().to_string(), path());

@@ -70,9 +70,13 @@ std::size_t TraceContext::FilledHasher::operator()(const Filled& filled) const {
 
 Tensor TraceContext::record(Op op, ArrayRef<Tensor> operands, Attrs attrs,
                             std::source_location where) {
-  Operands ids;
-  for (const Tensor& operand : operands) ids.push_back(node_of(operand));
   const Origin origin = origin_at(where);
+  Operands ids;
+  for (const Tensor& operand : operands) {
+    if (!operand.defined())
+      raise_undefined_operand(name_of(op), ids.size(), operands.size(), origin);
+    ids.push_back(node_of(operand));
+  }
   modes_ |= mode_bit_;
   try {
     return handle_for(graph_.add(op, ids, std::move(attrs), origin));
@@ -92,6 +96,7 @@ Tensor TraceContext::record_call(std::shared_ptr<const Graph> body,
                 "{}: the called graph takes {} operands, but {} are given", node.origin.to_string(),
                 body->inputs.size(), operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].defined()) raise_undefined_operand("call", i, operands.size(), node.origin);
     const Type& wanted = (*body)[body->inputs[i]].type;
     LS_USER_CHECK(operands[i].type() == wanted, "{}: operand {} of the call is {}, not {}",
                   node.origin.to_string(), i, operands[i].type().to_string(), wanted.to_string());

@@ -99,7 +99,7 @@ class TraceContext {
   /// Until the next cut. Regions that lie in this one become parts of it.
   void recompute(RematRegion region);
   const std::vector<RematRegion>& recomputed() const { return recomputed_; }
-  std::uint64_t epoch() const { return epoch_; }  ///< the number of cuts, and one
+  std::uint64_t epoch() const { return epoch_; }             ///< the number of cuts, and one
 
  private:
   friend struct TensorState;
@@ -151,12 +151,16 @@ class TraceContext {
 /// functions are to show their callers' lines do the same:
 ///
 ///     Tensor swish(const Tensor& x, Where where = Where::current()) {
-///       const LocationScope line(x.context(), where);
+///       const LocationScope line("swish", {&x}, where);
 ///       return x * sigmoid(x);
 ///     }
 class LocationScope {
  public:
   LocationScope(TraceContext& context, const std::source_location& where);
+  /// In the trace of the operands of `call`, see context_of().
+  LocationScope(std::string_view call, ArrayRef<const Tensor*> operands,
+                const std::source_location& where)
+      : LocationScope(context_of(call, operands, where), where) {}
   ~LocationScope();
   LocationScope(const LocationScope&) = delete;
   LocationScope& operator=(const LocationScope&) = delete;

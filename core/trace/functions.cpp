@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/gradients.h"
+#include "core/trace/mode.h"
 #include "core/trace/remat.h"
 
 namespace lockstep {
@@ -41,6 +42,13 @@ Tensor shift_to_zero(const Tensor& x, int dim) {
   return x - stop_gradient(reduce_max(x, {dim}, true));
 }
 
+const RandomKey& training_key(const Tensor& x) {
+  const std::optional<RandomKey>& key = mode_of(x).key;
+  LS_USER_CHECK(key.has_value(), "{}: dropout needs a random key, and the training mode has none",
+                x.context().origin().to_string());
+  return *key;
+}
+
 /// bool [N,V]: whether column j is the row's target.
 Tensor target_mask(const Tensor& logits, const Tensor& targets) {
   LS_USER_CHECK(logits.shape().rank() == 2 && targets.shape() == Shape{logits.shape().dim(0)} &&
@@ -55,17 +63,17 @@ Tensor target_mask(const Tensor& logits, const Tensor& targets) {
 }  // namespace
 
 Tensor relu(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("relu", {&x}, where);
   return maximum(x, 0.0);
 }
 
 Tensor sigmoid(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("sigmoid", {&x}, where);
   return computed_wide(x, [](const Tensor& wide) { return 1.0 / (exp(-wide) + 1.0); });
 }
 
 Tensor gelu_tanh(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("gelu_tanh", {&x}, where);
   const double c = std::sqrt(2.0 / std::numbers::pi);
   const auto f = [c](const Tensor& wide) {
     const Tensor inner = (wide + wide * wide * wide * 0.044715) * c;
@@ -75,26 +83,26 @@ Tensor gelu_tanh(const Tensor& x, Where where) {
 }
 
 Tensor gelu(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("gelu", {&x}, where);
   const double c = std::numbers::sqrt2 / 2.0;
   const auto f = [c](const Tensor& wide) { return wide * 0.5 * (erf(wide * c) + 1.0); };
   return computed_again(x, [&] { return computed_wide(x, f); });
 }
 
 Tensor silu(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("silu", {&x}, where);
   const auto f = [](const Tensor& wide) { return wide * sigmoid(wide); };
   return computed_again(x, [&] { return computed_wide(x, f); });
 }
 
 Tensor swiglu(const Tensor& gate, const Tensor& up, Where where) {
-  const LocationScope line(gate.context(), where);
+  const LocationScope line("swiglu", {&gate, &up}, where);
   const auto f = [&](const Tensor& wide) { return silu(wide) * widen(up); };
   return computed_again(gate, [&] { return computed_wide(gate, f); });
 }
 
 Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("mean", {&x}, where);
   double count = 1;
   for (const std::int64_t d : dims) count *= static_cast<double>(x.size(static_cast<int>(d)));
   return computed_wide(
@@ -102,7 +110,7 @@ Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
 }
 
 Tensor softmax(const Tensor& x, int dim, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("softmax", {&x}, where);
   return computed_wide(x, [dim](const Tensor& wide) {
     const Tensor e = exp(shift_to_zero(wide, dim));
     return e / reduce_sum(e, {dim}, true);
@@ -110,7 +118,7 @@ Tensor softmax(const Tensor& x, int dim, Where where) {
 }
 
 Tensor log_softmax(const Tensor& x, int dim, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("log_softmax", {&x}, where);
   return computed_wide(x, [dim](const Tensor& wide) {
     const Tensor shifted = shift_to_zero(wide, dim);
     return shifted - log(reduce_sum(exp(shifted), {dim}, true));
@@ -119,7 +127,7 @@ Tensor log_softmax(const Tensor& x, int dim, Where where) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
                   Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("layer_norm", {&x, &weight, &bias}, where);
   // Kept for the backward pass: x, its mean and the factor, not what is centered in f32.
   RematScope scope(x.context());
   Tensor average, factor;
@@ -134,14 +142,14 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("rms_norm", {&x, &weight}, where);
   return computed_wide(x, [&](const Tensor& wide) {
     return wide * rsqrt(mean(wide * wide, {-1}, true) + eps) * widen(weight);
   });
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Where where) {
-  const LocationScope line(logits.context(), where);
+  const LocationScope line("cross_entropy", {&logits, &labels}, where);
   // Bytes may not hold the number of classes.
   const Tensor targets = labels.dtype() == DType::kU8 ? convert(labels, DType::kI32) : labels;
   const Tensor mask = target_mask(logits, targets);
@@ -154,12 +162,12 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Where where) {
 }
 
 Tensor correct_predictions(const Tensor& logits, const Tensor& targets, Where where) {
-  const LocationScope line(logits.context(), where);
+  const LocationScope line("correct_predictions", {&logits, &targets}, where);
   return convert(equal(convert(arg_max(logits, 1), targets.dtype()), targets), DType::kF32);
 }
 
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("dropout", {&x, &key.seed, &key.step, &key.shard}, where);
   LS_USER_CHECK(p >= 0 && p < 1, "{}: dropout probability {} must be in [0, 1)",
                 x.context().origin().to_string(), p);
   if (p == 0) return x;
@@ -169,7 +177,7 @@ Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
 }
 
 Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("dropout", {&x, &p, &key.seed, &key.step, &key.shard}, where);
   LS_USER_CHECK(p.dtype() == DType::kF32 && p.shape().rank() == 0,
                 "{}: dropout takes a probability f32[], not {}", x.context().origin().to_string(),
                 p.type().to_string());
@@ -179,15 +187,27 @@ Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key, Where whe
   });
 }
 
+Tensor dropout(const Tensor& x, double p, Where where) {
+  const LocationScope line("dropout", {&x}, where);
+  if (p == 0 || !mode_of(x).training) return x;
+  return dropout(x, p, training_key(x));
+}
+
+Tensor dropout(const Tensor& x, const Tensor& p, Where where) {
+  const LocationScope line("dropout", {&x, &p}, where);
+  if (!mode_of(x).training) return x;
+  return dropout(x, p, training_key(x));
+}
+
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
-  const LocationScope line(key.seed.context(), where);
+  const LocationScope line("random_uniform", {&key.seed, &key.step, &key.shard}, where);
   const Tensor high = binary(Op::kShiftRightLogical, random_bits(key, shape), 8.0);
   return convert(high, DType::kF32) * 0x1.0p-24;
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
               Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("linear", {&x, &weight, bias}, where);
   const int last = x.shape().rank() - 1;
   const Tensor w = convert(weight, x.dtype());
   const Tensor y = dot_general(x, w, {{}, {}, {last}, {transposed ? 1 : 0}});
@@ -198,7 +218,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool tr
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor* bias, const ConvSpec& spec,
               Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("conv2d", {&x, &weight, bias}, where);
   const Tensor y = convolution(x, convert(weight, x.dtype()), spec);
   if (bias == nullptr) return y;
   return computed_wide(y, [bias](const Tensor& wide) {

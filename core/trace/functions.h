@@ -45,10 +45,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Where where = 
 Tensor correct_predictions(const Tensor& logits, const Tensor& targets,
                            Where where = Where::current());
 
-/// Each element is dropped with probability p, else scaled by 1/(1-p). p = 0 records nothing.
+/// Each element is dropped with probability p, else scaled by 1/(1-p), where the mode (mode.h) is
+/// that of training, by whose key numbers are drawn; otherwise x itself. p = 0 records nothing. A
+/// probability f32[] in [0, 1) may change from step to step, as a scalar() can: where it is 0,
+/// nothing is dropped, but numbers are drawn. Error kUsage in a training mode without a key.
+Tensor dropout(const Tensor& x, double p, Where where = Where::current());
+Tensor dropout(const Tensor& x, const Tensor& p, Where where = Where::current());
+/// The same by a key of one's own, whatever the mode.
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Where::current());
-/// The same with a probability f32[] in [0, 1) that may change from step to step, as a scalar()
-/// can: where it is 0, nothing is dropped, but numbers are drawn.
 Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
                Where where = Where::current());
 

@@ -228,8 +228,12 @@ GradientRule gradient_rule(Op op) {
 }
 
 std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets, Where where) {
-  TraceContext& context = loss.context();
+  TraceContext& context = context_of("gradients", {&loss}, where);
   const LocationScope line(context, where);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (!targets[i].defined())
+      raise_undefined(fmt::format("target {} of the {} of gradients", i + 1, targets.size()),
+                      context.origin());
   LS_USER_CHECK(is_float(loss.dtype()) && loss.shape().rank() == 0,
                 "{}: gradients need a float scalar as loss, but it is {}",
                 context.origin().to_string(), loss.type().to_string());
@@ -262,14 +266,14 @@ ValueId fence(const Tensor& x) {
 }  // namespace
 
 Tensor stop_gradient(const Tensor& x, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line("stop_gradient", {&x}, where);
   const ValueId node = fence(x);
   x.context().redirect_gradient(node, kNoValue);
   return x.context().tensor_of(node);
 }
 
 Tensor stand_in(const Tensor& copy, const Tensor& original, Where where) {
-  TraceContext& context = copy.context();
+  TraceContext& context = context_of("stand_in", {&copy, &original}, where);
   const LocationScope line(context, where);
   LS_USER_CHECK(copy.shape() == original.shape(), "{}: {} cannot stand in for {}",
                 context.origin().to_string(), copy.type().to_string(), original.type().to_string());

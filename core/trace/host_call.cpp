@@ -14,7 +14,7 @@ std::vector<Tensor> host_call(const HostFunction& function, ArrayRef<Tensor> ope
                               ArrayRef<Type> results, Where where) {
   LS_USER_CHECK(!operands.empty(), "{}: a call of {} without operands: record a constant",
                 origin_of(where).to_string(), function.to_string());
-  TraceContext& context = operands[0].context();
+  TraceContext& context = context_of_all(function.to_string(), operands, where);
   const LocationScope line(context, where);
   LS_USER_CHECK(!results.empty(), "{}: the call of {} states no result",
                 context.origin().to_string(), function.to_string());

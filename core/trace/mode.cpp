@@ -42,7 +42,7 @@ std::string describe_modes(std::uint32_t bits) {
 }
 
 Tensor to_compute_dtype(const Tensor& x, Where where) {
-  return convert(x, mode_of(x).compute_dtype, where);
+  return convert(x, mode_of(context_of("to_compute_dtype", {&x}, where)).compute_dtype, where);
 }
 
 }  // namespace lockstep

@@ -39,8 +39,8 @@ class ModeScope {
 
 /// That of the innermost scope; without one, an evaluation in f32.
 const Mode& mode_of(const TraceContext& context);
-inline const Mode& mode_of(const Tensor& tensor) {
-  return mode_of(tensor.context());
+inline const Mode& mode_of(const Tensor& tensor, Where where = Where::current()) {
+  return mode_of(tensor.context(where));
 }
 
 /// One bit for what tells programs apart: training or not, and the compute dtype.

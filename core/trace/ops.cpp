@@ -62,8 +62,17 @@ Attrs window_attrs(const PoolSpec& spec) {
   return attrs;
 }
 
+/// Null for a number.
+const Tensor* tensor_in(const Operand& x) {
+  return x.is_number() ? nullptr : &x.tensor();
+}
+
+Tensor record_all(Op op, std::span<const Tensor> operands, Attrs attrs, Where where) {
+  return context_of_all(name_of(op), operands, where).record(op, operands, std::move(attrs), where);
+}
+
 Tensor record1(Op op, const Tensor& x, Attrs attrs, Where where = Where::current()) {
-  return x.context().record(op, {x}, std::move(attrs), where);
+  return context_of(name_of(op), {&x}, where).record(op, {x}, std::move(attrs), where);
 }
 
 }  // namespace
@@ -71,8 +80,8 @@ Tensor record1(Op op, const Tensor& x, Attrs attrs, Where where = Where::current
 Tensor binary(Op op, const Operand& a, const Operand& b) {
   LS_USER_CHECK(!a.is_number() || !b.is_number(), "{}: {} of two plain numbers records nothing",
                 origin_of(a.where()).to_string(), name_of(op));
+  const LocationScope line(name_of(op), {tensor_in(a), tensor_in(b)}, a.where());
   const Tensor& either = a.is_number() ? b.tensor() : a.tensor();
-  const LocationScope line(either.context(), a.where());
   Tensor left = materialize(a, either);
   Tensor right = materialize(b, left);
   broadcast_pair(op, left, right);
@@ -148,7 +157,7 @@ Tensor logical_not(const Tensor& x, Where where) {
 }
 
 Tensor select(const Tensor& pred, const Operand& a, const Operand& b, Where where) {
-  const LocationScope line(pred.context(), where);
+  const LocationScope line(name_of(Op::kSelect), {&pred, tensor_in(a), tensor_in(b)}, where);
   LS_USER_CHECK(!a.is_number() || !b.is_number(),
                 "{}: select needs a tensor to take the dtype from", line_of(pred));
   Tensor left = materialize(a, b.is_number() ? a.tensor() : b.tensor());
@@ -161,15 +170,15 @@ Tensor select(const Tensor& pred, const Operand& a, const Operand& b, Where wher
 }
 
 Tensor convert(const Tensor& x, DType to, Where where) {
-  if (x.dtype() == to) return x;
+  if (x.defined() && x.dtype() == to) return x;
   Attrs attrs;
   attrs.set_dtype(to);
   return record1(Op::kConvert, x, std::move(attrs), where);
 }
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where) {
-  if (x.shape() == shape) return x;
-  const LocationScope line(x.context(), where);
+  if (x.defined() && x.shape() == shape) return x;
+  const LocationScope line(name_of(Op::kBroadcast), {&x}, where);
   const int lead = shape.rank() - x.shape().rank();
   LS_USER_CHECK(lead >= 0, "{}: {} cannot be broadcast to the lower rank of {}", line_of(x),
                 x.type().to_string(), shape.to_string());
@@ -183,7 +192,7 @@ Tensor broadcast_in_dim(const Tensor& x, const Shape& shape, IntView dims, Where
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape, Where where) {
-  if (x.shape() == shape) return x;
+  if (x.defined() && x.shape() == shape) return x;
   return record1(Op::kReshape, x, {{Attr::kShape, shape.sizes()}}, where);
 }
 
@@ -192,7 +201,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> sizes, Where
 }
 
 Tensor reshape(const Tensor& x, IntView sizes, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kReshape), {&x}, where);
   Ints resolved(sizes.begin(), sizes.end());
   std::int64_t known = 1;
   std::int64_t* open = nullptr;
@@ -215,7 +224,7 @@ Tensor reshape(const Tensor& x, IntView sizes, Where where) {
 }
 
 Tensor transpose(const Tensor& x, IntView permutation, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kTranspose), {&x}, where);
   return record1(Op::kTranspose, x, {{Attr::kDims, normal_dims(x, permutation)}});
 }
 
@@ -225,7 +234,7 @@ Tensor slice(const Tensor& x, IntView start, IntView limit, IntView stride, Wher
 }
 
 Tensor slice_dim(const Tensor& x, int dim, std::int64_t start, std::int64_t limit, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kSlice), {&x}, where);
   const auto at = static_cast<std::size_t>(normal_dim(x, dim));
   const auto sizes = x.shape().sizes();
   Ints starts(sizes.size(), 0);
@@ -240,18 +249,18 @@ Tensor dynamic_slice(const Tensor& x, std::span<const Tensor> starts, const Shap
                      Where where) {
   std::vector<Tensor> operands{x};
   operands.insert(operands.end(), starts.begin(), starts.end());
-  return x.context().record(Op::kDynamicSlice, operands, {{Attr::kShape, shape.sizes()}}, where);
+  return record_all(Op::kDynamicSlice, operands, {{Attr::kShape, shape.sizes()}}, where);
 }
 
 Tensor dynamic_update_slice(const Tensor& x, const Tensor& update, std::span<const Tensor> starts,
                             Where where) {
   std::vector<Tensor> operands{x, update};
   operands.insert(operands.end(), starts.begin(), starts.end());
-  return x.context().record(Op::kDynamicUpdateSlice, operands, {}, where);
+  return record_all(Op::kDynamicUpdateSlice, operands, {}, where);
 }
 
 Tensor pad(const Tensor& x, double value, IntView low, IntView high, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kPad), {&x}, where);
   const Tensor fill = x.context().constant(value, x.dtype());
   return x.context().record(Op::kPad, {x, fill}, {{Attr::kLow, low}, {Attr::kHigh, high}});
 }
@@ -259,20 +268,20 @@ Tensor pad(const Tensor& x, double value, IntView low, IntView high, Where where
 Tensor concatenate(std::span<const Tensor> parts, int axis, Where where) {
   LS_USER_CHECK(!parts.empty(), "{}: concatenate needs at least one tensor",
                 origin_of(where).to_string());
-  const LocationScope line(parts[0].context(), where);
+  const LocationScope line(context_of_all(name_of(Op::kConcatenate), parts, where), where);
   Attrs attrs;
   attrs.set_int(Attr::kAxis, normal_dim(parts[0], axis));
   return parts[0].context().record(Op::kConcatenate, parts, std::move(attrs));
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kGather), {&x, &indices}, where);
   return x.context().record(Op::kGather, {x, indices}, {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates, int axis,
                    Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kScatterAdd), {&x, &indices, &updates}, where);
   return x.context().record(Op::kScatterAdd, {x, indices, updates},
                             {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
@@ -284,7 +293,7 @@ Tensor iota(TraceContext& context, const Shape& shape, int axis, DType dtype, Wh
 }
 
 Tensor reduce(Op op, const Tensor& x, IntView dims, bool keep_dims, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(op), {&x}, where);
   const Ints normal = normal_dims(x, dims);
   const Tensor out = record1(op, x, {{Attr::kDims, normal}});
   if (!keep_dims) return out;
@@ -302,27 +311,29 @@ Tensor reduce_max(const Tensor& x, IntView dims, bool keep_dims, Where where) {
 }
 
 Tensor sum(const Tensor& x, Where where) {
+  const LocationScope line("sum", {&x}, where);
   Ints all(static_cast<std::size_t>(x.shape().rank()));
   std::iota(all.begin(), all.end(), 0);
-  return reduce_sum(x, all, false, where);
+  return reduce_sum(x, all);
 }
 
 Tensor arg_max(const Tensor& x, int axis, Where where) {
-  const LocationScope line(x.context(), where);
+  const LocationScope line(name_of(Op::kArgMax), {&x}, where);
   return record1(Op::kArgMax, x, {{Attr::kAxis, {normal_dim(x, axis)}}});
 }
 
 Tensor dot_general(const Tensor& a, const Tensor& b, const DotSpec& spec, Where where) {
+  TraceContext& context = context_of(name_of(Op::kDotGeneral), {&a, &b}, where);
   Attrs attrs{{Attr::kLhsBatch, spec.lhs_batch},
               {Attr::kRhsBatch, spec.rhs_batch},
               {Attr::kLhsContract, spec.lhs_contract},
               {Attr::kRhsContract, spec.rhs_contract}};
   if (spec.to && *spec.to != a.dtype()) attrs.set_dtype(*spec.to);
-  return a.context().record(Op::kDotGeneral, {a, b}, std::move(attrs), where);
+  return context.record(Op::kDotGeneral, {a, b}, std::move(attrs), where);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
-  const LocationScope line(a.context(), where);
+  const LocationScope line("matmul", {&a, &b}, where);
   LS_USER_CHECK(a.shape().rank() >= 2 && b.shape().rank() == a.shape().rank(),
                 "{}: matmul of {} and {}: both need one rank of at least 2", line_of(a),
                 a.type().to_string(), b.type().to_string());
@@ -333,7 +344,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
 }
 
 Tensor convolution(const Tensor& x, const Tensor& w, const ConvSpec& spec, Where where) {
-  return x.context().record(Op::kConvolution, {x, w}, window_attrs(spec), where);
+  return context_of(name_of(Op::kConvolution), {&x, &w}, where)
+      .record(Op::kConvolution, {x, w}, window_attrs(spec), where);
 }
 
 Tensor max_pool(const Tensor& x, const PoolSpec& spec, Where where) {
@@ -345,7 +357,8 @@ Tensor avg_pool(const Tensor& x, const PoolSpec& spec, Where where) {
 }
 
 Tensor random_bits(const RandomKey& key, const Shape& shape, Where where) {
-  TraceContext& context = key.seed.context();
+  TraceContext& context =
+      context_of(name_of(Op::kRandomBits), {&key.seed, &key.step, &key.shard}, where);
   return context.record(Op::kRandomBits, {key.seed, key.step, key.shard},
                         {{Attr::kShape, shape.sizes()}, {Attr::kStream, {context.next_stream()}}},
                         where);
@@ -355,7 +368,7 @@ namespace {
 
 /// `operands`: q, k, v or qkv.
 Tensor record_attention(std::vector<Tensor> operands, const AttentionSpec& spec, Where where) {
-  TraceContext& context = operands[0].context();
+  TraceContext& context = context_of_all(name_of(Op::kAttention), operands, where);
   const LocationScope line(context, where);
   LS_USER_CHECK(!spec.key_mask || !spec.segments,
                 "{}: attention takes a key_mask or segments, not both: give masked keys segment 0",
@@ -392,7 +405,7 @@ Tensor optimization_barrier(const Tensor& x, Where where) {
 Tensor call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands, Where where) {
   LS_USER_CHECK(!operands.empty(), "{}: a call needs at least one operand",
                 origin_of(where).to_string());
-  return operands[0].context().record_call(std::move(body), operands, where);
+  return context_of_all("call", operands, where).record_call(std::move(body), operands, where);
 }
 
 Tensor all_reduce(const Tensor& x, Where where) {

@@ -15,7 +15,10 @@ void RematScope::finish(std::span<const Tensor> outputs, std::source_location wh
                 "{}: the trace was cut within remat(): no value can be read there",
                 context_.origin_at(where).to_string());
   RematRegion region{begin_, context_.pending().size(), {}, origin_};
-  for (const Tensor& output : outputs) region.outputs.push_back(context_.node_of(output));
+  for (const Tensor& output : outputs) {
+    if (!output.defined()) raise_undefined("what remat() is to keep", context_.origin_at(where));
+    region.outputs.push_back(context_.node_of(output));
+  }
   context_.recompute(std::move(region));
 }
 

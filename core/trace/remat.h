@@ -31,7 +31,8 @@ class RematScope {
 
   /// Ends the region, of which nothing but `outputs` is kept: without any, what it gives is
   /// computed again, too, where a gradient reads it. A scope that is left without, by an exception,
-  /// has no effect. Error kUsage if a value was read inside, which cuts the trace.
+  /// has no effect. Error kUsage if a value was read inside, which cuts the trace, or for an
+  /// undefined output.
   void finish(std::span<const Tensor> outputs,
               std::source_location where = std::source_location::current());
   void finish(const Tensor& output, std::source_location where = std::source_location::current()) {
@@ -45,25 +46,11 @@ class RematScope {
   ValueId begin_;
 };
 
-/// The first operand of remat(). Being built at the call, it knows the user's line.
-class RematOperand {
- public:
-  RematOperand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
-               std::source_location where = std::source_location::current())
-      : tensor_(tensor), where_(where) {}
-  const Tensor& tensor() const { return tensor_; }
-  const std::source_location& where() const { return where_; }
-
- private:
-  const Tensor& tensor_;
-  std::source_location where_;
-};
-
-/// f(x, more...), computed again for the backward pass. f returns a Tensor or a std::vector of
-/// them; other tensors that it uses (parameters, captures) count as operands, too.
+/// f(x, more...), x a tensor, computed again for the backward pass. f returns a Tensor or a
+/// std::vector of them; other tensors that it uses (parameters, captures) count as operands, too.
 template <class F, class... More>
-auto remat(F&& f, const RematOperand& x, const More&... more) {
-  RematScope scope(x.tensor().context(), x.where());
+auto remat(F&& f, const Operand& x, const More&... more) {
+  RematScope scope(context_of("remat", {&x.tensor()}, x.where()), x.where());
   auto result = std::forward<F>(f)(x.tensor(), more...);
   scope.finish(result, x.where());
   return result;

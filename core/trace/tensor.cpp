@@ -1,5 +1,6 @@
 #include "core/trace/tensor.h"
 
+#include <boost/container/small_vector.hpp>
 #include <new>
 
 #include "core/base/error.h"
@@ -30,12 +31,16 @@ void release_state(TensorState* state) {
   }
 }
 
-TraceContext& Tensor::context() const {
-  LS_USER_CHECK(state().context != nullptr, "a tensor was used after its session had ended");
-  return *state().context;
+TraceContext& Tensor::context(std::source_location where) const {
+  TensorState& s = state(where);
+  LS_USER_CHECK(s.context != nullptr, "a tensor was used after its session had ended");
+  return *s.context;
 }
 
 namespace {
+
+constexpr const char* kHowUndefined =
+    "it was default-constructed or moved from, and nothing was assigned to it since";
 
 /// A read from its beginning to its end, for who is told.
 class ObservedRead {
@@ -57,7 +62,7 @@ class ObservedRead {
 }  // namespace
 
 HostTensor Tensor::to_host(std::source_location where) const {
-  TraceContext& trace = context();  // with it goes the device that has the value
+  TraceContext& trace = context(where);  // with it goes the device that has the value
   LS_USER_CHECK(
       !mode_of(trace).forbids_reads,
       "{}: a tensor's value was read inside the loss, which would cut the step in two; "
@@ -72,16 +77,16 @@ HostTensor Tensor::to_host(std::source_location where) const {
 }
 
 double Tensor::item(std::source_location where) const {
-  LS_USER_CHECK(shape().elements() == 1, "item() needs one element, but the tensor is {}",
+  LS_USER_CHECK(shape(where).elements() == 1, "item() needs one element, but the tensor is {}",
                 type().to_string());
   return to_doubles(to_host(where))[0];
 }
 
 void Tensor::assign(const Tensor& value, std::source_location where) {
+  const TraceContext& trace = context_of("assign", {this, &value}, where);
   TensorState& s = state();
   LS_USER_CHECK(value.type() == s.type, "{}: cannot assign {} to a tensor of {}",
-                context().origin_at(where).to_string(), value.type().to_string(),
-                s.type.to_string());
+                trace.origin_at(where).to_string(), value.type().to_string(), s.type.to_string());
   const ValueId node = context().node_of(value);
   const ValueId old = context().node_of(*this);
   if (context().pending()[old].op == Op::kInput && s.assigned_from == kNoValue)
@@ -90,8 +95,47 @@ void Tensor::assign(const Tensor& value, std::source_location where) {
   s.value = nullptr;
 }
 
-void Tensor::raise_undefined() {
-  raise(ErrorKind::kUsage, "an undefined tensor was used");
+void Tensor::raise_undefined(const std::source_location& where) {
+  raise(ErrorKind::kUsage, "{}: an undefined tensor was used: {}", origin_of(where).to_string(),
+        kHowUndefined);
+}
+
+void raise_undefined(std::string_view what, const Origin& line) {
+  raise(ErrorKind::kUsage, "{}: {} is an undefined tensor: {}", line.to_string(), what,
+        kHowUndefined);
+}
+
+void raise_undefined_operand(std::string_view call, std::size_t operand, std::size_t operands,
+                             const Origin& line) {
+  raise_undefined(operands == 1
+                      ? fmt::format("the operand of {}", call)
+                      : fmt::format("operand {} of the {} of {}", operand + 1, operands, call),
+                  line);
+}
+
+TraceContext& context_of(std::string_view call, ArrayRef<const Tensor*> operands,
+                         const std::source_location& where) {
+  const Tensor* known = nullptr;
+  std::size_t undefined = operands.size();
+  for (std::size_t i = operands.size(); i-- > 0;) {
+    if (operands[i] == nullptr) continue;
+    if (operands[i]->defined()) {
+      known = operands[i];
+    } else {
+      undefined = i;
+    }
+  }
+  if (undefined == operands.size()) return known->context(where);
+  raise_undefined_operand(
+      call, undefined, operands.size(),
+      known == nullptr ? origin_of(where) : known->context(where).origin_at(where));
+}
+
+TraceContext& context_of_all(std::string_view call, std::span<const Tensor> operands,
+                             const std::source_location& where) {
+  boost::container::small_vector<const Tensor*, 4> pointers;
+  for (const Tensor& operand : operands) pointers.push_back(&operand);
+  return context_of(call, pointers, where);
 }
 
 }  // namespace lockstep

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/base/api.h"
+#include "core/base/array_ref.h"
 #include "core/ir/graph.h"
 #include "core/trace/value.h"
 
@@ -76,13 +79,23 @@ class Tensor {
   Tensor() = default;
   explicit Tensor(TensorStatePtr state) : state_(std::move(state)) {}
 
+  /// Whether it stands for anything: one that is default-constructed or was moved from does not,
+  /// and everything else that is asked of it, or done with it, is an error kUsage with the line.
   bool defined() const { return state_.get() != nullptr; }
-  DType dtype() const { return state().type.dtype; }
-  const Shape& shape() const { return state().type.shape; }
-  const Type& type() const { return state().type; }
+  DType dtype(std::source_location where = std::source_location::current()) const {
+    return state(where).type.dtype;
+  }
+  const Shape& shape(std::source_location where = std::source_location::current()) const {
+    return state(where).type.shape;
+  }
+  const Type& type(std::source_location where = std::source_location::current()) const {
+    return state(where).type;
+  }
   /// Error kUsage if the context is gone.
-  TraceContext& context() const;
-  std::int64_t size(int dim) const { return shape()[dim]; }
+  TraceContext& context(std::source_location where = std::source_location::current()) const;
+  std::int64_t size(int dim, std::source_location where = std::source_location::current()) const {
+    return shape(where)[dim];
+  }
 
   /// Waits for the value; cuts the trace first (reason: value read) if it is not computed yet.
   /// Error kUsage inside a step's loss (mode.h), with the line.
@@ -95,22 +108,21 @@ class Tensor {
   /// or shape differ.
   void assign(const Tensor& value, std::source_location where = std::source_location::current());
 
-  /// Error kUsage for an undefined tensor.
-  TensorState& state() const {
-    if (state_.get() == nullptr) raise_undefined();
+  TensorState& state(std::source_location where = std::source_location::current()) const {
+    if (state_.get() == nullptr) raise_undefined(where);
     return *state_;
   }
   const TensorStatePtr& handle() const { return state_; }
 
  private:
-  [[noreturn]] static void raise_undefined();
+  [[noreturn]] static void raise_undefined(const std::source_location& where);
 
   TensorStatePtr state_;
 };
 
 /// An operand as written in user code: a tensor, or a number that becomes a constant of the other
 /// operand's dtype. Being built at the call, it knows the user's line, which operators could not;
-/// of two operands the left one's line counts.
+/// of two operands the left one's line counts. An undefined tensor is no number.
 class Operand {
  public:
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
@@ -118,9 +130,9 @@ class Operand {
       : tensor_(tensor), where_(where) {}
   Operand(double number,  // NOLINT(google-explicit-constructor)
           std::source_location where = std::source_location::current())
-      : number_(number), where_(where) {}
+      : number_(number), is_number_(true), where_(where) {}
 
-  bool is_number() const { return !tensor_.defined(); }
+  bool is_number() const { return is_number_; }
   double number() const { return number_; }
   const Tensor& tensor() const { return tensor_; }
   const std::source_location& where() const { return where_; }
@@ -128,7 +140,21 @@ class Operand {
  private:
   Tensor tensor_;
   double number_ = 0;
+  bool is_number_ = false;
   std::source_location where_;
 };
+
+/// The trace of a call's operands, of which one is a tensor at least; null is for one that is none,
+/// or that is left out. Error kUsage with the line for an undefined tensor. Every function over
+/// tensors begins with this, or with a LocationScope that does it.
+TraceContext& context_of(std::string_view call, ArrayRef<const Tensor*> operands,
+                         const std::source_location& where);
+TraceContext& context_of_all(std::string_view call, std::span<const Tensor> operands,
+                             const std::source_location& where);
+
+/// "LINE: WHAT is an undefined tensor: ..."
+[[noreturn]] void raise_undefined(std::string_view what, const Origin& line);
+[[noreturn]] void raise_undefined_operand(std::string_view call, std::size_t operand,
+                                          std::size_t operands, const Origin& line);
 
 }  // namespace lockstep

@@ -59,12 +59,15 @@ Tensor Model::logits(const Tensor&) const {
   raise(ErrorKind::kUsage, "this model does not generate text");
 }
 
-Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch) {
+Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch,
+                         Where where) {
+  context_of("classification_loss", {&logits, &targets}, where);
   return sum_of_rows(cross_entropy(logits, targets),
                      {{"accuracy", correct_predictions(logits, targets)}}, batch);
 }
 
-Loss classification_loss(const Tensor& logits, const Batch& batch) {
+Loss classification_loss(const Tensor& logits, const Batch& batch, Where where) {
+  context_of("classification_loss", {&logits}, where);
   Tensor losses =
       of_labels(batch, [&](const Tensor& label) { return cross_entropy(logits, label); });
   if (batch.has(kLabelSmoothing)) {

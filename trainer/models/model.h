@@ -30,7 +30,8 @@ class Model : public Module {
 
 /// Cross-entropy and "accuracy" of `logits` [N,V] against `targets` [N], where a sample of the
 /// batch has N / batch.size() rows.
-Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch);
+Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch,
+                         Where where = Where::current());
 
 /// The same of `logits` [B,V] against batch["label"] [B], for batches that may be mixed and
 /// smoothed (data/images/soft_labels.h): with their fields it is the cross-entropy with soft
@@ -38,6 +39,6 @@ Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batc
 /// accuracy is the share of the label that was predicted. Evaluations of more than five classes
 /// have "top5", too: of samples whose label is among the five largest logits. Outputs "logits",
 /// "label" and "prediction", the class of the largest logit, i32 [B].
-Loss classification_loss(const Tensor& logits, const Batch& batch);
+Loss classification_loss(const Tensor& logits, const Batch& batch, Where where = Where::current());
 
 }  // namespace lockstep

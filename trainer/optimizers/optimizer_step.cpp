@@ -79,6 +79,10 @@ class StepMetrics {
   std::vector<Tensor> values_;
 };
 
+bool is_defined(const Tensor& tensor) {
+  return tensor.defined();
+}
+
 /// The rules of all groups, with the numbers of this step.
 class Rules {
  public:
@@ -92,9 +96,16 @@ class Rules {
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
                              std::span<const Tensor> slots) const {
     const auto group = state_.groups.find(parameter.group);
-    if (group == state_.groups.end())
-      return state_.optimizer.update(parameter, gradient, slots, all_);
-    return group->second.update(parameter, gradient, slots, groups_.at(parameter.group));
+    std::vector<Tensor> out =
+        group == state_.groups.end()
+            ? state_.optimizer.update(parameter, gradient, slots, all_)
+            : group->second.update(parameter, gradient, slots, groups_.at(parameter.group));
+    LS_USER_CHECK(out.size() == slots.size() + 1 && std::ranges::all_of(out, &is_defined),
+                  "the optimizer's update of '{}' must give its value and that of each of its {} "
+                  "slots, and gives {} tensors{}",
+                  parameter.name, slots.size(), out.size(),
+                  std::ranges::all_of(out, &is_defined) ? "" : ", of which one is undefined");
+    return out;
   }
 
  private:
@@ -120,6 +131,8 @@ void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
         mean = all_reduce(convert(update.contribution, DType::kF32)) / shards;
       }
       next = update.rule(next, mean);
+      LS_USER_CHECK(next.defined(), "the update rule of buffer '{}' gives an undefined tensor",
+                    buffer.name);
       LS_USER_CHECK(next.type() == buffer.value.type(),
                     "the update rule of buffer '{}' gives {}, but the buffer is {}", buffer.name,
                     next.type().to_string(), buffer.value.type().to_string());

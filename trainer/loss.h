@@ -21,7 +21,8 @@ struct Ratio {
 };
 
 struct Loss {
-  /// Scalar, of a float dtype: what is differentiated, summed over what `count` counts.
+  /// Scalar, of a float dtype: what is differentiated, summed over what `count` counts. A mean over
+  /// the micro-batch with a count of more than 1 would be divided twice, and is refused.
   Tensor sum;
   Tensor count;  ///< scalar, of an integer or float dtype: samples or tokens
   /// By name: "accuracy", "mlm/accuracy". "loss" and "grad_norm" are taken.

@@ -180,7 +180,11 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
     const ScopedSpan span(
         runtime_.spans(),
         {.kind = SpanKind::kTrace, .step = step, .correlation = engine.next_correlation()});
-    outcome->numbers = record_step(state_, loss, batch, inputs_, update, {.where = where});
+    outcome->numbers = record_step(state_, loss, batch, inputs_, update,
+                                   {.where = where, .warn = [this](const std::string& warning) {
+                                      if (!std::exchange(warned_of_loss_, true))
+                                        runtime_.log().warn("{}", warning);
+                                    }});
     in_flight_.push_back({step, update, batch, outcome});
     step_due_ = false;
   }

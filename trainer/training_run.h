@@ -163,6 +163,7 @@ class TrainingRun {
   bool stop_agreed_ = false;
   bool stop_early_ = false;
   bool warned_ = false;  ///< a rank has warnings for the console
+  bool warned_of_loss_ = false;
   RunEnd end_ = RunEnd::kRunning;
   std::int64_t finished_step_ = -1;  ///< whose update is known to be good
 };

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"
+#include "trainer/twice_divided.h"
 
 namespace lockstep {
 namespace {
@@ -33,12 +34,24 @@ auto record_whole(TraceContext& context, const F& record) {
   }
 }
 
+void check_divisions(const Loss& loss, const Batch& batch, const LossCaller& caller) {
+  const auto check = [&](const Ratio& ratio, const std::string& what) {
+    const auto found = find_twice_divided(ratio, batch, what);
+    if (!found) return;
+    LS_USER_CHECK(!found->certain, "{}", found->text);
+    if (caller.warn) caller.warn(found->text);
+  };
+  check({loss.sum, loss.count}, "the loss");
+  for (const auto& [name, ratio] : loss.metrics) check(ratio, fmt::format("metric '{}'", name));
+}
+
 Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& context, Mode mode,
                  const LossCaller& caller) {
   const ModeScope scope(context, std::move(mode));
   Loss out = loss(batch);
   check_loss(out, caller.where);
   check_inputs(context.pending());
+  check_divisions(out, batch, caller);
   return out;
 }
 

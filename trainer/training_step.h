@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <source_location>
+#include <string>
 
 #include "trainer/batch.h"
 #include "trainer/optimizers/optimizer_step.h"
@@ -23,6 +25,7 @@ StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64
 /// Who asks for a loss.
 struct LossCaller {
   std::source_location where = std::source_location::current();  ///< the user's line
+  std::function<void(const std::string&)> warn = {};  ///< told of what may be a mistake in the loss
 };
 
 /// Records one step and assigns the new values. Nothing runs until mark_step. An exception of

@@ -154,6 +154,7 @@ CutTrace TraceContext::cut() {
   draws_.clear();
   redirected_.clear();
   recomputed_.clear();
+  means_.clear();
   ++epoch_;
   for (TensorState* state : out.outputs) state->assigned_from = kNoValue;
   return out;

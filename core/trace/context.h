@@ -99,6 +99,9 @@ class TraceContext {
   /// Until the next cut. Regions that lie in this one become parts of it.
   void recompute(RematRegion region);
   const std::vector<RematRegion>& recomputed() const { return recomputed_; }
+  /// Until the next cut: a node that is the mean of a reduction's operand.
+  void note_mean(const Tensor& mean) { means_.push_back(node_of(mean)); }
+  std::span<const ValueId> means() const { return means_; }  ///< ascending
   std::uint64_t epoch() const { return epoch_; }             ///< the number of cuts, and one
 
  private:
@@ -142,6 +145,7 @@ class TraceContext {
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
   std::vector<RematRegion> recomputed_;  ///< in the order of the trace, apart
+  std::vector<ValueId> means_;
 };
 
 /// While alive, everything that is recorded or refused shows the line `where` instead of its own,

@@ -105,8 +105,11 @@ Tensor mean(const Tensor& x, IntView dims, bool keep_dims, Where where) {
   const LocationScope line("mean", {&x}, where);
   double count = 1;
   for (const std::int64_t d : dims) count *= static_cast<double>(x.size(static_cast<int>(d)));
-  return computed_wide(
-      x, [&](const Tensor& wide) { return reduce_sum(wide, dims, keep_dims) * (1.0 / count); });
+  return computed_wide(x, [&](const Tensor& wide) {
+    const Tensor out = reduce_sum(wide, dims, keep_dims) * (1.0 / count);
+    x.context().note_mean(out);
+    return out;
+  });
 }
 
 Tensor softmax(const Tensor& x, int dim, Where where) {

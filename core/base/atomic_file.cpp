@@ -16,10 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool exists(const std::string& path, ErrorKind kind) {
-  if (::access(path.c_str(), F_OK) == 0) return true;
-  if (errno != ENOENT) raise_errno(kind, path);
-  return false;
+/// Also what cannot be looked at: an error must not leave behind what was just made.
+bool exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
 PosixFile open_temporary(const std::string& path, ErrorKind kind, unsigned mode) {
@@ -31,7 +30,7 @@ PosixFile open_temporary(const std::string& path, ErrorKind kind, unsigned mode)
         PosixFile::create(fmt::format("{}/.{}.{}-{}.tmp", parent_folder(path), name, ::getpid(), n),
                           kind, mode, path);
     // Between its creation and its lock another writer may have taken the file for stale.
-    if (file.is_open() && exists(file.path(), kind)) return file;
+    if (file.is_open() && exists(file.path())) return file;
   }
   raise(kind, "cannot create a temporary file for {}: {} names are taken", path, kMaxAttempts);
 }

@@ -88,15 +88,15 @@ TEST_F(ShardsTest, RefusesAnIndexThatIsNone) {
             file + "3: not valid JSON: a NUL byte (0x00); the file is damaged, or no text");
   EXPECT_EQ(refuse("{}"), file + "1: has no 'weight_map' that says where tensors are");
   EXPECT_EQ(refuse(R"({"weight_map":{"a":"x","a":"x"}})"),
-            file + "25: the key \"a\" is there twice, first at 1:16");
+            file + "24: the key \"a\" is there twice, first at 1:16");
   EXPECT_EQ(refuse(R"({"weight_map":{"a":1}})"),
-            file + "19: weight_map.a: must be a string, not 1");
+            file + "20: weight_map.a: must be a string, not 1");
   EXPECT_EQ(refuse(R"({"a":)" + std::string(100, '[')), file + "69: nested more than 64 deep");
   EXPECT_EQ(refuse(R"({"weight_map":[]})"), file + "15: weight_map: must be an object, not a list");
   for (const char* outside : {"../x", "/etc/passwd", "a/b", "..", "", "x\\u0000"})
     EXPECT_EQ(
         refuse(fmt::format(R"({{"weight_map":{{"a":"{}"}}}})", outside)),
-        fmt::format("{}19: weight_map.a: \"{}\" is not a file beside the index", file, outside));
+        fmt::format("{}20: weight_map.a: \"{}\" is not a file beside the index", file, outside));
 }
 
 TEST_F(ShardsTest, SaysWhatAFolderWithoutWeightsLacks) {

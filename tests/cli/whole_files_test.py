@@ -10,7 +10,7 @@ from executable import LOCKSTEP, CommandLineTest
 
 FAULTS = LOCKSTEP.parent / "bin" / "io_faults.so"
 OLD = "what was there before\n"
-CONSTANT = "%c = f32[4096] constant() {value=1}\nreturn %c\n"
+CONSTANT = "%0 = f32[100000] iota() {shape=[100000], axis=0, to=f32}\nreturn %0"
 GPT = ("run: {dir: runs, name: RUN}\n"
        "model: {name: gpt2, n_layer: 1, n_head: 1, n_embd: 8, block_size: 8, vocab_size: 16}\n"
        "data: {type: synthetic, sequence_length: 8}\n"

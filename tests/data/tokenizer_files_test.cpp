@@ -135,7 +135,7 @@ TEST(Gpt2Files, RefusesDamagedOnes) {
   const auto load = [&] { return data_error([&] { read_gpt2_tokenizer(vocab, merges); }); };
   EXPECT_EQ(load(), vocab + ":1:1: must be an object, not a list");
   folder.write("vocab.json", "{\"a\": 0,");
-  EXPECT_EQ(load(), vocab + ":1:10: not valid JSON: the text ends too early");
+  EXPECT_EQ(load(), vocab + ":1:9: not valid JSON: the text ends too early");
   folder.write("vocab.json", "{\"a\": 0, \"b\": 1}");
   EXPECT_EQ(load(), merges + ":3: a merge is two tokens with a space between, not \"abc\"");
   folder.write("merges.txt", "a b\n");

@@ -113,19 +113,19 @@ TEST(FolderKeys, AreRefusedWhereTheyAreNoValues) {
   const HubFolder hub(R"({"model_type": "gpt2", "n_layer": 0, "n_embd": "many"})");
   const std::string at = hub / "run.yaml" + ":3:3: " + hub.path() + "/config.json:1:";
   EXPECT_EQ(usage_error([&] { load_with(hub, "  from_pretrained: " + hub.path() + "\n"); }),
-            at + "49: 'model.n_embd' must be an integer >= 1, not the string 'many'\n" + at +
-                "36: 'model.n_layer' must be an integer >= 1 and <= 4096, not '0'");
+            at + "48: 'model.n_embd' must be an integer >= 1, not the string 'many'\n" + at +
+                "35: 'model.n_layer' must be an integer >= 1 and <= 4096, not '0'");
 }
 
 /// What is wrong with a config.json of a model, behind the folder's name.
 std::string problems_of(const std::string& model, const std::string& json) {
   const HubFolder hub(json);
-  std::string message = usage_error([&] {
-    parse_config("model: {name: " + model + ", from_pretrained: " + hub.path() +
-                     "}\ndata: {type: synthetic}\ntraining: {global_batch_size: 4, "
-                     "micro_batch_size: 4, max_steps: 1}\noptimizer: {learning_rate: 0.1}\n",
-                 "run.yaml", built_in());
-  });
+  const std::string path =
+      hub.write("run.yaml", "model: {name: " + model + ", from_pretrained: " + hub.path() +
+                                "}\ndata: {type: synthetic}\ntraining: {global_batch_size: 4, "
+                                "micro_batch_size: 4, max_steps: 1}\noptimizer: {learning_rate: "
+                                "0.1}\n");
+  const std::string message = usage_error([&] { load_config(path, built_in()); });
   const std::string file = hub.path() + "/config.json:";
   const std::size_t at = message.find(file);
   return at == std::string::npos ? message : message.substr(at + file.size());
@@ -185,15 +185,15 @@ TEST(FolderKeys, OfAnotherTypeAreRefused) {
             "no error")
       << "a key with a dot is not a member of another one";
   EXPECT_EQ(problems_of("vit", R"({"model_type": "vit", "image_size": [224, 224, 3]})"),
-            "1:37: 'model.image_size' must be an integer >= 1, not a list");
+            "1:37: 'model.image_size' must be an integer >= 1 and <= 16384, not a list");
   const auto resnet = [](const std::string& members) {
     return problems_of("resnet", "{\"architecture\": \"resnet18\", " + members + "}");
   };
   EXPECT_EQ(resnet(R"("pretrained_cfg": {"input_size": "x"})"),
-            "1:62: 'pretrained_cfg.input_size' must be a list of 3, not the string \"x\"");
-  EXPECT_EQ(resnet(R"("pretrained_cfg": 3)"), "1:47: 'pretrained_cfg' must be an object, not 3");
+            "1:63: 'pretrained_cfg.input_size' must be a list of 3, not the string \"x\"");
+  EXPECT_EQ(resnet(R"("pretrained_cfg": 3)"), "1:48: 'pretrained_cfg' must be an object, not 3");
   EXPECT_EQ(resnet(R"("model_args": {"channels": 3})"),
-            "1:56: 'model_args.channels' must be a list of one or more, not 3");
+            "1:57: 'model_args.channels' must be a list of one or more, not 3");
 }
 
 TEST(Preprocessor, IsReadStrictly) {

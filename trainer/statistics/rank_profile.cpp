@@ -152,7 +152,7 @@ void write_profile(const std::string& run_folder, const RankProfile& profile, Lo
   try {
     write_file(path.string(), to_json(profile) + "\n", ErrorKind::kUsage);
   } catch (const Error& problem) {
-    log.warn("the profile is not kept: {}", problem.what());
+    log.warn("the profile could not be written: {}", problem.what());
   }
 }
 

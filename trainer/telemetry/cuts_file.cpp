@@ -34,7 +34,7 @@ void write_cuts(const std::string& path, const Cuts& cuts, Log& log) {
   try {
     write_file(path, to_json(cuts.rows()) + "\n", ErrorKind::kUsage);
   } catch (const Error& error) {
-    log.warn("the cuts are not kept: {}", error.what());
+    log.warn("the cuts could not be written: {}", error.what());
   }
 }
 

@@ -89,13 +89,13 @@ std::string model_of(const std::string& json) {
 void run_hub_config(const std::string& input) {
   const Folder folder;
   folder.write(kHubConfig, input);
-  parse_config(fmt::format(R"(model: {{name: {}, from_pretrained: {}}}
+  folder.write("fuzz.yaml", fmt::format(R"(model: {{name: {}, from_pretrained: {}}}
 data: {{type: synthetic}}
 training: {{global_batch_size: 4, micro_batch_size: 4, max_steps: 1}}
 optimizer: {{learning_rate: 0.1}}
 )",
-                           model_of(input), folder.path()),
-               "fuzz.yaml", built_in());
+                                        model_of(input), folder.path()));
+  load_config(folder.path() + "/fuzz.yaml", built_in());
 }
 
 /// A shard with one number.

@@ -26,14 +26,34 @@ std::string folder_argument(const std::string& path) {
   return checkpoint_folder_of(path);
 }
 
+struct Examined {
+  Verdict verdict;
+  TrainerState trainer;  ///< if the verdict is ok
+};
+
 // Whether a run could be resumed from the file: sealed, and of the structure that can be read.
-Verdict examine(const std::string& path) {
+Examined examine(const std::string& path) {
   try {
-    const CheckpointReader reader(path);
-    return {};
+    return {{}, CheckpointReader(path).trainer()};
   } catch (const Error& error) {
-    return {without_path(error, path)};
+    return {{without_path(error, path)}, {}};
   }
+}
+
+std::string best_text(const TrainerState& trainer) {
+  return fmt::format("{} {:.6g}", trainer.best_metric_name, trainer.best_metric);
+}
+
+/// What a checkpoint is to the run, as `newest` knows it.
+std::string marks_of(const TrainerState& trainer, const TrainerState& newest) {
+  std::string out;
+  if (trainer.step == newest.early_stopping.best_step && !newest.best_metric_name.empty())
+    out += fmt::format(", the best: {}", best_text(newest));
+  if (trainer.step == newest.good_step)
+    out += ", known to be good";
+  else if (trainer.confirmation == Confirmation::kDoubtful)
+    out += ", in doubt";
+  return out;
 }
 
 std::string trainer_text(const TrainerState& trainer) {
@@ -44,10 +64,12 @@ std::string trainer_text(const TrainerState& trainer) {
   return fmt::format(
       "trainer:\n"
       "  step: {}\n  epoch: {}\n  sample_position: {}\n  seed: {}\n  schedule: {}\n"
-      "  best_metric: {}\n  best_step: {}\n  bad_evaluations: {}\n  dataset_digest: {}\n"
+      "  best_metric: {}\n  best_metric_name: {}\n  best_metric_mode: {}\n  best_step: {}\n"
+      "  bad_evaluations: {}\n  good_step: {}\n  dataset_digest: {}\n"
       "  instruction_set: {}\n  cpu_models: {}\n  tokenizer: {} bytes\n",
       trainer.step, trainer.epoch, trainer.sample_position, trainer.seed, schedule,
-      trainer.best_metric, trainer.early_stopping.best_step, trainer.early_stopping.bad_evaluations,
+      trainer.best_metric, trainer.best_metric_name, trainer.best_metric_mode,
+      trainer.early_stopping.best_step, trainer.early_stopping.bad_evaluations, trainer.good_step,
       trainer.dataset_digest, trainer.instruction_set, trainer.cpu_models,
       trainer.tokenizer.size());
 }
@@ -80,15 +102,28 @@ CommandResult checkpoint_ls(const std::string& path) {
   const std::vector<CheckpointFile> suspects = list_suspects(folder);
   files.insert(files.end(), suspects.begin(), suspects.end());
   if (files.empty()) return {"no checkpoints\n", 0};
+  std::vector<Examined> examined;
+  for (const CheckpointFile& file : files) examined.push_back(examine(file.path));
+  TrainerState newest;
+  for (std::size_t i = 0; i < sound; ++i)
+    if (examined[i].verdict.ok()) newest = examined[i].trainer;
+  const std::int64_t best = newest.best_metric_name.empty() ? -1 : newest.early_stopping.best_step;
+  bool has_best = best < 0;
   std::string out = fmt::format("{:>10}  {:>14}  {}\n", "step", "bytes", "status");
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(files[i].path, error);
-    const Verdict verdict = examine(files[i].path);
-    fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}{}\n", files[i].step,
+    const Examined& one = examined[i];
+    const bool counts = i < sound && one.verdict.ok();
+    has_best = has_best || (counts && one.trainer.step == best);
+    fmt::format_to(std::back_inserter(out), "{:>10}  {:>14}  {}{}{}\n", files[i].step,
                    error ? 0 : bytes,
-                   i < sound ? "" : "suspect: ", verdict.ok() ? "ok" : verdict.problem);
+                   i < sound ? "" : "suspect: ", one.verdict.ok() ? "ok" : one.verdict.problem,
+                   counts ? marks_of(one.trainer, newest) : "");
   }
+  if (!has_best)
+    out +=
+        fmt::format("the best was step {}, which has no checkpoint: {}\n", best, best_text(newest));
   return {out, 0};
 }
 
@@ -112,7 +147,7 @@ CommandResult checkpoint_verify(const std::string& path) {
   }
   CommandResult result{"", 0};
   for (const CheckpointFile& file : files) {
-    const Verdict verdict = examine(file.path);
+    const Verdict verdict = examine(file.path).verdict;
     result.text += fmt::format("{}: {}\n", file.path, verdict.ok() ? "ok" : verdict.problem);
     if (!verdict.ok()) result.status = kFailed;
   }
@@ -135,7 +170,7 @@ CommandResult checkpoint_prune(const std::string& path, int keep_last) {
   const CheckpointReader newest = open_checkpoint(folder);
   const std::vector<std::string> removed =
       prune_checkpoints(folder, {.keep_last = keep_last, .keep_best = true},
-                        newest.trainer().early_stopping.best_step, newest.path(), Log::null());
+                        marked_steps(newest.trainer()), newest.path(), Log::null());
   std::string out;
   for (const std::string& file : removed) out += fmt::format("removed {}\n", file);
   out += fmt::format("kept {}\n", list_checkpoints(folder).size());

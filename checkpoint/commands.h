@@ -12,8 +12,9 @@ struct CommandResult {
   std::string note = "";  ///< for standard error
 };
 
-/// A folder's checkpoints, one a line: step, bytes, "ok" or what is wrong; then those that are
-/// suspect (folder.h), marked as such. Status 0 whatever their health. Error kCheckpoint if `path`
+/// A folder's checkpoints, one a line: step, bytes, "ok" or what is wrong, and whether it is the
+/// best (metric and value), known to be good or in doubt; then those that are suspect (folder.h),
+/// marked as such. Status 0 whatever their health. Error kCheckpoint if `path`
 /// is no folder.
 CommandResult checkpoint_ls(const std::string& path);
 
@@ -30,8 +31,9 @@ CommandResult checkpoint_verify(const std::string& path);
 /// The note names the instruction set and processors that it is the hash of.
 CommandResult checkpoint_hash(const std::string& path);
 
-/// Removes all but the newest `keep_last` checkpoints of a folder and the best one, and lists what
-/// it removed. Error kUsage if keep_last < 1; kCheckpoint if no checkpoint can be used.
+/// Removes all but the newest `keep_last` checkpoints of a folder, the best one and the newest that
+/// is known to be good, and lists what it removed. Error kUsage if keep_last < 1; kCheckpoint if no
+/// checkpoint can be used.
 CommandResult checkpoint_prune(const std::string& path, int keep_last);
 
 }  // namespace lockstep

@@ -80,8 +80,7 @@ SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState
   require_step(state);
   SavedCheckpoint saved =
       save_as(folder, checkpoint_file_name(state.trainer.step), state, log, activity);
-  saved.pruned =
-      prune_checkpoints(folder, retention, state.trainer.early_stopping.best_step, saved.path, log);
+  saved.pruned = prune_checkpoints(folder, retention, marked_steps(state.trainer), saved.path, log);
   for (const std::string& path : saved.pruned) log.debug(1, "pruned {}", path);
   return saved;
 }

@@ -1,6 +1,7 @@
 // The checkpoints of a run: files "step-00001500.h5" in one folder. Beside them there may be files
-// "step-00001500.suspect.h5": states that are whole but absurd, kept for a look. They are nobody's
-// newest, best or last: nothing resumes from one that is not named, nothing counts or prunes them.
+// "step-00001500.suspect.h5": states that are whole but absurd, or that a run left behind which
+// blew up or went back, kept for a look. They are nobody's newest, best or last: nothing resumes
+// from one that is not named, nothing counts or prunes them.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,12 @@
 
 namespace lockstep {
 
+MarkedSteps marked_steps(const TrainerState& trainer) {
+  return {.best = trainer.early_stopping.best_step, .good = trainer.good_step};
+}
+
 std::vector<std::string> prune_checkpoints(const std::string& folder, const Retention& retention,
-                                           std::int64_t best_step, const std::string& verified,
+                                           const MarkedSteps& marked, const std::string& verified,
                                            Log& log) {
   std::vector<std::string> removed;
   if (retention.keep_last <= 0) return removed;
@@ -19,8 +23,10 @@ std::vector<std::string> prune_checkpoints(const std::string& folder, const Rete
   const auto kept = static_cast<std::size_t>(retention.keep_last);
   files.resize(files.size() - std::min(files.size(), kept));  // the newest leave the list
   for (const CheckpointFile& file : files) {
-    const bool is_best = retention.keep_best && file.step == best_step;
-    if (is_best || file.path == verified) continue;
+    const bool is_best = retention.keep_best && file.step == marked.best;
+    const bool is_good =
+        file.step == marked.good || (file.step == retention.begun_at && marked.good <= file.step);
+    if (is_best || is_good || file.path == verified) continue;
     std::error_code error;
     if (std::filesystem::remove(file.path, error)) {
       removed.push_back(file.path);
@@ -30,6 +36,23 @@ std::vector<std::string> prune_checkpoints(const std::string& folder, const Rete
   }
   if (!removed.empty()) sync_folder(folder, ErrorKind::kCheckpoint);
   return removed;
+}
+
+std::vector<std::string> set_aside_after(const std::string& folder, std::int64_t step, Log& log) {
+  std::vector<std::string> out;
+  for (const CheckpointFile& file : list_checkpoints(folder)) {
+    if (file.step <= step) continue;
+    const std::string aside =
+        (std::filesystem::path(folder) / suspect_file_name(file.step)).string();
+    std::error_code error;
+    std::filesystem::rename(file.path, aside, error);
+    if (error)
+      log.warn("cannot set {} aside: {}", file.path, error.message());
+    else
+      out.push_back(aside);
+  }
+  if (!out.empty()) sync_folder(folder, ErrorKind::kCheckpoint);
+  return out;
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "trainer/checkpoint_writer.h"
 
+#include <fmt/ranges.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -11,6 +12,7 @@
 
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/verify.h"
 #include "core/engine/nonfinite.h"
 
 namespace lockstep {
@@ -38,6 +40,8 @@ CheckpointWriter::CheckpointWriter(Options options, TrainingState& state, SpanSt
       state_(state),
       spans_(spans),
       log_(log),
+      start_(state.progress),
+      good_on_file_(state.progress.good_step),
       phase_(options_.reserve ? Phase::kReserving : Phase::kIdle),
       thread_([this] { run(); }) {
   pthread_setname_np(thread_.native_handle(), "checkpoint");
@@ -73,6 +77,14 @@ void CheckpointWriter::submit(Engine& engine) {
   places.push_back(sound_);
   copied_ = engine.snapshot(values, std::move(places));
   phase_ = Phase::kSubmitted;
+}
+
+void CheckpointWriter::set_judgement(const TrainerState& judged) {
+  const std::lock_guard lock(mutex_);
+  if (phase_ != Phase::kSubmitted) return;
+  staging_.trainer.good_step = judged.good_step;
+  staging_.trainer.confirmation = judged.confirmation;
+  staging_.trainer.losses = judged.losses;
 }
 
 void CheckpointWriter::release() {
@@ -182,28 +194,86 @@ SaveProblem CheckpointWriter::write() {
     magnitude = std::max(magnitude, largest_magnitude(staging_.model.at(parameter.name)));
   const double limit = kAbsurdGrowth * std::max(options_.good_magnitude, kLeastMagnitude);
   try {
-    if (magnitude > limit) {
-      const std::string path =
-          save_suspect_checkpoint(options_.folder, staging_, log_, options_.activity).path;
-      remove_other_suspects(path);
-      SaveProblem out{
-          ErrorKind::kNonFinite,
-          fmt::format("step {}: the largest parameter is {:.3g}, in the last good state it was "
-                      "{:.3g}: the state was saved as {} and is no checkpoint; earlier checkpoints "
-                      "are intact. Lower optimizer.learning_rate or set "
-                      "training.gradient_clip_norm, and resume",
-                      step, magnitude, options_.good_magnitude, path)};
-      log_.warn("{}", out.text);
-      return out;
-    }
-    save_checkpoint(options_.folder, staging_, options_.retention, log_, options_.activity);
-    options_.good_magnitude = magnitude;
+    if (magnitude > limit) return save_suspect(magnitude);
+    save(magnitude);
   } catch (const Error& e) {
     return {ErrorKind::kCheckpoint, fmt::format("step {}: {}", step, e.what())};
   } catch (const std::exception& e) {
     return {ErrorKind::kCheckpoint, fmt::format("step {}: cannot save: {}", step, e.what())};
   }
   return {};
+}
+
+// What was good may have been suspect, or have gone: then the one before it is still kept.
+void CheckpointWriter::save(double magnitude) {
+  TrainerState& trainer = staging_.trainer;
+  if (trainer.good_step != trainer.step && trainer.good_step != start_.step &&
+      !has_file(trainer.good_step))
+    trainer.good_step = good_on_file_;
+  save_checkpoint(options_.folder, staging_, options_.retention, log_, options_.activity);
+  options_.good_magnitude = magnitude;
+  good_on_file_ = trainer.good_step;
+  if (trainer.confirmation == Confirmation::kDoubtful) save_start(trainer);
+}
+
+SaveProblem CheckpointWriter::save_suspect(double magnitude) {
+  const std::string path =
+      save_suspect_checkpoint(options_.folder, staging_, log_, options_.activity).path;
+  remove_other_suspects(path);
+  SaveProblem out{
+      ErrorKind::kNonFinite,
+      fmt::format("step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: "
+                  "the state was saved as {} and is no checkpoint; earlier checkpoints are intact. "
+                  "Lower optimizer.learning_rate or set training.gradient_clip_norm, and resume",
+                  staging_.trainer.step, magnitude, options_.good_magnitude, path)};
+  log_.warn("{}", out.text);
+  save_start(staging_.trainer);
+  return out;
+}
+
+// In the memory of the state that was just saved, which nobody needs any more.
+void CheckpointWriter::save_start(TrainerState now) {
+  if (!options_.make_start || has_file(good_on_file_) || has_file(start_.step)) return;
+  TrainerState trainer = start_;
+  trainer.good_step = start_.step;
+  trainer.confirmation = Confirmation::kConfirmed;
+  // What is no counter is settled only when the run begins.
+  trainer.seed = now.seed;
+  trainer.dataset_digest = std::move(now.dataset_digest);
+  trainer.tokenizer = std::move(now.tokenizer);
+  trainer.samples = std::move(now.samples);
+  try {
+    if (staging_.model.empty()) reserve();
+    options_.make_start(staging_);
+    staging_.trainer = std::move(trainer);
+    staging_.config_yaml = options_.config_yaml;
+    save_checkpoint(options_.folder, staging_, log_);
+    good_on_file_ = start_.step;
+  } catch (const std::exception& e) {
+    log_.warn("the state that the run began with cannot be saved: {}", e.what());
+  }
+}
+
+bool CheckpointWriter::has_file(std::int64_t step) const {
+  const auto path = std::filesystem::path(options_.folder) / checkpoint_file_name(step);
+  return verify_header(path.string()).ok();
+}
+
+std::string CheckpointWriter::go_back_to_good() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return phase_ == Phase::kIdle || phase_ == Phase::kSubmitted; });
+    phase_ = Phase::kIdle;  // the engine stands still, and so nothing writes to the staging memory
+  }
+  if (has_file(state_.progress.good_step)) good_on_file_ = state_.progress.good_step;
+  save_start(state_.progress);
+  if (!has_file(good_on_file_)) return "";
+  const std::vector<std::string> aside = set_aside_after(options_.folder, good_on_file_, log_);
+  return fmt::format(
+      "step {} is the newest state that is known to be good, and --resume goes on "
+      "from it{}{}",
+      good_on_file_,
+      aside.empty() ? "" : "; set aside, as no checkpoints any more: ", fmt::join(aside, ", "));
 }
 
 void CheckpointWriter::remove_other_suspects(const std::string& kept) {

@@ -10,9 +10,14 @@
 // A state with a value that is not finite is not written. One whose largest |parameter| is above
 // 1e4 times that of the last good save (and above 1e4) is suspect: it is written beside the
 // checkpoints (checkpoint/commit.h) and does not count as one; training goes on.
+//
+// Any other state is written as a checkpoint, in doubt or not (trainer/state_judge.h). While the
+// newest good state is that which the run began with, and has no file in the folder, a save in
+// doubt is followed by one of it: a good checkpoint is there before a bad one can be the only one.
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -41,8 +46,10 @@ class CheckpointWriter {
     Retention retention;
     std::string config_yaml;
     double good_magnitude = 0;  ///< the largest |parameter| of the state that the run began with
-    Activity activity = {};     ///< told of what is written
-    bool reserve = true;        ///< make the staging memory now, in the background
+    /// Makes the tensors of that state again, in those of its argument; null: it needs no file.
+    std::function<void(CheckpointState&)> make_start = {};
+    Activity activity = {};  ///< told of what is written
+    bool reserve = true;     ///< make the staging memory now, in the background
   };
   /// The references must outlive it.
   CheckpointWriter(Options options, TrainingState& state, SpanStream& spans, Log& log);
@@ -53,10 +60,16 @@ class CheckpointWriter {
 
   /// The state that the steps queued so far make, with its counters as they are now.
   void submit(Engine& engine);
+  /// What is known by now of what was submitted: good_step, confirmation and losses are taken.
+  /// Without effect if nothing waits to be released.
+  void set_judgement(const TrainerState& judged);
   /// What was submitted may be written. Without effect if nothing waits for it.
   void release();
   /// Waits for what was released. Returns why the last save gave no checkpoint, if so.
   SaveProblem wait();
+  /// The run blew up, and the engine stands still: the newest good checkpoint becomes the newest.
+  /// Returns what was done, for a message; nothing if there is none.
+  std::string go_back_to_good();
   /// What the last write took, until its file was there and verified; 0 if there was none.
   double last_write_seconds() const;
   /// Whether a state that was submitted is not on file yet, and perhaps never will be.
@@ -74,6 +87,11 @@ class CheckpointWriter {
   /// Its place in the staging memory.
   HostTensor& staged(const StateTensor& tensor);
   SaveProblem write();
+  void save(double magnitude);
+  SaveProblem save_suspect(double magnitude);
+  /// The state that the run began with, if no good one is on file; `now`: of the run.
+  void save_start(TrainerState now);
+  bool has_file(std::int64_t step) const;
   void remove_other_suspects(const std::string& kept);
   /// The first tensor that is not finite, for messages; empty for none.
   std::string find_nonfinite() const;
@@ -83,7 +101,9 @@ class CheckpointWriter {
   TrainingState& state_;
   SpanStream& spans_;
   Log& log_;
-  CheckpointState staging_;  ///< of the thread while reserving or released, else of the caller
+  TrainerState start_;         ///< the counters that the run began with
+  std::int64_t good_on_file_;  ///< the newest good step that has a file, or needs none
+  CheckpointState staging_;    ///< of the thread while reserving or released, else of the caller
   HostTensor sound_;
   EventPtr copied_;
 

@@ -120,14 +120,18 @@ Evaluation combine(const std::vector<BatchSums>& all, const EvaluateOptions& opt
     out.skipped += batch.skipped;
   }
   out.count = static_cast<std::int64_t>(totals["loss"].count);
-  for (const auto& [name, sums] : totals)
+  for (const auto& [name, sums] : totals) {
+    out.names.insert(name);
     if (sums.count != 0) out.metrics[name] = sums.sum / sums.count;
+  }
   const MetricValues ratios = out.metrics;
   for (std::size_t i = 0; i < options.evaluators.size(); ++i) {
     std::vector<std::string> partials;
     for (const BatchSums& batch : all) partials.push_back(batch.partials.at(i));
-    for (const auto& [name, value] : options.evaluators[i]->combine(partials, ratios))
+    for (const auto& [name, value] : options.evaluators[i]->combine(partials, ratios)) {
+      out.names.insert(name);
       out.metrics[name] = value;
+    }
   }
   return out;
 }

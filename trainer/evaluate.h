@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ namespace lockstep {
 struct Evaluation {
   /// "loss" and those of the loss whose count is not zero; of evaluators.
   MetricValues metrics = {};
-  std::int64_t count = 0;    ///< what the loss counts: samples or tokens
-  std::int64_t skipped = 0;  ///< samples that could not be read and are not in the numbers
+  std::set<std::string> names = {};  ///< of all metrics, those that counted nothing too
+  std::int64_t count = 0;            ///< what the loss counts: samples or tokens
+  std::int64_t skipped = 0;          ///< samples that could not be read and are not in the numbers
   /// False: a rank was asked to stop or could not read its data, and the numbers mean nothing.
   bool complete = true;
   std::string failure = {};  ///< what could not be read; the same on all ranks

@@ -5,6 +5,7 @@
 #include "checkpoint/commit.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/restore.h"
+#include "checkpoint/retention.h"
 #include "core/base/activity.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -42,6 +43,22 @@ void remove_old_measurements(const RunFolder& folder, EarlierRun earlier) {
   if (earlier == EarlierRun::kGoesOn) return;
   for (const char* name : {"compilations.jsonl", "cuts.json", "trace.perfetto-trace"})
     fs::remove_all(fs::path(folder.path) / name);
+}
+
+/// What else a user may want to go on from than the newest checkpoint.
+void tell_others(const RunFolder& folder, const CheckpointReader& newest, Log& log) {
+  const TrainerState& trainer = newest.trainer();
+  const std::string good = (fs::path(folder.checkpoints) / checkpoint_file_name(trainer.good_step));
+  std::error_code error;
+  if (trainer.confirmation == Confirmation::kDoubtful && fs::exists(good, error))
+    log.warn(
+        "it is in doubt whether training goes on well from step {}; the newest state that is "
+        "known to be good is that of --resume={}",
+        trainer.step, good);
+  for (const CheckpointFile& suspect : list_suspects(folder.checkpoints))
+    if (suspect.step > trainer.step)
+      log.info("passed over {}, which was set aside; --resume={} goes on from it", suspect.path,
+               suspect.path);
 }
 
 RunLock prepare_on_master(const RunFolder& folder, const std::string& config_text,
@@ -101,8 +118,17 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
                              "checkpoint.resume=none)"));
     for (const SkippedCheckpoint& skipped : found.skipped)
       log.warn("skipped {}: {}", skipped.path, skipped.reason);
+    if (found.newest) tell_others(folder, *found.newest, log);
     return std::move(found.newest);
   });
+}
+
+void leave_later_states(const RunFolder& folder, const std::string& path, std::int64_t step,
+                        Log& log) {
+  std::error_code error;
+  if (!fs::equivalent(fs::absolute(path).parent_path(), folder.checkpoints, error)) return;
+  for (const std::string& aside : set_aside_after(folder.checkpoints, step, log))
+    log.info("the run goes back to step {}: set aside {}", step, aside);
 }
 
 RunLock prepare_folder(const RunFolder& folder, const std::string& config_text, EarlierRun earlier,

@@ -31,6 +31,12 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
                                                   Communicator& communicator, Activity activity,
                                                   Log& log);
 
+/// A run that goes on from `path`, the state of `step`, that the user named: what its folder has of
+/// later steps is set aside (checkpoint/retention.h), or it would be taken for what the run saves
+/// from now on. Nothing if `path` is in another folder. For the master, which holds the lock.
+void leave_later_states(const RunFolder& folder, const std::string& path, std::int64_t step,
+                        Log& log);
+
 /// What becomes of checkpoints that are in the folder of a run that starts.
 enum class EarlierRun : std::uint8_t {
   kGoesOn,      ///< one of them was resumed

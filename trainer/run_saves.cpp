@@ -8,13 +8,18 @@ namespace lockstep {
 
 RunSaves::RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime)
     : state_(state), runtime_(runtime), watch_(runtime.watch()) {
-  if (options.resumed) saved_step_ = step();
+  if (options.resumed)
+    saved_step_ = step();
+  else
+    state.progress.good_step = step();
   if (!runtime.is_master() || options.folder.empty()) return;
   CheckpointWriter::Options writing;
   writing.folder = options.folder;
   writing.retention = options.retention;
   writing.config_yaml = options.config_text;
+  if (options.resumed) writing.retention.begun_at = step();
   writing.good_magnitude = state.initial_magnitude;
+  writing.make_start = options.make_start;
   writing.activity = runtime.activity();
   writing.reserve = options.reserve;
   writer_.emplace(std::move(writing), state, runtime.spans(), runtime.log());
@@ -31,7 +36,15 @@ void RunSaves::save() {
 }
 
 void RunSaves::release() {
-  if (writer_) writer_->release();
+  if (!writer_) return;
+  writer_->set_judgement(state_.progress);
+  writer_->release();
+}
+
+std::string RunSaves::go_back_to_good() {
+  runtime_.activity().begin(Phase::kWrite, step());
+  const std::string mine = writer_ ? writer_->go_back_to_good() : "";
+  return runtime_.communicator().exchange("went back", mine)[0];
 }
 
 void RunSaves::wait() {
@@ -46,8 +59,10 @@ void RunSaves::finish() {
   const std::string kind = problem.kind == ErrorKind::kNonFinite ? "suspect" : "failed";
   const std::vector<std::string> texts = communicator.exchange("checkpoint saved", problem.text);
   if (texts[0].empty()) return;
-  const bool suspect = communicator.exchange("saved how", kind)[0] == "suspect";
-  raise(suspect ? ErrorKind::kNonFinite : ErrorKind::kCheckpoint, "{}", texts[0]);
+  if (communicator.exchange("saved how", kind)[0] != "suspect")
+    raise(ErrorKind::kCheckpoint, "{}", texts[0]);
+  const std::string back = go_back_to_good();
+  raise(ErrorKind::kNonFinite, "{}{}{}", texts[0], back.empty() ? "" : "; ", back);
 }
 
 // mpirun that is interrupted kills its ranks a second after it has told them. A write that is under

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,8 +18,10 @@ class RunSaves {
     std::string folder;  ///< of checkpoints; empty: nothing is written
     Retention retention;
     std::string config_text;
-    bool resumed = false;  ///< the state is that of a checkpoint in the folder
-    bool reserve = true;   ///< make the staging memory now, in the background
+    bool resumed = false;  ///< the state is that of a checkpoint
+    /// See CheckpointWriter::Options.
+    std::function<void(CheckpointState&)> make_start = {};
+    bool reserve = true;  ///< make the staging memory now, in the background
   };
   /// The references must outlive it.
   RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime);
@@ -28,8 +31,11 @@ class RunSaves {
   /// Queues a snapshot of what the steps queued so far make, with the state's counters as they are
   /// now. The save before it must have been released.
   void save();
-  /// What was saved last may be written.
+  /// What was saved last may be written, with what the state's counters know of it by now.
   void release();
+  /// The run blew up, and the engine stands still: see CheckpointWriter. Collective: all ranks get
+  /// the master's text.
+  std::string go_back_to_good();
   /// Whether a save of this rank failed: the run has to end.
   bool failed() const { return writer_ && writer_->failed(); }
   /// Waits for the file, without a word about what went wrong.

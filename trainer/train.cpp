@@ -255,9 +255,11 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     check_run_memory(config, registry, runtime, data, batch);
   const std::vector<std::string> changes =
       saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
-  Trainer trainer(std::make_unique<Trainer::Parts>(session, *model,
-                                                   registry.make_optimizer(config.optimizer),
-                                                   OptimizerGroups{}, spec, std::move(saved)));
+  auto parts =
+      std::make_unique<Trainer::Parts>(session, *model, registry.make_optimizer(config.optimizer),
+                                       OptimizerGroups{}, spec, std::move(saved));
+  TrainingRun& run = parts->run;
+  Trainer trainer(std::move(parts));
   log_run(config, runtime, batch);
   log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
            data.train->size(), sampler.steps_per_epoch());
@@ -269,9 +271,13 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
       log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
   for (const std::string& change : changes)
     log.info("config changed since the checkpoint: {}", change);
-  train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval,
-              registry.make_evaluators(config.eval.metrics), total_steps);
-  return finish_run(session, trainer.parts().run.end(), trainer.step_number());
+  const Evaluators evaluators = registry.make_evaluators(config.eval.metrics);
+  if (validation && config.eval.interval > 0 && run.steps_done() < total_steps)
+    run.require_watched_metric(*validation, std::cref(*model), evaluators,
+                               std::source_location::current());
+  train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval, evaluators,
+              total_steps);
+  return finish_run(session, run.end(), trainer.step_number());
 }
 
 }  // namespace

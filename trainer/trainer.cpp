@@ -84,6 +84,8 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
     lock = prepare_folder(*spec.folder, spec.config_text, earlier, runtime.communicator(),
                           runtime.activity(), runtime.log());
     runtime.log_to(spec.folder->path);
+    if (saved != nullptr && runtime.is_master() && spec.config.checkpoint.resume != "auto")
+      leave_later_states(*spec.folder, saved->path(), saved->trainer().step, runtime.log());
   }
   if (saved != nullptr)
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
@@ -216,7 +218,7 @@ Trainer::Parts::Parts(Session& session_, Module& module, Optimizer optimizer,
       claim(session.runtime().claim_for_training(module)),
       state(make_state(module, std::move(optimizer), std::move(groups), spec.config)),
       lock(prepare(session, state, spec, saved ? &*saved : nullptr)),
-      run(session.runtime(), state, std::move(spec), saved.has_value()) {}
+      run(session.runtime(), state, std::move(spec), saved ? saved->path() : "") {}
 
 Trainer::Trainer(Session& session, Module& module, Optimizer optimizer, TrainerOptions options) {
   RunStart start = start_of(session, module, optimizer, options);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "checkpoint/file_format.h"
 #include "core/base/error.h"
 #include "core/trace/reads.h"
 #include "data/digest.h"
@@ -23,13 +24,24 @@ std::uint64_t seed_of(const Config& config) {
   return static_cast<std::uint64_t>(config.run.seed);
 }
 
-RunSaves::Options saves_of(const RunSpec& spec, bool resumed) {
+RunSaves::Options saves_of(const RunSpec& spec, TrainingState& state,
+                           const std::string& resumed_from) {
   const CheckpointConfig& saving = spec.config.checkpoint;
-  return {.folder = spec.folder ? spec.folder->checkpoints : "",
-          .retention = {static_cast<int>(saving.keep_last), saving.keep_best},
-          .config_text = spec.config_text,
-          .resumed = resumed,
-          .reserve = saving.save_interval > 0 || saving.keep_best};
+  RunSaves::Options out{
+      .folder = spec.folder ? spec.folder->checkpoints : "",
+      .retention = {.keep_last = static_cast<int>(saving.keep_last), .keep_best = saving.keep_best},
+      .config_text = spec.config_text,
+      .resumed = !resumed_from.empty(),
+      .reserve = saving.save_interval > 0 || saving.keep_best};
+  if (saving.save_interval <= 0) return out;
+  if (out.resumed)
+    out.make_start = [path = resumed_from](CheckpointState& tensors) {
+      read_again(CheckpointReader(path), tensors);
+    };
+  else
+    out.make_start = [&state, seed = seed_of(spec.config), values = spec.values](
+                         CheckpointState& tensors) { draw_again(state, seed, values, tensors); };
+  return out;
 }
 
 /// It reads all of the data, which may take minutes.
@@ -61,7 +73,8 @@ const StepSummary& StepOutcome::read(std::string_view name, std::source_location
   return *summary;
 }
 
-TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec, bool resumed)
+TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec,
+                         const std::string& resumed_from)
     : runtime_(runtime),
       state_(state),
       spec_(std::move(spec)),
@@ -69,12 +82,16 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
       activity_(runtime.activity()),
       skip_limit_(spec_.config.training.max_skipped_steps),
       skipped_(runtime),
-      saves_(saves_of(spec_, resumed), state, runtime),
-      resumed_(resumed),
+      saves_(saves_of(spec_, state, resumed_from), state, runtime),
+      judge_(state.progress),
+      resumed_(!resumed_from.empty()),
       first_step_(state.progress.step) {
   state_.progress.seed = seed_of(spec_.config);
   state_.progress.tokenizer = spec_.tokenizer;
   state_.progress.samples = spec_.samples;
+  if (const std::string news = begin_watching(spec_.config.early_stopping, state_.progress);
+      !news.empty())
+    runtime_.log().info("{}", news);
   runtime_.engine().set_step(steps_done());
   if (const std::int64_t interval = spec_.config.distributed.check_interval; interval > 0)
     runtime_.engine().start_state_check(interval);
@@ -97,8 +114,10 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
                        batch_.shards_per_rank, seed_of(spec_.config));
   const std::string digest = digest_of(*data.dataset(), activity_);
   if (resumed_ && steps_done() == first_step_ &&
-      !is_same_data(state_.progress.dataset_digest, digest))
+      !is_same_data(state_.progress.dataset_digest, digest)) {
     runtime_.log().warn("the training data differs from what the checkpoint was trained on");
+    state_.progress.losses = {};  // of other data, they say nothing
+  }
   state_.progress.dataset_digest = digest;
   if (runtime_.is_master() && spec_.folder && !telemetry_)
     telemetry_.emplace(Telemetry::Start{.run_folder = spec_.folder->path,
@@ -208,8 +227,10 @@ void TrainingRun::finish_step() {
   activity_.begin(Phase::kRead, done.step);
   const OwnReads late(runtime_.context());
   const StepSummary& summary = done.outcome->read();
+  const StepEvidence evidence{summary.loss, summary.grad_norm};
   // Its first header compared what was saved before it.
-  if (done.step == saves_.saved_step()) release_save();
+  if (done.step == saves_.saved_step()) release_save(evidence);
+  judge_.add_step(evidence);
   FinishedStep numbers;
   numbers.step = done.step + 1;
   numbers.epoch =
@@ -237,31 +258,38 @@ void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary)
   if (summary.finite && summary.sound) return;
   if (summary.finite) {
     rule_out_drift();
-    raise(
-        ErrorKind::kNonFinite,
+    blow_up(fmt::format(
         "step {}: the update made a parameter that is not finite ({}), and the run stops; earlier "
         "checkpoints are intact. Lower optimizer.learning_rate or set "
         "training.gradient_clip_norm, and resume",
-        done.step, numbers);
+        done.step, numbers));
   }
   const std::string what = numbers + " are not finite; the update was left out";
   if (spec_.config.training.on_nonfinite == OnNonfinite::kStop) stop_at_nonfinite(done, what);
   runtime_.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
   if (limit.empty()) return;
   rule_out_drift();
-  raise(ErrorKind::kNonFinite,
-        "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
-        "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
-        "training.gradient_clip_norm, and resume",
-        done.step, what, limit, spec_.config.training.max_skipped_steps);
+  blow_up(fmt::format(
+      "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
+      "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
+      "training.gradient_clip_norm, and resume",
+      done.step, what, limit, spec_.config.training.max_skipped_steps));
 }
 
 void TrainingRun::stop_at_nonfinite(const InFlight& done, const std::string& what) {
   rule_out_drift();
-  raise(ErrorKind::kNonFinite,
-        "step {}: {}; {}, and the run stops (training.on_nonfinite: stop); lower "
-        "optimizer.learning_rate, set training.gradient_clip_norm, or choose skip",
-        done.step, name_nonfinite(done), what);
+  blow_up(
+      fmt::format("step {}: {}; {}, and the run stops (training.on_nonfinite: stop); lower "
+                  "optimizer.learning_rate, set training.gradient_clip_norm, or choose skip",
+                  done.step, name_nonfinite(done), what));
+}
+
+// A run that made no step leaves nothing behind: it begins again where it began.
+void TrainingRun::blow_up(const std::string& what) {
+  blew_up_ = true;
+  const bool made_steps = finished_step_ > first_step_;
+  const std::string back = made_steps && spec_.folder ? saves_.go_back_to_good() : "";
+  raise(ErrorKind::kNonFinite, "{}{}{}", what, back.empty() ? "" : "; ", back);
 }
 
 // The step's parameters and slots are still there: neither it nor what was queued behind it changed
@@ -307,75 +335,6 @@ void TrainingRun::finish_all() {
   if (in_flight_.empty()) return;
   while (!in_flight_.empty()) finish_step();
   runtime_.engine().compare_whole_state();
-}
-
-std::optional<Evaluation> TrainingRun::evaluate(
-    const DataLoader& data, const LossFunction& loss, const std::string& name,
-    std::vector<std::shared_ptr<const Evaluator>> evaluators, const std::source_location& where) {
-  finish_all();
-  activity_.begin(Phase::kEvaluate, steps_done());
-  EvaluateOptions options;
-  options.batch_size = data.eval_batch();
-  options.max_batches = data.options().max_eval_batches;
-  options.workers = static_cast<int>(data.options().workers);
-  options.prefetch = data.options().prefetch;
-  options.padding = data.options().padding;
-  options.seed = seed_of(spec_.config);
-  options.compute_dtype = state_.compute_dtype;
-  options.evaluators = std::move(evaluators);
-  options.step = steps_done();
-  options.where = where;
-  options.activity = activity_;
-  options.on_skipped = [this](const std::string& reason) { skipped_.warn(reason); };
-  options.stop_requested = [this] { return watch_.stop_requested(); };
-  Evaluation result = [&] {
-    const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
-    return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
-                              options);
-  }();
-  if (!result.failure.empty()) stop_at_bad_evaluation(result.failure);
-  if (!result.complete) {  // all ranks know it
-    stop_agreed_ = true;
-    return std::nullopt;
-  }
-  MetricValues named;
-  for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
-  if (step_log_) step_log_->add_evaluation(steps_done(), epoch(), named);
-  if (name == "eval") {
-    state_.progress.evaluated_step = steps_done();
-    judge(named);
-  }
-  return result;
-}
-
-// Nothing is wrong with what was trained, and all ranks know that they stop here.
-void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
-  if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
-    save();
-    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume);
-  }
-  raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
-}
-
-void TrainingRun::judge(const MetricValues& metrics) {
-  const EarlyStoppingConfig& early = spec_.config.early_stopping;
-  TrainerState& progress = state_.progress;
-  const bool needed = early.patience > 0 || spec_.config.checkpoint.keep_best;
-  const double value = watched_metric(early, metrics, needed);
-  if (improves(early, value, progress.best_metric)) {
-    progress.best_metric = value;
-    progress.early_stopping = {steps_done(), 0};
-    // The best parameters exist only now: keep_best is a promise to have them on disk.
-    if (spec_.config.checkpoint.keep_best) save_now();
-    return;
-  }
-  ++progress.early_stopping.bad_evaluations;
-  if (early.patience > 0 && progress.early_stopping.bad_evaluations >= early.patience &&
-      !stop_early_) {
-    stop_early_ = true;
-    runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
-                        steps_done(), progress.early_stopping.bad_evaluations);
-  }
 }
 
 void TrainingRun::end_run() {
@@ -438,7 +397,9 @@ void TrainingRun::save_now() {
 }
 
 // A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.
-void TrainingRun::release_save() {
+void TrainingRun::release_save(const std::optional<StepEvidence>& next) {
+  if (const std::string news = judge_.settle(saves_.saved_step(), next); !news.empty())
+    runtime_.log().warn("{}", news);
   if (step_log_) step_log_->flush();
   saves_.release();
 }
@@ -447,6 +408,7 @@ void TrainingRun::release_save() {
 // that all ranks have the same or there are no others.
 void TrainingRun::keep_last_save() {
   feed_.reset();
+  if (blew_up_) return;
   try {
     while (!in_flight_.empty() && in_flight_.front().step <= saves_.saved_step()) finish_step();
     const bool alone = !runtime_.engine().checks_state();

@@ -22,6 +22,7 @@
 #include "trainer/schedule.h"
 #include "trainer/skip_limit.h"
 #include "trainer/skipped_log.h"
+#include "trainer/state_judge.h"
 #include "trainer/step_log.h"
 #include "trainer/training_step.h"
 
@@ -66,8 +67,10 @@ struct StepOutcome {
 
 class TrainingRun {
  public:
-  /// `state` has values; `resumed`: those of a checkpoint. References outlive the run.
-  TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec, bool resumed);
+  /// `state` has values; `resumed_from`: those of this checkpoint, unless it is empty. References
+  /// outlive the run.
+  TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec,
+              const std::string& resumed_from);
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
@@ -89,6 +92,12 @@ class TrainingRun {
                                      const std::string& name,
                                      std::vector<std::shared_ptr<const Evaluator>> evaluators,
                                      const std::source_location& where);
+  /// Error kUsage, which lists what there is, if an evaluation will not give the metric that early
+  /// stopping and keep_best go by. Evaluates one batch, unless the metric is one that is always
+  /// there; logs and judges nothing.
+  void require_watched_metric(const DataLoader& data, const LossFunction& loss,
+                              std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                              const std::source_location& where);
   /// Saves now and waits until the file is there.
   void save();
   /// Saves, as all ranks know that one was asked to stop; to be called instead of next().
@@ -121,13 +130,17 @@ class TrainingRun {
   void check_finite(const InFlight& done, const StepSummary& summary);
   [[noreturn]] void stop_at_nonfinite(const InFlight& done, const std::string& what);
   std::string name_nonfinite(const InFlight& done);
+  [[noreturn]] void blow_up(const std::string& what);
   void finish_all();
   void drain();
   void rule_out_drift();
   [[noreturn]] void stop_at_bad_evaluation(const std::string& failure);
-  void judge(const MetricValues& metrics);
+  EvaluateOptions evaluate_options(const DataLoader& data,
+                                   std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                                   const std::source_location& where);
+  void judge(const Evaluation& result);
   void save_now();
-  void release_save();
+  void release_save(const std::optional<StepEvidence>& next = {});
   bool due(std::int64_t interval) const { return interval > 0 && steps_done() % interval == 0; }
   double epoch() const;
   LoaderOptions loader_options(const DataLoader& data);
@@ -141,6 +154,7 @@ class TrainingRun {
   SkipLimit skip_limit_;
   SkippedLog skipped_;
   RunSaves saves_;
+  StateJudge judge_;
   bool resumed_;
   std::int64_t first_step_;
 
@@ -166,6 +180,7 @@ class TrainingRun {
   bool warned_of_loss_ = false;
   RunEnd end_ = RunEnd::kRunning;
   std::int64_t finished_step_ = -1;  ///< whose update is known to be good
+  bool blew_up_ = false;
 };
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <set>
 
 #include "core/base/error.h"
@@ -18,6 +19,12 @@ Tensor put(Engine& engine, HostTensor value, InputKind kind, std::string_view na
 Tensor zeros(Engine& engine, const Shape& shape, const std::string& name) {
   return engine.adopt(engine.device().make_zeros({DType::kF32, shape}, name), InputKind::kState,
                       name);
+}
+
+void copy_into(HostTensor& place, const HostTensor& value) {
+  LS_CHECK(place.bytes().size() == value.bytes().size(), "{} bytes instead of {}",
+           value.bytes().size(), place.bytes().size());
+  std::memcpy(place.bytes().data(), value.bytes().data(), value.bytes().size());
 }
 
 /// Where a tensor stands in a checkpoint.
@@ -178,6 +185,34 @@ void begin_state(TrainingState& state, Engine& engine, Communicator& communicato
   for (const StateTensor& tensor : state_tensors(state))
     if (tensor.role == StateTensor::Role::kSlot)
       *tensor.value = zeros(engine, tensor.type.shape, tensor.label());
+}
+
+void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& given,
+                CheckpointState& out) {
+  const auto put_given = [&](const std::string& name, HostTensor& place) {
+    const std::optional<HostTensor> value = given ? given(name) : std::nullopt;
+    if (value) copy_into(place, *value);
+    return value.has_value();
+  };
+  for (const Parameter& p : state.module.parameters().all())
+    if (HostTensor& place = out.model.at(p.name); !put_given(p.name, place))
+      copy_into(place, initial_value(p, seed));
+  for (const ModuleBuffer& b : state.module.buffers().all())
+    if (HostTensor& place = out.model.at(b.name); !put_given(b.name, place))
+      copy_into(place, b.initial);
+  for (auto& [slot, tensors] : out.optimizer)
+    for (auto& [name, place] : tensors) std::memset(place.bytes().data(), 0, place.bytes().size());
+}
+
+void read_again(const CheckpointReader& saved, CheckpointState& out) {
+  const auto read = [&](const std::string& path, HostTensor& place) {
+    const auto found = std::ranges::lower_bound(saved.tensors(), path, {}, &TensorEntry::path);
+    LS_CHECK(found != saved.tensors().end() && found->path == path, "{} is gone", path);
+    copy_into(place, saved.read(*found));
+  };
+  for (auto& [name, place] : out.model) read(model_path(name), place);
+  for (auto& [slot, tensors] : out.optimizer)
+    for (auto& [name, place] : tensors) read(optimizer_path(slot, name), place);
 }
 
 void make_sound(TrainingState& state, Engine& engine) {

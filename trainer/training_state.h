@@ -79,6 +79,12 @@ double draw_values(Module& module, Engine& engine, std::uint64_t seed,
 void begin_state(TrainingState& state, Engine& engine, Communicator& communicator,
                  std::uint64_t seed, const GivenValues& given = {});
 
+/// Into the tensors of `out`, which are those of checkpoints, the same values again as rank 0 drew
+/// them, or as restore() read them. May run beside steps.
+void draw_again(TrainingState& state, std::uint64_t seed, const GivenValues& given,
+                CheckpointState& out);
+void read_again(const CheckpointReader& saved, CheckpointState& out);
+
 /// Values of a checkpoint, the same on all ranks, which all call this. One tensor at a time is in
 /// host memory. Error kCheckpoint naming the tensor if names, dtypes or shapes do not fit the
 /// model; a slot the optimizer has but the checkpoint lacks is an error too. `with_optimizer` false

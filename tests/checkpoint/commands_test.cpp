@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/commit.h"
+#include "checkpoint/restore.h"
 #include "checkpoint/state_hash.h"
 #include "tests/checkpoint/sample_state.h"
 #include "tests/core/error_of.h"
@@ -54,6 +55,41 @@ TEST_F(Commands, LsMarksSuspectStates) {
   EXPECT_THAT(checkpoint_ls(run_.path()).text, HasSubstr("  suspect: ok\n"));
   EXPECT_THAT(checkpoint_ls(run_.path()).text,
               HasSubstr("251               0  suspect: the file is empty\n"));
+}
+
+TEST_F(Commands, LsTellsTheBestTheGoodAndTheDoubtful) {
+  CheckpointState state = sample_state(400);
+  state.trainer.best_metric_name = "eval/loss";
+  state.trainer.early_stopping.best_step = 100;
+  state.trainer.good_step = 200;
+  state.trainer.confirmation = Confirmation::kDoubtful;
+  save_checkpoint(checkpoints_, state, Log::null());
+  const std::string text = checkpoint_ls(run_.path()).text;
+  EXPECT_THAT(text, HasSubstr("  ok, the best: eval/loss 1.25\n"));
+  EXPECT_THAT(text, HasSubstr("  ok, known to be good\n"));
+  EXPECT_THAT(text, HasSubstr("  ok, in doubt\n"));
+  std::filesystem::remove(file(100));
+  EXPECT_THAT(checkpoint_ls(run_.path()).text,
+              HasSubstr("\nthe best was step 100, which has no checkpoint: eval/loss 1.25\n"));
+}
+
+TEST_F(Commands, TheBestIsWhatTheNewestSaysItIs) {
+  CheckpointState state = sample_state(400);
+  state.trainer.early_stopping.best_step = 100;
+  save_checkpoint(checkpoints_, state, Log::null());
+  EXPECT_EQ(open_best_checkpoint(run_.path()).trainer().step, 100);
+  std::filesystem::remove(file(100));
+  EXPECT_THAT(usage_error([&] { open_best_checkpoint(run_.path()); }),
+              HasSubstr("the best is step 100, with "));
+  EXPECT_THAT(usage_error([&] { open_best_checkpoint(file(200)); }),
+              HasSubstr("--best chooses among the checkpoints of a run, but "));
+}
+
+TEST_F(Commands, PruneKeepsTheNewestGoodOne) {
+  CheckpointState state = sample_state(400);
+  state.trainer.good_step = 100;
+  save_checkpoint(checkpoints_, state, Log::null());
+  EXPECT_EQ(checkpoint_prune(run_.path(), 1).text, "removed " + file(200) + "\nkept 3\n");
 }
 
 TEST_F(Commands, NothingElseKnowsSuspectStates) {

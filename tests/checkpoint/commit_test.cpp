@@ -102,6 +102,48 @@ TEST(Retention, DropsTheBestIfTold) {
   EXPECT_THAT(folder.names(), ElementsAre("step-00000400.h5"));
 }
 
+// Of a state whose newest good step is `good`.
+void save_good(const TemporaryFolder& folder, std::int64_t step, std::int64_t good,
+               const Retention& retention) {
+  CheckpointState state = sample_state(step);
+  state.trainer.good_step = good;
+  save_checkpoint(folder.path(), state, retention, Log::null());
+}
+
+TEST(Retention, KeepsTheNewestGoodUntilThereIsANewerOne) {
+  const TemporaryFolder folder;
+  const Retention retention{.keep_last = 1, .keep_best = false};
+  save_good(folder, 100, 100, retention);
+  for (const std::int64_t step : {200, 300, 400}) save_good(folder, step, 100, retention);
+  EXPECT_THAT(folder.names(), ElementsAre("step-00000100.h5", "step-00000400.h5"));
+  save_good(folder, 500, 500, retention);
+  EXPECT_THAT(folder.names(), ElementsAre("step-00000500.h5"));
+}
+
+TEST(Retention, KeepsWhatARunWentOnFromUntilALaterOneIsGood) {
+  const TemporaryFolder folder;
+  const Retention retention{.keep_last = 1, .keep_best = false, .begun_at = 200};
+  save_good(folder, 100, 100, {});
+  save_good(folder, 200, 100, {});
+  save_good(folder, 300, 100, retention);
+  save_good(folder, 400, 100, retention);
+  EXPECT_THAT(folder.names(),
+              ElementsAre("step-00000100.h5", "step-00000200.h5", "step-00000400.h5"));
+  save_good(folder, 500, 500, retention);
+  EXPECT_THAT(folder.names(), ElementsAre("step-00000500.h5"));
+}
+
+TEST(Retention, SetsAsideWhatComesAfterAStep) {
+  const TemporaryFolder folder;
+  save_steps(folder, {100, 200, 300}, {});
+  EXPECT_THAT(
+      set_aside_after(folder.path(), 100, Log::null()),
+      ElementsAre(folder / "step-00000200.suspect.h5", folder / "step-00000300.suspect.h5"));
+  EXPECT_THAT(folder.names(), ElementsAre("step-00000100.h5", "step-00000200.suspect.h5",
+                                          "step-00000300.suspect.h5"));
+  EXPECT_EQ(find_newest(folder.path()).newest->trainer().step, 100);
+}
+
 TEST(Retention, NeverDropsWhatWasJustWritten) {
   const TemporaryFolder folder;
   save_steps(folder, {1000, 2000, 500}, {.keep_last = 1, .keep_best = true});

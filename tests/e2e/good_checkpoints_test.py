@@ -69,7 +69,61 @@ class GoodCheckpoints(EndToEndTest):
         suspects = [path.name for path in (run.path / "checkpoints").glob("*.suspect.h5")]
         self.assertEqual(suspects, ["step-00000020.suspect.h5"], "one, outside the rotation")
         run.train("training.max_steps=12", resume="auto")
-        self.assertEqual(run.checkpoint_steps(), [12], "the run goes on from the good one")
+        self.assertEqual(run.checkpoint_steps(), [10, 12], "no step has shown yet that 12 is good")
+        run.train("training.max_steps=14", "checkpoint.save_interval=1", resume="auto")
+        self.assertEqual(run.checkpoint_steps(), [13, 14], "the run goes on from the good one")
+
+    def test_the_last_good_checkpoint_outlives_a_blow_up_of_any_kind(self):
+        """Learning rates of which the largest parameter is below 10,000, at the end at most; and above. One newest
+        checkpoint is kept, and each save is in doubt."""
+        begun = Run(self.folder, "begun", small_gpt(self.text))
+        begun.train("training.max_steps=10")
+        for rate, interval, ranks in ((3, 1, None), (1000, 1, 2), (1000, 10, None)):
+            run = Run(self.folder, f"rate{rate}-{interval}", small_gpt(self.text, checkpoint__keep_last=1))
+            run.train("training.max_steps=10")
+            good = run.hash(10)
+            self.assertEqual(good, begun.hash(10))
+            outcome = run.start("training.max_steps=31", f"optimizer.learning_rate={rate}",
+                                "training.gradient_clip_norm=0", f"checkpoint.save_interval={interval}", ranks=ranks,
+                                resume="auto").wait()
+            self.assertIn(outcome.code, (0, 5) if rate < 100 else (5,), str(outcome))
+            steps = run.checkpoint_steps()
+            self.assertEqual(steps[0], 10, f"of a learning rate of {rate}")
+            self.assertEqual(run.hash(10), good)
+            self.assertLessEqual(len(steps), 2)
+            if rate == 3:
+                self.assertIn("the state of step 10 is the newest that is known to be good, and its checkpoint stays",
+                              outcome.out)
+            if outcome.code == 5:
+                self.assertEqual(steps, [10])
+                self.assertIn("; step 10 is the newest state that is known to be good, and --resume goes on from it",
+                              outcome.errors[0])
+                more = run.train("training.max_steps=12", resume="auto")
+                self.assertIn(f"resuming from {run.checkpoint(10)} at step 10", more.out)
+                if interval == 1:  # else nothing was saved
+                    self.assertRegex(more.out, r"passed over \S+\.suspect\.h5, which was set aside; --resume=")
+            else:
+                more = run.train("training.max_steps=12", resume=run.checkpoint(10))
+                self.assertIn("the run goes back to step 10: set aside ", more.out)
+            begun.train("training.max_steps=12", resume=begun.checkpoint(10))
+            self.assertEqual(run.hash(12), begun.hash(12), "as if nothing had happened")
+
+    def test_a_run_that_is_bad_from_its_first_step_keeps_where_it_began(self):
+        run = Run(self.folder, "first", small_gpt(self.text, scheduler__warmup_steps=0, checkpoint__keep_last=1))
+        run.train("training.max_steps=0")
+        untrained = run.hash(0)
+        outcome = run.start("optimizer.learning_rate=1000", "checkpoint.save_interval=1").wait()
+        self.assert_fails(outcome, 5)
+        self.assertEqual(run.checkpoint_steps(), [0])
+        self.assertEqual(run.hash(0), untrained)
+        run.train("training.max_steps=3", resume="auto")
+        # Begun elsewhere, it gets a copy of that.
+        other = Run(self.folder, "elsewhere", small_gpt(self.text, checkpoint__keep_last=1))
+        outcome = other.start("optimizer.learning_rate=1000", "checkpoint.save_interval=1",
+                              resume=run.checkpoint(3)).wait()
+        self.assert_fails(outcome, 5)
+        self.assertEqual(other.checkpoint_steps(), [3])
+        self.assertEqual(other.hash(3), run.hash(3))
 
     def test_parameters_that_are_not_finite_are_never_saved(self):
         # The update itself overflows: gradients and loss before it are finite.

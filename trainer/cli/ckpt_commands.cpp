@@ -40,7 +40,8 @@ std::vector<CliCommand> ckpt_commands() {
       on_path("inspect", "print what a checkpoint holds", run<checkpoint_inspect>),
       on_path("verify", "check every bit; exit code 4 if one is wrong", run<checkpoint_verify>),
       on_path("hash", "print the SHA-256 of a checkpoint's tensors", run<checkpoint_hash>),
-      on_path("prune", "remove all but the newest checkpoints and the best one", prune)};
+      on_path("prune", "remove all but the newest checkpoints, the best and the newest good one",
+              prune)};
   out.back().options = {{"keep-last", "N", "how many of the newest to keep (3)"}};
   return out;
 }

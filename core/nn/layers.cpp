@@ -95,6 +95,9 @@ Dropout::Dropout(Module& parent, std::string_view name, double p) : Module(paren
 
 Tensor Dropout::operator()(const Tensor& x, Where where) const {
   const ModuleScope scope = enter(x, where);
+  const Mode& mode = mode_of(x);
+  LS_USER_CHECK(p_ == 0 || !mode.training || mode.key.has_value(),
+                "dropout {} in '{}' needs a random key", p_, path());
   return dropout(x, p_);
 }
 

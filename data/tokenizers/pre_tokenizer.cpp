@@ -16,11 +16,6 @@ namespace {
 // Source: openai/gpt-2, src/encoder.py.
 constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// Source: huggingface/tokenizers, pre_tokenizers/whitespace.rs: \w+|[^\w\s]+ as Rust's regex has it
-// (unicode.h, is_word_character).
-constexpr const char* kWordOrOther =
-    R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)";
-
 using Ranges = std::vector<TextRange>;
 
 /// All matches and what is between them.
@@ -123,6 +118,37 @@ class ByRegex final : public PreTokenizer {
   bool inverted_;
 };
 
+/// Takes runs of word characters, and of others that are no white space: huggingface/tokenizers,
+/// pre_tokenizers/whitespace.rs, \w+|[^\w\s]+.
+class WordsAndOthers final : public PreTokenizer {
+ public:
+  void apply(Words& words) const override {
+    split_words(words, [](std::string_view text) {
+      Ranges out;
+      Kind before = Kind::kSpace;
+      for (std::size_t at = 0; at < text.size();) {
+        const auto character = decode_utf8(text, at);
+        const std::size_t end = at + (character ? character->bytes : 1);
+        const Kind kind = character ? kind_of(character->code_point) : Kind::kOther;
+        if (kind != Kind::kSpace && kind == before) {
+          out.back().end = end;
+        } else if (kind != Kind::kSpace) {
+          out.push_back({at, end, true});
+        }
+        before = kind;
+        at = end;
+      }
+      return out;
+    });
+  }
+
+ private:
+  enum class Kind : std::uint8_t { kSpace, kWord, kOther };
+  static Kind kind_of(char32_t c) {
+    return is_word_character(c) ? Kind::kWord : is_white_space(c) ? Kind::kSpace : Kind::kOther;
+  }
+};
+
 class PrefixSpace final : public PreTokenizer {
  public:
   void apply(Words& words) const override {
@@ -148,8 +174,8 @@ class Metaspace final : public PreTokenizer {
     json.allow_only({"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
     if (count_characters(space_) != 1) json.at("replacement").refuse("not one character");
     if (json.boolean_or("split", true))
-      cut_ = std::make_unique<ByRegex>(Regex::literal(space_, json.place()),
-                                       SplitBehavior::kMergedWithNext, false);
+      cut_ = std::make_unique<ByRegex>(Regex::of_literal(space_), SplitBehavior::kMergedWithNext,
+                                       false);
   }
 
   void apply(Words& words) const override {
@@ -246,8 +272,7 @@ void add_steps(const JsonPlace& json, StepList& out, WordCutter& whole) {
     by_class(is_punctuation, SplitBehavior::kIsolated);
   } else if (type == "Whitespace") {
     json.allow_only({});
-    out.push_back(std::make_unique<ByRegex>(Regex(kWordOrOther, json.place()),
-                                            SplitBehavior::kRemoved, true));
+    out.push_back(std::make_unique<WordsAndOthers>());
   } else if (type == "WhitespaceSplit") {
     json.allow_only({});
     by_class(is_white_space, SplitBehavior::kRemoved);

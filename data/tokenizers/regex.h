@@ -6,9 +6,15 @@
 //   \d \D    category Nd
 //   \h \H    hexadecimal digits; PCRE2 takes it for horizontal space
 //   ^ $      at every line
+//   \p{Han}  the characters of a script; PCRE2 takes it for those used in the script
 //
 // What PCRE2 has no equal for is refused: sets within sets and their intersection, a possessive
 // {n,m}+ (in Ruby a repeated repetition), calls of groups, (?m), \K and \G.
+//
+// The work on a text is bounded by its length, whatever the pattern. Each place may take 128 calls
+// of PCRE2's match function, which read within 512 bytes: less than 2^16 steps, where a step tries
+// one item of the pattern at one character. Places that need more may take 16384 more steps for
+// each byte of the text together. Words of usual tokenizers take some tens.
 #pragma once
 
 #include <functional>
@@ -23,20 +29,22 @@ class Regex {
   /// Error kData, which begins with `place`, for a pattern that cannot be compiled or is refused.
   Regex(const std::string& pattern, const std::string& place);
   /// What matches exactly these characters.
-  static Regex literal(std::string_view text, const std::string& place);
+  static Regex of_literal(std::string text);
   ~Regex();
   Regex(Regex&&) noexcept;
 
+  /// The characters that of_literal() was given; else "".
+  std::string_view literal() const { return literal_; }
   /// Calls f(begin, end) for each match in UTF-8 text, from left to right; a match may be empty.
-  /// Thread-safe. Error kData if the pattern takes too many attempts.
+  /// Thread-safe. Error kData naming place, pattern and remedy if it takes too many steps.
   void for_each_match(std::string_view text,
                       const std::function<void(std::size_t, std::size_t)>& f) const;
 
  private:
-  struct Code;
-  Regex(std::unique_ptr<Code> code, std::string place);
-  std::unique_ptr<Code> code_;
-  std::string place_;
+  struct Expression;
+  Regex();
+  std::unique_ptr<const Expression> expression_;  ///< null for a literal
+  std::string literal_;
 };
 
 }  // namespace lockstep

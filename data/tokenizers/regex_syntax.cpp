@@ -1,5 +1,9 @@
 #include "data/tokenizers/regex_syntax.h"
 
+#include <unicode/uchar.h>
+
+#include <vector>
+
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -129,6 +133,7 @@ class Translator {
         if (c != 'x' && !braced) refuse("a property without braces");
         const std::size_t end = braced ? pattern_.find('}', at_) : at_ + 1;
         if (end == pattern_.npos) refuse("'{' without '}'");
+        if (c != 'x') script(end);
         return copy(end + 1 - at_);
       }
       case 'u':  // \u00A0
@@ -151,6 +156,16 @@ class Translator {
     copy(2);
   }
 
+  /// Writes \p{Han}, which ends at `end`, up to the name, if it is that of a script: PCRE2 would
+  /// take it for all characters that are used in the script as well.
+  void script(std::size_t end) {
+    const std::size_t begin = at_ + (follows("\\p{^") || follows("\\P{^") ? 4 : 3);
+    const std::string name(pattern_.substr(begin, end - begin));
+    if (u_getPropertyValueEnum(UCHAR_SCRIPT, name.c_str()) == UCHAR_INVALID_CODE) return;
+    copy(begin - at_);
+    out_ += "sc:";
+  }
+
   std::string_view pattern_;
   const std::string& place_;
   std::string out_;
@@ -162,6 +177,33 @@ class Translator {
 
 std::string pcre2_pattern(std::string_view oniguruma, const std::string& place) {
   return Translator(oniguruma, place).run();
+}
+
+bool hides_steps(std::string_view oniguruma) {
+  std::vector<bool> hidden = {false};  // of each open group
+  bool in_set = false;
+  for (std::size_t at = 0; at < oniguruma.size(); ++at) {
+    const char c = oniguruma[at];
+    const std::string_view rest = oniguruma.substr(at + 1);
+    if (c == '\\') {
+      ++at;
+    } else if (in_set) {
+      in_set = c != ']';
+    } else if (c == '[') {
+      in_set = true;
+      if (rest.starts_with('^')) ++at;
+      if (oniguruma.substr(at + 1).starts_with(']')) ++at;
+    } else if (c == '(') {
+      const bool goes_back = !rest.starts_with('?') || rest.starts_with("?:") ||
+                             rest.starts_with("?i") || rest.starts_with("?-");
+      hidden.push_back(hidden.back() || !goes_back);
+    } else if (c == ')') {
+      if (hidden.size() > 1) hidden.pop_back();
+    } else if (c == '*' || c == '+' || c == '{') {
+      if (hidden.back() || rest.starts_with('+')) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@ Regex pattern_of(const JsonPlace& json) {
   const JsonPlace pattern = json.at("pattern");
   if (const auto text = pattern.find("String")) {
     pattern.allow_only({"String"});
-    return Regex::literal(text->string(), text->place());
+    return Regex::of_literal(text->string());
   }
   if (const auto expression = pattern.find("Regex")) {
     pattern.allow_only({"Regex"});

@@ -17,6 +17,9 @@ class ReplacePattern {
  public:
   explicit ReplacePattern(const JsonPlace& json);
   std::string apply(std::string_view text) const;
+  /// What is replaced, if it is a text and no expression; else "".
+  std::string_view literal() const { return regex_.literal(); }
+  const std::string& content() const { return content_; }
 
  private:
   Regex regex_;

@@ -273,8 +273,9 @@ TEST(TokenizerJson, NoTextTakesExponentialTimeOrRoom) {
           "model": {"type": "BPE", "vocab": {"a": 0, "c": 1}, "merges": []}})",
       "t.json");
   EXPECT_EQ(
-      data_error([&] { catastrophe->encode(std::string(5000, 'a') + "c"); }).substr(0, 88),
-      "t.json:2:50: pre_tokenizer.pattern.Regex: the regular expression needs too many attempts");
+      data_error([&] { catastrophe->encode(std::string(500, 'a') + "c"); }).substr(0, 111),
+      "t.json:2:50: pre_tokenizer.pattern.Regex: the regular expression \"(a|aa)+$|(a*)*b\" takes "
+      "more steps than it may");
   std::string steps;
   for (int i = 0; i < 40; ++i)
     steps += std::string(i == 0 ? "" : ", ") +

@@ -1,9 +1,11 @@
 #include "data/tokenizers/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <numeric>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "data/tokenizers/byte_level.h"
@@ -14,12 +16,60 @@
 namespace lockstep {
 namespace {
 
-using Parts = std::vector<std::string>;
+using Next = std::unique_ptr<PartSink>;
 
-std::string joined(const Parts& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += part;
-  return out;
+// Each calls the next, so that they need a part of the stack together.
+constexpr std::size_t kMostSteps = 100;
+
+/// Hands on what comes.
+class Step : public PartSink {
+ public:
+  explicit Step(Next next) : next_(std::move(next)) {}
+  void text(std::string_view piece) override { next_->text(piece); }
+  void end_part() override { next_->end_part(); }
+  void finish() override { next_->finish(); }
+
+ protected:
+  void hand_on(std::string_view part) {
+    next_->text(part);
+    next_->end_part();
+  }
+  PartSink& next() { return *next_; }
+
+ private:
+  Next next_;
+};
+
+/// Waits for the end of each part.
+class WholeParts : public Step {
+ public:
+  using Step::Step;
+  void text(std::string_view piece) final { part_ += piece; }
+  void end_part() final { part(std::exchange(part_, {})); }
+
+ protected:
+  virtual void part(std::string text) = 0;
+
+ private:
+  std::string part_;
+};
+
+/// A decoder of one step, which is made of its settings.
+template <class S>
+class Single final : public Decoder {
+ public:
+  explicit Single(const JsonPlace& json) : settings_(json) {}
+  Next begin(Next next) const override { return std::make_unique<S>(settings_, std::move(next)); }
+
+ private:
+  typename S::Settings settings_;
+};
+
+/// The length of the longest end of `text`, less than all of `begun`, with which that begins.
+std::size_t begun_at_end(std::string_view text, std::string_view begun) {
+  std::size_t size = std::min(text.size(), begun.size() - 1);
+  while (size > 0 && !text.ends_with(begun.substr(0, size))) --size;
+  return size;
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -35,37 +85,115 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = std::move(out);
 }
 
-class ByteLevel final : public Decoder {
+/// Hands on parts in which a text, not empty, is replaced.
+class ReplaceText : public Step {
  public:
-  explicit ByteLevel(const JsonPlace& json) {
-    json.allow_only({"add_prefix_space", "trim_offsets", "use_regex"});
+  ReplaceText(std::string_view from, std::string_view to, Next next)
+      : Step(std::move(next)), from_(from), to_(to) {}
+
+  void text(std::string_view piece) override {
+    held_ += piece;
+    replace_all_but(begun_at_end(after_last_match(), from_));
   }
-  void apply(Parts& parts) const override {
-    std::string text;
-    for (const std::string& part : parts) text += bytes_of_byte_level(part).value_or(part);
-    parts = {std::move(text)};
+  void end_part() override {
+    replace_all_but(0);
+    next().end_part();
   }
+
+ protected:
+  void replace_by(std::string_view to) { to_ = to; }
+
+ private:
+  std::string_view after_last_match() const {
+    std::string_view rest = held_;
+    for (std::size_t found; (found = rest.find(from_)) != rest.npos;)
+      rest.remove_prefix(found + from_.size());
+    return rest;
+  }
+  void replace_all_but(std::size_t begun) {
+    std::string ready = held_.substr(0, held_.size() - begun);
+    held_.erase(0, ready.size());
+    replace_all(ready, from_, to_);
+    next().text(ready);
+  }
+
+  std::string_view from_;
+  std::string_view to_;
+  std::string held_;
 };
 
-class WordPiece final : public Decoder {
+/// Puts a space between parts.
+class Spaced final : public Step {
  public:
-  explicit WordPiece(const JsonPlace& json)
-      : prefix_(json.string_or("prefix", "##")), cleanup_(json.boolean_or("cleanup", true)) {
-    json.allow_only({"prefix", "cleanup"});
+  explicit Spaced(Next next) : Step(std::move(next)) {}
+  void text(std::string_view piece) override {
+    separate();
+    next().text(piece);
   }
-
-  void apply(Parts& parts) const override {
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i > 0 && parts[i].starts_with(prefix_)) {
-        parts[i].erase(0, prefix_.size());
-      } else if (i > 0) {
-        parts[i].insert(0, 1, ' ');
-      }
-      if (cleanup_) clean_up(parts[i]);
-    }
+  void end_part() override {
+    separate();
+    begun_ = false;
+    first_ = false;
+    next().end_part();
   }
 
  private:
+  void separate() {
+    if (!begun_ && !first_) next().text(" ");
+    begun_ = true;
+  }
+  bool first_ = true;
+  bool begun_ = false;
+};
+
+class SpacedDecoder final : public Decoder {
+ public:
+  Next begin(Next next) const override { return std::make_unique<Spaced>(std::move(next)); }
+};
+
+/// Makes one part of all.
+class ByteLevel final : public WholeParts {
+ public:
+  struct Settings {
+    explicit Settings(const JsonPlace& json) {
+      json.allow_only({"add_prefix_space", "trim_offsets", "use_regex"});
+    }
+  };
+  ByteLevel(const Settings&, Next next) : WholeParts(std::move(next)) {}
+  void finish() override {
+    next().end_part();
+    next().finish();
+  }
+
+ private:
+  void part(std::string text) override { next().text(bytes_of_byte_level(text).value_or(text)); }
+};
+
+class WordPiece final : public WholeParts {
+ public:
+  struct Settings {
+    explicit Settings(const JsonPlace& json)
+        : prefix(json.string_or("prefix", "##")), cleanup(json.boolean_or("cleanup", true)) {
+      json.allow_only({"prefix", "cleanup"});
+    }
+    std::string prefix;
+    bool cleanup;
+  };
+  WordPiece(const Settings& settings, Next next)
+      : WholeParts(std::move(next)), settings_(settings) {}
+
+ private:
+  void part(std::string text) override {
+    if (!first_ && text.starts_with(settings_.prefix)) {
+      text.erase(0, settings_.prefix.size());
+    } else if (!first_) {
+      text.insert(0, 1, ' ');
+    }
+    first_ = false;
+    if (settings_.cleanup) clean_up(text);
+    hand_on(text);
+  }
+
   /// Punctuation goes back to its word, as in English.
   static void clean_up(std::string& text) {
     constexpr std::array<std::pair<const char*, const char*>, 11> kJoins = {{{" .", "."},
@@ -82,59 +210,75 @@ class WordPiece final : public Decoder {
     for (const auto& [from, to] : kJoins) replace_all(text, from, to);
   }
 
-  std::string prefix_;
-  bool cleanup_;
+  const Settings& settings_;
+  bool first_ = true;
 };
 
-class Metaspace final : public Decoder {
+class Metaspace final : public ReplaceText {
  public:
-  explicit Metaspace(const JsonPlace& json)
-      : space_(inserted_text(json.at("replacement"))),
-        drops_first_(json.string_or("prepend_scheme", "always") != "never" &&
-                     json.boolean_or("add_prefix_space", true)) {
-    json.allow_only({"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
-  }
-  void apply(Parts& parts) const override {
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      replace_all(parts[i], space_, i == 0 && drops_first_ ? "" : " ");
-  }
-
- private:
-  std::string space_;
-  bool drops_first_;
-};
-
-class ByteFallback final : public Decoder {
- public:
-  explicit ByteFallback(const JsonPlace& json) { json.allow_only({}); }
-
-  void apply(Parts& parts) const override {
-    Parts out;
-    std::string bytes;  // of the run of byte tokens before
-    const auto flush = [&] {
-      if (bytes.empty()) return;
-      if (end_of_utf8(bytes, 0) == bytes.size()) {
-        out.push_back(bytes);
-      } else {
-        out.insert(out.end(), bytes.size(), "\uFFFD");
-      }
-      bytes.clear();
-    };
-    for (std::string& part : parts) {
-      if (const auto byte = byte_of(part)) {
-        bytes += *byte;
-      } else {
-        flush();
-        out.push_back(std::move(part));
-      }
+  struct Settings {
+    explicit Settings(const JsonPlace& json)
+        : space(inserted_text(json.at("replacement"))),
+          drops_first(json.string_or("prepend_scheme", "always") != "never" &&
+                      json.boolean_or("add_prefix_space", true)) {
+      json.allow_only({"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
+      if (count_characters(space) != 1) json.at("replacement").refuse("not one character");
     }
-    flush();
-    parts = std::move(out);
+    std::string space;
+    bool drops_first;
+  };
+  Metaspace(const Settings& settings, Next next)
+      : ReplaceText(settings.space, settings.drops_first ? "" : " ", std::move(next)) {}
+  void end_part() override {
+    ReplaceText::end_part();
+    replace_by(" ");
+  }
+};
+
+class ByteFallback final : public WholeParts {
+ public:
+  struct Settings {
+    explicit Settings(const JsonPlace& json) { json.allow_only({}); }
+  };
+  ByteFallback(const Settings&, Next next) : WholeParts(std::move(next)) {}
+  void finish() override {
+    end_run();
+    next().finish();
   }
 
  private:
+  void part(std::string text) override {
+    if (const auto byte = byte_of(text)) return add(*byte);
+    end_run();
+    hand_on(text);
+  }
+
+  void add(char byte) {
+    run_ += byte;
+    valid_ = end_of_utf8(run_, valid_);
+    if (valid_ < run_.size() && !begins_character(std::string_view(run_).substr(valid_)))
+      is_text_ = false;
+    if (!is_text_) replace_run();
+  }
+  void end_run() {
+    if (valid_ < run_.size()) {
+      replace_run();
+    } else if (!run_.empty()) {
+      hand_on(run_);
+    }
+    run_.clear();
+    valid_ = 0;
+    is_text_ = true;
+  }
+  /// Nothing can make UTF-8 of the run any more.
+  void replace_run() {
+    for (std::size_t i = 0; i < run_.size(); ++i) hand_on("\uFFFD");
+    run_.clear();
+    valid_ = 0;
+  }
+
   /// Of "<0xAB>".
-  static std::optional<char> byte_of(const std::string& token) {
+  static std::optional<char> byte_of(std::string_view token) {
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
     unsigned value = 0;
     const char* end = token.data() + 5;
@@ -142,28 +286,77 @@ class ByteFallback final : public Decoder {
     if (error != std::errc() || at != end) return std::nullopt;
     return static_cast<char>(static_cast<unsigned char>(value));
   }
+
+  std::string run_;        ///< bytes of the tokens that came one after the other
+  std::size_t valid_ = 0;  ///< of these, how many are whole characters
+  bool is_text_ = true;    ///< or may become it
 };
 
-class BpeDecoder final : public Decoder {
+/// What ends a word is a space, but in the last part nothing.
+class BpeDecoder final : public Step {
  public:
-  explicit BpeDecoder(const JsonPlace& json) : suffix_(json.string_or("suffix", "</w>")) {
-    json.allow_only({"suffix"});
+  struct Settings {
+    explicit Settings(const JsonPlace& json) : suffix(json.string_or("suffix", "</w>")) {
+      json.allow_only({"suffix"});
+    }
+    std::string suffix;
+  };
+  BpeDecoder(const Settings& settings, Next next)
+      : Step(std::move(next)), suffix_(settings.suffix) {}
+
+  void text(std::string_view piece) override {
+    end_word(" ");
+    if (suffix_.empty()) return next().text(piece);
+    held_ += piece;
+    const std::size_t found = held_.find(suffix_);
+    const std::size_t ready =
+        found != held_.npos ? found : held_.size() - begun_at_end(held_, suffix_);
+    next().text(std::string_view(held_).substr(0, ready));
+    held_.erase(0, ready);
   }
-  void apply(Parts& parts) const override {
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      replace_all(parts[i], suffix_, i + 1 == parts.size() ? "" : " ");
+  void end_part() override {
+    end_word(" ");
+    ended_ = true;
+  }
+  void finish() override {
+    end_word("");
+    next().finish();
   }
 
  private:
-  std::string suffix_;
+  /// Of the part before, which is the last if `space` is empty.
+  void end_word(std::string_view space) {
+    if (!ended_) return;
+    ended_ = false;
+    replace_all(held_, suffix_, space);
+    hand_on(std::exchange(held_, {}));
+  }
+
+  const std::string& suffix_;
+  std::string held_;    ///< from the first suffix on
+  bool ended_ = false;  ///< the part is complete, and it is not known yet whether it is the last
+};
+
+/// By an expression, or at every place.
+class ReplaceMatches final : public WholeParts {
+ public:
+  ReplaceMatches(const ReplacePattern& pattern, Next next)
+      : WholeParts(std::move(next)), pattern_(pattern) {}
+
+ private:
+  void part(std::string text) override {
+    hand_on(end_of_utf8(text, 0) == text.size() ? pattern_.apply(text) : text);
+  }
+  const ReplacePattern& pattern_;
 };
 
 class Replace final : public Decoder {
  public:
   explicit Replace(const JsonPlace& json) : pattern_(json) {}
-  void apply(Parts& parts) const override {
-    for (std::string& part : parts)
-      if (end_of_utf8(part, 0) == part.size()) part = pattern_.apply(part);
+  Next begin(Next next) const override {
+    if (pattern_.literal().empty())
+      return std::make_unique<ReplaceMatches>(pattern_, std::move(next));
+    return std::make_unique<ReplaceText>(pattern_.literal(), pattern_.content(), std::move(next));
   }
 
  private:
@@ -171,58 +364,116 @@ class Replace final : public Decoder {
 };
 
 /// Up to `start` times a character at the beginning of each part, and `stop` times at the end.
-class Strip final : public Decoder {
+class Strip final : public Step {
  public:
-  explicit Strip(const JsonPlace& json)
-      : content_(inserted_text(json.at("content"))),
-        start_(json.at("start").number()),
-        stop_(json.at("stop").number()) {
-    json.allow_only({"content", "start", "stop"});
-    if (count_characters(content_) != 1) json.refuse("'content' is not one character");
-  }
-  void apply(Parts& parts) const override {
-    for (std::string& part : parts) {
-      std::string_view rest = part;
-      for (std::int32_t i = 0; i < start_ && rest.starts_with(content_); ++i)
-        rest.remove_prefix(content_.size());
-      for (std::int32_t i = 0; i < stop_ && rest.ends_with(content_); ++i)
-        rest.remove_suffix(content_.size());
-      part = std::string(rest);
+  struct Settings {
+    explicit Settings(const JsonPlace& json)
+        : content(inserted_text(json.at("content"))),
+          start(json.at("start").number()),
+          stop(json.at("stop").number()) {
+      json.allow_only({"content", "start", "stop"});
+      if (count_characters(content) != 1) json.refuse("'content' is not one character");
     }
+    std::string content;
+    std::int32_t start;
+    std::int32_t stop;
+  };
+  Strip(const Settings& settings, Next next)
+      : Step(std::move(next)), settings_(settings), start_(settings.start) {}
+
+  void text(std::string_view piece) override {
+    held_ += piece;
+    const std::string& content = settings_.content;
+    std::size_t begin = 0;
+    while (start_ > 0 && held_.compare(begin, content.size(), content) == 0) {
+      begin += content.size();
+      --start_;
+    }
+    held_.erase(0, begin);
+    if (start_ > 0 && content.starts_with(held_)) return;  // may become what is stripped
+    start_ = 0;
+    const std::size_t ready = held_.size() - undecided();
+    next().text(std::string_view(held_).substr(0, ready));
+    held_.erase(0, ready);
+  }
+
+  void end_part() override {
+    std::string_view rest = held_;
+    for (std::int32_t i = 0; i < settings_.stop && rest.ends_with(settings_.content); ++i)
+      rest.remove_suffix(settings_.content.size());
+    hand_on(rest);
+    held_.clear();
+    start_ = settings_.start;
   }
 
  private:
-  std::string content_;
-  std::int32_t start_;
-  std::int32_t stop_;
+  /// How much at the end may be stripped there, should the part end soon.
+  std::size_t undecided() const {
+    if (settings_.stop == 0) return 0;
+    std::string_view rest = held_;
+    rest.remove_suffix(begun_at_end(rest, settings_.content));
+    for (std::int32_t i = 0; i < settings_.stop && rest.ends_with(settings_.content); ++i)
+      rest.remove_suffix(settings_.content.size());
+    return held_.size() - rest.size();
+  }
+
+  const Settings& settings_;
+  std::int32_t start_;  ///< so many may be stripped yet
+  std::string held_;
 };
 
-class Fuse final : public Decoder {
+/// Makes one part of all.
+class Fuse final : public Step {
  public:
-  explicit Fuse(const JsonPlace& json) { json.allow_only({}); }
-  void apply(Parts& parts) const override { parts = {joined(parts)}; }
+  struct Settings {
+    explicit Settings(const JsonPlace& json) { json.allow_only({}); }
+  };
+  Fuse(const Settings&, Next next) : Step(std::move(next)) {}
+  void end_part() override {}
+  void finish() override {
+    next().end_part();
+    next().finish();
+  }
+};
+
+/// Counts what passes, and compares it with what went into the first step.
+class Measured final : public Step {
+ public:
+  Measured(std::shared_ptr<std::size_t> first, bool is_first, Next next)
+      : Step(std::move(next)), first_(std::move(first)), is_first_(is_first) {}
+  void text(std::string_view piece) override {
+    size_ += piece.size();
+    if (is_first_) *first_ = size_;
+    check_growth(*first_, size_);
+    next().text(piece);
+  }
+
+ private:
+  std::shared_ptr<std::size_t> first_;
+  bool is_first_;
+  std::size_t size_ = 0;
 };
 
 class Sequence final : public Decoder {
  public:
   explicit Sequence(const JsonPlace& json) {
     json.allow_only({"decoders"});
-    for (const JsonPlace& one : json.at("decoders").elements()) steps_.push_back(make_decoder(one));
-  }
-  void apply(Parts& parts) const override {
-    const std::size_t size = size_of(parts);
-    for (const auto& step : steps_) {
-      step->apply(parts);
-      check_growth(size, size_of(parts));
+    for (const JsonPlace& one : json.at("decoders").elements()) {
+      steps_.push_back(make_decoder(one));
+      count_ += steps_.back()->steps();
+      if (count_ > kMostSteps) one.refuse(fmt::format("more than {} decoders", kMostSteps));
     }
   }
+  Next begin(Next next) const override {
+    const auto size = std::make_shared<std::size_t>(0);
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step)
+      next = (*step)->begin(std::make_unique<Measured>(size, false, std::move(next)));
+    return std::make_unique<Measured>(size, true, std::move(next));
+  }
+  std::size_t steps() const override { return count_; }
 
  private:
-  static std::size_t size_of(const Parts& parts) {
-    return std::accumulate(parts.begin(), parts.end(), std::size_t{0},
-                           [](std::size_t sum, const std::string& s) { return sum + s.size(); });
-  }
-
+  std::size_t count_ = 0;
   std::vector<std::unique_ptr<const Decoder>> steps_;
 };
 
@@ -230,16 +481,20 @@ class Sequence final : public Decoder {
 
 std::unique_ptr<const Decoder> make_decoder(const JsonPlace& json) {
   const std::string type = json.type();
-  if (type == "ByteLevel") return std::make_unique<ByteLevel>(json);
-  if (type == "WordPiece") return std::make_unique<WordPiece>(json);
-  if (type == "Metaspace") return std::make_unique<Metaspace>(json);
-  if (type == "ByteFallback") return std::make_unique<ByteFallback>(json);
-  if (type == "BPEDecoder") return std::make_unique<BpeDecoder>(json);
+  if (type == "ByteLevel") return std::make_unique<Single<ByteLevel>>(json);
+  if (type == "WordPiece") return std::make_unique<Single<WordPiece>>(json);
+  if (type == "Metaspace") return std::make_unique<Single<Metaspace>>(json);
+  if (type == "ByteFallback") return std::make_unique<Single<ByteFallback>>(json);
+  if (type == "BPEDecoder") return std::make_unique<Single<BpeDecoder>>(json);
   if (type == "Replace") return std::make_unique<Replace>(json);
-  if (type == "Strip") return std::make_unique<Strip>(json);
-  if (type == "Fuse") return std::make_unique<Fuse>(json);
+  if (type == "Strip") return std::make_unique<Single<Strip>>(json);
+  if (type == "Fuse") return std::make_unique<Single<Fuse>>(json);
   if (type == "Sequence") return std::make_unique<Sequence>(json);
   json.refuse_type("decoder");
+}
+
+std::unique_ptr<const Decoder> make_spaced_decoder() {
+  return std::make_unique<SpacedDecoder>();
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "data/tokenizers/pipeline_tokenizer.h"
 
 #include <functional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "data/tokenizers/byte_level.h"
@@ -155,10 +156,9 @@ PipelineTokenizer::PipelineTokenizer(const JsonPlace& document)
         .refuse(fmt::format("token {} is outside the vocabulary of {}",
                             post_processor_.largest_id(), vocab_size_));
   find_special_tokens();
-  if (const auto json = document.find("decoder")) {
-    decoder_ = make_decoder(*json);
-    find_texts(*json);
-  }
+  const auto decoder = document.find("decoder");
+  decoder_ = decoder ? make_decoder(*decoder) : make_spaced_decoder();
+  if (decoder) find_texts(*decoder);
   find_word_begin();
   document_ = document.dump();
 }
@@ -192,9 +192,11 @@ void PipelineTokenizer::find_texts(const JsonPlace& decoder) {
     const AddedToken* added = added_->find(id);
     const std::string* known = added != nullptr ? &added->content : model_->vocabulary().token(id);
     if (known == nullptr) continue;
-    std::vector<std::string> parts = {*known};
-    decoder_->apply(parts);
-    texts_[static_cast<std::size_t>(id)] = std::move(parts[0]);
+    std::string& text = texts_[static_cast<std::size_t>(id)];
+    const auto parts = decoder_->begin(std::make_unique<JoinedParts>(text));
+    parts->text(*known);
+    parts->end_part();
+    parts->finish();
   }
 }
 
@@ -224,15 +226,35 @@ std::string PipelineTokenizer::decode(std::span<const std::int32_t> tokens) cons
     }
     return out;
   }
-  std::vector<std::string> parts;
-  parts.reserve(tokens.size());
-  for (const std::int32_t id : tokens) parts.push_back(token(id));
-  if (decoder_ != nullptr) decoder_->apply(parts);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0 && decoder_ == nullptr) out += ' ';
-    out += parts[i];
+  const auto decoding = this->decoding();
+  for (const std::int32_t id : tokens) out += decoding->add(id);
+  return out += decoding->finish();
+}
+
+/// One call of decoding().
+class PipelineTokenizer::Decoded final : public Decoding {
+ public:
+  explicit Decoded(const PipelineTokenizer& tokenizer)
+      : tokenizer_(tokenizer),
+        parts_(tokenizer.decoder_->begin(std::make_unique<JoinedParts>(text_))) {}
+  std::string add(std::int32_t token) override {
+    parts_->text(tokenizer_.token(token));
+    parts_->end_part();
+    return std::exchange(text_, {});
   }
-  return out;
+  std::string finish() override {
+    parts_->finish();
+    return std::exchange(text_, {});
+  }
+
+ private:
+  const PipelineTokenizer& tokenizer_;
+  std::string text_;
+  std::unique_ptr<PartSink> parts_;
+};
+
+std::unique_ptr<Decoding> PipelineTokenizer::decoding() const {
+  return std::make_unique<Decoded>(*this);
 }
 
 std::string PipelineTokenizer::token(std::int32_t id) const {

@@ -28,6 +28,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string decode(std::span<const std::int32_t> tokens) const override;
+  std::unique_ptr<Decoding> decoding() const override;
   TokenSequence with_special_tokens(std::span<const std::int32_t> a,
                                     std::optional<std::span<const std::int32_t>> b) const override {
     return post_processor_.apply(a, b);
@@ -42,6 +43,7 @@ class PipelineTokenizer final : public Tokenizer {
 
  private:
   class Encoding;
+  class Decoded;
 
   std::optional<std::int32_t> first_known(std::initializer_list<std::string_view> names) const;
   void find_special_tokens();
@@ -54,7 +56,7 @@ class PipelineTokenizer final : public Tokenizer {
   std::unique_ptr<const TokenModel> model_;
   std::unique_ptr<const AddedTokens> added_;
   PostProcessor post_processor_;
-  std::unique_ptr<const Decoder> decoder_;  ///< may be null
+  std::unique_ptr<const Decoder> decoder_;
   std::int64_t vocab_size_ = 0;
   SpecialTokens special_;
   std::string word_begin_;          ///< what tokens that begin a word begin with; "" if not known

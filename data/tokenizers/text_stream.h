@@ -1,13 +1,14 @@
-// The text of tokens that come one by one. What a token says may depend on those before it (spaces
-// between WordPieces, bytes of one character), so that the texts of single tokens do not join to
-// that of all.
+// The text of tokens that come one by one, for whom it is shown to: whole characters, none of which
+// is taken back. What is not UTF-8 is U+FFFD, as in the text that Hugging Face's decode() gives.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "data/tokenizers/tokenizer.h"
+#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 
@@ -15,20 +16,21 @@ class TextStream {
  public:
   /// `before`: tokens whose text is known already, as that of a prompt. The tokenizer must live
   /// longer.
-  explicit TextStream(const Tokenizer& tokenizer, std::vector<std::int32_t> before = {});
+  explicit TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before = {});
 
-  /// The text that one more token adds; "" as long as its last character lacks bytes.
+  /// The text that one more token adds; "" as long as later tokens can change it: in front of the
+  /// other bytes of a character, within a run of byte tokens (decoder.h).
   std::string add(std::int32_t token);
-  /// What was kept back for its missing bytes.
+  /// The rest. All that was given joins to the text of all tokens from where it differs from that
+  /// of `before`: behind it, unless what follows changes how `before` ends.
   std::string finish();
 
  private:
-  std::string next(bool whole_only);
+  std::string without_known(std::string text);
 
-  const Tokenizer& tokenizer_;
-  std::vector<std::int32_t> tokens_;
-  std::size_t context_;  ///< tokens before it have no influence any more
-  std::size_t told_;     ///< the text of those before it was given
+  std::unique_ptr<Decoding> decoding_;
+  Utf8Repair repair_;
+  std::string known_;  ///< text of `before` that was not given yet
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -12,6 +13,27 @@
 #include "data/tokenizers/tokenizer_documents.h"
 
 namespace lockstep {
+namespace {
+
+class AtOnce final : public Decoding {
+ public:
+  explicit AtOnce(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::string add(std::int32_t token) override {
+    tokens_.push_back(token);
+    return "";
+  }
+  std::string finish() override { return tokenizer_.decode(std::exchange(tokens_, {})); }
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::vector<std::int32_t> tokens_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoding> Tokenizer::decoding() const {
+  return std::make_unique<AtOnce>(*this);
+}
 
 TokenSequence Tokenizer::with_special_tokens(std::span<const std::int32_t> a,
                                              std::optional<std::span<const std::int32_t>> b) const {

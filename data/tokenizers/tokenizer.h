@@ -30,6 +30,17 @@ struct TokenSequence {
   std::vector<std::int32_t> type_ids;  ///< of each token: 0 in the first text, 1 in the second
 };
 
+/// The text of tokens that come one by one.
+class Decoding {
+ public:
+  virtual ~Decoding() = default;
+  /// Takes one more token, and gives the text that no later token can change any more. What all
+  /// calls gave joins to what decode() makes of all tokens. Error kData for an id that is no token.
+  virtual std::string add(std::int32_t token) = 0;
+  /// The rest.
+  virtual std::string finish() = 0;
+};
+
 /// Implementations are immutable; all methods are thread-safe.
 class Tokenizer {
  public:
@@ -42,6 +53,9 @@ class Tokenizer {
   /// normalizes text (lower case, accents) or has to use an unk token. Error kData for an id that
   /// is not a token.
   virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
+  /// Begins to decode a text that grows; the tokenizer must live longer. Unless it is overridden,
+  /// all of the text comes in the end.
+  virtual std::unique_ptr<Decoding> decoding() const;
   /// The tokens of a text, or of a pair, as a model takes them: BERT's [CLS] a [SEP] b [SEP], for
   /// example. Nothing is added by default.
   virtual TokenSequence with_special_tokens(

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace lockstep {
 namespace {
+
+constexpr const char* kReplacement = "\uFFFD";
 
 std::size_t step_at(std::string_view text, std::size_t offset) {
   const auto character = decode_utf8(text, offset);
@@ -78,6 +81,51 @@ std::size_t end_of_utf8(std::string_view text, std::size_t offset) {
     offset += character->bytes;
   }
   return offset;
+}
+
+bool begins_character(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes[0]);
+  const std::size_t size = lead < 0xC2   ? 1
+                           : lead < 0xE0 ? 2
+                           : lead < 0xF0 ? 3
+                           : lead < 0xF5 ? 4
+                                         : 1;
+  if (bytes.size() >= size) return false;
+  // Only the second byte is bound by the first, and 0x80 may stand for any after it.
+  return bytes.size() == 1 ||
+         decode_utf8(std::string(bytes).append(size - bytes.size(), '\x80'), 0).has_value();
+}
+
+std::string Utf8Repair::add(std::string_view bytes) {
+  std::string all = std::move(begun_);
+  all += bytes;
+  begun_.clear();
+  std::string out;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = end_of_utf8(all, at);
+    out.append(all, at, end - at);
+    at = end;
+    if (at == all.size()) break;
+    std::string_view subpart = std::string_view(all).substr(at, 3);
+    if (at + subpart.size() == all.size() && begins_character(subpart)) {
+      begun_ = subpart;
+      break;
+    }
+    while (subpart.size() > 1 && !begins_character(subpart)) subpart.remove_suffix(1);
+    out += kReplacement;
+    at += subpart.size();
+  }
+  return out;
+}
+
+std::string Utf8Repair::finish() {
+  return std::exchange(begun_, "").empty() ? "" : kReplacement;
+}
+
+std::string valid_utf8(std::string_view bytes) {
+  Utf8Repair repair;
+  std::string out = repair.add(bytes);
+  return out += repair.finish();
 }
 
 std::size_t count_characters(std::string_view text) {

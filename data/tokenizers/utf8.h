@@ -22,6 +22,25 @@ void append_utf8(std::string& out, char32_t code_point);
 /// The end of the longest run of UTF-8 that begins at `offset`.
 std::size_t end_of_utf8(std::string_view text, std::size_t offset);
 
+/// Whether some character has these bytes, one or more, as its first and goes on.
+bool begins_character(std::string_view bytes);
+
+/// Makes text of bytes that come piece by piece. What is not UTF-8 becomes U+FFFD, one for each
+/// "maximal subpart" (the Unicode Standard, 3.9), as Rust's String::from_utf8_lossy has it.
+class Utf8Repair {
+ public:
+  /// Whole characters; keeps back the first bytes of one that may go on.
+  std::string add(std::string_view bytes);
+  /// U+FFFD for what was kept back.
+  std::string finish();
+
+ private:
+  std::string begun_;
+};
+
+/// The same of all bytes at once.
+std::string valid_utf8(std::string_view bytes);
+
 /// How many characters there are; a byte that is not UTF-8 counts as one.
 std::size_t count_characters(std::string_view text);
 

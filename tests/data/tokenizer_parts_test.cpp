@@ -41,10 +41,15 @@ Ids tokens(const std::string& model, std::string_view word) {
   return out;
 }
 
-std::string decoded(const std::string& json, Texts parts) {
-  make_decoder(parsed(json))->apply(parts);
+std::string decoded(const std::string& json, const Texts& parts) {
+  const auto decoder = make_decoder(parsed(json));
   std::string out;
-  for (const std::string& part : parts) out += part;
+  const auto sink = decoder->begin(std::make_unique<JoinedParts>(out));
+  for (const std::string& part : parts) {
+    sink->text(part);
+    sink->end_part();
+  }
+  sink->finish();
   return out;
 }
 

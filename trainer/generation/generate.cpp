@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer.h"
+#include "data/tokenizers/utf8.h"
 #include "trainer/from_config.h"
 #include "trainer/generation/continuation.h"
 #include "trainer/generation/draw.h"
@@ -60,16 +61,18 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer,
                          .top_p = sample.top_p,
                          .seed = static_cast<std::uint64_t>(sample.seed)};
   const auto count = static_cast<std::size_t>(samples.samples());
-  std::vector<std::string> texts(count, sample.prompt);
+  std::vector<std::string> texts(count, valid_utf8(sample.prompt));
   std::vector<std::int32_t> next(count, 0);
   std::vector<bool> ended(count, false);
-  std::vector<TextStream> streams(
-      count, TextStream(tokenizer, sample.prompt.empty() ? std::vector<std::int32_t>() : prompt));
+  std::vector<TextStream> streams;
+  for (std::size_t s = 0; s < count; ++s)
+    streams.emplace_back(
+        tokenizer, sample.prompt.empty() ? std::span<const std::int32_t>() : std::span(prompt));
   const auto tell = [&](std::size_t s, const std::string& text) {
     texts[s] += text;
     if (count == 1) fmt::print("{}", text);
   };
-  if (count == 1) fmt::print("{}", sample.prompt);
+  if (count == 1) fmt::print("{}", texts[0]);
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     const std::vector<float> logits = samples.next_logits();
     const std::size_t width = logits.size() / count;

@@ -4,6 +4,7 @@
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 #include "data/tokenizers/byte_level.h"
+#include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer_documents.h"
 #include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/jsonl.h"
@@ -113,6 +114,15 @@ std::string merges_text() {
   return out;
 }
 
+/// The text of tokens that come one by one is that of all.
+void stream(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+  TextStream stream(tokenizer);
+  std::string told;
+  for (const std::int32_t id : ids) told += stream.add(id);
+  told += stream.finish();
+  LS_CHECK(told == valid_utf8(tokenizer.decode(ids)), "the text that grows is another");
+}
+
 /// `exact`: what is encoded comes back, or is refused.
 void use(const Tokenizer& tokenizer, bool exact) {
   constexpr std::string_view kText = "abcabc, caf\xc3\xa9 <|endoftext|> 123\n\xff\0";
@@ -120,6 +130,7 @@ void use(const Tokenizer& tokenizer, bool exact) {
     try {
       const std::vector<std::int32_t> ids = tokenizer.encode(text);
       const std::string decoded = tokenizer.decode(tokenizer.with_special_tokens(ids, ids).ids);
+      stream(tokenizer, ids);
       for (const std::int32_t id : ids) {
         tokenizer.token(id);
         tokenizer.continues_word(id);
@@ -185,6 +196,16 @@ constexpr const char* kByteFallback = R"({"pre_tokenizer": {"type": "ByteLevel"}
 "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true,
  "vocab": {"<unk>": 0, "a": 1, "<0x00>": 2, "<0xC3>": 3}, "merges": []}})";
 
+// Llama 2's, of bytes.
+constexpr const char* kLlama2 = R"({"normalizer": {"type": "Sequence", "normalizers": [
+ {"type": "Prepend", "prepend": "_"}, {"type": "Replace", "pattern": {"String": " "}, "content": "_"}]},
+"decoder": {"type": "Sequence", "decoders": [
+ {"type": "Replace", "pattern": {"String": "_"}, "content": " "}, {"type": "ByteFallback"},
+ {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+"model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true, "vocab": {"<unk>": 0, "_": 1,
+ "a": 2, "_a": 3, "<0x00>": 4, "<0x62>": 5, "<0x63>": 6, "<0xC3>": 7, "<0xA9>": 8, "<0x0A>": 9},
+ "merges": ["_ a"]}})";
+
 std::vector<std::string> tokenizers() {
   const MemoryFile vocab(vocabulary_json());
   const MemoryFile merges(merges_text());
@@ -193,6 +214,7 @@ std::vector<std::string> tokenizers() {
           word_piece_document({"[UNK]", "[CLS]", "[SEP]", "a", "##b", "abc", ","}, true),
           kEveryComponent,
           kByteFallback,
+          kLlama2,
           read_gpt2_tokenizer(vocab.path(), merges.path())->serialize()};
 }
 
@@ -295,6 +317,8 @@ std::vector<Target> text_targets() {
                  "\"ByteLevel\"",
                  "[^\\\\s]",
                  "(a*)*",
+                 "(?:a|a){20}b|.",
+                 "(?>[^x]*)x|.",
                  "[[:alpha:]]",
                  "\\\\p{L}",
                  "true",

@@ -103,6 +103,19 @@ TEST(Normalizer, EditsOfText) {
             "ee");
 }
 
+// Signs that came after Unicode 8 are no punctuation there; tests/data/unicode_test.cpp has all.
+TEST(PreTokenizer, KnowsTheCharactersThatHuggingFaceKnows) {
+  EXPECT_EQ(words(type("BertPreTokenizer"), "a\u09FDb\u0A76c\u0C84d\u0970e"),
+            (Texts{"a\u09FDb\u0A76c\u0C84d", "\u0970", "e"}));
+  EXPECT_EQ(words(type("Punctuation"), "a\u166Db"), (Texts{"a", "\u166D", "b"}));
+  EXPECT_EQ(words(type("Digits"), "a\U00010D40\U00010D41b"),
+            (Texts{"a", "\U00010D40\U00010D41", "b"}));
+  EXPECT_EQ(words(type("Whitespace"), "a\U0002EBF0, \u200D\u3000..b_1\u0301"),
+            (Texts{"a\U0002EBF0", ",", "\u200D", "..", "b_1\u0301"}));
+  EXPECT_EQ(normalized(R"({"type": "BertNormalizer"})", "e\u0301\u1DF9\u0901A\u08E2"),
+            "e\u1DF9a\u08E2");
+}
+
 TEST(PreTokenizer, ByClassesOfCharacters) {
   EXPECT_EQ(words(type("Whitespace"), "Hey man!"), (Texts{"Hey", "man", "!"}));
   EXPECT_EQ(words(type("WhitespaceSplit"), "Hey, man, Good?"), (Texts{"Hey,", "man,", "Good?"}));

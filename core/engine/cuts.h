@@ -28,7 +28,7 @@ class Cuts {
     std::string what = {};  ///< of a read: "f32[8,4] boxes.cpp:41 (head)", the first there
     /// Of which steps `what` is a number: "the loss"; 0: it is none.
     std::int64_t first_step = 0, last_step = 0;
-    bool in_step = false;   ///< a read between taking a batch and mark_step
+    bool in_step = false;  ///< a read between taking a batch and mark_step
     std::int64_t count = 0;
     std::int64_t waited_ns = 0;  ///< of the host
     std::int64_t idle_ns = 0;    ///< of the device

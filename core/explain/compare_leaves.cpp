@@ -22,10 +22,6 @@ std::string print_number(double value, DType dtype) {
   return print_element(from_doubles(dtype, Shape{}, std::span(&value, 1)), 0);
 }
 
-std::string print_sizes(std::span<const std::int64_t> sizes) {
-  return Shape(ArrayRef<std::int64_t>(sizes)).to_string();
-}
-
 IntView find_attr(const GraphDescriptor& graph, ValueId id, Attr attr) {
   for (const Attrs::Entry& entry : graph.attrs(id))
     if (entry.attr == attr) return entry.values;
@@ -44,7 +40,7 @@ class LeafComparison {
   }
 
   std::vector<Difference> run() {
-    compare_inputs();
+    out_ = compare_inputs(graphs_, sizes_);
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue) add_replaced_sizes(id);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -55,11 +51,19 @@ class LeafComparison {
       if (old_of(id) != kNoValue) compare_operands(id);
     mark_repeated();
     tell_order_of_numbers();
-    tell_order_of_results();
+    tell_order_of(inputs_, "inputs");
+    tell_order_of(results_, "results");
     return std::move(out_);
   }
 
  private:
+  /// Values that ops took in place of others.
+  struct Taken {
+    std::vector<ValueId> before;
+    std::vector<ValueId> now;  ///< what the old graph has of them
+    std::size_t first = 0;     ///< the first difference
+    std::vector<std::size_t> told;
+  };
   using Place = std::pair<std::string, std::string>;  ///< line and scope
 
   /// Which places have ops of their own in one of the graphs. Whether it has none, gradients apart.
@@ -84,64 +88,6 @@ class LeafComparison {
     out_.push_back({cause, std::move(subject), std::move(from), std::move(to), now_.line(id),
                     now_.scope(id), false, now_[id].gradient});
     return out_.back();
-  }
-
-  // Inputs.
-
-  void compare_inputs() {
-    std::vector<ValueId> inputs;
-    for (const ValueId id : now_.inputs())
-      if (old_of(id) != kNoValue) inputs.push_back(id);
-    // State has other shapes because batches have, or parameters.
-    std::ranges::stable_sort(inputs, {}, [&](ValueId id) {
-      return std::pair(now_[id].kind != InputKind::kBatch, now_[id].kind != InputKind::kParameter);
-    });
-    for (const ValueId id : inputs) compare_input(id, old_of(id));
-  }
-
-  void compare_input(ValueId id, ValueId old) {
-    const std::string name = now_.same_type(id, old_, old) ? describe(now_, id) : name_of(id);
-    const auto add_input = [&](Cause cause, std::string subject, std::string from, std::string to) {
-      Difference& difference = add(cause, id, std::move(subject), std::move(from), std::move(to));
-      const ValueId user = first_user(now_, id);
-      difference.line = user == kNoValue ? "" : now_.line(user);
-      difference.scope = user == kNoValue ? "" : now_.scope(user);
-      difference.gradient = false;
-      return &difference;
-    };
-    if (now_[id].kind != old_[old].kind)
-      add_input(Cause::kInputs, name, std::string(lockstep::name_of(old_[old].kind)),
-                std::string(lockstep::name_of(now_[id].kind)));
-    if (now_[id].dtype != old_[old].dtype)
-      add_input(Cause::kInputDtype, name, std::string(lockstep::name_of(old_[old].dtype)),
-                std::string(lockstep::name_of(now_[id].dtype)));
-    const auto before = old_.sizes(old);
-    const auto sizes = now_.sizes(id);
-    sizes_.add(before, sizes);
-    if (before.size() != sizes.size()) {
-      add_input(Cause::kInputShape, name, print_sizes(before), print_sizes(sizes))->remedy =
-          count(before) == count(sizes) ? kShapeRemedy : remedy_of_size({now_[id].kind, "", 0});
-      return;
-    }
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (sizes[i] == before[i]) continue;
-      const std::string which = dimension(id, old, i);
-      add_input(Cause::kInputShape, fmt::format("{}[{}]", name, which), std::to_string(before[i]),
-                std::to_string(sizes[i]))
-          ->remedy = remedy_of_size({now_[id].kind, which, i});
-    }
-  }
-
-  static std::int64_t count(std::span<const std::int64_t> sizes) {
-    std::int64_t out = 1;
-    for (const std::int64_t size : sizes) out *= size;
-    return out;
-  }
-
-  std::string dimension(ValueId id, ValueId old, std::size_t i) const {
-    const std::string& name = now_.input(id).dimensions[i];
-    const std::string& before = old_.input(old).dimensions[i];
-    return !name.empty() ? name : !before.empty() ? before : std::to_string(i);
   }
 
   // What follows from them.
@@ -188,7 +134,8 @@ class LeafComparison {
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
               print(before), print(values));
       difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
-      difference.remedy = remedy_of_attr(attr, count(now_.sizes(id)) != count(old_.sizes(old)));
+      difference.remedy =
+          remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
         sizes_.add(reduced(old_, old, before), reduced(now_, id, values));
     }
@@ -295,7 +242,7 @@ class LeafComparison {
     if (now_[id].rank > 0 || old_[old].rank > 0)
       difference.remedy = same_type ? kTableRemedy : kSizeRemedy;
     if (now_[id].dtype != old_[old].dtype) {
-      difference.derived = has(Cause::kInputDtype);
+      difference.derived = true;  // a number has the dtype of what it is taken with
     } else if (!same_type) {
       difference.derived = sizes_.explain(old_.sizes(old), now_.sizes(id));
       sizes_.add(old_.sizes(old), now_.sizes(id));
@@ -391,6 +338,9 @@ class LeafComparison {
       tell_operand(id, before, operands);
     }
     out_.back().derived = out_.back().derived || !same_ops_ || ops_moved_;
+    // An update that takes another gradient.
+    const auto is_gradient = [&](ValueId operand) { return bool{now_[operand].gradient}; };
+    out_.back().gradient = out_.back().gradient || std::ranges::any_of(operands, is_gradient);
   }
 
   /// A list that has another length. What was recorded to make it so is told instead.
@@ -420,24 +370,26 @@ class LeafComparison {
         add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
             i < before.size() ? describe(old_, before[i]) : "none",
             i < operands.size() ? describe(now_, operands[i]) : "none");
-    if (input) return;
+    if (!input) difference.remedy = kOperandRemedy;
+    Taken& taken = input ? inputs_ : results_;
     // What takes another result changes the way of the gradients.
-    difference.derived = !results_before_.empty();
-    difference.remedy = kOperandRemedy;
-    if (results_before_.empty()) first_result_ = out_.size() - 1;
+    difference.derived = !input && !taken.before.empty();
+    if (taken.before.empty()) taken.first = out_.size() - 1;
     for (; i < operands.size() && i < before.size(); ++i) {
       if (old_of(operands[i]) == before[i]) continue;
-      results_before_.push_back(before[i]);
-      results_now_.push_back(old_of(operands[i]));
+      taken.before.push_back(before[i]);
+      taken.now.push_back(old_of(operands[i]));
     }
+    taken.told.push_back(out_.size() - 1);
   }
 
-  /// Several ops took the same results, each another of them.
-  void tell_order_of_results() {
-    std::ranges::sort(results_before_);
-    std::ranges::sort(results_now_);
-    if (results_before_.size() < 2 || results_before_ != results_now_) return;
-    tell_order(out_[first_result_], "results");
+  /// Several ops took the same values, each another of them.
+  void tell_order_of(Taken& taken, const char* what) {
+    std::ranges::sort(taken.before);
+    std::ranges::sort(taken.now);
+    if (taken.before.size() < 2 || taken.before != taken.now || out_[taken.first].derived) return;
+    for (const std::size_t i : taken.told) out_[i].derived = true;
+    tell_order(out_[taken.first], what);
   }
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
@@ -481,9 +433,7 @@ class LeafComparison {
   const GraphDescriptor& now_;
   bool same_ops_ = false;
   bool ops_moved_ = false;
-  std::size_t first_result_ = 0;         ///< the difference that tells the first of these
-  std::vector<ValueId> results_before_;  ///< taken where another one is taken now
-  std::vector<ValueId> results_now_;
+  Taken inputs_, results_;
   SizeChanges sizes_;
   std::set<Place> changed_places_;  ///< with ops that one graph has alone
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute

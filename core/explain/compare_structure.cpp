@@ -49,6 +49,15 @@ class StructureComparison {
     return out;
   }
 
+  /// Whether lines recorded other ops: what they made is held, or assigned, instead.
+  bool ops_differ() const {
+    const auto any = [](const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
+      return std::ranges::any_of(
+          ids, [&](ValueId id) { return !is_leaf(graph, id) && !graph[id].gradient; });
+    };
+    return any(now_, added_) || any(old_, removed_);
+  }
+
   bool has_leaf(Cause cause) const {
     return std::ranges::any_of(leaves_,
                                [&](const Difference& d) { return d.cause == cause && !d.derived; });
@@ -90,7 +99,7 @@ class StructureComparison {
 
   void add_inputs(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
                   const std::vector<OpGroup>& groups, const char* what) {
-    std::map<std::string, std::string> scopes;  // in which a line was told
+    std::set<std::string> lines;  // that were told
     for (const ValueId id : ids) {
       if (!graph.is_input(id)) continue;
       const ValueId user = first_user(graph, id);
@@ -103,8 +112,10 @@ class StructureComparison {
         difference.to += " of " + describe(graph, user);
         difference.line = graph.line(user);
         difference.scope = graph.scope(user);
-        const auto [told, first] = scopes.try_emplace(difference.line, difference.scope);
-        if (!first && told->second != difference.scope) difference.derived = true;
+        // Of what came with ops of a line the first is told.
+        const bool with_ops =
+            (&graph == &now_ ? alignment_.to_old : alignment_.to_new)[at(user)] == kNoValue;
+        if (!lines.insert(difference.line).second && with_ops) difference.derived = true;
       }
       out_.push_back(std::move(difference));
     }
@@ -168,7 +179,7 @@ class StructureComparison {
     const bool others =
         std::ranges::any_of(added_, [&](ValueId id) { return !is_leaf(now_, id); }) ||
         std::ranges::any_of(removed_, [&](ValueId id) { return !is_leaf(old_, id); });
-    return is_leaf(graph, group.told) && (numbers || others);
+    return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
   }
 
   /// Conversions come and go with the dtypes of inputs, and with other ops that have another one.
@@ -257,7 +268,8 @@ class StructureComparison {
     difference.scope = graph.scope(id);
     difference.gradient = graph[id].gradient;
     const bool others = !added_.empty() || !removed_.empty() || !moved_.empty();
-    difference.derived = with_op && others && !only_liveness_;
+    difference.derived =
+        (((with_op && others) || ops_differ()) && !only_liveness_) || has_leaf(Cause::kOpOrder);
     out_.push_back(std::move(difference));
   }
 

@@ -1,8 +1,12 @@
 #include "core/explain/differences.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
+
+#include "core/explain/remedies.h"
 
 namespace lockstep {
 
@@ -40,6 +44,10 @@ std::string describe_untyped(const GraphDescriptor& graph, ValueId id) {
   return describe(graph, id, "");
 }
 
+std::int64_t count_elements(std::span<const std::int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
 ValueId first_user(const GraphDescriptor& graph, ValueId value) {
   for (ValueId id = value + 1; id < graph.size(); ++id)
     if (std::ranges::find(graph.operands(id), value) != graph.operands(id).end()) return id;
@@ -54,8 +62,13 @@ std::vector<Difference> find_differences(const Comparison& graphs) {
   // do.
   const bool lines_differ =
       std::ranges::any_of(out, [](const Difference& d) { return !d.derived && !d.gradient; });
-  for (Difference& difference : out)
-    difference.derived = difference.derived || (difference.gradient && lines_differ);
+  // Of these it is what is computed again.
+  const bool remat_differs = std::ranges::any_of(
+      out, [](const Difference& d) { return !d.derived && d.remedy == kRematRemedy; });
+  for (Difference& difference : out) {
+    const bool explained = lines_differ || (remat_differs && difference.remedy != kRematRemedy);
+    difference.derived = difference.derived || (difference.gradient && explained);
+  }
   std::ranges::stable_sort(out, {}, [](const Difference& difference) {
     return std::pair(difference.derived, difference.cause);
   });

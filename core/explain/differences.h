@@ -2,6 +2,9 @@
 // length went from 57 to 61, so did the shapes of hundreds of broadcasts.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/explain/alignment.h"
@@ -22,6 +25,9 @@ struct Comparison {
 /// never none.
 std::vector<Difference> find_differences(const Comparison& graphs);
 
+/// Those of inputs that stand for each other: types and kinds. Adds to `sizes` how they changed.
+std::vector<Difference> compare_inputs(const Comparison& graphs, SizeChanges& sizes);
+
 /// Those of nodes that stand for each other: types and kinds of inputs, attributes, constants,
 /// operands.
 std::vector<Difference> compare_leaves(const Comparison& graphs);
@@ -35,6 +41,8 @@ std::vector<Difference> compare_structure(const Comparison& graphs,
 std::string describe(const GraphDescriptor& graph, ValueId id);
 /// "multiply model.cpp:41 (h.3)", where the type is what differs.
 std::string describe_untyped(const GraphDescriptor& graph, ValueId id);
+
+std::int64_t count_elements(std::span<const std::int64_t> sizes);
 
 /// The first op that takes the value; kNoValue if none does.
 ValueId first_user(const GraphDescriptor& graph, ValueId value);

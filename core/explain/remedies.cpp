@@ -13,7 +13,9 @@ std::string_view remedy_of_size(const ChangedSize& changed) {
     case InputKind::kBatch:
       if (changed.place < 2) return remedy_of(Cause::kInputShape);
       return "give all samples one size in the dataset, resized or padded, or a few sizes";
-    case InputKind::kParameter: return {};
+    case InputKind::kParameter:
+      return "a parameter's size is part of the program: make the module once, before the steps, "
+             "in its largest size, and mask what is not to count";
     case InputKind::kState:
     case InputKind::kScalar:
       return "give it its largest size in every step and mask the rest, or take a few sizes; what "

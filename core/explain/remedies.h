@@ -25,7 +25,7 @@ inline constexpr std::string_view kSizeRemedy =
     "sizes";
 /// For an input that has as many elements in another shape.
 inline constexpr std::string_view kShapeRemedy =
-    "give it one shape in every step and reshape() it within the step";
+    "give it one shape in every step and reshape() or transpose() it within the step";
 /// For a constant that is more than a number.
 inline constexpr std::string_view kTableRemedy =
     "make it an input: session.tensor(value, name), whose values are no part of the program";

@@ -24,8 +24,7 @@ namespace LOCKSTEP_API lockstep {
 /// another is a part of that.
 class RematScope {
  public:
-  explicit RematScope(TraceContext& context,
-                      std::source_location where = std::source_location::current());
+  explicit RematScope(TraceContext& context);
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
@@ -41,7 +40,6 @@ class RematScope {
 
  private:
   TraceContext& context_;
-  Origin origin_;
   std::uint64_t epoch_;
   ValueId begin_;
 };
@@ -50,7 +48,7 @@ class RematScope {
 /// std::vector of them; other tensors that it uses (parameters, captures) count as operands, too.
 template <class F, class... More>
 auto remat(F&& f, const Operand& x, const More&... more) {
-  RematScope scope(context_of("remat", {&x.tensor()}, x.where()), x.where());
+  RematScope scope(context_of("remat", {&x.tensor()}, x.where()));
   auto result = std::forward<F>(f)(x.tensor(), more...);
   scope.finish(result, x.where());
   return result;

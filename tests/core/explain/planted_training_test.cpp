@@ -1,6 +1,7 @@
 // What people change from step to step in a model that trains: with gradients and scopes, where one
 // change of theirs alters the graph in many places.
 #include <algorithm>
+#include <optional>
 
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
@@ -233,6 +234,41 @@ TEST_F(PlantedTraining, NamesTheCallOfRematThatIsToggled) {
     EXPECT_EQ(last.differences.front().line, fmt::format("planted_training_test.cpp:{}", line));
     EXPECT_THAT(std::string(last.remedy()), HasSubstr("remat()"));
   }
+}
+
+TEST_F(PlantedTraining, NamesTheOrderOfParametersThatAreUpdated) {
+  const auto body = [&](bool again) {
+    const std::vector<Tensor> grads =
+        gradients(sum(layer(2, layer(1, layer(0, x)))), std::vector(weights));
+    std::vector<std::size_t> order = {0, 1, 2};
+    if (again) std::swap(order[0], order[2]);
+    std::vector<Tensor> next;
+    line = __LINE__ + 1;
+    for (const std::size_t i : order) next.push_back(weights[i] - grads[i]);
+    return next;
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format("op_order inputs are taken in another order at "
+                                              "planted_training_test.cpp:{}",
+                                              line)));
+}
+
+TEST_F(PlantedTraining, NamesTheEndOfARematScope) {
+  const Tensor batch = input({DType::kF32, Shape{2, 8}}, "batch.x");
+  const auto body = [&](bool recomputed) {
+    std::optional<RematScope> scope;
+    if (recomputed) scope.emplace(context);
+    const Tensor y = layer(0, tanh(batch * x));
+    const int end = __LINE__ + 1;
+    if (recomputed) scope->finish(y);
+    std::vector<Tensor> next = train(layer(1, y));
+    line = end;
+    return next;
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(
+      causes,
+      ElementsAre(HasSubstr(fmt::format("remat f32[2,8] planted_training_test.cpp:{} ", line))));
 }
 
 TEST_F(PlantedTraining, NamesAStoppedGradientByThatName) {

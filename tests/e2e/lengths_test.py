@@ -224,7 +224,7 @@ class Jsonl(EndToEndTest):
         path = self.write("field.jsonl", good, good, {"txt": "x"})
         self.fails(3, f"{path}:3:1: no field 'text' (data.text_field); the object has: \"txt\"", path)
         path = self.write("json.jsonl", good, "{\"text\": ")
-        self.fails(3, f"{path}:2:10: not valid JSON", path)
+        self.fails(3, f"{path}:2:10: not valid JSON: the text ends too early", path)
         path = self.write("long.jsonl", good, {"text": "x" * 200})
         self.fails(3, f"{path}:2: a document of 200 tokens, but a sample takes at most 161: give a longer "
                    "data.sequence_length, or data.on_too_long: truncate, which cuts off the end", path)

@@ -1,6 +1,7 @@
 """A short run from the command line: train, resume, look at it, evaluate it, sample from it."""
 
 import fcntl
+import json
 import re
 import unittest
 
@@ -90,6 +91,24 @@ class Run(CommandLineTest):
         self.succeeds("train", "words.yaml")
         text = self.succeeds("generate", "runs/words", "--prompt", "to", "--max-new-tokens", 3)
         self.assertRegex(text, r"^to( \[UNK\]| to| be| or| not|t){3}\n$")
+
+    def test_text_of_characters_that_are_byte_tokens(self):
+        tokens = ["<unk>", "a"] + [f"<0x{byte:02X}>" for byte in range(256)]
+        self.write("tokenizer.json", json.dumps({
+            "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
+            "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": True, "merges": [],
+                      "vocab": {token: i for i, token in enumerate(tokens)}}}))
+        self.write("in.txt", "鿕鿖鿗鿘" * 400)
+        config = CONFIG.replace("{type: char}", "{type: file, path: tokenizer.json}")
+        self.write("bytes.yaml", config.replace("save_interval: 2", "save_interval: 150"))
+        self.succeeds("train", "bytes.yaml", "model.n_embd=64", "training.max_steps=150",
+                      "optimizer.learning_rate=0.002")
+        sampled = ("generate", "runs/bytes", "--prompt", "鿕", "--temperature", 0, "--max-new-tokens")
+        text = self.succeeds(*sampled, 33)
+        self.assertRegex(text, "^[鿕鿖鿗鿘]{12}\n$")
+        self.assertEqual(self.succeeds(*sampled, 33, "--num-samples", 2),
+                         f"--- sample 1 of 2\n{text}--- sample 2 of 2\n{text}")
+        self.assertRegex(self.succeeds(*sampled, 34), "^鿕\uFFFD+\n$")
 
     def test_resume_from_a_checkpoint_by_path(self):
         self.succeeds("train", "tiny.yaml")

@@ -24,7 +24,7 @@ double spread_of(const std::vector<double>& row) {
   std::vector<double> bends;
   for (std::size_t i = 2; i < row.size(); ++i)
     bends.push_back(std::abs(row[i] - 2 * row[i - 1] + row[i - 2]));
-  const auto middle = bends.begin() + static_cast<std::ptrdiff_t>(bends.size() / 2);
+  const auto middle = bends.begin() + static_cast<std::ptrdiff_t>((bends.size() - 1) / 2);
   std::ranges::nth_element(bends, middle);
   return *middle / (kMedianOfNormal * std::sqrt(6.0));
 }

@@ -69,9 +69,9 @@ TEST(CommandLine, EveryCommandHasAHelpThatBeginsWithItsUsage) {
               StartsWith("usage: lockstep ckpt prune PATH [--keep-last N]\n"));
   EXPECT_EQ(run({"prepare", "--help"}).out,
             "usage: lockstep prepare text IN [IN ...] [--output DIR] [--tokenizer TYPE] "
-            "[--vocab FILE] [--merges FILE] [--val-fraction F]\n"
+            "[--vocab FILE] [--merges FILE] [--val-fraction F] [--text-field NAME] [--plain-text]\n"
             "usage: lockstep prepare tokenizer IN [IN ...] [--type TYPE] [--vocab-size N] "
-            "[--output FILE] [--min-frequency N] [--cased]\n"
+            "[--output FILE] [--min-frequency N] [--cased] [--text-field NAME] [--plain-text]\n"
             "usage: lockstep prepare idx IMAGES LABELS\n");
 }
 
@@ -88,8 +88,8 @@ TEST(CommandLine, SuggestsACommand) {
             "usage: lockstep COMMAND ...; `lockstep --help` lists the commands\n");
   EXPECT_EQ(refusal({"ir", "rum"}),
             "lockstep: error: unknown command 'ir rum'; did you mean 'run'?\n"
-            "usage: lockstep ir run FILE.ir [--input A.h5] [--output B.h5] [--kernels KIND] "
-            "[--threads N]\n"
+            "usage: lockstep ir run FILE.ir [--input A.h5] [--max-gb N] [--output B.h5] "
+            "[--kernels KIND] [--threads N]\n"
             "usage: lockstep ir print FILE.ir [--passes]\n");
 }
 

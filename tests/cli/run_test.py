@@ -25,7 +25,7 @@ class Run(CommandLineTest):
 
     def steps(self):
         lines = self.succeeds("ckpt", "ls", "runs/tiny").splitlines()
-        self.assertTrue(all(line.endswith(" ok") for line in lines[1:]), lines)
+        self.assertTrue(all(line.split()[2].rstrip(",") == "ok" for line in lines[1:]), lines)
         return [int(line.split()[0]) for line in lines[1:]]
 
     def test_train_resume_inspect_evaluate_generate(self):

@@ -54,7 +54,7 @@ std::vector<Plant> plants() {
          loop.lines.insert(__LINE__ + 1);
          loop.net.parameters().all()[0].get().to_host();
        }},
-      {"the loss of the step before", "(optimizer_step)", kSteps - 1,
+      {"the loss of the step before", "the loss", kSteps - 1,
        [](const Loop& loop) {
          if (!loop.last) return;
          loop.lines.insert(__LINE__ + 1);

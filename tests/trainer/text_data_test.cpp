@@ -94,7 +94,7 @@ TEST_F(TextRows, AClassifierReadsLabels) {
   OpenContext one_class = context("labelled_tokens");
   one_class.needs.n_classes = 1;
   EXPECT_EQ(data_error([&] { data.open(one_class); }),
-            jsonl_ + ":1: label 1 is not one of the model's 1 classes, 0 to 0");
+            jsonl_ + ":1:31: label: 1 is not one of the model's 1 classes, 0 to 0");
 }
 
 TEST_F(TextRows, ADecoderReadsTheNextToken) {

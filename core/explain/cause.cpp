@@ -30,8 +30,10 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
      "use the same inputs in the same ops in every step, a neutral value (zeros, a mask of ones) "
      "where there is nothing"},
     {"constant",
-     "pass the number as scalar(), x.context().scalar(value, dtype, name): its value is no part of "
-     "the program"},
+     "give the number as a tensor, x.context().scalar(value, dtype, name), whose value is no part "
+     "of "
+     "the program; what a function takes as a plain number (an eps, a base, a rate of averaging) "
+     "stays the same in every step, or its formula is written with ops that take the scalar()"},
     {"attribute", "keep it the same in every step, or compute both and select() by a scalar()"},
     {"op_added", kSameOps},
     {"op_removed", kSameOps},

@@ -60,7 +60,7 @@ class InputComparison {
     const bool as_many = count_elements(before) == count_elements(sizes);
     if (before.size() != sizes.size() || as_many) {
       add(Cause::kInputShape, id, name, print_sizes(before), print_sizes(sizes)).remedy =
-          as_many ? kShapeRemedy : remedy_of_size({now_[id].kind, "", 0});
+          kShapeRemedy;
       return;
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -68,7 +68,7 @@ class InputComparison {
       const std::string which = dimension(id, old, i);
       add(Cause::kInputShape, id, fmt::format("{}[{}]", name, which), std::to_string(before[i]),
           std::to_string(sizes[i]))
-          .remedy = remedy_of_size({now_[id].kind, which, i});
+          .remedy = remedy_of_size({now_[id].kind, which, i, which != std::to_string(i)});
     }
   }
 

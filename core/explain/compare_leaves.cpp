@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/literals.h"
 #include "core/explain/op_groups.h"
 #include "core/explain/remedies.h"
 #include "core/ir/literal_text.h"
@@ -16,16 +19,6 @@ namespace {
 
 std::size_t at(ValueId id) {
   return static_cast<std::size_t>(id);
-}
-
-std::string print_number(double value, DType dtype) {
-  return print_element(from_doubles(dtype, Shape{}, std::span(&value, 1)), 0);
-}
-
-IntView find_attr(const GraphDescriptor& graph, ValueId id, Attr attr) {
-  for (const Attrs::Entry& entry : graph.attrs(id))
-    if (entry.attr == attr) return entry.values;
-  return {};
 }
 
 class LeafComparison {
@@ -41,6 +34,7 @@ class LeafComparison {
 
   std::vector<Difference> run() {
     out_ = compare_inputs(graphs_, sizes_);
+    find_sized();
     for (ValueId id = 0; id < now_.size(); ++id)
       if (old_of(id) != kNoValue) add_replaced_sizes(id);
     for (ValueId id = 0; id < now_.size(); ++id)
@@ -86,11 +80,32 @@ class LeafComparison {
   }
   Difference& add(Cause cause, ValueId id, std::string subject, std::string from, std::string to) {
     out_.push_back({cause, std::move(subject), std::move(from), std::move(to), now_.line(id),
-                    now_.scope(id), false, now_[id].gradient});
+                    now_.scope(id), false, false, now_[id].gradient});
     return out_.back();
   }
 
   // What follows from them.
+
+  /// What is computed from inputs that have another size.
+  void find_sized() {
+    sized_.assign(at(now_.size()), false);
+    for (ValueId id = 0; id < now_.size(); ++id) {
+      const ValueId old = old_of(id);
+      sized_[at(id)] = (now_.is_input(id) && old != kNoValue &&
+                        !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
+                       operand_changed(id, [&](ValueId operand) { return sized_[at(operand)]; });
+    }
+  }
+
+  /// Whether the number, or what repeats it, is taken with something of these.
+  bool is_taken_by_sized(ValueId number) const {
+    for (ValueId id = number + 1; id < now_.size(); ++id)
+      if (sized_[at(id)] && operand_changed(id, [&](ValueId operand) {
+            return constant_of(now_, operand) == number;
+          }))
+        return true;
+    return false;
+  }
 
   /// An op takes another op's result, or another input, than before: its size and what it makes of
   /// that follow.
@@ -134,6 +149,12 @@ class LeafComparison {
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
               print(before), print(values));
       difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
+      if (!difference.derived && has(Cause::kInputShape) && sized_[at(id)]) {
+        difference.derived = true;
+        // Filled up, or cut, to a multiple of something.
+        difference.perhaps = !(attr == Attr::kLow || attr == Attr::kHigh) ||
+                             !operand_changed(id, [&](ValueId x) { return type_changed(x); });
+      }
       difference.remedy =
           remedy_of_attr(attr, count_elements(now_.sizes(id)) != count_elements(old_.sizes(old)));
       if (attr == Attr::kDims && info_of(now_[id].op).op_class == OpClass::kReduction)
@@ -153,13 +174,6 @@ class LeafComparison {
             moved ? scope(old_, old) : "", moved ? scope(now_, id) : "are drawn in another order");
     difference.derived = !same_ops_ || other_op_of_line(id);  // draws are counted
     difference.remedy = kDrawRemedy;
-  }
-
-  /// How many elements of its operand the op makes one of.
-  static std::int64_t reduced(const GraphDescriptor& graph, ValueId id, IntView dims) {
-    std::int64_t out = 1;
-    for (const std::int64_t dim : dims) out *= graph.sizes(graph.operands(id)[0])[at(ValueId(dim))];
-    return out;
   }
 
   /// Of what a line records with another attribute the first op is told: the others prepare its
@@ -237,10 +251,11 @@ class LeafComparison {
     const GraphDescriptor::Literal& before = old_.literal(old);
     const GraphDescriptor::Literal& literal = now_.literal(id);
     const bool same_type = now_.same_type(id, old_, old);
-    Difference& difference = add(Cause::kConstant, id, same_type ? describe(now_, id) : name_of(id),
-                                 print(old_, old, same_type), print(now_, id, same_type));
+    Difference& difference =
+        add(Cause::kConstant, id, same_type ? describe(now_, id) : name_of(id),
+            print_literal(old_, old, same_type), print_literal(now_, id, same_type));
     if (now_[id].rank > 0 || old_[old].rank > 0)
-      difference.remedy = same_type ? kTableRemedy : kSizeRemedy;
+      difference.remedy = same_type ? kTableRemedy : kTableSizeRemedy;
     if (now_[id].dtype != old_[old].dtype) {
       difference.derived = true;  // a number has the dtype of what it is taken with
     } else if (!same_type) {
@@ -254,11 +269,15 @@ class LeafComparison {
                         sizes_.explain_number(before.values[i], literal.values[i], now_[id].dtype));
       difference.derived = follows;
     }
-    difference.derived = difference.derived || !is_taken_alike(id, old);
-    if (difference.from == difference.to) {
-      difference.from.clear();
-      difference.to = "has other values";
+    const bool of_mean = is_of_mean(now_, id) && is_of_mean(old_, old);
+    if (has(Cause::kInputShape) && same_type && !of_mean) {
+      // It may have been computed from the size, in whatever way, or be a number of its own.
+      const bool sized = is_taken_by_sized(id);
+      difference.perhaps = sized;
+      difference.derived = sized || (difference.derived && are_counts(before, literal));
     }
+    difference.derived = difference.derived || of_mean || !is_taken_alike(id, old);
+    if (same_type && before.values.empty()) tell_elements(before, literal, difference);
   }
 
   /// Whether some op takes the new number where it took the old one. Else both came with ops.
@@ -300,16 +319,6 @@ class LeafComparison {
     difference.from.clear();
     difference.to = fmt::format("are taken in another order at {}", difference.line);
     difference.remedy = remedy_of(Cause::kOpOrder);
-  }
-
-  static std::string print(const GraphDescriptor& graph, ValueId id, bool same_type) {
-    const std::vector<double>& values = graph.literal(id).values;
-    if (!same_type || values.empty()) return graph.type(id);
-    if (graph[id].rank == 0) return print_number(values[0], graph[id].dtype);
-    std::string out;
-    for (const double value : values)
-      out += (out.empty() ? "[" : ",") + print_number(value, graph[id].dtype);
-    return out + "]";
   }
 
   // Operands.
@@ -409,22 +418,25 @@ class LeafComparison {
     return all;
   }
 
-  /// The constant that a value repeats; kNoValue if it is something else.
-  static ValueId constant_of(const GraphDescriptor& graph, ValueId id) {
-    while (graph[id].op == Op::kBroadcast) id = graph.operands(id)[0];
-    return graph[id].op == Op::kConstant ? id : kNoValue;
-  }
-
-  /// One number in many places is one cause.
+  /// One number in many places is one cause, which names the lines of all.
   void mark_repeated() {
-    std::set<std::tuple<std::string, std::string, std::string>> seen;
-    for (Difference& difference : out_) {
+    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> seen;
+    std::map<std::size_t, std::set<std::string>> lines;
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      Difference& difference = out_[i];
       if (difference.derived || difference.from.empty()) continue;
       if (difference.cause != Cause::kAttribute && difference.cause != Cause::kConstant) continue;
       const std::string kind = difference.cause == Cause::kConstant
                                    ? std::string()
                                    : difference.subject.substr(difference.subject.rfind(' '));
-      if (!seen.emplace(kind, difference.from, difference.to).second) difference.derived = true;
+      const auto [first, inserted] = seen.try_emplace({kind, difference.from, difference.to}, i);
+      difference.derived = !inserted;
+      if (!inserted && difference.line != out_[first->second].line && !difference.gradient)
+        lines[first->second].insert(difference.line);
+    }
+    for (const auto& [first, others] : lines) {
+      out_[first].subject += fmt::format(" and {}", *others.begin());
+      if (others.size() > 1) out_[first].subject += fmt::format(" and {} more", others.size() - 1);
     }
   }
 
@@ -435,6 +447,7 @@ class LeafComparison {
   bool ops_moved_ = false;
   Taken inputs_, results_;
   SizeChanges sizes_;
+  std::vector<bool> sized_;
   std::set<Place> changed_places_;  ///< with ops that one graph has alone
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;

@@ -19,9 +19,11 @@ GraphDescriptor::Literal describe_literal(const HostTensor& literal) {
   hash.value(literal.dtype());
   for (const std::int64_t size : literal.shape().sizes()) hash.value(size);
   hash.value(hash128(literal.bytes().data(), literal.bytes().size()));
-  GraphDescriptor::Literal out{hash.finish(), {}};
+  GraphDescriptor::Literal out{.digest = hash.finish(), .values = {}};
   if (literal.shape().elements() <= GraphDescriptor::kSmallLiteral)
     out.values = to_doubles(literal);
+  else if (literal.bytes().size() <= GraphDescriptor::kLargeLiteral)
+    out.table = literal;
   return out;
 }
 
@@ -184,7 +186,8 @@ std::size_t GraphDescriptor::bytes() const {
   for (const Input& input : input_facts_)
     out += sizeof input + input.name.size() + input.dimensions.size() * sizeof(std::string);
   for (const Literal& literal : literals_)
-    out += sizeof literal + literal.values.capacity() * sizeof(double);
+    out +=
+        sizeof literal + literal.values.capacity() * sizeof(double) + literal.table.bytes().size();
   for (const std::string& held : context_.held) out += sizeof held + held.size();
   return out;
 }

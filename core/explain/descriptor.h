@@ -53,8 +53,10 @@ class GraphDescriptor {
   struct Literal {
     Hash128 digest;              ///< of dtype, shape and bytes
     std::vector<double> values;  ///< of a small one
+    HostTensor table = {};       ///< of a larger one, unless it is large
   };
-  static constexpr std::int64_t kSmallLiteral = 8;  ///< elements
+  static constexpr std::int64_t kSmallLiteral = 8;         ///< elements
+  static constexpr std::size_t kLargeLiteral = 64 * 1024;  ///< bytes
 
   GraphDescriptor(const Graph& graph, CutContext context);
 

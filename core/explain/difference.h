@@ -18,6 +18,8 @@ struct Difference {
   std::string scope = {};
   /// It follows from the others: no cause of its own.
   bool derived = false;
+  /// Derived, as far as one can tell: it may be a cause of its own.
+  bool perhaps = false;
   /// Of what gradients() recorded: it follows from any that was recorded by a line itself.
   bool gradient = false;
   /// What ends it; empty where nothing does. Of static storage.

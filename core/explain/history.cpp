@@ -85,7 +85,13 @@ std::string Explanation::text(std::size_t count) const {
     if (++causes <= count) out += (out.empty() ? "" : "; ") + difference.text();
   }
   if (causes > count) out += fmt::format("; and {} more", causes - count);
-  return out;
+  std::string others;
+  std::size_t possible = 0;
+  for (const Difference& difference : differences)
+    if (difference.derived && difference.perhaps && ++possible <= count)
+      others += (others.empty() ? "" : ", ") + difference.text();
+  if (possible > count) others += fmt::format(" and {} more", possible - count);
+  return others.empty() ? out : fmt::format("{}; with what may follow from it: {}", out, others);
 }
 
 std::size_t Explanation::derived() const {
@@ -129,7 +135,10 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
     const CutContext& other = entry.graph->context();
     if (other.mode != context.mode) continue;
     const bool read_early = context.end.by_read && !other.end.by_read && looked_at++ < kLookedAt;
+    const bool both_ends = !context.end.by_read && !other.end.by_read && !context.mode.empty() &&
+                           std::min(entry.graph->size(), now.size()) > kFewNodes;
     if (same_skeleton(*entry.graph, now) ||
+        (both_ends && likeness_of_versions(*entry.graph, now) >= kNearlyEqual) ||
         (read_early && likeness_of_versions(*entry.graph, now) >= kNearlyEqual))
       return {&entry, false, true};
   }

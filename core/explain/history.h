@@ -33,7 +33,8 @@ struct Explanation {
   std::string_view remedy() const {
     return differences.empty() ? std::string_view() : differences.front().remedy;
   }
-  /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more".
+  /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more". Then as many
+  /// of what may follow from them.
   std::string text(std::size_t count = 3) const;
   std::size_t derived() const;
 };

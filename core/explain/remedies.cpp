@@ -11,8 +11,11 @@ std::string_view remedy_of_size(const ChangedSize& changed) {
            "batch filled up and masked, or left out";
   switch (changed.kind) {
     case InputKind::kBatch:
-      if (changed.place < 2) return remedy_of(Cause::kInputShape);
-      return "give all samples one size in the dataset, resized or padded, or a few sizes";
+      // Fields of variable length are padded in their first dimension, which has a name.
+      if (changed.place == 0 || (changed.place == 1 && changed.named))
+        return remedy_of(Cause::kInputShape);
+      return "give all samples one size in the dataset, resized or padded, or a few sizes; only "
+             "fields that are declared variable_length are padded by the loader";
     case InputKind::kParameter:
       return "a parameter's size is part of the program: make the module once, before the steps, "
              "in its largest size, and mask what is not to count";
@@ -32,7 +35,7 @@ std::string_view remedy_of_attr(Attr attr, bool resizes) {
              "operand";
     case Attr::kStart:
     case Attr::kLimit:
-      return resizes ? kSizeRemedy
+      return resizes ? kSliceRemedy
                      : "take dynamic_slice() with starts that are scalar(): "
                        "x.context().scalar(start, DType::kI64, name)";
     case Attr::kScale:

@@ -11,8 +11,9 @@ namespace lockstep {
 /// What of an input has another size.
 struct ChangedSize {
   InputKind kind;
-  std::string_view dimension;  ///< its name; empty if it has none
+  std::string_view dimension;  ///< its name, or its number
   std::size_t place;           ///< which dimension it is
+  bool named;
 };
 std::string_view remedy_of_size(const ChangedSize& changed);
 
@@ -23,12 +24,21 @@ std::string_view remedy_of_attr(Attr attr, bool resizes);
 inline constexpr std::string_view kSizeRemedy =
     "a size is part of the program: take the largest in every step and mask the rest, or a few "
     "sizes";
+/// For a slice of another size.
+inline constexpr std::string_view kSliceRemedy =
+    "slice the largest size in every step and mask the rest; what only moves is taken by "
+    "dynamic_slice() with starts that are scalar(), or by gather() with indices that are an input";
+/// For a constant of another size.
+inline constexpr std::string_view kTableSizeRemedy =
+    "make it an input of its largest size in every step, and mask the rest: values of an input are "
+    "no part of the program, but its size is";
 /// For an input that has as many elements in another shape.
 inline constexpr std::string_view kShapeRemedy =
     "give it one shape in every step and reshape() or transpose() it within the step";
 /// For a constant that is more than a number.
 inline constexpr std::string_view kTableRemedy =
-    "make it an input: session.tensor(value, name), whose values are no part of the program";
+    "make it an input, a tensor(value, name) of the session, whose values are no part of the "
+    "program; what a function makes of a plain number changes with that: keep it the same";
 /// For an op that joins another number of parts.
 inline constexpr std::string_view kPartsRemedy =
     "how many there are is part of the program: take the same number in every step, with neutral "
@@ -43,6 +53,14 @@ inline constexpr std::string_view kOperandRemedy =
     "take the same values in every step: choose between two by select() with a scalar()";
 /// For parts of a model that are computed again for the backward pass, or no longer.
 inline constexpr std::string_view kRematRemedy = "put the same parts into remat() in every step";
+/// For random numbers that are drawn at times only.
+inline constexpr std::string_view kDropoutRemedy =
+    "draw in every step: dropout(x, x.context().scalar(rate, dtype, name), key) takes a rate that "
+    "may be 0 at times; other noise is multiplied by a scalar()";
+/// For what the optimizer does.
+inline constexpr std::string_view kUpdateRemedy =
+    "the optimizer, its settings, the clipping of gradients, what is trainable and the rules of "
+    "buffers are part of the program: keep them the same in every step and in every Trainer";
 /// For random numbers that are drawn elsewhere.
 inline constexpr std::string_view kDrawRemedy =
     "draw in modules of the same names, in the same order, in every step";

@@ -29,7 +29,7 @@ class Profile(EndToEndTest):
         self.assertLess(len(lines), SCREEN)
         self.assertRegex(lines[0], r"^recompilations: 7 of \d+ programs were versions of others")
         self.assertRegex(lines[2], r"constant +7 +0 .* constant f32\[\] recompiling.cpp:\d+ had 8 values")
-        self.assertIn("pass the number as scalar()", lines[3])
+        self.assertIn("give the number as a tensor, x.context().scalar(", lines[3])
         self.assertEqual(lines[-1], "no times: a run with profile.ledger=true leaves them when it ends")
         told = json.loads(self.profile(run, "--json").out)
         self.assertEqual(told["compilations"][0]["cause"], "constant")

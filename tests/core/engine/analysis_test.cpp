@@ -1,6 +1,7 @@
 // Advice at debug level 1, word for word.
 #include "core/engine/analysis.h"
 
+#include "core/explain/cause.h"
 #include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
 
@@ -43,9 +44,8 @@ TEST_F(AnalysisTest, CountsCompilationsOfAConstantThatChangesAndNamesIt) {
               ElementsAre(fmt::format(
                   "lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps; "
                   "constant: constant f32[] analysis_test.cpp:{} had 11 values (1, 2, 3, 4, ..., "
-                  "8, 9, 10, 11); pass the number as scalar(), x.context().scalar(value, dtype, "
-                  "name): its value is no part of the program",
-                  line)));
+                  "8, 9, 10, 11); {}",
+                  line, remedy_of(Cause::kConstant))));
 }
 
 TEST_F(AnalysisTest, IsQuietAboutCompilationsInLessThanHalfOfTheSteps) {

@@ -244,11 +244,45 @@ TEST_F(PlantedInputs, NamesAConstantBesideALengthThatDoesNotExplainIt) {
     return std::vector{sum(x * rate)};
   };
   const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre("input_shape batch.x[length]: 32 -> 64"));
+  EXPECT_EQ(last.text(),
+            fmt::format("batch.x[length]: 32 -> 64; with what may follow from it: constant f32[] "
+                        "planted_inputs_test.cpp:{}: 0.1 -> 0.2",
+                        line));
+}
+
+TEST_F(PlantedInputs, HidesNoNumberThatTheLengthCannotReach) {
+  const auto body = [&](bool again) {
+    const Tensor x = input({DType::kF32, Shape{{again ? 5 : 3, "length"}}}, "batch.x");
+    const Tensor w = input({DType::kF32, Shape{4}}, "w");
+    line = __LINE__ + 1;
+    return std::vector{sum(x), w * (again ? 2.5 : 1.5)};  // 5/2, 3/2
+  };
+  const auto causes = told(body);
   EXPECT_THAT(
       causes,
       ElementsAre(
-          "input_shape batch.x[length]: 32 -> 64",
-          fmt::format("constant constant f32[] planted_inputs_test.cpp:{}: 0.1 -> 0.2", line)));
+          "input_shape batch.x[length]: 3 -> 5",
+          fmt::format("constant constant f32[] planted_inputs_test.cpp:{}: 1.5 -> 2.5", line)));
+}
+
+TEST_F(PlantedInputs, TakesTheNumberOfAMeanOverTwoSizesForAConsequence) {
+  const auto body = [&](bool again) {
+    const Tensor x =
+        input({DType::kF32, Shape{2, {again ? 6 : 4, "h"}, {again ? 6 : 4, "w"}}}, "batch.x");
+    return std::vector{mean(x, {1, 2})};
+  };
+  EXPECT_THAT(told(body),
+              ElementsAre("input_shape batch.x[h]: 4 -> 6", "input_shape batch.x[w]: 4 -> 6"));
+  EXPECT_EQ(last.text(), "batch.x[h]: 4 -> 6; batch.x[w]: 4 -> 6");
+}
+
+TEST_F(PlantedInputs, TellsToPadNoFieldOfAFixedSize) {
+  const auto body = [&](bool again) {
+    return std::vector{sum(input({DType::kF32, Shape{8, again ? 6 : 4}}, "batch.x"))};
+  };
+  told(body);
+  EXPECT_THAT(std::string(last.remedy()), testing::StartsWith("give all samples one size"));
 }
 
 TEST_F(PlantedInputs, TakesALoopOverTheLengthForAConsequence) {

@@ -43,8 +43,8 @@ TEST(CauseTally, PutsTheMostFrequentCauseFirstAndSaysWhatEndsIt) {
       "  constant              1       0     0.25  constant f32[] a.cpp:3: 1 -> 2\n"
       "  input_shape: pad it to a few sizes with data.padding: bucket, or to one with max (in "
       "a program of one's own DataLoaderOptions::padding with PaddingMode::kBucket or kMax)\n"
-      "  constant: pass the number as scalar(), x.context().scalar(value, dtype, name): its "
-      "value is no part of the program");
+      "  constant: " +
+          std::string(remedy_of(Cause::kConstant)));
 }
 
 TEST(CauseTally, ShowsTheEndsOfALongListOfValues) {

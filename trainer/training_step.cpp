@@ -16,10 +16,13 @@ void check_inputs(const Graph& graph) {
     if (kept.input_kind != InputKind::kBatch || !kept.name.empty()) continue;
     for (const Node& node : graph.nodes)
       for (const ValueId operand : node.operands)
-        LS_USER_CHECK(operand != input,
-                      "{}: the loss uses a tensor of {} that was computed in an earlier step from "
-                      "its batch; what is to be kept from step to step is a buffer of a module",
-                      node.origin.to_string(), kept.type.to_string());
+        LS_USER_CHECK(
+            operand != input,
+            "{}: the loss uses a tensor of {} that was computed from its batch before the "
+            "step was cut, by a read of a value or by the step's end: read after the "
+            "step, or in a host_call(); what is to be kept from step to step is a buffer "
+            "of a module",
+            node.origin.to_string(), kept.type.to_string());
   }
 }
 

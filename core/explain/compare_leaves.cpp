@@ -213,6 +213,10 @@ class LeafComparison {
                                      std::bit_cast<double>(now[0]), DType::kF32);
       case Attr::kTo: return operand_differs(dtype) || has(Cause::kInputDtype);
       case Attr::kDims:
+        // Between them a conversion may have come.
+        return operand_differs(rank) ||
+               (has(Cause::kInputShape) &&
+                !std::ranges::equal(ranks_of(now_, id), ranks_of(old_, old_of(id))));
       case Attr::kAxis:
       case Attr::kStride:
       case Attr::kLhsBatch:
@@ -236,6 +240,12 @@ class LeafComparison {
       case Attr::kChannelsLast: return false;
     }
     __builtin_unreachable();
+  }
+
+  static std::vector<int> ranks_of(const GraphDescriptor& graph, ValueId id) {
+    std::vector<int> out;
+    for (const ValueId operand : graph.operands(id)) out.push_back(graph[operand].rank);
+    return out;
   }
 
   // Constants.
@@ -278,18 +288,39 @@ class LeafComparison {
     }
     difference.derived = difference.derived || of_mean || !is_taken_alike(id, old);
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
+    if (!difference.derived && !difference.line.empty()) tell_other_lines(id, old, difference);
+  }
+
+  /// Equal numbers are recorded once, by the first line that takes them.
+  void tell_other_lines(ValueId number, ValueId old, Difference& difference) const {
+    std::set<std::string> lines;
+    bool own = false;
+    for (ValueId id = number + 1; id < now_.size(); ++id) {
+      if (now_[id].gradient || now_[id].op == Op::kBroadcast || !takes_alike(id, number, old))
+        continue;
+      own = own || now_.line(id) == difference.line;
+      if (now_.line(id) != difference.line) lines.insert(now_.line(id));
+    }
+    // One that stands on a line of its own is made there.
+    if (lines.empty() || !own) return;
+    difference.subject += fmt::format(" and {}", *lines.begin());
+    if (lines.size() > 1) difference.subject += fmt::format(" and {} more", lines.size() - 1);
+  }
+
+  bool takes_alike(ValueId id, ValueId number, ValueId old) const {
+    if (old_of(id) == kNoValue) return false;
+    const auto before = old_.operands(old_of(id));
+    const auto operands = now_.operands(id);
+    for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
+      if (constant_of(now_, operands[i]) == number && constant_of(old_, before[i]) == old)
+        return true;
+    return false;
   }
 
   /// Whether some op takes the new number where it took the old one. Else both came with ops.
   bool is_taken_alike(ValueId number, ValueId old) const {
-    for (ValueId id = number + 1; id < now_.size(); ++id) {
-      if (old_of(id) == kNoValue || now_[id].op == Op::kBroadcast) continue;
-      const auto before = old_.operands(old_of(id));
-      const auto operands = now_.operands(id);
-      for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
-        if (constant_of(now_, operands[i]) == number && constant_of(old_, before[i]) == old)
-          return true;
-    }
+    for (ValueId id = number + 1; id < now_.size(); ++id)
+      if (now_[id].op != Op::kBroadcast && takes_alike(id, number, old)) return true;
     return std::ranges::find(now_.outputs(), number) != now_.outputs().end();
   }
 

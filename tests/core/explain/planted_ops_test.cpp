@@ -71,6 +71,20 @@ TEST_F(PlantedOps, NamesANumberInManyPlacesOnce) {
       ElementsAre(testing::HasSubstr("(h0): [1e-05,1e-05,1e-05,1e-05,1e-05,1e-05] -> [1e-06,")));
 }
 
+TEST_F(PlantedOps, NamesAllLinesThatTakeANumber) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto body = [&](bool again) {
+    const double rate = again ? 0.9 : 1.5;
+    line = __LINE__ + 1;
+    const Tensor y = exp(x * rate);
+    return std::vector{y * rate};
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format("constant constant f32[] planted_ops_test.cpp:{} and "
+                                              "planted_ops_test.cpp:{}: 1.5 -> 0.9",
+                                              line, line + 1)));
+}
+
 TEST_F(PlantedOps, NamesANumberThatJoinsAnEqualOne) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto body = [&](bool again) {

@@ -110,7 +110,7 @@ void Analysis::check_frequencies() {
   steps_ = 0;
 }
 
-/// "; constant: ... had 12 values; pass the number as scalar()": what most compilations of this
+/// "; constant: ... had 12 values; give the number as a tensor": what most compilations of this
 /// window come from. Empty if nothing was compiled again.
 std::string Analysis::main_cause() {
   std::vector<CauseTally::Row> rows = compilations_.rows();

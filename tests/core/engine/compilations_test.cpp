@@ -101,14 +101,12 @@ TEST_F(Compilations, NameAConstantOfEveryStep) {
                           fmt::format("constant constant f32[] {}: 2 -> 3", place)));
   EXPECT_THAT(
       debug.lines_with("recompiled"),
-      ElementsAre(HasSubstr("1 of 2 misses have this cause; to end it, pass the number as "
-                            "scalar()"),
+      ElementsAre(HasSubstr("1 of 2 misses have this cause; to end it, give the number as "
+                            "a tensor, x.context().scalar("),
                   fmt::format("recompiled at step 0 in 0 s (program 2, cut by mark_step on "
                               "compilations_test.cpp:{}): constant, constant f32[] {}: 2 -> "
-                              "3; 2 of 3 misses have this cause; to end it, pass the number "
-                              "as scalar(), x.context().scalar(value, dtype, name): its value is "
-                              "no part of the program",
-                              line + 1, place)));
+                              "3; 2 of 3 misses have this cause; to end it, {}",
+                              line + 1, place, remedy_of(Cause::kConstant))));
 }
 
 TEST_F(Compilations, NameTheReadThatCutAStep) {

@@ -31,6 +31,7 @@ class PngFile {
   PngFile& operator=(const PngFile&) = delete;
 
   Raster decode() {
+    check_chunk_lengths();
     run([](PngFile& file) {
       file.info_ = png_create_info_struct(file.png_);
       if (file.info_ == nullptr) png_error(file.png_, "no memory");
@@ -69,8 +70,23 @@ class PngFile {
     raise(ErrorKind::kData, "{}: a damaged PNG image: {}", source_, message_);
   }
 
-  /// Of what is not pixels, only the orientation is wanted. libpng sets aside what a chunk claims
-  /// before it reads it, be it more than there is, and inflates texts and profiles.
+  /// libpng sets aside what a chunk claims before it reads it, be it more than there is: its limit
+  /// of a chunk's memory is a warning, and the orientation's chunk is read in spite of it.
+  void check_chunk_lengths() const {
+    constexpr std::size_t kSignature = 8;
+    constexpr std::size_t kHead = 8;  // the length of what follows it, big-endian, and the name
+    constexpr std::size_t kChecksum = 4;
+    for (std::size_t at = kSignature; at < bytes_.size() && bytes_.size() - at >= kHead;) {
+      std::size_t length = 0;
+      for (std::size_t i = 0; i < 4; ++i) length = length << 8U | bytes_[at + i];
+      if (length + kHead + kChecksum > bytes_.size() - at)
+        raise(ErrorKind::kData, "{}: a damaged PNG image: the file ends too early", source_);
+      if (std::memcmp(bytes_.data() + at + 4, "IEND", 4) == 0) return;
+      at += kHead + length + kChecksum;
+    }
+  }
+
+  /// Of what is not pixels, only the orientation is wanted. libpng inflates texts and profiles.
   void pass_over_chunks() {
     constexpr int kAllThatCanBe = -1;
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, kAllThatCanBe);

@@ -153,7 +153,11 @@ void write_file(const std::string& path, std::string_view bytes, ErrorKind kind)
 }
 
 void check_can_write(const std::string& path, ErrorKind kind) {
-  if (!is_stream(path, kind)) const AtomicFile trial(path, kind);
+  if (!is_stream(path, kind)) {
+    const AtomicFile trial(path, kind);
+  } else if (::access(path.c_str(), W_OK) != 0) {  // not opened: a pipe would wait for its reader
+    raise_errno(kind, fmt::format("cannot write {}", path));
+  }
 }
 
 std::vector<std::string> remove_stale_temporaries(const std::string& folder,

@@ -124,7 +124,10 @@ def main():
         if (variant, ranks) not in references:
             run = make_run(campaign, text, f"{variant}{ranks}", variant, ranks, 7)
             run.train(ranks=ranks)
-            references[variant, ranks] = {step: run.hash(step) for step in run.checkpoint_steps()}
+            # A run whose first saves are in doubt saves the state that it began with, too.
+            begin = make_run(campaign, text, f"{variant}{ranks}begin", variant, ranks, 7)
+            begin.train("training.max_steps=0", ranks=ranks)
+            references[variant, ranks] = {0: begin.hash(0), **{step: run.hash(step) for step in run.checkpoint_steps()}}
         return references[variant, ranks]
 
     found = without_trace = 0

@@ -118,6 +118,9 @@ TEST(WriteFile, RefusesWhatIsNoFile) {
             "cannot create " + (folder / "none/a") + ": No such file or directory");
   check_can_write(folder / "a", ErrorKind::kUsage);
   EXPECT_THAT(folder.names(), ElementsAre());
+  EXPECT_EQ(usage_error([] { check_can_write("/proc/none", ErrorKind::kUsage); }),
+            "cannot write /proc/none: No such file or directory");
+  check_can_write("/dev/null", ErrorKind::kUsage);
 }
 
 TEST(WriteFile, RemovesWhatDeadWritersLeft) {

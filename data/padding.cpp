@@ -48,6 +48,14 @@ std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::in
   return round_up(length, padding.multiple_of);
 }
 
+std::vector<std::int64_t> bucket_lengths(const Padding& padding) {
+  std::vector<std::int64_t> out;
+  if (padding.mode != PaddingMode::kBucket) return out;
+  for (const std::int64_t bucket : padding.buckets)
+    out.push_back(round_up(bucket, padding.multiple_of));
+  return out;
+}
+
 std::int64_t largest_length(const Padding& padding, std::int64_t maximum) {
   if (padding.mode != PaddingMode::kBucket) return round_up(maximum, padding.multiple_of);
   LS_CHECK(!padding.buckets.empty(), "padding to buckets that nobody has chosen");

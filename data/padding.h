@@ -40,6 +40,10 @@ void check_padding(const Padding& padding);
 /// there.
 std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::int64_t maximum);
 
+/// The lengths that batches are padded to, ascending; none unless the mode is kBucket. Buckets must
+/// be there.
+std::vector<std::int64_t> bucket_lengths(const Padding& padding);
+
 /// The longest that any batch is padded to.
 std::int64_t largest_length(const Padding& padding, std::int64_t maximum);
 

@@ -152,7 +152,7 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   loading.seed = options.seed;
   loading.activity = options.activity;
   loading.spans = &engine.device().spans();
-  if (loading.padding.mode == PaddingMode::kBucket) engine.batches_are_bucketed();
+  engine.batches_are_padded_to(bucket_lengths(loading.padding));
   EvalLoader loader(dataset, loading);
 
   // Results are read a few batches late, so that the device always has work.

@@ -436,7 +436,7 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   const ChosenPadding chosen = step_padding(data.options().padding, *data.dataset(), *sampler_);
   if (!chosen.text.empty()) runtime_.log().info("{}", chosen.text);
   out.padding = chosen.padding;
-  if (out.padding.mode == PaddingMode::kBucket) runtime_.engine().batches_are_bucketed();
+  runtime_.engine().batches_are_padded_to(bucket_lengths(out.padding));
   out.activity = activity_;
   out.spans = &runtime_.spans();
   if (DataWatch* watch = data_watch_.get())

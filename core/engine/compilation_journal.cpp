@@ -1,6 +1,9 @@
 #include "core/engine/compilation_journal.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -56,8 +59,8 @@ std::string CompilationRecord::text() const {
   if (const std::size_t derived = explanation.derived(); derived > 0)
     out += fmt::format(", with {} consequence{}", derived, derived == 1 ? "" : "s");
   out += fmt::format("; {} of {} misses have this cause", alike, misses);
-  if (const std::string_view remedy = explanation.remedy(); !remedy.empty())
-    out += fmt::format("; to end it, {}", remedy);
+  if (const auto remedies = explanation.remedies(); !remedies.empty())
+    out += fmt::format("; to end it, {}", fmt::join(remedies, "; and "));
   return out;
 }
 
@@ -80,7 +83,7 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   const bool known = history_.knows(described->structure());
   out.explanation =
       known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);
-  fit_remedies(out.explanation);
+  tell_buckets(out.explanation);
   if (waiting_) settle(&out.explanation);
   note(cut);
   out.graph = std::move(described);
@@ -88,14 +91,22 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
   return out;
 }
 
-void CompilationJournal::fit_remedies(Explanation& explanation) const {
-  if (!bucketed_) return;
-  for (Difference& difference : explanation.differences)
-    if (difference.remedy == remedy_of(Cause::kInputShape))
-      difference.remedy =
-          "pad it to fewer sizes with data.buckets (or data.max_buckets, where they are auto), or "
-          "to one with data.padding: max (in a program of one's own with "
-          "DataLoaderOptions::padding)";
+void CompilationJournal::tell_buckets(Explanation& explanation) const {
+  const auto is_bucket = [&](const std::string& text) {
+    std::int64_t length = 0;
+    const char* end = text.data() + text.size();
+    return std::from_chars(text.data(), end, length).ptr == end && buckets_.contains(length);
+  };
+  for (Difference& difference : explanation.differences) {
+    // Of all sizes those of a batch's fields of variable length have this remedy.
+    if (difference.derived || difference.remedy != remedy_of(Cause::kInputShape)) continue;
+    if (!is_bucket(difference.from) || !is_bucket(difference.to)) continue;
+    difference.cause = Cause::kBucket;
+    difference.remedy = remedy_of(Cause::kBucket);
+  }
+  std::ranges::stable_sort(explanation.differences, {}, [](const Difference& difference) {
+    return std::pair(difference.derived, difference.cause == Cause::kBucket);
+  });
 }
 
 void CompilationJournal::add_causes(Miss& miss, std::vector<Difference> on_disk) {
@@ -160,7 +171,7 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   with_this.add(explanation, false, 0);
   std::string why = "no two of them are alike";
   for (const CauseTally::Row& row : with_this.rows()) {
-    if (is_expected(row.cause)) continue;
+    if (row.remedy.empty()) continue;
     why = fmt::format("{}; {}", row.describe(), row.remedy);
     break;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <source_location>
 #include <span>
 #include <string_view>
@@ -36,8 +37,11 @@ class CompilationJournal {
   };
   CompilationJournal(const Limit& limit, Log& log) : limit_(limit), log_(log) {}
 
-  /// Batches are padded to a few lengths already: where they differ, that is not advised.
-  void batches_are_bucketed() { bucketed_ = true; }
+  /// Batches are padded to one of these lengths: another of them is no fault, but what was asked
+  /// for.
+  void batches_are_padded_to(std::span<const std::int64_t> lengths) {
+    buckets_.insert(lengths.begin(), lengths.end());
+  }
 
   /// A program of this structure was found in memory.
   void hit(const Hash128& structure, const Cut& cut);
@@ -67,7 +71,7 @@ class CompilationJournal {
   void set_listener(CompilationListener listener) { listener_ = std::move(listener); }
 
  private:
-  void fit_remedies(Explanation& explanation) const;
+  void tell_buckets(Explanation& explanation) const;
   void check_limit(const Explanation& explanation);
   void settle(const Explanation* next);
   void note(const Cut& cut);
@@ -80,7 +84,7 @@ class CompilationJournal {
   CompilationListener listener_;
   Cut last_cut_;             ///< without its outputs
   std::size_t warn_at_ = 0;  ///< programs; 0: at the limit
-  bool bucketed_ = false;
+  std::set<std::int64_t> buckets_;
   /// Whether its read is a cause shows in what follows.
   std::optional<CompilationRecord> waiting_;
 };

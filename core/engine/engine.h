@@ -78,8 +78,10 @@ class Engine final : private ReadObserver {
   void begin_step() { in_step_ = true; }
   /// It will not be made into a step after all.
   void end_step() { in_step_ = false; }
-  /// Batches are padded to a few lengths already: what recompiles by their lengths is told so.
-  void batches_are_bucketed() { compiler_.journal().batches_are_bucketed(); }
+  /// Batches are padded to one of these lengths: a program for each was asked for.
+  void batches_are_padded_to(std::span<const std::int64_t> lengths) {
+    compiler_.journal().batches_are_padded_to(lengths);
+  }
   /// From now on such a read is an error kUsage that names its line.
   void forbid_reads() { reads_forbidden_ = true; }
   const Cuts& cuts() const { return *cuts_; }

@@ -39,6 +39,10 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"op_removed", kSameOps},
     {"op_order", "record in one order, as from a sorted container"},
     {"output_set", "let the handle go before the step is cut, or keep it in every step"},
+    {"bucket",
+     "pad to fewer sizes with data.buckets (or data.max_buckets, where they are auto), or to one "
+     "with data.padding: max (in a program of one's own with DataLoaderOptions::padding)",
+     true},
     {"evicted", "raise device.max_programs"},
     {"damaged_entry", "the file was replaced; if it happens again, look at the disk"},
     {"build", "", true},

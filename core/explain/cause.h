@@ -23,6 +23,7 @@ enum class Cause : std::uint8_t {
   kOpRemoved,
   kOpOrder,    ///< the same ops, recorded in another order
   kOutputSet,  ///< a handle is alive that was not, or the other way round
+  kBucket,     ///< batches were padded to another of the lengths that the loader was given
   // What became of a program that was there.
   kEvicted,       ///< it was dropped from memory to make room
   kDamagedEntry,  ///< its file could not be read
@@ -36,10 +37,12 @@ inline constexpr int kCauseCount = static_cast<int>(Cause::kOptions) + 1;
 std::string_view name_of(Cause cause);
 std::optional<Cause> parse_cause(std::string_view name);
 
-/// What ends recompilations of this cause, in a sentence; empty where nothing is to be done.
+/// What ends recompilations of this cause, in a sentence; empty where nothing is to be done. What
+/// is_expected() is no fault, and its remedy matters only where there are too many programs.
 std::string_view remedy_of(Cause cause);
 
-/// Whether a steady run has such misses, too: first programs, and those after a new build.
+/// Whether a steady run has such misses, too: first programs, those of the buckets that it asked
+/// for, and those after a new build.
 bool is_expected(Cause cause);
 
 }  // namespace lockstep

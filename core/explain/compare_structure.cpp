@@ -110,7 +110,7 @@ class StructureComparison {
       if (graph[id].kind == InputKind::kScalar) difference.remedy = remedy_of(Cause::kConstant);
       if (user != kNoValue) {
         difference.to += " of " + describe(graph, user);
-        if (updates(graph, user)) difference.remedy = kUpdateRemedy;
+        if (graph.is_update(user)) difference.remedy = kUpdateRemedy;
         difference.line = graph.line(user);
         difference.scope = graph.scope(user);
         // Of what came with ops of a line the first is told.
@@ -161,16 +161,11 @@ class StructureComparison {
       difference.gradient = graph[id].gradient;
       if (is_remat(graph, id)) difference.remedy = kRematRemedy;
       if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
-      if (updates(graph, id)) difference.remedy = kUpdateRemedy;
+      if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       difference.derived =
           derived || group.follows || only_leaves(graph, group) || converts(graph, group);
       out_.push_back(std::move(difference));
     }
-  }
-
-  /// Whether it was recorded for the next values of parameters, their slots and buffers.
-  static bool updates(const GraphDescriptor& graph, ValueId id) {
-    return graph.scope(id).starts_with("optimizer_step");
   }
 
   static bool is_remat(const GraphDescriptor& graph, ValueId id) {

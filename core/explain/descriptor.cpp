@@ -154,13 +154,25 @@ const std::string& GraphDescriptor::scope(ValueId id) const {
 }
 
 const std::string& GraphDescriptor::line(ValueId id) const {
+  if (is_update(id) && !context_.end.line.empty()) return context_.end.line;
   return places_[(*this)[id].origin].line;
 }
 
 std::string GraphDescriptor::place(ValueId id) const {
-  const Place& place = places_[(*this)[id].origin];
-  if (place.line.empty()) return "";
-  return place.scope.empty() ? place.line : fmt::format("{} ({})", place.line, place.scope);
+  const std::string& of_line = line(id);
+  const std::string& of_scope = scope(id);
+  if (of_line.empty()) return "";
+  return of_scope.empty() ? of_line : fmt::format("{} ({})", of_line, of_scope);
+}
+
+bool GraphDescriptor::is_update(ValueId id) const {
+  return scope(id).starts_with("optimizer_step");
+}
+
+bool GraphDescriptor::same_place(ValueId id, const GraphDescriptor& other, ValueId theirs) const {
+  const Place& a = places_[(*this)[id].origin];
+  const Place& b = other.places_[other[theirs].origin];
+  return a.line == b.line && a.scope == b.scope;
 }
 
 std::string GraphDescriptor::type(ValueId id) const {
@@ -200,7 +212,7 @@ bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b) {
       return false;
     // An input's scope is its name.
     if (a[id].op == Op::kInput) continue;
-    if (a.line(id) != b.line(id) || a.scope(id) != b.scope(id)) return false;
+    if (!a.same_place(id, b, id)) return false;
   }
   return true;
 }

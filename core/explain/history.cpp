@@ -94,6 +94,17 @@ std::string Explanation::text(std::size_t count) const {
   return others.empty() ? out : fmt::format("{}; with what may follow from it: {}", out, others);
 }
 
+std::vector<std::string_view> Explanation::remedies() const {
+  std::vector<std::string_view> out;
+  for (const Difference& difference : differences) {
+    const bool needed =
+        !difference.derived && !difference.remedy.empty() && !is_expected(difference.cause);
+    if (needed && std::ranges::find(out, difference.remedy) == out.end())
+      out.push_back(difference.remedy);
+  }
+  return out;
+}
+
 std::size_t Explanation::derived() const {
   return static_cast<std::size_t>(std::ranges::count_if(differences, &Difference::derived));
 }

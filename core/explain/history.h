@@ -33,6 +33,8 @@ struct Explanation {
   std::string_view remedy() const {
     return differences.empty() ? std::string_view() : differences.front().remedy;
   }
+  /// What ends each of the causes that are not expected: different ones, the main one's first.
+  std::vector<std::string_view> remedies() const;
   /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more". Then as many
   /// of what may follow from them.
   std::string text(std::size_t count = 3) const;

@@ -101,7 +101,7 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   row->remedy = main.remedy;
   for (const Difference& other : std::span(explanation.differences).subspan(1))
     if (!other.derived && other.subject != subject && row->also.size() < kMaxAlso)
-      row->also.insert(other.subject);
+      row->also.try_emplace(other.subject, other.cause, std::string(other.remedy));
   if (main.from.empty() || !of_row) return;
   for (const std::string& value : {main.from, main.to})
     if (row->values.size() < kMaxValues) row->values.insert(value);
@@ -123,7 +123,7 @@ std::vector<CauseTally::Row> CauseTally::rows() const {
 
 std::string CauseTally::others(const Row& row) const {
   std::vector<std::string> out;
-  for (const std::string& subject : row.also)
+  for (const auto& [subject, other] : row.also)
     if (std::ranges::find(rows_, subject, &Row::subject) == rows_.end()) out.push_back(subject);
   if (out.empty()) return "";
   const std::size_t more = out.size() - std::min(out.size(), kShownOthers);
@@ -151,9 +151,14 @@ std::string CauseTally::table() const {
     what += others(row);
     out += fmt::format("  {:<14} {:>8} {:>7} {:>8.2f}  {}\n", name_of(row.cause), row.compiled,
                        row.loaded, row.seconds, what);
-    const std::pair remedy{row.cause, row.remedy};
-    if (!row.remedy.empty() && std::ranges::find(remedies, remedy) == remedies.end())
-      remedies.push_back(remedy);
+    const auto add_remedy = [&](Cause cause, const std::string& text) {
+      const std::pair remedy{cause, text};
+      if (!text.empty() && !is_expected(cause) &&
+          std::ranges::find(remedies, remedy) == remedies.end())
+        remedies.push_back(remedy);
+    };
+    add_remedy(row.cause, row.remedy);
+    for (const auto& [subject, other] : row.also) add_remedy(other.cause, other.remedy);
   }
   for (const auto& [cause, remedy] : remedies)
     out += fmt::format("  {}: {}\n", name_of(cause), remedy);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +15,11 @@ namespace lockstep {
 
 class CauseTally {
  public:
+  /// A cause beside the main one.
+  struct Other {
+    Cause cause;
+    std::string remedy;
+  };
   /// Misses of one main cause and subject, whatever sizes the subject had.
   struct Row {
     Cause cause = Cause::kFirstCompile;
@@ -26,7 +32,8 @@ class CauseTally {
     std::string line = {};  ///< "model.cpp:41", of the last miss; empty where there is none
     std::string remedy = {};
     std::string example = {};         ///< the last miss, in words
-    std::set<std::string> also = {};  ///< subjects of further causes, the first kMaxAlso
+    /// Further causes by their subjects, the first kMaxAlso.
+    std::map<std::string, Other> also = {};
     std::string key = {};             ///< what its misses have in common
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".

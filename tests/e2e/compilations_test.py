@@ -53,11 +53,10 @@ class Recompiling(EndToEndTest):
         self.assertRegex(text, r"input_shape +\d+ +0 +\d+\.\d\d  batch.tokens\[length\] had \d+ values \(\d+, ")
         self.assertIn("  input_shape: pad it to a few sizes with data.padding: bucket, ", text)
 
-    def test_buckets_end_it_and_are_not_advised_then(self):
+    def test_buckets_end_it_and_are_expected(self):
         text, records = self.run_of("buckets", 30)
-        self.assertLessEqual(len(self.causes(records)), 2)
-        self.assertIn("input_shape: pad it to fewer sizes with data.buckets ", text)
-        self.assertNotIn("data.padding: bucket", text)
+        self.assertEqual(self.causes(records), ["first_compile", "bucket"])
+        self.assertNotIn("recompilations", text)
 
     def test_a_second_run_says_what_it_loaded(self):
         self.run_of("lengths", 10)

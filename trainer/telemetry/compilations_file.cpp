@@ -1,10 +1,12 @@
 #include "trainer/telemetry/compilations_file.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -30,6 +32,7 @@ Json differences_json(const std::vector<Difference>& differences) {
     if (!difference.line.empty()) json["line"] = difference.line;
     if (!difference.scope.empty()) json["scope"] = difference.scope;
     json["derived"] = difference.derived;
+    if (!difference.derived && !difference.remedy.empty()) json["remedy"] = difference.remedy;
     out.push_back(std::move(json));
   }
   return out;
@@ -49,6 +52,7 @@ void read_line(const Json& json, int rank, CauseTally& to) {
   if (json.at("rank").get<int>() != rank) return;
   Explanation explanation;
   const auto remedy = json.value("remedy", std::string());
+  std::deque<std::string> remedies;  // which the differences refer to
   for (const Json& each : json.at("differences")) {
     const auto cause = parse_cause(each.at("cause").get<std::string>());
     LS_USER_CHECK(cause.has_value(), "there is no cause {}", each.at("cause").dump());
@@ -59,7 +63,8 @@ void read_line(const Json& json, int rank, CauseTally& to) {
     difference.to = each.value("to", std::string());
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
-    difference.remedy = remedy;
+    // Older files have that of the main cause alone.
+    difference.remedy = remedies.emplace_back(each.value("remedy", remedy));
   }
   to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
 }
@@ -107,7 +112,7 @@ std::string to_json(const CompilationRecord& record, int rank) {
            {"alike", record.alike}};
   if (!explanation.differences.empty()) {
     out["text"] = explanation.text();
-    out["remedy"] = explanation.remedy();
+    out["remedy"] = fmt::format("{}", fmt::join(explanation.remedies(), "; and "));
   }
   if (explanation.relative) out["relative"] = *explanation.relative;
   out["cut"] = record.cut.end.reason;

@@ -6,7 +6,8 @@
 //    "relative": 4, "cut": "step end", "line": "main.cpp:41", "mode": "training, f32",
 //    "structure": "9f2c...", "nodes": 2210, "inputs": 41, "outputs": 76, "consequences": 311,
 //    "differences": [{"cause": "input_shape", "subject": "batch.tokens[length]", "from": "57",
-//                     "to": "61", "line": "gpt.cpp:120", "scope": "wte", "derived": false}, ...]}
+//                     "to": "61", "line": "gpt.cpp:120", "scope": "wte", "derived": false,
+//                     "remedy": "pad it ..."}, ...]}
 #pragma once
 
 #include <string>

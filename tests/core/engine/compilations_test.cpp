@@ -235,18 +235,19 @@ TEST_F(TooMany, ProgramsAreWarnedOfWithInputDimensionValuesAndRemedy) {
   EXPECT_THAT(debug.lines_with("different programs").size(), 2U);
 }
 
-TEST_F(TooMany, BucketsAreNotAdvisedWhereThereAre) {
+TEST_F(TooMany, BucketsAreExpectedUntilThereAreTooMany) {
   const DebugLog debug;
   Telling loud(limited(false), *debug.log);
-  loud.rank.engine.batches_are_bucketed();
+  loud.rank.engine.batches_are_padded_to(std::vector<std::int64_t>{2, 3, 4, 5});
   for (const std::size_t length : {2, 3, 4, 5}) step(loud.rank, length);
   EXPECT_THAT(debug.lines_with("4 different programs"),
-              ElementsAre(HasSubstr("(2, 3, 4, 5); pad it to fewer sizes with data.buckets (or "
+              ElementsAre(HasSubstr("(2, 3, 4, 5); pad to fewer sizes with data.buckets (or "
                                     "data.max_buckets, where they are auto), or to one with "
                                     "data.padding: max ")));
-  const std::string table = loud.rank.engine.compilations().table();
-  EXPECT_THAT(table, HasSubstr("input_shape: pad it to fewer sizes with data.buckets"));
-  EXPECT_THAT(table, testing::Not(HasSubstr("data.padding: bucket")));
+  EXPECT_EQ(loud.rank.engine.compilations().misses_of(Cause::kBucket), 3);
+  EXPECT_EQ(loud.rank.engine.compilations().table(), "") << "they were asked for";
+  step(loud.rank, 7);
+  EXPECT_EQ(loud.rank.engine.compilations().misses_of(Cause::kInputShape), 1) << "it is no bucket";
 }
 
 TEST_F(TooMany, ProgramsEndTheRunIfItIsToldSo) {

@@ -67,6 +67,19 @@ TEST(CauseTally, NamesWhatElseChangedWhereThatHasNoRowOfItsOwn) {
   EXPECT_THAT(tally.table(), testing::HasSubstr("57 -> 61, with batch.mask[length]\n"));
 }
 
+TEST(CauseTally, SaysWhatEndsEachOfSeveralCauses) {
+  CauseTally tally;
+  Explanation two = because(Cause::kInputShape, "batch.tokens[length]", "57", "61");
+  two.differences.push_back({.cause = Cause::kConstant, .subject = "constant f32[] a.cpp:3"});
+  two.differences.push_back({.cause = Cause::kBucket, .subject = "batch.mask[length]"});
+  EXPECT_THAT(two.remedies(), testing::ElementsAre(remedy_of(Cause::kInputShape),
+                                                   remedy_of(Cause::kConstant)))
+      << "another bucket is expected";
+  tally.add(two, false, 1);
+  for (const Cause cause : {Cause::kInputShape, Cause::kConstant})
+    EXPECT_THAT(tally.table(), testing::HasSubstr(std::string(remedy_of(cause))));
+}
+
 TEST(CauseTally, HasOneRowForWhatGrowsFromStepToStep) {
   CauseTally tally;
   for (int n = 1; n <= 5; ++n) {

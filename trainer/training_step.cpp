@@ -28,10 +28,14 @@ void check_inputs(const Graph& graph) {
 
 /// record(); what it recorded before it threw is dropped.
 template <class F>
-auto record_whole(TraceContext& context, const F& record) {
+auto record_whole(TraceContext& context, const std::source_location& where, const F& record) {
+  context.set_caller(where);
   try {
-    return record();
+    auto out = record();
+    context.set_caller({});
+    return out;
   } catch (...) {
+    context.set_caller({});
     context.discard();
     throw;
   }
@@ -77,7 +81,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
               context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
   for (ModuleBuffer& buffer : state.module.buffers().all())
     buffer.take_updates();  // of one that threw
-  return record_whole(context, [&] {
+  return record_whole(context, caller.where, [&] {
     const Loss output = record_loss(loss, batch, context, std::move(mode), caller);
     std::vector<Tensor> values;
     for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
@@ -92,7 +96,7 @@ Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compu
                        LossOutputs outputs, const LossCaller& caller) {
   LS_CHECK(!batch.fields().empty(), "a batch without fields");
   TraceContext& context = batch.fields().begin()->second.context();
-  return record_whole(context, [&] {
+  return record_whole(context, caller.where, [&] {
     Loss out = record_loss(loss, batch, context,
                            {.compute_dtype = compute_dtype, .forbids_reads = true}, caller);
     if (outputs == LossOutputs::kDrop) out.outputs.clear();

@@ -25,6 +25,17 @@ bool tells_apart(Attr attr) {
          attr == Attr::kRhsBatch || attr == Attr::kLhsContract || attr == Attr::kRhsContract;
 }
 
+/// With the names of inputs that an op takes: a loop over parameters records the same for each.
+std::vector<std::uint64_t> named_labels(const GraphDescriptor& graph,
+                                        const std::vector<std::uint64_t>& exact) {
+  std::vector<std::uint64_t> out = exact;
+  for (ValueId id = 0; id < graph.size(); ++id)
+    for (const ValueId operand : graph.operands(id))
+      if (graph.is_input(operand) && !graph.input(operand).name.empty())
+        out[at(id)] = hash64({out[at(id)], graph.labels()[at(operand)]});
+  return out;
+}
+
 /// With what is mostly the same: those dimensions, and numbers, of which a line has several.
 std::vector<std::uint64_t> exact_labels(const GraphDescriptor& graph) {
   std::vector<std::uint64_t> out(graph.labels().begin(), graph.labels().end());
@@ -70,7 +81,12 @@ struct Range {
 class Aligner {
  public:
   Aligner(const GraphDescriptor& old, const GraphDescriptor& now)
-      : old_(old), now_(now), old_labels_(exact_labels(old)), new_labels_(exact_labels(now)) {
+      : old_(old),
+        now_(now),
+        old_exact_(exact_labels(old)),
+        new_exact_(exact_labels(now)),
+        old_labels_(named_labels(old, old_exact_)),
+        new_labels_(named_labels(now, new_exact_)) {
     out_.to_old.assign(new_labels_.size(), kNoValue);
     out_.to_new.assign(old_labels_.size(), kNoValue);
   }
@@ -264,9 +280,9 @@ class Aligner {
     };
     std::unordered_map<std::uint64_t, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)
-      if (out_.to_new[at(id)] == kNoValue) left[label(old_, id, old_labels_)].push_back(id);
+      if (out_.to_new[at(id)] == kNoValue) left[label(old_, id, old_exact_)].push_back(id);
     for (ValueId id = 0; id < now_.size(); ++id) {
-      const auto found = left.find(label(now_, id, new_labels_));
+      const auto found = left.find(label(now_, id, new_exact_));
       if (out_.to_old[at(id)] != kNoValue || found == left.end() || found->second.empty()) continue;
       match(found->second.back(), id);
       found->second.pop_back();
@@ -288,7 +304,9 @@ class Aligner {
 
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
-  std::vector<std::uint64_t> old_labels_;
+  std::vector<std::uint64_t> old_exact_;
+  std::vector<std::uint64_t> new_exact_;
+  std::vector<std::uint64_t> old_labels_;  ///< named
   std::vector<std::uint64_t> new_labels_;
   Alignment out_;
 };

@@ -11,6 +11,7 @@
 #include "core/explain/literals.h"
 #include "core/explain/op_groups.h"
 #include "core/explain/remedies.h"
+#include "core/explain/taken_numbers.h"
 #include "core/ir/literal_text.h"
 #include "core/ir/text.h"
 
@@ -107,6 +108,15 @@ class LeafComparison {
     return false;
   }
 
+  /// Whether each number may be some function of a size; of a table that is too large to know, yes.
+  bool may_follow(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& literal,
+                  DType dtype) const {
+    if (before.values.size() != literal.values.size()) return true;
+    for (std::size_t i = 0; i < literal.values.size(); ++i)
+      if (!sizes_.may_explain_number(before.values[i], literal.values[i], dtype)) return false;
+    return true;
+  }
+
   /// An op takes another op's result, or another input, than before: its size and what it makes of
   /// that follow.
   void add_replaced_sizes(ValueId id) {
@@ -194,9 +204,6 @@ class LeafComparison {
       });
     };
     const auto rank = [](const GraphDescriptor::Node& node) { return int{node.rank}; };
-    const auto dtype = [](const GraphDescriptor::Node& node) {
-      return static_cast<int>(node.dtype);
-    };
     switch (attr) {
       case Attr::kShape:
       case Attr::kStart:
@@ -211,7 +218,8 @@ class LeafComparison {
         return !before.empty() && !now.empty() &&
                sizes_.explain_number(std::bit_cast<double>(before[0]),
                                      std::bit_cast<double>(now[0]), DType::kF32);
-      case Attr::kTo: return operand_differs(dtype) || has(Cause::kInputDtype);
+      case Attr::kTo:
+        return dtypes_of(now_, id) != dtypes_of(old_, old_of(id)) || has(Cause::kInputDtype);
       case Attr::kDims:
         // Between them a conversion may have come.
         return operand_differs(rank) ||
@@ -248,6 +256,12 @@ class LeafComparison {
     return out;
   }
 
+  static std::vector<DType> dtypes_of(const GraphDescriptor& graph, ValueId id) {
+    std::vector<DType> out;
+    for (const ValueId operand : graph.operands(id)) out.push_back(graph[operand].dtype);
+    return out;
+  }
+
   // Constants.
 
   void compare_constant(ValueId id) {
@@ -264,6 +278,7 @@ class LeafComparison {
     Difference& difference =
         add(Cause::kConstant, id, same_type ? describe(now_, id) : name_of(id),
             print_literal(old_, old, same_type), print_literal(now_, id, same_type));
+    if (now_.is_update(id)) difference.remedy = kUpdateRemedy;
     if (now_[id].rank > 0 || old_[old].rank > 0)
       difference.remedy = same_type ? kTableRemedy : kTableSizeRemedy;
     if (now_[id].dtype != old_[old].dtype) {
@@ -282,46 +297,14 @@ class LeafComparison {
     const bool of_mean = is_of_mean(now_, id) && is_of_mean(old_, old);
     if (has(Cause::kInputShape) && same_type && !of_mean) {
       // It may have been computed from the size, in whatever way, or be a number of its own.
-      const bool sized = is_taken_by_sized(id);
+      const bool sized = is_taken_by_sized(id) && may_follow(before, literal, now_[id].dtype);
       difference.perhaps = sized;
       difference.derived = sized || (difference.derived && are_counts(before, literal));
     }
-    difference.derived = difference.derived || of_mean || !is_taken_alike(id, old);
+    difference.derived = difference.derived || of_mean || !is_taken_alike(graphs_, {id, old});
     if (same_type && before.values.empty()) tell_elements(before, literal, difference);
-    if (!difference.derived && !difference.line.empty()) tell_other_lines(id, old, difference);
-  }
-
-  /// Equal numbers are recorded once, by the first line that takes them.
-  void tell_other_lines(ValueId number, ValueId old, Difference& difference) const {
-    std::set<std::string> lines;
-    bool own = false;
-    for (ValueId id = number + 1; id < now_.size(); ++id) {
-      if (now_[id].gradient || now_[id].op == Op::kBroadcast || !takes_alike(id, number, old))
-        continue;
-      own = own || now_.line(id) == difference.line;
-      if (now_.line(id) != difference.line) lines.insert(now_.line(id));
-    }
-    // One that stands on a line of its own is made there.
-    if (lines.empty() || !own) return;
-    difference.subject += fmt::format(" and {}", *lines.begin());
-    if (lines.size() > 1) difference.subject += fmt::format(" and {} more", lines.size() - 1);
-  }
-
-  bool takes_alike(ValueId id, ValueId number, ValueId old) const {
-    if (old_of(id) == kNoValue) return false;
-    const auto before = old_.operands(old_of(id));
-    const auto operands = now_.operands(id);
-    for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
-      if (constant_of(now_, operands[i]) == number && constant_of(old_, before[i]) == old)
-        return true;
-    return false;
-  }
-
-  /// Whether some op takes the new number where it took the old one. Else both came with ops.
-  bool is_taken_alike(ValueId number, ValueId old) const {
-    for (ValueId id = number + 1; id < now_.size(); ++id)
-      if (now_[id].op != Op::kBroadcast && takes_alike(id, number, old)) return true;
-    return std::ranges::find(now_.outputs(), number) != now_.outputs().end();
+    if (!difference.derived && !difference.line.empty())
+      tell_other_lines(graphs_, {id, old}, difference);
   }
 
   /// The same numbers in other places: they were taken in another order.
@@ -360,7 +343,7 @@ class LeafComparison {
     std::vector<ValueId> mapped;
     for (const ValueId operand : operands) mapped.push_back(old_of(operand));
     if (std::ranges::equal(mapped, before)) return;
-    if (compare_merged_constants(before, operands)) return;
+    if (compare_merged_constants(id, before, operands)) return;
     if (now_[id].op == Op::kConcatenate && before.size() != operands.size()) {
       tell_parts(id);
       return;
@@ -434,7 +417,7 @@ class LeafComparison {
 
   /// Equal numbers are recorded once: one that changes may part from another, or join it. Whether
   /// that is all that differs.
-  bool compare_merged_constants(std::span<const ValueId> before,
+  bool compare_merged_constants(ValueId id, std::span<const ValueId> before,
                                 std::span<const ValueId> operands) {
     bool all = before.size() == operands.size();
     for (std::size_t i = 0; all && i < operands.size(); ++i) {
@@ -443,8 +426,10 @@ class LeafComparison {
       const ValueId old = constant_of(old_, before[i]);
       all = constant != kNoValue && old != kNoValue;
       if (all && old_.literal(old).digest != now_.literal(constant).digest &&
-          told_constants_.emplace(old, constant).second)
+          told_constants_.emplace(old, constant).second) {
         tell_constant(constant, old);
+        tell_own_place(graphs_, {constant, old}, id, out_.back());
+      }
     }
     return all;
   }

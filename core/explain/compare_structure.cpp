@@ -162,8 +162,9 @@ class StructureComparison {
       if (is_remat(graph, id)) difference.remedy = kRematRemedy;
       if (graph[id].op == Op::kRandomBits) difference.remedy = kDropoutRemedy;
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
-      difference.derived =
-          derived || group.follows || only_leaves(graph, group) || converts(graph, group);
+      difference.derived = derived || group.follows || only_leaves(graph, group) ||
+                           converts(graph, group) || begins_with_dtype(graph, group) ||
+                           follows_input(graph, group);
       out_.push_back(std::move(difference));
     }
   }
@@ -185,18 +186,80 @@ class StructureComparison {
     return is_leaf(graph, group.told) && (numbers || others || has_leaf(Cause::kInputShape));
   }
 
-  /// Conversions come and go with the dtypes of inputs, and with other ops that have another one.
+  /// Conversions come and go with the dtypes of inputs, with other ops that have another one, and
+  /// with conversions before them.
   bool converts(const GraphDescriptor& graph, const OpGroup& group) const {
     const auto is_conversion = [](const GraphDescriptor& of, ValueId id) {
       return of[id].op == Op::kConvert || is_leaf(of, id);
     };
-    if (!std::ranges::all_of(group.ids, [&](ValueId id) { return is_conversion(graph, id); }))
+    if (graph[group.told].gradient || !std::ranges::all_of(group.ids, [&](ValueId id) {
+          return graph[id].gradient || is_conversion(graph, id);
+        }))
       return false;
     const auto others = [&](const GraphDescriptor& of, const std::vector<ValueId>& ids) {
       return std::ranges::any_of(
           ids, [&](ValueId id) { return !of[id].gradient && !is_conversion(of, id); });
     };
-    return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_);
+    return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_) ||
+           std::ranges::all_of(group.ids, [&](ValueId id) {
+             return graph[id].gradient || is_leaf(graph, id) || converts_because(graph, id);
+           });
+  }
+
+  /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
+  /// which another op is told.
+  bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const {
+    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
+    const auto is_told = [&](ValueId operand) {
+      if (!graph.is_input(operand) || to_other[at(operand)] != kNoValue) return false;
+      const ValueId user = first_user(graph, operand);
+      return user != kNoValue && to_other[at(user)] != kNoValue;
+    };
+    const bool takes = std::ranges::any_of(group.ids, [&](ValueId id) {
+      return !graph[id].gradient && std::ranges::any_of(graph.operands(id), is_told);
+    });
+    if (!takes) return false;
+    for (ValueId id = 0; id < graph.size(); ++id)
+      if (to_other[at(id)] != kNoValue && !is_leaf(graph, id) && !graph[id].gradient &&
+          graph.line(id) == graph.line(group.told))
+        return true;
+    return false;
+  }
+
+  /// Whether what came converts an input that has another dtype, as an `if` on the dtype records.
+  bool begins_with_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
+    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
+    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
+    return std::ranges::any_of(group.ids, [&](ValueId id) {
+      if (graph[id].op != Op::kConvert) return false;
+      const ValueId operand = graph.operands(id)[0];
+      const ValueId theirs = to_other[at(operand)];
+      return graph.is_input(operand) && theirs != kNoValue &&
+             graph[operand].dtype != other[theirs].dtype;
+    });
+  }
+
+  /// Whether a conversion follows from another: of a value that has another dtype in the other
+  /// graph, or recorded by an op whose other operand has.
+  bool converts_because(const GraphDescriptor& graph, ValueId id) const {
+    const bool now = &graph == &now_;
+    const GraphDescriptor& other = now ? old_ : now_;
+    const std::vector<ValueId>& to_other = now ? alignment_.to_old : alignment_.to_new;
+    const auto differs = [&](ValueId a, ValueId b) { return graph[a].dtype != other[b].dtype; };
+    const ValueId operand = graph.operands(id)[0];
+    if (to_other[at(operand)] != kNoValue && differs(operand, to_other[at(operand)])) return true;
+    ValueId taken = id;
+    ValueId user = first_user(graph, taken);
+    while (user != kNoValue && (graph[user].op == Op::kBroadcast || graph[user].op == Op::kConvert))
+      user = first_user(graph, taken = user);
+    if (user == kNoValue || to_other[at(user)] == kNoValue || graph.line(user) != graph.line(id) ||
+        graph.scope(user) != graph.scope(id))
+      return false;
+    const auto operands = graph.operands(user);
+    const auto others = other.operands(to_other[at(user)]);
+    for (std::size_t i = 0; i < std::min(operands.size(), others.size()); ++i)
+      if (operands[i] != taken && differs(operands[i], others[i])) return true;
+    return false;
   }
 
   bool ops_follow(const GraphDescriptor& graph, const std::vector<ValueId>& ids) const {
@@ -253,6 +316,8 @@ class StructureComparison {
     if (!std::ranges::equal(now_.outputs(), old_.outputs(), same)) {
       add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
                  true);
+      out_.back().remedy = kOutputOrderRemedy;
+      out_.back().derived = out_.back().derived || !moved_.empty();
     } else {
       compare_updates();
     }

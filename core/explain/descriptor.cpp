@@ -14,6 +14,10 @@ std::uint64_t hash_text(std::string_view text) {
   return hash128(text.data(), text.size()).low;
 }
 
+bool is_update_place(std::string_view line, std::string_view scope, const CutContext& context) {
+  return scope.starts_with("optimizer_step") && line == context.end.line;
+}
+
 GraphDescriptor::Literal describe_literal(const HostTensor& literal) {
   Hasher hash;
   hash.value(literal.dtype());
@@ -97,7 +101,10 @@ class GraphDescriptor::Builder {
     const std::pair key{std::pair{origin.file.data(), origin.line}, origin.scope.data()};
     if (!to_.places_.empty() && key == last_) return last_place_;
     std::string line = origin.file.empty() ? "" : fmt::format("{}:{}", origin.file, origin.line);
-    const std::uint64_t label = hash64({hash_text(line), hash_text(origin.scope)});
+    // Two calls of step() may make one update.
+    const bool update = is_update_place(line, origin.scope, to_.context_);
+    const std::uint64_t label =
+        hash64({hash_text(update ? std::string_view() : line), hash_text(origin.scope)});
     const auto [found, inserted] =
         by_label_.try_emplace(label, static_cast<std::uint32_t>(to_.places_.size()));
     if (inserted) {
@@ -154,25 +161,17 @@ const std::string& GraphDescriptor::scope(ValueId id) const {
 }
 
 const std::string& GraphDescriptor::line(ValueId id) const {
-  if (is_update(id) && !context_.end.line.empty()) return context_.end.line;
   return places_[(*this)[id].origin].line;
 }
 
 std::string GraphDescriptor::place(ValueId id) const {
-  const std::string& of_line = line(id);
-  const std::string& of_scope = scope(id);
-  if (of_line.empty()) return "";
-  return of_scope.empty() ? of_line : fmt::format("{} ({})", of_line, of_scope);
+  const Place& place = places_[(*this)[id].origin];
+  if (place.line.empty()) return "";
+  return place.scope.empty() ? place.line : fmt::format("{} ({})", place.line, place.scope);
 }
 
 bool GraphDescriptor::is_update(ValueId id) const {
-  return scope(id).starts_with("optimizer_step");
-}
-
-bool GraphDescriptor::same_place(ValueId id, const GraphDescriptor& other, ValueId theirs) const {
-  const Place& a = places_[(*this)[id].origin];
-  const Place& b = other.places_[other[theirs].origin];
-  return a.line == b.line && a.scope == b.scope;
+  return is_update_place(line(id), scope(id), context_);
 }
 
 std::string GraphDescriptor::type(ValueId id) const {
@@ -212,7 +211,8 @@ bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b) {
       return false;
     // An input's scope is its name.
     if (a[id].op == Op::kInput) continue;
-    if (!a.same_place(id, b, id)) return false;
+    const bool updates = a.is_update(id) && b.is_update(id);
+    if ((a.line(id) != b.line(id) && !updates) || a.scope(id) != b.scope(id)) return false;
   }
   return true;
 }

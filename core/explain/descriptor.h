@@ -71,15 +71,13 @@ class GraphDescriptor {
   const Input& input(ValueId id) const;      ///< of a kInput that is no argument
   const Literal& literal(ValueId id) const;  ///< of a kConstant
   const std::string& scope(ValueId id) const;
-  /// "model.cpp:41"; empty if unknown. Of an op of the update the line that cut the step: the
-  /// user's call that made it.
-  const std::string& line(ValueId id) const;
+  const std::string& line(ValueId id) const;  ///< "model.cpp:41"; empty if unknown
   std::string place(ValueId id) const;        ///< "model.cpp:41 (h.3)"; empty if unknown
   std::string type(ValueId id) const;         ///< "f32[8,64]"
   bool is_input(ValueId id) const;            ///< of this graph, not of a called one
-  bool is_update(ValueId id) const;  ///< whether the optimizer's step recorded it
-  /// Whether it was recorded at the same line and scope.
-  bool same_place(ValueId id, const GraphDescriptor& other, ValueId theirs) const;
+  /// Whether lockstep recorded it of its own for the step's update: for parameters, not a buffer's
+  /// rule.
+  bool is_update(ValueId id) const;
   bool same_type(ValueId id, const GraphDescriptor& other, ValueId theirs) const;
 
   std::span<const ValueId> inputs() const { return inputs_; }

@@ -1,9 +1,12 @@
 #include "core/explain/history.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/op_groups.h"
 
 namespace lockstep {
 namespace {
@@ -12,6 +15,9 @@ namespace {
 constexpr int kCompared = 8;
 /// Those whose labels are counted.
 constexpr int kLookedAt = 16;
+/// Of the one most alike; others are as near.
+constexpr double kAboutAsAlike = 0.8;
+constexpr std::size_t kMaxFreeNumbers = 256;
 /// What of the smaller graph must be in the other one, too, to call them versions of one step.
 constexpr double kAlike = 0.5;
 /// The same for graphs that were cut at different places.
@@ -19,9 +25,10 @@ constexpr double kNearlyEqual = 0.7;
 /// Below, a single op more or less changes what is alike.
 constexpr ValueId kFewNodes = 12;
 
+/// Causes, and what may be one.
 std::size_t count_causes(const std::vector<Difference>& differences) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(differences, [](const Difference& d) { return !d.derived; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      differences, [](const Difference& d) { return !d.derived || d.perhaps; }));
 }
 
 /// How much two graphs have in common, and that is enough to call them versions of one step; else
@@ -47,14 +54,51 @@ bool has_unnamed_input(const GraphDescriptor& graph, const std::vector<ValueId>&
   });
 }
 
+/// Whether all that it records is in the graph that it was matched with.
+bool has_no_more(const GraphDescriptor& graph, const std::vector<ValueId>& matched) {
+  for (ValueId id = 0; id < graph.size(); ++id)
+    if (matched[static_cast<std::size_t>(id)] == kNoValue && !is_leaf(graph, id)) return false;
+  return true;
+}
+
+/// Whether they may belong to one model: what both call by one name has one type.
+bool have_same_parameters(const GraphDescriptor& a, const GraphDescriptor& b) {
+  std::map<std::string, std::string> types;
+  for (const ValueId id : a.inputs())
+    if (a[id].kind == InputKind::kParameter) types.emplace(a.input(id).name, a.type(id));
+  return std::ranges::all_of(b.inputs(), [&](ValueId id) {
+    const auto found = types.find(b.input(id).name);
+    return b[id].kind != InputKind::kParameter || found == types.end() ||
+           found->second == b.type(id);
+  });
+}
+
 /// Whether `part` is what is left of `whole` after a read had cut it: it takes as inputs what the
-/// other computes, and begins later.
+/// other computes, or does without, and begins later.
 bool is_rest_of(const GraphDescriptor& part, const GraphDescriptor& whole) {
+  // A loop that reads its only value: each of its graphs is whole.
+  if (part.context().begin == part.context().end) return false;
   if (!part.context().begin.by_read || whole.context().begin == part.context().begin) return false;
   const Alignment alignment = align(whole, part);
   const bool lost =
       std::ranges::any_of(alignment.to_new, [](ValueId id) { return id == kNoValue; });
-  return lost && has_unnamed_input(part, alignment.to_old);
+  return lost && (has_unnamed_input(part, alignment.to_old) || has_no_more(part, alignment.to_old));
+}
+
+/// What to say where a step that a read cuts in two is cut elsewhere; empty if it is not.
+std::string moved_read(const GraphDescriptor& now, const GraphDescriptor& old) {
+  const CutSite& site = now.context().begin;
+  const CutSite& before = old.context().begin;
+  if (!site.by_read || !before.by_read || site == before || now.context().end.by_read) return "";
+  const auto inputs_made = [](const GraphDescriptor& graph) {
+    std::multiset<std::string> out;
+    for (const ValueId id : graph.inputs())
+      if (graph.input(id).name.empty()) out.insert(graph.type(id));
+    return out;
+  };
+  if (inputs_made(now) == inputs_made(old)) return "";
+  return fmt::format("cut the step, in place of the read at {}; this is what came after it",
+                     before.line);
 }
 
 Difference read_difference(const CutSite& site, const char* what) {
@@ -64,13 +108,16 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
-/// `cause` is the main one; of the others only shapes of inputs are causes of their own, and with
-/// `constants` those.
+/// `cause` is the main one; of the others only shapes of named inputs are causes of their own, and
+/// with `constants` those.
 void put_in_front(Difference cause, bool constants, std::vector<Difference>& differences) {
-  for (Difference& difference : differences)
-    difference.derived =
-        difference.derived || (difference.cause != Cause::kInputShape &&
-                               (difference.cause != Cause::kConstant || !constants));
+  for (Difference& difference : differences) {
+    const bool shape = difference.cause == Cause::kInputShape &&
+                       difference.subject.find(", made before)") == std::string::npos &&
+                       difference.subject.find("(made before)") == std::string::npos;
+    const bool constant = constants && difference.cause == Cause::kConstant;
+    difference.derived = difference.derived || !(shape || constant);
+  }
   std::ranges::stable_sort(differences, {}, &Difference::derived);
   differences.insert(differences.begin(), std::move(cause));
 }
@@ -109,42 +156,56 @@ std::size_t Explanation::derived() const {
   return static_cast<std::size_t>(std::ranges::count_if(differences, &Difference::derived));
 }
 
-// Of the same place and mode the one with the same skeleton that takes the fewest causes to tell,
-// else the one most alike; else of the same place; else of any place, if it is the same step.
-ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const {
+// Of the same place and mode the one that takes the fewest causes to tell, of those that are most
+// alike; else of the same place; else of any place, if it is the same step.
+ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& now) const {
   const CutContext& context = now.context();
-  Choice nearest;
-  double most_alike = 0;
-  std::size_t fewest = 0;
-  int compared = 0;
+  struct Candidate {
+    const Entry* entry;
+    double alike;  // 2 for the same skeleton
+  };
+  std::vector<Candidate> candidates;
   int looked_at = 0;
   const Entry* renamed = nullptr;  // all in other scopes
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (!(other.end == context.end) || other.mode != context.mode) continue;
-    if (same_skeleton(*entry.graph, now)) {
-      if (compared++ == kCompared) break;
-      std::vector<Difference> differences = compare(*entry.graph, now);
-      const std::size_t causes = count_causes(differences);
-      if (compared > 1 && causes >= fewest) continue;
-      nearest = {&entry, false, false, std::move(differences)};
-      fewest = causes;
-    } else if (compared == 0 && looked_at++ < kLookedAt) {
-      const double alike = likeness_of_versions(*entry.graph, now);
-      if (alike > most_alike) nearest = {&entry};
-      most_alike = std::max(most_alike, alike);
-      if (renamed == nullptr && same_ops(*entry.graph, now)) renamed = &entry;
-    }
+    if (looked_at++ == kLookedAt) break;
+    const double alike =
+        same_skeleton(*entry.graph, now) ? 2 : likeness_of_versions(*entry.graph, now);
+    if (alike > 0) candidates.push_back({&entry, alike});
+    if (renamed == nullptr && same_ops(*entry.graph, now)) renamed = &entry;
   }
-  if (nearest.relative == nullptr) nearest.relative = renamed;
-  if (nearest.relative != nullptr) return nearest;
+  if (candidates.empty()) return {renamed};
+  std::ranges::stable_sort(candidates, std::greater(), &Candidate::alike);
+  const double least = kAboutAsAlike * std::min(1.0, candidates.front().alike);
+  std::erase_if(candidates, [&](const Candidate& each) { return each.alike < least; });
+  if (candidates.size() == 1) return {candidates.front().entry};
+  candidates.resize(std::min(candidates.size(), std::size_t{kCompared}));
+  Choice nearest;
+  std::size_t fewest = 0;
+  for (const Candidate& candidate : candidates) {
+    std::vector<Difference> differences = compare(*candidate.entry->graph, now);
+    const std::size_t causes = count_causes(differences);
+    if (nearest.relative != nullptr && causes >= fewest) continue;
+    nearest = {candidate.entry, false, false, std::move(differences)};
+    fewest = causes;
+    if (fewest == 1) break;
+  }
+  return nearest;
+}
+
+ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const {
+  const CutContext& context = now.context();
+  if (Choice nearest = choose_at_place(now); nearest.relative != nullptr) return nearest;
+  int looked_at = 0;
   for (const Entry& entry : graphs_) {
     if (!(entry.graph->context().end == context.end) || looked_at++ >= kLookedAt) continue;
     if (likeness_of_versions(*entry.graph, now) > 0) return {&entry, true, false};
   }
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
-    if (other.mode != context.mode) continue;
+    if (other.mode != context.mode || !have_same_parameters(*entry.graph, now)) continue;
     const bool read_early = context.end.by_read && !other.end.by_read && looked_at++ < kLookedAt;
     const bool both_ends = !context.end.by_read && !other.end.by_read && !context.mode.empty() &&
                            std::min(entry.graph->size(), now.size()) > kFewNodes;
@@ -156,7 +217,22 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
   return {};
 }
 
-Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
+/// A number that may follow from a size is a cause of its own once it changed without one.
+void ProgramHistory::judge_numbers(std::vector<Difference>& differences) {
+  bool sizes = false;
+  for (const Difference& difference : differences)
+    sizes = sizes || difference.cause == Cause::kInputShape;
+  for (Difference& difference : differences) {
+    if (difference.cause != Cause::kConstant) continue;
+    if (!sizes && !difference.derived && free_numbers_.size() < kMaxFreeNumbers)
+      free_numbers_.insert(difference.subject);
+    if (difference.perhaps && free_numbers_.contains(difference.subject))
+      difference.derived = difference.perhaps = false;
+  }
+  std::ranges::stable_sort(differences, {}, &Difference::derived);
+}
+
+Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   Choice choice = choose(now);
   Explanation out;
   if (choice.relative == nullptr) {
@@ -166,6 +242,7 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
   const GraphDescriptor& old = *choice.relative->graph;
   out.relative = choice.relative->number;
   out.differences = choice.differences.empty() ? compare(old, now) : std::move(choice.differences);
+  judge_numbers(out.differences);
   const CutContext& context = now.context();
   const CutContext& before = old.context();
   if (choice.other_mode) {
@@ -178,6 +255,8 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) const {
                  false, out.differences);
   } else if (choice.other_site && context.end.by_read && !before.end.by_read) {
     put_in_front(read_difference(context.end, "cut the step"), true, out.differences);
+  } else if (const std::string moved = moved_read(now, old); !moved.empty()) {
+    put_in_front(read_difference(context.begin, moved.c_str()), true, out.differences);
   } else if (is_rest_of(now, old)) {
     put_in_front(read_difference(context.begin, "cut the step; this is what came after it"), true,
                  out.differences);

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,7 +53,7 @@ class ProgramHistory {
   explicit ProgramHistory(const Limits& limits) : limits_(limits) {}
 
   /// Why there is no program for this graph.
-  Explanation explain(const GraphDescriptor& now) const;
+  Explanation explain(const GraphDescriptor& now);
   /// From now on there is one.
   void add(std::shared_ptr<const GraphDescriptor> graph, std::int64_t number);
   /// The program of this structure was used again.
@@ -78,6 +79,8 @@ class ProgramHistory {
     std::vector<Difference> differences = {};
   };
   Choice choose(const GraphDescriptor& now) const;
+  Choice choose_at_place(const GraphDescriptor& now) const;
+  void judge_numbers(std::vector<Difference>& differences);
   void forget_oldest();
 
   Limits limits_;
@@ -85,6 +88,8 @@ class ProgramHistory {
   std::unordered_map<Hash128, std::list<Entry>::iterator, Hash128Hasher> index_;
   std::unordered_set<Hash128, Hash128Hasher> structures_;
   std::deque<Hash128> structures_by_age_;
+  /// Subjects of numbers that changed while no size did.
+  std::set<std::string> free_numbers_;
   std::size_t bytes_ = 0;
 };
 

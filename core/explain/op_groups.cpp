@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace lockstep {
@@ -13,14 +14,32 @@ std::size_t at(ValueId id) {
   return static_cast<std::size_t>(id);
 }
 
-/// Whether an op of the group works on a result of an earlier one, over any number of ops.
+/// Whether an op of the group works on a result of an earlier one, over any number of ops. What a
+/// line that was not there before makes of gradients does not follow from them: they were recorded
+/// for it.
 bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::size_t number,
-                      const std::vector<std::size_t>& group_of) {
+                      const std::vector<std::size_t>& group_of, bool new_line) {
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
-      return group_of[at(operand)] < number && !is_leaf(graph, operand);
+      const bool for_it = new_line && graph[operand].gradient && !graph[id].gradient;
+      return group_of[at(operand)] < number && !is_leaf(graph, operand) && !for_it;
     });
   });
+}
+
+/// Of ops that both graphs have, gradients apart.
+std::set<std::string> lines_of_others(const GraphDescriptor& graph,
+                                      const std::vector<ValueId>& ids) {
+  std::set<std::string> out;
+  auto next = ids.begin();
+  for (ValueId id = 0; id < graph.size(); ++id) {
+    if (next != ids.end() && *next == id) {
+      ++next;
+    } else if (!graph[id].gradient) {
+      out.insert(graph.line(id));
+    }
+  }
+  return out;
 }
 
 /// Whether it adds up over shards what earlier groups, or numbers of theirs, are.
@@ -48,6 +67,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     out[number].ids.push_back(id);
     group_of[at(id)] = number;
   }
+  const std::set<std::string> known = lines_of_others(graph, ids);
   std::map<std::string, std::size_t> by_line;
   for (std::size_t number = 0; number < out.size(); ++number) {
     OpGroup& group = out[number];
@@ -56,7 +76,8 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     auto told = std::ranges::find_if(group.ids, recorded);
     if (told == group.ids.end()) told = std::ranges::find_if(group.ids, works);
     group.told = told == group.ids.end() ? group.ids.front() : *told;
-    group.follows = works_on_earlier(graph, group, number, group_of) ||
+    const bool new_line = !known.contains(graph.line(group.told));
+    group.follows = works_on_earlier(graph, group, number, group_of, new_line) ||
                     (number > 0 && sums_shards(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;

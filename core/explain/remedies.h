@@ -51,6 +51,11 @@ inline constexpr std::string_view kSwapRemedy =
 /// For an op that takes another result than before.
 inline constexpr std::string_view kOperandRemedy =
     "take the same values in every step: choose between two by select() with a scalar()";
+/// For tensors that are kept, whose order is another one.
+inline constexpr std::string_view kOutputOrderRemedy =
+    "make what is kept from step to step (parameters, state, running values) before the first "
+    "step, "
+    "in one order, and assign() to it";
 /// For parts of a model that are computed again for the backward pass, or no longer.
 inline constexpr std::string_view kRematRemedy = "put the same parts into remat() in every step";
 /// For random numbers that are drawn at times only.

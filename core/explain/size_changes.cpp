@@ -116,4 +116,23 @@ bool SizeChanges::explain_number(double old, double now, DType dtype) const {
   return false;
 }
 
+bool SizeChanges::may_explain_number(double old, double now, DType dtype) const {
+  if (old == now) return true;
+  if (old == 0 || now == 0) return false;
+  const double ratio = std::abs(now / old);
+  const double precision = precision_of(dtype);
+  for (const Pair& pair : pairs_) {
+    const auto x = static_cast<double>(pair.old);
+    const auto y = static_cast<double>(pair.now);
+    if (x <= 0 || y <= 0) continue;
+    for (const double power : {-2.0, -1.0, -0.5, 0.5, 1.0, 2.0})
+      if (close(ratio, std::pow(y / x, power), precision)) return true;
+    if (x > 1 && y > 1 &&
+        (close(ratio, std::log(y) / std::log(x), precision) ||
+         close(ratio, std::log(x) / std::log(y), precision)))
+      return true;
+  }
+  return explain_number(old, now, dtype);
+}
+
 }  // namespace lockstep

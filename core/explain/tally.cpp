@@ -100,8 +100,12 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   row->line = main.line;
   row->remedy = main.remedy;
   for (const Difference& other : std::span(explanation.differences).subspan(1))
-    if (!other.derived && other.subject != subject && row->also.size() < kMaxAlso)
-      row->also.try_emplace(other.subject, other.cause, std::string(other.remedy));
+    if ((!other.derived || other.perhaps) && other.subject != subject &&
+        row->also.size() < kMaxAlso) {
+      const auto [known, is_new] = row->also.try_emplace(
+          other.subject, Other{other.cause, std::string(other.remedy), other.derived});
+      if (!other.derived) known->second.perhaps = false;
+    }
   if (main.from.empty() || !of_row) return;
   for (const std::string& value : {main.from, main.to})
     if (row->values.size() < kMaxValues) row->values.insert(value);
@@ -124,7 +128,8 @@ std::vector<CauseTally::Row> CauseTally::rows() const {
 std::string CauseTally::others(const Row& row) const {
   std::vector<std::string> out;
   for (const auto& [subject, other] : row.also)
-    if (std::ranges::find(rows_, subject, &Row::subject) == rows_.end()) out.push_back(subject);
+    if (std::ranges::find(rows_, subject, &Row::subject) == rows_.end())
+      out.push_back((other.perhaps ? "perhaps " : "") + subject);
   if (out.empty()) return "";
   const std::size_t more = out.size() - std::min(out.size(), kShownOthers);
   out.resize(out.size() - more);
@@ -158,7 +163,8 @@ std::string CauseTally::table() const {
         remedies.push_back(remedy);
     };
     add_remedy(row.cause, row.remedy);
-    for (const auto& [subject, other] : row.also) add_remedy(other.cause, other.remedy);
+    for (const auto& [subject, other] : row.also)
+      if (!other.perhaps) add_remedy(other.cause, other.remedy);
   }
   for (const auto& [cause, remedy] : remedies)
     out += fmt::format("  {}: {}\n", name_of(cause), remedy);

@@ -19,6 +19,7 @@ class CauseTally {
   struct Other {
     Cause cause;
     std::string remedy;
+    bool perhaps;  ///< it may follow from the main one
   };
   /// Misses of one main cause and subject, whatever sizes the subject had.
   struct Row {
@@ -31,10 +32,10 @@ class CauseTally {
     std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
     std::string line = {};  ///< "model.cpp:41", of the last miss; empty where there is none
     std::string remedy = {};
-    std::string example = {};         ///< the last miss, in words
+    std::string example = {};  ///< the last miss, in words
     /// Further causes by their subjects, the first kMaxAlso.
     std::map<std::string, Other> also = {};
-    std::string key = {};             ///< what its misses have in common
+    std::string key = {};  ///< what its misses have in common
     std::int64_t misses() const { return compiled + loaded; }
     /// "batch.tokens[length] had 3 values (57, 61, 64)"; "constant ...: 1 -> 2".
     std::string describe() const;

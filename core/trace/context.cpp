@@ -8,6 +8,7 @@
 #include "core/base/rng.h"
 #include "core/ir/group.h"
 #include "core/ir/infer.h"
+#include "core/trace/late_leaves.h"
 #include "core/trace/mode.h"
 
 namespace lockstep {
@@ -137,7 +138,13 @@ CutTrace TraceContext::cut() {
     graph_.updates.push_back({number, replaced->second});
     open_inputs.erase(replaced);
   }
-  const std::vector<bool> reachable = find_reachable(graph_);
+  std::vector<bool> reachable = find_reachable(graph_);
+  if (const std::vector<std::size_t> places = move_late_leaves(graph_, reachable);
+      !places.empty()) {
+    std::vector<TensorValuePtr> values;
+    for (const std::size_t place : places) values.push_back(std::move(input_values_[place]));
+    input_values_ = std::move(values);
+  }
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
     if (reachable[static_cast<std::size_t>(graph_.inputs[i])])
       out.inputs.push_back(std::move(input_values_[i]));

@@ -86,6 +86,10 @@ class TraceContext {
   const Mode* mode() const { return mode_; }
   void set_mode(const Mode* mode);
 
+  /// The user's call that records a whole step, while it does. See CallerScope (origin_scope.h).
+  const std::optional<std::source_location>& caller() const { return caller_; }
+  void set_caller(std::optional<std::source_location> where) { caller_ = where; }
+
   // For gradients and other graph-to-graph code.
   const Graph& pending() const { return graph_; }
   ValueId node_of(const Tensor& tensor);  ///< in the pending graph; adds an input if needed
@@ -135,6 +139,7 @@ class TraceContext {
   std::shared_ptr<StringPool> strings_;
   std::string_view scope_;
   std::optional<std::source_location> location_;
+  std::optional<std::source_location> caller_;
   // The last path whose folders were cut off: most nodes come from the file of the one before.
   mutable const char* path_ = nullptr;
   mutable std::string_view file_;

@@ -1,6 +1,8 @@
 // Nodes that are recorded on behalf of others.
 #pragma once
 
+#include <optional>
+
 #include "core/trace/context.h"
 
 namespace lockstep {
@@ -17,6 +19,18 @@ class OriginScope {
  private:
   TraceContext& context_;
   const Origin* previous_;
+};
+
+/// While alive, what is recorded shows the line of the user's call that records the step, if there
+/// is one: for what lockstep adds of its own, as the update of parameters.
+class CallerScope {
+ public:
+  explicit CallerScope(TraceContext& context) {
+    if (context.caller()) line_.emplace(context, *context.caller());
+  }
+
+ private:
+  std::optional<LocationScope> line_;
 };
 
 }  // namespace lockstep

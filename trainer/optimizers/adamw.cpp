@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/trace/origin_scope.h"
+
 namespace lockstep {
 
 std::vector<Key> AdamW::keys() {
@@ -42,6 +44,7 @@ std::vector<Tensor> AdamW::scalars(TraceContext& context, std::int64_t step, dou
 std::vector<Tensor> AdamW::update(const Parameter& parameter, const Tensor& gradient,
                                   std::span<const Tensor> slots,
                                   std::span<const Tensor> scalars) const {
+  const CallerScope line(gradient.context());
   const double beta1 = betas[0];
   const double beta2 = betas[1];
   const Tensor m = slots[0] * beta1 + gradient * (1.0 - beta1);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/trace/origin_scope.h"
 
 namespace lockstep {
 namespace {
@@ -186,6 +188,7 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
                            std::span<const Tensor> gradients, const UpdateOptions& options) {
   TraceContext& context = loss.sum.context();
   const ModuleScope scope(context, "optimizer_step");
+  std::optional<CallerScope> line(context);
   const std::span<Parameter* const> parameters = state.parameters;
   LS_CHECK(gradients.size() == parameters.size(), "{} gradients for {} parameters",
            gradients.size(), parameters.size());
@@ -203,8 +206,10 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   const Tensor finite = logical_and(is_finite(grad_norm), is_finite(mean_loss));
   const Tensor apply = logical_and(finite, state.sound);
   Tensor scale = inverse_count;
-  if (options.clip_norm > 0)
+  if (options.clip_norm > 0) {
+    const ModuleScope clip(context, "gradient_clip");
     scale = scale * minimum(options.clip_norm / (grad_norm + kClipEpsilon), 1.0);
+  }
 
   const Rules rules(state, context, options);
   std::vector<Tensor> zeros;
@@ -214,7 +219,10 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
     std::vector<Tensor> slots;
     for (const std::string& name : state.optimizer.slots())
       slots.push_back(state.slots.at(name)[i]);
-    const std::vector<Tensor> next = rules.update(parameter, sums[i] * scale, slots);
+    const Tensor gradient = sums[i] * scale;
+    line.reset();  // a rule of the user's has lines of its own
+    const std::vector<Tensor> next = rules.update(parameter, gradient, slots);
+    line.emplace(context);
     // A step that is not finite changes nothing.
     parameter.value.assign(select(apply, next[0], parameter.value));
     zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));
@@ -223,7 +231,9 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
     for (std::size_t s = 0; s < slots.size(); ++s)
       slots[s].assign(select(apply, next[s + 1], slots[s]));
   }
+  line.reset();
   update_buffers(state.buffers, apply);
+  line.emplace(context);
   Tensor still_sound = logical_and(state.sound, is_finite(sum(concatenate(zeros, 0))));
   if (options.stop_at_nonfinite) still_sound = logical_and(still_sound, finite);
   state.sound.assign(still_sound);

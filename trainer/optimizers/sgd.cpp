@@ -1,5 +1,7 @@
 #include "trainer/optimizers/sgd.h"
 
+#include "core/trace/origin_scope.h"
+
 namespace lockstep {
 
 std::vector<Key> Sgd::keys() {
@@ -30,6 +32,7 @@ std::vector<Tensor> Sgd::scalars(TraceContext& context, std::int64_t /*step*/, d
 std::vector<Tensor> Sgd::update(const Parameter& parameter, const Tensor& gradient,
                                 std::span<const Tensor> slots,
                                 std::span<const Tensor> scalars) const {
+  const CallerScope line(gradient.context());
   const bool decay = parameter.kind == ParameterKind::kMatrix && weight_decay != 0;
   const Tensor g = decay ? gradient + parameter.value * weight_decay : gradient;
   if (slots.empty()) return {parameter.value - scalars[0] * g};

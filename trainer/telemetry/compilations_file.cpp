@@ -32,6 +32,7 @@ Json differences_json(const std::vector<Difference>& differences) {
     if (!difference.line.empty()) json["line"] = difference.line;
     if (!difference.scope.empty()) json["scope"] = difference.scope;
     json["derived"] = difference.derived;
+    if (difference.perhaps) json["perhaps"] = true;
     if (!difference.derived && !difference.remedy.empty()) json["remedy"] = difference.remedy;
     out.push_back(std::move(json));
   }
@@ -63,6 +64,7 @@ void read_line(const Json& json, int rank, CauseTally& to) {
     difference.to = each.value("to", std::string());
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
+    difference.perhaps = each.value("perhaps", false);
     // Older files have that of the main cause alone.
     difference.remedy = remedies.emplace_back(each.value("remedy", remedy));
   }

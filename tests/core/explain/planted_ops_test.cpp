@@ -89,7 +89,7 @@ TEST_F(PlantedOps, NamesANumberThatJoinsAnEqualOne) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto body = [&](bool again) {
     const Tensor y = x * 2.0;
-    line = __LINE__ - 1;
+    line = __LINE__ + 1;
     return std::vector{exp(y) * (again ? 2.0 : 3.0)};
   };
   const auto causes = told(body);

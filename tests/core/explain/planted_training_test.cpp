@@ -248,9 +248,10 @@ TEST_F(PlantedTraining, NamesTheOrderOfParametersThatAreUpdated) {
     return next;
   };
   const auto causes = told(body);
-  EXPECT_THAT(causes, ElementsAre(fmt::format("op_order inputs are taken in another order at "
-                                              "planted_training_test.cpp:{}",
-                                              line)));
+  EXPECT_THAT(causes,
+              ElementsAre(fmt::format("op_order subtract f32[8,8] planted_training_test.cpp:{} and "
+                                      "1 more were recorded in another place",
+                                      line)));
 }
 
 TEST_F(PlantedTraining, NamesTheEndOfARematScope) {
@@ -277,6 +278,21 @@ TEST_F(PlantedTraining, NamesAStoppedGradientByThatName) {
     return train(layer(1, again ? stop_gradient(y) : y));
   };
   EXPECT_THAT(told(body), ElementsAre(HasSubstr("op_added stop_gradient f32[2,8] ")));
+}
+
+TEST_F(PlantedTraining, NamesAConversionAndNotThatBack) {
+  const auto body = [&](bool again) {
+    Tensor y = layer(0, x);
+    const int here = __LINE__ + 1;
+    if (again) y = convert(y, DType::kBF16);
+    y = tanh(y) * 2.0;
+    y = layer(1, convert(y, DType::kF32));
+    line = here;
+    return train(y);
+  };
+  const std::vector<std::string> causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(HasSubstr(fmt::format(
+                          "op_added convert bf16[2,8] planted_training_test.cpp:{}", line))));
 }
 
 TEST_F(PlantedTraining, NamesTheOpAndNotTheShapesOfItsGradient) {

@@ -72,8 +72,8 @@ TEST(CauseTally, SaysWhatEndsEachOfSeveralCauses) {
   Explanation two = because(Cause::kInputShape, "batch.tokens[length]", "57", "61");
   two.differences.push_back({.cause = Cause::kConstant, .subject = "constant f32[] a.cpp:3"});
   two.differences.push_back({.cause = Cause::kBucket, .subject = "batch.mask[length]"});
-  EXPECT_THAT(two.remedies(), testing::ElementsAre(remedy_of(Cause::kInputShape),
-                                                   remedy_of(Cause::kConstant)))
+  EXPECT_THAT(two.remedies(),
+              testing::ElementsAre(remedy_of(Cause::kInputShape), remedy_of(Cause::kConstant)))
       << "another bucket is expected";
   tally.add(two, false, 1);
   for (const Cause cause : {Cause::kInputShape, Cause::kConstant})
@@ -122,10 +122,11 @@ TEST(Cause, HasANameForEachOfTheClosedList) {
     names.push_back(name_of(static_cast<Cause>(i)));
     EXPECT_EQ(parse_cause(names.back()), static_cast<Cause>(i));
   }
-  EXPECT_THAT(names, testing::UnorderedElementsAre(
-                         "first_compile", "input_shape", "input_dtype", "inputs", "constant",
-                         "op_added", "op_removed", "op_order", "attribute", "output_set", "mode",
-                         "value_read", "options", "isa", "build", "evicted", "damaged_entry"));
+  EXPECT_THAT(names, testing::UnorderedElementsAre("first_compile", "input_shape", "input_dtype",
+                                                   "inputs", "constant", "op_added", "op_removed",
+                                                   "op_order", "attribute", "output_set", "mode",
+                                                   "value_read", "bucket", "options", "isa",
+                                                   "build", "evicted", "damaged_entry"));
   EXPECT_EQ(parse_cause("weather"), std::nullopt);
 }
 

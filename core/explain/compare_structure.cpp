@@ -201,9 +201,12 @@ class StructureComparison {
           ids, [&](ValueId id) { return !of[id].gradient && !is_conversion(of, id); });
     };
     return has_leaf(Cause::kInputDtype) || others(now_, added_) || others(old_, removed_) ||
-           std::ranges::all_of(group.ids, [&](ValueId id) {
-             return graph[id].gradient || is_leaf(graph, id) || converts_because(graph, id);
-           });
+           std::ranges::all_of(group.ids,
+                               [&](ValueId id) {
+                                 return graph[id].gradient || is_leaf(graph, id) ||
+                                        converts_other_dtype(graph, id);
+                               }) ||
+           place_takes_other_dtype(graph, group);
   }
 
   /// Whether a loop over inputs, as that of an update over parameters, has one more or less, of
@@ -239,26 +242,31 @@ class StructureComparison {
     });
   }
 
-  /// Whether a conversion follows from another: of a value that has another dtype in the other
-  /// graph, or recorded by an op whose other operand has.
-  bool converts_because(const GraphDescriptor& graph, ValueId id) const {
+  /// Whether it converts a value that has another dtype in the other graph.
+  bool converts_other_dtype(const GraphDescriptor& graph, ValueId id) const {
+    const bool now = &graph == &now_;
+    const ValueId operand = graph.operands(id)[0];
+    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[at(operand)];
+    return theirs != kNoValue && graph[operand].dtype != (now ? old_ : now_)[theirs].dtype;
+  }
+
+  /// Whether an op that both graphs have of the group's place takes another dtype than before, and
+  /// not because of the group: a layer converts its parameters to what it is given.
+  bool place_takes_other_dtype(const GraphDescriptor& graph, const OpGroup& group) const {
     const bool now = &graph == &now_;
     const GraphDescriptor& other = now ? old_ : now_;
-    const std::vector<ValueId>& to_other = now ? alignment_.to_old : alignment_.to_new;
-    const auto differs = [&](ValueId a, ValueId b) { return graph[a].dtype != other[b].dtype; };
-    const ValueId operand = graph.operands(id)[0];
-    if (to_other[at(operand)] != kNoValue && differs(operand, to_other[at(operand)])) return true;
-    ValueId taken = id;
-    ValueId user = first_user(graph, taken);
-    while (user != kNoValue && (graph[user].op == Op::kBroadcast || graph[user].op == Op::kConvert))
-      user = first_user(graph, taken = user);
-    if (user == kNoValue || to_other[at(user)] == kNoValue || graph.line(user) != graph.line(id) ||
-        graph.scope(user) != graph.scope(id))
-      return false;
-    const auto operands = graph.operands(user);
-    const auto others = other.operands(to_other[at(user)]);
-    for (std::size_t i = 0; i < std::min(operands.size(), others.size()); ++i)
-      if (operands[i] != taken && differs(operands[i], others[i])) return true;
+    for (ValueId id = 0; id < graph.size(); ++id) {
+      const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[at(id)];
+      if (theirs == kNoValue || graph[id].gradient || graph.line(id) != graph.line(group.told) ||
+          graph.scope(id) != graph.scope(group.told))
+        continue;
+      const auto operands = graph.operands(id);
+      const auto others = other.operands(theirs);
+      for (std::size_t i = 0; i < std::min(operands.size(), others.size()); ++i)
+        if (graph[operands[i]].dtype != other[others[i]].dtype &&
+            std::ranges::find(group.ids, operands[i]) == group.ids.end())
+          return true;
+    }
     return false;
   }
 

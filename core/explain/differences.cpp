@@ -34,6 +34,39 @@ std::string describe(const GraphDescriptor& graph, ValueId id, const std::string
   return out;
 }
 
+/// Where gradients alone differ, lines that take them are the cause: gradients that nothing takes
+/// are not recorded.
+void promote_takers_of_gradients(std::vector<Difference>& differences) {
+  const auto is_op = [](const Difference& d) {
+    return d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved;
+  };
+  if (!std::ranges::any_of(differences, [&](const Difference& d) { return !d.derived; }) ||
+      !std::ranges::all_of(differences, [&](const Difference& d) {
+        return d.derived || (is_op(d) && d.gradient && d.remedy != kRematRemedy);
+      }))
+    return;
+  const auto taker = std::ranges::find_if(
+      differences, [&](const Difference& d) { return is_op(d) && !d.gradient; });
+  if (taker != differences.end()) taker->derived = false;
+}
+
+/// Parts that are computed again within a larger one that is: of parts that came and parts that
+/// went, the larger one is a cause, and with it the graph is larger.
+void mark_absorbed_remats(const Comparison& graphs, std::vector<Difference>& differences) {
+  const auto is_remat = [](const Difference& d, Cause cause) {
+    return !d.derived && d.cause == cause && d.remedy == kRematRemedy;
+  };
+  const auto any = [&](Cause cause) {
+    return std::ranges::any_of(differences,
+                               [&](const Difference& d) { return is_remat(d, cause); });
+  };
+  if (!any(Cause::kOpAdded) || !any(Cause::kOpRemoved)) return;
+  const Cause absorbed =
+      graphs.now.size() > graphs.old.size() ? Cause::kOpRemoved : Cause::kOpAdded;
+  for (Difference& difference : differences)
+    if (is_remat(difference, absorbed)) difference.derived = true;
+}
+
 }  // namespace
 
 std::string describe(const GraphDescriptor& graph, ValueId id) {
@@ -52,39 +85,6 @@ ValueId first_user(const GraphDescriptor& graph, ValueId value) {
   for (ValueId id = value + 1; id < graph.size(); ++id)
     if (std::ranges::find(graph.operands(id), value) != graph.operands(id).end()) return id;
   return kNoValue;
-}
-
-/// Where gradients alone differ, lines that take them are the cause: gradients that nothing takes
-/// are not recorded.
-static void promote_takers_of_gradients(std::vector<Difference>& differences) {
-  const auto is_op = [](const Difference& d) {
-    return d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved;
-  };
-  if (!std::ranges::any_of(differences, [&](const Difference& d) { return !d.derived; }) ||
-      !std::ranges::all_of(differences, [&](const Difference& d) {
-        return d.derived || (is_op(d) && d.gradient && d.remedy != kRematRemedy);
-      }))
-    return;
-  const auto taker = std::ranges::find_if(
-      differences, [&](const Difference& d) { return is_op(d) && !d.gradient; });
-  if (taker != differences.end()) taker->derived = false;
-}
-
-/// Parts that are computed again within a larger one that is: of parts that came and parts that
-/// went, the larger one is a cause, and with it the graph is larger.
-static void mark_absorbed_remats(const Comparison& graphs, std::vector<Difference>& differences) {
-  const auto is_remat = [](const Difference& d, Cause cause) {
-    return !d.derived && d.cause == cause && d.remedy == kRematRemedy;
-  };
-  const auto any = [&](Cause cause) {
-    return std::ranges::any_of(differences,
-                               [&](const Difference& d) { return is_remat(d, cause); });
-  };
-  if (!any(Cause::kOpAdded) || !any(Cause::kOpRemoved)) return;
-  const Cause absorbed =
-      graphs.now.size() > graphs.old.size() ? Cause::kOpRemoved : Cause::kOpAdded;
-  for (Difference& difference : differences)
-    if (is_remat(difference, absorbed)) difference.derived = true;
 }
 
 std::vector<Difference> find_differences(const Comparison& graphs) {

@@ -14,6 +14,22 @@ std::size_t at(ValueId id) {
   return static_cast<std::size_t>(id);
 }
 
+/// Whether a gradient was made of what a line of an earlier group records, over any number of
+/// gradients that the other graph has not.
+bool is_of_earlier(const GraphDescriptor& graph, ValueId gradient, std::size_t number,
+                   const std::vector<std::size_t>& group_of) {
+  std::vector<ValueId> open{gradient};
+  std::set<ValueId> seen;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (group_of[at(id)] >= number || is_leaf(graph, id) || !seen.insert(id).second) continue;
+    if (!graph[id].gradient) return true;
+    open.insert(open.end(), graph.operands(id).begin(), graph.operands(id).end());
+  }
+  return false;
+}
+
 /// Whether an op of the group works on a result of an earlier one, over any number of ops. What a
 /// line that was not there before makes of gradients does not follow from them: they were recorded
 /// for it.
@@ -22,7 +38,8 @@ bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::s
   return std::ranges::any_of(group.ids, [&](ValueId id) {
     return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
       const bool for_it = new_line && graph[operand].gradient && !graph[id].gradient;
-      return group_of[at(operand)] < number && !is_leaf(graph, operand) && !for_it;
+      if (for_it) return is_of_earlier(graph, operand, number, group_of);
+      return group_of[at(operand)] < number && !is_leaf(graph, operand);
     });
   });
 }

@@ -127,10 +127,11 @@ bool SizeChanges::may_explain_number(double old, double now, DType dtype) const 
     if (x <= 0 || y <= 0) continue;
     for (const double power : {-2.0, -1.0, -0.5, 0.5, 1.0, 2.0})
       if (close(ratio, std::pow(y / x, power), precision)) return true;
-    if (x > 1 && y > 1 &&
-        (close(ratio, std::log(y) / std::log(x), precision) ||
-         close(ratio, std::log(x) / std::log(y), precision)))
-      return true;
+    if (x <= 1 || y <= 1) continue;
+    const double logarithms = std::log(y) / std::log(x);
+    const double pairs = y * (y - 1) / (x * (x - 1));  // of samples
+    for (const double function : {logarithms, pairs})
+      if (close(ratio, function, precision) || close(1 / ratio, function, precision)) return true;
   }
   return explain_number(old, now, dtype);
 }

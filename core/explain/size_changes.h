@@ -26,7 +26,8 @@ class SizeChanges {
   /// Whether a number of a program may have been computed from a size: a small multiple of it or of
   /// its root, the inverse of one, or off by one or two. `dtype`: the precision it is kept in.
   bool explain_number(double old, double now, DType dtype) const;
-  /// The same more generously: any multiple of a size, its root, square, inverse or logarithm.
+  /// The same more generously: any multiple of a size, its root, square, inverse,
+  /// logarithm, or number of pairs.
   bool may_explain_number(double old, double now, DType dtype) const;
 
  private:

@@ -111,6 +111,15 @@ TEST_F(PlantedRoots, NamesANumberThatNoSizeGives) {
   EXPECT_THAT(last.remedies(), SizeIs(2));
 }
 
+TEST_F(PlantedRoots, DoesNotNameANumberThatCountsPairsOfSamples) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    const std::int64_t n = again ? 5 : 8;
+    const Tensor x = input({DType::kF32, Shape{{n, "batch"}, {6}}}, "batch.x");
+    return std::vector{sum(exp(x)) * (1.0 / static_cast<double>(n * (n - 1)))};
+  });
+  EXPECT_THAT(causes, SizeIs(1)) << last.text();
+}
+
 TEST_F(PlantedRoots, NamesAReadThatMoved) {
   const auto body = [&](bool again) {
     const Tensor w = parameter({6, 16}, "w"), v = parameter({16, 4}, "v");

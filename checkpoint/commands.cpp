@@ -27,7 +27,7 @@ std::string folder_argument(const std::string& path) {
 }
 
 struct Examined {
-  Verdict verdict;
+  FileVerdict verdict;
   TrainerState trainer;  ///< if the verdict is ok
 };
 
@@ -147,7 +147,7 @@ CommandResult checkpoint_verify(const std::string& path) {
   }
   CommandResult result{"", 0};
   for (const CheckpointFile& file : files) {
-    const Verdict verdict = examine(file.path).verdict;
+    const FileVerdict verdict = examine(file.path).verdict;
     result.text += fmt::format("{}: {}\n", file.path, verdict.ok() ? "ok" : verdict.problem);
     if (!verdict.ok()) result.status = kFailed;
   }

@@ -180,7 +180,7 @@ std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
 
 CheckpointReader::CheckpointReader(const std::string& path)
     : file_(PosixFile::open(path, ErrorKind::kCheckpoint)) {
-  const Verdict verdict = verify(file_);
+  const FileVerdict verdict = verify(file_);
   if (!verdict.ok()) raise(ErrorKind::kCheckpoint, "{}: {}", path, verdict.problem);
   const std::map<std::string, Hdf5Object> objects = read_structure(file_, kHeaderBytes);
   Parts parts = parts_of(objects, path);

@@ -11,7 +11,7 @@ namespace {
 
 struct CheckedHeader {
   HeaderBlock header;
-  Verdict verdict;
+  FileVerdict verdict;
 };
 
 CheckedHeader check_header(const PosixFile& file) {
@@ -32,7 +32,7 @@ CheckedHeader check_header(const PosixFile& file) {
 }
 
 template <class Check>
-Verdict verdict_on(const std::string& path, Check check) {
+FileVerdict verdict_on(const std::string& path, Check check) {
   try {
     return check(PosixFile::open(path, ErrorKind::kCheckpoint));
   } catch (const Error& e) {
@@ -42,7 +42,7 @@ Verdict verdict_on(const std::string& path, Check check) {
 
 }  // namespace
 
-Verdict verify(const PosixFile& file) {
+FileVerdict verify(const PosixFile& file) {
   const CheckedHeader checked = check_header(file);
   if (!checked.verdict.ok()) return checked.verdict;
   const auto digest = content_digest(file);
@@ -51,11 +51,11 @@ Verdict verify(const PosixFile& file) {
                       to_hex(digest.data(), 8), to_hex(checked.header.digest.data(), 8))};
 }
 
-Verdict verify(const std::string& path) {
+FileVerdict verify(const std::string& path) {
   return verdict_on(path, [](const PosixFile& file) { return verify(file); });
 }
 
-Verdict verify_header(const std::string& path) {
+FileVerdict verify_header(const std::string& path) {
   return verdict_on(path, [](const PosixFile& file) { return check_header(file).verdict; });
 }
 

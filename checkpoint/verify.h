@@ -9,18 +9,18 @@
 namespace lockstep {
 
 /// The outcome of a check: sound, or what is wrong, in words that follow "PATH: ".
-struct Verdict {
+struct FileVerdict {
   std::string problem;
   bool ok() const { return problem.empty(); }
 };
 
 /// Checks every bit of the file. Does not throw: a file that cannot be opened or read has a problem
 /// too. Reads the file once, as a stream, at the speed of SHA-256 (about 1.6 GB/s).
-Verdict verify(const std::string& path);
-Verdict verify(const PosixFile& file);
+FileVerdict verify(const std::string& path);
+FileVerdict verify(const PosixFile& file);
 
 /// Checks header and length only: finds unfinished and foreign files, not flipped bits in the data.
-Verdict verify_header(const std::string& path);
+FileVerdict verify_header(const std::string& path);
 
 /// The message of an error about `path` without the "PATH: " it begins with.
 std::string without_path(const Error& error, const std::string& path);

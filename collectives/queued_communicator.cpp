@@ -321,7 +321,7 @@ void QueuedCommunicator::progress(Job job) {
     if (job.digests_differ) tell_difference(job);
     const std::exception_ptr not_ready = wait_until_ready(job.request);
     if (not_ready != nullptr) set_failure(job.header, not_ready);
-    const Verdict verdict = roll_call(job);
+    const CollectiveVerdict verdict = roll_call(job);
     if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
     if (!verdict.failure && verdict.digests_differ && job.request.carried != nullptr) {
       if (on_own_thread()) tell_difference(job);
@@ -346,7 +346,7 @@ void QueuedCommunicator::progress(Job job) {
   }
 }
 
-Verdict QueuedCommunicator::roll_call(const Job& job) {
+CollectiveVerdict QueuedCommunicator::roll_call(const Job& job) {
   const auto interrupt = [this] { check_on_job(); };
   const std::uint64_t sequence = job.header.sequence;
   if (arena_ != nullptr) {
@@ -369,7 +369,7 @@ void QueuedCommunicator::sum_in_shared_memory(Job job) {
   summed_.push_back(std::move(job));
 }
 
-void QueuedCommunicator::move_data(const Job& job, const Verdict& verdict) {
+void QueuedCommunicator::move_data(const Job& job, const CollectiveVerdict& verdict) {
   if (job.answer == nullptr) {
     participant_->progress(job.request, nullptr);
     return;

@@ -103,9 +103,9 @@ class QueuedCommunicator final : public Communicator {
   /// parts of what it summed.
   void drive(Lock& lock, const Takes& takes, bool completes);
   void progress(Job job);
-  Verdict roll_call(const Job& job);
+  CollectiveVerdict roll_call(const Job& job);
   void sum_in_shared_memory(Job job);
-  void move_data(const Job& job, const Verdict& verdict);
+  void move_data(const Job& job, const CollectiveVerdict& verdict);
   [[noreturn]] void tell_difference(const Job& job);
   /// Back to the head of the queue: what is left to do needs messages.
   void leave_to_own_thread(Job job);

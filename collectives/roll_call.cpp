@@ -10,8 +10,8 @@
 namespace lockstep {
 namespace {
 
-Verdict judge(std::span<const CollectiveHeader> headers) {
-  Verdict out;
+CollectiveVerdict judge(std::span<const CollectiveHeader> headers) {
+  CollectiveVerdict out;
   out.failure = describe_failure(headers);
   if (!out.failure) out.mismatch = describe_mismatch(headers);
   for (const CollectiveHeader& header : headers)
@@ -19,7 +19,7 @@ Verdict judge(std::span<const CollectiveHeader> headers) {
   return out;
 }
 
-PostedVerdict to_post(const Verdict& verdict) {
+PostedVerdict to_post(const CollectiveVerdict& verdict) {
   PostedVerdict out;
   out.digests_differ = verdict.digests_differ;
   std::string text;
@@ -35,8 +35,8 @@ PostedVerdict to_post(const Verdict& verdict) {
   return out;
 }
 
-Verdict from_posted(const PostedVerdict& posted) {
-  Verdict out;
+CollectiveVerdict from_posted(const PostedVerdict& posted) {
+  CollectiveVerdict out;
   out.digests_differ = posted.digests_differ;
   switch (posted.code) {
     case PostedVerdict::Code::kGoOn: break;
@@ -86,10 +86,11 @@ bool RollCall::post_early(const CollectiveHeader& mine) {
   return flags_ != nullptr && flags_->try_post(mine);
 }
 
-Verdict RollCall::compare(const CollectiveHeader& mine, const std::function<void()>& interrupt) {
+CollectiveVerdict RollCall::compare(const CollectiveHeader& mine,
+                                    const std::function<void()>& interrupt) {
   if (flags_ == nullptr) return compare_between_callers({mine});
   const std::uint64_t sequence = mine.sequence;
-  Verdict verdict;
+  CollectiveVerdict verdict;
   if (nodes_ == 1 || flags_->leads()) {
     const std::vector<CollectiveHeader> headers = headers_on_node(mine, interrupt);
     verdict = nodes_ == 1 ? judge(headers) : compare_between_callers(headers);
@@ -110,11 +111,11 @@ std::vector<CollectiveHeader> RollCall::headers_on_node(const CollectiveHeader& 
   return out;
 }
 
-Verdict RollCall::compare_between_callers(const std::vector<CollectiveHeader>& mine) {
+CollectiveVerdict RollCall::compare_between_callers(const std::vector<CollectiveHeader>& mine) {
   Summary summary = Summary::of(mine[0]);
   for (const CollectiveHeader& header : mine) summary.add(Summary::of(header));
   summary = summary_of_all(summary);
-  Verdict verdict;
+  CollectiveVerdict verdict;
   verdict.digests_differ = summary.same_digest == 0;
   if (summary.same != 0) return verdict;
 

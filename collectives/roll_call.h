@@ -18,7 +18,7 @@
 namespace lockstep {
 
 /// What all ranks together say of a collective; the same on all of them.
-struct Verdict {
+struct CollectiveVerdict {
   std::optional<Error> failure;         ///< see describe_failure
   std::optional<std::string> mismatch;  ///< see describe_mismatch
   bool digests_differ = false;          ///< of headers that match otherwise
@@ -41,13 +41,13 @@ class RollCall {
 
   /// All ranks call it for the same collectives in the same order. `interrupt` is called while it
   /// waits for the node.
-  Verdict compare(const CollectiveHeader& mine, const std::function<void()>& interrupt);
+  CollectiveVerdict compare(const CollectiveHeader& mine, const std::function<void()>& interrupt);
 
  private:
   struct Summary;
   std::vector<CollectiveHeader> headers_on_node(const CollectiveHeader& mine,
                                                 const std::function<void()>& interrupt);
-  Verdict compare_between_callers(const std::vector<CollectiveHeader>& mine);
+  CollectiveVerdict compare_between_callers(const std::vector<CollectiveHeader>& mine);
   Summary summary_of_all(const Summary& mine) const;
 
   const Topology& topology_;

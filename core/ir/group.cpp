@@ -46,7 +46,7 @@ class Analyzer {
   }
 
   const std::string& error() const { return error_; }
-  Group take() { return std::move(group_); }
+  GroupAnalysis take() { return std::move(group_); }
 
  private:
   int rank() const { return group_.domain.rank(); }
@@ -189,7 +189,7 @@ class Analyzer {
   }
 
   const Graph& body_;
-  Group group_;
+  GroupAnalysis group_;
   Shape rows_;
   std::string error_;
 };
@@ -200,11 +200,11 @@ std::string_view name_of(GroupRole role) {
   return kRoles[static_cast<std::size_t>(role)];
 }
 
-Shape Group::rows() const {
+Shape GroupAnalysis::rows() const {
   return part(domain, 0, axis);
 }
 
-Shape Group::columns() const {
+Shape GroupAnalysis::columns() const {
   return part(domain, axis, domain.rank());
 }
 
@@ -212,7 +212,7 @@ std::string find_group_error(const Node& fusion) {
   return Analyzer(fusion).error();
 }
 
-Group analyze_group(const Node& fusion) {
+GroupAnalysis analyze_group(const Node& fusion) {
   LS_CHECK(fusion.op == Op::kFusion && fusion.body != nullptr, "{} is no group",
            name_of(fusion.op));
   Analyzer analyzer(fusion);

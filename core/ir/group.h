@@ -40,7 +40,7 @@ std::string_view name_of(GroupRole role);
 ///   joined             concatenate of full values, where r is the rank of D
 /// A row reduction of r = 0 has one row, of shape []. No value is f64. Outputs are members, each
 /// once.
-struct Group {
+struct GroupAnalysis {
   Shape domain;
   int axis = 0;
   std::vector<GroupRole> roles;  ///< one per node of the body
@@ -53,7 +53,7 @@ struct Group {
 std::string find_group_error(const Node& fusion);
 
 /// Internal error if the fusion breaks the contract.
-Group analyze_group(const Node& fusion);
+GroupAnalysis analyze_group(const Node& fusion);
 
 /// Results of a node: those of a fusion's body or those that a host_call states, else one.
 std::size_t result_count(const Node& node);

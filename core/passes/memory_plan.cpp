@@ -230,7 +230,7 @@ class Planner {
         blocks.push_back(&block);
         lifetimes.push_back(block.lifetime);
       }
-    const Packing packing = pack_intervals(lifetimes);
+    const ArenaPacking packing = pack_intervals(lifetimes);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       const Slot slot{SlotKind::kArena, 0, plan_.arena_bytes + packing.offsets[b],
                       lifetimes[b].bytes};

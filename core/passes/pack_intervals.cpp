@@ -72,8 +72,8 @@ std::vector<std::size_t> sorted_by(const std::vector<Lifetime>& blocks, auto key
   return order;
 }
 
-Packing pack_by_time(const std::vector<Lifetime>& blocks) {
-  Packing out{std::vector<std::int64_t>(blocks.size(), 0), 0};
+ArenaPacking pack_by_time(const std::vector<Lifetime>& blocks) {
+  ArenaPacking out{std::vector<std::int64_t>(blocks.size(), 0), 0};
   const auto births = sorted_by(blocks, [](const Lifetime& b) { return b.begin; });
   const auto deaths = sorted_by(blocks, [](const Lifetime& b) { return b.end; });
   FreeList memory;
@@ -87,12 +87,12 @@ Packing pack_by_time(const std::vector<Lifetime>& blocks) {
   return out;
 }
 
-Packing pack_by_size(const std::vector<Lifetime>& blocks) {
+ArenaPacking pack_by_size(const std::vector<Lifetime>& blocks) {
   struct Placed {
     std::int64_t offset, limit;
     std::int32_t begin, end;
   };
-  Packing out{std::vector<std::int64_t>(blocks.size(), 0), 0};
+  ArenaPacking out{std::vector<std::int64_t>(blocks.size(), 0), 0};
   std::vector<Placed> placed;  // by offset
   placed.reserve(blocks.size());
   for (const std::size_t i : sorted_by(blocks, [](const Lifetime& b) { return -b.bytes; })) {
@@ -140,11 +140,11 @@ std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* 
   return peak;
 }
 
-Packing pack_intervals(const std::vector<Lifetime>& blocks) {
-  Packing by_time = pack_by_time(blocks);
+ArenaPacking pack_intervals(const std::vector<Lifetime>& blocks) {
+  ArenaPacking by_time = pack_by_time(blocks);
   const std::int64_t bound = peak_live_bytes(blocks);
   if (by_time.bytes <= bound + bound / 64) return by_time;  // the other order is quadratic
-  Packing by_size = pack_by_size(blocks);
+  ArenaPacking by_size = pack_by_size(blocks);
   return by_size.bytes < by_time.bytes ? by_size : by_time;
 }
 

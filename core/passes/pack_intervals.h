@@ -14,7 +14,7 @@ struct Lifetime {
   std::int64_t bytes = 0;
 };
 
-struct Packing {
+struct ArenaPacking {
   std::vector<std::int64_t> offsets;  ///< one per block, multiples of kArenaAlignment
   std::int64_t bytes = 0;             ///< of the arena
 };
@@ -26,6 +26,6 @@ std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* 
 
 /// The better of two packings: best fit in order of time, like an allocator at run time; and, if
 /// that is noticeably above the lower bound, best fit in order of size, largest first.
-Packing pack_intervals(const std::vector<Lifetime>& blocks);
+ArenaPacking pack_intervals(const std::vector<Lifetime>& blocks);
 
 }  // namespace lockstep

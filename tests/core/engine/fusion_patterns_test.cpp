@@ -26,7 +26,7 @@ std::vector<std::string> commands(TraceContext& context) {
     if (node.op == Op::kGroupResult) {
       out.back() += ", " + node.type.to_string();
     } else if (node.op == Op::kFusion) {
-      const Group group = analyze_group(node);
+      const GroupAnalysis group = analyze_group(node);
       std::string domain = group.domain.to_string();
       if (group.axis > 0) domain.insert(domain.size() - 1, "|" + std::to_string(group.axis));
       out.push_back("fusion" + domain + " -> " + node.type.to_string());

@@ -14,7 +14,7 @@ int number(int low, int high) {
 TEST(PackIntervals, ReachesTheLowerBoundWhereOrderOfTimeDoesNot) {
   // In order of time the third block finds two holes that are too small.
   const std::vector<Lifetime> blocks = {{0, 1, 64}, {0, 3, 64}, {0, 1, 64}, {2, 3, 128}};
-  const Packing packing = pack_intervals(blocks);
+  const ArenaPacking packing = pack_intervals(blocks);
   EXPECT_EQ(packing.bytes, 192);
   EXPECT_EQ(peak_live_bytes(blocks), 192);
 }
@@ -25,7 +25,7 @@ RC_GTEST_PROP(PackIntervalsProperty, BlocksThatLiveTogetherDoNotOverlap, ()) {
     const int begin = number(0, 20);
     blocks.push_back({begin, begin + number(0, 8), number(0, 500)});
   }
-  const Packing packing = pack_intervals(blocks);
+  const ArenaPacking packing = pack_intervals(blocks);
   RC_ASSERT(packing.bytes >= peak_live_bytes(blocks));
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     RC_ASSERT(packing.offsets[i] % kArenaAlignment == 0);

@@ -28,6 +28,10 @@ namespace LOCKSTEP_API lockstep {
 struct Graph;
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
+/// Where a table with an entry for each value has that of `id`.
+inline std::size_t index_of(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
 /// Most nodes have at most four: no allocation.
 using Operands = SmallVector<ValueId, 4>;
 

@@ -7,10 +7,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t index(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Walks over the commands and keeps the chain that the next one may join.
 class Finder {
  public:
@@ -31,12 +27,12 @@ class Finder {
   }
 
  private:
-  ValueId owner(ValueId id) const { return aliases_.owner[index(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index_of(id)]; }
   std::int64_t bytes(ValueId id) const {
     return static_cast<std::int64_t>(graph_[id].type.bytes());
   }
   bool is_alone(ValueId id) const {
-    return out_.first[index(id)] == id && out_.last[index(id)] == id;
+    return out_.first[index_of(id)] == id && out_.last[index_of(id)] == id;
   }
 
   bool is_small(ValueId command) const {
@@ -90,8 +86,8 @@ class Finder {
   void end_chain() {
     if (chain_.size() > 1 && is_worth_it())
       for (const ValueId id : chain_) {
-        out_.first[index(id)] = chain_.front();
-        out_.last[index(id)] = chain_.back();
+        out_.first[index_of(id)] = chain_.front();
+        out_.last[index_of(id)] = chain_.back();
       }
     chain_.clear();
   }

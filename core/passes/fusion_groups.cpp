@@ -8,10 +8,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 bool is_prefix(const Shape& shape, const Shape& of) {
   if (shape.rank() >= of.rank() || shape.rank() == 0) return false;
   for (int i = 0; i < shape.rank(); ++i)
@@ -61,7 +57,7 @@ void FusionGroups::add_value(ValueId id) {
   for (const FusionRead& read : links_.reads(id))
     order_.add_edge(read.source, id, read.link == Link::kMemory);
   if (!links_.is_fusible(id)) return;
-  FusionGroup& group = groups_[at(id)];
+  FusionGroup& group = groups_[index_of(id)];
   group.members = {id};
   const FusionKind kind = links_.kind(id);
   const Shape& shape = graph_[id].type.shape;
@@ -114,8 +110,8 @@ void FusionGroups::join_siblings() {
 
 Refusal FusionGroups::join(ValueId a, ValueId b) {
   FusionGroup joined;
-  FusionGroup& first = groups_[at(a)];
-  FusionGroup& second = groups_[at(b)];
+  FusionGroup& first = groups_[index_of(a)];
+  FusionGroup& second = groups_[index_of(b)];
   if (first.domain == second.domain) {
     if (first.axis >= 0 && second.axis >= 0 && first.axis != second.axis) return Refusal::kDomain;
     joined.domain = first.domain;
@@ -130,7 +126,7 @@ Refusal FusionGroups::join(ValueId a, ValueId b) {
   joined.members = std::move(first.members);
   joined.members.insert(joined.members.end(), second.members.begin(), second.members.end());
   first = second = {};
-  groups_[at(order_.find(a))] = std::move(joined);
+  groups_[index_of(order_.find(a))] = std::move(joined);
   return Refusal::kNone;
 }
 
@@ -206,10 +202,11 @@ class RecomputationFinder {
       if (groups_.links().kind(id) == FusionKind::kElementwise) visit(id);
     // What only a recomputed value is made of goes with it.
     for (ValueId id = graph_.size() - 1; id >= 0; --id) {
-      if (!recomputed_[at(id)]) continue;
-      cloned_[at(id)] = true;
+      if (!recomputed_[index_of(id)]) continue;
+      cloned_[index_of(id)] = true;
       for (const ValueId operand : graph_[id].operands)
-        if (!cloned_[at(operand)] && is_within_group(operand)) recomputed_[at(operand)] = true;
+        if (!cloned_[index_of(operand)] && is_within_group(operand))
+          recomputed_[index_of(operand)] = true;
     }
     return std::move(cloned_);
   }
@@ -222,22 +219,24 @@ class RecomputationFinder {
 
   void visit(ValueId id) {
     const Node& node = graph_[id];
-    Recomputation& own = known_[at(id)];
+    Recomputation& own = known_[index_of(id)];
     own.flops = info_of(node.op).flops_per_element;
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
       if (node.op == Op::kSlice) own.read(operand);
       if (is_scalar_constant(graph_[operand]) || reads_other_shape(graph_, node, i)) continue;
-      if (cloned_[at(operand)] || recomputed_[at(operand)] || is_within_group(operand)) {
-        own.flops += known_[at(operand)].flops;
+      if (cloned_[index_of(operand)] || recomputed_[index_of(operand)] ||
+          is_within_group(operand)) {
+        own.flops += known_[index_of(operand)].flops;
         // Long chains are of no interest, and their sources could be many.
         if (own.flops > kMaxRecomputedFlops) break;
-        for (const ValueId source : known_[at(operand)].sources) own.read(source);
+        for (const ValueId source : known_[index_of(operand)].sources) own.read(source);
       } else {
         own.read(operand);
       }
     }
-    recomputed_[at(id)] = !cloned_[at(id)] && is_shared(id) && pays(graph_, own, node.type);
+    recomputed_[index_of(id)] =
+        !cloned_[index_of(id)] && is_shared(id) && pays(graph_, own, node.type);
   }
 
   /// Whether several groups want the value, and all of them element by element of their domain.

@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace lockstep {
-namespace {
-
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
-}  // namespace
-
 FusionLinks::FusionLinks(const Graph& graph, std::vector<bool> cloned)
     : graph_(graph),
       cloned_(std::move(cloned)),
@@ -20,7 +12,7 @@ FusionLinks::FusionLinks(const Graph& graph, std::vector<bool> cloned)
       reads_(graph.nodes.size()),
       readers_(graph.nodes.size()) {
   for (const Node& node : graph.nodes) kinds_.push_back(fusion_kind(graph, node));
-  for (const ValueId output : graph.outputs) output_[at(output)] = true;
+  for (const ValueId output : graph.outputs) output_[index_of(output)] = true;
   find_materialized();
   for (ValueId id = 0; id < graph.size(); ++id) {
     if (!is_unit(id)) continue;
@@ -31,10 +23,10 @@ FusionLinks::FusionLinks(const Graph& graph, std::vector<bool> cloned)
 void FusionLinks::find_materialized() {
   for (ValueId id = 0; id < graph_.size(); ++id) {
     const Node& node = graph_[id];
-    if (output_[at(id)]) materialized_[at(id)] = true;
+    if (output_[index_of(id)]) materialized_[index_of(id)] = true;
     for (std::size_t i = 0; i < node.operands.size(); ++i)
       if (!is_fusible(id) || reads_other_shape(graph_, node, i))
-        materialized_[at(node.operands[i])] = true;
+        materialized_[index_of(node.operands[i])] = true;
   }
 }
 
@@ -52,7 +44,7 @@ void FusionLinks::collect(ValueId reader, const Node& through, std::size_t i) {
   if (reads_other_shape(graph_, through, i)) {
     const bool row = joins && through.op == Op::kBroadcast && is_row_broadcast(graph_, through);
     add(reader, {source, row ? Link::kRow : Link::kMemory});
-  } else if (cloned_[at(source)]) {
+  } else if (cloned_[index_of(source)]) {
     for (std::size_t j = 0; j < node.operands.size(); ++j) collect(reader, node, j);
   } else {
     add(reader, {source, joins ? Link::kDirect : Link::kMemory});
@@ -60,10 +52,10 @@ void FusionLinks::collect(ValueId reader, const Node& through, std::size_t i) {
 }
 
 void FusionLinks::add(ValueId reader, FusionRead read) {
-  std::vector<FusionRead>& reads = reads_[at(reader)];
+  std::vector<FusionRead>& reads = reads_[index_of(reader)];
   if (std::ranges::find(reads, read) != reads.end()) return;
   reads.push_back(read);
-  std::vector<ValueId>& readers = readers_[at(read.source)];
+  std::vector<ValueId>& readers = readers_[index_of(read.source)];
   if (std::ranges::find(readers, reader) == readers.end()) readers.push_back(reader);
 }
 

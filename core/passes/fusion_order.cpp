@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(std::int32_t node) {
+std::size_t place_of(std::int32_t node) {
   return static_cast<std::size_t>(node);
 }
 
@@ -24,30 +24,30 @@ std::int32_t FusionOrder::add_node() {
 }
 
 void FusionOrder::add_edge(std::int32_t from, std::int32_t to, bool apart) {
-  next_[at(from)].push_back({to, apart});
+  next_[place_of(from)].push_back({to, apart});
 }
 
 std::int32_t FusionOrder::find(std::int32_t node) {
-  while (parent_[at(node)] != node) {
-    parent_[at(node)] = parent_[at(parent_[at(node)])];
-    node = parent_[at(node)];
+  while (parent_[place_of(node)] != node) {
+    parent_[place_of(node)] = parent_[place_of(parent_[place_of(node)])];
+    node = parent_[place_of(node)];
   }
   return node;
 }
 
 FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
-  if (position_[at(a)] > position_[at(b)]) std::swap(a, b);
-  const std::size_t begin = position_[at(a)];
-  const std::size_t end = position_[at(b)];
+  if (position_[place_of(a)] > position_[place_of(b)]) std::swap(a, b);
+  const std::size_t begin = position_[place_of(a)];
+  const std::size_t end = position_[place_of(b)];
   // All that a path from `a` reaches before `b`.
   ++search_;
   std::vector<std::int32_t> reached = {a};
   for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const Edge& edge : next_[at(reached[i])]) {
+    for (const Edge& edge : next_[place_of(reached[i])]) {
       const std::int32_t to = find(edge.to);
       if (to == b && (i > 0 || edge.apart)) return Answer::kCycle;
-      if (position_[at(to)] >= end || seen_[at(to)] == search_ || to == a) continue;
-      seen_[at(to)] = search_;
+      if (position_[place_of(to)] >= end || seen_[place_of(to)] == search_ || to == a) continue;
+      seen_[place_of(to)] = search_;
       reached.push_back(to);
       if (reached.size() > kMaxVisits) return Answer::kTooFar;
     }
@@ -58,21 +58,22 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
   for (std::size_t i = begin + 1; i < end; ++i) {
     const std::int32_t node = order_[i];
     if (node == kNone) continue;
-    if (seen_[at(node)] == search_) {
+    if (seen_[place_of(node)] == search_) {
       behind.push_back(node);
       continue;
     }
     order_[position] = node;
-    position_[at(node)] = position++;
+    position_[place_of(node)] = position++;
   }
-  parent_[at(a)] = b;
-  next_[at(b)].insert(next_[at(b)].end(), next_[at(a)].begin(), next_[at(a)].end());
-  next_[at(a)] = {};
+  parent_[place_of(a)] = b;
+  next_[place_of(b)].insert(next_[place_of(b)].end(), next_[place_of(a)].begin(),
+                            next_[place_of(a)].end());
+  next_[place_of(a)] = {};
   order_[position] = b;
-  position_[at(b)] = position++;
+  position_[place_of(b)] = position++;
   for (const std::int32_t node : behind) {
     order_[position] = node;
-    position_[at(node)] = position++;
+    position_[place_of(node)] = position++;
   }
   for (; position <= end; ++position) order_[position] = kNone;
   return Answer::kYes;

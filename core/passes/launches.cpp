@@ -9,10 +9,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t index(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Walks over the commands and keeps the launch that the next one may join.
 class Finder {
  public:
@@ -24,8 +20,8 @@ class Finder {
         replaced_(graph, aliases_),
         launches_(graph) {
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (is_given(graph[id])) in_arena_[index(id)] = false;
-    for (const ValueId output : graph.outputs) in_arena_[index(owner(output))] = false;
+      if (is_given(graph[id])) in_arena_[index_of(id)] = false;
+    for (const ValueId output : graph.outputs) in_arena_[index_of(owner(output))] = false;
   }
 
   Launches run() {
@@ -42,23 +38,23 @@ class Finder {
         bytes_ = 0;
       }
       bytes_ += bytes;
-      launches_.first[index(id)] = first_;
+      launches_.first[index_of(id)] = first_;
       // Known in full when the launch ends: until then its first command keeps the last one.
-      launches_.last[index(first_)] = id;
+      launches_.last[index_of(first_)] = id;
       replaced_.run(id);
     }
     for (ValueId id = 0; id < graph_.size(); ++id)
-      launches_.last[index(id)] = launches_.last[index(launches_.first[index(id)])];
+      launches_.last[index_of(id)] = launches_.last[index_of(launches_.first[index_of(id)])];
     return std::move(launches_);
   }
 
  private:
-  ValueId owner(ValueId id) const { return aliases_.owner[index(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index_of(id)]; }
 
   std::int64_t arena_bytes(ValueId id) const {
     std::int64_t out = query_.scratch_bytes(id);
     const auto add = [&](ValueId value) {
-      if (in_arena_[index(value)]) out += static_cast<std::int64_t>(graph_[value].type.bytes());
+      if (in_arena_[index_of(value)]) out += static_cast<std::int64_t>(graph_[value].type.bytes());
     };
     for (const ValueId operand : graph_[id].operands) add(owner(operand));
     for (std::size_t k = 0; k < result_count(graph_[id]); ++k) add(id + static_cast<ValueId>(k));

@@ -10,10 +10,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 std::int64_t bytes_of(const Node& node) {
   return static_cast<std::int64_t>(node.type.bytes());
 }
@@ -40,7 +36,8 @@ class Planner {
     plan_.values.resize(n);
     plan_.is_view.resize(n, false);
     plan_.scratch.resize(n);
-    for (ValueId id = 0; id < graph_.size(); ++id) plan_.is_view[at(id)] = aliases_.is_view(id);
+    for (ValueId id = 0; id < graph_.size(); ++id)
+      plan_.is_view[index_of(id)] = aliases_.is_view(id);
     find_owned_outputs();
     find_last_uses();
     donate_inputs();
@@ -62,8 +59,8 @@ class Planner {
       const ValueId value = owner(graph_.outputs[o]);
       const auto output = static_cast<std::int32_t>(o);
       const bool whole = bytes_of(graph_[value]) == bytes_of(graph_[graph_.outputs[o]]);
-      if (whole && !is_given(graph_[value]) && output_of_[at(value)] < 0) {
-        output_of_[at(value)] = output;
+      if (whole && !is_given(graph_[value]) && output_of_[index_of(value)] < 0) {
+        output_of_[index_of(value)] = output;
       } else {
         plan_.copied_outputs.push_back(output);
       }
@@ -75,30 +72,30 @@ class Planner {
     last_use_.resize(graph_.nodes.size());
     use_before_.resize(graph_.nodes.size());
     for (ValueId id = 0; id < graph_.size(); ++id) {
-      last_use_[at(id)] = group_of(graph_, id);
-      use_before_[at(id)] = last_use_[at(id)];
-      if (plan_.is_view[at(id)] || graph_[id].op == Op::kGroupResult) continue;
+      last_use_[index_of(id)] = group_of(graph_, id);
+      use_before_[index_of(id)] = last_use_[index_of(id)];
+      if (plan_.is_view[index_of(id)] || graph_[id].op == Op::kGroupResult) continue;
       for (const ValueId operand : graph_[id].operands) {
-        std::int32_t& last = last_use_[at(owner(operand))];
-        if (last != id) use_before_[at(owner(operand))] = std::exchange(last, id);
+        std::int32_t& last = last_use_[index_of(owner(operand))];
+        if (last != id) use_before_[index_of(owner(operand))] = std::exchange(last, id);
       }
     }
     for (const std::int32_t output : plan_.copied_outputs)
-      last_use_[at(owner(graph_.outputs[static_cast<std::size_t>(output)]))] = graph_.size();
+      last_use_[index_of(owner(graph_.outputs[static_cast<std::size_t>(output)]))] = graph_.size();
   }
-  ValueId owner(ValueId id) const { return aliases_.owner[at(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index_of(id)]; }
 
   /// Memory is in use from the beginning to the end of launches, whose commands run at once.
-  std::int32_t launch_begin(ValueId command) const { return launches_.first[at(command)]; }
+  std::int32_t launch_begin(ValueId command) const { return launches_.first[index_of(command)]; }
   std::int32_t launch_end(std::int32_t step) const {
-    return step == graph_.size() ? step : launches_.last[at(step)];
+    return step == graph_.size() ? step : launches_.last[index_of(step)];
   }
 
   /// Whether another command reads the value while this one runs, or later.
   bool is_read_beside(ValueId value, ValueId command) const {
-    const std::int32_t last = last_use_[at(value)];
+    const std::int32_t last = last_use_[index_of(value)];
     if (last > command) return true;
-    const std::int32_t other = last == command ? use_before_[at(value)] : last;
+    const std::int32_t other = last == command ? use_before_[index_of(value)] : last;
     return other != command && launch_begin(other) == launch_begin(command);
   }
 
@@ -126,7 +123,7 @@ class Planner {
       const auto o = static_cast<std::size_t>(update.output);
       const auto j = static_cast<std::size_t>(update.input);
       const ValueId value = owner(graph_.outputs[o]);
-      if (output_of_[at(value)] != update.output || given_away[j] ||
+      if (output_of_[index_of(value)] != update.output || given_away[j] ||
           !may_overwrite(value, graph_.inputs[j]))
         continue;
       plan_.donated_inputs[o] = update.input;
@@ -137,12 +134,13 @@ class Planner {
   void give_slots_to_leaves() {
     for (std::size_t j = 0; j < graph_.inputs.size(); ++j) {
       const ValueId id = graph_.inputs[j];
-      plan_.values[at(id)] = {SlotKind::kInput, static_cast<std::int32_t>(j), 0,
-                              bytes_of(graph_[id])};
+      plan_.values[index_of(id)] = {SlotKind::kInput, static_cast<std::int32_t>(j), 0,
+                                    bytes_of(graph_[id])};
     }
     for (ValueId id = 0; id < graph_.size(); ++id) {
       if (graph_[id].op != Op::kConstant) continue;
-      plan_.values[at(id)] = {SlotKind::kConstant, 0, plan_.constant_bytes, bytes_of(graph_[id])};
+      plan_.values[index_of(id)] = {SlotKind::kConstant, 0, plan_.constant_bytes,
+                                    bytes_of(graph_[id])};
       plan_.constant_bytes +=
           (bytes_of(graph_[id]) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     }
@@ -150,23 +148,24 @@ class Planner {
 
   void give_slots_to_outputs() {
     for (ValueId id = 0; id < graph_.size(); ++id)
-      if (output_of_[at(id)] >= 0)
-        plan_.values[at(id)] = {SlotKind::kOutput, output_of_[at(id)], 0, bytes_of(graph_[id])};
+      if (output_of_[index_of(id)] >= 0)
+        plan_.values[index_of(id)] = {SlotKind::kOutput, output_of_[index_of(id)], 0,
+                                      bytes_of(graph_[id])};
   }
 
   void assign_blocks() {
     block_of_.assign(graph_.nodes.size(), -1);
     overwritten_.assign(graph_.nodes.size(), false);
     for (ValueId id = 0; id < graph_.size(); ++id) {
-      if (is_given(graph_[id]) || plan_.is_view[at(id)]) continue;
+      if (is_given(graph_[id]) || plan_.is_view[index_of(id)]) continue;
       const ValueId command = group_of(graph_, id);
       if (const std::int64_t bytes = command == id ? query_.scratch_bytes(id) : 0; bytes > 0)
         blocks_.push_back({{launch_begin(id), launch_end(id), bytes}, {id}, true});
-      if (output_of_[at(id)] >= 0) {
+      if (output_of_[index_of(id)] >= 0) {
         lend_output(id);
         continue;
       }
-      std::int32_t& block = block_of_[at(id)];
+      std::int32_t& block = block_of_[index_of(id)];
       block = block_to_reuse(id);
       if (block < 0) {
         block = static_cast<std::int32_t>(blocks_.size());
@@ -175,13 +174,13 @@ class Planner {
       }
       Block& own = blocks_[static_cast<std::size_t>(block)];
       own.values.push_back(id);
-      own.lifetime.end = launch_end(last_use_[at(id)]);
+      own.lifetime.end = launch_end(last_use_[index_of(id)]);
     }
   }
 
   /// What the output is written over lives in the output's memory already.
   void lend_output(ValueId id) {
-    const std::int32_t output = output_of_[at(id)];
+    const std::int32_t output = output_of_[index_of(id)];
     if (plan_.donated_inputs[static_cast<std::size_t>(output)] >= 0) return;
     const std::int32_t block = block_to_reuse(id);
     if (block >= 0) blocks_[static_cast<std::size_t>(block)].output = output;
@@ -191,9 +190,10 @@ class Planner {
   std::int32_t block_to_reuse(ValueId id) {
     for (const ValueId operand : graph_[group_of(graph_, id)].operands) {
       const ValueId from = owner(operand);
-      if (block_of_[at(from)] < 0 || overwritten_[at(from)] || !may_overwrite(id, from)) continue;
-      overwritten_[at(from)] = true;
-      return block_of_[at(from)];
+      if (block_of_[index_of(from)] < 0 || overwritten_[index_of(from)] || !may_overwrite(id, from))
+        continue;
+      overwritten_[index_of(from)] = true;
+      return block_of_[index_of(from)];
     }
     return -1;
   }
@@ -202,7 +202,7 @@ class Planner {
     for (const Block& block : blocks_)
       for (const ValueId id : block.values)
         if (block.output >= 0)
-          plan_.values[at(id)] = {SlotKind::kOutput, block.output, 0, block.lifetime.bytes};
+          plan_.values[index_of(id)] = {SlotKind::kOutput, block.output, 0, block.lifetime.bytes};
     std::erase_if(blocks_, [](const Block& block) { return block.output >= 0; });
     std::vector<Lifetime> lifetimes;
     lifetimes.reserve(blocks_.size());
@@ -235,18 +235,18 @@ class Planner {
       const Slot slot{SlotKind::kArena, 0, plan_.arena_bytes + packing.offsets[b],
                       lifetimes[b].bytes};
       for (const ValueId id : blocks[b]->values)
-        (blocks[b]->scratch ? plan_.scratch : plan_.values)[at(id)] = slot;
+        (blocks[b]->scratch ? plan_.scratch : plan_.values)[index_of(id)] = slot;
     }
     plan_.arena_bytes += packing.bytes;
   }
 
   void give_slots_to_views() {
     for (ValueId id = 0; id < graph_.size(); ++id) {
-      if (!plan_.is_view[at(id)]) continue;
-      Slot slot = plan_.values[at(owner(id))];
-      slot.offset += aliases_.offset[at(id)];
+      if (!plan_.is_view[index_of(id)]) continue;
+      Slot slot = plan_.values[index_of(owner(id))];
+      slot.offset += aliases_.offset[index_of(id)];
       slot.bytes = bytes_of(graph_[id]);
-      plan_.values[at(id)] = slot;
+      plan_.values[index_of(id)] = slot;
     }
   }
 

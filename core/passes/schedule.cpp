@@ -14,10 +14,6 @@ namespace {
 /// Of commands: group_results go where their groups go.
 using Order = std::vector<ValueId>;
 
-std::size_t index(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Memory as it grows and shrinks while nodes run.
 class Memory {
  public:
@@ -28,11 +24,11 @@ class Memory {
         own_(graph.nodes.size(), true) {
     for (const Node& node : graph.nodes)
       if (node.op != Op::kGroupResult)
-        for (const ValueId operand : node.operands) ++uses_left_[index(owner(operand))];
+        for (const ValueId operand : node.operands) ++uses_left_[index_of(owner(operand))];
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (is_given(graph[id]) || aliases_.is_view(id)) own_[index(id)] = false;
+      if (is_given(graph[id]) || aliases_.is_view(id)) own_[index_of(id)] = false;
     // Outputs have memory of their own.
-    for (const ValueId output : graph.outputs) own_[index(owner(output))] = false;
+    for (const ValueId output : graph.outputs) own_[index_of(owner(output))] = false;
   }
 
   /// How much more memory is in use after the node than before it.
@@ -50,7 +46,7 @@ class Memory {
         ++uses;
         seen = seen || j < i;
       }
-      if (!seen && uses_left_[index(from)] == uses) out -= bytes(from);
+      if (!seen && uses_left_[index_of(from)] == uses) out -= bytes(from);
     }
     return out;
   }
@@ -60,19 +56,19 @@ class Memory {
     for (ValueId result = id; result < end; ++result) live_ += bytes(result);
     peak_ = std::max(peak_, live_);
     for (ValueId result = id; result < end; ++result)
-      if (uses_left_[index(result)] == 0) live_ -= bytes(result);
+      if (uses_left_[index_of(result)] == 0) live_ -= bytes(result);
     for (const ValueId operand : graph_[id].operands) {
       const ValueId from = owner(operand);
-      if (--uses_left_[index(from)] == 0) live_ -= bytes(from);
+      if (--uses_left_[index_of(from)] == 0) live_ -= bytes(from);
     }
   }
 
   std::int64_t peak() const { return peak_; }
 
  private:
-  ValueId owner(ValueId id) const { return aliases_.owner[index(id)]; }
+  ValueId owner(ValueId id) const { return aliases_.owner[index_of(id)]; }
   std::int64_t bytes(ValueId id) const {
-    return own_[index(id)] ? static_cast<std::int64_t>(graph_[id].type.bytes()) : 0;
+    return own_[index_of(id)] ? static_cast<std::int64_t>(graph_[id].type.bytes()) : 0;
   }
 
   const Graph& graph_;
@@ -95,7 +91,7 @@ std::vector<std::vector<ValueId>> find_users(const Graph& graph) {
   for (ValueId id = 0; id < graph.size(); ++id) {
     if (graph[id].op == Op::kGroupResult) continue;
     for (const ValueId operand : graph[id].operands) {
-      std::vector<ValueId>& list = users[index(group_of(graph, operand))];
+      std::vector<ValueId>& list = users[index_of(group_of(graph, operand))];
       if (list.empty() || list.back() != id) list.push_back(id);
     }
   }
@@ -105,7 +101,7 @@ std::vector<std::vector<ValueId>> find_users(const Graph& graph) {
 /// The commands that make outputs.
 std::vector<bool> find_outputs(const Graph& graph) {
   std::vector<bool> out(graph.nodes.size(), false);
-  for (const ValueId output : graph.outputs) out[index(group_of(graph, output))] = true;
+  for (const ValueId output : graph.outputs) out[index_of(group_of(graph, output))] = true;
   return out;
 }
 
@@ -126,7 +122,7 @@ class TracedOrder {
  private:
   /// Reads only what is there anyway.
   bool is_late(ValueId id) const {
-    if (is_given(graph_[id]) || is_output_[index(id)]) return false;
+    if (is_given(graph_[id]) || is_output_[index_of(id)]) return false;
     return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
                        [&](ValueId operand) { return is_given(graph_[operand]); });
   }
@@ -134,27 +130,27 @@ class TracedOrder {
   /// Runs the node, and then every output that had only to wait for it.
   void run(ValueId id) {
     id = group_of(graph_, id);
-    if (done_[index(id)]) return;
+    if (done_[index_of(id)]) return;
     // What was left for later reads only inputs and constants: this goes no deeper than that.
     for (const ValueId operand : graph_[id].operands) run(operand);
-    if (done_[index(id)]) return;  // it is an output and had only to wait for an operand
+    if (done_[index_of(id)]) return;  // it is an output and had only to wait for an operand
     std::size_t next = order_.size();
     append(id);
     for (; next < order_.size(); ++next) {
       if (is_given(graph_[order_[next]])) continue;
-      for (const ValueId user : users_[index(order_[next])])
-        if (is_output_[index(user)] && !done_[index(user)] && is_ready(user)) append(user);
+      for (const ValueId user : users_[index_of(order_[next])])
+        if (is_output_[index_of(user)] && !done_[index_of(user)] && is_ready(user)) append(user);
     }
   }
 
   void append(ValueId id) {
-    done_[index(id)] = true;
+    done_[index_of(id)] = true;
     order_.push_back(id);
   }
 
   bool is_ready(ValueId id) const {
     return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
-                       [&](ValueId operand) { return done_[index(group_of(graph_, operand))]; });
+                       [&](ValueId operand) { return done_[index_of(group_of(graph_, operand))]; });
   }
 
   const Graph& graph_;
@@ -170,10 +166,10 @@ Order greedy_order(const Graph& graph) {
   const auto users = find_users(graph);
   std::vector<int> waits_for(graph.nodes.size(), 0);
   for (const auto& list : users)
-    for (const ValueId user : list) ++waits_for[index(user)];
+    for (const ValueId user : list) ++waits_for[index_of(user)];
   Order ready;
   for (ValueId id = 0; id < graph.size(); ++id)
-    if (waits_for[index(id)] == 0 && graph[id].op != Op::kGroupResult) ready.push_back(id);
+    if (waits_for[index_of(id)] == 0 && graph[id].op != Op::kGroupResult) ready.push_back(id);
   Memory memory(graph);
   Order order;
   while (!ready.empty()) {
@@ -190,8 +186,8 @@ Order greedy_order(const Graph& graph) {
     ready.pop_back();
     memory.run(id);
     order.push_back(id);
-    for (const ValueId user : users[index(id)])
-      if (--waits_for[index(user)] == 0) ready.push_back(user);
+    for (const ValueId user : users[index_of(id)])
+      if (--waits_for[index_of(user)] == 0) ready.push_back(user);
   }
   return order;
 }
@@ -208,7 +204,7 @@ std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const BufferA
   for (ValueId id = 0; id < graph.size(); ++id)
     if (graph[id].op != Op::kGroupResult)
       for (const ValueId operand : graph[id].operands)
-        readers[index(group_of(graph, aliases.owner[index(operand)]))].push_back(id);
+        readers[index_of(group_of(graph, aliases.owner[index_of(operand)]))].push_back(id);
   return readers;
 }
 
@@ -220,20 +216,20 @@ void delay_updates(const Graph& graph, Order& order) {
   const auto readers = find_readers(graph, aliases);
   std::vector<std::size_t> position(graph.nodes.size());
   const auto find_positions = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) position[index(order[i])] = i;
+    for (std::size_t i = begin; i < end; ++i) position[index_of(order[i])] = i;
   };
   find_positions(0, order.size());
   for (const Update& update : graph.updates) {
-    const ValueId value = graph.outputs[index(update.output)];
+    const ValueId value = graph.outputs[index_of(update.output)];
     if (is_given(graph[value]) || aliases.is_view(value)) continue;  // no command writes it
     const ValueId next = group_of(graph, value);
-    const std::size_t from = position[index(next)];
+    const std::size_t from = position[index_of(next)];
     std::size_t last = from;
-    for (const ValueId reader : readers[index(graph.inputs[index(update.input)])])
-      last = std::max(last, position[index(reader)]);
+    for (const ValueId reader : readers[index_of(graph.inputs[index_of(update.input)])])
+      last = std::max(last, position[index_of(reader)]);
     const bool needed =
-        std::any_of(readers[index(next)].begin(), readers[index(next)].end(),
-                    [&](ValueId reader) { return position[index(reader)] <= last; });
+        std::any_of(readers[index_of(next)].begin(), readers[index_of(next)].end(),
+                    [&](ValueId reader) { return position[index_of(reader)] <= last; });
     if (needed || last == from) continue;
     const auto at = [&](std::size_t i) { return order.begin() + static_cast<std::ptrdiff_t>(i); };
     std::rotate(at(from), at(from + 1), at(last + 1));

@@ -65,26 +65,24 @@ class BackwardPass {
         recomputations_(regions_.size()),
         handles_(dependents_.size()),
         adjoint_(dependents_.size()) {
-    for (const ValueId id : targets) is_target_[at(id)] = true;
+    for (const ValueId id : targets) is_target_[index_of(id)] = true;
   }
 
   /// `seed` is the root's gradient.
   void run(ValueId root, const Tensor& seed) {
-    adjoint_[at(root)].add(seed);
+    adjoint_[index_of(root)].add(seed);
     for (ValueId id = root; id >= 0; --id) {
-      if (!dependents_[at(id)] || !adjoint_[at(id)].defined()) continue;
+      if (!dependents_[index_of(id)] || !adjoint_[index_of(id)].defined()) continue;
       pull_back(id);
-      if (!is_target_[at(id)]) adjoint_[at(id)].clear();
+      if (!is_target_[index_of(id)]) adjoint_[index_of(id)].clear();
     }
   }
   /// Undefined for what the root does not depend on.
-  Tensor gradient(ValueId target) { return adjoint_[at(target)].sum(); }
+  Tensor gradient(ValueId target) { return adjoint_[index_of(target)].sum(); }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
-
   const Tensor& handle(ValueId id) {
-    Tensor& out = handles_[at(id)];
+    Tensor& out = handles_[index_of(id)];
     if (!out.defined()) out = context_.tensor_of(id);
     return out;
   }
@@ -105,12 +103,12 @@ class BackwardPass {
     origin.gradient = true;
     const OriginScope scope(context_, &origin);
     if (const auto to = find_redirection(context_, id)) {
-      adjoint_[at(*to)].add(adjoint_[at(id)].sum());
+      adjoint_[index_of(*to)].add(adjoint_[index_of(id)].sum());
       return;
     }
     const GradientRule rule = gradient_rule(node.op);
     if (rule == nullptr) return;
-    const Tensor sum = adjoint_[at(id)].sum();
+    const Tensor sum = adjoint_[index_of(id)].sum();
     Recomputation* const own = find_recomputation(id);
     const auto read = [&](ValueId value) {
       Recomputation* const again = own != nullptr ? own : find_recomputation(value);
@@ -121,7 +119,7 @@ class BackwardPass {
     boost::container::small_vector<DType, 4> dtypes;
     for (const ValueId operand : node.operands) {
       operands.push_back(read(operand));
-      needed.push_back(dependents_[at(operand)]);
+      needed.push_back(dependents_[index_of(operand)]);
       dtypes.push_back(gradient_dtype(context_, operand, is_target_));
     }
     const Tensor out = read(id);
@@ -133,7 +131,7 @@ class BackwardPass {
                                    .needed = {needed.data(), needed.size()},
                                    .dtypes = {dtypes.data(), dtypes.size()}});
     for (std::size_t i = 0; i < result.size(); ++i)
-      if (needed[i] && result[i].defined()) adjoint_[at(node.operands[i])].add(result[i]);
+      if (needed[i] && result[i].defined()) adjoint_[index_of(node.operands[i])].add(result[i]);
   }
 
   TraceContext& context_;

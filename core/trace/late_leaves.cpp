@@ -16,7 +16,7 @@ class LateLeaves {
     std::vector<bool> used_first_by_kept(keep_.size(), false);
     for (std::size_t i = 0; i < keep_.size(); ++i)
       for (const ValueId operand : graph_.nodes[i].operands) {
-        const std::size_t at = index(operand);
+        const std::size_t at = index_of(operand);
         if (!is_used[at]) used_first_by_kept[at] = keep_[i];
         is_used[at] = true;
       }
@@ -27,7 +27,7 @@ class LateLeaves {
       any = any || late_[i];
       // What it repeats moves with it.
       if (late_[i])
-        for (const ValueId operand : graph_.nodes[i].operands) late_[index(operand)] = true;
+        for (const ValueId operand : graph_.nodes[i].operands) late_[index_of(operand)] = true;
     }
     return any;
   }
@@ -51,19 +51,19 @@ class LateLeaves {
   }
 
  private:
-  static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
-  ValueId new_id(ValueId id) const { return new_ids_[index(id)]; }
+  ValueId new_id(ValueId id) const { return new_ids_[index_of(id)]; }
   bool is_leaf(std::size_t i) const {
     const Node& node = graph_.nodes[i];
     return node.op == Op::kInput || node.op == Op::kConstant ||
-           (node.op == Op::kBroadcast && graph_.nodes[index(node.operands[0])].op == Op::kConstant);
+           (node.op == Op::kBroadcast &&
+            graph_.nodes[index_of(node.operands[0])].op == Op::kConstant);
   }
 
   void place(std::size_t i) {
     if (new_ids_.empty()) new_ids_.assign(keep_.size(), kNoValue);
     if (new_ids_[i] != kNoValue) return;
     for (const ValueId operand : graph_.nodes[i].operands)
-      if (keep_[i] && late_[index(operand)]) place(index(operand));
+      if (keep_[i] && late_[index_of(operand)]) place(index_of(operand));
     new_ids_[i] = static_cast<ValueId>(order_.size());
     order_.push_back(i);
   }

@@ -15,10 +15,6 @@ using Labels = std::span<const std::uint64_t>;
 /// Cells of a table of common subsequences: beyond, what comes next is taken.
 constexpr std::size_t kTableCells = 4'000'000;
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Whether it tells ops of one line apart: a dot and its gradients by what they contract.
 bool tells_apart(Attr attr) {
   return attr == Attr::kDims || attr == Attr::kAxis || attr == Attr::kLhsBatch ||
@@ -32,7 +28,7 @@ std::vector<std::uint64_t> named_labels(const GraphDescriptor& graph,
   for (ValueId id = 0; id < graph.size(); ++id)
     for (const ValueId operand : graph.operands(id))
       if (graph.is_input(operand) && !graph.input(operand).name.empty())
-        out[at(id)] = hash64({out[at(id)], graph.labels()[at(operand)]});
+        out[index_of(id)] = hash64({out[index_of(id)], graph.labels()[index_of(operand)]});
   return out;
 }
 
@@ -40,10 +36,10 @@ std::vector<std::uint64_t> named_labels(const GraphDescriptor& graph,
 std::vector<std::uint64_t> exact_labels(const GraphDescriptor& graph) {
   std::vector<std::uint64_t> out(graph.labels().begin(), graph.labels().end());
   for (ValueId id = 0; id < graph.size(); ++id) {
-    if (graph[id].op == Op::kConstant) out[at(id)] ^= graph.literal(id).digest.low;
+    if (graph[id].op == Op::kConstant) out[index_of(id)] ^= graph.literal(id).digest.low;
     for (const Attrs::Entry& entry : graph.attrs(id)) {
       if (!tells_apart(entry.attr)) continue;
-      std::uint64_t& label = out[at(id)];
+      std::uint64_t& label = out[index_of(id)];
       label = hash64({label, static_cast<std::uint64_t>(entry.attr)});
       for (const std::int64_t value : entry.values)
         label = hash64({label, static_cast<std::uint64_t>(value)});
@@ -104,8 +100,8 @@ class Aligner {
 
  private:
   void match(ValueId old, ValueId now) {
-    out_.to_old[at(now)] = old;
-    out_.to_new[at(old)] = now;
+    out_.to_old[index_of(now)] = old;
+    out_.to_new[index_of(old)] = now;
   }
 
   void align_in_order() {
@@ -137,10 +133,10 @@ class Aligner {
 
   void trim(Range& range) {
     while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
-           old_labels_[at(range.old_begin)] == new_labels_[at(range.new_begin)])
+           old_labels_[index_of(range.old_begin)] == new_labels_[index_of(range.new_begin)])
       match(range.old_begin++, range.new_begin++);
     while (range.old_begin < range.old_end && range.new_begin < range.new_end &&
-           old_labels_[at(range.old_end - 1)] == new_labels_[at(range.new_end - 1)])
+           old_labels_[index_of(range.old_end - 1)] == new_labels_[index_of(range.new_end - 1)])
       match(--range.old_end, --range.new_end);
   }
 
@@ -153,15 +149,16 @@ class Aligner {
     };
     std::unordered_map<std::uint64_t, Seen> seen;
     for (ValueId id = range.old_begin; id < range.old_end; ++id) {
-      Seen& label = seen[old_labels_[at(id)]];
+      Seen& label = seen[old_labels_[index_of(id)]];
       ++label.old;
       label.place = id;
     }
-    for (ValueId id = range.new_begin; id < range.new_end; ++id) ++seen[new_labels_[at(id)]].now;
+    for (ValueId id = range.new_begin; id < range.new_end; ++id)
+      ++seen[new_labels_[index_of(id)]].now;
     std::vector<ValueId> olds;
     std::vector<ValueId> news;
     for (ValueId id = range.new_begin; id < range.new_end; ++id) {
-      const Seen& label = seen[new_labels_[at(id)]];
+      const Seen& label = seen[new_labels_[index_of(id)]];
       if (label.old != 1 || label.now != 1) continue;
       olds.push_back(label.place);
       news.push_back(id);
@@ -178,8 +175,8 @@ class Aligner {
       take_next(range);
       return;
     }
-    const Labels a = Labels(old_labels_).subspan(at(range.old_begin), rows);
-    const Labels b = Labels(new_labels_).subspan(at(range.new_begin), columns);
+    const Labels a = Labels(old_labels_).subspan(index_of(range.old_begin), rows);
+    const Labels b = Labels(new_labels_).subspan(index_of(range.new_begin), columns);
     // lengths[i][j]: of the longest common subsequence of what follows i and j.
     const std::size_t width = columns + 1;
     std::vector<std::uint32_t> lengths((rows + 1) * width, 0);
@@ -202,10 +199,10 @@ class Aligner {
   void take_next(const Range& range) {
     std::unordered_map<std::uint64_t, std::vector<ValueId>> places;
     for (ValueId id = range.old_end; id-- > range.old_begin;)
-      places[old_labels_[at(id)]].push_back(id);
+      places[old_labels_[index_of(id)]].push_back(id);
     ValueId next = range.old_begin;
     for (ValueId id = range.new_begin; id < range.new_end; ++id) {
-      const auto found = places.find(new_labels_[at(id)]);
+      const auto found = places.find(new_labels_[index_of(id)]);
       if (found == places.end()) continue;
       std::vector<ValueId>& left = found->second;
       while (!left.empty() && left.back() < next) left.pop_back();
@@ -221,10 +218,10 @@ class Aligner {
   void match_equal_computations() {
     std::unordered_map<std::string, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)
-      if (out_.to_new[at(id)] == kNoValue && !is_number(old_, id))
+      if (out_.to_new[index_of(id)] == kNoValue && !is_number(old_, id))
         left[key_of(old_, id, nullptr)].push_back(id);
     for (ValueId id = 0; id < now_.size(); ++id) {
-      if (out_.to_old[at(id)] != kNoValue || is_number(now_, id)) continue;
+      if (out_.to_old[index_of(id)] != kNoValue || is_number(now_, id)) continue;
       const auto found = left.find(key_of(now_, id, &out_.to_old));
       if (found == left.end() || found->second.empty()) continue;
       match(found->second.back(), id);
@@ -245,7 +242,7 @@ class Aligner {
     if (graph.is_input(id)) return out + graph.input(id).name;
     if (node.operands == 0) return out + graph.scope(id) + graph.type(id);
     for (const ValueId operand : graph.operands(id)) {
-      const ValueId old = to_old == nullptr ? operand : (*to_old)[at(operand)];
+      const ValueId old = to_old == nullptr ? operand : (*to_old)[index_of(operand)];
       if (is_number(graph, operand)) {
         out += "number ";
       } else if (old == kNoValue) {
@@ -260,12 +257,12 @@ class Aligner {
   /// Those that are left, by the ops that take them.
   void match_numbers() {
     for (ValueId id = now_.size(); id-- > 0;) {
-      const ValueId old = out_.to_old[at(id)];
+      const ValueId old = out_.to_old[index_of(id)];
       if (old == kNoValue || now_[id].operands != old_[old].operands) continue;
       for (std::size_t i = 0; i < now_[id].operands; ++i) {
         const ValueId theirs = old_.operands(old)[i];
         const ValueId ours = now_.operands(id)[i];
-        if (out_.to_old[at(ours)] == kNoValue && out_.to_new[at(theirs)] == kNoValue &&
+        if (out_.to_old[index_of(ours)] == kNoValue && out_.to_new[index_of(theirs)] == kNoValue &&
             now_[ours].op == old_[theirs].op && is_number(now_, ours) && is_number(old_, theirs))
           match(theirs, ours);
       }
@@ -276,14 +273,15 @@ class Aligner {
     // A dot of other dimensions is another gradient.
     const auto label = [](const GraphDescriptor& graph, ValueId id, Labels exact) {
       const bool dot = info_of(graph[id].op).op_class == OpClass::kContraction;
-      return dot ? exact[at(id)] : graph.labels()[at(id)];
+      return dot ? exact[index_of(id)] : graph.labels()[index_of(id)];
     };
     std::unordered_map<std::uint64_t, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)
-      if (out_.to_new[at(id)] == kNoValue) left[label(old_, id, old_exact_)].push_back(id);
+      if (out_.to_new[index_of(id)] == kNoValue) left[label(old_, id, old_exact_)].push_back(id);
     for (ValueId id = 0; id < now_.size(); ++id) {
       const auto found = left.find(label(now_, id, new_exact_));
-      if (out_.to_old[at(id)] != kNoValue || found == left.end() || found->second.empty()) continue;
+      if (out_.to_old[index_of(id)] != kNoValue || found == left.end() || found->second.empty())
+        continue;
       match(found->second.back(), id);
       found->second.pop_back();
     }
@@ -293,13 +291,13 @@ class Aligner {
     std::vector<ValueId> olds;
     std::vector<ValueId> news;
     for (ValueId id = 0; id < now_.size(); ++id) {
-      if (out_.to_old[at(id)] == kNoValue) continue;
-      olds.push_back(out_.to_old[at(id)]);
+      if (out_.to_old[index_of(id)] == kNoValue) continue;
+      olds.push_back(out_.to_old[index_of(id)]);
       news.push_back(id);
     }
     out_.moved.assign(new_labels_.size(), false);
-    for (const ValueId id : news) out_.moved[at(id)] = true;
-    for (const std::size_t i : longest_increasing(olds)) out_.moved[at(news[i])] = false;
+    for (const ValueId id : news) out_.moved[index_of(id)] = true;
+    for (const std::size_t i : longest_increasing(olds)) out_.moved[index_of(news[i])] = false;
   }
 
   const GraphDescriptor& old_;

@@ -18,10 +18,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 class LeafComparison {
  public:
   explicit LeafComparison(const Comparison& graphs)
@@ -29,8 +25,8 @@ class LeafComparison {
     same_ops_ = note_unmatched(now_, graphs.alignment.to_old) &&
                 note_unmatched(old_, graphs.alignment.to_new);
     for (ValueId id = 0; id < now_.size(); ++id)
-      ops_moved_ = ops_moved_ ||
-                   (graphs.alignment.moved[at(id)] && !is_leaf(now_, id) && !now_[id].gradient);
+      ops_moved_ = ops_moved_ || (graphs.alignment.moved[index_of(id)] && !is_leaf(now_, id) &&
+                                  !now_[id].gradient);
   }
 
   std::vector<Difference> run() {
@@ -65,14 +61,14 @@ class LeafComparison {
   bool note_unmatched(const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
     bool none = true;
     for (ValueId id = 0; id < graph.size(); ++id) {
-      if (to_other[at(id)] != kNoValue || graph[id].gradient) continue;
+      if (to_other[index_of(id)] != kNoValue || graph[id].gradient) continue;
       none = false;
       if (!is_leaf(graph, id)) changed_places_.emplace(graph.line(id), graph.scope(id));
     }
     return none;
   }
 
-  ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[at(id)]; }
+  ValueId old_of(ValueId id) const { return graphs_.alignment.to_old[index_of(id)]; }
   bool type_changed(ValueId id) const {
     return old_of(id) != kNoValue && !now_.same_type(id, old_, old_of(id));
   }
@@ -89,19 +85,20 @@ class LeafComparison {
 
   /// What is computed from inputs that have another size.
   void find_sized() {
-    sized_.assign(at(now_.size()), false);
+    sized_.assign(index_of(now_.size()), false);
     for (ValueId id = 0; id < now_.size(); ++id) {
       const ValueId old = old_of(id);
-      sized_[at(id)] = (now_.is_input(id) && old != kNoValue &&
-                        !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
-                       operand_changed(id, [&](ValueId operand) { return sized_[at(operand)]; });
+      sized_[index_of(id)] =
+          (now_.is_input(id) && old != kNoValue &&
+           !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
+          operand_changed(id, [&](ValueId operand) { return sized_[index_of(operand)]; });
     }
   }
 
   /// Whether the number, or what repeats it, is taken with something of these.
   bool is_taken_by_sized(ValueId number) const {
     for (ValueId id = number + 1; id < now_.size(); ++id)
-      if (sized_[at(id)] && operand_changed(id, [&](ValueId operand) {
+      if (sized_[index_of(id)] && operand_changed(id, [&](ValueId operand) {
             return constant_of(now_, operand) == number;
           }))
         return true;
@@ -123,7 +120,8 @@ class LeafComparison {
     const auto before = old_.operands(old_of(id));
     const auto operands = now_.operands(id);
     for (std::size_t i = 0; i < std::min(before.size(), operands.size()); ++i)
-      if (old_of(operands[i]) == kNoValue && graphs_.alignment.to_new[at(before[i])] == kNoValue)
+      if (old_of(operands[i]) == kNoValue &&
+          graphs_.alignment.to_new[index_of(before[i])] == kNoValue)
         sizes_.add(old_.sizes(before[i]), now_.sizes(operands[i]));
   }
 
@@ -159,7 +157,7 @@ class LeafComparison {
           add(Cause::kAttribute, id, fmt::format("{} {}", name_of(id), lockstep::name_of(attr)),
               print(before), print(values));
       difference.derived = attr_follows(id, attr, before, values) || other_op_of_line(id);
-      if (!difference.derived && has(Cause::kInputShape) && sized_[at(id)]) {
+      if (!difference.derived && has(Cause::kInputShape) && sized_[index_of(id)]) {
         difference.derived = true;
         // Filled up, or cut, to a multiple of something.
         difference.perhaps = !(attr == Attr::kLow || attr == Attr::kHigh) ||
@@ -349,7 +347,7 @@ class LeafComparison {
       return;
     }
     const auto gone = [&](ValueId operand) {
-      return graphs_.alignment.to_new[at(operand)] == kNoValue;
+      return graphs_.alignment.to_new[index_of(operand)] == kNoValue;
     };
     // To another one because of ops that came or went.
     if (std::ranges::find(mapped, kNoValue) != mapped.end() || std::ranges::any_of(before, gone))
@@ -370,7 +368,7 @@ class LeafComparison {
   void tell_parts(ValueId id) {
     const auto recorded = [](const GraphDescriptor& graph, const std::vector<ValueId>& to_other) {
       return [&](ValueId part) {
-        return to_other[at(part)] == kNoValue && graph[part].op != Op::kInput;
+        return to_other[index_of(part)] == kNoValue && graph[part].op != Op::kInput;
       };
     };
     const auto before = old_.operands(old_of(id));

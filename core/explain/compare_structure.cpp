@@ -11,10 +11,6 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 class StructureComparison {
  public:
   StructureComparison(const Comparison& graphs, const std::vector<Difference>& leaves)
@@ -22,7 +18,7 @@ class StructureComparison {
     added_ = unmatched(alignment_.to_old);
     removed_ = unmatched(alignment_.to_new);
     for (ValueId id = 0; id < now_.size(); ++id)
-      if (alignment_.moved[at(id)]) moved_.push_back(id);
+      if (alignment_.moved[index_of(id)]) moved_.push_back(id);
     find_outputs();
     only_liveness_ = now_.context().recorded != 0 &&
                      now_.context().recorded == old_.context().recorded &&
@@ -68,7 +64,7 @@ class StructureComparison {
     std::multiset<ValueId> left(old_.outputs().begin(), old_.outputs().end());
     const std::span<const ValueId> outputs = now_.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const auto found = left.find(alignment_.to_old[at(outputs[i])]);
+      const auto found = left.find(alignment_.to_old[index_of(outputs[i])]);
       if (found == left.end()) {
         extra_.push_back(i);
       } else {
@@ -86,13 +82,14 @@ class StructureComparison {
   /// Whether no output but the `special` ones needs any of the nodes.
   static bool none_needed(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
                           const std::vector<std::size_t>& special) {
-    std::vector<bool> needed(at(graph.size()), false);
+    std::vector<bool> needed(index_of(graph.size()), false);
     for (std::size_t i = 0; i < graph.outputs().size(); ++i)
-      if (std::ranges::find(special, i) == special.end()) needed[at(graph.outputs()[i])] = true;
+      if (std::ranges::find(special, i) == special.end())
+        needed[index_of(graph.outputs()[i])] = true;
     for (ValueId id = graph.size(); id-- > 0;)
-      if (needed[at(id)])
-        for (const ValueId operand : graph.operands(id)) needed[at(operand)] = true;
-    return std::ranges::none_of(ids, [&](ValueId id) { return needed[at(id)]; });
+      if (needed[index_of(id)])
+        for (const ValueId operand : graph.operands(id)) needed[index_of(operand)] = true;
+    return std::ranges::none_of(ids, [&](ValueId id) { return needed[index_of(id)]; });
   }
 
   // Inputs that came or went.
@@ -115,7 +112,7 @@ class StructureComparison {
         difference.scope = graph.scope(user);
         // Of what came with ops of a line the first is told.
         const bool with_ops =
-            (&graph == &now_ ? alignment_.to_old : alignment_.to_new)[at(user)] == kNoValue;
+            (&graph == &now_ ? alignment_.to_old : alignment_.to_new)[index_of(user)] == kNoValue;
         if (!lines.insert(difference.line).second && with_ops) difference.derived = true;
       }
       out_.push_back(std::move(difference));
@@ -126,7 +123,7 @@ class StructureComparison {
   bool is_part(const GraphDescriptor& graph, ValueId user) const {
     if (user == kNoValue || graph[user].op != Op::kConcatenate) return false;
     const bool now = &graph == &now_;
-    const ValueId other = (now ? alignment_.to_old : alignment_.to_new)[at(user)];
+    const ValueId other = (now ? alignment_.to_old : alignment_.to_new)[index_of(user)];
     return other != kNoValue && (now ? old_ : now_)[other].operands != graph[user].operands;
   }
 
@@ -214,16 +211,16 @@ class StructureComparison {
   bool follows_input(const GraphDescriptor& graph, const OpGroup& group) const {
     const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
     const auto is_told = [&](ValueId operand) {
-      if (!graph.is_input(operand) || to_other[at(operand)] != kNoValue) return false;
+      if (!graph.is_input(operand) || to_other[index_of(operand)] != kNoValue) return false;
       const ValueId user = first_user(graph, operand);
-      return user != kNoValue && to_other[at(user)] != kNoValue;
+      return user != kNoValue && to_other[index_of(user)] != kNoValue;
     };
     const bool takes = std::ranges::any_of(group.ids, [&](ValueId id) {
       return !graph[id].gradient && std::ranges::any_of(graph.operands(id), is_told);
     });
     if (!takes) return false;
     for (ValueId id = 0; id < graph.size(); ++id)
-      if (to_other[at(id)] != kNoValue && !is_leaf(graph, id) && !graph[id].gradient &&
+      if (to_other[index_of(id)] != kNoValue && !is_leaf(graph, id) && !graph[id].gradient &&
           graph.line(id) == graph.line(group.told))
         return true;
     return false;
@@ -236,7 +233,7 @@ class StructureComparison {
     return std::ranges::any_of(group.ids, [&](ValueId id) {
       if (graph[id].op != Op::kConvert) return false;
       const ValueId operand = graph.operands(id)[0];
-      const ValueId theirs = to_other[at(operand)];
+      const ValueId theirs = to_other[index_of(operand)];
       return graph.is_input(operand) && theirs != kNoValue &&
              graph[operand].dtype != other[theirs].dtype;
     });
@@ -246,7 +243,7 @@ class StructureComparison {
   bool converts_other_dtype(const GraphDescriptor& graph, ValueId id) const {
     const bool now = &graph == &now_;
     const ValueId operand = graph.operands(id)[0];
-    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[at(operand)];
+    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(operand)];
     return theirs != kNoValue && graph[operand].dtype != (now ? old_ : now_)[theirs].dtype;
   }
 
@@ -256,7 +253,7 @@ class StructureComparison {
     const bool now = &graph == &now_;
     const GraphDescriptor& other = now ? old_ : now_;
     for (ValueId id = 0; id < graph.size(); ++id) {
-      const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[at(id)];
+      const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(id)];
       if (theirs == kNoValue || graph[id].gradient || graph.line(id) != graph.line(group.told) ||
           graph.scope(id) != graph.scope(group.told))
         continue;
@@ -277,7 +274,7 @@ class StructureComparison {
     const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
     const std::unordered_set<std::uint64_t> known(other.labels().begin(), other.labels().end());
     return std::ranges::all_of(ids, [&](ValueId id) {
-      return !graph.line(id).empty() && known.contains(graph.labels()[at(id)]);
+      return !graph.line(id).empty() && known.contains(graph.labels()[index_of(id)]);
     });
   }
 
@@ -312,15 +309,17 @@ class StructureComparison {
     for (const std::size_t i : extra_) {
       const ValueId id = now_.outputs()[i];
       add_output(now_, id, "is now an output" + holder(now_, i),
-                 alignment_.to_old[at(id)] == kNoValue);
+                 alignment_.to_old[index_of(id)] == kNoValue);
     }
     for (const std::size_t i : missing_) {
       const ValueId id = old_.outputs()[i];
       add_output(old_, id, "is no longer an output: nothing holds it any more",
-                 alignment_.to_new[at(id)] == kNoValue);
+                 alignment_.to_new[index_of(id)] == kNoValue);
     }
     if (!extra_.empty() || !missing_.empty()) return;
-    const auto same = [&](ValueId now, ValueId old) { return alignment_.to_old[at(now)] == old; };
+    const auto same = [&](ValueId now, ValueId old) {
+      return alignment_.to_old[index_of(now)] == old;
+    };
     if (!std::ranges::equal(now_.outputs(), old_.outputs(), same)) {
       add_output(now_, now_.outputs().front(), "and the other outputs were made in another order",
                  true);
@@ -361,7 +360,7 @@ class StructureComparison {
     const std::map<std::int32_t, ValueId> after = variables(now_);
     for (const auto& [output, variable] : after) {
       const auto found = before.find(output);
-      if (found != before.end() && found->second == alignment_.to_old[at(variable)]) continue;
+      if (found != before.end() && found->second == alignment_.to_old[index_of(variable)]) continue;
       add_output(now_, now_.outputs()[static_cast<std::size_t>(output)],
                  fmt::format("is now the next value of {}", describe(now_, variable)), false);
     }

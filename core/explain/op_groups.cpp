@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kNoGroup = static_cast<std::size_t>(-1);
 
-std::size_t at(ValueId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Whether a gradient was made of what a line of an earlier group records, over any number of
 /// gradients that the other graph has not.
 bool is_of_earlier(const GraphDescriptor& graph, ValueId gradient, std::size_t number,
@@ -23,7 +19,7 @@ bool is_of_earlier(const GraphDescriptor& graph, ValueId gradient, std::size_t n
   while (!open.empty()) {
     const ValueId id = open.back();
     open.pop_back();
-    if (group_of[at(id)] >= number || is_leaf(graph, id) || !seen.insert(id).second) continue;
+    if (group_of[index_of(id)] >= number || is_leaf(graph, id) || !seen.insert(id).second) continue;
     if (!graph[id].gradient) return true;
     open.insert(open.end(), graph.operands(id).begin(), graph.operands(id).end());
   }
@@ -39,7 +35,7 @@ bool works_on_earlier(const GraphDescriptor& graph, const OpGroup& group, std::s
     return std::ranges::any_of(graph.operands(id), [&](ValueId operand) {
       const bool for_it = new_line && graph[operand].gradient && !graph[id].gradient;
       if (for_it) return is_of_earlier(graph, operand, number, group_of);
-      return group_of[at(operand)] < number && !is_leaf(graph, operand);
+      return group_of[index_of(operand)] < number && !is_leaf(graph, operand);
     });
   });
 }
@@ -74,7 +70,7 @@ bool is_leaf(const GraphDescriptor& graph, ValueId id) {
 std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids) {
   std::vector<OpGroup> out;
   std::map<std::pair<std::string, std::string>, std::size_t> by_place;
-  std::vector<std::size_t> group_of(at(graph.size()), kNoGroup);
+  std::vector<std::size_t> group_of(index_of(graph.size()), kNoGroup);
   for (const ValueId id : ids) {
     if (graph[id].op == Op::kInput) continue;
     const auto [found, inserted] =
@@ -82,7 +78,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     const std::size_t number = graph.line(id).empty() ? out.size() : found->second;
     if (number == out.size()) out.emplace_back();
     out[number].ids.push_back(id);
-    group_of[at(id)] = number;
+    group_of[index_of(id)] = number;
   }
   const std::set<std::string> known = lines_of_others(graph, ids);
   std::map<std::string, std::size_t> by_line;

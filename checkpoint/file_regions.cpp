@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace lockstep {
-namespace {
-
-constexpr std::size_t kAlignment = 8;
-
-}  // namespace
-
 std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
   if (bytes > rest_.size()) {
     fail(fmt::format("{} bytes are wanted where {} remain", bytes, rest_.size()));
@@ -31,7 +25,7 @@ void RegionCursor::expect(std::string_view bytes, const char* what) {
 void RegionCursor::expect_padding() {
   const bool is_zero =
       std::all_of(rest_.begin(), rest_.end(), [](std::byte b) { return b == std::byte{0}; });
-  if (rest_.size() >= kAlignment || !is_zero) fail("something follows where nothing should");
+  if (rest_.size() >= kHdf5Alignment || !is_zero) fail("something follows where nothing should");
 }
 
 std::uint64_t RegionCursor::number_of(std::size_t bytes) {

@@ -18,6 +18,13 @@ namespace lockstep {
 
 class FileRegions;
 
+/// Parts of HDF5's structures begin at multiples of so many bytes.
+inline constexpr std::size_t kHdf5Alignment = 8;
+/// The bytes of a part with the padding behind it.
+inline std::size_t hdf5_padded(std::size_t bytes) {
+  return (bytes + kHdf5Alignment - 1) / kHdf5Alignment * kHdf5Alignment;
+}
+
 /// The bytes of one structure, read from front to back. Numbers are little-endian. Errors, also
 /// about reading past the end, are of the file's kind and name file and object.
 class RegionCursor {

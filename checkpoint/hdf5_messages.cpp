@@ -16,7 +16,7 @@ struct TypeRow {
 };
 
 // Class and version, three bytes of flags (byte order, sign, padding), size, then properties.
-constexpr std::array<TypeRow, 9> kTypes{{
+constexpr std::array<TypeRow, 9> kTypeRows{{
     {StoredType::kF32, 4,
      "\x11\x20\x1f\x00\x04\x00\x00\x00\x00\x00\x20\x00\x17\x08\x00\x17\x7f\x00\x00\x00"sv},
     {StoredType::kF64, 8,
@@ -32,20 +32,14 @@ constexpr std::array<TypeRow, 9> kTypes{{
      "\x19\x01\x01\x00\x10\x00\x00\x00\x10\x00\x00\x00\x01\x00\x00\x00\x00\x00\x08\x00"sv},
 }};
 
-constexpr std::size_t kAlignment = 8;
-
-std::size_t padded(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 }  // namespace
 
 std::size_t size_of(StoredType type) {
-  return kTypes.at(static_cast<std::size_t>(type)).bytes;
+  return kTypeRows.at(static_cast<std::size_t>(type)).bytes;
 }
 
 StoredType decode_type(RegionCursor body) {
-  for (const TypeRow& row : kTypes) {
+  for (const TypeRow& row : kTypeRows) {
     RegionCursor rest = body;
     if (rest.remaining() < row.encoding.size()) continue;
     if (std::memcmp(rest.take(row.encoding.size()).data(), row.encoding.data(),
@@ -118,7 +112,7 @@ StoredAttribute decode_attribute(RegionCursor body) {
   const std::size_t name_bytes = body.number<std::uint16_t>();
   const std::size_t type_bytes = body.number<std::uint16_t>();
   const std::size_t space_bytes = body.number<std::uint16_t>();
-  RegionCursor name = body.sub(padded(name_bytes));
+  RegionCursor name = body.sub(hdf5_padded(name_bytes));
   StoredAttribute out;
   if (name_bytes == 0) body.fail("an attribute has no name");
   const auto chars = name.take(name_bytes);
@@ -127,8 +121,8 @@ StoredAttribute decode_attribute(RegionCursor body) {
     body.fail("the name of an attribute does not end where it should");
   }
   name.expect_padding();
-  const StoredType type = decode_type(body.sub(padded(type_bytes)));
-  if (decode_shape(body.sub(padded(space_bytes))).rank() != 0) {
+  const StoredType type = decode_type(body.sub(hdf5_padded(type_bytes)));
+  if (decode_shape(body.sub(hdf5_padded(space_bytes))).rank() != 0) {
     body.fail(fmt::format("the attribute {} is an array", out.name));
   }
   switch (type) {

@@ -23,19 +23,19 @@ struct TypeFacts {
   bool is_float;
 };
 /// By SafetensorsType.
-constexpr std::array<TypeFacts, 10> kTypes = {{{"BOOL", 1, false},
-                                               {"U8", 1, false},
-                                               {"I8", 1, false},
-                                               {"I16", 2, false},
-                                               {"F16", 2, true},
-                                               {"BF16", 2, true},
-                                               {"I32", 4, false},
-                                               {"F32", 4, true},
-                                               {"F64", 8, true},
-                                               {"I64", 8, false}}};
+constexpr std::array<TypeFacts, 10> kTypeFacts = {{{"BOOL", 1, false},
+                                                   {"U8", 1, false},
+                                                   {"I8", 1, false},
+                                                   {"I16", 2, false},
+                                                   {"F16", 2, true},
+                                                   {"BF16", 2, true},
+                                                   {"I32", 4, false},
+                                                   {"F32", 4, true},
+                                                   {"F64", 8, true},
+                                                   {"I64", 8, false}}};
 
 const TypeFacts& facts_of(SafetensorsType type) {
-  return kTypes.at(static_cast<std::size_t>(type));
+  return kTypeFacts.at(static_cast<std::size_t>(type));
 }
 
 /// The type of a tensor that a stored one is read as.

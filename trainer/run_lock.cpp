@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{5000};
-constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kLockPoll{50};
 
 std::string lock_path(const std::string& run_folder) {
   const auto path = std::filesystem::canonical(run_folder);
@@ -27,9 +27,9 @@ std::string lock_path(const std::string& run_folder) {
 /// Whether somebody else still holds the lock after kPatience. A file system without locks counts
 /// as free.
 bool is_taken(int fd) {
-  for (auto waited = kPoll * 0; waited < kPatience; waited += kPoll) {
+  for (auto waited = kLockPoll * 0; waited < kPatience; waited += kLockPoll) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return false;
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kLockPoll);
   }
   return true;
 }

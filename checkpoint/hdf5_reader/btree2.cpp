@@ -12,12 +12,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::uint64_t kHeaderBytes = 38;
+constexpr std::uint64_t kBTreeHeaderBytes = 38;
 constexpr std::uint64_t kNodeBytes = 10;  // besides records and pointers
 constexpr std::size_t kMostLevels = 16;   // with two children each, records of any file
 
 /// What a node above leaves says of each child, by level.
-struct Level {
+struct BTreeLevel {
   std::uint64_t most_records;     // of a node
   std::uint64_t all_records;      // of it and all below
   std::size_t all_records_bytes;  // what their number takes; 0 for leaves, which do not say it
@@ -35,7 +35,7 @@ class Tree {
       : regions_(regions), object_(std::move(object)), take_(take) {}
 
   void read(std::uint64_t address) {
-    const auto bytes = read_summed(regions_, address, kHeaderBytes, object_);
+    const auto bytes = read_summed(regions_, address, kBTreeHeaderBytes, object_);
     RegionCursor in(regions_, object_, bytes);
     in.expect("BTHD\0"sv, "the header of a tree");
     kind_ = in.number<std::uint8_t>();
@@ -57,7 +57,7 @@ class Tree {
     count_bytes_ = bytes_of(most);
     levels_.push_back({most, most, 0, 0});
     for (std::size_t i = 1; i <= depth; ++i) {
-      const Level& below = levels_.back();
+      const BTreeLevel& below = levels_.back();
       const std::uint64_t pointer = 8 + count_bytes_ + below.all_records_bytes;
       if (node_bytes_ < kNodeBytes + pointer) in.fail("the sizes of a tree are impossible");
       const std::uint64_t own = (node_bytes_ - kNodeBytes - pointer) / (record_bytes_ + pointer);
@@ -70,7 +70,7 @@ class Tree {
   }
 
   void read_node(std::uint64_t address, std::uint64_t records, std::size_t depth) {
-    const Level& level = levels_.at(depth);
+    const BTreeLevel& level = levels_.at(depth);
     if (records > level.most_records) regions_.fail(object_, "a node of a tree is too full");
     const std::uint64_t used = kNodeBytes + records * record_bytes_ +
                                (depth == 0 ? 0 : (records + 1) * level.pointer_bytes);
@@ -96,8 +96,8 @@ class Tree {
   int kind_ = 0;
   std::uint64_t node_bytes_ = 0;
   std::uint64_t record_bytes_ = 0;
-  std::size_t count_bytes_ = 0;  // what the number of a child's own records takes
-  std::vector<Level> levels_;    // from leaves to the root
+  std::size_t count_bytes_ = 0;     // what the number of a child's own records takes
+  std::vector<BTreeLevel> levels_;  // from leaves to the root
 };
 
 }  // namespace

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kLongest = 64;
 
-std::string text_of(std::span<const std::byte> bytes) {
+std::string terminated_text(std::span<const std::byte> bytes) {
   std::string out(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kLongest));
   out.resize(std::min(out.find('\0'), out.size()));
   return out;
 }
 
 std::size_t padded(std::size_t bytes, int version) {
-  return version == 1 ? (bytes + 7) / 8 * 8 : bytes;
+  return version == 1 ? hdf5_padded(bytes) : bytes;
 }
 
 /// The elements of a data space; 0 for one without.
@@ -48,7 +48,8 @@ std::optional<std::string> read_attribute(RegionCursor in, GlobalHeap& texts) {
   if (version == 3) in.skip(1);  // the characters' set
   const auto name = in.take(padded(name_bytes, version)).first(name_bytes);
   constexpr unsigned kShared = 3;
-  if (text_of(name) != "dtype" || (version > 1 && (flags & kShared) != 0)) return std::nullopt;
+  if (terminated_text(name) != "dtype" || (version > 1 && (flags & kShared) != 0))
+    return std::nullopt;
   RegionCursor type = in.sub(padded(type_bytes, version));
   const unsigned kind = type.number<std::uint8_t>() & 15;
   const auto bits = type.number_of(3);
@@ -57,14 +58,14 @@ std::optional<std::string> read_attribute(RegionCursor in, GlobalHeap& texts) {
   constexpr unsigned kText = 3;
   constexpr unsigned kSequence = 9;
   constexpr unsigned kOfText = 1;
-  if (kind == kText) return text_of(in.take(bytes));
+  if (kind == kText) return terminated_text(in.take(bytes));
   if (kind != kSequence || (bits & 15) != kOfText) return std::nullopt;
   const auto length = in.number<std::uint32_t>();
   const auto address = in.number<std::uint64_t>();
   const auto index = in.number<std::uint32_t>();
   const std::span<const std::byte> text =
       length == 0 ? std::span<const std::byte>{} : texts.find(address, index);
-  return text_of(text.first(std::min<std::size_t>(text.size(), length)));
+  return terminated_text(text.first(std::min<std::size_t>(text.size(), length)));
 }
 
 }  // namespace

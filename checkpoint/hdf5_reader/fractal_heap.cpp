@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::uint64_t kHeaderBytes = 146;
+constexpr std::uint64_t kHeapHeaderBytes = 146;
 constexpr std::uint64_t kBlockPrefixBytes = 13;  // besides the block's offset
 constexpr int kMostBits = 48;                    // of a place in a heap
 
@@ -25,7 +25,7 @@ std::size_t log2_of(std::uint64_t number) {
 
 FractalHeap::FractalHeap(FileRegions& regions, std::uint64_t address, std::string object)
     : regions_(regions), object_(std::move(object)) {
-  const auto bytes = read_summed(regions_, address, kHeaderBytes, object_);
+  const auto bytes = read_summed(regions_, address, kHeapHeaderBytes, object_);
   RegionCursor in(regions_, object_, bytes);
   in.expect("FRHP\0"sv, "the header of a heap");
   id_bytes_ = in.number<std::uint16_t>();

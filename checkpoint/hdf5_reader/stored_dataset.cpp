@@ -12,10 +12,6 @@ using namespace std::string_view_literals;
 constexpr std::string_view kCopy =
     "copy it into one file, with h5py: new['NAME'] = old['NAME'][()]";
 
-std::size_t padded(std::size_t bytes) {
-  return (bytes + 7) / 8 * 8;
-}
-
 StoredElement decode_integer(RegionCursor& in, unsigned flags, std::size_t bytes) {
   const bool is_signed = (flags & 8) != 0;
   const unsigned first = in.number<std::uint16_t>();
@@ -70,7 +66,7 @@ StoredElement decode_enumeration(RegionCursor& in, int version, std::size_t memb
   for (std::string& name : names) {
     for (auto c = in.number<std::uint8_t>(); c != 0; c = in.number<std::uint8_t>())
       name += static_cast<char>(c);
-    if (version < 3) in.skip(padded(name.size() + 1) - name.size() - 1);
+    if (version < 3) in.skip(hdf5_padded(name.size() + 1) - name.size() - 1);
   }
   const bool is_bool = std::ranges::all_of(names, [&](const std::string& name) {
     const int value = in.number<std::uint8_t>();
@@ -186,7 +182,7 @@ std::vector<StoredFilter> decode_filters(RegionCursor in, const FileRegions& reg
     const std::size_t name_bytes = has_name ? in.number<std::uint16_t>() : 0;
     in.skip(2);  // whether it may be left out
     const std::size_t values = in.number<std::uint16_t>();
-    const auto name = in.take(version == 1 ? padded(name_bytes) : name_bytes);
+    const auto name = in.take(version == 1 ? hdf5_padded(name_bytes) : name_bytes);
     for (std::size_t j = 0; j < values; ++j)
       if (const auto value = in.number<std::uint32_t>(); j == 0) filter.element_bytes = value;
     if (version == 1 && values % 2 == 1) in.skip(4);

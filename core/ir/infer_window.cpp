@@ -11,10 +11,10 @@
 namespace lockstep {
 namespace {
 
-using Operands = std::span<const Type>;
+using OperandTypes = std::span<const Type>;
 
 template <class... Args>
-void check(bool ok, Op op, Operands in, fmt::format_string<Args...> expected, Args&&... args) {
+void check(bool ok, Op op, OperandTypes in, fmt::format_string<Args...> expected, Args&&... args) {
   if (ok) return;
   raise(ErrorKind::kUsage, "{}: {}", describe_application(op, in),
         fmt::format(expected, std::forward<Args>(args)...));
@@ -24,7 +24,7 @@ bool contains(IntView list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-void check_dot_dims(Operands in, IntView batch, IntView contract, const Shape& shape,
+void check_dot_dims(OperandTypes in, IntView batch, IntView contract, const Shape& shape,
                     std::string_view side) {
   std::bitset<Shape::kMaxRank> seen;
   for (const IntView& list : {batch, contract}) {
@@ -43,7 +43,7 @@ struct Window {
   IntView window, stride, padding, dilation;
 };
 
-Window window_attrs(Op op, Operands in, const Attrs& attrs, IntView window, bool dilated) {
+Window window_attrs(Op op, OperandTypes in, const Attrs& attrs, IntView window, bool dilated) {
   static constexpr std::array<std::int64_t, 2> kDense{1, 1};
   Window w{window, attrs.ints(Attr::kStride), attrs.ints(Attr::kPadding),
            dilated ? attrs.ints(Attr::kDilation) : IntView(kDense)};
@@ -57,7 +57,7 @@ Window window_attrs(Op op, Operands in, const Attrs& attrs, IntView window, bool
   return w;
 }
 
-Shape spatial_output(Op op, Operands in, const Window& w, const Shape& x, Dim channels) {
+Shape spatial_output(Op op, OperandTypes in, const Window& w, const Shape& x, Dim channels) {
   Shape y{x.dim(0), channels};
   for (int i = 0; i < 2; ++i) {
     const auto k = static_cast<std::size_t>(i);
@@ -70,13 +70,13 @@ Shape spatial_output(Op op, Operands in, const Window& w, const Shape& x, Dim ch
   return y;
 }
 
-void check_image(Op op, Operands in, const Attrs& attrs, const Shape& x, const char* what) {
+void check_image(Op op, OperandTypes in, const Attrs& attrs, const Shape& x, const char* what) {
   check(x.rank() == 4, op, in, "{} must have the 4 dimensions {}", what,
         attrs.flag(Attr::kChannelsLast) ? "[N,H,W,C]" : "[N,C,H,W]");
 }
 
 /// The shape of y for a convolution of x with w.
-Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& image,
+Shape convolution_shape(Op op, OperandTypes in, const Attrs& attrs, const Shape& image,
                         const Shape& w) {
   check_image(op, in, attrs, image, "the image");
   const Shape x = planar_shape(attrs, image);
@@ -89,7 +89,7 @@ Shape convolution_shape(Op op, Operands in, const Attrs& attrs, const Shape& ima
       spatial_output(op, in, window_attrs(op, in, attrs, w.sizes().subspan(2), true), x, w.dim(0)));
 }
 
-Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {
+Shape infer_convolution(Op op, OperandTypes in, const Attrs& attrs) {
   check(in[0].dtype == in[1].dtype, op, in, "operands must be floats of one dtype");
   check(!attrs.has(Attr::kTo) || is_float(attrs.dtype()), op, in, "the result must be floats");
   if (op == Op::kConvolution) return convolution_shape(op, in, attrs, in[0].shape, in[1].shape);
@@ -102,7 +102,7 @@ Shape infer_convolution(Op op, Operands in, const Attrs& attrs) {
   return wanted;
 }
 
-Shape pool_shape(Op op, Operands in, const Attrs& attrs, const Shape& image) {
+Shape pool_shape(Op op, OperandTypes in, const Attrs& attrs, const Shape& image) {
   check_image(op, in, attrs, image, "the operand");
   const Shape x = planar_shape(attrs, image);
   const Window w = window_attrs(op, in, attrs, attrs.ints(Attr::kWindow), false);

@@ -33,6 +33,11 @@ struct KernelCall {
   ThreadPool& pool;                            ///< the device's cores
 };
 
+/// Bytes of a part of scratch memory behind which the next part is aligned, too.
+inline std::size_t scratch_aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
 class TaskKernel;
 
 /// What a plan depends on, known before there is machine code.

@@ -8,9 +8,9 @@ namespace lockstep {
 namespace {
 
 /// Walks over the commands and keeps the chain that the next one may join.
-class Finder {
+class ChainFinder {
  public:
-  Finder(const Graph& graph, const Launches& launches, const ChainQuery& query)
+  ChainFinder(const Graph& graph, const Launches& launches, const ChainQuery& query)
       : graph_(graph), query_(query), aliases_(graph), replaced_(graph, aliases_), out_(launches) {}
 
   Launches run() {
@@ -103,7 +103,7 @@ class Finder {
 }  // namespace
 
 Launches find_chains(const Graph& scheduled, const Launches& launches, const ChainQuery& query) {
-  return Finder(scheduled, launches, query).run();
+  return ChainFinder(scheduled, launches, query).run();
 }
 
 }  // namespace lockstep

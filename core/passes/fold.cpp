@@ -71,14 +71,14 @@ ValueId fold_reshape(Builder& b, const Node& node) {
   return b.emit_constant(std::move(literal), node.origin);
 }
 
-constexpr std::array<Rule, 4> kRules = {fold_repeated_element, fold_constants, fold_splats,
-                                        fold_reshape};
+constexpr std::array<Rule, 4> kFoldRules = {fold_repeated_element, fold_constants, fold_splats,
+                                            fold_reshape};
 
 }  // namespace
 
 Graph fold(Graph graph, const Target& target) {
   (void)target;
-  return apply_rules(graph, kRules);
+  return apply_rules(graph, kFoldRules);
 }
 
 }  // namespace lockstep

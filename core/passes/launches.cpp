@@ -10,9 +10,9 @@ namespace lockstep {
 namespace {
 
 /// Walks over the commands and keeps the launch that the next one may join.
-class Finder {
+class LaunchFinder {
  public:
-  Finder(const Graph& graph, const LaunchQuery& query)
+  LaunchFinder(const Graph& graph, const LaunchQuery& query)
       : graph_(graph),
         query_(query),
         aliases_(graph),
@@ -88,7 +88,7 @@ Launches::Launches(const Graph& graph) : first(graph.nodes.size()), last(graph.n
 }
 
 Launches find_launches(const Graph& scheduled, const LaunchQuery& query) {
-  return Finder(scheduled, query).run();
+  return LaunchFinder(scheduled, query).run();
 }
 
 }  // namespace lockstep

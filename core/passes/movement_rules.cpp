@@ -213,14 +213,14 @@ ValueId fix_dynamic_slice(Builder& b, const Node& node) {
       node.origin);
 }
 
-constexpr std::array<Rule, 9> kRules = {
+constexpr std::array<Rule, 9> kMovementRules = {
     drop_identity,     merge_pair,   become_reshape, broadcast_through_reshape, move_reshape_down,
     move_broadcast_up, sort_reduced, move_splat,     fix_dynamic_slice};
 
 }  // namespace
 
 std::span<const Rule> movement_rules() {
-  return kRules;
+  return kMovementRules;
 }
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 template <class... Args>
-void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
+void check_fit(bool ok, fmt::format_string<Args...> what, Args&&... args) {
   if (!ok)
     raise(ErrorKind::kData, "the plan does not fit its kernels: {}",
           fmt::format(what, std::forward<Args>(args)...));
@@ -18,9 +18,9 @@ void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
 std::shared_ptr<const Kernel> load_kernel(const Graph& graph, const Command& command,
                                           KernelCache& kernels) {
   auto kernel = kernels.get(graph, command.value);
-  check(kernel->scratch_bytes() <= static_cast<std::size_t>(command.scratch.bytes),
-        "one needs {} bytes of scratch memory, not {}", kernel->scratch_bytes(),
-        command.scratch.bytes);
+  check_fit(kernel->scratch_bytes() <= static_cast<std::size_t>(command.scratch.bytes),
+            "one needs {} bytes of scratch memory, not {}", kernel->scratch_bytes(),
+            command.scratch.bytes);
   return kernel;
 }
 
@@ -34,8 +34,8 @@ ChainSchedule load_chain(const Plan& plan, const LoadedPlan& loaded, std::size_t
   for (std::size_t c = begin; c < end; ++c) {
     const Kernel* kernel = loaded.kernels[c].get();
     kernels.push_back(kernel == nullptr ? nullptr : kernel->as_tasks());
-    check(kernels.back() != nullptr && !plan.commands[c].with_previous,
-          "command {} cannot be part of a chain", c);
+    check_fit(kernels.back() != nullptr && !plan.commands[c].with_previous,
+              "command {} cannot be part of a chain", c);
   }
   return {std::span(plan.commands).subspan(begin, end - begin), kernels};
 }
@@ -63,15 +63,15 @@ LoadedPlan load(std::shared_ptr<const Plan> plan, KernelCache& kernels,
     const bool is_kernel = command.kind == CommandKind::kKernel;
     out.kernels.push_back(is_kernel ? load_kernel(graph, command, kernels) : nullptr);
     const std::size_t c = out.kernels.size() - 1;
-    check(!command.with_previous ||
-              (c > 0 && joins_launches(out.kernels[c]) && joins_launches(out.kernels[c - 1])),
-          "command {} cannot run at once with the one before it", c);
+    check_fit(!command.with_previous ||
+                  (c > 0 && joins_launches(out.kernels[c]) && joins_launches(out.kernels[c - 1])),
+              "command {} cannot run at once with the one before it", c);
     if (command.kind == CommandKind::kHostCall)
       out.host_functions.emplace(command.value, functions.find(graph[command.value]));
     activity.progress();
   }
   const std::size_t count = plan->commands.size();
-  check(count == 0 || !plan->commands[0].chained, "command 0 cannot be part of a chain");
+  check_fit(count == 0 || !plan->commands[0].chained, "command 0 cannot be part of a chain");
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
     end = next_chain(*plan, begin);
     if (end > next_launch(*plan, begin))

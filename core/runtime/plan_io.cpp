@@ -17,7 +17,7 @@ constexpr std::string_view kMagic = "LSPLAN2\n";
 constexpr std::size_t kHeader = kMagic.size() + sizeof(Hash128);
 
 template <class... Args>
-void check(bool ok, fmt::format_string<Args...> what, Args&&... args) {
+void check_stored(bool ok, fmt::format_string<Args...> what, Args&&... args) {
   if (!ok)
     raise(ErrorKind::kData, "the plan is damaged: {}",
           fmt::format(what, std::forward<Args>(args)...));
@@ -53,7 +53,7 @@ class Reader {
     plan_.arena_bytes = from_.arena_bytes();
     plan_.peak_bytes = from_.peak_bytes();
     plan_.largest_values = from_.largest_values();
-    check(plan_.arena_bytes >= 0, "the arena has {} bytes", plan_.arena_bytes);
+    check_stored(plan_.arena_bytes >= 0, "the arena has {} bytes", plan_.arena_bytes);
     read_constants();
     read_outputs();
     for (const proto::Command& command : from_.commands()) plan_.commands.push_back(read(command));
@@ -73,31 +73,32 @@ class Reader {
       most += (bytes.back() + kUnit - 1) / kUnit * kUnit;
     }
     plan_.constant_bytes = from_.constant_bytes();
-    check(plan_.constant_bytes >= 0 && plan_.constant_bytes <= most, "the constants have {} bytes",
-          plan_.constant_bytes);
-    check(static_cast<std::size_t>(from_.constants_size()) == bytes.size(),
-          "{} places for {} constants", from_.constants_size(), bytes.size());
+    check_stored(plan_.constant_bytes >= 0 && plan_.constant_bytes <= most,
+                 "the constants have {} bytes", plan_.constant_bytes);
+    check_stored(static_cast<std::size_t>(from_.constants_size()) == bytes.size(),
+                 "{} places for {} constants", from_.constants_size(), bytes.size());
     for (const proto::BufferSlice& slice : from_.constants()) {
       plan_.constants.push_back(read(slice));
-      check(plan_.constants.back().area == Area::kConstant, "a constant lies elsewhere");
-      check(plan_.constants.back().bytes == bytes[plan_.constants.size() - 1],
-            "a constant has {} bytes", plan_.constants.back().bytes);
+      check_stored(plan_.constants.back().area == Area::kConstant, "a constant lies elsewhere");
+      check_stored(plan_.constants.back().bytes == bytes[plan_.constants.size() - 1],
+                   "a constant has {} bytes", plan_.constants.back().bytes);
     }
   }
 
   void read_outputs() {
     const auto outputs = static_cast<int>(graph().outputs.size());
-    check(from_.donated_inputs_size() == outputs, "{} outputs, but {} donations", outputs,
-          from_.donated_inputs_size());
+    check_stored(from_.donated_inputs_size() == outputs, "{} outputs, but {} donations", outputs,
+                 from_.donated_inputs_size());
     for (int i = 0; i < outputs; ++i) {
       const std::int32_t input = from_.donated_inputs(i);
-      check(input == -1 || is_index(input, graph().inputs.size()), "there is no input {}", input);
-      check(input == -1 || output_type(i) == input_type(input),
-            "output {} cannot take the memory of input {}", i, input);
+      check_stored(input == -1 || is_index(input, graph().inputs.size()), "there is no input {}",
+                   input);
+      check_stored(input == -1 || output_type(i) == input_type(input),
+                   "output {} cannot take the memory of input {}", i, input);
       plan_.donated_inputs.push_back(input);
     }
     for (const std::int32_t output : from_.ready_outputs()) {
-      check(is_index(output, graph().outputs.size()), "there is no output {}", output);
+      check_stored(is_index(output, graph().outputs.size()), "there is no output {}", output);
       plan_.ready_outputs.push_back(output);
     }
   }
@@ -115,10 +116,10 @@ class Reader {
   std::int64_t area_bytes(Area area, std::int32_t index) const {
     switch (area) {
       case Area::kInput:
-        check(is_index(index, graph().inputs.size()), "there is no input {}", index);
+        check_stored(is_index(index, graph().inputs.size()), "there is no input {}", index);
         return static_cast<std::int64_t>(input_type(index).bytes());
       case Area::kOutput:
-        check(is_index(index, graph().outputs.size()), "there is no output {}", index);
+        check_stored(is_index(index, graph().outputs.size()), "there is no output {}", index);
         return static_cast<std::int64_t>(output_type(index).bytes());
       case Area::kArena: return plan_.arena_bytes;
       case Area::kConstant: return plan_.constant_bytes;
@@ -127,23 +128,26 @@ class Reader {
   }
 
   BufferSlice read(const proto::BufferSlice& from) const {
-    check(from.area() >= 0 && from.area() <= static_cast<std::int32_t>(Area::kConstant),
-          "there is no area {}", from.area());
+    check_stored(from.area() >= 0 && from.area() <= static_cast<std::int32_t>(Area::kConstant),
+                 "there is no area {}", from.area());
     const BufferSlice out{static_cast<Area>(from.area()), from.index(), from.offset(),
                           from.bytes()};
     const std::int64_t size = area_bytes(out.area, out.index);
-    check(out.bytes >= 0 && out.offset >= 0 && out.bytes <= size &&
-              out.offset <= size - out.bytes &&
-              out.offset % static_cast<std::int64_t>(Buffer::kAlignment) == 0,
-          "{} bytes at {} do not lie in an area of {}", out.bytes, out.offset, size);
+    check_stored(out.bytes >= 0 && out.offset >= 0 && out.bytes <= size &&
+                     out.offset <= size - out.bytes &&
+                     out.offset % static_cast<std::int64_t>(Buffer::kAlignment) == 0,
+                 "{} bytes at {} do not lie in an area of {}", out.bytes, out.offset, size);
     return out;
   }
 
   Command read(const proto::Command& from) const {
-    check(from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kHostCall),
-          "there is no kind of command {}", from.kind());
-    check(is_index(from.work(), kWorkClassCount), "there is no class of work {}", from.work());
-    check(is_index(from.value(), graph().nodes.size()), "there is no value {}", from.value());
+    check_stored(
+        from.kind() >= 0 && from.kind() <= static_cast<std::int32_t>(CommandKind::kHostCall),
+        "there is no kind of command {}", from.kind());
+    check_stored(is_index(from.work(), kWorkClassCount), "there is no class of work {}",
+                 from.work());
+    check_stored(is_index(from.value(), graph().nodes.size()), "there is no value {}",
+                 from.value());
     Command out;
     out.kind = static_cast<CommandKind>(from.kind());
     out.work = static_cast<WorkClass>(from.work());
@@ -152,7 +156,7 @@ class Reader {
     for (const proto::BufferSlice& slice : from.results()) out.results.push_back(read(slice));
     out.scratch = read(from.scratch());
     for (const std::int32_t output : from.finishes()) {
-      check(is_index(output, graph().outputs.size()), "there is no output {}", output);
+      check_stored(is_index(output, graph().outputs.size()), "there is no output {}", output);
       out.finishes.push_back(output);
     }
     out.flops = from.flops();
@@ -187,7 +191,7 @@ class Reader {
     if (command.kind == CommandKind::kCollective)
       fits = fits &&
              (node.op != Op::kReduceScatter || command.scratch.bytes >= command.operands[0].bytes);
-    check(fits, "a command does not fit its node {}", print_node(graph(), command.value));
+    check_stored(fits, "a command does not fit its node {}", print_node(graph(), command.value));
   }
 
   const proto::Plan& from_;
@@ -217,16 +221,16 @@ std::string serialize(const Plan& plan) {
 }
 
 Plan deserialize(std::string_view bytes) {
-  check(bytes.size() >= kHeader, "{} bytes are less than its header", bytes.size());
-  check(bytes.starts_with(kMagic), "it does not start with the magic number");
+  check_stored(bytes.size() >= kHeader, "{} bytes are less than its header", bytes.size());
+  check_stored(bytes.starts_with(kMagic), "it does not start with the magic number");
   const std::string_view payload = bytes.substr(kHeader);
   Hash128 hash;
   std::memcpy(&hash, bytes.data() + kMagic.size(), sizeof hash);
-  check(hash == hash128(payload.data(), payload.size()), "its hash does not match");
+  check_stored(hash == hash128(payload.data(), payload.size()), "its hash does not match");
   proto::Plan from;
-  check(payload.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
-            from.ParseFromArray(payload.data(), static_cast<int>(payload.size())),
-        "it does not parse");
+  check_stored(payload.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
+                   from.ParseFromArray(payload.data(), static_cast<int>(payload.size())),
+               "it does not parse");
   try {
     return Reader(from, parse(from.graph(), "plan")).read();
   } catch (const Error& e) {

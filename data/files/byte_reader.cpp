@@ -22,7 +22,7 @@ struct ByteReader::Stream {
 
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
   while (out.size() < count) {
     const std::size_t before = out.size();
     const std::size_t wanted =
-        static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, count - before));
+        static_cast<std::size_t>(std::min<std::uint64_t>(kReadBytes, count - before));
     out.resize(before + wanted);
     const std::size_t got = read_some(out.data() + before, wanted);
     out.resize(before + got);
@@ -81,7 +81,7 @@ std::vector<std::uint8_t> ByteReader::read_all() {
 }
 
 std::uint64_t ByteReader::skip_to_end() {
-  std::vector<std::uint8_t> chunk(kChunk);
+  std::vector<std::uint8_t> chunk(kReadBytes);
   std::uint64_t total = 0;
   while (const std::size_t got = read_some(chunk.data(), chunk.size())) total += got;
   return total;

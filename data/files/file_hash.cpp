@@ -8,12 +8,12 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kChunk = 1 << 20;
+constexpr std::size_t kHashedBytes = 1 << 20;
 
 /// Adds bytes [begin, end) of the file. Error kData if it is shorter.
 void add_range(const PosixFile& file, std::uint64_t begin, std::uint64_t end, StreamHasher& to,
                Activity activity = {}) {
-  std::vector<std::byte> buffer(std::min<std::uint64_t>(kChunk, end - begin));
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kHashedBytes, end - begin));
   for (std::uint64_t at = begin; at < end;) {
     const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), end - at);
     const std::size_t got = file.read(at, {buffer.data(), wanted});

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-bool is_control(char32_t code_point) {
+bool is_control_code(char32_t code_point) {
   return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
 }
 
@@ -19,7 +19,7 @@ std::string printable(std::string_view text) {
     const auto character = decode_utf8(text, at);
     const std::string_view bytes = text.substr(at, character ? character->bytes : 1);
     at += bytes.size();
-    if (character && !is_control(character->code_point)) {
+    if (character && !is_control_code(character->code_point)) {
       out += bytes;
     } else if (bytes == "\n") {
       out += "\\n";

@@ -152,14 +152,14 @@ class SpacedDecoder final : public Decoder {
 };
 
 /// Makes one part of all.
-class ByteLevel final : public WholeParts {
+class ByteLevelDecoder final : public WholeParts {
  public:
   struct Settings {
     explicit Settings(const JsonPlace& json) {
       json.allow_only({"add_prefix_space", "trim_offsets", "use_regex"});
     }
   };
-  ByteLevel(const Settings&, Next next) : WholeParts(std::move(next)) {}
+  ByteLevelDecoder(const Settings&, Next next) : WholeParts(std::move(next)) {}
   void finish() override {
     next().end_part();
     next().finish();
@@ -214,7 +214,7 @@ class WordPiece final : public WholeParts {
   bool first_ = true;
 };
 
-class Metaspace final : public ReplaceText {
+class MetaspaceDecoder final : public ReplaceText {
  public:
   struct Settings {
     explicit Settings(const JsonPlace& json)
@@ -227,7 +227,7 @@ class Metaspace final : public ReplaceText {
     std::string space;
     bool drops_first;
   };
-  Metaspace(const Settings& settings, Next next)
+  MetaspaceDecoder(const Settings& settings, Next next)
       : ReplaceText(settings.space, settings.drops_first ? "" : " ", std::move(next)) {}
   void end_part() override {
     ReplaceText::end_part();
@@ -350,9 +350,9 @@ class ReplaceMatches final : public WholeParts {
   const ReplacePattern& pattern_;
 };
 
-class Replace final : public Decoder {
+class ReplaceDecoder final : public Decoder {
  public:
-  explicit Replace(const JsonPlace& json) : pattern_(json) {}
+  explicit ReplaceDecoder(const JsonPlace& json) : pattern_(json) {}
   Next begin(Next next) const override {
     if (pattern_.literal().empty())
       return std::make_unique<ReplaceMatches>(pattern_, std::move(next));
@@ -364,7 +364,7 @@ class Replace final : public Decoder {
 };
 
 /// Up to `start` times a character at the beginning of each part, and `stop` times at the end.
-class Strip final : public Step {
+class StripDecoder final : public Step {
  public:
   struct Settings {
     explicit Settings(const JsonPlace& json)
@@ -378,7 +378,7 @@ class Strip final : public Step {
     std::int32_t start;
     std::int32_t stop;
   };
-  Strip(const Settings& settings, Next next)
+  StripDecoder(const Settings& settings, Next next)
       : Step(std::move(next)), settings_(settings), start_(settings.start) {}
 
   void text(std::string_view piece) override {
@@ -454,9 +454,9 @@ class Measured final : public Step {
   std::size_t size_ = 0;
 };
 
-class Sequence final : public Decoder {
+class SequenceDecoder final : public Decoder {
  public:
-  explicit Sequence(const JsonPlace& json) {
+  explicit SequenceDecoder(const JsonPlace& json) {
     json.allow_only({"decoders"});
     for (const JsonPlace& one : json.at("decoders").elements()) {
       steps_.push_back(make_decoder(one));
@@ -481,15 +481,15 @@ class Sequence final : public Decoder {
 
 std::unique_ptr<const Decoder> make_decoder(const JsonPlace& json) {
   const std::string type = json.type();
-  if (type == "ByteLevel") return std::make_unique<Single<ByteLevel>>(json);
+  if (type == "ByteLevel") return std::make_unique<Single<ByteLevelDecoder>>(json);
   if (type == "WordPiece") return std::make_unique<Single<WordPiece>>(json);
-  if (type == "Metaspace") return std::make_unique<Single<Metaspace>>(json);
+  if (type == "Metaspace") return std::make_unique<Single<MetaspaceDecoder>>(json);
   if (type == "ByteFallback") return std::make_unique<Single<ByteFallback>>(json);
   if (type == "BPEDecoder") return std::make_unique<Single<BpeDecoder>>(json);
-  if (type == "Replace") return std::make_unique<Replace>(json);
-  if (type == "Strip") return std::make_unique<Single<Strip>>(json);
+  if (type == "Replace") return std::make_unique<ReplaceDecoder>(json);
+  if (type == "Strip") return std::make_unique<Single<StripDecoder>>(json);
   if (type == "Fuse") return std::make_unique<Single<Fuse>>(json);
-  if (type == "Sequence") return std::make_unique<Sequence>(json);
+  if (type == "Sequence") return std::make_unique<SequenceDecoder>(json);
   json.refuse_type("decoder");
 }
 

@@ -16,10 +16,10 @@ Pair pair_of(std::int32_t left, std::int32_t right) {
 }
 
 /// A pair that was so frequent when it was queued.
-struct Candidate {
+struct MergeCandidate {
   std::int64_t count;
   Pair pair;
-  bool operator<(const Candidate& other) const {
+  bool operator<(const MergeCandidate& other) const {
     return count != other.count ? count < other.count : pair > other.pair;
   }
 };
@@ -35,7 +35,7 @@ class Trainer {
 
   TrainedMerges run() {
     while (training_.tokens.size() < training_.vocab_size && !candidates_.empty()) {
-      const Candidate top = candidates_.top();
+      const MergeCandidate top = candidates_.top();
       candidates_.pop();
       const std::int64_t count = pairs_[top.pair].count;
       if (count < 1) continue;
@@ -114,7 +114,7 @@ class Trainer {
   MergeTraining training_;
   std::unordered_map<std::string, std::int32_t> ids_;
   std::unordered_map<Pair, Seen> pairs_;
-  std::priority_queue<Candidate> candidates_;
+  std::priority_queue<MergeCandidate> candidates_;
   std::vector<std::pair<std::string, std::string>> merges_;
 };
 

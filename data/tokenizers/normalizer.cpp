@@ -98,9 +98,9 @@ class StripAccents final : public Normalizer {
   std::string apply(std::string text) const override { return without(text, is_mark); }
 };
 
-class Strip final : public Normalizer {
+class StripNormalizer final : public Normalizer {
  public:
-  explicit Strip(const JsonPlace& json)
+  explicit StripNormalizer(const JsonPlace& json)
       : left_(json.at("strip_left").boolean()), right_(json.at("strip_right").boolean()) {
     json.allow_only({"strip_left", "strip_right"});
   }
@@ -138,24 +138,24 @@ class Prepend final : public Normalizer {
   std::string text_;
 };
 
-class Replace final : public Normalizer {
+class ReplaceNormalizer final : public Normalizer {
  public:
-  explicit Replace(const JsonPlace& json) : pattern_(json) {}
+  explicit ReplaceNormalizer(const JsonPlace& json) : pattern_(json) {}
   std::string apply(std::string text) const override { return pattern_.apply(text); }
 
  private:
   ReplacePattern pattern_;
 };
 
-class ByteLevel final : public Normalizer {
+class ByteLevelNormalizer final : public Normalizer {
  public:
-  explicit ByteLevel(const JsonPlace& json) { json.allow_only({}); }
+  explicit ByteLevelNormalizer(const JsonPlace& json) { json.allow_only({}); }
   std::string apply(std::string text) const override { return byte_level_text(text); }
 };
 
-class Sequence final : public Normalizer {
+class SequenceNormalizer final : public Normalizer {
  public:
-  explicit Sequence(const JsonPlace& json) {
+  explicit SequenceNormalizer(const JsonPlace& json) {
     json.allow_only({"normalizers"});
     for (const JsonPlace& one : json.at("normalizers").elements())
       steps_.push_back(make_normalizer(one));
@@ -184,11 +184,11 @@ std::unique_ptr<const Normalizer> make_normalizer(const JsonPlace& json) {
   if (type == "NFKD") return std::make_unique<Form>(json, NormalForm::kNfkd);
   if (type == "Lowercase") return std::make_unique<Lowercase>(json);
   if (type == "StripAccents") return std::make_unique<StripAccents>(json);
-  if (type == "Strip") return std::make_unique<Strip>(json);
+  if (type == "Strip") return std::make_unique<StripNormalizer>(json);
   if (type == "Prepend") return std::make_unique<Prepend>(json);
-  if (type == "Replace") return std::make_unique<Replace>(json);
-  if (type == "ByteLevel") return std::make_unique<ByteLevel>(json);
-  if (type == "Sequence") return std::make_unique<Sequence>(json);
+  if (type == "Replace") return std::make_unique<ReplaceNormalizer>(json);
+  if (type == "ByteLevel") return std::make_unique<ByteLevelNormalizer>(json);
+  if (type == "Sequence") return std::make_unique<SequenceNormalizer>(json);
   json.refuse_type("normalizer");
 }
 

@@ -167,9 +167,9 @@ class ByteCharacters final : public PreTokenizer {
 
 enum class PrependScheme : std::uint8_t { kFirst, kNever, kAlways };
 
-class Metaspace final : public PreTokenizer {
+class MetaspacePreTokenizer final : public PreTokenizer {
  public:
-  explicit Metaspace(const JsonPlace& json)
+  explicit MetaspacePreTokenizer(const JsonPlace& json)
       : space_(json.at("replacement").string()), scheme_(scheme_of(json)) {
     json.allow_only({"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
     if (count_characters(space_) != 1) json.at("replacement").refuse("not one character");
@@ -287,7 +287,7 @@ void add_steps(const JsonPlace& json, StepList& out, WordCutter& whole) {
   } else if (type == "Split") {
     out.push_back(make_split(json));
   } else if (type == "Metaspace") {
-    out.push_back(std::make_unique<Metaspace>(json));
+    out.push_back(std::make_unique<MetaspacePreTokenizer>(json));
   } else if (type == "Sequence") {
     json.allow_only({"pretokenizers"});
     for (const JsonPlace& one : json.at("pretokenizers").elements()) add_steps(one, out, whole);

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kPrefix = "##";
 constexpr std::size_t kMostCharacters = 1000;
 // Text is cut into words by so many bytes at a time, and ends with a line.
-constexpr std::size_t kChunk = std::size_t{4} << 20;
+constexpr std::size_t kCutBytes = std::size_t{4} << 20;
 
 std::vector<std::string> characters_of(std::string_view word) {
   std::vector<std::string> out;
@@ -31,8 +31,8 @@ std::vector<std::string> characters_of(std::string_view word) {
 }
 
 std::size_t end_of_chunk(std::string_view text, std::size_t begin) {
-  if (text.size() - begin <= kChunk) return text.size();
-  const std::size_t line_end = text.find('\n', begin + kChunk);
+  if (text.size() - begin <= kCutBytes) return text.size();
+  const std::size_t line_end = text.find('\n', begin + kCutBytes);
   return line_end == text.npos ? text.size() : line_end + 1;
 }
 

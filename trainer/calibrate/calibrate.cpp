@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr double kMostSeconds = 80;
@@ -162,8 +162,10 @@ Calibration calibration_now(bool quick) {
 }
 
 MachineLimits measure_machine(const CalibrateOptions& options) {
-  const auto begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const auto begin = MonotonicClock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(MonotonicClock::now() - begin).count();
+  };
   Measurement measurement(options);
   const int rounds = options.quick ? 1 : kRounds;
   for (int done = 0; done < rounds; ++done) {

@@ -17,10 +17,10 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "lockstep calibration";
-constexpr int kVersion = 1;
+constexpr const char* kCalibrationFormat = "lockstep calibration";
+constexpr int kCalibrationVersion = 1;
 
 constexpr std::array<std::pair<Isa, const char*>, 2> kIsas{
     {{Isa::kAvx2, "avx2"}, {Isa::kAvx512, "avx512"}}};
@@ -46,7 +46,7 @@ auto value_of(const Table& table, const std::string& text) {
   refuse(fmt::format("'{}' is not known", text));
 }
 
-double positive(const Json& json, const char* key) {
+double positive(const OrderedJson& json, const char* key) {
   const auto value = json.at(key).get<double>();
   if (!std::isfinite(value) || value <= 0)
     refuse(fmt::format("{} is {}, which no machine has", key, value));
@@ -54,7 +54,7 @@ double positive(const Json& json, const char* key) {
 }
 
 template <class T>
-T count(const Json& json, const char* key) {
+T count(const OrderedJson& json, const char* key) {
   constexpr double kMost = 1e15;
   const double value = positive(json, key);
   if (value != std::floor(value) || value > (sizeof(T) < 8 ? 1e6 : kMost))
@@ -62,14 +62,14 @@ T count(const Json& json, const char* key) {
   return static_cast<T>(value);
 }
 
-DType read_dtype(const Json& json) {
+DType read_dtype(const OrderedJson& json) {
   const auto name = json.get<std::string>();
   const auto dtype = parse_dtype(name);
   if (!dtype) refuse(fmt::format("there is no dtype '{}'", name));
   return *dtype;
 }
 
-Json machine_json(const MachineKind& machine) {
+OrderedJson machine_json(const MachineKind& machine) {
   return {{"cpu", machine.cpu_name},
           {"cpu_model", machine.cpu_model},
           {"cores", machine.cores},
@@ -77,7 +77,7 @@ Json machine_json(const MachineKind& machine) {
           {"bf16_units", text_of(kUnits, machine.bf16)}};
 }
 
-MachineKind read_machine(const Json& json) {
+MachineKind read_machine(const OrderedJson& json) {
   return {.cpu_model = json.at("cpu_model").get<std::string>(),
           .cpu_name = json.at("cpu").get<std::string>(),
           .cores = count<int>(json, "cores"),
@@ -85,8 +85,8 @@ MachineKind read_machine(const Json& json) {
           .bf16 = value_of(kUnits, json.at("bf16_units").get<std::string>())};
 }
 
-Json dots_json(const std::vector<DotRate>& rows) {
-  Json out = Json::array();
+OrderedJson dots_json(const std::vector<DotRate>& rows) {
+  OrderedJson out = OrderedJson::array();
   for (const DotRate& row : rows)
     out.push_back({{"size", row.size},
                    {"dtype", name_of(row.dtype)},
@@ -100,7 +100,7 @@ Json dots_json(const std::vector<DotRate>& rows) {
   return out;
 }
 
-DotRate read_dot(const Json& json) {
+DotRate read_dot(const OrderedJson& json) {
   DotRate out;
   out.size = json.at("size").get<std::string>();
   out.dtype = read_dtype(json.at("dtype"));
@@ -113,8 +113,8 @@ DotRate read_dot(const Json& json) {
   return out;
 }
 
-Json memory_json(const std::vector<MemoryRate>& rows) {
-  Json out = Json::array();
+OrderedJson memory_json(const std::vector<MemoryRate>& rows) {
+  OrderedJson out = OrderedJson::array();
   for (const MemoryRate& row : rows)
     out.push_back({{"working_set_bytes", row.working_set},
                    {"threads", row.threads},
@@ -124,14 +124,14 @@ Json memory_json(const std::vector<MemoryRate>& rows) {
   return out;
 }
 
-MemoryRate read_memory(const Json& json) {
+MemoryRate read_memory(const OrderedJson& json) {
   return {count<std::int64_t>(json, "working_set_bytes"), count<int>(json, "threads"),
           positive(json, "copy_bytes_per_s"), positive(json, "triad_bytes_per_s"),
           positive(json, "spread")};
 }
 
-Json all_reduce_json(const std::vector<AllReduceTime>& rows) {
-  Json out = Json::array();
+OrderedJson all_reduce_json(const std::vector<AllReduceTime>& rows) {
+  OrderedJson out = OrderedJson::array();
   for (const AllReduceTime& row : rows)
     out.push_back({{"ranks", row.ranks},
                    {"nodes", row.nodes},
@@ -141,23 +141,24 @@ Json all_reduce_json(const std::vector<AllReduceTime>& rows) {
   return out;
 }
 
-AllReduceTime read_all_reduce(const Json& json) {
+AllReduceTime read_all_reduce(const OrderedJson& json) {
   return {count<int>(json, "ranks"), count<int>(json, "nodes"), count<std::int64_t>(json, "bytes"),
           positive(json, "seconds"), positive(json, "spread")};
 }
 
 /// A cost that may not have been measured.
-double cost(const Json& json, const char* key) {
+double cost(const OrderedJson& json, const char* key) {
   return json.at(key).is_null() ? 0 : positive(json, key);
 }
-Json cost_json(double ns) {
-  return ns > 0 ? Json(ns) : Json();
+OrderedJson cost_json(double ns) {
+  return ns > 0 ? OrderedJson(ns) : OrderedJson();
 }
 
-MachineLimits read(const Json& json) {
-  if (!json.is_object() || json.value("format", "") != kFormat) refuse("it is no calibration");
-  if (const int version = json.at("version").get<int>(); version != kVersion)
-    refuse(fmt::format("it has version {}, and this build reads {}", version, kVersion));
+MachineLimits limits_of(const OrderedJson& json) {
+  if (!json.is_object() || json.value("format", "") != kCalibrationFormat)
+    refuse("it is no calibration");
+  if (const int version = json.at("version").get<int>(); version != kCalibrationVersion)
+    refuse(fmt::format("it has version {}, and this build reads {}", version, kCalibrationVersion));
   MachineLimits out;
   out.machine = read_machine(json.at("machine"));
   out.calibration = {.measured = true,
@@ -165,13 +166,15 @@ MachineLimits read(const Json& json) {
                      .date = json.at("date").get<std::string>(),
                      .build = json.at("build").get<std::string>(),
                      .seconds = positive(json, "duration_s")};
-  for (const Json& row : json.at("dots")) out.dots.push_back(read_dot(row));
-  for (const Json& row : json.at("memory")) out.memory.push_back(read_memory(row));
-  for (const Json& row : json.at("all_reduce")) out.all_reduce.push_back(read_all_reduce(row));
+  for (const OrderedJson& row : json.at("dots")) out.dots.push_back(read_dot(row));
+  for (const OrderedJson& row : json.at("memory")) out.memory.push_back(read_memory(row));
+  for (const OrderedJson& row : json.at("all_reduce"))
+    out.all_reduce.push_back(read_all_reduce(row));
   out.launch_ns = cost(json, "launch_ns");
   out.clock_ns = cost(json, "clock_ns");
   out.event_ns = cost(json, "event_ns");
-  for (const Json& dtype : json.at("fast_dtypes")) out.fast_dtypes.push_back(read_dtype(dtype));
+  for (const OrderedJson& dtype : json.at("fast_dtypes"))
+    out.fast_dtypes.push_back(read_dtype(dtype));
   return out;
 }
 
@@ -196,25 +199,26 @@ MachineKind this_machine(const Target& target) {
 }
 
 std::string to_json(const MachineLimits& limits) {
-  const Json json{{"format", kFormat},
-                  {"version", kVersion},
-                  {"machine", machine_json(limits.machine)},
-                  {"date", limits.calibration.date},
-                  {"build", limits.calibration.build},
-                  {"duration_s", limits.calibration.seconds},
-                  {"quick", limits.calibration.quick},
-                  {"dots", dots_json(limits.dots)},
-                  {"memory", memory_json(limits.memory)},
-                  {"all_reduce", all_reduce_json(limits.all_reduce)},
-                  {"launch_ns", cost_json(limits.launch_ns)},
-                  {"clock_ns", cost_json(limits.clock_ns)},
-                  {"event_ns", cost_json(limits.event_ns)},
-                  {"fast_dtypes", [&] {
-                     Json out = Json::array();
-                     for (const DType dtype : limits.fast_dtypes) out.push_back(name_of(dtype));
-                     return out;
-                   }()}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson json{{"format", kCalibrationFormat},
+                         {"version", kCalibrationVersion},
+                         {"machine", machine_json(limits.machine)},
+                         {"date", limits.calibration.date},
+                         {"build", limits.calibration.build},
+                         {"duration_s", limits.calibration.seconds},
+                         {"quick", limits.calibration.quick},
+                         {"dots", dots_json(limits.dots)},
+                         {"memory", memory_json(limits.memory)},
+                         {"all_reduce", all_reduce_json(limits.all_reduce)},
+                         {"launch_ns", cost_json(limits.launch_ns)},
+                         {"clock_ns", cost_json(limits.clock_ns)},
+                         {"event_ns", cost_json(limits.event_ns)},
+                         {"fast_dtypes", [&] {
+                            OrderedJson out = OrderedJson::array();
+                            for (const DType dtype : limits.fast_dtypes)
+                              out.push_back(name_of(dtype));
+                            return out;
+                          }()}};
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 MachineLimits parse_limits(std::string_view text, const std::string& where) {
@@ -222,8 +226,8 @@ MachineLimits parse_limits(std::string_view text, const std::string& where) {
       JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
           .dump();
   try {
-    return read(Json::parse(strict));
-  } catch (const Json::exception& e) {
+    return limits_of(OrderedJson::parse(strict));
+  } catch (const OrderedJson::exception& e) {
     raise(ErrorKind::kUsage, "{}: it is damaged: {}", where, e.what());
   } catch (const Error& e) {
     raise(ErrorKind::kUsage, "{}: {}", where, e.what());

@@ -120,7 +120,7 @@ int measure_sums(const CommandCall& call) {
   return 0;
 }
 
-int run(const CommandCall& call) {
+int run_calibrate(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const Settings& settings = call.settings;
   if (const auto file = arguments.value("show")) return show(call, *file);
@@ -190,7 +190,7 @@ CliCommand calibrate_command() {
                   {.name = "all-reduce",
                    .value = "",
                    .help = "under mpirun: only the sums over this job's ranks, not kept"}},
-      .run = run};
+      .run = run_calibrate};
 }
 
 }  // namespace lockstep

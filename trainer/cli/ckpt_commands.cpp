@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 template <CommandResult (*command)(const std::string&)>
-int run(const CommandCall& call) {
+int run_on_path(const CommandCall& call) {
   const CommandResult result = command(call.arguments.positionals()[0]);
   call.out << result.text;
   std::cerr << result.note;
@@ -36,10 +36,12 @@ CliCommand on_path(std::string name, std::string help, int (*run)(const CommandC
 
 std::vector<CliCommand> ckpt_commands() {
   std::vector<CliCommand> out{
-      on_path("ls", "list a run's checkpoints and whether they are sound", run<checkpoint_ls>),
-      on_path("inspect", "print what a checkpoint holds", run<checkpoint_inspect>),
-      on_path("verify", "check every bit; exit code 4 if one is wrong", run<checkpoint_verify>),
-      on_path("hash", "print the SHA-256 of a checkpoint's tensors", run<checkpoint_hash>),
+      on_path("ls", "list a run's checkpoints and whether they are sound",
+              run_on_path<checkpoint_ls>),
+      on_path("inspect", "print what a checkpoint holds", run_on_path<checkpoint_inspect>),
+      on_path("verify", "check every bit; exit code 4 if one is wrong",
+              run_on_path<checkpoint_verify>),
+      on_path("hash", "print the SHA-256 of a checkpoint's tensors", run_on_path<checkpoint_hash>),
       on_path("prune", "remove all but the newest checkpoints, the best and the newest good one",
               prune)};
   out.back().options = {{"keep-last", "N", "how many of the newest to keep (3)"}};

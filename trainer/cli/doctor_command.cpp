@@ -102,7 +102,7 @@ Finding examine_libraries() {
   return {Verdict::kOk, "libraries", fmt::format("{}", fmt::join(found, " "))};
 }
 
-int run(const CommandCall& call) {
+int run_doctor(const CommandCall& call) {
   const std::vector<Finding> findings{
       {Verdict::kOk, "lockstep", LOCKSTEP_VERSION},
       examine_processor(call.settings),
@@ -132,7 +132,7 @@ CliCommand doctor_command() {
   return {.name = "doctor",
           .positionals = {},
           .help = "say whether this machine can train; exit code 1 if it cannot",
-          .run = run};
+          .run = run_doctor};
 }
 
 }  // namespace lockstep

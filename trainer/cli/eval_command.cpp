@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-int run(const CommandCall& call) {
+int run_eval(const CommandCall& call) {
   const int status = evaluate_run(call.arguments.positionals()[0], call.arguments.has("best"),
                                   call.registry, call.settings, call.watch);
   finish_standard_output();
@@ -21,7 +21,7 @@ CliCommand eval_command() {
       .help = "print loss and accuracy of a run on its validation data",
       .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
       .options = {{"best", "", "the checkpoint with the best metric, not the newest"}},
-      .run = run};
+      .run = run_eval};
 }
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-int run(const CommandCall& call) {
+int run_export(const CommandCall& call) {
   const std::optional<std::string> to = call.arguments.value("to");
   LS_USER_CHECK(to.has_value() && !to->empty(), "--to FOLDER must say where the model goes");
   call.out << export_run({.run = call.arguments.positionals()[0],
@@ -31,7 +31,7 @@ CliCommand export_command() {
           .options = {{"to", "FOLDER", "where the model goes; it must be empty or not be there"},
                       {"best", "", "the checkpoint with the best metric, not the newest"},
                       {"force", "", "replace the files of the model in a folder that is there"}},
-          .run = run};
+          .run = run_export};
 }
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-int run(const CommandCall& call) {
+int run_generate(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const Schema schema(call.registry);
   const auto like = [&](const char* path) -> const Key& { return *schema.find(path); };
@@ -41,7 +41,7 @@ CliCommand generate_command() {
                   {"top-p", "P", "among the fewest likeliest with this probability together"},
                   {"num-samples", "N", "so many continuations"},
                   {"seed", "S", "of the random choice"}},
-      .run = run};
+      .run = run_generate};
 }
 
 }  // namespace lockstep

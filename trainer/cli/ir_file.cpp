@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-std::string read(const std::string& path) {
+std::string read_text_form(const std::string& path) {
   try {
     return read_text(path);
   } catch (const Error& e) {  // a file of the command line, not of a run's data
@@ -19,7 +19,7 @@ std::string read(const std::string& path) {
 }  // namespace
 
 Graph read_ir_file(const std::string& path, std::optional<int> ranks) {
-  Graph graph = parse(read(path), path, ranks);
+  Graph graph = parse(read_text_form(path), path, ranks);
   try {
     verify(graph, "parse");
   } catch (const Error& e) {  // the file's author broke the rule, not lockstep

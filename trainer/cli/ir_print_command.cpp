@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-int run(const CommandCall& call) {
+int run_ir_print(const CommandCall& call) {
   Graph graph = read_ir_file(call.arguments.positionals()[0]);
   if (call.arguments.has("passes")) {
     Log log({.console = true, .file = {}, .debug = call.settings.debug});
@@ -27,7 +27,7 @@ CliCommand ir_print_command() {
           .help = "check a graph and print it in its canonical text form",
           .details = "With LOCKSTEP_DEBUG=5 --passes prints the graph after each pass too.\n",
           .options = {{"passes", "", "print what the compiler's passes make of it"}},
-          .run = run};
+          .run = run_ir_print};
 }
 
 }  // namespace lockstep

@@ -69,7 +69,7 @@ std::vector<HostTensor> read_inputs(const Graph& graph, const std::string& ir_fi
   return out;
 }
 
-int run(const CommandCall& call) {
+int run_ir_run(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const std::string& file = arguments.positionals()[0];
   const std::string kernels = arguments.value("kernels").value_or("compiled");
@@ -120,7 +120,7 @@ CliCommand ir_run_command() {
                    "compiled: as in training (default); reference: naive loops in f64, rounded "
                    "after every node"},
                   {"threads", "N", "cores for compiled kernels (1)"}},
-      .run = run};
+      .run = run_ir_run};
 }
 
 }  // namespace lockstep

@@ -34,7 +34,7 @@ WatchLimits limits_of_run(std::span<const std::string> words, const Registry& re
   return early_watch_limits(arguments.positionals()[0], registry);
 }
 
-int run(const CommandCall& call) {
+int run_launch(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const auto ranks = arguments.integer("ranks", 1, kMostRanks);
   LS_USER_CHECK(ranks, "the number of ranks is missing: lockstep launch -n N -- train CONFIG");
@@ -83,7 +83,7 @@ CliCommand launch_command() {
                       {.name = "max-restarts",
                        .value = "K",
                        .help = "how often a lost job is started again (3)"}},
-          .run = run};
+          .run = run_launch};
 }
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ std::string count_parameters(const ModelRow& row, const OwnConfig& size) {
   }
 }
 
-int run(const CommandCall& call) {
+int run_models(const CommandCall& call) {
   const auto line = [&](std::string_view name, std::string_view parameters, std::string_view text) {
     call.out << fmt::format("{:<10} {:>13}  {}\n", name, parameters, text);
   };
@@ -38,7 +38,7 @@ CliCommand models_command() {
       .positionals = {},
       .help =
           "list the models, with the number of their parameters at common sizes, and the metrics",
-      .run = run};
+      .run = run_models};
 }
 
 }  // namespace lockstep

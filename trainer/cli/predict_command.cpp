@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kMostClasses = 1 << 24;
 
-int run(const CommandCall& call) {
+int run_predict(const CommandCall& call) {
   const std::vector<std::string>& words = call.arguments.positionals();
   PredictOptions options{.images = {words.begin() + 1, words.end()}};
   options.top = call.arguments.integer("top", 1, kMostClasses).value_or(options.top);
@@ -30,7 +30,7 @@ CliCommand predict_command() {
               "are normalized as in the run's evaluation; colours become grey, or grey becomes\n"
               "colours, as the model takes them.\n",
           .options = {{"top", "N", "classes of each image, the likeliest first; 5 unless given"}},
-          .run = run};
+          .run = run_predict};
 }
 
 }  // namespace lockstep

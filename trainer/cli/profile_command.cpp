@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kShownRows = 20;
 
@@ -68,8 +68,8 @@ void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
   if (files.profiles[0].steps > 0) out << describe_rows(files.profiles, by, kShownRows);
 }
 
-Json compilations_json(const CauseTally& tally) {
-  Json out = Json::array();
+OrderedJson compilations_json(const CauseTally& tally) {
+  OrderedJson out = OrderedJson::array();
   for (const CauseTally::Row& row : tally.rows())
     out.push_back({{"cause", name_of(row.cause)},
                    {"subject", row.subject},
@@ -83,15 +83,16 @@ Json compilations_json(const CauseTally& tally) {
 }
 
 void print_json(const RunFiles& files, GroupBy by, std::ostream& out) {
-  Json json =
-      files.profiles.empty() ? Json::object() : Json::parse(statistics_json(files.profiles, by));
+  OrderedJson json = files.profiles.empty()
+                         ? OrderedJson::object()
+                         : OrderedJson::parse(statistics_json(files.profiles, by));
   json["misses"] = files.compilations.misses();
   json["compilations"] = compilations_json(files.compilations);
-  json["cuts"] = Json::parse(to_json(files.cuts));
-  out << json.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  json["cuts"] = OrderedJson::parse(to_json(files.cuts));
+  out << json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) << "\n";
 }
 
-int run(const CommandCall& call) {
+int run_profile(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const std::string run = arguments.positionals().at(0);
   const std::string by_name = arguments.value("by").value_or("class");
@@ -134,7 +135,7 @@ CliCommand profile_command() {
                   {.name = "rank", .value = "N", .help = "of this rank alone"},
                   {.name = "json", .value = "", .help = "all rows, as JSON"},
                   {.name = "csv", .value = "", .help = "all rows, as CSV"}},
-      .run = run};
+      .run = run_profile};
 }
 
 }  // namespace lockstep

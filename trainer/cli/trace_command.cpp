@@ -47,7 +47,7 @@ void print_tracks(const TraceFile& trace, std::ostream& out) {
   }
 }
 
-int run(const CommandCall& call) {
+int run_trace(const CommandCall& call) {
   const std::string path = trace_path(call.arguments.positionals().at(0));
   LS_USER_CHECK(fs::exists(path), "{}: no such run or file", path);
   const TraceFile trace = read_trace(read_text(path), path);
@@ -73,7 +73,7 @@ CliCommand trace_command() {
               "profile.trace.steps=[FIRST,LAST] writes RUN/trace.perfetto-trace, which\n"
               "ui.perfetto.dev opens; --json is for chrome://tracing.\n",
           .options = {{.name = "json", .value = "FILE", .help = "write the trace as JSON"}},
-          .run = run};
+          .run = run_trace};
 }
 
 }  // namespace lockstep

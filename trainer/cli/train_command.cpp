@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-int run(const CommandCall& call) {
+int run_train(const CommandCall& call) {
   const std::span<const std::string> words = call.arguments.positionals();
   call.watch.activity().begin(Phase::kConfig);
   const TrainOptions options{.resume = call.arguments.value("resume"),
@@ -35,7 +35,7 @@ CliCommand train_command() {
                       {.name = "dry-run",
                        .value = "",
                        .help = "compile, print parameters, memory and batch arithmetic, and stop"}},
-          .run = run};
+          .run = run_train};
 }
 
 }  // namespace lockstep

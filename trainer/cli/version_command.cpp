@@ -27,7 +27,7 @@ std::string instruction_set(MaxIsa max) {
   __builtin_unreachable();
 }
 
-int run(const CommandCall& call) {
+int run_version(const CommandCall& call) {
   const auto line = [&](const char* what, const std::string& text) {
     call.out << fmt::format("{:<16} {}\n", what, text);
   };
@@ -49,7 +49,7 @@ CliCommand version_command() {
           .positionals = {},
           .help = "print the version, the build id, and what this build computes with here",
           .details = "Ranks of one job need the same build id.\n",
-          .run = run};
+          .run = run_version};
 }
 
 }  // namespace lockstep

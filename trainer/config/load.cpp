@@ -103,12 +103,12 @@ std::string shorten(std::string text) {
                      text.substr(tail));
 }
 
-class Loader {
+class ConfigLoader {
  public:
   /// What becomes of model.from_pretrained.
   enum class Folder : std::uint8_t { kIsRead, kMayBeGone, kIsPassedOver };
 
-  Loader(const std::string& file, const Registry& registry, Folder folder)
+  ConfigLoader(const std::string& file, const Registry& registry, Folder folder)
       : schema_(registry), folder_(folder) {
     out_.file = file;
   }
@@ -425,7 +425,7 @@ class Loader {
   std::map<std::string, std::string, std::less<>> written_;
 };
 
-std::string read_file(const std::string& path) {
+std::string read_yaml_file(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
@@ -452,13 +452,13 @@ std::string LoadedConfig::where(std::string_view path) const {
 
 LoadedConfig load_config(const std::string& path, const Registry& registry,
                          std::span<const std::string> overrides, bool may_go_on) {
-  const auto folder = may_go_on ? Loader::Folder::kMayBeGone : Loader::Folder::kIsRead;
-  return Loader(path, registry, folder).load(read_file(path), overrides);
+  const auto folder = may_go_on ? ConfigLoader::Folder::kMayBeGone : ConfigLoader::Folder::kIsRead;
+  return ConfigLoader(path, registry, folder).load(read_yaml_file(path), overrides);
 }
 
 LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides) {
-  return Loader(file, registry, Loader::Folder::kIsPassedOver).load(text, overrides);
+  return ConfigLoader(file, registry, ConfigLoader::Folder::kIsPassedOver).load(text, overrides);
 }
 
 std::vector<MissingRow> find_missing_rows(std::string_view yaml, const Registry& registry) {

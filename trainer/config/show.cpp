@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Keys of one path that are equal in all respects but the row that they belong to.
 struct KeyOfRows {
@@ -55,13 +55,13 @@ std::vector<KeyOfRows> merge_rows(const Schema& schema) {
   return out;
 }
 
-void bound(Json& type, const Range& range) {
+void bound(OrderedJson& type, const Range& range) {
   if (std::isfinite(range.min)) type[range.min_open ? "exclusiveMinimum" : "minimum"] = range.min;
   if (std::isfinite(range.max)) type[range.max_open ? "exclusiveMaximum" : "maximum"] = range.max;
 }
 
-Json number_type(const char* name, const Range& range) {
-  Json out{{"type", name}};
+OrderedJson number_type(const char* name, const Range& range) {
+  OrderedJson out{{"type", name}};
   bound(out, range);
   return out;
 }
@@ -69,41 +69,44 @@ Json number_type(const char* name, const Range& range) {
 struct JsonType {
   const ConfigKey& key;
 
-  Json operator()(Member<std::int64_t>) const { return number_type("integer", key.range); }
-  Json operator()(Member<double>) const { return number_type("number", key.range); }
-  Json operator()(Member<bool>) const { return {{"type", "boolean"}}; }
-  Json operator()(Member<std::string>) const {
-    Json out{{"type", "string"}};
+  OrderedJson operator()(Member<std::int64_t>) const { return number_type("integer", key.range); }
+  OrderedJson operator()(Member<double>) const { return number_type("number", key.range); }
+  OrderedJson operator()(Member<bool>) const { return {{"type", "boolean"}}; }
+  OrderedJson operator()(Member<std::string>) const {
+    OrderedJson out{{"type", "string"}};
     if (!key.may_be_empty) out["minLength"] = 1;
     return out;
   }
-  Json operator()(Member<std::vector<std::string>>) const {
-    const Json text{{"type", "string"}, {"minLength", 1}};
-    Json list{{"type", "array"}, {"items", text}};
+  OrderedJson operator()(Member<std::vector<std::string>>) const {
+    const OrderedJson text{{"type", "string"}, {"minLength", 1}};
+    OrderedJson list{{"type", "array"}, {"items", text}};
     if (!key.may_be_empty) list["minItems"] = 1;
-    return {{"anyOf", Json::array({text, list})}};
+    return {{"anyOf", OrderedJson::array({text, list})}};
   }
-  Json operator()(Member<std::vector<std::int64_t>>) const {
-    const Json list{{"type", "array"}, {"items", number_type("integer", key.range)}};
+  OrderedJson operator()(Member<std::vector<std::int64_t>>) const {
+    const OrderedJson list{{"type", "array"}, {"items", number_type("integer", key.range)}};
     if (key.empty_word.empty()) return list;
-    return {{"anyOf", Json::array({{{"enum", Json::array({key.empty_word})}}, list})}};
+    return {
+        {"anyOf", OrderedJson::array({{{"enum", OrderedJson::array({key.empty_word})}}, list})}};
   }
-  Json operator()(Member<std::vector<double>>) const {
-    const Json number = number_type("number", key.range);
-    Json list{{"type", "array"}, {"items", number}};
+  OrderedJson operator()(Member<std::vector<double>>) const {
+    const OrderedJson number = number_type("number", key.range);
+    OrderedJson list{{"type", "array"}, {"items", number}};
     if (!key.may_be_empty) list["minItems"] = 1;
-    return {{"anyOf", Json::array({number, list})}};
+    return {{"anyOf", OrderedJson::array({number, list})}};
   }
-  Json operator()(Member<std::array<double, 2>>) const { return list_of_two("number", 2); }
-  Json operator()(Member<std::optional<IndexRange>>) const { return list_of_two("integer", 0); }
-  Json operator()(const EnumMember& member) const {
-    Json names = Json::array();
+  OrderedJson operator()(Member<std::array<double, 2>>) const { return list_of_two("number", 2); }
+  OrderedJson operator()(Member<std::optional<IndexRange>>) const {
+    return list_of_two("integer", 0);
+  }
+  OrderedJson operator()(const EnumMember& member) const {
+    OrderedJson names = OrderedJson::array();
     for (std::string_view name : member.names) names.push_back(std::string(name));
     return {{"enum", names}};
   }
-  Json operator()(const ChoiceMember& choice) const { return {{"enum", choice.names}}; }
+  OrderedJson operator()(const ChoiceMember& choice) const { return {{"enum", choice.names}}; }
 
-  Json list_of_two(const char* of, int min_items) const {
+  OrderedJson list_of_two(const char* of, int min_items) const {
     return {{"type", "array"},
             {"items", number_type(of, key.range)},
             {"minItems", min_items},
@@ -112,10 +115,10 @@ struct JsonType {
 };
 
 /// The key's default as JSON, by way of its YAML text, which is flow style and so nearly JSON.
-Json json_default(const KeyOfRows& merged) {
+OrderedJson json_default(const KeyOfRows& merged) {
   const std::string text = merged.default_text();
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? Json(text) : value;
+  OrderedJson value = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? OrderedJson(text) : value;
 }
 
 std::string condition_text(const Condition& when) {
@@ -128,9 +131,9 @@ std::string doc_text(const ConfigKey& key) {
   return fmt::format("{} Also written {}.", key.doc, fmt::join(key.aliases, ", "));
 }
 
-Json json_of(const KeyOfRows& merged) {
+OrderedJson json_of(const KeyOfRows& merged) {
   const ConfigKey& key = *merged.key;
-  Json out = std::visit(JsonType{key}, key.member);
+  OrderedJson out = std::visit(JsonType{key}, key.member);
   out["description"] = merged.when
                            ? fmt::format("{} {}", doc_text(key), condition_text(*merged.when))
                            : doc_text(key);
@@ -142,14 +145,14 @@ Json json_of(const KeyOfRows& merged) {
 }
 
 /// A second key of the same path makes it one of several.
-void add_property(Json& properties, const std::string& name, Json key) {
+void add_property(OrderedJson& properties, const std::string& name, OrderedJson key) {
   if (!properties.contains(name)) {
     properties[name] = std::move(key);
     return;
   }
-  Json& known = properties[name];
+  OrderedJson& known = properties[name];
   if (!known.contains("anyOf") || known.contains("description"))
-    known = {{"anyOf", Json::array({known})}};
+    known = {{"anyOf", OrderedJson::array({known})}};
   known["anyOf"].push_back(std::move(key));
 }
 
@@ -199,39 +202,39 @@ std::string config_schema_text(const Registry& registry) {
 
 std::string config_schema_json(const Registry& registry) {
   const Schema schema(registry);
-  Json sections = Json::object();
+  OrderedJson sections = OrderedJson::object();
   for (const KeyOfRows& merged : merge_rows(schema)) {
     const ConfigKey& key = *merged.key;
-    Json& section = sections[key.section];
+    OrderedJson& section = sections[key.section];
     section["type"] = "object";
     section["additionalProperties"] = false;
     const auto [outer, name] = split_name(key.name);
     if (outer.empty()) {
       add_property(section["properties"], key.name, json_of(merged));
       for (const std::string& alias : key.aliases) {
-        Json& properties = section["properties"];
-        Json other_name = json_of(merged);
+        OrderedJson& properties = section["properties"];
+        OrderedJson other_name = json_of(merged);
         other_name["x-alias-of"] = key.path;
         if (!properties.contains(alias)) add_property(properties, alias, std::move(other_name));
       }
     } else {
-      Json& inner = section["properties"][std::string(outer)];
+      OrderedJson& inner = section["properties"][std::string(outer)];
       inner["type"] = "object";
       inner["additionalProperties"] = false;
       add_property(inner["properties"], std::string(name), json_of(merged));
     }
     if (key.required && !merged.when) section["required"].push_back(key.name);
   }
-  Json required = Json::array();
+  OrderedJson required = OrderedJson::array();
   for (const auto& [name, section] : sections.items()) {
     if (section.contains("required")) required.push_back(name);
   }
-  const Json out{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                 {"title", "lockstep config"},
-                 {"type", "object"},
-                 {"additionalProperties", false},
-                 {"required", required},
-                 {"properties", sections}};
+  const OrderedJson out{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                        {"title", "lockstep config"},
+                        {"type", "object"},
+                        {"additionalProperties", false},
+                        {"required", required},
+                        {"properties", sections}};
   return out.dump(2) + "\n";
 }
 

@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 template <class Data>
-std::vector<Key> keys_of() {
+std::vector<Key> document_keys() {
   std::vector<Key> out = path_keys<Data>();
   out.push_back({.name = "packing",
                  .member = bind<&Data::packing>(),
@@ -58,10 +58,10 @@ std::string all_text(const TextDocuments& documents) {
 }
 
 /// Samples as a model takes them.
-class SampleMaker {
+class DocumentSampleMaker {
  public:
-  SampleMaker(const OpenContext& context, TokenizerPtr tokenizer, Packing packing,
-              OnTooLong on_too_long)
+  DocumentSampleMaker(const OpenContext& context, TokenizerPtr tokenizer, Packing packing,
+                      OnTooLong on_too_long)
       : context_(context),
         tokenizer_(std::move(tokenizer)),
         packing_(packing),
@@ -145,7 +145,7 @@ DataSource open_documents(const Data& data, const OpenContext& context, const Re
   if (learns)
     text = all_text(split.train) + (data.val_path.empty() ? all_text(split.validation) : "");
   const TokenizerPtr tokenizer = context.open_tokenizer(split.train.name(), text);
-  const SampleMaker make(context, tokenizer, data.packing, data.on_too_long);
+  const DocumentSampleMaker make(context, tokenizer, data.packing, data.on_too_long);
   auto mean_length = static_cast<double>(context.sequence_length);
   DataSource out{.train = make(split.train, &mean_length),
                  .tokenizer = tokenizer,
@@ -158,7 +158,7 @@ DataSource open_documents(const Data& data, const OpenContext& context, const Re
 }  // namespace
 
 std::vector<Key> JsonlData::keys() {
-  std::vector<Key> out = keys_of<JsonlData>();
+  std::vector<Key> out = document_keys<JsonlData>();
   out.push_back({.name = "text_field",
                  .member = bind<&JsonlData::text_field>(),
                  .doc = "Field of each line's object that is the text."});
@@ -185,7 +185,7 @@ DataSource JsonlData::open(const OpenContext& context) const {
 }
 
 std::vector<Key> DocumentsData::keys() {
-  std::vector<Key> out = keys_of<DocumentsData>();
+  std::vector<Key> out = document_keys<DocumentsData>();
   out.push_back({.name = "document",
                  .member = bind<&DocumentsData::document>(),
                  .doc = "What is a document: each line that is not blank, each paragraph (lines up "

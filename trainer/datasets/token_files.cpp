@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 template <class Data>
-std::vector<Key> keys_of() {
+std::vector<Key> token_keys() {
   std::vector<Key> out = path_keys<Data>();
   out.push_back({.name = "stride",
                  .member = bind<&Data::stride>(),
@@ -26,9 +26,9 @@ std::vector<Key> keys_of() {
 }
 
 /// Samples of a stream as a model takes them; stride 0: the sequence length.
-class SampleMaker {
+class TokenSampleMaker {
  public:
-  SampleMaker(const OpenContext& context, TokenizerPtr tokenizer)
+  TokenSampleMaker(const OpenContext& context, TokenizerPtr tokenizer)
       : context_(context), tokenizer_(std::move(tokenizer)) {}
 
   DatasetPtr training(TokenStreamPtr tokens, std::int64_t stride) const {
@@ -67,7 +67,7 @@ Text read_texts(const std::vector<std::string>& paths) {
 }  // namespace
 
 std::vector<Key> TextData::keys() {
-  return keys_of<TextData>();
+  return token_keys<TextData>();
 }
 
 void TextData::check(const Config& run, const ReportProblem& report) const {
@@ -85,7 +85,7 @@ DataSource TextData::open(const OpenContext& context) const {
     return tokenize_text(name, content, *tokenizer);
   };
   const TextSplit split = split_text(text.content, val_path.empty() ? 1.0 - val_fraction : 1.0);
-  const SampleMaker samples(context, tokenizer);
+  const TokenSampleMaker samples(context, tokenizer);
   DataSource out{.train = samples.training(tokens(text.name, split.train), stride),
                  .tokenizer = tokenizer,
                  .vocab_size = tokenizer->vocab_size(),
@@ -101,7 +101,7 @@ DataSource TextData::open(const OpenContext& context) const {
 }
 
 std::vector<Key> TokensData::keys() {
-  return keys_of<TokensData>();
+  return token_keys<TokensData>();
 }
 
 void TokensData::check(const Config& run, const ReportProblem& report) const {
@@ -127,7 +127,7 @@ DataSource TokensData::open(const OpenContext& context) const {
                 beside);
   out.vocab_size =
       context.needs.vocab_size > 0 ? context.needs.vocab_size : out.tokenizer->vocab_size();
-  const SampleMaker samples(context, out.tokenizer);
+  const TokenSampleMaker samples(context, out.tokenizer);
   const auto all = std::make_shared<TokenShards>(path, out.vocab_size);
   if (!val_path.empty()) {
     out.train = samples.training(all, stride);

@@ -21,7 +21,7 @@ struct ClassRow {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(samples); }
 };
 
-using Entry = std::pair<Confusion::Cell, std::int64_t>;
+using CountedCell = std::pair<Confusion::Cell, std::int64_t>;
 
 std::string name_of(std::int32_t label, const std::vector<std::string>& names) {
   const auto place = static_cast<std::size_t>(label);
@@ -47,16 +47,16 @@ std::vector<ClassRow> rows_of(const std::map<Confusion::Cell, std::int64_t>& cou
 }
 
 /// Those that are wrong, the most frequent first.
-std::vector<Entry> confusions_of(const std::map<Confusion::Cell, std::int64_t>& counts) {
-  std::vector<Entry> out;
+std::vector<CountedCell> confusions_of(const std::map<Confusion::Cell, std::int64_t>& counts) {
+  std::vector<CountedCell> out;
   for (const auto& [cell, count] : counts)
     if (cell[0] != cell[1]) out.emplace_back(cell, count);
-  std::ranges::stable_sort(out, std::greater(), &Entry::second);
+  std::ranges::stable_sort(out, std::greater(), &CountedCell::second);
   return out;
 }
 
 /// A field of a CSV file.
-std::string quoted(const std::string& text) {
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -67,7 +67,7 @@ std::string quoted(const std::string& text) {
 
 std::string Confusion::table(const std::vector<std::string>& names) const {
   std::vector<ClassRow> rows = rows_of(counts_);
-  const std::vector<Entry> confusions = confusions_of(counts_);
+  const std::vector<CountedCell> confusions = confusions_of(counts_);
   const std::size_t classes = rows.size();
   if (classes > kShownClasses) {
     std::ranges::stable_sort(rows, {}, &ClassRow::accuracy);
@@ -81,8 +81,8 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
   for (const ClassRow& row : rows) {
     out += fmt::format("{:<{}}  {:>7}  {:>8.4f}", shown(row.label, names), width, row.samples,
                        row.accuracy());
-    const auto most =
-        std::ranges::find(confusions, row.label, [](const Entry& entry) { return entry.first[0]; });
+    const auto most = std::ranges::find(confusions, row.label,
+                                        [](const CountedCell& entry) { return entry.first[0]; });
     if (most != confusions.end())
       out += fmt::format("  {} ({})", shown(most->first[1], names), most->second);
     out += "\n";
@@ -101,8 +101,8 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
 std::string Confusion::csv(const std::vector<std::string>& names) const {
   std::string out = "label,prediction,count\r\n";
   for (const auto& [cell, count] : counts_)
-    out += fmt::format("{},{},{}\r\n", quoted(name_of(cell[0], names)),
-                       quoted(name_of(cell[1], names)), count);
+    out += fmt::format("{},{},{}\r\n", csv_field(name_of(cell[0], names)),
+                       csv_field(name_of(cell[1], names)), count);
   return out;
 }
 

@@ -35,7 +35,7 @@ constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
 /// What is exported.
-struct Source {
+struct ExportSource {
   CheckpointReader checkpoint;
   Config config;
   const ModelRow& model;
@@ -60,13 +60,13 @@ std::string json_of(const std::optional<std::int32_t>& id) {
 }
 
 /// What the run's samples were, as far as the checkpoint says it.
-ImageFacts saved_facts(const Source& source) {
+ImageFacts saved_facts(const ExportSource& source) {
   return saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
       .value_or(ImageFacts{});
 }
 
 /// By the names that the data had for its classes, or else numbers.
-void add_labels(const Source& source, HubValues& values) {
+void add_labels(const ExportSource& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
   const ImageFacts facts = saved_facts(source);
@@ -84,7 +84,7 @@ void add_labels(const Source& source, HubValues& values) {
 }
 
 /// "image_mean" and "image_std" of the run's images, a number each channel.
-HubValues image_values(const Source& source, const Registry& registry) {
+HubValues image_values(const ExportSource& source, const Registry& registry) {
   const Schema schema(registry);
   const auto channels = static_cast<std::size_t>(registry.needs(source.config.model).image[0]);
   HubValues out;
@@ -102,14 +102,14 @@ HubValues image_values(const Source& source, const Registry& registry) {
 }
 
 /// How the run's evaluation makes images fit; of data without files, as ImageSettings begins.
-ImageSettings image_settings(const Source& source, const Registry& registry) {
+ImageSettings image_settings(const ExportSource& source, const Registry& registry) {
   const DatasetRow& data = registry.at(source.config.data);
   return data.images == nullptr ? ImageSettings{} : *data.images(source.config.data.keys);
 }
 
 /// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre, which is
 /// as large as what was trained on: a ResNet takes images of any size, whatever its config says.
-HubValues timm_image_values(const Source& source, const Registry& registry) {
+HubValues timm_image_values(const ExportSource& source, const Registry& registry) {
   HubValues out = image_values(source, registry);
   const ImageSettings images = image_settings(source, registry);
   std::array<std::int64_t, 3> shape = saved_facts(source).shape;
@@ -126,7 +126,7 @@ HubValues timm_image_values(const Source& source, const Registry& registry) {
   return out;
 }
 
-HubValues config_values(const Source& source, const Registry& registry) {
+HubValues config_values(const ExportSource& source, const Registry& registry) {
   const bool of_timm = source.format.model_type.empty();
   HubValues out;
   if (of_timm && source.format.sees_images) out = timm_image_values(source, registry);
@@ -161,7 +161,7 @@ void write_text(const fs::path& path, const std::string& text) {
   write_file(path.string(), text, ErrorKind::kCheckpoint);
 }
 
-void write_weights(const Source& source, const fs::path& path) {
+void write_weights(const ExportSource& source, const fs::path& path) {
   std::vector<SafetensorsItem> items;
   std::map<std::string, const TensorEntry*> entries;
   for (const TensorEntry& entry : source.checkpoint.tensors()) {
@@ -176,7 +176,7 @@ void write_weights(const Source& source, const fs::path& path) {
       [&](const std::string& name) { return source.checkpoint.read(*entries.at(name)); });
 }
 
-void write_tokenizer(const Source& source, const Registry& registry, const fs::path& folder) {
+void write_tokenizer(const ExportSource& source, const Registry& registry, const fs::path& folder) {
   if (source.tokenizer == nullptr) return;
   write_text(folder / kHubTokenizer, source.tokenizer->serialize());
   Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
@@ -198,7 +198,8 @@ void write_tokenizer(const Source& source, const Registry& registry, const fs::p
 
 /// Transformers' ViTImageProcessor makes images a square whatever their sides; CLIPImageProcessor
 /// is the one that resizes the shorter side and cuts out the centre, as lockstep does.
-void write_preprocessor(const Source& source, const Registry& registry, const fs::path& folder) {
+void write_preprocessor(const ExportSource& source, const Registry& registry,
+                        const fs::path& folder) {
   HubValues values = image_values(source, registry);
   const auto& [channels, height, width] = registry.needs(source.config.model).image;
   const ImageSettings images = image_settings(source, registry);
@@ -220,7 +221,7 @@ void write_preprocessor(const Source& source, const Registry& registry, const fs
   write_text(folder / kHubPreprocessor, hub_config_text(values));
 }
 
-void write_files(const Source& source, const Registry& registry, const fs::path& folder) {
+void write_files(const ExportSource& source, const Registry& registry, const fs::path& folder) {
   write_weights(source, folder / kWeightsFile);
   write_tokenizer(source, registry, folder);
   if (source.format.sees_images && !source.format.model_type.empty())
@@ -328,7 +329,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
                 checkpoint.path(), model.name);
   check_saved_tokenizer(checkpoint.trainer().tokenizer, checkpoint.path());
   const std::string tokenizer = checkpoint.trainer().tokenizer;
-  const Source source{
+  const ExportSource source{
       std::move(checkpoint), config, model, *model.hub,
       tokenizer.empty() ? nullptr : tokenizer_from_json(tokenizer, "the checkpoint")};
   try {

@@ -17,20 +17,20 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeToLeave{2};
 constexpr std::chrono::seconds kTimeToDie{10};  ///< even SIGKILL waits for a disk
-constexpr std::chrono::milliseconds kPoll{20};
+constexpr std::chrono::milliseconds kExitPoll{20};
 
 /// Empty if it cannot be read.
-std::string read_file(const std::string& path) {
+std::string read_process_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string environment_of(pid_t pid) {
-  return read_file(fmt::format("/proc/{}/environ", pid));
+  return read_process_file(fmt::format("/proc/{}/environ", pid));
 }
 
 /// Whether the environment (strings, each ended by a zero) has one that begins with `start`.
@@ -39,7 +39,7 @@ bool has_variable(const std::string& environment, const std::string& start) {
 }
 
 bool is_zombie(pid_t pid) {
-  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+  const std::string stat = read_process_file(fmt::format("/proc/{}/stat", pid));
   const std::size_t name_end = stat.rfind(')');
   return name_end == std::string::npos || stat.substr(name_end + 1, 2) == " Z";
 }
@@ -110,17 +110,17 @@ std::vector<pid_t> processes_of_job(const std::string& token) {
 }
 
 int end_processes_of_job(const std::string& token) {
-  const auto start = Clock::now();
+  const auto start = MonotonicClock::now();
   std::set<pid_t> killed;
   while (true) {
     const std::vector<pid_t> left = processes_of_job(token);
-    const auto waited = Clock::now() - start;
+    const auto waited = MonotonicClock::now() - start;
     if (left.empty() || waited > kTimeToLeave + kTimeToDie) return static_cast<int>(killed.size());
     if (waited > kTimeToLeave) {
       for (const pid_t pid : left)
         if (kill(pid, SIGKILL) == 0) killed.insert(pid);
     }
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kExitPoll);
   }
 }
 

@@ -25,11 +25,11 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kSignalled = 128;  ///< exit codes above it name the signal that ended a process
 constexpr int kInterrupted = kSignalled + SIGINT;
-constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::milliseconds kSignalPoll{100};
 /// Between SIGUSR1s: one that comes before a process can take it is lost.
 constexpr std::chrono::seconds kRepeat{1};
 constexpr std::chrono::seconds kSecondInterrupt{1};
@@ -51,9 +51,9 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  /// The next signal that came; 0 if none does for `kPoll`.
+  /// The next signal that came; 0 if none does for `kSignalPoll`.
   int take() const {
-    const timespec wait{0, std::chrono::nanoseconds(kPoll).count()};
+    const timespec wait{0, std::chrono::nanoseconds(kSignalPoll).count()};
     const int number = sigtimedwait(&held_, nullptr, &wait);
     return number > 0 ? number : 0;
   }
@@ -93,13 +93,13 @@ class Saved {
 
 /// What asked the job to stop, over all restarts.
 struct StopRequest {
-  std::optional<Clock::time_point> since;
-  std::optional<Clock::time_point> interrupted;  ///< by the first SIGINT
+  std::optional<MonotonicClock::time_point> since;
+  std::optional<MonotonicClock::time_point> interrupted;  ///< by the first SIGINT
   bool at_once = false;
 
   void take(int signal_number) {
     if (signal_number == 0 || signal_number == SIGCHLD) return;
-    const auto now = Clock::now();
+    const auto now = MonotonicClock::now();
     if (!since) {
       say("asked to stop: the ranks save and end");
       since = now;
@@ -201,12 +201,12 @@ class Attempt {
   /// Waits for its end. The exit code of mpirun, kPeer's if the last ranks or mpirun do not end, or
   /// kInterrupted.
   int wait(const HeldSignals& signals, StopRequest& stop) {
-    Clock::time_point told{};
-    const auto begin = Clock::now();
+    MonotonicClock::time_point told{};
+    const auto begin = MonotonicClock::now();
     while (true) {
       stop.take(signals.take());
       if (const auto code = job_.poll()) return *code;
-      const auto now = Clock::now();
+      const auto now = MonotonicClock::now();
       if (stop.at_once) return kInterrupted;
       if (most_seconds_ > 0 && now - begin > std::chrono::duration<double>(most_seconds_)) {
         say("error: the job has not ended after {} s", most_seconds_);

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::array<const char*, kTimeShareCount> kShareNames{"device", "all-reduce", "host",
                                                                "pauses", "other"};
@@ -48,7 +48,7 @@ std::string place(const LedgerRow& row) {
 }
 
 /// Long lists of operands cut short: JSON and CSV have them whole.
-std::string shortened(const std::string& op) {
+std::string short_op(const std::string& op) {
   constexpr std::size_t kShown = 72;
   return op.size() <= kShown ? op : op.substr(0, kShown) + "...";
 }
@@ -62,7 +62,7 @@ std::string label(const LedgerRow& row, GroupBy by) {
     case GroupBy::kLine: return row.line;
     case GroupBy::kOp:
       if (row.op.empty()) return "(commands of programs that are gone)";
-      return shortened(row.op) + " " + place(row) +
+      return short_op(row.op) + " " + place(row) +
              (row.places > 1 ? fmt::format(" and {} more", row.places - 1) : "");
   }
   __builtin_unreachable();
@@ -97,21 +97,21 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-Json row_json(const OpStatistics& each, double step_ms) {
+OrderedJson row_json(const OpStatistics& each, double step_ms) {
   const LedgerRow& row = each.mean;
-  Json out{{"program", row.program},
-           {"work", row.work},
-           {"op", row.op},
-           {"module", row.module},
-           {"line", row.line},
-           {"places", row.places},
-           {"ms", row.ms},
-           {"share", step_ms > 0 ? row.ms / step_ms : 0},
-           {"least_ms", row.least_ms},
-           {"count", row.commands},
-           {"flops", row.flops},
-           {"bytes", row.bytes},
-           {"fused_ms", row.fused_ms}};
+  OrderedJson out{{"program", row.program},
+                  {"work", row.work},
+                  {"op", row.op},
+                  {"module", row.module},
+                  {"line", row.line},
+                  {"places", row.places},
+                  {"ms", row.ms},
+                  {"share", step_ms > 0 ? row.ms / step_ms : 0},
+                  {"least_ms", row.least_ms},
+                  {"count", row.commands},
+                  {"flops", row.flops},
+                  {"bytes", row.bytes},
+                  {"fused_ms", row.fused_ms}};
   if (const auto limit = each.of_limit()) out["of_limit"] = *limit;
   out["rank_ms"] = each.rank_ms;
   out["skew"] = each.skew();
@@ -202,7 +202,8 @@ std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by) {
 
 std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by) {
   const double step = mean_step_ms(profiles);
-  Json out{{"limits", profiles[0].limits}, {"ranks", Json::array()}, {"mean_step_ms", step}};
+  OrderedJson out{
+      {"limits", profiles[0].limits}, {"ranks", OrderedJson::array()}, {"mean_step_ms", step}};
   for (const RankProfile& profile : profiles)
     out["ranks"].push_back({{"rank", profile.rank},
                             {"host", profile.host},
@@ -219,10 +220,10 @@ std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by
                    {"most", late->most},
                    {"most_ms", late->most_ms}};
   out["by"] = name_of(by);
-  out["rows"] = Json::array();
+  out["rows"] = OrderedJson::array();
   for (const OpStatistics& each : op_statistics(profiles, by))
     out["rows"].push_back(row_json(each, step));
-  return out.dump(1, ' ', false, Json::error_handler_t::replace);
+  return out.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace lockstep

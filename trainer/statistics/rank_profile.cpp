@@ -15,10 +15,10 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "lockstep profile";
-constexpr int kVersion = 1;
+constexpr const char* kProfileFormat = "lockstep profile";
+constexpr int kProfileVersion = 1;
 // Of what is read: far beyond all that is.
 constexpr std::int64_t kMaxRanks = 1 << 16;
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 50;
@@ -43,21 +43,22 @@ fs::path path_of(const std::string& run_folder, int rank) {
   return fs::path(run_folder) / "profile" / fmt::format("rank-{}.json", rank);
 }
 
-double amount(const Json& json) {
+double amount(const OrderedJson& json) {
   const auto value = json.get<double>();
   LS_USER_CHECK(std::abs(value) <= kMaxAmount, "damaged: a figure is {}", value);
   return value;
 }
 
-std::int64_t whole(const Json& json, const char* key, std::int64_t least, std::int64_t most) {
-  const Json& value = json.at(key);
+std::int64_t whole(const OrderedJson& json, const char* key, std::int64_t least,
+                   std::int64_t most) {
+  const OrderedJson& value = json.at(key);
   LS_USER_CHECK(value.is_number_integer() && value >= least && value <= most, "damaged: {} is {}",
                 key, value.dump());
   return value.get<std::int64_t>();
 }
 
 /// What a terminal would take for commands is left out.
-std::string text(const Json& json) {
+std::string text(const OrderedJson& json) {
   auto out = json.get<std::string>();
   for (char& c : out)
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
@@ -72,9 +73,9 @@ void check_sum(const RankProfile& profile) {
                 profile.mean_step_ms);
 }
 
-RankProfile read(const Json& json) {
-  LS_USER_CHECK(json.at("format") == kFormat, "this is no profile");
-  LS_USER_CHECK(json.at("version") == kVersion, "version {} is not known here",
+RankProfile profile_of(const OrderedJson& json) {
+  LS_USER_CHECK(json.at("format") == kProfileFormat, "this is no profile");
+  LS_USER_CHECK(json.at("version") == kProfileVersion, "version {} is not known here",
                 json.at("version").dump());
   RankProfile out;
   out.ranks = static_cast<int>(whole(json, "ranks", 1, kMaxRanks));
@@ -84,8 +85,8 @@ RankProfile read(const Json& json) {
   out.steps = whole(json, "steps", 0, kMaxSteps);
   out.left_out = whole(json, "left_out", 0, kMaxSteps);
   out.mean_step_ms = amount(json.at("mean_step_ms"));
-  for (const Json& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
-  for (const Json& row : json.at("rows")) {
+  for (const OrderedJson& ms : json.at("step_ms")) out.step_ms.push_back(amount(ms));
+  for (const OrderedJson& row : json.at("rows")) {
     LedgerRow& to = out.rows.emplace_back();
     for (const auto& [key, member] : kTexts) to.*member = text(row.at(key));
     for (const auto& [key, value] : kAmounts) to.*value = amount(row.at(key));
@@ -107,24 +108,24 @@ RankProfile profile_of(const Ledger& ledger) {
 }
 
 std::string to_json(const RankProfile& profile) {
-  Json rows = Json::array();
+  OrderedJson rows = OrderedJson::array();
   for (const LedgerRow& row : profile.rows) {
-    Json& json = rows.emplace_back();
+    OrderedJson& json = rows.emplace_back();
     for (const auto& [key, text] : kTexts) json[key] = row.*text;
     for (const auto& [key, value] : kAmounts) json[key] = row.*value;
   }
-  const Json out{{"format", kFormat},
-                 {"version", kVersion},
-                 {"rank", profile.rank},
-                 {"ranks", profile.ranks},
-                 {"host", profile.host},
-                 {"limits", profile.limits},
-                 {"steps", profile.steps},
-                 {"left_out", profile.left_out},
-                 {"mean_step_ms", profile.mean_step_ms},
-                 {"step_ms", profile.step_ms},
-                 {"rows", std::move(rows)}};
-  return out.dump(1, ' ', false, Json::error_handler_t::replace);
+  const OrderedJson out{{"format", kProfileFormat},
+                        {"version", kProfileVersion},
+                        {"rank", profile.rank},
+                        {"ranks", profile.ranks},
+                        {"host", profile.host},
+                        {"limits", profile.limits},
+                        {"steps", profile.steps},
+                        {"left_out", profile.left_out},
+                        {"mean_step_ms", profile.mean_step_ms},
+                        {"step_ms", profile.step_ms},
+                        {"rows", std::move(rows)}};
+  return out.dump(1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 RankProfile parse_rank_profile(std::string_view text, const std::string& where) {
@@ -132,8 +133,8 @@ RankProfile parse_rank_profile(std::string_view text, const std::string& where) 
       JsonPlace::parse(std::string(text), JsonSource{.name = where, .kind = ErrorKind::kUsage})
           .dump();
   try {
-    return read(Json::parse(strict));
-  } catch (const Json::exception& e) {
+    return profile_of(OrderedJson::parse(strict));
+  } catch (const OrderedJson::exception& e) {
     raise(ErrorKind::kUsage, "{}: damaged: {}", where, e.what());
   } catch (const Error& e) {
     raise(ErrorKind::kUsage, "{}: {}", where, e.what());

@@ -17,16 +17,16 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Lines that are kept for a file that may come.
 constexpr std::size_t kMaxKept = 1024;
 
-Json differences_json(const std::vector<Difference>& differences) {
-  Json out = Json::array();
+OrderedJson differences_json(const std::vector<Difference>& differences) {
+  OrderedJson out = OrderedJson::array();
   for (const Difference& difference : differences) {
     if (out.size() == kMaxDifferences) break;
-    Json json{{"cause", name_of(difference.cause)}, {"subject", difference.subject}};
+    OrderedJson json{{"cause", name_of(difference.cause)}, {"subject", difference.subject}};
     if (!difference.from.empty()) json["from"] = difference.from;
     if (!difference.to.empty()) json["to"] = difference.to;
     if (!difference.line.empty()) json["line"] = difference.line;
@@ -39,8 +39,8 @@ Json differences_json(const std::vector<Difference>& differences) {
   return out;
 }
 
-Json causes_json(const Explanation& explanation) {
-  Json out = Json::array();
+OrderedJson causes_json(const Explanation& explanation) {
+  OrderedJson out = OrderedJson::array();
   for (const Difference& difference : explanation.differences)
     if (!difference.derived && (out.empty() || out.back() != name_of(difference.cause)))
       out.push_back(name_of(difference.cause));
@@ -49,12 +49,12 @@ Json causes_json(const Explanation& explanation) {
 }
 
 /// Adds the line to the tally if it is this rank's.
-void read_line(const Json& json, int rank, CauseTally& to) {
+void read_line(const OrderedJson& json, int rank, CauseTally& to) {
   if (json.at("rank").get<int>() != rank) return;
   Explanation explanation;
   const auto remedy = json.value("remedy", std::string());
   std::deque<std::string> remedies;  // which the differences refer to
-  for (const Json& each : json.at("differences")) {
+  for (const OrderedJson& each : json.at("differences")) {
     const auto cause = parse_cause(each.at("cause").get<std::string>());
     LS_USER_CHECK(cause.has_value(), "there is no cause {}", each.at("cause").dump());
     Difference& difference = explanation.differences.emplace_back();
@@ -88,10 +88,11 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
     std::ifstream file(path);
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
-      if (Json::parse(line, nullptr, false).is_discarded())
+      if (OrderedJson::parse(line, nullptr, false).is_discarded())
         continue;  // cut short as the disk was full
       try {
-        read_line(Json::parse(JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
+        read_line(OrderedJson::parse(
+                      JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
                   rank, out);
       } catch (const std::exception& e) {
         raise(ErrorKind::kUsage, "{}:{}: no line of a compilation: {}", path, number, e.what());
@@ -103,15 +104,15 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
 
 std::string to_json(const CompilationRecord& record, int rank) {
   const Explanation& explanation = record.explanation;
-  Json out{{"rank", rank},
-           {"step", record.step},
-           {"program", record.program},
-           {"event", record.loaded ? "loaded" : "compiled"},
-           {"seconds", record.seconds},
-           {"cause", name_of(explanation.cause())},
-           {"causes", causes_json(explanation)},
-           {"misses", record.misses},
-           {"alike", record.alike}};
+  OrderedJson out{{"rank", rank},
+                  {"step", record.step},
+                  {"program", record.program},
+                  {"event", record.loaded ? "loaded" : "compiled"},
+                  {"seconds", record.seconds},
+                  {"cause", name_of(explanation.cause())},
+                  {"causes", causes_json(explanation)},
+                  {"misses", record.misses},
+                  {"alike", record.alike}};
   if (!explanation.differences.empty()) {
     out["text"] = explanation.text();
     out["remedy"] = fmt::format("{}", fmt::join(explanation.remedies(), "; and "));
@@ -126,7 +127,7 @@ std::string to_json(const CompilationRecord& record, int rank) {
   out["outputs"] = record.outputs;
   out["consequences"] = explanation.derived();
   out["differences"] = differences_json(explanation.differences);
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 CompilationsFile::~CompilationsFile() {

@@ -20,10 +20,10 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json number_or_null(double x) {
-  return std::isfinite(x) ? Json(x) : Json(nullptr);
+OrderedJson number_or_null(double x) {
+  return std::isfinite(x) ? OrderedJson(x) : OrderedJson(nullptr);
 }
 
 /// Whether a line is a whole record of a step up to `last_step`.
@@ -60,9 +60,9 @@ std::string kept_lines(const std::string& path, std::int64_t last_step, bool& al
 }  // namespace
 
 std::string to_json(const TelemetryRecord& record) {
-  Json out{{"step", record.step},
-           {"epoch", number_or_null(record.epoch)},
-           {"wall_time", number_or_null(record.wall_time)}};
+  OrderedJson out{{"step", record.step},
+                  {"epoch", number_or_null(record.epoch)},
+                  {"wall_time", number_or_null(record.wall_time)}};
   for (const auto& [name, value] : fields_of(record)) out[name] = number_or_null(value);
   return out.dump();
 }
@@ -81,8 +81,8 @@ MetricsFile::MetricsFile(std::string path, std::int64_t resumed_step, Log& log)
 
 bool MetricsFile::complete_resumed_line(const std::string& line) {
   const std::string old = std::exchange(resumed_line_, {});
-  Json record = Json::parse(old);
-  const Json more = Json::parse(line);
+  OrderedJson record = OrderedJson::parse(old);
+  const OrderedJson more = OrderedJson::parse(line);
   if (record["step"] != more["step"]) return false;
   record.update(more);
   bool all = true;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "watch/process_state.h"
 
 namespace lockstep {
 namespace {
@@ -65,12 +66,6 @@ std::string event(double wall_time, std::int64_t step, const std::string& payloa
 // Summary: 1 repeated Value; Summary.Value: 1 tag (string), 2 simple_value (float).
 std::string scalar(std::string_view tag, double value) {
   return bytes_field(1, bytes_field(1, tag) + float_field(2, static_cast<float>(value)));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
 }
 
 }  // namespace

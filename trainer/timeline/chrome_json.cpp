@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 class ChromeWriter {
  public:
@@ -27,8 +27,9 @@ class ChromeWriter {
   }
 
  private:
-  void put(const Json& event) {
-    out_ << (first_ ? "\n" : ",\n") << event.dump(-1, ' ', false, Json::error_handler_t::replace);
+  void put(const OrderedJson& event) {
+    out_ << (first_ ? "\n" : ",\n")
+         << event.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
     first_ = false;
   }
 
@@ -58,8 +59,8 @@ class ChromeWriter {
       return;
     }
     const bool is_slice = event.kind == TraceEvent::Kind::kSlice;
-    Json out{{"ph", is_slice ? "X" : "i"}, {"name", event.name}, {"cat", event.category},
-             {"pid", track.pid},           {"tid", event.track}, {"ts", us(event.begin_ns)}};
+    OrderedJson out{{"ph", is_slice ? "X" : "i"}, {"name", event.name}, {"cat", event.category},
+                    {"pid", track.pid},           {"tid", event.track}, {"ts", us(event.begin_ns)}};
     if (is_slice)
       out["dur"] = static_cast<double>(event.end_ns - event.begin_ns) * 1e-3;
     else
@@ -76,15 +77,15 @@ class ChromeWriter {
       std::ranges::sort(events, {}, [](const TraceEvent* event) { return event->begin_ns; });
       for (std::size_t i = 0; i < events.size(); ++i) {
         const TraceEvent& event = *events[i];
-        Json out{{"ph", i == 0                  ? "s"
-                        : i + 1 < events.size() ? "t"
-                                                : "f"},
-                 {"name", "step"},
-                 {"cat", "flow"},
-                 {"id", id},
-                 {"pid", track_of(event).pid},
-                 {"tid", event.track},
-                 {"ts", us(event.begin_ns)}};
+        OrderedJson out{{"ph", i == 0                  ? "s"
+                               : i + 1 < events.size() ? "t"
+                                                       : "f"},
+                        {"name", "step"},
+                        {"cat", "flow"},
+                        {"id", id},
+                        {"pid", track_of(event).pid},
+                        {"tid", event.track},
+                        {"ts", us(event.begin_ns)}};
         if (i + 1 == events.size()) out["bp"] = "e";
         put(out);
       }

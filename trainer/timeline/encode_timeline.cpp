@@ -134,7 +134,7 @@ class PacketWriter {
   std::string out_;
 };
 
-struct Event {
+struct TimelineEvent {
   enum class Kind : std::uint8_t { kBegin, kEnd, kLevel };
   std::int64_t at_ns = 0;
   Kind kind = Kind::kBegin;
@@ -188,14 +188,14 @@ class Encoder {
 
   std::string run() {
     find_flows();
-    const std::vector<Event> events = sort_events();
+    const std::vector<TimelineEvent> events = sort_events();
     const std::int64_t begin = events.empty()
                                    ? timeline_.clock.on_timeline(timeline_.clock.begin().at_ns)
                                    : events.front().at_ns;
     writer_.start_timeline(begin, device_track_);
     describe_tracks();
     write_clock(begin);
-    for (const Event& event : events) write(event);
+    for (const TimelineEvent& event : events) write(event);
     return writer_.take();
   }
 
@@ -231,30 +231,31 @@ class Encoder {
   }
 
   /// Each track's in its own order, in which a span ends before the next one at that time begins.
-  std::vector<Event> sort_events() const {
-    std::vector<Event> out;
+  std::vector<TimelineEvent> sort_events() const {
+    std::vector<TimelineEvent> out;
     out.reserve(2 * recorded_.spans.size() + recorded_.levels.size());
-    const auto add = [&](std::int64_t ns, Event::Kind kind, std::size_t track, std::size_t index) {
+    const auto add = [&](std::int64_t ns, TimelineEvent::Kind kind, std::size_t track,
+                         std::size_t index) {
       out.push_back(
           {timeline_.clock.on_timeline(ns), kind, static_cast<std::uint32_t>(track), index});
     };
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
       std::vector<std::size_t> open;
       const auto end_last = [&] {
-        add(recorded_.spans[open.back()].end_ns, Event::Kind::kEnd, t, open.back());
+        add(recorded_.spans[open.back()].end_ns, TimelineEvent::Kind::kEnd, t, open.back());
         open.pop_back();
       };
       for (const std::size_t i : tracks_[t].spans) {
         const RecordedSpan& span = recorded_.spans[i];
         while (!open.empty() && recorded_.spans[open.back()].end_ns <= span.begin_ns) end_last();
-        add(span.begin_ns, Event::Kind::kBegin, t, i);
+        add(span.begin_ns, TimelineEvent::Kind::kBegin, t, i);
         open.push_back(i);
       }
       while (!open.empty()) end_last();
     }
     for (std::size_t i = 0; i < recorded_.levels.size(); ++i)
-      add(recorded_.levels[i].at_ns, Event::Kind::kLevel, 0, i);
-    std::ranges::stable_sort(out, {}, &Event::at_ns);
+      add(recorded_.levels[i].at_ns, TimelineEvent::Kind::kLevel, 0, i);
+    std::ranges::stable_sort(out, {}, &TimelineEvent::at_ns);
     return out;
   }
 
@@ -305,21 +306,21 @@ class Encoder {
     writer_.end();
   }
 
-  void write(const Event& event) {
+  void write(const TimelineEvent& event) {
     TrackEvent& out = writer_.begin_event(event.at_ns);
     switch (event.kind) {
-      case Event::Kind::kLevel: {
+      case TimelineEvent::Kind::kLevel: {
         const Level& level = recorded_.levels[event.index];
         out.set_type(TrackEvent::TYPE_COUNTER);
         out.set_track_uuid(level_track(level.kind));
         out.set_counter_value(level.value);
         break;
       }
-      case Event::Kind::kEnd:
+      case TimelineEvent::Kind::kEnd:
         out.set_type(TrackEvent::TYPE_SLICE_END);
         set_track(event, out);
         break;
-      case Event::Kind::kBegin:
+      case TimelineEvent::Kind::kBegin:
         out.set_type(TrackEvent::TYPE_SLICE_BEGIN);
         set_track(event, out);
         describe(event.index, out);
@@ -328,7 +329,7 @@ class Encoder {
     writer_.end();
   }
 
-  void set_track(const Event& event, TrackEvent& out) const {
+  void set_track(const TimelineEvent& event, TrackEvent& out) const {
     const std::uint64_t uuid = span_track(event.track);
     if (uuid != device_track_) out.set_track_uuid(uuid);
   }

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kRounds = 32;
+constexpr int kExchanges = 32;
 
 /// Zero's entry came before the rank's leaving, and the other way round.
 struct Bounds {
@@ -55,7 +55,7 @@ ClockOffset bound_offset(std::span<const ExchangeTimes> rank, std::span<const Ex
 ClockOffset compare_clocks(Communicator& communicator, const Clock& clock) {
   const Topology& topology = communicator.topology();
   if (topology.nodes() == 1) return {clock.now_ns()};
-  std::vector<ExchangeTimes> mine(kRounds);
+  std::vector<ExchangeTimes> mine(kExchanges);
   for (ExchangeTimes& times : mine) {
     times.entered_ns = clock.now_ns();
     communicator.exchange("clock", "");

@@ -17,10 +17,6 @@ llvm::Value* i64(Emitter& e, std::int64_t value) {
   return e.b.getInt64(static_cast<std::uint64_t>(value));
 }
 
-bool is_zero(const std::vector<std::int64_t>& strides) {
-  return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
-}
-
 bool is_leaf(const Value& value) {
   return value.kind == Kind::kLoad || value.kind == Kind::kIota || value.kind == Kind::kRandom;
 }

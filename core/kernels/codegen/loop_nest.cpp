@@ -69,10 +69,6 @@ bool stores_densely(const GroupValues& group, const std::vector<std::int64_t>& s
   });
 }
 
-bool is_zero(const Strides& strides) {
-  return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
-}
-
 /// Gives a domain of one element a dimension, so that its code is that of any number of elements.
 void add_unit_dimension(GroupValues& group, std::vector<std::int64_t>& sizes) {
   sizes.push_back(1);

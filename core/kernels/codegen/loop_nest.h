@@ -11,6 +11,7 @@
 // all sizes. Nor are the sizes of rows: see row_numbers.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,6 +36,11 @@ struct View {
   std::int64_t offset = 0;
   friend bool operator==(const View&, const View&) = default;
 };
+
+/// Whether such coordinates do not move the index: strides of one of the two groups.
+inline bool is_zero(const std::vector<std::int64_t>& strides) {
+  return std::all_of(strides.begin(), strides.end(), [](std::int64_t s) { return s == 0; });
+}
 
 struct Value {
   enum class Kind : std::uint8_t {

@@ -9,12 +9,12 @@
 namespace lockstep::codegen {
 namespace {
 
-using Kind = Number::Kind;
+using NumberKind = Number::Kind;
 /// From a number to its index.
-using Numbering = std::function<int(Kind, std::int64_t)>;
+using Numbering = std::function<int(NumberKind, std::int64_t)>;
 
 Numbering numbers_of(const LoopNest& nest) {
-  return [&nest](Kind kind, std::int64_t value) {
+  return [&nest](NumberKind kind, std::int64_t value) {
     const auto found = std::find(nest.numbers.begin(), nest.numbers.end(), Number{kind, value});
     LS_CHECK(found != nest.numbers.end(), "the code of a nest is not given the number {}", value);
     return static_cast<int>(found - nest.numbers.begin());
@@ -26,10 +26,11 @@ std::vector<RowTerm> make_terms(const LoopNest& nest, const View& view, const Nu
   const auto moves = [](std::int64_t stride) { return stride != 0; };
   if (std::none_of(strides.begin(), strides.end(), moves)) return {};
   if (is_dense(strides, nest.rows, strides.back()))
-    return {{RowTerm::kWholeRow, number(Kind::kStride, strides.back())}};
+    return {{RowTerm::kWholeRow, number(NumberKind::kStride, strides.back())}};
   std::vector<RowTerm> out;
   for (std::size_t d = 0; d < strides.size(); ++d)
-    if (moves(strides[d])) out.push_back({static_cast<int>(d), number(Kind::kStride, strides[d])});
+    if (moves(strides[d]))
+      out.push_back({static_cast<int>(d), number(NumberKind::kStride, strides[d])});
   return out;
 }
 
@@ -38,11 +39,11 @@ RowCoordinate make_coordinate(const LoopNest& nest, int dimension, const Numberi
   const auto next = nest.rows.begin() + dimension + 1;
   const std::int64_t inner =
       std::accumulate(next, nest.rows.end(), std::int64_t{1}, std::multiplies<>());
-  if (inner != 1) out.inner_reciprocal = number(Kind::kReciprocal, reciprocal(inner));
+  if (inner != 1) out.inner_reciprocal = number(NumberKind::kReciprocal, reciprocal(inner));
   if (dimension == 0) return out;
   const std::int64_t size = nest.rows[static_cast<std::size_t>(dimension)];
-  out.size = number(Kind::kSize, size);
-  out.size_reciprocal = number(Kind::kReciprocal, reciprocal(size));
+  out.size = number(NumberKind::kSize, size);
+  out.size_reciprocal = number(NumberKind::kReciprocal, reciprocal(size));
   return out;
 }
 
@@ -62,7 +63,7 @@ std::int64_t reciprocal(std::int64_t divisor) {
 
 std::vector<Number> collect_numbers(const LoopNest& nest) {
   std::vector<Number> out;
-  const Numbering number = [&out](Kind kind, std::int64_t value) {
+  const Numbering number = [&out](NumberKind kind, std::int64_t value) {
     const Number wanted{kind, value};
     const auto found = std::find(out.begin(), out.end(), wanted);
     if (found != out.end()) return static_cast<int>(found - out.begin());
@@ -70,19 +71,19 @@ std::vector<Number> collect_numbers(const LoopNest& nest) {
     return static_cast<int>(out.size()) - 1;
   };
   const auto read = [&](const View& view) {
-    if (view.offset != 0) number(Kind::kOffset, view.offset);
+    if (view.offset != 0) number(NumberKind::kOffset, view.offset);
     for (const RowTerm& term : make_terms(nest, view, number))
       if (term.dimension != RowTerm::kWholeRow) make_coordinate(nest, term.dimension, number);
   };
   for (const Value& value : nest.values) read(value.view);
   for (const Output& output : nest.outputs) read(output.view);
-  if (nest.is_any_width()) number(Kind::kColumns, nest.column_count());
+  if (nest.is_any_width()) number(NumberKind::kColumns, nest.column_count());
   LS_CHECK(out.empty() || nest.row_count() <= UINT32_MAX, "a group of {} rows", nest.row_count());
   return out;
 }
 
 int offset_number(const LoopNest& nest, const View& view) {
-  return numbers_of(nest)(Kind::kOffset, view.offset);
+  return numbers_of(nest)(NumberKind::kOffset, view.offset);
 }
 
 std::vector<RowTerm> row_terms(const LoopNest& nest, const View& view) {
@@ -99,7 +100,7 @@ bool starts_blocks(const View& view) {
 }
 
 int column_number(const LoopNest& nest) {
-  return nest.is_any_width() ? numbers_of(nest)(Kind::kColumns, nest.column_count()) : -1;
+  return nest.is_any_width() ? numbers_of(nest)(NumberKind::kColumns, nest.column_count()) : -1;
 }
 
 }  // namespace lockstep::codegen

@@ -33,7 +33,7 @@ using attention::Workspace;
 
 constexpr std::int64_t kChunk = 256;  ///< queries of a forward unit
 /// Multiply-adds that make a task worth handing to a thread.
-constexpr std::int64_t kTaskWork = std::int64_t{1} << 21;
+constexpr std::int64_t kAttentionTaskWork = std::int64_t{1} << 21;
 
 class AttentionKernel : public Kernel {
  public:
@@ -71,7 +71,7 @@ class AttentionKernel : public Kernel {
                         const Workspace& w) const = 0;
 
   static Grid divide(std::int64_t units, std::int64_t work_per_unit) {
-    return make_grid(units, kTaskWork / std::max<std::int64_t>(work_per_unit, 1), 1,
+    return make_grid(units, kAttentionTaskWork / std::max<std::int64_t>(work_per_unit, 1), 1,
                      kMaxScratchTasks);
   }
   /// q, k or v: part 0, 1 or 2.

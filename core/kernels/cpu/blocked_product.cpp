@@ -24,8 +24,8 @@ std::int64_t longest_step(std::int64_t size, std::int64_t most) {
 }
 
 /// Where the parts of scratch begin, in floats: a block of a, one of b, and a panel of sums.
-struct Scratch {
-  Scratch(std::int64_t m, std::int64_t n, std::int64_t k)
+struct BlockedScratch {
+  BlockedScratch(std::int64_t m, std::int64_t n, std::int64_t k)
       : b(longest_step(m, kRows) * longest_step(k, kDepth)),
         sums(b + longest_step(k, kDepth) * longest_step(n, kColumns)),
         end(sums + m * longest_step(n, kColumns)) {}
@@ -41,7 +41,7 @@ BlockedProduct::BlockedProduct(const VectorLoops& loops, BlockedOperand a, Block
     : loops_(loops), a_(a), b_(b), k_(k), result_(result), ldc_(ldc) {}
 
 std::size_t BlockedProduct::scratch_bytes(std::int64_t m, std::int64_t n) const {
-  return static_cast<std::size_t>(Scratch(m, n, k_).end) * sizeof(float);
+  return static_cast<std::size_t>(BlockedScratch(m, n, k_).end) * sizeof(float);
 }
 
 BlockedProduct::Piece BlockedProduct::load(const BlockedOperand& operand, const std::byte* from,
@@ -66,7 +66,7 @@ BlockedProduct::Piece BlockedProduct::load(const BlockedOperand& operand, const 
 
 void BlockedProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const std::byte* b,
                          std::byte* c, std::byte* scratch) const {
-  const Scratch at(m, n, k_);
+  const BlockedScratch at(m, n, k_);
   auto* const floats = reinterpret_cast<float*>(scratch);
   const std::int64_t m_step = even_step(m, kRows, kVector);
   const std::int64_t n_step = even_step(n, kColumns, kVector);

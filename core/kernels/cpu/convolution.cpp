@@ -22,7 +22,7 @@ namespace lockstep {
 namespace {
 
 /// Multiply-adds that make a task worth handing to a thread.
-constexpr std::int64_t kTaskWork = std::int64_t{1} << 21;
+constexpr std::int64_t kConvolutionTaskWork = std::int64_t{1} << 21;
 /// Output channels that make a part of a weight gradient worth reading all of x for. Zen 4, f32,
 /// GFLOP/s of 64, 128 and all channels: 128 of [64,128,16,16] 104, 114, 114; 256 of [64,256,8,8]
 /// 111, 117, 123; 512 of [64,512,4,4] 97, 101, 102; with a stride of 2 75, 93, 93.
@@ -30,10 +30,6 @@ constexpr std::int64_t kChannels = 128;
 /// Parts of a batch: of one image where that is work enough, so that who takes an image next finds
 /// it in the cache.
 constexpr std::int64_t kMostParts = ScratchSlots::kMost;
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
 
 bool is_empty(const ConvolutionShape& s) {
   return s.n * s.c * s.h * s.w * s.o * s.kh * s.kw * s.oh * s.ow == 0;
@@ -57,7 +53,7 @@ class ConvolutionKernel final : public TaskKernel {
       convolutions_[1] = make_part(whole, parts_.size % parts_.step);
     for (const auto& part : convolutions_) {
       if (part == nullptr) continue;
-      task_bytes_ = std::max(task_bytes_, aligned(part->scratch_bytes()));
+      task_bytes_ = std::max(task_bytes_, scratch_aligned(part->scratch_bytes()));
       prepared_bytes_ += part->prepared_bytes();
     }
   }
@@ -112,7 +108,9 @@ class ConvolutionKernel final : public TaskKernel {
     bool units_follow;           ///< and these are all of it, in several parts
 
     std::size_t converted_bytes() const {
-      return stored == computed ? 0 : aligned(static_cast<std::size_t>(elements) * sizeof(float));
+      return stored == computed
+                 ? 0
+                 : scratch_aligned(static_cast<std::size_t>(elements) * sizeof(float));
     }
   };
 
@@ -141,7 +139,7 @@ class ConvolutionKernel final : public TaskKernel {
     const std::int64_t size = weight_gradient_ ? (p.groups == 1 ? p.o : 1) : p.n;
     const std::int64_t per_unit = std::max<std::int64_t>(multiply_adds(p) / size, 1);
     const std::int64_t multiple = !weight_gradient_ ? 1 : p.channels_last ? kChannels : 16;
-    parts_ = make_grid(size, kTaskWork / per_unit, multiple,
+    parts_ = make_grid(size, kConvolutionTaskWork / per_unit, multiple,
                        weight_gradient_ ? kMaxScratchTasks : kMostParts);
   }
   std::unique_ptr<Convolution> make_part(const ConvolutionShape& whole, std::int64_t units) const {

@@ -80,10 +80,6 @@ constexpr std::int64_t kTileTasks = 8;
 constexpr std::int64_t kTilePartSide = 128;
 constexpr std::int64_t kTilePartWork = std::int64_t{1} << 25;
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 /// What a task does of a product: where it begins, and how much.
 struct Part {
   std::int64_t batch, row, column;
@@ -341,11 +337,11 @@ void DotKernel::choose_product(const Target& target) {
 
 std::size_t DotKernel::task_bytes(const Parts& parts) const {
   const Part part = parts.largest();
-  if (tiles_) return aligned(tiles_->scratch_bytes(part.rows, part.columns));
-  if (blocked_) return aligned(blocked_->scratch_bytes(part.rows, part.columns));
+  if (tiles_) return scratch_aligned(tiles_->scratch_bytes(part.rows, part.columns));
+  if (blocked_) return scratch_aligned(blocked_->scratch_bytes(part.rows, part.columns));
   std::size_t out = 0;
   for (const auto& matmul : matmul_)
-    if (matmul != nullptr) out = std::max(out, aligned(matmul->scratch_bytes()));
+    if (matmul != nullptr) out = std::max(out, scratch_aligned(matmul->scratch_bytes()));
   return out;
 }
 
@@ -353,7 +349,7 @@ void DotKernel::lay_out_scratch() {
   std::size_t offset = 0;
   const auto take = [&](std::size_t bytes) {
     const std::size_t at = offset;
-    offset += aligned(bytes);
+    offset += scratch_aligned(bytes);
     return at;
   };
   const auto copy_bytes = [](const DotOperand& operand) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostRows = 8;
 /// Elements of the matrix: below, it stays in the cache, where dnnl_sgemm is as fast.
-constexpr std::int64_t kLeastElements = std::int64_t{1} << 19;
+constexpr std::int64_t kLeastWeights = std::int64_t{1} << 19;
 /// Sums of a task: they stay in the second cache.
 constexpr std::int64_t kMostSums = std::int64_t{1} << 15;
 /// Columns of a task that reads a part of each row, at least, and of one of a transposed matrix.
@@ -108,8 +108,7 @@ KernelPtr plan_few_rows_dot(const Node& node, Types operands, const Target& targ
   const bool reads = FewRowsLoops::can_read(operands[0].dtype) &&
                      FewRowsLoops::can_read(operands[1].dtype) &&
                      FewRowsLoops::can_read(node.type.dtype);
-  if (!reads || dims.m < 1 || dims.m > kMostRows || dims.k * dims.n < kLeastElements)
-    return nullptr;
+  if (!reads || dims.m < 1 || dims.m > kMostRows || dims.k * dims.n < kLeastWeights) return nullptr;
   return std::make_unique<FewRowsDot>(dims, to[0] == 1, node, operands, target);
 }
 

@@ -12,14 +12,14 @@
 namespace lockstep {
 namespace {
 
-struct Layout {
+struct GatherLayout {
   std::int64_t outer = 1;
   std::int64_t axis = 1;
   std::int64_t inner = 1;
   std::int64_t indices = 1;
   DType index_dtype = DType::kI64;
 
-  Layout(const Node& node, Types operands) {
+  GatherLayout(const Node& node, Types operands) {
     const Shape& x = operands[0].shape;
     const auto a = static_cast<int>(node.attrs.integer(Attr::kAxis));
     for (int d = 0; d < a; ++d) outer *= x[d];
@@ -62,7 +62,7 @@ class GatherKernel final : public Kernel {
   }
 
  private:
-  Layout layout_;
+  GatherLayout layout_;
   std::size_t bytes_;
 };
 
@@ -159,7 +159,7 @@ class ScatterAddKernel final : public Kernel {
     });
   }
 
-  Layout layout_;
+  GatherLayout layout_;
   const VectorLoops& loops_;
   DType dtype_;
   DType summed_;

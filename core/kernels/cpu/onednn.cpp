@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 #include "core/kernels/cpu/onednn_limit.h"
+#include "core/kernels/kernel.h"
 
 namespace lockstep {
 namespace {
@@ -88,11 +89,11 @@ void execute(const dnnl::primitive& primitive,
 
 /// Transposition flag and leading dimension of an operand with `rows` x `columns` elements. Where a
 /// size is 1 its stride may be anything, and the other must be the unit one.
-struct Layout {
+struct MatrixLayout {
   char trans;
   dnnl_dim_t ld;
 };
-Layout layout_of(MatrixStrides s, std::int64_t rows, std::int64_t columns) {
+MatrixLayout layout_of(MatrixStrides s, std::int64_t rows, std::int64_t columns) {
   if (s.column == 1 || columns == 1)
     return {'N', rows == 1 ? std::max<std::int64_t>(columns, 1) : s.row};
   LS_CHECK(s.row == 1 || rows == 1, "a matrix needs a unit stride, not {} and {}", s.row, s.column);
@@ -114,10 +115,6 @@ Dims dense_strides(const Dims& dims) {
   return out;
 }
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 }  // namespace
 
 void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
@@ -133,8 +130,8 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
   enter_onednn();
   static std::once_flag prepared;  // as oneDNN's code is
   std::call_once(prepared, prepare_gemm);
-  const Layout la = layout_of(a_strides, m, k);
-  const Layout lb = layout_of(b_strides, k, n);
+  const MatrixLayout la = layout_of(a_strides, m, k);
+  const MatrixLayout lb = layout_of(b_strides, k, n);
   const dnnl_status_t status =
       dnnl_sgemm(la.trans, lb.trans, m, n, k, alpha, a, la.ld, b, lb.ld, beta, c, ldc);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
@@ -218,7 +215,7 @@ std::size_t Matmul::scratch_bytes() const {
 }
 
 std::size_t Matmul::prepared_bytes() const {
-  return state_->preparation ? aligned(state_->description.weights_desc().get_size()) : 0;
+  return state_->preparation ? scratch_aligned(state_->description.weights_desc().get_size()) : 0;
 }
 
 void Matmul::prepare(const std::byte* b, std::byte* prepared, std::byte* scratch) const {
@@ -344,7 +341,7 @@ void Convolution::State::set_arrays(const std::array<Desc, 3>& plain,
         dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to, user_scratchpad());
     arrays[i].reorder_scratch = arrays[i].description.scratchpad_desc();
     working_bytes = std::max(working_bytes, arrays[i].reorder_scratch.get_size());
-    if (!is_prepared(i)) copies_bytes += aligned(preferred[i].get_size());
+    if (!is_prepared(i)) copies_bytes += scratch_aligned(preferred[i].get_size());
   }
 }
 
@@ -406,7 +403,9 @@ void Convolution::generate() {
 
 std::size_t Convolution::prepared_bytes() const {
   const auto& weights = state_->arrays[1];
-  return state_->is_prepared(1) && weights.converts() ? aligned(weights.preferred.get_size()) : 0;
+  return state_->is_prepared(1) && weights.converts()
+             ? scratch_aligned(weights.preferred.get_size())
+             : 0;
 }
 
 std::size_t Convolution::scratch_bytes() const {

@@ -19,11 +19,11 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kSegment = 4096;   ///< elements of a row, rows of a column
-constexpr std::int64_t kBlockRows = 64;   ///< added in order
-constexpr std::int64_t kColumns = 256;    ///< handled together by one task
-constexpr std::size_t kTreeDepth = 8;     ///< partial sums alive in a segment's tree
-constexpr std::size_t kPartialBytes = 8;  ///< largest partial result
+constexpr std::int64_t kSegment = 4096;     ///< elements of a row, rows of a column
+constexpr std::int64_t kBlockRows = 64;     ///< added in order
+constexpr std::int64_t kTaskColumns = 256;  ///< handled together by one task
+constexpr std::size_t kTreeDepth = 8;       ///< partial sums alive in a segment's tree
+constexpr std::size_t kPartialBytes = 8;    ///< largest partial result
 static_assert(std::int64_t{1} << (kTreeDepth - 2) >= kSegment / kBlockRows);
 
 /// [outer, reduce, inner] -> [outer, segments, inner].
@@ -91,7 +91,7 @@ class ColumnTree {
   std::int64_t columns_;
   std::size_t depth_ = 0;
   std::array<std::int64_t, kTreeDepth> weights_{};
-  alignas(64) std::array<std::array<std::byte, kColumns * kPartialBytes>, kTreeDepth> partials_;
+  alignas(64) std::array<std::array<std::byte, kTaskColumns * kPartialBytes>, kTreeDepth> partials_;
 };
 
 void run_rows(const Stage& s, const std::byte* in, std::byte* out, ThreadPool& pool) {
@@ -113,11 +113,11 @@ void run_rows(const Stage& s, const std::byte* in, std::byte* out, ThreadPool& p
 void run_columns(const Stage& s, const std::byte* in, std::byte* out, ThreadPool& pool) {
   const std::size_t bytes = size_of(s.in);
   const std::int64_t segments = s.segments();
-  const Grid columns{s.inner, kColumns};
+  const Grid columns{s.inner, kTaskColumns};
   const std::int64_t ranges = columns.tasks();
   const Grid grid =
       make_grid(s.outer * segments * ranges,
-                kTaskElements / (std::min(s.reduce, kSegment) * std::min(s.inner, kColumns)));
+                kTaskElements / (std::min(s.reduce, kSegment) * std::min(s.inner, kTaskColumns)));
   pool.parallel_for(grid.tasks(), [&](std::int64_t task) {
     for (std::int64_t i = grid.begin(task); i < grid.end(task); ++i) {
       const std::int64_t range = i % ranges;

@@ -18,7 +18,7 @@ using attention::Problem;
 /// Elements of keys of a task: at most, as their scores stay in the second cache, and where threads
 /// divide a sample's heads at least.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
-constexpr std::int64_t kLeastElements = std::int64_t{1} << 16;
+constexpr std::int64_t kLeastTaskElements = std::int64_t{1} << 16;
 constexpr std::int64_t kLeastKeys = 16;
 
 /// A unit is a run of heads of keys and values of one sample, whose parts of a key lie side by
@@ -67,7 +67,7 @@ class SingleQueryKernel final : public Kernel {
   Grid divided(int threads) const {
     const std::int64_t parts = (threads + p_.batch - 1) / std::max<std::int64_t>(p_.batch, 1);
     const std::int64_t share = p_.kv_heads / std::max<std::int64_t>(parts, 1);
-    const std::int64_t most = std::min(most_heads_, std::max(share, heads_of(kLeastElements)));
+    const std::int64_t most = std::min(most_heads_, std::max(share, heads_of(kLeastTaskElements)));
     return make_grid(p_.kv_heads, even_step(p_.kv_heads, most, 1));
   }
 

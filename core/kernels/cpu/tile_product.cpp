@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kSide = TileLoops::kSide;
 static_assert(kSide == TileProduct::kSide);
-constexpr std::int64_t kStep = TileLoops::kStep;
+constexpr std::int64_t kTileStep = TileLoops::kStep;
 
 /// Most of k whose panels are multiplied one after the other: 24 KiB of the left one stay in the
 /// first cache. Sapphire Rapids' successor, one thread, panels in the second cache: 1850 GFLOP/s
@@ -20,7 +20,7 @@ constexpr std::int64_t kSubDepth = 384;
 /// Most of k that is packed at a time, and of the right operand's elements, in a little more than
 /// half of 2 MiB of L2. Times of the products of a step of BERT base, operands and results from
 /// memory, over those here: 2^19 elements 1.05, 3/4 2^20 1.07; a depth of 512 1.01, 1,024 1.03.
-constexpr std::int64_t kDepth = 768;
+constexpr std::int64_t kTileDepth = 768;
 constexpr std::int64_t kRightElements = std::int64_t{768} * 768;
 /// The same of k where sums are the result: further parts of k would read and write it again.
 constexpr std::int64_t kWideDepth = 1024;
@@ -37,8 +37,8 @@ std::int64_t most_columns(std::int64_t depth) {
 }
 
 /// Where the parts of scratch begin, in bytes.
-struct Scratch {
-  Scratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
+struct TileScratch {
+  TileScratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
     const std::int64_t columns = std::min(most_columns(depth), round_up(n, kSide));
     left = depth * columns * 2;
     sums = left + depth * std::min(kLeftRows, round_up(m, kSide)) * 2;
@@ -55,11 +55,11 @@ using Pack = decltype(TileLoops::pack_left);
 void pack(Pack panel, const Bf16Bits* from, std::int64_t line, std::int64_t element,
           std::int64_t lines, std::int64_t depth, Bf16Bits* to) {
   // Where lines lie next to each other, those of all panels are read while they are at hand.
-  const std::int64_t step = element == 1 ? depth : kStep;
+  const std::int64_t step = element == 1 ? depth : kTileStep;
   for (std::int64_t e = 0; e < depth; e += step)
     for (std::int64_t l = 0; l < lines; l += kSide)
       panel(from + l * line + e * element, line, element, std::min(kSide, lines - l),
-            std::min(step, depth - e), to + l * round_up(depth, kStep) + e * kSide);
+            std::min(step, depth - e), to + l * round_up(depth, kTileStep) + e * kSide);
 }
 
 }  // namespace
@@ -73,13 +73,13 @@ TileProduct::TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType
     : a_(a),
       b_(b),
       k_(k),
-      depth_(even_step(k, result == DType::kF32 ? kWideDepth : kDepth, kStep)),
+      depth_(even_step(k, result == DType::kF32 ? kWideDepth : kTileDepth, kTileStep)),
       result_(result),
       ldc_(ldc),
       stores_(stores) {}
 
 std::size_t TileProduct::scratch_bytes(std::int64_t m, std::int64_t n) const {
-  return static_cast<std::size_t>(Scratch(m, n, depth_, keeps_sums()).end);
+  return static_cast<std::size_t>(TileScratch(m, n, depth_, keeps_sums()).end);
 }
 
 /// At most kSide rows of the result, by all columns whose right panels are packed.
@@ -95,13 +95,14 @@ struct TileProduct::Strip {
 void TileProduct::multiply(const Strip& strip, const std::uint16_t* left,
                            const std::uint16_t* right, bool add) const {
   constexpr std::int64_t kPanelStep = TileLoops::kPanelStep;
-  const std::int64_t sub_steps = even_step(strip.steps, kSubDepth / kStep, 1);
+  const std::int64_t sub_steps = even_step(strip.steps, kSubDepth / kTileStep, 1);
   for (std::int64_t s = 0; s < strip.steps; s += sub_steps) {
     const std::int64_t steps = std::min(sub_steps, strip.steps - s);
     const bool complete = s + steps == strip.steps && strip.result != nullptr;
     for (std::int64_t j = 0; j < strip.columns; j += kSide) {
-      kTileLoops.multiply(left + s * kPanelStep, right + j * strip.steps * kStep + s * kPanelStep,
-                          steps, strip.sums + j, strip.row, add || s > 0);
+      kTileLoops.multiply(left + s * kPanelStep,
+                          right + j * strip.steps * kTileStep + s * kPanelStep, steps,
+                          strip.sums + j, strip.row, add || s > 0);
       // At once, so that memory takes them while the next block is multiplied.
       if (complete) store(strip, j);
     }
@@ -134,7 +135,7 @@ void TileProduct::store(const Strip& strip, std::int64_t column) const {
 
 void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const std::byte* b,
                       std::byte* c, std::byte* scratch) const {
-  const Scratch at(m, n, depth_, keeps_sums());
+  const TileScratch at(m, n, depth_, keeps_sums());
   auto* const right = reinterpret_cast<Bf16Bits*>(scratch);
   auto* const left = reinterpret_cast<Bf16Bits*>(scratch + at.left);
   auto* const sums = reinterpret_cast<float*>(scratch + at.sums);
@@ -150,7 +151,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
     const std::int64_t columns = std::min(column_step, n - j);
     for (std::int64_t p = 0; p < k_; p += depth_) {
       const std::int64_t depth = std::min(depth_, k_ - p);
-      const std::int64_t padded_depth = round_up(depth, kStep);
+      const std::int64_t padded_depth = round_up(depth, kTileStep);
       pack(kTileLoops.pack_right, b_elements + p * b_.row + j * b_.column, b_.column, b_.row,
            columns, depth, right);
       for (std::int64_t i = 0; i < m; i += kSide) {
@@ -160,7 +161,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
         std::byte* const to = c + (i * ldc_ + j) * static_cast<std::int64_t>(size_of(result_));
         Strip strip = {std::min(kSide, m - i),
                        columns,
-                       padded_depth / kStep,
+                       padded_depth / kTileStep,
                        keeps_sums() ? sums + i * column_step : sums,
                        column_step,
                        wide || p + depth == k_ ? to : nullptr,

@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-void to_hub(HubValues& values) {
+void gpt2_to_hub(HubValues& values) {
   if (values.at("n_inner") == "0") values["n_inner"] = "null";
 }
 
@@ -37,7 +37,7 @@ HubFormat Gpt2Config::hub() {
                       {"summary_use_proj", "true"},
                       {"use_cache", "true"}},
           .own_keys = {"gradient_checkpointing"},
-          .to_hub = to_hub,
+          .to_hub = gpt2_to_hub,
           .generates = true};
 }
 

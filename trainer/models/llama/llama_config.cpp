@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-std::vector<Key> size_keys() {
+std::vector<Key> llama_size_keys() {
   return {{.name = "vocab_size",
            .member = bind<&LlamaConfig::vocab_size>(),
            .range = size_at_least(0),
@@ -112,7 +112,7 @@ std::vector<Key> layer_keys() {
 }  // namespace
 
 std::vector<Key> LlamaConfig::keys() {
-  std::vector<Key> out = size_keys();
+  std::vector<Key> out = llama_size_keys();
   for (std::vector<Key>& more : std::array{rope_keys(), layer_keys()})
     std::move(more.begin(), more.end(), std::back_inserter(out));
   return out;

@@ -11,7 +11,7 @@ constexpr const char* kScaling = "rope_scaling.";
 
 /// Newer files have rope_theta and the scaling as "rope_parameters", older ones call rope_type
 /// "type".
-void from_hub(HubValues& values) {
+void llama_from_hub(HubValues& values) {
   constexpr const char* kNewer = "rope_parameters.";
   const HubValues given = values;
   for (const auto& [key, value] : given) {
@@ -23,7 +23,7 @@ void from_hub(HubValues& values) {
   if (older != values.end()) values.emplace("rope_scaling.rope_type", older->second);
 }
 
-void to_hub(HubValues& values) {
+void llama_to_hub(HubValues& values) {
   if (values.at("num_key_value_heads") == "0")
     values["num_key_value_heads"] = values.at("num_attention_heads");
   if (values.at("head_dim") == "0")
@@ -57,8 +57,8 @@ HubFormat LlamaConfig::hub() {
           .written = {{"pretraining_tp", "1"}, {"use_cache", "true"}},
           .own_keys = {"gradient_checkpointing"},
           .objects = {"rope_parameters"},
-          .from_hub = from_hub,
-          .to_hub = to_hub,
+          .from_hub = llama_from_hub,
+          .to_hub = llama_to_hub,
           .generates = true};
 }
 

@@ -27,7 +27,7 @@ void rename(HubValues& values, const std::string& from, const std::string& to) {
   if (auto found = values.extract(from)) values[to] = std::move(found.mapped());
 }
 
-void from_hub(HubValues& values) {
+void resnet_from_hub(HubValues& values) {
   for (const Architecture& known : kArchitectures)
     if (values.at("architecture") == Json(known.name).dump()) {
       values["layer_type"] = Json(known.layer_type).dump();
@@ -47,7 +47,7 @@ void from_hub(HubValues& values) {
   rename(values, "pretrained_cfg.std", "image_std");
 }
 
-void to_hub(HubValues& values) {
+void resnet_to_hub(HubValues& values) {
   const Json depths = Json::parse(values.at("depths").json);
   const Json type = Json::parse(values.at("layer_type").json);
   const auto width = Json::parse(values.at("width").json).get<std::int64_t>();
@@ -101,8 +101,8 @@ HubFormat ResNetConfig::hub() {
                           {"model_args.stem_type", "\"\""}},
                 .own_keys = {"zero_init_last_norm"},
                 .objects = {"model_args", "pretrained_cfg"},
-                .from_hub = from_hub,
-                .to_hub = to_hub,
+                .from_hub = resnet_from_hub,
+                .to_hub = resnet_to_hub,
                 .sees_images = true};
   for (const Architecture& known : kArchitectures) out.architectures.emplace_back(known.name);
   return out;

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-std::vector<Key> size_keys() {
+std::vector<Key> vit_size_keys() {
   return {{.name = "hidden_size",
            .member = bind<&VitConfig::hidden_size>(),
            .range = size_at_least(1),
@@ -46,7 +46,7 @@ std::vector<Key> size_keys() {
 }  // namespace
 
 std::vector<Key> VitConfig::keys() {
-  std::vector<Key> out = size_keys();
+  std::vector<Key> out = vit_size_keys();
   const std::vector<Key> others = {
       {.name = "hidden_act",
        .member = bind<&VitConfig::hidden_act>(),

@@ -7,7 +7,7 @@ namespace lockstep {
 namespace {
 
 /// [224, 224] is 224.
-void from_hub(HubValues& values) {
+void vit_from_hub(HubValues& values) {
   for (const char* key : {"image_size", "patch_size"}) {
     const auto found = values.find(key);
     if (found == values.end()) continue;
@@ -31,7 +31,7 @@ HubFormat VitConfig::hub() {
           .fixed = {{"problem_type", "\"single_label_classification\""}},
           .written = {{"encoder_stride", "16"}},
           .own_keys = {"gradient_checkpointing"},
-          .from_hub = from_hub,
+          .from_hub = vit_from_hub,
           .sees_images = true};
 }
 

@@ -1,8 +1,5 @@
 #include "data/ordered_fetch.h"
 
-// Asio's memory fences around each job are not needed here (its queue and the mutex below order
-// everything), and the thread sanitizer does not support them.
-#define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <condition_variable>

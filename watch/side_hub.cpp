@@ -5,7 +5,6 @@
 #include <net/if.h>
 #include <sys/random.h>
 
-#define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/network_v4.hpp>

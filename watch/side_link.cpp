@@ -1,8 +1,7 @@
 #include "watch/side_link.h"
 
-#include <atomic>
-#define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -1,6 +1,5 @@
 #include "data/tokenizers/regex.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include <algorithm>

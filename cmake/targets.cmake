@@ -10,8 +10,52 @@ if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_flags INTERFACE -Werror)
 endif()
 
+# Most of the time that a small source takes goes into headers and the templates that they instantiate. So sources are
+# compiled several at once, in files that include them. Three things follow. Names in unnamed namespaces must differ
+# within a library: scripts/check_definitions.py sees to it. What a source forgot to include, one before it in the batch
+# may have included: the dev preset, with a size of 1, compiles every source by itself, and rebuilds the least after an
+# edit. And its compile_commands.json is the one that names all sources.
+set(LOCKSTEP_BATCH_SIZE 8 CACHE STRING "How many sources are compiled at once")
+
+# lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, whose
+# paths are relative to the source tree, so that compiler caches serve another clone.
+function(lockstep_batches out)
+  if(LOCKSTEP_BATCH_SIZE LESS_EQUAL 1)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(batches "")
+  list(LENGTH ARGN count)
+  set(first 0)
+  while(first LESS count)
+    list(SUBLIST ARGN ${first} ${LOCKSTEP_BATCH_SIZE} files)
+    set(text "")
+    foreach(file ${files})
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
+      string(APPEND text "#include \"${path}\"\n")
+    endforeach()
+    math(EXPR number "${first} / ${LOCKSTEP_BATCH_SIZE}")
+    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batch_${number}.cpp)
+    file(CONFIGURE OUTPUT ${batch} CONTENT "${text}")
+    list(APPEND batches ${batch})
+    math(EXPR first "${first} + ${LOCKSTEP_BATCH_SIZE}")
+  endwhile()
+  set(${out} ${batches} PARENT_SCOPE)
+endfunction()
+
+# What options a source of a batch is given later would not reach the compiler.
+function(lockstep_check_batched)
+  foreach(source ${ARGN})
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options)
+      message(FATAL_ERROR "${source}: COMPILE_OPTIONS must be set before lockstep_library is called")
+    endif()
+  endforeach()
+endfunction()
+
 # lockstep_library(<name> [DEPS <public targets>] [FOREIGN <private foreign targets>])
-# builds lockstep_<name> from this folder's and its subfolders' sources.
+# builds lockstep_<name> from this folder's and its subfolders' sources. Those with COMPILE_OPTIONS of their own, and
+# those with SKIP_UNITY_BUILD_INCLUSION, are compiled alone; both are set before this call.
 function(lockstep_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;FOREIGN" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -21,7 +65,21 @@ function(lockstep_library name)
     target_link_libraries(lockstep_${name} INTERFACE lockstep_flags)
     return()
   endif()
-  add_library(lockstep_${name} STATIC ${sources})
+  set(alone "")
+  foreach(source ${sources})
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    get_source_file_property(skipped ${source} SKIP_UNITY_BUILD_INCLUSION)
+    if(options OR skipped)
+      list(APPEND alone ${source})
+    endif()
+  endforeach()
+  if(alone)
+    list(REMOVE_ITEM sources ${alone})
+  endif()
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL lockstep_check_batched ${sources})")
+  lockstep_batches(batches ${sources})
+  add_library(lockstep_${name} STATIC ${batches} ${alone})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_ALONE ${alone})
   # One compilation serves the programs of this tree and the shared library, which shows what LOCKSTEP_API marks. Calls
   # of what it shows need no detour either: nobody puts another function in its place.
   set_target_properties(lockstep_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
@@ -40,30 +98,6 @@ set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
 
 # All that `ctest -L unit` runs; what scripts/test.sh builds with sanitizers.
 add_custom_target(unit_tests)
-
-# lockstep_batches(<out> <file>...) joins up to six files each into one that includes them. Most of the time that a
-# small source takes goes into headers and the templates that they instantiate: a folder's tests compile in 2/5 of the
-# time so. What its files define therefore needs different names, in unnamed namespaces too. The paths are relative to
-# the source tree, so that compiler caches serve another clone.
-function(lockstep_batches out)
-  set(batches "")
-  list(LENGTH ARGN count)
-  set(first 0)
-  while(first LESS count)
-    list(SUBLIST ARGN ${first} 6 files)
-    set(text "")
-    foreach(file ${files})
-      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
-      string(APPEND text "#include \"${path}\"\n")
-    endforeach()
-    math(EXPR number "${first} / 6")
-    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batch_${number}.cpp)
-    file(CONFIGURE OUTPUT ${batch} CONTENT "${text}")
-    list(APPEND batches ${batch})
-    math(EXPR first "${first} + 6")
-  endwhile()
-  set(${out} ${batches} PARENT_SCOPE)
-endfunction()
 
 # Tests run a second time as if the machine had no AVX-512 where it has it; elsewhere that would be the same again.
 file(STRINGS /proc/cpuinfo LOCKSTEP_HAS_AVX512 REGEX "^flags.* avx512f( |$)" LIMIT_COUNT 1)

@@ -32,26 +32,6 @@ std::size_t after_character(std::string_view text, std::size_t at) {
   return at + (character ? character->bytes : 1);
 }
 
-struct Code {
-  Code(const std::string& pattern, std::uint32_t options, const std::string& shown,
-       const std::string& place) {
-    int error = 0;
-    std::size_t offset = 0;
-    code =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | options, &error, &offset, nullptr);
-    if (code != nullptr) return;
-    char message[256] = {};
-    pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
-    raise(ErrorKind::kData, "{}: the regular expression \"{}\" is not valid: {}", place, shown,
-          message);
-  }
-  ~Code() { pcre2_code_free(code); }
-  Code(const Code&) = delete;
-  Code& operator=(const Code&) = delete;
-  pcre2_code* code = nullptr;
-};
-
 struct MatchMemory {
   explicit MatchMemory(const pcre2_code* code)
       : data(pcre2_match_data_create_from_pattern(code, nullptr)),
@@ -72,6 +52,26 @@ struct MatchMemory {
 }  // namespace
 
 struct Regex::Expression {
+  struct Code {
+    Code(const std::string& pattern, std::uint32_t options, const std::string& shown,
+         const std::string& place) {
+      int error = 0;
+      std::size_t offset = 0;
+      code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                           PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | options, &error, &offset,
+                           nullptr);
+      if (code != nullptr) return;
+      char message[256] = {};
+      pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
+      raise(ErrorKind::kData, "{}: the regular expression \"{}\" is not valid: {}", place, shown,
+            message);
+    }
+    ~Code() { pcre2_code_free(code); }
+    Code(const Code&) = delete;
+    Code& operator=(const Code&) = delete;
+    pcre2_code* code = nullptr;
+  };
+
   Expression(std::string pattern, std::string place)
       : shown(std::move(pattern)),
         place(std::move(place)),

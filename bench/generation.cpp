@@ -12,11 +12,11 @@
 
 #include "bench/target.h"
 #include "collectives/single.h"
+#include "trainer/apps/from_config.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/config/load.h"
-#include "trainer/from_config.h"
 #include "trainer/generation/continuation.h"
-#include "trainer/rank_runtime.h"
+#include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {

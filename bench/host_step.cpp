@@ -5,11 +5,11 @@
 #include <benchmark/benchmark.h>
 
 #include "collectives/single.h"
-#include "trainer/from_config.h"
+#include "trainer/apps/from_config.h"
+#include "trainer/job/rank_runtime.h"
 #include "trainer/models/gpt2/gpt2_config.h"
-#include "trainer/rank_runtime.h"
 #include "trainer/registry/registry.h"
-#include "trainer/training_step.h"
+#include "trainer/train/training_step.h"
 
 namespace lockstep {
 namespace {

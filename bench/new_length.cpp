@@ -14,8 +14,8 @@
 
 #include "bench/target.h"
 #include "core/engine/compile.h"
+#include "trainer/apps/dry_run.h"
 #include "trainer/config/load.h"
-#include "trainer/dry_run.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {

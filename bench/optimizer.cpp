@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/compiled_graph.h"
-#include "trainer/dry_run.h"
+#include "trainer/apps/dry_run.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/registry/registry.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/settings.h"
-#include "core/kernels/libraries.h"
+#include "core/kernels/base/libraries.h"
 
 namespace lockstep {
 

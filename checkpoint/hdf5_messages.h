@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
 

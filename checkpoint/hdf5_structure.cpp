@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/file_regions.h"
 #include "checkpoint/hdf5_messages.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 
 namespace lockstep {
 namespace {

@@ -28,7 +28,7 @@ struct EarlyStoppingState {
   std::int64_t bad_evaluations = 0;
 };
 
-/// What the losses of a run were: what a state is judged against (trainer/state_judge.h).
+/// What the losses of a run were: what a state is judged against (trainer/train/state_judge.h).
 struct LossHistory {
   std::vector<double> recent;  ///< of the last steps that were not far off, oldest first
   /// The lowest loss that two steps in a row did not pass; NaN before the first step.
@@ -65,7 +65,7 @@ struct TrainerState {
   std::string instruction_set;
   std::string cpu_models;  ///< of all ranks, each once, joined with "; "
   std::string tokenizer;   ///< serialized; any bytes, any size; empty for none
-  std::string samples;     ///< what they are (trainer/saved_texts.h); as tokenizer
+  std::string samples;     ///< what they are (trainer/run/saved_texts.h); as tokenizer
 
   // Saving stamps these two; they tell who wrote a file that was loaded.
   std::int64_t format_version = 0;

@@ -102,17 +102,25 @@ add_custom_target(unit_tests)
 # Tests run a second time as if the machine had no AVX-512 where it has it; elsewhere that would be the same again.
 file(STRINGS /proc/cpuinfo LOCKSTEP_HAS_AVX512 REGEX "^flags.* avx512f( |$)" LIMIT_COUNT 1)
 
-# lockstep_test(<name> [AVX2] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's .cpp files and
-# registers it with ctest under the label "unit". Tests run in the source folder and name files relative to it:
+# lockstep_test(<name> [AVX2] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from the .cpp files of this folder and
+# its subfolders, but for those with a CMakeLists.txt of their own, and registers it with ctest under the label "unit".
+# Tests run in the source folder and name files relative to it:
 # an absolute path in a definition would keep compiler caches from serving another clone. AVX2: the tests run a
 # second time, as <name>_avx2, as if the machine had no AVX-512. Under ctest, properties draw from a fixed seed: what
 # fails there was broken by the last change. scripts/fuzz_properties.sh draws new cases.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "AVX2" "" "DEPS;FOREIGN" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(here ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${here} ${here}/*.cpp)
+  file(GLOB_RECURSE others CONFIGURE_DEPENDS RELATIVE ${here} ${here}/*/CMakeLists.txt)
+  foreach(other ${others})
+    get_filename_component(folder ${other} DIRECTORY)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   if(NOT sources)
     return()
   endif()
+  list(TRANSFORM sources PREPEND ${here}/)
   lockstep_batches(batches ${sources})
   add_executable(test_${name} ${batches})
   foreach(dep ${ARG_DEPS})

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/fetch.h"
+#include "data/samples/fetch.h"
 
 namespace lockstep {
 namespace {

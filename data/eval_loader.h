@@ -11,9 +11,9 @@
 
 #include "core/base/activity.h"
 #include "core/base/spans.h"
-#include "data/dataset.h"
 #include "data/ordered_fetch.h"
-#include "data/padding.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
 #include "data/skipped_samples.h"
 
 namespace lockstep {

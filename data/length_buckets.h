@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/padding.h"
 #include "data/sampler.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/fetch.h"
 #include "data/permutation.h"
+#include "data/samples/fetch.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

@@ -10,10 +10,10 @@
 
 #include "core/base/activity.h"
 #include "core/base/spans.h"
-#include "data/dataset.h"
 #include "data/ordered_fetch.h"
-#include "data/padding.h"
 #include "data/sampler.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
 #include "data/skipped_samples.h"
 
 namespace lockstep {

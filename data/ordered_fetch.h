@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/activity.h"
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 // The library in one header: what a program with a model, a dataset or an op of its own includes.
 // Every header that this one includes, directly or not, is public and is installed with it; the
-// others are not. ARCHITECTURE.md tells how a header becomes public.
+// others are not. CONTRIBUTING.md tells how a header becomes public.
 #pragma once
 
 #include "core/base/rng.h"
@@ -14,9 +14,9 @@
 #include "core/trace/host_call.h"
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
-#include "data/tensor_dataset.h"
+#include "data/samples/tensor_dataset.h"
+#include "trainer/cli/command_line.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"
-#include "trainer/registry/command_line.h"
-#include "trainer/session.h"
-#include "trainer/trainer.h"
+#include "trainer/train/session.h"
+#include "trainer/train/trainer.h"

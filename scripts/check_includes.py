@@ -3,9 +3,10 @@
 
 Usage: check_includes.py [--root FOLDER]
 
-A folder may include its own headers and those of the folders below, transitively (ALLOWED); foreign
-headers stay in the .cpp files of named folders (FOREIGN). Prints one line per violation in the
-manner of a compiler, path:line: message, and exits with 1 if there was one.
+A folder may include its own headers and those of the folders below, transitively (ALLOWED). No
+folders include one another, at any depth, within a row of ALLOWED either. Foreign headers stay in
+the .cpp files of named folders (FOREIGN). Prints one line per violation in the manner of a
+compiler, path:line: message, and exits with 1 if there was one.
 """
 
 import argparse
@@ -13,22 +14,55 @@ import pathlib
 import re
 import sys
 
-# What each folder may include directly; it may also include what those may include.
+# What each folder may include directly; it may also include what those may include. The deepest row
+# counts. It covers its subfolders, too, unless one of those has a row: then all need one.
 ALLOWED = {
     "core/base": [],
     "core/ir": ["core/base"],
     "core/explain": ["core/ir"],
     "core/trace": ["core/ir"],
     "core/passes": ["core/ir"],
-    "core/kernels": ["core/ir"],
-    "core/runtime": ["core/kernels"],
     "core/nn": ["core/trace"],
+    "core/kernels/base": ["core/ir"],
+    "core/kernels/codegen": ["core/kernels/base"],
+    "core/kernels/reference": ["core/kernels/base"],
+    "core/kernels/cpu": ["core/kernels/reference"],
+    "core/kernels": ["core/kernels/codegen", "core/kernels/cpu"],
+    "core/runtime": ["core/kernels"],
     "core/engine": ["core/explain", "core/trace", "core/passes", "core/runtime"],
     "collectives": ["core/base"],
     "watch": ["core/base"],
-    "data": ["core/base"],
-    "checkpoint": ["core/base"],
-    "trainer": ["core/nn", "core/engine", "collectives", "watch", "data", "checkpoint"],
+    "data/files": ["core/base"],
+    "data/samples": ["core/base"],
+    "data/images": ["data/files", "data/samples"],
+    "data/tokenizers": ["data/files", "data/samples"],
+    "data/tokens": ["data/tokenizers"],
+    "data": ["data/samples"],
+    "checkpoint/hdf5_reader": ["core/base"],
+    "checkpoint": ["checkpoint/hdf5_reader"],
+    "trainer/settings": ["data/samples"],
+    "trainer/hub": ["core/nn", "checkpoint"],
+    "trainer/task": ["trainer/settings", "core/nn", "core/runtime", "data/images", "data/tokenizers"],
+    "trainer/models": ["trainer/task", "trainer/hub"],
+    "trainer/datasets": ["trainer/task", "data/tokens", "checkpoint"],
+    "trainer/evaluators": ["trainer/task"],
+    "trainer/optimizers": ["trainer/task"],
+    "trainer/registry": ["trainer/models", "trainer/datasets", "trainer/evaluators", "trainer/optimizers"],
+    "trainer/config": ["trainer/registry"],
+    "trainer/generation": ["trainer/task", "core/engine"],
+    "trainer/telemetry": ["trainer/task", "core/engine", "watch"],
+    "trainer/timeline": ["core/engine"],
+    "trainer/statistics": ["core/engine", "data/files"],
+    "trainer/machine": ["core/ir", "data/files"],
+    "trainer/calibrate": ["trainer/machine", "core/engine", "collectives"],
+    "trainer/run": ["trainer/config", "trainer/statistics"],
+    "trainer/job": ["trainer/config", "trainer/machine", "trainer/timeline", "trainer/statistics", "trainer/telemetry",
+                    "collectives", "watch"],
+    "trainer/train": ["trainer/job", "trainer/run", "data"],
+    "trainer/apps": ["trainer/train", "trainer/generation"],
+    "trainer/launch": ["watch", "checkpoint"],
+    "trainer/cli": ["trainer/apps", "trainer/launch", "trainer/calibrate"],
+    "trainer": ["trainer/cli"],
     "lockstep": ["trainer"],
     "bench": ["trainer"],
     "examples": ["trainer", "lockstep"],
@@ -104,11 +138,10 @@ def closure(folder):
 
 def folder_of(path):
     """The entry of ALLOWED that a path belongs to, or None."""
-    parts = path.split("/")
-    for name in ("/".join(parts[:2]), parts[0]):
-        if name in ALLOWED and name != path:
-            return name
-    return None
+    parents = [parent.as_posix() for parent in pathlib.PurePosixPath(path).parents]
+    name = next((parent for parent in parents if parent in ALLOWED), None)
+    divided = name and any(row.startswith(f"{name}/") for row in ALLOWED)
+    return None if divided and name != parents[0] else name
 
 
 def without_comments_and_strings(text):
@@ -189,6 +222,54 @@ def check_includes(root, path, text):
             yield found[0][0] if found else 1, f'the first include must be the own header, "{own_header}"'
 
 
+def parting(path, header):
+    """The deepest folder that has both, and where each is in it: a subfolder, or "" for the folder's own files."""
+    ours, theirs = path.split("/")[:-1], header.split("/")[:-1]
+    depth = 0
+    while depth < min(len(ours), len(theirs)) and ours[depth] == theirs[depth]:
+        depth += 1
+    return "/".join(ours[:depth]), "".join(ours[depth : depth + 1]), "".join(theirs[depth : depth + 1])
+
+
+def shortest_cycle(graph):
+    """The nodes of a shortest cycle, the first one again at the end; or None."""
+    found = None
+    for start in sorted(graph):
+        paths, seen = [[start]], set()
+        while paths and (found is None or len(paths[0]) + 1 < len(found)):
+            path = paths.pop(0)
+            for node in sorted(graph.get(path[-1], ())):
+                if node == start:
+                    found, paths = [*path, node], []
+                    break
+                if node not in seen:
+                    seen.add(node)
+                    paths.append([*path, node])
+    return found
+
+
+def check_folders(root, files):
+    """Cycles of folders: per folder, of its subfolders and its own files. What ALLOWED refuses is no part of one."""
+    levels = {}
+    for path in files:
+        if not (root / path).is_file() or folder_of(path) is None:
+            continue
+        for number, quote, header in includes((root / path).read_text(encoding="utf-8", errors="replace")):
+            if not (root / header).is_file() or check_own(root, path, header):
+                continue
+            folder, one, other = parting(path, header)
+            if one != other:
+                levels.setdefault(folder, {}).setdefault(one, {}).setdefault(other, (path, number))
+    for folder, graph in sorted(levels.items()):
+        cycle = shortest_cycle(graph)
+        if cycle is None:
+            continue
+        names = [f"{folder}/{part}".lstrip("/") if part else f"{folder} itself" for part in cycle]
+        places = [graph[one][other] for one, other in zip(cycle, cycle[1:])]
+        steps = [f" -> {name} ({path}:{number})" for name, (path, number) in zip(names[1:], places)]
+        yield *places[0], f"folders include one another: {names[0]}{''.join(steps)}"
+
+
 def check_conventions(path, text):
     lines = text.splitlines()
     header = path.endswith(".h")
@@ -236,6 +317,7 @@ def main():
     root = parser.parse_args().root.resolve()
     files = list(sources(root))
     violations = [(path, *violation) for path in files for violation in check_file(root, path)]
+    violations += check_folders(root, files)
     for path, number, message in violations:
         print(f"{path}:{number}: {message}", file=sys.stderr)
     if not files:

@@ -1,5 +1,5 @@
 // The executable `lockstep`.
-#include "trainer/registry/command_line.h"
+#include "trainer/cli/command_line.h"
 
 int main(int argc, char** argv) {
   return lockstep::command_line(argc, argv, lockstep::built_in());

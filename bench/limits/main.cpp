@@ -26,9 +26,9 @@
 #include "bench/limits/image_traffic.h"
 #include "bench/target.h"
 #include "core/ir/cost.h"
+#include "trainer/apps/dry_run.h"
 #include "trainer/calibrate/bandwidth.h"
-#include "trainer/calibrate/limits_file.h"
-#include "trainer/dry_run.h"
+#include "trainer/machine/limits_file.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {

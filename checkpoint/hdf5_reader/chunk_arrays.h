@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 
 namespace lockstep {
 

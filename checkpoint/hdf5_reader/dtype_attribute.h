@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 #include "checkpoint/hdf5_reader/global_heap.h"
 #include "checkpoint/hdf5_reader/object_header.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_regions.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_regions.h"
 #include "checkpoint/hdf5_reader/chunk_index.h"
+#include "checkpoint/hdf5_reader/file_regions.h"
 #include "checkpoint/hdf5_reader/stored_dataset.h"
 
 namespace lockstep {

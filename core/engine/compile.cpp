@@ -10,7 +10,7 @@
 #include "core/ir/cost.h"
 #include "core/ir/group.h"
 #include "core/ir/text.h"
-#include "core/kernels/task_kernel.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/passes/chains.h"
 #include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ir/structure.h"
+#include "core/kernels/plan_kernel.h"
 
 namespace lockstep {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/kernels/base/kernel.h"
 #include "core/kernels/codegen/code_cache.h"
-#include "core/kernels/kernel.h"
 
 namespace lockstep {
 

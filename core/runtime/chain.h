@@ -10,7 +10,7 @@
 
 #include "core/base/activity.h"
 #include "core/base/clock.h"
-#include "core/kernels/task_kernel.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/kernels/task_kernel.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/runtime/host_call.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include "core/base/spans.h"
 #include "core/ir/graph.h"
 #include "core/ir/host_function.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/kernels/work_class.h"
+#include "core/kernels/base/work_class.h"
 
 namespace lockstep {
 

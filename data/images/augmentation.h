@@ -1,14 +1,15 @@
 // Images made to fit a model, and changed at random while it trains. What is random is a function
-// of the sample's index and the key that it is drawn with (data/dataset.h), of nothing else.
+// of the sample's index and the key that it is drawn with (data/samples/dataset.h), of nothing
+// else.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 
-#include "data/dataset.h"
 #include "data/images/raster.h"
 #include "data/images/resize.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "data/images/augmentation.h"
 #include "data/images/image_source.h"
 #include "data/images/soft_labels.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

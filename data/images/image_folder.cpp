@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/digest.h"
 #include "data/files/file_hash.h"
 #include "data/files/printable.h"
 #include "data/files/source_file.h"
 #include "data/images/decode_image.h"
+#include "data/samples/digest.h"
 
 namespace lockstep {
 namespace {

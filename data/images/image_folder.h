@@ -36,7 +36,8 @@ class ImageFolder final : public ImageSource {
   Raster image(std::int64_t index) const override;
   std::int64_t label(std::int64_t index) const override { return at(index).label; }
   /// "A-B": A of the labels, names and sizes of all files (all that it once was), B of their
-  /// bytes: of all up to HashLimits, of more probes as ranks compare (trainer/data_agreement.h).
+  /// bytes: of all up to HashLimits, of more probes as ranks compare
+  /// (trainer/job/data_agreement.h).
   std::string digest() const override;
   std::string describe() const override;
   std::string source(std::int64_t index) const override;

@@ -1,7 +1,7 @@
 // Labels that say more than one class: mixed ones (H. Zhang et al., "mixup: beyond empirical risk
 // minimization", ICLR 2018) and smoothed ones (C. Szegedy et al., "Rethinking the Inception
 // architecture for computer vision", CVPR 2016). Training samples have them as fields of their own,
-// which the loss puts together (trainer/models/model.h): of K classes, sample i is of class k by
+// which the loss puts together (trainer/task/model.h): of K classes, sample i is of class k by
 //
 //   (1 - label_smoothing) (mix_weight [k = label] + (1 - mix_weight) [k = mix_label])
 //     + label_smoothing / K
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

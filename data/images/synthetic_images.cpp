@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/rng.h"
-#include "data/digest.h"
+#include "data/samples/digest.h"
 
 namespace lockstep {
 namespace {

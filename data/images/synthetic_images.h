@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/unicode.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

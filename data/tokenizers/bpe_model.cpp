@@ -4,7 +4,7 @@
 #include <queue>
 
 #include "core/base/error.h"
-#include "data/tokenizers/utf8.h"
+#include "data/files/utf8.h"
 
 namespace lockstep {
 namespace {

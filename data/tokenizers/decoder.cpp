@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/growth.h"
 #include "data/tokenizers/replace_pattern.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

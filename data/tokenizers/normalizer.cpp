@@ -1,10 +1,10 @@
 #include "data/tokenizers/normalizer.h"
 
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/growth.h"
 #include "data/tokenizers/replace_pattern.h"
 #include "data/tokenizers/unicode.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

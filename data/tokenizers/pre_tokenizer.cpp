@@ -2,13 +2,13 @@
 
 #include <functional>
 
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/growth.h"
 #include "data/tokenizers/regex.h"
 #include "data/tokenizers/replace_pattern.h"
 #include "data/tokenizers/split.h"
 #include "data/tokenizers/unicode.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/regex_syntax.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

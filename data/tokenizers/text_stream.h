@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "data/files/utf8.h"
 #include "data/tokenizers/tokenizer.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 

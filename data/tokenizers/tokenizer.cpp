@@ -7,7 +7,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/json_place.h"
-#include "data/digest.h"
+#include "data/samples/digest.h"
 #include "data/tokenizers/early_json.h"
 #include "data/tokenizers/pipeline_tokenizer.h"
 #include "data/tokenizers/tokenizer_documents.h"

@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/json_place.h"
 #include "data/files/read_text.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/tokenizer_documents.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

@@ -4,12 +4,12 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/merge_training.h"
 #include "data/tokenizers/normalizer.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/tokenizer_documents.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

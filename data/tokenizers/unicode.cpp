@@ -9,8 +9,8 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/newer_characters.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/tokenizers/utf8.h"
+#include "data/files/utf8.h"
 
 namespace lockstep {
 namespace {

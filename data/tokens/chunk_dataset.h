@@ -2,7 +2,7 @@
 // language models read.
 #pragma once
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 #include "data/tokenizers/tokenizer.h"
 #include "data/tokens/token_stream.h"
 

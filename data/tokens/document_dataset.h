@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 #include "data/tokens/documents.h"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 #include "data/tokenizers/tokenizer.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "data/digest.h"
+#include "data/samples/digest.h"
 #include "data/tokens/document_dataset.h"
 
 namespace lockstep {

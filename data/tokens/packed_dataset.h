@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 #include "data/tokens/documents.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 
 namespace lockstep {
 

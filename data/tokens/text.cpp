@@ -1,7 +1,7 @@
 #include "data/tokens/text.h"
 
 #include "core/base/error.h"
-#include "data/tokenizers/utf8.h"
+#include "data/files/utf8.h"
 
 namespace lockstep {
 

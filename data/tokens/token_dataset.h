@@ -2,7 +2,7 @@
 // shifted by one as targets.
 #pragma once
 
-#include "data/dataset.h"
+#include "data/samples/dataset.h"
 #include "data/tokens/token_stream.h"
 
 namespace lockstep {

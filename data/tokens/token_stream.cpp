@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "data/digest.h"
+#include "data/samples/digest.h"
 
 namespace lockstep {
 

@@ -7,8 +7,8 @@
 #include "checkpoint/restore.h"
 #include "checkpoint/state_hash.h"
 #include "tests/checkpoint/sample_state.h"
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

@@ -12,8 +12,8 @@
 #include "checkpoint/restore.h"
 #include "checkpoint/trainer_attributes.h"
 #include "tests/checkpoint/sample_state.h"
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/checkpoint/safetensors_text.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoint/state.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep::testing {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "tests/checkpoint/sample_state.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

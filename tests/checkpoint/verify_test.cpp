@@ -11,8 +11,8 @@
 #include "checkpoint/tensors_file.h"
 #include "core/base/hash.h"
 #include "tests/checkpoint/sample_state.h"
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

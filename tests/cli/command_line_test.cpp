@@ -1,5 +1,3 @@
-#include "trainer/cli/command_line.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,8 @@
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
+#include "trainer/cli/dispatch.h"
+#include "trainer/job/report_errors.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep {

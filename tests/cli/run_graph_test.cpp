@@ -4,9 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/ir/text.h"
-#include "tests/core/error_of.h"
-#include "tests/core/tested_target.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/host_functions.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/topology.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

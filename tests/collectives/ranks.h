@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/runtime/communicator.h"
 #include "tests/collectives/requests.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 
@@ -50,7 +50,8 @@ inline void on_sharing_ranks(int ranks, const std::function<void(Communicator&)>
   on_ranks(ranks, body, SharedMemoryUse::kRequired);
 }
 
-/// The error of this kind that each rank ends with, as error_of (tests/core/error_of.h) tells it.
+/// The error of this kind that each rank ends with, as error_of (tests/fixtures/error_of.h) tells
+/// it.
 inline std::vector<std::string> errors_on_ranks(int ranks, ErrorKind kind,
                                                 const std::function<void(Communicator&)>& body) {
   std::vector<std::string> out(static_cast<std::size_t>(ranks));

@@ -1,8 +1,8 @@
-#include "data/collate.h"
+#include "data/samples/collate.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include "tests/core/error_of.h"
 #include "tests/data/image_files.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

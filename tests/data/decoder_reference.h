@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
-#include "data/tokenizers/utf8.h"
 
 namespace lockstep::reference {
 

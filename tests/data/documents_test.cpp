@@ -8,10 +8,10 @@
 #include "data/tokens/jsonl.h"
 #include "data/tokens/packed_dataset.h"
 #include "data/tokens/text_lines.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
 #include "tests/data/marking_tokenizer.h"
 #include "tests/data/token_fields.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

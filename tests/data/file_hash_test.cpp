@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

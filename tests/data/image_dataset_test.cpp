@@ -10,9 +10,9 @@
 #include "data/images/cifar.h"
 #include "data/images/idx.h"
 #include "data/images/synthetic_images.h"
-#include "data/subset.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
+#include "data/samples/subset.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -8,15 +8,15 @@
 
 #include "core/base/metrics.h"
 #include "core/base/spans.h"
-#include "data/digest.h"
 #include "data/eval_loader.h"
-#include "data/fetch.h"
 #include "data/images/image_dataset.h"
 #include "data/loader.h"
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
-#include "tests/core/temporary_folder.h"
+#include "data/samples/digest.h"
+#include "data/samples/fetch.h"
 #include "tests/data/image_files.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

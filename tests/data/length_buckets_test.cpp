@@ -9,7 +9,7 @@
 
 #include "data/eval_loader.h"
 #include "data/loader.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "data/eval_loader.h"
-#include "data/subset.h"
+#include "data/samples/subset.h"
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_dataset.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -9,9 +9,9 @@
 #include "data/tokens/chunk_dataset.h"
 #include "data/tokens/document_dataset.h"
 #include "data/tokens/packed_dataset.h"
-#include "tests/core/error_of.h"
 #include "tests/data/marking_tokenizer.h"
 #include "tests/data/token_fields.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "data/tokens/text_lines.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
 #include "tests/data/image_files.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "data/permutation.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include "data/images/image_array.h"
 #include "data/images/image_dataset.h"
 #include "data/loader.h"
-#include "data/subset.h"
+#include "data/samples/subset.h"
 
 namespace lockstep {
 namespace {

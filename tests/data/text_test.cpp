@@ -7,9 +7,9 @@
 #include "data/files/read_text.h"
 #include "data/tokenizers/tokenizer_files.h"
 #include "data/tokens/token_dataset.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
 #include "tests/data/all_of.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "data/subset.h"
-#include "tests/core/error_of.h"
+#include "data/samples/subset.h"
 #include "tests/data/token_fields.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "data/tokens/synthetic_tokens.h"
 #include "data/tokens/token_shards.h"
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
-#include "tests/core/temporary_folder.h"
 #include "tests/data/all_of.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -12,14 +12,14 @@
 #include <sstream>
 
 #include "data/files/read_text.h"
+#include "data/files/utf8.h"
 #include "data/tokenizers/byte_level.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/tokenizer_documents.h"
-#include "data/tokenizers/utf8.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
-#include "tests/core/without_positions.h"
 #include "tests/data/byte_level_tokenizer.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
+#include "tests/fixtures/without_positions.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/tokenizers/post_processor.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/token_model.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "data/tokenizers/merge_training.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/digest.h"
-#include "data/tokenizers/utf8.h"
+#include "data/files/utf8.h"
+#include "data/samples/digest.h"
 
 namespace lockstep {
 namespace {

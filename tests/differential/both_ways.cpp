@@ -5,9 +5,9 @@
 #include <random>
 
 #include "core/ir/text.h"
-#include "core/kernels/reference.h"
-#include "tests/core/tested_target.h"
-#include "tests/host_functions.h"
+#include "core/kernels/reference/reference.h"
+#include "tests/fixtures/host_functions.h"
+#include "tests/fixtures/tested_target.h"
 #include "tests/roundoff/rounding.h"
 #include "trainer/cli/run_graph.h"
 

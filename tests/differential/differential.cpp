@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "tests/core/same_bits.h"
-#include "tests/core/tested_target.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
+#include "tests/fixtures/same_bits.h"
+#include "tests/fixtures/tested_target.h"
 #include "trainer/cli/run_graph.h"
 
 namespace lockstep::testing {

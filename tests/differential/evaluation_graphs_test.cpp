@@ -10,10 +10,10 @@
 
 #include "core/passes/pipeline.h"
 #include "core/trace/context.h"
-#include "tests/core/tested_target.h"
 #include "tests/differential/both_ways.h"
+#include "tests/fixtures/tested_target.h"
 #include "trainer/models/resnet/resnet.h"
-#include "trainer/training_step.h"
+#include "trainer/train/training_step.h"
 
 namespace lockstep::testing {
 namespace {

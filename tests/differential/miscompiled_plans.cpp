@@ -2,8 +2,9 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "tests/core/tested_target.h"
+#include "core/kernels/plan_kernel.h"
 #include "tests/differential/miscompiles.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/ir/text.h"
 #include "core/passes/split_step.h"
 #include "tests/differential/both_ways.h"
+#include "trainer/apps/dry_run.h"
 #include "trainer/config/load.h"
-#include "trainer/dry_run.h"
 #include "trainer/registry/registry.h"
 
 namespace lockstep::testing {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 #include "core/runtime/plan.h"
 
 namespace lockstep::testing {

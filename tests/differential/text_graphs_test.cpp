@@ -10,11 +10,11 @@
 #include "core/base/error.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
-#include "tests/core/file_contents.h"
 #include "tests/core/ir/every_op.h"
 #include "tests/differential/both_ways.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/host_functions.h"
 #include "tests/graphs/random_steps.h"
-#include "tests/host_functions.h"
 
 namespace lockstep::testing {
 namespace {

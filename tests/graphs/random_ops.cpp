@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "tests/fixtures/host_functions.h"
 #include "tests/graphs/random_steps.h"
-#include "tests/host_functions.h"
 
 namespace lockstep::testing {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "checkpoint/tensors_file.h"
 #include "core/base/error.h"
-#include "data/tensor_dataset.h"
-#include "trainer/data_source.h"
-#include "trainer/registry/command_line.h"
+#include "data/samples/tensor_dataset.h"
+#include "trainer/cli/command_line.h"
 #include "trainer/registry/registry.h"
+#include "trainer/task/data_source.h"
 
 using namespace lockstep;
 

@@ -17,9 +17,9 @@
 #include "core/trace/mode.h"
 #include "data/images/soft_labels.h"
 #include "tests/core/engine/rank.h"
-#include "trainer/models/model.h"
 #include "trainer/optimizers/sgd.h"
-#include "trainer/training_step.h"
+#include "trainer/task/model.h"
+#include "trainer/train/training_step.h"
 
 namespace lockstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "core/kernels/reference/values.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep::testing {
 namespace {

@@ -114,6 +114,50 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
         self.refused("core/magic/a.cpp", "int x;\n", "this folder is not in ALLOWED")
         self.refused("core/base/a.cc", "int x;\n", "C++ files end in .h or .cpp")
 
+    def test_the_deepest_row_counts(self):
+        self.refused(
+            "trainer/settings/a.cpp",
+            '#include "core/engine/engine.h"\n',
+            'trainer/settings may not include "core/engine/engine.h"',
+        )
+        self.accepted("trainer/models/mine/deeper/a.cpp", '#include "core/trace/tensor.h"\n')
+        self.refused("trainer/magic/a.cpp", "int x;\n", "this folder is not in ALLOWED")
+
+    def test_folders_do_not_include_one_another(self):
+        one, other = "tests/core/one", "tests/core/other"
+        self.accepted_all({f"{one}/a.h": [f"{other}/b.h"], f"{other}/b.h": [], f"{other}/c.h": ["tests/core/d.h"],
+                           "tests/core/d.h": []})
+        # By files that do not; of one folder and its own subfolder; of folders further up alone.
+        for files, cycle in [
+            ({f"{one}/a.h": [f"{other}/b.h"], f"{other}/b.h": [], f"{other}/c.h": [f"{one}/d.h"], f"{one}/d.h": []},
+             f"{one}/a.h:2: folders include one another: {one} -> {other} ({one}/a.h:2) -> {one} ({other}/c.h:2)"),
+            ({f"{one}/a.h": ["tests/core/b.h"], "tests/core/b.h": [], "tests/core/c.h": [f"{one}/d.h"], f"{one}/d.h": []},
+             f"tests/core/c.h:2: folders include one another: tests/core itself -> {one} (tests/core/c.h:2)"
+             f" -> tests/core itself ({one}/a.h:2)"),
+            ({f"{one}/x/a.h": [f"{other}/x/b.h"], f"{other}/x/b.h": [], f"{other}/y/c.h": [f"{one}/y/d.h"],
+              f"{one}/y/d.h": []},
+             f"folders include one another: {one} -> {other} ({one}/x/a.h:2) -> {one} ({other}/y/c.h:2)"),
+            ({f"{one}/a.h": [f"{other}/b.h"], f"{other}/b.h": ["tests/core/third/c.h"],
+              "tests/core/third/c.h": [f"{one}/d.h"], f"{one}/d.h": []},
+             f"{one} -> {other} ({one}/a.h:2) -> tests/core/third ({other}/b.h:2) -> {one} (tests/core/third/c.h:2)"),
+            ({"trainer/models/one/a.h": ["trainer/models/other/b.h"], "trainer/models/other/b.h": [],
+              "trainer/models/other/c.h": ["trainer/models/one/a.h"]},
+             "folders include one another: trainer/models/one -> trainer/models/other"),
+        ]:
+            with self.subTest(cycle=cycle):
+                code, output = self.check(self.headers(files))
+                self.assertEqual(code, 1, "the cycle was not found")
+                self.assertEqual(len(output.splitlines()), 1, output)
+                self.assertIn(cycle, output)
+
+    def headers(self, files):
+        """Texts of headers that include others."""
+        return {path: "#pragma once\n" + "".join(f'#include "{header}"\n' for header in included)
+                for path, included in files.items()}
+
+    def accepted_all(self, files):
+        self.assertEqual(self.check(self.headers(files)), (0, ""))
+
     def test_long_files_need_a_reason(self):
         self.accepted("core/ir/a.cpp", "int x;\n" * 500)
         self.refused("core/ir/a.cpp", "int x;\n" * 501, "501 lines, more than 500")
@@ -127,7 +171,7 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
     def test_file_names_say_something(self):
         for name in ["common.h", "util.h", "string_utils.h", "misc.h", "test_helpers.h"]:
             self.refused(f"core/ir/{name}", "#pragma once\n", f"'{name}' says nothing")
-        self.refused("data/utils/a.cpp", "int x;\n", "'utils' says nothing")
+        self.refused("watch/utils/a.cpp", "int x;\n", "'utils' says nothing")
         self.accepted("core/ir/common_subexpressions.h", "#pragma once\n")
 
     def test_headers_have_pragma_once(self):

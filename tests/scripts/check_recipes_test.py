@@ -22,11 +22,11 @@ An op touches two places, and one test:
 
 A model touches two places:
 
-1. `trainer/models/vision*`: its own files.
+1. `trainer/models/vision/`: its own files.
 2. `trainer/registry/built_in.cpp`: one line.
 """,
-    "trainer/models/vision_config.h": "struct LenetConfig { int n_classes = 10; };\n",
-    "trainer/models/vision.cpp": "Lenet::Lenet(const LenetConfig&) {}\n",
+    "trainer/models/vision/vision_config.h": "struct LenetConfig { int n_classes = 10; };\n",
+    "trainer/models/vision/vision.cpp": "Lenet::Lenet(const LenetConfig&) {}\n",
     "trainer/registry/built_in.cpp": "out.add_model<Lenet>();\n",
     "core/ir/op.h": "enum class UnaryOp { kFloor };\n",
     "core/kernels/floor.cpp": "  switch (as<UnaryOp>(op)) {\n    case Op::kFloor: break;\n  }\n",
@@ -88,7 +88,7 @@ class CheckRecipes(unittest.TestCase):
     def test_a_model_that_others_know(self):
         for text in ('if (name == "lenet") return 28;\n', "const LenetConfig config;\n"):
             with self.subTest(text=text):
-                self.refuses({"trainer/data_source.cpp": text}, "config key' does not list trainer/data_source.cpp")
+                self.refuses({"trainer/task/data_source.cpp": text}, "config key' does not list trainer/task/data_source.cpp")
 
     def test_a_model_that_is_not_registered(self):
         self.refuses({"trainer/registry/built_in.cpp": "out.add_model<Mlp>();\n"},

@@ -9,7 +9,7 @@
 #include "core/base/buffer.h"
 #include "core/base/thread_pool.h"
 #include "trainer/calibrate/busy_cores.h"
-#include "trainer/cli/machine.h"
+#include "trainer/machine/machine.h"
 
 namespace lockstep {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "core/base/build_id.h"
 #include "trainer/calibrate/bandwidth.h"
-#include "trainer/calibrate/limits_file.h"
 #include "trainer/calibrate/linear_dots.h"
 #include "trainer/calibrate/small_costs.h"
+#include "trainer/machine/limits_file.h"
 
 namespace lockstep {
 namespace {

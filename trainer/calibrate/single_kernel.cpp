@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/kernels/plan_kernel.h"
+
 namespace lockstep {
 namespace {
 

@@ -9,7 +9,7 @@
 #include "core/base/thread_pool.h"
 #include "core/ir/graph.h"
 #include "core/ir/target.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/suggest.h"
-#include "trainer/config/key.h"
+#include "trainer/settings/key.h"
 
 namespace lockstep {
 namespace {

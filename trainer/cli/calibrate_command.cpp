@@ -6,16 +6,16 @@
 
 #include "core/base/duration.h"
 #include "core/base/error.h"
-#include "core/kernels/libraries.h"
+#include "core/kernels/base/libraries.h"
 #include "data/files/read_text.h"
 #include "trainer/calibrate/all_reduce.h"
 #include "trainer/calibrate/calibrate.h"
-#include "trainer/calibrate/limits_file.h"
 #include "trainer/calibrate/limits_table.h"
 #include "trainer/cli/commands.h"
-#include "trainer/cli/machine.h"
+#include "trainer/job/rank_runtime.h"
 #include "trainer/launch/launch.h"
-#include "trainer/rank_runtime.h"
+#include "trainer/machine/limits_file.h"
+#include "trainer/machine/machine.h"
 
 namespace lockstep {
 namespace {

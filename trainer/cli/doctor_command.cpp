@@ -6,9 +6,9 @@
 
 #include "core/base/metrics.h"
 #include "core/ir/target.h"
-#include "trainer/calibrate/limits_file.h"
 #include "trainer/cli/commands.h"
-#include "trainer/cli/machine.h"
+#include "trainer/machine/limits_file.h"
+#include "trainer/machine/machine.h"
 
 namespace lockstep {
 namespace {

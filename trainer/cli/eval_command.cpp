@@ -1,6 +1,6 @@
+#include "trainer/apps/evaluate_run.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
-#include "trainer/train.h"
 
 namespace lockstep {
 namespace {

@@ -1,8 +1,8 @@
 #include <ostream>
 
 #include "core/base/error.h"
+#include "trainer/apps/export.h"
 #include "trainer/cli/commands.h"
-#include "trainer/hub/export.h"
 
 namespace lockstep {
 namespace {

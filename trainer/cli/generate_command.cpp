@@ -1,7 +1,7 @@
+#include "trainer/apps/generate.h"
 #include "trainer/cli/commands.h"
 #include "trainer/cli/standard_output.h"
 #include "trainer/config/schema.h"
-#include "trainer/train.h"
 
 namespace lockstep {
 namespace {

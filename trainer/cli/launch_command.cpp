@@ -3,8 +3,8 @@
 #include "core/base/error.h"
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
+#include "trainer/job/rank_runtime.h"
 #include "trainer/launch/launch.h"
-#include "trainer/rank_runtime.h"
 
 namespace lockstep {
 namespace {

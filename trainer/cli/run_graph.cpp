@@ -7,10 +7,10 @@
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "core/engine/compile.h"
-#include "core/kernels/libraries.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/base/libraries.h"
+#include "core/kernels/reference/reference.h"
 #include "core/runtime/executor.h"
-#include "trainer/cli/machine.h"
+#include "trainer/machine/machine.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
+#include "trainer/apps/train.h"
 #include "trainer/cli/commands.h"
-#include "trainer/train.h"
 
 namespace lockstep {
 namespace {

@@ -5,9 +5,9 @@
 #include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "core/ir/target.h"
-#include "core/kernels/libraries.h"
+#include "core/kernels/base/libraries.h"
 #include "trainer/cli/commands.h"
-#include "trainer/cli/machine.h"
+#include "trainer/machine/machine.h"
 
 namespace lockstep {
 namespace {

@@ -2,21 +2,12 @@
 // for every image file.
 #pragma once
 
-#include <functional>
-#include <initializer_list>
-#include <string>
-#include <string_view>
+#include "trainer/settings/config.h"
+#include "trainer/settings/report_problem.h"
 
-#include "core/base/api.h"
-#include "trainer/config/config.h"
-
-namespace LOCKSTEP_API lockstep {
+namespace lockstep {
 
 class Registry;
-
-/// Receives a problem: the keys it involves, the first of which gets the blame, and what is wrong.
-using ReportProblem =
-    std::function<void(std::initializer_list<std::string_view> keys, std::string message)>;
 
 /// Reports every rule that `config` breaks, those of its model and its dataset included.
 void check_config(const Config& config, const Registry& registry, const ReportProblem& report);

@@ -17,10 +17,10 @@
 #include "core/base/posix_file.h"
 #include "core/base/suggest.h"
 #include "trainer/config/checks.h"
+#include "trainer/config/folder_keys.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"
 #include "trainer/config/yaml_tree.h"
-#include "trainer/hub/folder_keys.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/config.h"
+#include "trainer/settings/config.h"
 
 namespace lockstep {
 

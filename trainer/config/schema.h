@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/config.h"
-#include "trainer/config/key.h"
 #include "trainer/registry/registry.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
 
 namespace lockstep {
 

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "data/images/cifar.h"
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
-#include "trainer/data_source.h"
 #include "trainer/datasets/image_settings.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
+#include "trainer/task/data_source.h"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "data/images/idx.h"
-#include "data/subset.h"
+#include "data/samples/subset.h"
 
 namespace lockstep {
 namespace {

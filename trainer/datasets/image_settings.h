@@ -10,8 +10,9 @@
 #include "data/files/byte_reader.h"
 #include "data/images/image_array.h"
 #include "data/images/image_dataset.h"
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
 
 namespace lockstep {
 

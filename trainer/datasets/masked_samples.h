@@ -3,7 +3,7 @@
 
 #include "data/tokens/masking.h"
 #include "data/tokens/token_stream.h"
-#include "trainer/data_source.h"
+#include "trainer/task/data_source.h"
 
 namespace lockstep {
 

@@ -4,8 +4,9 @@
 
 #include <vector>
 
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/key.h"
-#include "trainer/data_source.h"
+#include "trainer/settings/key.h"
+#include "trainer/task/data_source.h"
 
 namespace lockstep {
 

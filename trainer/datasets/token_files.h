@@ -4,9 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
-#include "trainer/data_source.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
+#include "trainer/task/data_source.h"
 
 namespace lockstep {
 

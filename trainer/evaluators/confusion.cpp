@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "data/files/printable.h"
-#include "data/tokenizers/utf8.h"
+#include "data/files/utf8.h"
 
 namespace lockstep {
 namespace {

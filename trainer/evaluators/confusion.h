@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/metrics.h"
+#include "trainer/task/metrics.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "trainer/metrics.h"
+#include "trainer/task/metrics.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "trainer/models/model.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

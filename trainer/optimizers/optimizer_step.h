@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/nn/module_buffer.h"
-#include "trainer/loss.h"
 #include "trainer/optimizers/optimizer.h"
+#include "trainer/task/loss.h"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/api.h"
-#include "trainer/config/key.h"
 #include "trainer/optimizers/optimizer.h"
+#include "trainer/settings/key.h"
 
 namespace LOCKSTEP_API lockstep {
 

@@ -11,7 +11,7 @@
 #include "trainer/models/gpt2/gpt2.h"
 #include "trainer/models/llama/llama.h"
 #include "trainer/models/resnet/resnet.h"
-#include "trainer/models/vision.h"
+#include "trainer/models/vision/vision.h"
 #include "trainer/models/vit/vit.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"

@@ -8,7 +8,7 @@
 // A row is a class that says its name, what it is, and its own config keys:
 //
 //   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
-//                    (trainer/config/key.h) and, where they say something, needs() (what it asks
+//                    (trainer/settings/key.h) and, where they say something, needs() (what it asks
 //                    of data), check(run, report) (rules that span keys), sizes() (for
 //                    `lockstep models`) and hub() (its form in Hugging Face folders,
 //                    trainer/hub/hub_format.h); and a constructor M(const Config&), or M(const
@@ -17,7 +17,8 @@
 //                    struct with keys() and open(const OpenContext&) -> DataSource, maybe check();
 //                    kVaries = true if its samples may differ in length.
 //   add_optimizer<O> kName, kDoc; an update rule (trainer/optimizers/optimizer.h) with keys().
-//   add_metric<E>    an Evaluator (trainer/metrics.h) with kName and kDoc, made without arguments;
+//   add_metric<E>    an Evaluator (trainer/task/metrics.h) with kName and kDoc, made without
+//   arguments;
 //                    runs name those that they want in eval.metrics.
 //
 // The members of each struct are the defaults of its keys.
@@ -34,15 +35,15 @@
 #include <vector>
 
 #include "core/base/api.h"
-#include "trainer/config/checks.h"
-#include "trainer/config/config.h"
-#include "trainer/config/key.h"
-#include "trainer/data_needs.h"
-#include "trainer/data_source.h"
 #include "trainer/hub/hub_format.h"
-#include "trainer/metrics.h"
-#include "trainer/models/model.h"
 #include "trainer/optimizers/optimizer.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
+#include "trainer/task/data_needs.h"
+#include "trainer/task/data_source.h"
+#include "trainer/task/metrics.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 struct ImageSettings;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/metrics.h"
+#include "trainer/task/metrics.h"
 
 namespace lockstep {
 

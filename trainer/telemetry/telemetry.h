@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "trainer/config/config.h"
+#include "trainer/settings/config.h"
 #include "trainer/telemetry/metrics_file.h"
 #include "trainer/telemetry/tensorboard.h"
 

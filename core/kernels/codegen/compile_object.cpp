@@ -17,8 +17,8 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "core/kernels/base/libraries.h"
 #include "core/kernels/codegen/object_code.h"
-#include "core/kernels/libraries.h"
 
 namespace lockstep::codegen {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "core/base/error.h"
 #include "core/base/stream_copy.h"
+#include "core/kernels/base/grid.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/codegen/partial_sums.h"
-#include "core/kernels/cpu/grid.h"
-#include "core/kernels/task_kernel.h"
 
 namespace lockstep::codegen {
 namespace {

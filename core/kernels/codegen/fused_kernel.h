@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 
 namespace lockstep::codegen {
 

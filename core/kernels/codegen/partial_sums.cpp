@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "core/kernels/cpu/element_conversion.h"
+#include "core/kernels/base/element_conversion.h"
 
 namespace lockstep::codegen {
 namespace {

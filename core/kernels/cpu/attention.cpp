@@ -9,10 +9,10 @@
 // IO-Awareness" (2022), with whole rows of scores, since a row fits the cache.
 #include <algorithm>
 
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/few_rows.h"
-#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/tile_loops.h"

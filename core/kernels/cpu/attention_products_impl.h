@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
+#include "core/kernels/base/element_conversion.h"
 #include "core/kernels/cpu/attention_loops.h"
-#include "core/kernels/cpu/element_conversion.h"
 
 namespace lockstep::attention_loops_impl {
 

@@ -3,8 +3,8 @@
 #include <bit>
 #include <limits>
 
+#include "core/kernels/base/element_conversion.h"
 #include "core/kernels/cpu/attention_products_impl.h"
-#include "core/kernels/cpu/element_conversion.h"
 #include "core/kernels/cpu/fold_lanes.h"
 
 namespace lockstep::attention_loops_impl {

@@ -9,8 +9,8 @@
 
 #include "core/base/rng.h"
 #include "core/ir/graph.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/attention_loops.h"
-#include "core/kernels/cpu/grid.h"
 
 namespace lockstep::attention {
 

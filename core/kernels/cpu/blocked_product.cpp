@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 
 namespace lockstep {
 namespace {

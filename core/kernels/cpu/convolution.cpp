@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/kernels/base/grid.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/kernels/cpu/convolution_shape.h"
-#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/vector_loops.h"
-#include "core/kernels/task_kernel.h"
 
 namespace lockstep {
 namespace {

@@ -24,16 +24,16 @@
 
 #include "core/base/error.h"
 #include "core/ir/infer.h"
+#include "core/kernels/base/grid.h"
+#include "core/kernels/base/task_kernel.h"
 #include "core/kernels/cpu/blocked_product.h"
 #include "core/kernels/cpu/dot_operand.h"
 #include "core/kernels/cpu/few_rows.h"
-#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/onednn.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/tile_product.h"
 #include "core/kernels/cpu/vector_loops.h"
-#include "core/kernels/task_kernel.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/kernels/cpu/dot_operand.h"
 
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 
 namespace lockstep {
 

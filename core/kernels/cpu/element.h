@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/kernels/cpu/element_conversion.h"
+#include "core/kernels/base/element_conversion.h"
 
 namespace lockstep::element {
 

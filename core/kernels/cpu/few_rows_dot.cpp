@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "core/ir/infer.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/few_rows.h"
 #include "core/kernels/cpu/few_rows_loops.h"
-#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {

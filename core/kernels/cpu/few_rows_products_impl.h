@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/kernels/cpu/element_conversion.h"
+#include "core/kernels/base/element_conversion.h"
 #include "core/kernels/cpu/few_rows_loops.h"
 #include "core/kernels/cpu/fold_lanes.h"
 

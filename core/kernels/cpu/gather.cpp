@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/vector_loops.h"
 

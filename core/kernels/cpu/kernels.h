@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/ir/target.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 
 namespace lockstep {
 
@@ -26,5 +26,8 @@ KernelPtr plan_attention(const Node& node, Types operands, const Target& target)
 /// Rarely used dtypes (f64, integers in dots) have no fast kernel: this one runs the oracle,
 /// evaluate_reference_node, on one thread.
 KernelPtr plan_reference_kernel(const Node& node, Types operands, WorkClass work);
+
+/// The one of these that serves the node; null if it is no kernel.
+KernelPtr plan_cpu_kernel(const Node& node, Types operands, const Target& target);
 
 }  // namespace lockstep

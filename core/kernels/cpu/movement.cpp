@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/strided.h"
 

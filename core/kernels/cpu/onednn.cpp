@@ -11,8 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
+#include "core/kernels/base/kernel.h"
 #include "core/kernels/cpu/onednn_limit.h"
-#include "core/kernels/kernel.h"
 
 namespace lockstep {
 namespace {

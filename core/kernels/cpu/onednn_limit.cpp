@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
-#include "core/kernels/libraries.h"
+#include "core/kernels/base/libraries.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // What oneDNN is kept within: the instruction set that the process was asked for (limit_onednn of
-// core/kernels/libraries.h), and one thread.
+// core/kernels/base/libraries.h), and one thread.
 #pragma once
 
 namespace lockstep {

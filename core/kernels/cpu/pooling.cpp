@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/ir/image_layout.h"
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/pooling_loops.h"
 #include "core/kernels/cpu/scratch_slots.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "core/ir/target.h"
-#include "core/kernels/cpu/element_conversion.h"
+#include "core/kernels/base/element_conversion.h"
 
 namespace lockstep::pooling_impl {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/kernels/cpu/element_conversion.h"
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/element_conversion.h"
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/vector_loops.h"
 

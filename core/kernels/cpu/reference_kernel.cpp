@@ -5,7 +5,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 
 namespace lockstep {
 namespace {

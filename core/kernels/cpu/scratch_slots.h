@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <new>
 
-#include "core/kernels/cpu/grid.h"
+#include "core/kernels/base/grid.h"
 
 namespace lockstep {
 

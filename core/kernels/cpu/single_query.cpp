@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
 #include "core/kernels/cpu/few_rows.h"
 #include "core/kernels/cpu/few_rows_loops.h"
-#include "core/kernels/cpu/grid.h"
 #include "core/kernels/cpu/scratch_slots.h"
 #include "core/kernels/cpu/vector_loops.h"
 

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/kernels/reference.h"
 #include "core/kernels/reference/operations.h"
+#include "core/kernels/reference/reference.h"
 
 namespace lockstep {
 namespace reference {

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "core/ir/type_list.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "tests/campaigns/fuzz/target.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::fuzz {
 namespace {

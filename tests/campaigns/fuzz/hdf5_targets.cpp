@@ -8,7 +8,7 @@
 #include "checkpoint/tensors_file.h"
 #include "tests/campaigns/fuzz/target.h"
 #include "tests/checkpoint/hdf5_samples.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 #include "trainer/datasets/hdf5_data.h"
 
 namespace lockstep::fuzz {

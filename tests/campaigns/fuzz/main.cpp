@@ -21,7 +21,7 @@
 
 #include "core/base/host_memory.h"
 #include "tests/campaigns/fuzz/target.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep::fuzz {
 namespace {

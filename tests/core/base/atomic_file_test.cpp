@@ -8,9 +8,9 @@
 
 #include <thread>
 
-#include "tests/core/error_of.h"
-#include "tests/core/file_contents.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

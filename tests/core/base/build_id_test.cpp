@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/cpu_model.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

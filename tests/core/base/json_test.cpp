@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_place.h"
-#include "tests/core/error_of.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

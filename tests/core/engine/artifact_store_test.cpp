@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "core/base/posix_file.h"
-#include "tests/core/file_contents.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

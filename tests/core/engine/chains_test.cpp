@@ -10,7 +10,7 @@
 #include "core/runtime/plan_io.h"
 #include "core/trace/gradients.h"
 #include "tests/core/engine/rank.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "tests/core/engine/with_disk_cache.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

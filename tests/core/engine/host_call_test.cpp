@@ -7,10 +7,10 @@
 
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/collectives/ranks.h"
 #include "tests/core/engine/with_disk_cache.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 #include "watch/watch.h"
 
 namespace lockstep {

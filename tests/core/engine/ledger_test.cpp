@@ -12,7 +12,7 @@
 
 #include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

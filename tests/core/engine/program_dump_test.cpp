@@ -9,7 +9,7 @@
 
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

@@ -15,8 +15,8 @@
 #include "core/base/error.h"
 #include "core/engine/engine.h"
 #include "core/trace/functions.h"
-#include "tests/core/error_of.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 

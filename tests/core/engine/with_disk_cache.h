@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tests/core/engine/rank.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace lockstep {
 

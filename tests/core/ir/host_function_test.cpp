@@ -10,8 +10,8 @@
 #include "core/base/thread_pool.h"
 #include "core/ir/text.h"
 #include "core/ir/type_list.h"
-#include "tests/core/error_of.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

@@ -12,8 +12,8 @@
 #include "core/base/error.h"
 #include "core/ir/structure.h"
 #include "core/ir/verify.h"
-#include "tests/core/error_of.h"
 #include "tests/core/ir/every_op.h"
+#include "tests/fixtures/error_of.h"
 #include "tests/graphs/random_graph.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 
 #include "core/kernels/codegen/code_cache.h"
 #include "core/kernels/codegen/row_numbers.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::codegen {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/core/kernels/cpu_harness.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {

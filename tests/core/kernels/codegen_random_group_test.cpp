@@ -6,7 +6,7 @@
 #include "core/ir/group.h"
 #include "core/ir/text.h"
 #include "tests/core/kernels/cpu_harness.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {

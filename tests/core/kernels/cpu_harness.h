@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/kernels/shared_kernels.h"
-#include "tests/core/same_bits.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/same_bits.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::cpu_test {
 

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/kernels/plan_kernel.h"
 #include "tests/core/kernels/cpu_harness.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <initializer_list>
 
+#include "core/kernels/base/libraries.h"
 #include "core/kernels/cpu/onednn.h"
-#include "core/kernels/libraries.h"
-#include "tests/core/error_of.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

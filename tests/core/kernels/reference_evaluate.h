@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/ir/infer.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 
 namespace lockstep {
 

@@ -1,10 +1,10 @@
-#include "core/kernels/task_kernel.h"
+#include "core/kernels/base/task_kernel.h"
 
 #include <gtest/gtest.h>
 
 #include "core/ir/text.h"
 #include "tests/core/kernels/cpu_harness.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep::cpu_test {
 namespace {

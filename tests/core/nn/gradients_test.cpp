@@ -6,8 +6,8 @@
 #include "core/nn/norm.h"
 #include "core/nn/positions.h"
 #include "core/nn/transformer.h"
-#include "tests/core/central_differences.h"
 #include "tests/core/nn/layer_fixture.h"
+#include "tests/fixtures/central_differences.h"
 
 namespace lockstep {
 namespace {

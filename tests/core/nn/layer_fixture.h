@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "core/nn/module.h"
 
 namespace lockstep {

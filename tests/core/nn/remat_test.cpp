@@ -13,7 +13,7 @@
 #include "core/passes/pack_intervals.h"
 #include "core/trace/gradients.h"
 #include "core/trace/mode.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

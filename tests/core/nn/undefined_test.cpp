@@ -12,8 +12,8 @@
 #include "core/nn/positions.h"
 #include "core/nn/transformer.h"
 #include "core/trace/mode.h"
-#include "tests/core/error_of.h"
 #include "tests/core/nn/layer_fixture.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

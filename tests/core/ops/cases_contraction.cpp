@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/ir/image_layout.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/ops/case_makers.h"
 
 namespace lockstep {

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "tests/core/ops/case_makers.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

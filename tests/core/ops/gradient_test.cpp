@@ -7,13 +7,13 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "core/trace/gradient_rule.h"
 #include "core/trace/gradients.h"
-#include "tests/core/central_differences.h"
 #include "tests/core/ops/op_cases.h"
 #include "tests/core/ops/test_name.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/central_differences.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

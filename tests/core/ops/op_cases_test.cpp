@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/ops/find_error.h"
 #include "tests/core/ops/test_name.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 #include "tests/roundoff/roundoff.h"
 
 namespace lockstep {

@@ -8,12 +8,13 @@
 
 #include "core/base/error.h"
 #include "core/ir/group.h"
-#include "core/kernels/task_kernel.h"
+#include "core/kernels/base/task_kernel.h"
+#include "core/kernels/plan_kernel.h"
 #include "tests/core/ops/find_error.h"
 #include "tests/core/ops/run_kernel.h"
 #include "tests/core/ops/test_name.h"
-#include "tests/core/same_bits.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/same_bits.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/kernels/codegen/code_cache.h"
+#include "core/kernels/plan_kernel.h"
 
 namespace lockstep {
 namespace {

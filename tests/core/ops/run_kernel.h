@@ -5,7 +5,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/ir/target.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/base/kernel.h"
 #include "tests/core/ops/op_cases.h"
 
 namespace lockstep {

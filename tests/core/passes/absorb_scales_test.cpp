@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/passes/pass_text.h"
 #include "tests/roundoff/roundoff.h"
 

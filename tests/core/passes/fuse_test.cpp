@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "core/ir/structure.h"
-#include "tests/core/file_contents.h"
 #include "tests/core/passes/pass_text.h"
+#include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
 namespace {

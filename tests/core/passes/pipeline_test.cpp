@@ -12,11 +12,11 @@
 #include "core/base/error.h"
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
-#include "core/kernels/reference.h"
-#include "tests/core/file_contents.h"
+#include "core/kernels/reference/reference.h"
 #include "tests/core/ir/every_op.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/host_functions.h"
 #include "tests/graphs/random_graph.h"
-#include "tests/host_functions.h"
 
 namespace lockstep {
 namespace {

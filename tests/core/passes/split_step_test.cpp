@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {

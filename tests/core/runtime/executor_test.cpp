@@ -4,7 +4,7 @@
 #include "tests/collectives/ranks.h"
 #include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/simple_plan.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/core/runtime/simple_plan.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/ir/structure.h"
 #include "tests/collectives/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
-#include "tests/core/tested_target.h"
+#include "tests/fixtures/tested_target.h"
 
 namespace lockstep {
 namespace {

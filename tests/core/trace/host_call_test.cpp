@@ -3,7 +3,7 @@
 
 #include "core/trace/gradients.h"
 #include "tests/core/trace/inputs.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "core/ir/text.h"
-#include "core/kernels/reference.h"
+#include "core/kernels/reference/reference.h"
 #include "core/trace/functions.h"
-#include "tests/core/error_of.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 

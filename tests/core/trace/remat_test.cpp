@@ -5,7 +5,7 @@
 #include "core/trace/gradients.h"
 #include "core/trace/host_call.h"
 #include "tests/core/trace/inputs.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/trace/mode.h"
 #include "core/trace/remat.h"
 #include "tests/core/trace/inputs.h"
-#include "tests/host_functions.h"
+#include "tests/fixtures/host_functions.h"
 
 namespace lockstep {
 namespace {

@@ -8,11 +8,11 @@
 #include "collectives/single.h"
 #include "core/engine/donation.h"
 #include "core/trace/mode.h"
-#include "trainer/from_config.h"
+#include "trainer/apps/from_config.h"
+#include "trainer/job/rank_runtime.h"
 #include "trainer/models/gpt2/gpt2.h"
-#include "trainer/rank_runtime.h"
 #include "trainer/registry/registry.h"
-#include "trainer/training_state.h"
+#include "trainer/train/training_state.h"
 
 namespace lockstep {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "core/base/rng.h"
-#include "tests/core/file_contents.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
 #include "tests/trainer/optimizers/update_training.h"
 #include "trainer/optimizers/adamw.h"
 #include "trainer/optimizers/sgd.h"

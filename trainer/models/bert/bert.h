@@ -6,9 +6,9 @@
 
 #include "core/nn/norm.h"
 #include "trainer/models/bert/bert_config.h"
-#include "trainer/models/model.h"
-#include "trainer/models/self_attention.h"
-#include "trainer/models/text_model.h"
+#include "trainer/models/parts/self_attention.h"
+#include "trainer/models/parts/text_model.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

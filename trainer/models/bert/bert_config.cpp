@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/models/text_model.h"
+#include "trainer/models/parts/text_model.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "trainer/models/gpt2/gpt2_config.h"
-#include "trainer/models/model.h"
-#include "trainer/models/text_model.h"
+#include "trainer/models/parts/text_model.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
-#include "trainer/data_needs.h"
 #include "trainer/hub/hub_format.h"
-#include "trainer/models/hidden_act.h"
+#include "trainer/models/parts/hidden_act.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
+#include "trainer/task/data_needs.h"
 
 namespace lockstep {
 

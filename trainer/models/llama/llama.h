@@ -7,8 +7,8 @@
 
 #include "core/nn/norm.h"
 #include "trainer/models/llama/llama_config.h"
-#include "trainer/models/model.h"
-#include "trainer/models/text_model.h"
+#include "trainer/models/parts/text_model.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

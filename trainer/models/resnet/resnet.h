@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/nn/pooling.h"
-#include "trainer/models/model.h"
 #include "trainer/models/resnet/resnet_config.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

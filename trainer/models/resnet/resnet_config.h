@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/config/checks.h"
-#include "trainer/config/key.h"
-#include "trainer/data_needs.h"
 #include "trainer/hub/hub_format.h"
+#include "trainer/settings/config.h"
+#include "trainer/settings/key.h"
+#include "trainer/settings/report_problem.h"
+#include "trainer/task/data_needs.h"
 
 namespace lockstep {
 

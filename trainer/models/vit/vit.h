@@ -4,9 +4,9 @@
 #pragma once
 
 #include "core/nn/norm.h"
-#include "trainer/models/model.h"
-#include "trainer/models/self_attention.h"
+#include "trainer/models/parts/self_attention.h"
 #include "trainer/models/vit/vit_config.h"
+#include "trainer/task/model.h"
 
 namespace lockstep {
 

@@ -1,0 +1,124 @@
+#include "trainer/config/batch_plan.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/reduce_tree.h"
+
+namespace lockstep {
+namespace {
+
+LoadedConfig batch(std::int64_t global, std::int64_t micro, bool deterministic = true) {
+  LoadedConfig out;
+  out.file = "gpt.yaml";
+  out.origins["training.global_batch_size"].text = "gpt.yaml:12:3";
+  out.config.training.global_batch_size = global;
+  out.config.training.micro_batch_size = micro;
+  out.config.training.deterministic = deterministic;
+  return out;
+}
+
+std::string refusal(const LoadedConfig& loaded, std::int64_t ranks) {
+  try {
+    return plan_batch(loaded, ranks).to_string();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+}
+
+TEST(BatchPlan, IsPrintedAsArithmetic) {
+  const BatchPlan plan = plan_batch(batch(64, 8), 4);
+  EXPECT_EQ(plan.to_string(), "batch 64 = micro 8 x shards 8 (ranks 4 x 2)");
+  EXPECT_EQ(plan.first_shard(3), 6);
+}
+
+TEST(BatchPlan, ABatchThatIsNoMultipleOfTheMicroBatchIsRefused) {
+  EXPECT_EQ(
+      refusal(batch(10, 4), 1),
+      "gpt.yaml:12:3: 'training.global_batch_size' 10 is not a multiple of micro_batch_size 4; "
+      "nearest that work: global_batch_size 8 or 12, micro_batch_size 2 or 5");
+}
+
+TEST(BatchPlan, ShardsThatDoNotDivideOverTheRanksAreRefused) {
+  EXPECT_EQ(
+      refusal(batch(64, 8), 3),
+      "gpt.yaml:12:3: batch 64 = micro 8 x shards 8 does not divide over 3 ranks; nearest that "
+      "work: global_batch_size 48 or 96, 2 or 4 ranks");
+  EXPECT_EQ(
+      refusal(batch(8, 8), 2),
+      "gpt.yaml:12:3: batch 8 = micro 8 x shards 1 does not divide over 2 ranks; nearest that "
+      "work: global_batch_size 16, micro_batch_size 4, 1 rank");
+}
+
+TEST(BatchPlan, DeterministicTrainingNeedsCompleteSubtrees) {
+  EXPECT_EQ(
+      refusal(batch(36, 3), 2),
+      "gpt.yaml:12:3: batch 36 = micro 3 x shards 12 gives 6 shards to each of 2 ranks, but "
+      "with 'training.deterministic: true' that must be a power of two; nearest that work: "
+      "global_batch_size 24 or 48, micro_batch_size 9, 1 or 3 ranks, or deterministic: false");
+  EXPECT_EQ(refusal(batch(36, 3, false), 2), "batch 36 = micro 3 x shards 12 (ranks 2 x 6)");
+  EXPECT_EQ(refusal(batch(36, 3), 1), "batch 36 = micro 3 x shards 12 (ranks 1 x 12)");
+}
+
+/// The numbers in a text such as "global_batch_size 48 or 96".
+std::vector<int> numbers_in(const std::string& text) {
+  std::vector<int> out;
+  std::string digits;
+  for (char c : text + ' ') {
+    if (c >= '0' && c <= '9') {
+      digits += c;
+    } else if (!digits.empty()) {
+      out.push_back(std::stoi(digits));
+      digits.clear();
+    }
+  }
+  return out;
+}
+
+/// Asserts that every setting proposed by a refusal works, and returns how many there are.
+int check_proposals(const std::string& refusal, const TrainingConfig& training, int ranks) {
+  const std::string marker = "; nearest that work: ";
+  std::istringstream remedies(refusal.substr(refusal.find(marker) + marker.size()));
+  int proposals = 0;
+  for (std::string remedy; std::getline(remedies, remedy, ',');) {
+    for (int number : numbers_in(remedy)) {
+      TrainingConfig changed = training;
+      int changed_ranks = ranks;
+      if (remedy.find("global_batch_size") != std::string::npos) {
+        changed.global_batch_size = number;
+      } else if (remedy.find("micro_batch_size") != std::string::npos) {
+        changed.micro_batch_size = number;
+      } else {
+        changed_ranks = number;
+      }
+      RC_ASSERT(!batch_problem(changed, changed_ranks));
+      ++proposals;
+    }
+  }
+  return proposals;
+}
+
+TEST(BatchPlan, ARefusalProposesSettingsAndAllOfThemWork) {
+  EXPECT_TRUE(rc::check([] {
+    TrainingConfig training;
+    training.global_batch_size = *rc::gen::inRange(1, 300);
+    training.micro_batch_size = *rc::gen::inRange(1, 40);
+    training.deterministic = *rc::gen::arbitrary<bool>();
+    const int ranks = *rc::gen::inRange(1, 20);
+    const std::int64_t shards = training.global_batch_size / training.micro_batch_size;
+    const bool divides = training.global_batch_size % (training.micro_batch_size * ranks) == 0;
+    const auto problem = batch_problem(training, ranks);
+    RC_ASSERT(problem.has_value() !=
+              (divides && (!training.deterministic || ranks_own_subtrees(shards, ranks))));
+    if (problem) RC_ASSERT(check_proposals(*problem, training, ranks) > 0);
+  }));
+}
+
+}  // namespace
+}  // namespace lockstep

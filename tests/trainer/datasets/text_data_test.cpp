@@ -1,0 +1,111 @@
+// Datasets of text as the registry's rows open them for each kind of model.
+#include <gtest/gtest.h>
+
+#include "tests/data/token_fields.h"
+#include "tests/fixtures/error_of.h"
+#include "tests/fixtures/temporary_folder.h"
+#include "trainer/datasets/document_files.h"
+#include "trainer/datasets/token_files.h"
+
+namespace lockstep {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+class TextRows : public testing::Test {
+ protected:
+  OpenContext context(const std::string& inputs, std::int64_t length = 8) {
+    return {.needs = {.inputs = inputs, .sequence_length = length, .n_classes = 2},
+            .sequence_length = length,
+            .tokenizer = {.type = TokenizerType::kFile, .path = vocabulary_}};
+  }
+
+  TemporaryFolder folder_;
+  // Tokens 0 to 8.
+  std::string vocabulary_ =
+      folder_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\none\ntwo\n##s\nthree\n");
+  std::string jsonl_ = folder_.write("x.jsonl",
+                                     "{\"text\": \"one twos\", \"label\": 1}\n"
+                                     "{\"text\": \"three\", \"label\": 0}\n");
+};
+
+/// All of a sample that was not masked, by what it became or was.
+Ids unmasked(const Sample& sample) {
+  Ids tokens = field(sample, "tokens");
+  const Ids targets = field(sample, "targets");
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (targets[i] != -100) tokens[i] = targets[i];
+  return tokens;
+}
+
+TEST_F(TextRows, AMaskedModelReadsDocumentsOneByOne) {
+  JsonlData data{.path = {jsonl_}, .val_fraction = 0};
+  const DataSource out = data.open(context("masked_tokens"));
+  ASSERT_EQ(out.train->size(), 2);
+  EXPECT_EQ(unmasked(out.train->get(0)), (Ids{2, 5, 6, 7, 3}));
+  EXPECT_EQ(unmasked(out.train->get(1)), (Ids{2, 8, 3}));
+  EXPECT_EQ(out.tokens_per_sample, 4);
+  EXPECT_EQ(data_error([&] { data.open(context("masked_tokens", 4)); }),
+            jsonl_ +
+                ":1: a document of 5 tokens, 2 of them special, but a sample takes at most 4: give "
+                "a longer data.sequence_length, or data.on_too_long: truncate, which cuts off the "
+                "end");
+  data.on_too_long = OnTooLong::kTruncate;
+  EXPECT_EQ(unmasked(data.open(context("masked_tokens", 4)).train->get(0)), (Ids{2, 5, 6, 3}));
+}
+
+TEST_F(TextRows, AMaskedModelReadsPackedDocuments) {
+  JsonlData data{.path = {jsonl_}, .val_fraction = 0, .packing = Packing::kAcross};
+  const DataSource across = data.open(context("masked_tokens", 6));
+  ASSERT_EQ(across.train->size(), 1);
+  EXPECT_EQ(unmasked(across.train->get(0)), (Ids{2, 5, 6, 7, 3, 3})) << "separated by [SEP]";
+  data.packing = Packing::kWithin;
+  const Sample within = data.open(context("masked_tokens")).train->get(0);
+  EXPECT_EQ(unmasked(within), (Ids{2, 5, 6, 7, 3, 2, 8, 3}));
+  EXPECT_EQ(field(within, "segments"), (Ids{1, 1, 1, 1, 1, 2, 2, 2}));
+}
+
+TEST_F(TextRows, AMaskedModelReadsText) {
+  TextData data{.path = {folder_.write("x.txt", "one two three one two three")}, .val_fraction = 0};
+  const DataSource out = data.open(context("masked_tokens", 5));
+  ASSERT_EQ(out.train->size(), 2);
+  EXPECT_EQ(unmasked(out.train->get(1)), (Ids{2, 5, 6, 8, 3}));
+  TokensData shards{.path = {"none.bin"}};
+  OpenContext without = context("masked_tokens");
+  without.tokenizer = {};
+  without.needs.vocab_size = 9;
+  EXPECT_NE(error_of([&] { shards.open(without); }), "no error");
+}
+
+TEST_F(TextRows, AMaskedModelNeedsATokenizerWithAMask) {
+  OpenContext characters = context("masked_tokens");
+  characters.tokenizer = {.type = TokenizerType::kChar, .vocab = {}, .merges = {}, .path = {}};
+  const JsonlData data{.path = {jsonl_}, .val_fraction = 0};
+  EXPECT_EQ(usage_error([&] { data.open(characters); }),
+            "the tokenizer has no mask token, which a masked language model needs");
+}
+
+TEST_F(TextRows, AClassifierReadsLabels) {
+  const JsonlData data{.path = {jsonl_}, .val_fraction = 0.5};
+  const DataSource out = data.open(context("labelled_tokens"));
+  EXPECT_EQ(field(out.train->get(0), "tokens"), (Ids{2, 5, 6, 7, 3}));
+  EXPECT_EQ(field(out.train->get(0), "label"), (Ids{1}));
+  EXPECT_EQ(field(out.validation->get(0), "label"), (Ids{0}));
+  OpenContext one_class = context("labelled_tokens");
+  one_class.needs.n_classes = 1;
+  EXPECT_EQ(data_error([&] { data.open(one_class); }),
+            jsonl_ + ":1:31: label: 1 is not one of the model's 1 classes, 0 to 0");
+}
+
+TEST_F(TextRows, ADecoderReadsTheNextToken) {
+  DocumentsData data{.path = {folder_.write("x.txt", "one two\n\nthree one\ntwo\n")},
+                     .val_fraction = 0};
+  const DataSource out = data.open(context("tokens"));
+  ASSERT_EQ(out.train->size(), 2);
+  EXPECT_EQ(field(out.train->get(1), "tokens"), (Ids{8, 5}));
+  EXPECT_EQ(field(out.train->get(1), "targets"), (Ids{5, 6}));
+  EXPECT_EQ(out.train->fields()[0].pad_value, 0) << "[PAD]";
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#include "trainer/run/saved_texts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/images/image_array.h"
+#include "data/images/image_dataset.h"
+#include "data/samples/tensor_dataset.h"
+#include "tests/fixtures/error_of.h"
+
+namespace lockstep {
+namespace {
+
+DataSource images(std::vector<std::string> classes) {
+  const auto array = std::make_shared<ImageArray>(
+      LabelledImages{"x", Shape{1, 2, 3}, std::vector<std::uint8_t>(6), {0}});
+  return {.train = std::make_shared<ImageDataset>(
+              array, ImageOptions{.shape = Shape{1, 2, 3}, .classes = 2}),
+          .classes = std::move(classes)};
+}
+
+TEST(ImageFacts, ComeBackFromCheckpoints) {
+  const std::string json = image_facts_of(images({"cat", "a \"dog\"", "k\xc3\xa4se"}));
+  const auto facts = saved_image_facts(json, "x.h5");
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->shape, (std::array<std::int64_t, 3>{1, 2, 3}));
+  EXPECT_THAT(facts->classes, testing::ElementsAre("cat", "a \"dog\"", "k\xc3\xa4se"));
+}
+
+// Names of folders are bytes.
+TEST(ImageFacts, HoldNamesThatAreNoText) {
+  const auto facts = saved_image_facts(image_facts_of(images({"\xff\n", "\xfe", "\n"})), "x.h5");
+  EXPECT_THAT(facts->classes, testing::ElementsAre("\\xff\\n", "\\xfe", "\n")) << "one each";
+}
+
+TEST(ImageFacts, AreOfImagesOnly) {
+  const HostTensor points = HostTensor::of(Shape{1, 2}, std::vector<float>{1, 2});
+  EXPECT_EQ(image_facts_of({.train = tensor_dataset({{"x", points}})}), "");
+  EXPECT_FALSE(saved_image_facts("", "x.h5").has_value());
+}
+
+TEST(ImageFacts, HoldLabelsToTheirClasses) {
+  const std::string json = image_facts_of(images({"cat", "dog"}));
+  const auto refusal = [&](const std::vector<std::string>& classes) {
+    return data_error([&] { check_saved_classes(json, "x.h5", images(classes)); });
+  };
+  for (const auto& classes :
+       std::vector<std::vector<std::string>>{{"cat", "dog"}, {"cat", "dog", "emu"}, {"cat"}, {}})
+    EXPECT_NO_THROW(check_saved_classes(json, "x.h5", images(classes)));
+  EXPECT_NO_THROW(check_saved_classes("", "x.h5", images({"emu"})));
+  const std::string rest = "; name the folders as they were, or begin a new run";
+  EXPECT_EQ(refusal({"ant", "cat", "dog"}),
+            "x: 1 images [1,2,3]: class 0 is 'ant', but 'cat' in x.h5" + rest);
+  EXPECT_EQ(refusal({"cat", "\xff"}),
+            "x: 1 images [1,2,3]: class 1 is '\\xff', but 'dog' in x.h5" + rest);
+  EXPECT_NO_THROW(check_saved_classes(image_facts_of(images({"\xff"})), "x.h5", images({"\xff"})));
+}
+
+TEST(ImageFacts, RefuseWhatNobodySaved) {
+  const auto refusal = [](const std::string& json) {
+    return error_of(ErrorKind::kCheckpoint, [&] { saved_image_facts(json, "x.h5"); });
+  };
+  const std::string begin = "x.h5: what is saved of its samples cannot be read: ";
+  for (const char* json :
+       {"{", "[]", "{}", R"({"image": [1, 2], "classes": []})",
+        R"({"image": [1, 2, "3"], "classes": []})", R"({"image": [1, 2, 3], "classes": [4]})"})
+    EXPECT_THAT(refusal(json), testing::StartsWith(begin)) << json;
+  EXPECT_EQ(refusal(R"({"image": [1, 0, 3], "classes": []})"), begin + "images of size 0");
+  EXPECT_EQ(refusal(R"({"image": [3, 100000000, 100000000], "classes": []})"),
+            begin + "images [3, 100000000, 100000000]");
+}
+
+}  // namespace
+}  // namespace lockstep

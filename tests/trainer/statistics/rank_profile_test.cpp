@@ -1,0 +1,131 @@
+#include "trainer/statistics/rank_profile.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/trace/ops.h"
+#include "tests/core/engine/rank.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Of four steps that square a variable.
+RankProfile measured_profile() {
+  Rank rank;
+  Ledger ledger(rank.engine.programs(), [](const Plan&, std::size_t) { return 1e-3; });
+  rank.spans.listen(ledger, Ledger::kKinds);
+  Tensor state = rank.variable({1, 2});
+  for (int i = 0; i < 4; ++i) {
+    state.assign(state * state);
+    rank.engine.mark_step();
+    rank.engine.wait();  // the device reads the clock as each step ends
+    rank.clock.advance_ns(2'000'000);
+  }
+  rank.engine.wait();
+  RankProfile out = profile_of(ledger);
+  out.host = "a";
+  out.limits = "not calibrated: default";
+  return out;
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    parse_rank_profile(text, "here");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
+  const RankProfile profile = measured_profile();
+  EXPECT_EQ(profile.steps, 3);
+  EXPECT_EQ(profile.left_out, 1);
+  EXPECT_THAT(profile.step_ms, SizeIs(3));
+  double ms = 0;
+  bool has_launch = false;
+  for (const LedgerRow& row : profile.rows) {
+    ms += row.ms;
+    has_launch |= row.line.starts_with("statistics_rank_profile_test.cpp:");
+  }
+  EXPECT_NEAR(ms, profile.mean_step_ms, 1e-9);
+  EXPECT_TRUE(has_launch);
+}
+
+TEST(RankProfile, IsReadAsItWasWritten) {
+  const RankProfile profile = measured_profile();
+  EXPECT_EQ(to_json(parse_rank_profile(to_json(profile), "here")), to_json(profile));
+}
+
+TEST(RankProfile, RefusesWhatItDidNotWrite) {
+  const std::string text = to_json(measured_profile());
+  EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)),
+              HasSubstr(": not valid JSON: the text ends too"));
+  EXPECT_THAT(refusal_of("[]"), HasSubstr("here: damaged: "));
+  EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
+  EXPECT_THAT(refusal_of(R"({"format": "lockstep profile", "version": 9})"),
+              HasSubstr("here: version 9 is not known here"));
+}
+
+TEST(RankProfile, RefusesFiguresThatCannotBe) {
+  const std::string text = to_json(measured_profile());
+  const auto with = [&](const char* key, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(text);
+    json[key] = value;
+    return refusal_of(json.dump());
+  };
+  EXPECT_EQ(with("rank", 0), "");
+  EXPECT_EQ(with("rank", 1), "here: damaged: rank is 1");
+  EXPECT_EQ(with("ranks", 2'000'000'000), "here: damaged: ranks is 2000000000");
+  EXPECT_EQ(with("ranks", -5), "here: damaged: ranks is -5");
+  EXPECT_EQ(with("ranks", 1.5), "here: damaged: ranks is 1.5");
+  EXPECT_EQ(with("steps", -1), "here: damaged: steps is -1");
+  EXPECT_EQ(with("step_ms", {1e300}), "here: damaged: a figure is 1e+300");
+  EXPECT_THAT(with("mean_step_ms", 0), HasSubstr("here: damaged: its rows sum to "));
+  EXPECT_THAT(with("rows", nlohmann::json::array()), HasSubstr("its rows sum to 0 ms"));
+}
+
+TEST(RankProfile, HasNoCommandsForTerminals) {
+  auto json = nlohmann::json::parse(to_json(measured_profile()));
+  json["host"] = "a\x1b[2J\nb";
+  EXPECT_EQ(parse_rank_profile(json.dump(), "here").host, "a?[2J?b");
+}
+
+TEST(RankProfile, IsKeptInTheRunsFolderUntilTheNextRun) {
+  const TemporaryFolder run;
+  EXPECT_THAT(read_profiles(run.path()), IsEmpty());
+  RankProfile profile = measured_profile();
+  profile.ranks = 3;
+  for (const int rank : {2, 0}) {
+    profile.rank = rank;
+    write_profile(run.path(), profile, Log::null());
+  }
+  const std::vector<RankProfile> read = read_profiles(run.path());
+  ASSERT_THAT(read, SizeIs(2));
+  EXPECT_EQ(read[0].rank, 0);
+  EXPECT_EQ(read[1].rank, 2);
+  profile.rank = 0;
+  profile.ranks = 1;  // a rank's profile of a larger job, left behind
+  write_profile(run.path(), profile, Log::null());
+  EXPECT_THAT(read_profiles(run.path()), SizeIs(1));
+  remove_profiles(run.path());
+  EXPECT_THAT(read_profiles(run.path()), IsEmpty());
+}
+
+TEST(RankProfile, SaysThatItCannotBeWritten) {
+  const TemporaryFolder run;
+  std::ofstream(run.path("profile")) << "a file where a folder is to be";
+  const DebugLog debug;
+  write_profile(run.path(), measured_profile(), *debug.log);
+  EXPECT_THAT(debug.lines_with("the profile could not be written"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,116 @@
+#include "trainer/telemetry/compilations_file.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "tests/core/engine/rank.h"
+#include "tests/fixtures/file_contents.h"
+#include "tests/fixtures/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The records of an engine whose batch grows from 2 to 3.
+std::vector<CompilationRecord> growing_batch() {
+  Rank rank;
+  std::vector<CompilationRecord> out;
+  rank.engine.set_compilation_listener(
+      [&](const CompilationRecord& record) { out.push_back(record); });
+  for (const std::size_t length : {2, 3}) {
+    const Tensor loss = sum(rank.batch({std::vector<float>(length, 1)}, "batch.x"));
+    rank.engine.mark_step();
+  }
+  return out;
+}
+
+TEST(CompilationsFile, HasALineOfJsonForEachProgram) {
+  const std::vector<CompilationRecord> records = growing_batch();
+  ASSERT_EQ(records.size(), 2U);
+  const Json first = Json::parse(to_json(records[0], 1));
+  EXPECT_EQ(first["rank"], 1);
+  EXPECT_EQ(first["cause"], "first_compile");
+  EXPECT_EQ(first["causes"], Json::array({"first_compile"}));
+  EXPECT_FALSE(first.contains("text"));
+  const Json second = Json::parse(to_json(records[1], 0));
+  EXPECT_EQ(second["event"], "compiled");
+  EXPECT_EQ(second["program"], 1);
+  EXPECT_EQ(second["relative"], 0);
+  EXPECT_EQ(second["cause"], "input_shape");
+  EXPECT_EQ(second["causes"], Json::array({"input_shape"}));
+  EXPECT_EQ(second["text"], "batch.x[0]: 2 -> 3");
+  EXPECT_EQ(second["misses"], 2);
+  EXPECT_EQ(second["alike"], 1);
+  EXPECT_EQ(second["cut"], "mark_step");
+  EXPECT_TRUE(second["line"].get<std::string>().starts_with("compilations_file_test.cpp:"));
+  const Json& difference = second["differences"][0];
+  EXPECT_EQ(difference["subject"], "batch.x[0]");
+  EXPECT_EQ(difference["from"], "2");
+  EXPECT_EQ(difference["to"], "3");
+  EXPECT_EQ(difference["derived"], false);
+}
+
+TEST(CompilationsFile, KeepsLinesUntilThereIsAFileAndAppends) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("compilations.jsonl");
+  const std::vector<CompilationRecord> records = growing_batch();
+  for (int run = 0; run < 2; ++run) {
+    CompilationsFile file(run);
+    file.add(records[0]);
+    file.open(path, Log::null());
+    file.add(records[1]);
+  }
+  EXPECT_EQ(contents_of(path), to_json(records[0], 0) + "\n" + to_json(records[1], 0) + "\n" +
+                                   to_json(records[0], 1) + "\n" + to_json(records[1], 1) + "\n");
+}
+
+TEST(CompilationsFile, IsReadAsTheTallyOfOneRank) {
+  const TemporaryFolder run;
+  CauseTally expected;
+  {
+    CompilationsFile mine(0), other(1);
+    for (CompilationsFile* file : {&mine, &other})
+      file->open(compilations_path(run.path()), Log::null());
+    for (const CompilationRecord& record : growing_batch()) {
+      mine.add(record);
+      other.add(record);
+      expected.add(record.explanation, record.loaded, record.seconds);
+    }
+  }
+  std::ofstream(compilations_path(run.path()), std::ios::app) << R"({"rank": 0, "ste)";
+  const CauseTally read = read_compilations(run.path(), 0);
+  EXPECT_EQ(read.misses(), 2);
+  EXPECT_EQ(read.table(), expected.table());
+  EXPECT_THAT(read.table(), testing::HasSubstr("batch.x[0]: 2 -> 3"));
+  EXPECT_EQ(read_compilations(run.path(), 2).misses(), 0);
+}
+
+TEST(CompilationsFile, RefusesLinesThatItDidNotWrite) {
+  const TemporaryFolder run;
+  std::ofstream(compilations_path(run.path())) << "{\"rank\": 0}\n{}\n";
+  try {
+    read_compilations(run.path(), 0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("compilations.jsonl:1: no line of a compilation"));
+  }
+}
+
+TEST(CompilationsFile, SaysOnceThatItCannotBeWritten) {
+  const std::vector<CompilationRecord> records = growing_batch();
+  const DebugLog debug;
+  CompilationsFile full(0);
+  full.open("/dev/full", *debug.log);
+  full.add(records[0]);
+  full.add(records[1]);
+  EXPECT_EQ(debug.lines_with("could not be written down").size(), 1U);
+  CompilationsFile nowhere(0);
+  nowhere.open("/nonexistent/compilations.jsonl", *debug.log);
+  nowhere.add(records[0]);
+  EXPECT_EQ(debug.lines_with("cannot be written down").size(), 1U);
+}
+
+}  // namespace
+}  // namespace lockstep

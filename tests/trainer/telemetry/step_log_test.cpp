@@ -1,0 +1,91 @@
+// What reaches the metrics, and which time it is the figure of.
+#include "trainer/telemetry/step_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/runtime/allocator.h"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+struct Steps : testing::Test {
+  Steps() : folder(std::filesystem::temp_directory_path() / "lockstep_step_log_test") {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    LoggingConfig logging;
+    logging.tensorboard = false;
+    telemetry.emplace(Telemetry::Start{.run_folder = folder.string(), .console = false}, logging,
+                      clock, Log::null());
+    log.emplace(&*telemetry, metrics, clock, allocator, 10, 0.0, 0, 25);
+  }
+  ~Steps() override { std::filesystem::remove_all(folder); }
+
+  /// A second each.
+  void step(std::int64_t number) {
+    clock.advance_ns(kSecond);
+    log->add_step({.step = number, .metrics = {{"loss", 1.0}}});
+  }
+  std::vector<json> records() {
+    log->flush();
+    return written();
+  }
+  std::vector<json> written() const {
+    std::vector<json> out;
+    std::ifstream in(folder / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) out.push_back(json::parse(line));
+    return out;
+  }
+
+  std::filesystem::path folder;
+  ManualClock clock;
+  Metrics metrics{clock};
+  Allocator allocator{1 << 20};
+  std::optional<Telemetry> telemetry;
+  std::optional<StepLog> log;
+};
+
+TEST_F(Steps, TheFirstAndTheLastAreLoggedWhateverTheInterval) {
+  for (std::int64_t s = 1; s <= 25; ++s) step(s);
+  std::vector<int> steps;
+  for (const json& record : records()) steps.push_back(record["step"]);
+  EXPECT_THAT(steps, ElementsAre(1, 10, 20, 25));
+}
+
+TEST_F(Steps, ARecordIsWrittenAsSoonAsTheNextStepIsThere) {
+  for (std::int64_t s = 1; s <= 11; ++s) step(s);
+  const std::vector<json> all = written();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1]["step"], 10);
+  EXPECT_DOUBLE_EQ(all[1]["wall_time"].get<double>() - all[0]["wall_time"].get<double>(), 9);
+}
+
+TEST_F(Steps, EvaluationsAndSavesHaveFiguresOfTheirOwn) {
+  step(1);
+  for (std::int64_t s = 2; s <= 9; ++s) step(s);
+  clock.advance_ns(5 * kSecond);
+  metrics.sample("EvaluationTime", 5 * kSecond);
+  clock.advance_ns(2 * kSecond);
+  metrics.sample("SaveTime", 2 * kSecond);
+  step(10);
+  for (std::int64_t s = 11; s <= 20; ++s) step(s);
+  const std::vector<json> all = records();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_DOUBLE_EQ(all[1]["perf/step_ms"], 1000);
+  EXPECT_DOUBLE_EQ(all[1]["perf/ups"], 1);
+  EXPECT_DOUBLE_EQ(all[1]["perf/eval_ms"], 5000);
+  EXPECT_DOUBLE_EQ(all[1]["perf/save_ms"], 2000);
+  EXPECT_FALSE(all[2].contains("perf/eval_ms"));
+}
+
+}  // namespace
+}  // namespace lockstep

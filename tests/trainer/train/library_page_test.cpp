@@ -1,0 +1,139 @@
+// The code of LIBRARY.md, line by line: it compiles, and runs in training and evaluation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "core/trace/gradients.h"
+#include "core/trace/host_call.h"
+#include "core/trace/mode.h"
+#include "tests/trainer/train/user_program.h"
+#include "trainer/optimizers/sgd.h"
+
+namespace lockstep {
+namespace {
+
+// The lines are the page's.
+// clang-format off
+struct Scale : Module {
+  Scale(Module& parent, std::string_view name, std::int64_t width)
+      : Module(parent, name),
+        weight(parameter("weight", Shape{width}, ParameterKind::kVector, Initializer::constant(1))),
+        mean(buffer("mean", HostTensor::of(Shape{width}, std::vector<float>(width, 0)))) {}
+  Tensor operator()(const Tensor& x) const {         // [B, width]
+    const ModuleScope scope = enter(x);              // names what is recorded
+    mean.blend(lockstep::mean(x, {0}), 0.1);         // a buffer: once a step, over all shards
+    return (x - broadcast_in_dim(mean.get(), x.shape(), {1})) * broadcast_in_dim(weight.get(), x.shape(), {1});
+  }
+  Parameter& weight;
+  ModuleBuffer& mean;
+};
+
+struct Longest : Evaluator {
+  std::string partial(const HostBatch& outputs) const override;      // outputs.at("scores"), outputs.at("mask")
+  MetricValues combine(std::span<const std::string> partials, const MetricValues& values) const override;
+};
+
+struct Texts : Dataset {
+  std::int64_t size() const override { return 4; }
+std::vector<FieldSpec> fields() const override {
+  return {{.name = "tokens", .dtype = DType::kI32, .shape = Shape{{64, "length"}}, .variable_length = true},
+          {.name = "label", .dtype = DType::kI32}};
+}
+  Sample get(std::int64_t i) const override {
+    return {{"tokens", HostTensor(DType::kI32, Shape{i + 1})}, {"label", HostTensor::scalar<std::int32_t>(1)}};
+  }
+  std::string digest() const override { return "texts"; }
+  std::string describe() const override { return "texts"; }
+};
+
+std::string Longest::partial(const HostBatch& outputs) const {
+  return std::to_string(outputs.at("scores").shape()[0] * outputs.at("mask").shape()[0]);
+}
+MetricValues Longest::combine(std::span<const std::string> partials, const MetricValues& /*values*/) const {
+  return {{"batches", static_cast<double>(partials.size())}};
+}
+
+struct Whole : Module {
+  explicit Whole(Session& session_, double rate_) : session(session_), rate(rate_) {}
+
+  Tensor changed(Tensor x) const {
+    const double temperature = 0.5;
+x = x * x.context().scalar(temperature, DType::kF32, "temperature");       // made anew in each step
+x = dropout(x, x.context().scalar(rate, DType::kF32, "rate"));             // drops in training only
+    return x;
+  }
+  Loss operator()(const Batch& batch) const {
+    const Tensor x = scale(changed(batch["x"]));
+const HostFunction round_up("round_up", 1, [](std::span<const HostTensor> in, std::span<HostTensor> out) {
+  for (std::size_t i = 0; i < in[0].as<float>().size(); ++i)
+    out[0].as<float>()[i] = std::ceil(in[0].as<float>()[i]);
+});
+Tensor y = host_call(round_up, {stop_gradient(x)}, Type{DType::kF32, x.shape()});
+    const Tensor error = out(x) - batch["y"], losses = reduce_sum(error * error, {1});
+    const Tensor correct = convert(less(losses, 0.5), DType::kF32), scores = x - y;
+return {.sum = batch.masked_sum(losses),             // differentiated; sums, not means
+        .count = batch.count(),                      // what the sum is divided by in the end
+        .metrics = {{"accuracy", {batch.masked_sum(correct), batch.count()}}},  // any number of ratios
+        .outputs = {{"scores", scores}}};            // what evaluators see on the host
+  }
+  Session& session;
+  double rate;
+  Scale scale{*this, "scale", 2};
+  Linear out{*this, "out", 2, 1};
+};
+
+struct LibraryPage : UserProgram {};
+
+TEST_F(LibraryPage, ItsCodeTrainsAndEvaluates) {
+  Session session(ProcessCall{words, settings, watch}, {});
+  const HostTensor values = HostTensor::of(Shape{2}, std::vector<float>{1, 2});
+const Tensor table = session.tensor(values, "table");                      // before the step: many numbers
+  EXPECT_EQ(table.shape(), Shape{2});
+  Whole net(session, 0.5);
+  Trainer trainer(session, net, Sgd{.learning_rate = 1e-3});
+  const DataLoader data(session, points(20), {.global_batch = 8, .micro_batch = 4});
+  const std::int64_t total = 3;
+for (const Batch& batch : trainer.steps(data, total)) trainer.step(batch, net);
+trainer.evaluate(data, net, {std::make_shared<Longest>()});
+  const MetricValues once = trainer.evaluate(data, net, {std::make_shared<Longest>()});
+  EXPECT_EQ(once.at("batches"), 5);
+  EXPECT_EQ(once, trainer.evaluate(data, net, {std::make_shared<Longest>()})) << "nothing is dropped";
+  net.rate = 0;
+  EXPECT_EQ(once, trainer.evaluate(data, net, {std::make_shared<Longest>()}));
+  EXPECT_EQ(Texts().fields().size(), 2U);
+  session.finish();
+}
+// clang-format on
+
+/// Lines without the spaces around them.
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(std::string(LOCKSTEP_SOURCE_DIR) + "/" + path);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    out.push_back(first == std::string::npos ? "" : line.substr(first));
+  }
+  return out;
+}
+
+TEST_F(LibraryPage, ShowsNoOtherCodeThanThis) {
+  const std::vector<std::string> here = lines_of("tests/trainer/train/library_page_test.cpp");
+  const std::set<std::string> compiled(here.begin(), here.end());
+  bool is_code = false;
+  int found = 0;
+  for (const std::string& line : lines_of("LIBRARY.md")) {
+    if (line.starts_with("```")) {
+      is_code = line == "```cpp";
+    } else if (is_code) {
+      EXPECT_TRUE(compiled.contains(line)) << line;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 30);
+}
+
+}  // namespace
+}  // namespace lockstep

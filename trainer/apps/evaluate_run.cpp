@@ -1,0 +1,118 @@
+#include "trainer/apps/evaluate_run.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "checkpoint/restore.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "trainer/apps/from_config.h"
+#include "trainer/evaluators/confusion.h"
+#include "trainer/job/agreement.h"
+#include "trainer/job/data_agreement.h"
+#include "trainer/job/rank_runtime.h"
+#include "trainer/registry/open_data.h"
+#include "trainer/registry/registry.h"
+#include "trainer/run/saved_texts.h"
+#include "trainer/telemetry/console.h"
+#include "trainer/train/evaluate.h"
+#include "trainer/train/skipped_log.h"
+
+namespace lockstep {
+namespace {
+
+std::string six_decimals(double x) {
+  return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
+}
+
+/// The numbers were printed: that they cannot be kept is no reason to fail.
+void write_confusion(const std::string& path, const std::string& csv, Log& log) {
+  try {
+    write_file(path, csv, ErrorKind::kUsage);
+    fmt::print("all counts: {}\n", path);
+  } catch (const Error& error) {
+    log.warn("{}", error.what());
+  }
+}
+
+}  // namespace
+
+int evaluate_run(const std::string& run, bool best, const Registry& registry,
+                 const Settings& settings, Watch& watch) {
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kPrepare);
+  watch.set_limits(early_watch_limits(run, registry));
+  // The ranks must talk before they know the config, which is in the checkpoint. An evaluation sums
+  // nothing in memory that ranks share.
+  Config plain;
+  plain.distributed.allreduce = AllReducePath::kMpi;
+  std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
+  const SharedCheckpoint saved =
+      SharedCheckpoint::open(*communicator, [&] {
+        const ForeignCall call(activity, "reading the checkpoints");
+        return std::optional(best ? open_best_checkpoint(run) : open_checkpoint(run));
+      }).value();
+  const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
+  check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
+  watch.set_limits(watch_limits(config));
+  activity.begin(Phase::kAgree);
+  agree_on_task(*communicator, config, registry,
+                {.command = fmt::format("eval {}{}", run, best ? " --best" : "")}, settings);
+  RankRuntime session(config, settings, std::move(communicator), watch);
+  activity.begin(Phase::kAgree);
+  agree_on_files(session.communicator(), config, registry,
+                 {.cache_folder = cache_folder(config, settings),
+                  .on_warning = session.warnings_to_console(),
+                  .activity = activity},
+                 session.log());
+  activity.begin(Phase::kData);
+  const DataSource data = [&] {
+    const ForeignCall call(activity, "opening the data");
+    return open_data(config, registry, saved.trainer().tokenizer);
+  }();
+  agree_on_datasets(session.communicator(), data);
+  check_saved_classes(saved.trainer().samples, saved.path(), data);
+  activity.begin(Phase::kPrepare);
+  LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  TrainingState state = make_training_state(config, registry, *model);
+  restore(state, session.engine(), saved, false);
+  make_copies(state, session.engine());
+  EvaluateOptions options;
+  options.batch_size =
+      config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;
+  options.max_batches = config.eval.max_batches;
+  options.workers = static_cast<int>(config.data.loader_workers);
+  options.prefetch = config.data.loader_prefetch_size;
+  options.padding = padding_of(config.data);
+  options.seed = static_cast<std::uint64_t>(config.run.seed);
+  options.compute_dtype = state.compute_dtype;
+  options.evaluators = registry.make_evaluators(config.eval.metrics);
+  Confusion confusion;
+  if (registry.needs(config.model).n_classes > 0)
+    options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
+  options.step = saved.trainer().step;
+  options.activity = activity;
+  SkippedLog skipped(session);
+  options.on_skipped = [&](const std::string& reason) { skipped.warn(reason); };
+  activity.begin(Phase::kEvaluate, saved.trainer().step);
+  const Evaluation result = evaluate(session.engine(), session.communicator(), std::cref(*model),
+                                     data.validation, options);
+  if (!result.complete) raise(ErrorKind::kData, "{}", result.failure);
+  if (session.is_master()) {
+    std::string line = fmt::format("step: {}", saved.trainer().step);
+    for (const auto& [name, value] : loss_first(result.metrics))
+      line += fmt::format(", eval/{}: {}", name, six_decimals(value));
+    if (result.skipped > 0) line += fmt::format(", skipped: {}", result.skipped);
+    fmt::print("{}, count: {}\n", line, result.count);
+    if (!confusion.empty()) {
+      fmt::print("{}", confusion.table(data.classes));
+      if (std::filesystem::is_directory(run))
+        write_confusion(run + "/confusion.csv", confusion.csv(data.classes), session.log());
+    }
+  }
+  session.finish();
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// A run's checkpoint, evaluated. `watch` is as in trainer/apps/train.h.
+#pragma once
+
+#include <string>
+
+#include "core/base/settings.h"
+#include "watch/watch.h"
+
+namespace lockstep {
+
+class Registry;
+
+/// Evaluates the newest checkpoint of a run that verifies (or a checkpoint file), or with `best`
+/// the one with the best metric, on its validation data and prints loss and accuracy. Returns 0.
+int evaluate_run(const std::string& run, bool best, const Registry& registry,
+                 const Settings& settings, Watch& watch);
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// What a run's config asks for, made.
+#pragma once
+
+#include "data/sampler.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
+#include "trainer/settings/config.h"
+#include "trainer/train/training_state.h"
+
+namespace lockstep {
+
+class Registry;
+
+/// The dtype of dots and activations.
+DType compute_dtype(Precision precision);
+
+/// State of `module` under the config's optimizer, without values.
+TrainingState make_training_state(const Config& config, const Registry& registry, Module& module);
+
+/// Of samples of different lengths; buckets may still have to be chosen.
+Padding padding_of(const DataConfig& data);
+
+/// Which samples a run's steps train on.
+StepSampler training_sampler(const Config& config, const DatasetPtr& train);
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// What a run's model makes of a prompt. `watch` is as in trainer/apps/train.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/settings.h"
+#include "watch/watch.h"
+
+namespace lockstep {
+
+class Registry;
+
+/// Overrides of the run's sample section; absent ones keep it.
+struct GenerateOptions {
+  std::optional<std::string> prompt;
+  std::optional<std::int64_t> max_new_tokens;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<std::int64_t> num_samples;
+  std::optional<std::int64_t> seed;
+};
+
+/// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
+int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
+             const Settings& settings, Watch& watch);
+
+}  // namespace lockstep

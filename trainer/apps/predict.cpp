@@ -1,0 +1,135 @@
+#include "trainer/apps/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "checkpoint/restore.h"
+#include "collectives/single.h"
+#include "core/base/error.h"
+#include "data/eval_loader.h"
+#include "data/files/printable.h"
+#include "data/images/image_folder.h"
+#include "trainer/apps/from_config.h"
+#include "trainer/datasets/image_settings.h"
+#include "trainer/job/rank_runtime.h"
+#include "trainer/registry/registry.h"
+#include "trainer/run/saved_texts.h"
+#include "trainer/train/training_step.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::int64_t kMostInABatch = 16;
+
+/// The images as the run's evaluation would have them.
+DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
+                       const std::vector<std::string>& paths) {
+  const ImageSettings& settings = *registry.at(config.data).images(config.data.keys);
+  const auto& [channels, height, width] = facts.shape;
+  return std::make_shared<ImageDataset>(
+      std::make_shared<ImageFiles>(paths, settings.limits()),
+      for_evaluation(
+          settings.options({channels, height, width}, registry.needs(config.model).n_classes)));
+}
+
+/// "cat 0.9312, dog 0.0571": the likeliest classes of one row of logits.
+std::string likeliest(std::span<const double> logits, std::int64_t top,
+                      const std::vector<std::string>& names) {
+  const double largest = *std::ranges::max_element(logits);
+  double total = 0;
+  for (const double logit : logits) total += std::exp(logit - largest);
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return logits[i]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(top)));
+  std::string out;
+  for (const std::size_t i : order)
+    out += fmt::format("{}{} {:.4f}", out.empty() ? "" : ", ",
+                       i < names.size() ? printable(names[i]) : std::to_string(i),
+                       std::exp(logits[i] - largest) / total);
+  return out;
+}
+
+/// Of one batch: [batch, classes].
+HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, HostBatch batch) {
+  Batch::Fields fields;
+  for (auto& [name, value] : batch)
+    fields[name] = engine.to_device({std::move(value)}, InputKind::kBatch, "predict." + name);
+  const Loss loss = record_evaluation(std::cref(model), Batch(std::move(fields)), compute_dtype);
+  const auto found = loss.outputs.find("logits");
+  LS_USER_CHECK(found != loss.outputs.end(),
+                "the model does not return the logits of classes among its outputs "
+                "(classification_loss() in trainer/task/model.h does)");
+  const Tensor logits = found->second;
+  return logits.to_host();
+}
+
+void print_classes(const EvalBatch& batch, const HostTensor& logits, const Dataset& images,
+                   std::int64_t first, std::int64_t top, const ImageFacts& facts) {
+  const std::vector<double> all = to_doubles(logits);
+  const std::vector<double> mask = to_doubles(batch.batch.at("mask"));
+  const std::size_t classes = all.size() / mask.size();
+  for (std::size_t row = 0; row < mask.size() && mask[row] != 0; ++row)
+    fmt::print("{}: {}\n", images.source(first + static_cast<std::int64_t>(row)),
+               likeliest(std::span(all).subspan(row * classes, classes), top, facts.classes));
+}
+
+/// What the run was trained on; of a checkpoint that does not say it, what its config does.
+ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const Registry& registry,
+                    const std::string& run) {
+  const DataNeeds needs = registry.needs(config.model);
+  const DatasetRow& data = registry.at(config.data);
+  LS_USER_CHECK(needs.inputs == "images" && data.images != nullptr,
+                "{} was trained on {} data, model '{}': there are no images to predict from", run,
+                data.name, config.model.name);
+  if (auto facts = saved_image_facts(saved.trainer().samples, saved.path())) return *facts;
+  const auto& [channels, height, width] = needs.image;
+  const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
+  LS_USER_CHECK(
+      size[0] > 1,
+      "{} does not say how large its images are, as an earlier lockstep saved it; resume the "
+      "run for a step to save that, too",
+      saved.path());
+  return {.shape = {channels, size[0], size[1]}};
+}
+
+}  // namespace
+
+int predict(const std::string& run, const Registry& registry, const PredictOptions& options,
+            const Settings& settings, Watch& watch) {
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kPrepare);
+  watch.set_limits(early_watch_limits(run, registry));
+  std::unique_ptr<Communicator> alone = make_single_communicator();
+  const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
+                                   const ForeignCall call(activity, "reading the checkpoints");
+                                   return std::optional(open_checkpoint(run));
+                                 }).value();
+  const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
+  const ImageFacts facts = facts_of(saved, config, registry, run);
+  check_channels_of_files(facts.shape[0], run);
+  const DatasetPtr images = open_images(config, registry, facts, options.images);
+
+  RankRuntime session(config, settings, std::move(alone), watch);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {});
+  TrainingState state = make_training_state(config, registry, *model);
+  restore(state, session.engine(), saved, false);
+  make_copies(state, session.engine());
+  activity.begin(Phase::kEvaluate);
+  const std::int64_t batch_size = std::min(images->size(), kMostInABatch);
+  EvalLoader loader(images, {.batch_size = batch_size,
+                             .workers = static_cast<int>(config.data.loader_workers),
+                             .activity = activity});
+  while (loader.has_next()) {
+    const EvalBatch batch = loader.next();
+    const HostTensor logits = logits_of(session.engine(), *model, state.compute_dtype, batch.batch);
+    print_classes(batch, logits, *images, batch.index * batch_size, options.top, facts);
+    activity.progress();
+  }
+  return 0;
+}
+
+}  // namespace lockstep

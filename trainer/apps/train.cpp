@@ -1,0 +1,299 @@
+#include "trainer/apps/train.h"
+
+#include <filesystem>
+#include <optional>
+#include <source_location>
+
+#include "core/base/error.h"
+#include "trainer/apps/dry_run.h"
+#include "trainer/apps/from_config.h"
+#include "trainer/apps/run_memory.h"
+#include "trainer/config/folder_keys.h"
+#include "trainer/config/show.h"
+#include "trainer/config/warnings.h"
+#include "trainer/hub/pretrained.h"
+#include "trainer/job/agreement.h"
+#include "trainer/job/data_agreement.h"
+#include "trainer/machine/limits_file.h"
+#include "trainer/registry/open_data.h"
+#include "trainer/registry/registry.h"
+#include "trainer/run/saved_texts.h"
+#include "trainer/train/trainer_parts.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t count_steps(const TrainingConfig& training, const StepSampler& sampler) {
+  std::int64_t total = training.max_steps;
+  if (training.max_epochs >= 0) {
+    const std::int64_t steps = training.max_epochs * sampler.steps_per_epoch();
+    total = total < 0 ? steps : std::min(total, steps);
+  }
+  LS_USER_CHECK(total >= 0, "neither training.max_steps nor training.max_epochs limits the run");
+  return total;
+}
+
+/// "training.max_steps: 50": what ends a run of `total` steps.
+std::string limit_of(const TrainingConfig& training, std::int64_t total) {
+  return training.max_steps == total ? fmt::format("training.max_steps: {}", total)
+                                     : fmt::format("training.max_epochs: {}, of {} steps in all",
+                                                   training.max_epochs, total);
+}
+
+/// Whether a checkpoint lies in the run's folder, as the master sees it. Called by all ranks.
+bool is_of_run(const std::string& checkpoint, const RunFolder& folder, Communicator& communicator) {
+  std::error_code error;
+  const fs::path own = fs::weakly_canonical(folder.checkpoints, error);
+  const bool here = own == fs::weakly_canonical(checkpoint, error).parent_path();
+  return communicator.exchange("whose checkpoint", here ? "own" : "other")[0] == "own";
+}
+
+/// A run that ended may be resumed over and over, as scripts do, and then says that it has. From
+/// another run's checkpoint, nothing would come of it but a copy of that. Called by all ranks.
+void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, const Config& config,
+                      std::int64_t total, Communicator& communicator, Log& log) {
+  const std::int64_t step = saved.trainer().step;
+  if (step < total) return;
+  const std::string limit = limit_of(config.training, total);
+  if (!is_of_run(saved.path(), folder, communicator))
+    raise(ErrorKind::kUsage,
+          "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
+          "the beginning of the run that saved it: raise the limit above {}, or begin a new run "
+          "with its weights (lockstep export, model.from_pretrained)",
+          saved.path(), step, total, limit, step);
+  if (step == total)
+    log.info(
+        "nothing is left to train: {} is of the run's last step, {} ({}); to train on, raise "
+        "the limit",
+        saved.path(), step, limit);
+  else
+    log.warn(
+        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, "
+        "raise the limit above {}; to begin anew, leave out --resume",
+        saved.path(), step, total, limit, step);
+}
+
+/// What differs from the config that the checkpoint was saved with.
+std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Config& config,
+                                        const Registry& registry, Log& log) {
+  try {
+    const Config before =
+        parse_config(saved.config_yaml(), "the checkpoint's config", registry).config;
+    return config_diff(before, config, registry);
+  } catch (const Error& e) {
+    log.warn("the checkpoint's config cannot be compared: {}", e.what());
+    return {};
+  }
+}
+
+void log_run(const Config& config, RankRuntime& session, const BatchPlan& batch) {
+  Log& log = session.log();
+  const std::string fallback = describe_fallback(config, session.instruction_set().target);
+  if (!fallback.empty()) log.info("{}", fallback);
+  log.info("{}", batch.to_string());
+  const Topology& topology = session.communicator().topology();
+  if (topology.size() > 1)
+    log.info("{}", describe_placement(topology, config.training.deterministic));
+}
+
+DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_sample) {
+  return {.global_batch = config.training.global_batch_size,
+          .micro_batch = config.training.micro_batch_size,
+          .shuffle = config.data.shuffle,
+          .workers = config.data.loader_workers,
+          .prefetch = config.data.loader_prefetch_size,
+          .device_prefetch = config.data.device_prefetch_size,
+          .padding = padding_of(config.data),
+          .group_by_length = config.data.group_by_length,
+          .eval_batch = config.eval.batch_size,
+          .max_eval_batches = config.eval.max_batches,
+          .tokens_per_sample = tokens_per_sample};
+}
+
+/// Steps to `total`, with evaluations in between and at the end.
+void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
+                 const DataLoader* validation, const EvalConfig& config,
+                 const Evaluators& evaluators, std::int64_t total) {
+  const LossFunction loss = std::cref(model);
+  const auto is_due = [&] {
+    const std::int64_t step = trainer.step_number();
+    return validation != nullptr && config.interval > 0 &&
+           ((step > 0 && step % config.interval == 0) || step == total);
+  };
+  const auto evaluate = [&] {
+    trainer.try_evaluate(*validation, loss, evaluators, "eval", std::source_location::current());
+  };
+  Trainer::Steps steps = trainer.steps(train, total);
+  // The signal that ended the run before may have cut its evaluation short.
+  if (is_due() && !trainer.parts().run.evaluated()) evaluate();
+  for (const Batch& batch : steps) {
+    trainer.step(batch, model);
+    if (is_due()) evaluate();
+  }
+}
+
+/// The end of a run: what was measured, and the exit code.
+int finish_run(Session& session, RunEnd end, std::int64_t step) {
+  RankRuntime& runtime = session.runtime();
+  runtime.activity().begin(Phase::kFinish, step);
+  runtime.finish();
+  runtime.report();
+  switch (end) {
+    case RunEnd::kFinished: runtime.log().info("finished at step {}", step); return 0;
+    case RunEnd::kEarlyStopping: return 0;
+    case RunEnd::kPreempted:
+    case RunEnd::kUnsaved: return static_cast<int>(ErrorKind::kPreempted);
+    case RunEnd::kRunning: break;
+  }
+  LS_CHECK(false, "the run ended without an end");
+}
+
+/// A run that goes on needs the folder that it began with no more.
+void settle_model_keys(const LoadedConfig& loaded, const std::optional<SharedCheckpoint>& saved,
+                       const Registry& registry, Config& config) {
+  if (config.model.from_pretrained.empty()) return;
+  if (saved)
+    take_saved_keys(saved_config(saved->config_yaml(), saved->path(), registry), loaded, registry,
+                    config);
+  else
+    LS_USER_CHECK(loaded.missing_folder.empty(), "{}: {}", loaded.where("model.from_pretrained"),
+                  loaded.missing_folder);
+}
+
+Config without_folder(Config config, const std::optional<SharedCheckpoint>& saved) {
+  if (saved) config.model.from_pretrained.clear();
+  return config;
+}
+
+/// What a new run begins with in place of drawn values; nothing if it draws all.
+std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
+                                                  const Registry& registry, const Model& model,
+                                                  Activity activity) {
+  if (config.from_pretrained.empty()) return nullptr;
+  const ForeignCall call(activity, "reading the weights");
+  return std::make_shared<Pretrained>(config.from_pretrained, *registry.at(config).hub, model,
+                                      config.strict);
+}
+
+/// A run learns in spite of that, too, but it is hardly what was meant.
+void warn_of_data(const DataSource& data, const DataNeeds& needs, Log& log) {
+  for (const std::string& warning : data.warnings) log.warn("{}", warning);
+  const auto classes = static_cast<std::int64_t>(data.classes.size());
+  if (classes > 0 && classes < needs.n_classes)
+    log.warn("the data has {} classes, and the model is for {}: no sample is of those from {} on",
+             classes, needs.n_classes, classes);
+}
+
+int run_training(const LoadedConfig& loaded, const Registry& registry, const TrainOptions& options,
+                 const Settings& settings, std::unique_ptr<Communicator> communicator,
+                 Watch& watch) {
+  const Activity activity = watch.activity();
+  Config config = loaded.config;
+  const RunFolder folder = run_folder((fs::path(config.run.dir) / config.run.name).string());
+  const BatchPlan batch = plan_batch(loaded, communicator->size());
+  activity.begin(Phase::kPrepare);
+  Session session(std::make_unique<RankRuntime>(config, settings, std::move(communicator), watch));
+  RankRuntime& runtime = session.runtime();
+  Log& log = runtime.log();
+
+  const std::string resume = options.resume.value_or(config.checkpoint.resume);
+  std::optional<SharedCheckpoint> saved;
+  if (!options.dry_run)
+    saved = choose_checkpoint(resume, folder, runtime.communicator(), activity, log);
+  settle_model_keys(loaded, saved, registry, config);
+  RunSpec spec{.config = config,
+               .folder = folder,
+               .config_text = config_yaml(config, registry),
+               .how_to_resume = "--resume"};
+  spec.config.checkpoint.resume = resume;
+  if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
+  activity.begin(Phase::kAgree);
+  spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
+                                  {.cache_folder = cache_folder(config, settings),
+                                   .on_warning = runtime.warnings_to_console(),
+                                   .activity = activity},
+                                  log);
+  activity.begin(Phase::kData);
+  const DataSource data = [&] {
+    const ForeignCall call(activity, "opening the data");
+    return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
+  }();
+  agree_on_datasets(runtime.communicator(), data);
+  if (saved) check_saved_classes(saved->trainer().samples, saved->path(), data);
+  warn_of_data(data, registry.needs(config.model), log);
+  if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
+  spec.samples = image_facts_of(data);
+  activity.begin(Phase::kPrepare);
+  const DataLoaderOptions loading = loader_options(config, data.tokens_per_sample);
+  const DataLoader train(data.train, loading);
+  std::optional<DataLoader> validation;
+  if (data.validation != nullptr) validation.emplace(data.validation, loading);
+  const StepSampler sampler = training_sampler(config, data.train);
+  const std::int64_t total_steps = count_steps(config.training, sampler);
+  for (const std::string& warning : config_warnings(loaded, registry, total_steps))
+    log.warn("{}", warning);
+  if (saved) check_steps_left(*saved, folder, config, total_steps, runtime.communicator(), log);
+  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
+  std::shared_ptr<const Pretrained> pretrained;
+  if (!saved) pretrained = open_pretrained(config.model, registry, *model, activity);
+  if (pretrained)
+    spec.values = [pretrained](const std::string& name) { return pretrained->value(name); };
+
+  if (options.dry_run) {
+    TrainingState state = make_training_state(config, registry, *model);
+    const FoundLimits found = find_limits(settings, runtime.instruction_set().target);
+    if (!found.warning.empty()) log.warn("{}", found.warning);
+    const DryRun dry =
+        describe_dry_run(config, runtime, state, std::cref(*model), data, batch, found.limits);
+    if (session.is_master()) fmt::print("{}", dry.text);
+    runtime.finish();
+    return dry.fits ? 0 : static_cast<int>(ErrorKind::kOutOfMemory);
+  }
+
+  if (total_steps > (saved ? saved->trainer().step : 0))
+    check_run_memory(config, registry, runtime, data, batch);
+  const std::vector<std::string> changes =
+      saved ? config_changes(*saved, config, registry, log) : std::vector<std::string>();
+  auto parts =
+      std::make_unique<Trainer::Parts>(session, *model, registry.make_optimizer(config.optimizer),
+                                       OptimizerGroups{}, spec, std::move(saved));
+  TrainingRun& run = parts->run;
+  Trainer trainer(std::move(parts));
+  log_run(config, runtime, batch);
+  log.info("training data: {} ({} samples, {} steps an epoch)", data.train->describe(),
+           data.train->size(), sampler.steps_per_epoch());
+  log.info("model: {} parameters", model->parameters().elements());
+  for (const std::string& line : pretrained ? pretrained->describe() : std::vector<std::string>())
+    log.info("{}", line);
+  if (pretrained)
+    for (const std::string& key : loaded.overruled)
+      log.info("config instead of {}/config.json: {}", config.model.from_pretrained, key);
+  for (const std::string& change : changes)
+    log.info("config changed since the checkpoint: {}", change);
+  const Evaluators evaluators = registry.make_evaluators(config.eval.metrics);
+  if (validation && config.eval.interval > 0 && run.steps_done() < total_steps)
+    run.require_watched_metric(*validation, std::cref(*model), evaluators,
+                               std::source_location::current());
+  train_steps(trainer, *model, train, validation ? &*validation : nullptr, config.eval, evaluators,
+              total_steps);
+  return finish_run(session, run.end(), trainer.step_number());
+}
+
+}  // namespace
+
+int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
+          const Settings& settings, Watch& watch) {
+  watch.set_limits(watch_limits(config.config));
+  std::unique_ptr<Communicator> communicator = make_communicator(config.config, settings, watch);
+  watch.activity().begin(Phase::kAgree);
+  agree_on_task(*communicator, config.config, registry,
+                {.command = "train",
+                 .dry_run = options.dry_run,
+                 .resume = options.resume.value_or(config.config.checkpoint.resume)},
+                settings);
+  return run_training(config, registry, options, settings, std::move(communicator), watch);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,116 @@
+#include "trainer/config/folder_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "trainer/config/values.h"
+#include "trainer/hub/hub_config.h"
+
+namespace lockstep {
+namespace {
+
+/// A JSON value as one of a config file.
+YamlNode to_yaml(const nlohmann::json& value) {
+  YamlNode out;
+  if (value.is_object()) {
+    out.kind = YamlNode::Kind::kMap;
+    out.text = "an object";
+    return out;
+  }
+  if (value.is_array()) {
+    out.kind = YamlNode::Kind::kList;
+    for (const auto& item : value) out.items.push_back(to_yaml(item));
+    return out;
+  }
+  out.kind = YamlNode::Kind::kScalar;
+  out.quoted = value.is_string();
+  out.text = out.quoted ? value.get<std::string>() : value.dump();
+  return out;
+}
+
+/// A model's keys "outer.inner" are members of an object in config.json.
+void add_groups_that_are_none(const Schema& schema, const ModelRow& model, const HubValues& values,
+                              std::vector<std::string>& problems) {
+  std::set<std::string> outer;
+  for (const ConfigKey& key : schema.keys())
+    if (const std::size_t dot = key.name.find('.');
+        key.section == "model" && key.row == &model && dot != key.name.npos)
+      outer.insert(key.name.substr(0, dot));
+  for (const std::string& name : outer)
+    if (const auto found = values.find(name);
+        found != values.end() && !found->second.json.starts_with('{'))
+      problems.push_back(
+          fmt::format("{}: 'model.{}' must be an object, not {}", found->second.place, name,
+                      to_yaml(nlohmann::json::parse(found->second.json)).describe()));
+}
+
+/// Which key of a dataset of images takes which value of a folder.
+constexpr std::array<std::pair<std::string_view, const char*>, 2> kImageKeys{
+    {{"data.normalize_mean", "image_mean"}, {"data.normalize_std", "image_std"}}};
+
+}  // namespace
+
+FolderKeys take_folder_keys(const Schema& schema,
+                            const std::function<bool(std::string_view path)>& is_given,
+                            Config& config) {
+  const ModelRow& model = schema.registry().at(config.model);
+  LS_CHECK(model.hub.has_value(), "{} has no form on the hub", model.name);
+  const std::string& folder = config.model.from_pretrained;
+  const std::string tokenizer = (std::filesystem::path(folder) / kHubTokenizer).string();
+  std::error_code error;
+  if (!is_given("tokenizer.type") && config.data.type != "tokens" &&
+      schema.unmet(*schema.find("tokenizer.type"), config) == nullptr &&
+      std::filesystem::exists(tokenizer, error))
+    config.tokenizer = {.type = TokenizerType::kFile, .path = tokenizer};
+  const HubValues values = read_hub_config(folder, *model.hub, model.name, config.model.strict);
+  FolderKeys out;
+  const auto take = [&](const std::string& path, const HubValue& value, const char* file) {
+    const ConfigKey* key = schema.find(path, config);
+    if (key == nullptr || key->row == nullptr) return;
+    Config theirs = config;
+    if (const auto problem = set_value(*key, to_yaml(nlohmann::json::parse(value.json)), theirs)) {
+      out.problems.push_back(fmt::format(
+          "{}: {}", value.place.empty() ? fmt::format("{}/{}", folder, file) : value.place,
+          *problem));
+    } else if (!is_given(key->path)) {
+      config = std::move(theirs);
+    } else if (value_text(*key, theirs) != value_text(*key, config)) {
+      out.overruled.push_back(fmt::format("{} is {}, not {}", key->path, value_text(*key, config),
+                                          value_text(*key, theirs)));
+    }
+  };
+  for (const auto& [name, value] : values) take("model." + name, value, kHubConfig);
+  add_groups_that_are_none(schema, model, values, out.problems);
+  if (!model.hub->sees_images) return out;
+  const bool of_timm = model.hub->model_type.empty();
+  const HubValues images = of_timm ? values : read_preprocessor(folder);
+  for (const auto& [path, name] : kImageKeys)
+    if (const auto found = images.find(name); found != images.end())
+      take(std::string(path), found->second, of_timm ? kHubConfig : kHubPreprocessor);
+  return out;
+}
+
+void take_saved_keys(const Config& saved, const LoadedConfig& given, const Registry& registry,
+                     Config& config) {
+  if (saved.model.name != config.model.name) return;
+  if (!given.origins.contains("tokenizer.type")) config.tokenizer = saved.tokenizer;
+  const Schema schema(registry);
+  const auto is_from_folder = [&](const ConfigKey& key) {
+    if (key.row == nullptr) return false;
+    if (key.section == "model") return key.row->name == config.model.name;
+    return saved.data.type == config.data.type && key.row->name == config.data.type &&
+           std::ranges::find(kImageKeys, key.path, [](const auto& pair) { return pair.first; }) !=
+               kImageKeys.end();
+  };
+  for (const ConfigKey& key : schema.keys()) {
+    if (!is_from_folder(key) || given.origins.contains(key.path)) continue;
+    const auto problem = set_value(key, value_text(key, saved), config);
+    LS_CHECK(!problem, "{}", *problem);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,230 @@
+#include "trainer/job/rank_runtime.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "collectives/mpi.h"
+#include "collectives/single.h"
+#include "collectives/watched.h"
+#include "core/base/error.h"
+#include "trainer/config/load.h"
+#include "trainer/machine/limits_file.h"
+#include "watch/side_hub.h"
+
+namespace lockstep {
+namespace {
+
+DeviceOptions device_options(const Config& config, Activity activity) {
+  DeviceOptions out;
+  out.activity = activity;
+  out.memory_bytes = static_cast<std::size_t>(std::llround(config.device.memory_gb * 0x1p30));
+  out.threads = static_cast<int>(config.device.threads);
+  out.queue_depth = static_cast<int>(config.device.queue_depth);
+  out.transfer_threads = static_cast<int>(config.data.host_to_device_transfer_threads);
+  return out;
+}
+
+/// The nodes of a job hear of each other's ranks through hubs: the launcher's, which are known
+/// before MPI is up, or, if it has none, those of the lowest ranks of the first two nodes.
+void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
+  const Topology& topology = communicator.topology();
+  if (topology.nodes() == 1 || !settings.watch_address.empty()) return;
+  const std::string token =
+      communicator.exchange("watch token", to_hex(make_side_token()))[0];  // the master's
+  const bool leads = topology.ranks_of(topology.node())[0] == topology.rank();
+  const bool has_hub = leads && topology.node() < 2;
+  std::vector<std::string> hubs;
+  for (std::string& hub : communicator.exchange(
+           "watch hubs", has_hub ? watch.hold_hub(token, settings.tcp_interfaces) : ""))
+    if (!hub.empty()) hubs.push_back(std::move(hub));
+  watch.join_other_nodes(hubs, token);
+}
+
+CompileOptions compile_options(const Config& config, const Settings& settings, const Target& target,
+                               Activity activity) {
+  CompileOptions out;
+  out.activity = activity;
+  out.target = target;
+  out.target.memory_bytes = device_options(config, activity).memory_bytes;
+  out.buckets.bucket_bytes = std::llround(config.distributed.bucket_mb * 0x1p20);
+  out.buckets.first_bucket_bytes = std::llround(config.distributed.first_bucket_mb * 0x1p20);
+  out.buckets.overlap = config.distributed.overlap;
+  out.max_programs = static_cast<std::size_t>(config.device.max_programs);
+  out.stop_beyond = config.device.on_max_programs == OnMaxPrograms::kStop;
+  out.artifacts.folder = cache_folder(config, settings);
+  out.artifacts.max_bytes =
+      static_cast<std::uint64_t>(std::llround(config.device.compile_cache_gb * 0x1p30));
+  return out;
+}
+
+}  // namespace
+
+RankRuntime::RankRuntime(const Config& config, const Settings& settings,
+                         std::unique_ptr<Communicator> communicator, Watch& watch)
+    : config_(config),
+      watch_(watch),
+      log_(std::make_unique<Log>(Log::Options{
+          .console = communicator->is_master_ordinal(), .file = {}, .debug = settings.debug})),
+      communicator_(std::move(communicator)),
+      console_warnings_(*communicator_, *log_),
+      instruction_set_(
+          agree_on_instruction_set(*communicator_, config.device.max_isa, settings, *log_)),
+      device_(std::make_unique<Device>(device_options(config, watch.activity()), spans_)),
+      engine_(std::make_unique<Engine>(
+          with_outlets(compile_options(config, settings, instruction_set_.target, watch.activity()),
+                       settings),
+          context_, *device_, *communicator_, *log_)),
+      compilations_(communicator_->rank()) {
+  engine_->set_compilation_listener(
+      [this](const CompilationRecord& record) { compilations_.add(record); });
+  const auto limits = [&] {
+    FoundLimits found = find_limits(settings, instruction_set_.target);
+    if (!found.warning.empty()) log_->warn("{}", found.warning);
+    return std::move(found.limits);
+  };
+  profiling_.emplace(config.profile, *engine_, spans_, *communicator_, limits, *log_);
+  if (config.profile.forbid_reads) engine_->forbid_reads();
+  watch.set_limits(watch_limits(config));
+  watch.set_log(log_.get(), is_master());
+}
+
+RankRuntime::~RankRuntime() {
+  engine_->compilations();  // what waited for the next one is told
+  watch_.set_log(nullptr, false);
+}
+
+/// A folder of dumps for each rank, as programs of several have the same names.
+CompileOptions RankRuntime::with_outlets(CompileOptions options, const Settings& settings) {
+  options.artifacts.on_warning = warnings_to_console();
+  if (!settings.dump_folder.empty())
+    options.dump_folder = fmt::format("{}/rank-{}", settings.dump_folder, communicator_->rank());
+  return options;
+}
+
+std::function<void(const std::string&)> RankRuntime::warnings_to_console() {
+  return [this](const std::string& warning) { console_warnings_.add(warning); };
+}
+
+void RankRuntime::log_to(const std::string& run_folder) {
+  const std::filesystem::path folder = std::filesystem::path(run_folder) / "logs";
+  std::filesystem::create_directories(folder);
+  run_folder_ = run_folder;
+  const int rank = communicator_->rank();
+  log_->add_file((folder / fmt::format("rank-{}.log", rank)).string());
+  const Topology& topology = communicator_->topology();
+  const bool with_master = topology.node() == topology.node_of(0);
+  compilations_.open(
+      with_master ? compilations_path(run_folder) : compilations_path(run_folder, rank), *log_);
+}
+
+std::shared_ptr<const void> RankRuntime::claim_for_training(const Module& module) {
+  std::weak_ptr<const void>& trained = trained_[&module.parameters()];
+  LS_USER_CHECK(trained.expired(),
+                "the module is trained by another Trainer, which would go on with the values that "
+                "this one gives it; end that one first, or use it for all steps");
+  const auto claim = std::make_shared<char>();
+  trained = claim;
+  return claim;
+}
+
+WatchLimits watch_limits(const Config& config) {
+  const DistributedConfig& distributed = config.distributed;
+  return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
+}
+
+WatchLimits early_watch_limits(const std::string& run, const Registry& registry) {
+  const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return {};
+  try {
+    return watch_limits(load_config(file.string(), registry, {}, true).config);
+  } catch (const Error&) {
+    return {};  // whatever is wrong with it, the checkpoint counts
+  }
+}
+
+void RankRuntime::begin_step(std::int64_t step) {
+  engine_->set_step(step);
+  profiling_->begin_step(step, run_folder_);
+}
+
+void RankRuntime::finish() {
+  engine_->wait();
+  profiling_->finish();
+  console_warnings_.exchange();
+  communicator_->finish();
+}
+
+void RankRuntime::report() const {
+  if (const std::string table = engine_->compilations().table(); !table.empty() && is_master())
+    log_->info("{}", table);
+  profiling_->report(run_folder_, *log_);
+}
+
+std::string describe_placement(const Topology& topology, bool deterministic) {
+  std::size_t partial_sums = 1;
+  if (deterministic && topology.nodes() < topology.size())
+    for (int node = 0; node < topology.nodes(); ++node)
+      partial_sums = std::max(partial_sums, subtrees_of(topology, node).size());
+  if (partial_sums == 1) return topology.to_string();
+  return fmt::format(
+      "{}: a node sends up to {} partial sums of each gradient, to keep the order of the sum; "
+      "nodes "
+      "of equally many ranks, a power of two, send one, and so does training.deterministic: false",
+      topology.to_string(), partial_sums);
+}
+
+std::string cache_folder(const Config& config, const Settings& settings) {
+  const std::string& choice = config.device.compile_cache;
+  if (choice == "off") return "";
+  if (choice != "auto") return choice;
+  return settings.cache_home.empty() ? "" : settings.cache_home + "/lockstep";
+}
+
+std::string describe_fallback(const Config& config, const Target& target) {
+  const MaxIsa max = config.device.max_isa;
+  const bool narrow = target.isa == Isa::kAvx2;
+  const bool falls_back = narrow && max != MaxIsa::kAvx2;
+  const bool widens =
+      target.bf16 == Bf16Units::kNone && config.training.precision == Precision::kBf16Mixed;
+  if (!falls_back && !widens) return "";
+  return fmt::format(
+      "{}kernels use {}{}",
+      falls_back ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
+                 : "",
+      narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
+      widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
+}
+
+void join_hub_of_launcher(const Settings& settings, Watch& watch) {
+  if (settings.under_launcher && !settings.watch_address.empty())
+    watch.join_other_nodes({settings.watch_address}, settings.watch_token);
+}
+
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
+                                                Watch& watch) {
+  if (!settings.under_launcher) return make_single_communicator();
+  MpiOptions options;
+  options.expected_ranks = settings.world_size;
+  options.fixed_order = config.training.deterministic;
+  options.busy_threads = static_cast<int>(config.device.threads);
+  switch (config.distributed.allreduce) {
+    case AllReducePath::kAuto: options.shared_memory = SharedMemoryUse::kIfPossible; break;
+    case AllReducePath::kShm: options.shared_memory = SharedMemoryUse::kRequired; break;
+    case AllReducePath::kMpi: options.shared_memory = SharedMemoryUse::kNever; break;
+  }
+  join_hub_of_launcher(settings, watch);
+  const Activity activity = watch.activity();
+  activity.begin(Phase::kConnect);
+  auto communicator = [&] {
+    const ForeignCall call(activity, "MPI_Init");
+    const PeerWait wait(activity, "MPI_Init");
+    return make_watched_communicator(make_mpi_communicator(options), activity);
+  }();
+  activity.begin(Phase::kPrepare);
+  watch_other_nodes(*communicator, settings, watch);
+  return communicator;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+// What one rank works with, made in one place and passed down: clock, metrics, log, communicator,
+// device, trace context and engine.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/base/settings.h"
+#include "core/base/spans.h"
+#include "core/engine/engine.h"
+#include "core/nn/module.h"
+#include "trainer/job/console_warnings.h"
+#include "trainer/job/instruction_set.h"
+#include "trainer/job/profiling.h"
+#include "trainer/settings/config.h"
+#include "trainer/telemetry/compilations_file.h"
+#include "watch/watch.h"
+
+namespace lockstep {
+
+class Registry;
+
+class RankRuntime {
+ public:
+  /// Made by all ranks at the same place: they agree on the instruction set.
+  /// Rank 0 logs to the console. The watch, which must outlive the runtime, gets the config's
+  /// limits and the log.
+  RankRuntime(const Config& config, const Settings& settings,
+              std::unique_ptr<Communicator> communicator, Watch& watch);
+
+  ~RankRuntime();
+  RankRuntime(const RankRuntime&) = delete;
+  RankRuntime& operator=(const RankRuntime&) = delete;
+
+  /// What it was made with.
+  const Config& config() const { return config_; }
+  const Clock& clock() const { return clock_; }
+  Metrics& metrics() { return metrics_; }
+  SpanStream& spans() { return spans_; }
+  Log& log() { return *log_; }
+  Communicator& communicator() { return *communicator_; }
+  ConsoleWarnings& console_warnings() { return console_warnings_; }
+  Device& device() { return *device_; }
+  TraceContext& context() { return context_; }
+  Engine& engine() { return *engine_; }
+  Watch& watch() { return watch_; }
+  Activity activity() const { return watch_.activity(); }
+  const InstructionSet& instruction_set() const { return instruction_set_; }
+  bool is_master() const { return communicator_->is_master_ordinal(); }
+
+  /// From now on the log goes to <run_folder>/logs/rank-N.log, too, and why programs are compiled
+  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
+  void log_to(const std::string& run_folder);
+
+  /// Error kUsage if the module, or another part of its model, is trained by a trainer already:
+  /// that one would go on with the values which the new one draws. Until the result is gone, it is
+  /// trained.
+  std::shared_ptr<const void> claim_for_training(const Module& module);
+
+  /// What a cache of this rank warns of: also on rank 0's console.
+  std::function<void(const std::string&)> warnings_to_console();
+
+  /// Before anything of a training step, on all ranks: what is done from now on is of that step.
+  void begin_step(std::int64_t step);
+
+  /// Waits for the device, then leaves the job together with the other ranks. The last call on
+  /// every way out but that of an exception. Throws what is still to be thrown.
+  void finish();
+
+  /// After finish(): what was compiled again and why, and what the config's profile section asks to
+  /// be told of the run.
+  void report() const;
+
+ private:
+  CompileOptions with_outlets(CompileOptions options, const Settings& settings);
+
+  Config config_;
+  Watch& watch_;
+  SteadyClock clock_;
+  Metrics metrics_{clock_};
+  SpanStream spans_{clock_, metrics_};
+  std::unique_ptr<Log> log_;
+  // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
+  std::unique_ptr<Communicator> communicator_;
+  ConsoleWarnings console_warnings_;
+  InstructionSet instruction_set_;
+  std::unique_ptr<Device> device_;
+  TraceContext context_;
+  std::string run_folder_;  ///< "" if there is none
+  std::optional<Profiling> profiling_;
+  std::unique_ptr<Engine> engine_;
+  CompilationsFile compilations_;
+  std::map<const ParameterSet*, std::weak_ptr<const void>> trained_;
+};
+
+/// "4 ranks on 2 nodes", and what the placement costs where it costs something.
+std::string describe_placement(const Topology& topology, bool deterministic);
+
+/// One line that says where `target` has less than the config asks for; empty if nowhere.
+std::string describe_fallback(const Config& config, const Target& target);
+
+/// Where compiled steps, and hashes of files, are kept; empty for nowhere.
+std::string cache_folder(const Config& config, const Settings& settings);
+
+/// distributed.stall_warn_s and the like.
+WatchLimits watch_limits(const Config& config);
+
+/// The limits in the config.yaml of a run's folder, where this host can read it, else the defaults.
+/// They hold until the config in the checkpoint is known, which counts.
+WatchLimits early_watch_limits(const std::string& run, const Registry& registry);
+
+/// Watches the ranks of other nodes from now on if the launcher has a hub for them.
+void join_hub_of_launcher(const Settings& settings, Watch& watch);
+
+/// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
+/// Its waits for other ranks are published, and the ranks of other nodes watched.
+std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
+                                                Watch& watch);
+
+}  // namespace lockstep

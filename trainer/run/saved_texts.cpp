@@ -1,0 +1,106 @@
+#include "trainer/run/saved_texts.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/json_place.h"
+#include "data/files/printable.h"
+#include "data/files/utf8.h"
+#include "data/images/raster.h"
+#include "data/tokenizers/tokenizer.h"
+#include "trainer/config/load.h"
+
+namespace lockstep {
+namespace {
+
+/// Of images that a checkpoint may be of.
+constexpr std::int64_t kMostPixels = 178'956'970;
+
+// Passes the result of `read` on; its errors become those of a checkpoint.
+template <class Read>
+auto of_checkpoint(Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kCheckpoint, error.what());
+  }
+}
+
+/// Names of folders are bytes; in JSON, those that are no text are what is printed of them.
+std::string as_text(const std::string& name) {
+  return end_of_utf8(name, 0) == name.size() ? name : printable(name);
+}
+
+}  // namespace
+
+Config saved_config(const std::string& yaml, const std::string& path, const Registry& registry) {
+  if (yaml.starts_with(kOfAProgram))
+    raise(ErrorKind::kCheckpoint,
+          "{}: saved by a program with a model of its own, which alone can evaluate it; lockstep "
+          "ckpt "
+          "works on it",
+          path);
+  for (const MissingRow& missing : find_missing_rows(yaml, registry))
+    raise(ErrorKind::kCheckpoint,
+          "{}: was saved by a program with a {} '{}', which this one lacks (it has {}); use that "
+          "program, or register the {} (Registry::add_{})",
+          path, missing.what, missing.name, fmt::join(missing.registered, ", "), missing.what,
+          missing.what);
+  Config out = of_checkpoint(
+      [&] { return parse_config(yaml, path + ": the saved config", registry).config; });
+  out.model.from_pretrained.clear();  // its weights are in the checkpoint
+  return out;
+}
+
+void check_saved_tokenizer(const std::string& json, const std::string& path) {
+  if (json.empty()) return;
+  of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
+}
+
+std::string image_facts_of(const DataSource& data) {
+  const std::vector<FieldSpec> fields = data.train->fields();
+  const auto image = std::ranges::find(fields, "image", &FieldSpec::name);
+  if (image == fields.end() || image->shape.rank() != 3) return "";
+  std::vector<std::string> classes;
+  for (const std::string& name : data.classes) classes.push_back(as_text(name));
+  const nlohmann::json out = {{"image", {image->shape[0], image->shape[1], image->shape[2]}},
+                              {"classes", classes}};
+  return out.dump();
+}
+
+std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path) {
+  if (json.empty()) return std::nullopt;
+  try {
+    const nlohmann::json parsed =
+        nlohmann::json::parse(JsonPlace::parse(json, JsonSource{.name = path, .line = 0}).dump());
+    ImageFacts out;
+    parsed.at("image").get_to(out.shape);
+    parsed.at("classes").get_to(out.classes);
+    const auto& [channels, height, width] = out.shape;
+    for (const std::int64_t size : out.shape)
+      if (size < 1 || size > kMostPixels)
+        throw std::out_of_range(fmt::format("images of size {}", size));
+    if (channels > kMostPixels / height / width)
+      throw std::out_of_range(fmt::format("images [{}, {}, {}]", channels, height, width));
+    return out;
+  } catch (const std::exception& problem) {
+    raise(ErrorKind::kCheckpoint, "{}: what is saved of its samples cannot be read: {}", path,
+          problem.what());
+  }
+}
+
+void check_saved_classes(const std::string& json, const std::string& path, const DataSource& data) {
+  const std::vector<std::string> saved =
+      saved_image_facts(json, path).value_or(ImageFacts{}).classes;
+  for (std::size_t i = 0; i < std::min(saved.size(), data.classes.size()); ++i)
+    if (const std::string now = as_text(data.classes[i]); now != saved[i])
+      raise(ErrorKind::kData,
+            "{}: class {} is '{}', but '{}' in {}; name the folders as they were, or begin a new "
+            "run",
+            data.train->describe(), i, printable(now), printable(saved[i]), path);
+}
+
+}  // namespace lockstep

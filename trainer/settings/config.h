@@ -1,0 +1,166 @@
+// The resolved configuration of a run, as plain structs: one per section of the YAML file. Who
+// needs a parameter takes `const Config&` (or just its section). What only one model, dataset or
+// optimizer has is a struct of its own, held as a value. Ranges and documentation are in
+// fixed_keys.cpp and with those structs; `lockstep config schema` prints them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/api.h"
+#include "trainer/settings/enums.h"
+#include "trainer/settings/own_config.h"
+
+namespace LOCKSTEP_API lockstep {
+
+struct RunConfig {
+  std::string dir = "runs";
+  std::string name;  ///< as loaded never empty: the config file's name without extension
+  std::int64_t seed = 1337;
+};
+
+struct ModelConfig {
+  std::string name;                  ///< of a model of the registry
+  OwnConfig keys = {};               ///< its M::Config
+  std::string from_pretrained = {};  ///< a Hugging Face folder to begin with; "": none
+  bool strict = true;                ///< its weights must be exactly those of the model
+};
+
+struct TokenizerConfig {
+  TokenizerType type = TokenizerType::kNone;
+  std::string vocab = {};   ///< gpt2: vocab.json
+  std::string merges = {};  ///< gpt2: merges.txt
+  std::string path = {};    ///< file: tokenizer.json or vocab.txt
+};
+
+struct DataConfig {
+  std::string type;                         ///< of a dataset of the registry
+  OwnConfig keys;                           ///< that dataset
+  std::int64_t sequence_length = 0;         ///< T; 0: the model's longest
+  PaddingMode padding = PaddingMode::kMax;  ///< of samples of different lengths
+  std::vector<std::int64_t> buckets = {};   ///< empty: chosen for the data
+  std::int64_t max_buckets = 8;             ///< that are chosen
+  std::int64_t pad_to_multiple_of = 1;
+  std::int64_t group_by_length = 0;  ///< samples of a window; 0: off
+  double mlm_probability = 0.15;     ///< of each token, or word, to be hidden from a masked model
+  bool mlm_whole_words = false;
+  bool shuffle = true;
+  std::int64_t loader_workers = 1;
+  std::int64_t loader_prefetch_size = 8;
+  std::int64_t device_prefetch_size = 2;
+  std::int64_t host_to_device_transfer_threads = 1;
+};
+
+struct TrainingConfig {
+  std::int64_t max_steps = -1;   ///< -1: no limit; 0: initialize, save step 0 and exit
+  std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
+  std::int64_t global_batch_size = 0;
+  std::int64_t micro_batch_size = 0;  ///< samples in one logical shard
+  Precision precision = Precision::kFp32;
+  double gradient_clip_norm = 0.0;  ///< 0: no clipping
+  OnNonfinite on_nonfinite = OnNonfinite::kStop;
+  std::int64_t max_skipped_steps = 10;  ///< in a row, before skipping ends the run; 0: no limit
+  bool deterministic = true;
+};
+
+struct OptimizerConfig {
+  std::string name = "adamw";  ///< of an optimizer of the registry
+  OwnConfig keys;              ///< that optimizer
+};
+
+struct SchedulerConfig {
+  SchedulerName name = SchedulerName::kConstant;
+  std::int64_t warmup_steps = 0;
+  double min_lr = 0.0;
+  std::int64_t decay_steps = 0;  ///< 0: the run's number of steps
+};
+
+struct EvalConfig {
+  std::int64_t interval = 0;         ///< steps; 0: no evaluation
+  std::int64_t max_batches = 0;      ///< 0: the whole validation set
+  std::int64_t batch_size = 0;       ///< samples; 0: training.micro_batch_size
+  std::vector<std::string> metrics;  ///< beyond those of the loss
+};
+
+struct EarlyStoppingConfig {
+  std::int64_t patience = 0;         ///< evaluations without improvement; 0: off
+  std::string metric = "eval/loss";  ///< any that an evaluation gives
+  BetterMetric mode = BetterMetric::kAuto;
+  double min_delta = 0.0;
+};
+
+struct CheckpointConfig {
+  std::string resume = "none";     ///< "none", "auto", or the path of a checkpoint
+  std::int64_t save_interval = 0;  ///< steps; 0: at the end only; -1: never
+  std::int64_t keep_last = 3;
+  bool keep_best = false;  ///< by early_stopping.metric
+};
+
+struct DistributedConfig {
+  AllReducePath allreduce = AllReducePath::kAuto;
+  double bucket_mb = 25.0;
+  double first_bucket_mb = 1.0;
+  bool overlap = true;
+  double stall_warn_s = 30.0;
+  double stall_abort_s = 300.0;
+  double foreign_call_abort_s = 1800.0;
+  std::int64_t check_interval = 100;  ///< steps; 0: replicas are not compared
+};
+
+struct DeviceConfig {
+  double memory_gb = 4.0;
+  std::int64_t threads = 1;
+  std::int64_t queue_depth = 2;
+  MaxIsa max_isa = MaxIsa::kAuto;
+  std::string compile_cache = "auto";  ///< a folder, "auto" for the user's, or "off"
+  double compile_cache_gb = 1.0;
+  std::int64_t max_programs = 64;  ///< different ones that are kept; more are a mistake
+  OnMaxPrograms on_max_programs = OnMaxPrograms::kWarn;
+};
+
+struct LoggingConfig {
+  std::int64_t interval = 10;  ///< steps
+  bool tensorboard = true;
+};
+
+struct TraceConfig {
+  std::vector<std::int64_t> steps;  ///< {first, last}; empty: none
+};
+
+struct ProfileConfig {
+  TraceConfig trace;
+  bool ledger = false;          ///< measure every command; print and save where the time went
+  bool metrics_report = false;  ///< print Metrics::report() when the run ends
+  bool forbid_reads = false;    ///< a value that is read within a step is an error
+};
+
+struct SampleConfig {
+  std::string prompt;
+  std::int64_t max_new_tokens = 200;
+  double temperature = 1.0;  ///< 0: the likeliest token
+  std::int64_t top_k = 0;    ///< 0: all tokens
+  double top_p = 1.0;        ///< 1: all tokens
+  std::int64_t num_samples = 1;
+  std::int64_t seed = 1337;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  TokenizerConfig tokenizer;
+  DataConfig data;
+  TrainingConfig training;
+  OptimizerConfig optimizer;
+  SchedulerConfig scheduler;
+  EvalConfig eval;
+  EarlyStoppingConfig early_stopping;
+  CheckpointConfig checkpoint;
+  DistributedConfig distributed;
+  DeviceConfig device;
+  LoggingConfig logging;
+  ProfileConfig profile;
+  SampleConfig sample;
+};
+
+}  // namespace lockstep

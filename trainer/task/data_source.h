@@ -1,0 +1,44 @@
+// The datasets of a run, as its config asks for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/api.h"
+#include "data/samples/dataset.h"
+#include "data/tokenizers/tokenizer.h"
+#include "trainer/settings/config.h"
+#include "trainer/task/data_needs.h"
+
+namespace LOCKSTEP_API lockstep {
+
+struct DataSource {
+  DatasetPtr train;
+  DatasetPtr validation = nullptr;         ///< null if the run has none
+  TokenizerPtr tokenizer = nullptr;        ///< null for images and ready-made tokens
+  std::int64_t vocab_size = 0;             ///< of tokens; 0 for images
+  std::int64_t tokens_per_sample = 0;      ///< 0 for images
+  std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
+  std::vector<std::string> warnings = {};  ///< for who trains: what may not be as it was meant
+};
+
+/// What a dataset of the registry is opened with, besides its own keys.
+struct OpenContext {
+  DataNeeds needs;                   ///< of the model that it is for
+  std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's longest
+  std::uint64_t seed = 0;            ///< run.seed
+  TokenizerConfig tokenizer = {};
+  double mlm_probability = 0.15;    ///< data.mlm_probability
+  bool mlm_whole_words = false;     ///< data.mlm_whole_words
+  std::string tokenizer_json = "";  ///< a resumed run's own tokenizer; "" for none
+
+  bool has_tokenizer() const {
+    return tokenizer.type != TokenizerType::kNone || !tokenizer_json.empty();
+  }
+  /// The run's tokenizer: the resumed one, or one made from files, or, of characters, from `text`,
+  /// which messages call `text_name`. Error kUsage if has_tokenizer() is false.
+  TokenizerPtr open_tokenizer(const std::string& text_name, const std::string& text) const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,90 @@
+#include "trainer/telemetry/step_log.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kMetrics = {"TraceTime",       "ExecuteTime",    "CompileTime",
+                                 "InputWait",       "ExposedComm",    "ExposedGap",
+                                 "CheckpointStall", "EvaluationTime", "SaveTime"};
+
+}  // namespace
+
+StepLog::StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
+                 const Allocator& allocator, std::int64_t interval, double tokens_per_step,
+                 std::int64_t first_step, std::int64_t last_step)
+    : telemetry_(telemetry),
+      metrics_(metrics),
+      clock_(clock),
+      allocator_(allocator),
+      interval_(interval),
+      tokens_per_step_(tokens_per_step),
+      first_step_(first_step),
+      final_step_(last_step),
+      last_step_(first_step),
+      last_ns_(clock.now_ns()) {
+  for (const char* metric : kMetrics) grown_ms(metric);
+}
+
+void StepLog::add_step(const FinishedStep& done) {
+  if (telemetry_ == nullptr) return;
+  flush();
+  const bool ends = done.step == first_step_ + 1 || done.step == final_step_;
+  if (done.step % interval_ != 0 && !ends) return;
+  const std::int64_t now = clock_.now_ns();
+  const auto steps = static_cast<double>(done.step - last_step_);
+  const double eval_ms = grown_ms("EvaluationTime");
+  const double save_ms = grown_ms("SaveTime");
+  const double ms = static_cast<double>(now - last_ns_) * 1e-6 - eval_ms - save_ms;
+  const double seconds = std::max(ms, 1e-6) * 1e-3;
+  TelemetryRecord record;
+  record.step = done.step;
+  record.epoch = done.epoch;
+  record.train = done.metrics;
+  record.learning_rate = done.learning_rate;
+  record.grad_norm = done.grad_norm;
+  record.updates_per_s = steps / seconds;
+  if (tokens_per_step_ > 0) record.tokens_per_s = tokens_per_step_ * steps / seconds;
+  record.step_ms = seconds / steps * 1e3;
+  record.trace_ms = grown_ms("TraceTime") / steps;
+  record.device_ms = grown_ms("ExecuteTime") / steps;
+  record.compile_ms = grown_ms("CompileTime") / steps;
+  record.input_wait_ms = grown_ms("InputWait") / steps;
+  record.exposed_comm_ms = grown_ms("ExposedComm") / steps;
+  record.exposed_gap_ms = grown_ms("ExposedGap") / steps;
+  if (const double stall = grown_ms("CheckpointStall"); stall > 0)
+    record.checkpoint_stall_ms = stall;
+  if (eval_ms > 0) record.eval_ms = eval_ms;
+  if (save_ms > 0) record.save_ms = save_ms;
+  record.peak_bytes = static_cast<double>(allocator_.peak_bytes());
+  last_step_ = done.step;
+  last_ns_ = now;
+  held_ = record;
+}
+
+void StepLog::add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics) {
+  if (telemetry_ == nullptr) return;
+  if (!held_ || held_->step != step) {
+    flush();
+    held_.emplace();
+    held_->step = step;
+    held_->epoch = epoch;
+  }
+  held_->evaluations = metrics;
+  flush();
+}
+
+void StepLog::flush() {
+  if (held_) telemetry_->write(*held_);
+  held_.reset();
+}
+
+double StepLog::grown_ms(const char* metric) {
+  const double total = metrics_.total(metric);
+  return (total - std::exchange(last_totals_[metric], total)) * 1e-6;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+// How a dataset becomes batches: of a training run (Trainer::steps) or of an evaluation
+// (Trainer::evaluate). Nothing is read before one of them asks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/api.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
+
+namespace LOCKSTEP_API lockstep {
+
+class Session;
+
+struct DataLoaderOptions {
+  std::int64_t global_batch = 0;  ///< samples of a step, over all ranks; must be given
+  std::int64_t micro_batch = 0;   ///< samples of a logical shard; must be given, divides the global
+                                  ///< batch
+  bool shuffle = true;            ///< a new random order in each epoch, the same on all ranks
+  std::int64_t workers = 1;       ///< threads that read and collate; no result depends on it
+  std::int64_t prefetch = 8;      ///< batches kept ready in host memory
+  std::int64_t device_prefetch = 2;  ///< batches kept ready in device memory
+  Padding padding = {};              ///< of fields of variable length
+  /// Samples of like length make a step together, within windows of so many samples of the order
+  /// that there would be otherwise; 0: not.
+  std::int64_t group_by_length = 0;
+  std::int64_t eval_batch = 0;         ///< samples of a batch of an evaluation; 0: micro_batch
+  std::int64_t max_eval_batches = 0;   ///< 0: the whole dataset
+  std::int64_t tokens_per_sample = 0;  ///< for perf/tokens_per_s; 0: samples have none
+};
+
+class DataLoader {
+ public:
+  /// Error kUsage for options that cannot work.
+  DataLoader(Session& session, DatasetPtr dataset, const DataLoaderOptions& options);
+  DataLoader(DatasetPtr dataset, const DataLoaderOptions& options);
+
+  const DatasetPtr& dataset() const { return dataset_; }
+  const DataLoaderOptions& options() const { return options_; }
+  std::int64_t eval_batch() const {
+    return options_.eval_batch > 0 ? options_.eval_batch : options_.micro_batch;
+  }
+
+ private:
+  DatasetPtr dataset_;
+  DataLoaderOptions options_;
+};
+
+}  // namespace lockstep

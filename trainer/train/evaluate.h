@@ -1,0 +1,54 @@
+// Exact evaluation: every sample of the validation set counts once, on any number of ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "core/base/activity.h"
+#include "core/engine/engine.h"
+#include "data/samples/dataset.h"
+#include "data/samples/padding.h"
+#include "trainer/task/metrics.h"
+#include "trainer/train/training_step.h"
+
+namespace lockstep {
+
+struct Evaluation {
+  /// "loss" and those of the loss whose count is not zero; of evaluators.
+  MetricValues metrics = {};
+  std::set<std::string> names = {};  ///< of all metrics, those that counted nothing too
+  std::int64_t count = 0;            ///< what the loss counts: samples or tokens
+  std::int64_t skipped = 0;          ///< samples that could not be read and are not in the numbers
+  /// False: a rank was asked to stop or could not read its data, and the numbers mean nothing.
+  bool complete = true;
+  std::string failure = {};  ///< what could not be read; the same on all ranks
+};
+
+struct EvaluateOptions {
+  std::int64_t batch_size = 1;
+  std::int64_t max_batches = 0;  ///< 0: all
+  std::int64_t prefetch = 2;
+  int workers = 0;
+  Padding padding = {};    ///< of fields of variable length; buckets are chosen if it has none
+  std::uint64_t seed = 0;  ///< of what samples draw
+  DType compute_dtype = DType::kF32;
+  std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
+  std::int64_t step = 0;                                    ///< for messages
+  std::source_location where = {};                          ///< the user's line, likewise
+  Activity activity = {};                                   ///< told of every batch
+  std::function<void(const std::string&)> on_skipped = {};  ///< told on its rank of each; or null
+  std::function<bool()> stop_requested = {};  ///< asked before every batch; null: never
+};
+
+/// All ranks call it; each runs every size()-th batch, and the sums of all batches are added in the
+/// batches' order, in f64: the result is the same for any number of ranks. Data that cannot be read
+/// is no exception: all ranks come to know it, and can save what they have.
+Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFunction& loss,
+                    const DatasetPtr& dataset, const EvaluateOptions& options);
+
+}  // namespace lockstep

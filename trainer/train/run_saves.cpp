@@ -1,0 +1,104 @@
+#include "trainer/train/run_saves.h"
+
+#include <vector>
+
+#include "core/base/duration.h"
+
+namespace lockstep {
+
+RunSaves::RunSaves(const Options& options, TrainingState& state, RankRuntime& runtime)
+    : state_(state), runtime_(runtime), watch_(runtime.watch()) {
+  if (options.resumed)
+    saved_step_ = step();
+  else
+    state.progress.good_step = step();
+  if (!runtime.is_master() || options.folder.empty()) return;
+  CheckpointWriter::Options writing;
+  writing.folder = options.folder;
+  writing.retention = options.retention;
+  writing.config_yaml = options.config_text;
+  if (options.resumed) writing.retention.begun_at = step();
+  writing.good_magnitude = state.initial_magnitude;
+  writing.make_start = options.make_start;
+  writing.activity = runtime.activity();
+  writing.reserve = options.reserve;
+  writer_.emplace(std::move(writing), state, runtime.spans(), runtime.log());
+}
+
+void RunSaves::save() {
+  runtime_.activity().begin(Phase::kSnapshot, step());
+  saved_step_ = step();
+  if (writer_) {
+    writer_->submit(runtime_.engine());
+  } else {
+    runtime_.engine().snapshot({}, {});  // to be compared with what the master copies
+  }
+}
+
+void RunSaves::release() {
+  if (!writer_) return;
+  writer_->set_judgement(state_.progress);
+  writer_->release();
+}
+
+std::string RunSaves::go_back_to_good() {
+  runtime_.activity().begin(Phase::kWrite, step());
+  const std::string mine = writer_ ? writer_->go_back_to_good() : "";
+  return runtime_.communicator().exchange("went back", mine)[0];
+}
+
+void RunSaves::wait() {
+  if (writer_) writer_->wait();
+}
+
+void RunSaves::finish() {
+  runtime_.activity().begin(Phase::kWrite, step());
+  SaveProblem problem;
+  if (writer_) problem = writer_->wait();
+  Communicator& communicator = runtime_.communicator();
+  const std::string kind = problem.kind == ErrorKind::kNonFinite ? "suspect" : "failed";
+  const std::vector<std::string> texts = communicator.exchange("checkpoint saved", problem.text);
+  if (texts[0].empty()) return;
+  if (communicator.exchange("saved how", kind)[0] != "suspect")
+    raise(ErrorKind::kCheckpoint, "{}", texts[0]);
+  const std::string back = go_back_to_good();
+  raise(ErrorKind::kNonFinite, "{}{}{}", texts[0], back.empty() ? "" : "; ", back);
+}
+
+// mpirun that is interrupted kills its ranks a second after it has told them. A write that is under
+// way gets that second; a new one only if it needs the half of it. All ranks decide alike.
+bool RunSaves::has_time() {
+  constexpr double kHurriedWrite = 0.5;  // seconds
+  if (saved_step_ == step()) return true;
+  const double last = writer_ ? writer_->last_write_seconds() : 0;
+  const std::string mine = fmt::format("{}{}", watch_.stop_is_hurried() ? "hurried" : "",
+                                       last < kHurriedWrite ? "" : " slow");
+  bool hurried = false;
+  bool slow = false;
+  for (const std::string& text : runtime_.communicator().exchange("time to save", mine)) {
+    hurried = hurried || text.starts_with("hurried");
+    slow = slow || text.ends_with("slow");
+  }
+  if (hurried && writer_) say_what_is_saved(slow);
+  return !hurried || !slow;
+}
+
+void RunSaves::say_what_is_saved(bool slow) {
+  const std::string_view before = writer_->is_writing() ? "that of step {} is being written"
+                                                        : "the last checkpoint is of step {}";
+  const std::string saved =
+      saved_step_ < 0 ? "nothing was saved" : fmt::format(fmt::runtime(before), saved_step_);
+  if (slow)
+    runtime_.log().warn(
+        "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
+        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
+        "is saved",
+        step(), readable_time(writer_->last_write_seconds()), saved);
+  else
+    runtime_.log().info(
+        "asked to stop by mpirun, which kills the ranks within a second: saving step {} at once; "
+        "{}",
+        step(), saved);
+}
+
+}  // namespace lockstep

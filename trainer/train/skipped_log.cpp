@@ -1,0 +1,35 @@
+#include "trainer/train/skipped_log.h"
+
+#include <utility>
+
+namespace lockstep {
+
+void SkippedLog::add(std::span<const std::string> reasons) {
+  if (reasons.empty()) return;
+  trained_ += std::ssize(reasons);
+  runtime_.metrics().count("SkippedSamples", std::ssize(reasons));
+  for (const std::string& reason : reasons) warn(reason);
+}
+
+void SkippedLog::warn(const std::string& reason) {
+  if (warned_.size() >= kMostWarnings || !warned_.insert(reason).second) return;
+  const std::string warning =
+      fmt::format("skipped {}{}", reason,
+                  warned_.size() == kMostWarnings ? " (more are counted, but not named)" : "");
+  runtime_.log().warn("{}", warning);
+  runtime_.warnings_to_console()(warning);
+}
+
+void SkippedLog::end() {
+  std::int64_t all = 0;
+  for (const std::string& of_rank :
+       runtime_.communicator().exchange("skipped samples", std::to_string(trained_)))
+    all += std::stoll(of_rank);
+  trained_ = 0;
+  if (all == 0) return;
+  runtime_.log().warn(
+      "{} {} trained on could not be read: others took their places (data.on_bad_sample: skip)",
+      all, all == 1 ? "sample" : "samples");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+// What a Trainer consists of, for those who make one from something else than TrainerOptions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/error.h"
+#include "trainer/run/run_lock.h"
+#include "trainer/train/trainer.h"
+#include "trainer/train/training_run.h"
+
+namespace lockstep {
+
+struct Trainer::Parts {
+  /// Gives the module its values, from `saved` if there is one, and prepares the run's folder.
+  Parts(Session& session, Module& module, Optimizer optimizer, OptimizerGroups groups, RunSpec spec,
+        std::optional<SharedCheckpoint> saved);
+
+  /// Error kUsage once the session has ended.
+  Session& open_session() const {
+    LS_USER_CHECK(!life.expired(), "a trainer was used after its session had ended");
+    return session;
+  }
+
+  Session& session;
+  std::weak_ptr<const void> life = session.life();
+  std::shared_ptr<const void> claim;  ///< to train the module
+  TrainingState state;
+  RunLock lock;
+  TrainingRun run;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+// A run under way: feeds batches, records and hands over steps, reads their results a few steps
+// later, evaluates, saves, stops. Trainer (trainer.h) is its public face; `lockstep train` drives
+// it through that, too.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "trainer/config/batch_plan.h"
+#include "trainer/job/data_watch.h"
+#include "trainer/job/rank_runtime.h"
+#include "trainer/optimizers/schedule.h"
+#include "trainer/run/run_folder.h"
+#include "trainer/telemetry/step_log.h"
+#include "trainer/train/data_loader.h"
+#include "trainer/train/device_feed.h"
+#include "trainer/train/evaluate.h"
+#include "trainer/train/run_saves.h"
+#include "trainer/train/skip_limit.h"
+#include "trainer/train/skipped_log.h"
+#include "trainer/train/state_judge.h"
+#include "trainer/train/training_step.h"
+
+namespace lockstep {
+
+/// Why a run ended, or that it goes on.
+enum class RunEnd : std::uint8_t {
+  kRunning,
+  kFinished,
+  kEarlyStopping,
+  kPreempted,  ///< and saved
+  kUnsaved,    ///< asked to stop, without the time to save, and said so
+};
+
+/// What a run is, beyond its model and optimizer.
+struct RunSpec {
+  /// Sections run.seed, training, scheduler, early_stopping, checkpoint, distributed, device and
+  /// logging are used.
+  Config config;
+  std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
+  std::string config_text = {};          ///< that checkpoints and <run>/config.yaml keep
+  std::string tokenizer = {};            ///< serialized, for checkpoints
+  std::string samples = {};              ///< what they are (saved_texts.h), for checkpoints
+  bool console = true;                   ///< progress lines
+  bool same_data = false;                ///< the ranks' data was compared in full
+  std::string how_to_resume = {};        ///< "--resume"
+  GivenValues values = {};               ///< what a new run begins with in place of drawn ones
+};
+
+/// The numbers of a step that was handed over, which arrive later. Shared by the run and the user's
+/// handle.
+struct StepOutcome {
+  std::int64_t number = 0;  ///< updates made with this one
+  StepNumbers numbers;      ///< on the device until they were read
+  std::optional<StepSummary> summary;
+
+  bool is_ready() const { return summary.has_value(); }
+  /// Waits. `name`: what messages call the number that is wanted.
+  const StepSummary& read(std::string_view name = "the numbers",
+                          std::source_location where = std::source_location::current());
+};
+
+class TrainingRun {
+ public:
+  /// `state` has values; `resumed_from`: those of this checkpoint, unless it is empty. References
+  /// outlive the run.
+  TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec,
+              const std::string& resumed_from);
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+  ~TrainingRun();
+
+  /// From now on batches of `data` are fed, from the current step to `total_steps`. Error kUsage
+  /// for a batch that does not divide over the ranks.
+  void begin(const DataLoader& data, std::int64_t total_steps);
+  /// Ends the step before (saves if it is time) and waits for the next batch. Null at the end, when
+  /// everything is saved: see end().
+  const Batch* next();
+  /// Hands over the step of a batch: that which next() gave, or what was made of it. `lasting`:
+  /// `loss` can still be called after this call returned. If `loss` throws, the batch can be given
+  /// again. `where`: the user's line.
+  std::shared_ptr<StepOutcome> step(const Batch& batch, const LossFunction& loss, bool lasting,
+                                    const std::source_location& where);
+  /// Of what is trained now, logged as <name>/<metric>; if it is called "eval", compared with the
+  /// best. Nothing if a rank was asked to stop: then next() ends the run.
+  std::optional<Evaluation> evaluate(const DataLoader& data, const LossFunction& loss,
+                                     const std::string& name,
+                                     std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                                     const std::source_location& where);
+  /// Error kUsage, which lists what there is, if an evaluation will not give the metric that early
+  /// stopping and keep_best go by. Evaluates one batch, unless the metric is one that is always
+  /// there; logs and judges nothing.
+  void require_watched_metric(const DataLoader& data, const LossFunction& loss,
+                              std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                              const std::source_location& where);
+  /// Saves now and waits until the file is there.
+  void save();
+  /// Saves, as all ranks know that one was asked to stop; to be called instead of next().
+  void end_early();
+  /// No more batches are needed.
+  void stop_feeding();
+  /// The run ends with an exception: keeps what is known to be good.
+  void keep_last_save();
+
+  RunEnd end() const { return end_; }
+  const RunSpec& spec() const { return spec_; }
+  std::int64_t steps_done() const { return state_.progress.step; }
+  std::int64_t steps_per_epoch() const { return sampler_ ? sampler_->steps_per_epoch() : 1; }
+  /// Whether the current step was evaluated, perhaps before a resume.
+  bool evaluated() const { return state_.progress.evaluated_step == steps_done(); }
+
+ private:
+  struct InFlight {
+    std::int64_t step;
+    UpdateOptions update;
+    Batch batch;  ///< for a second look at a step that was not finite
+    std::shared_ptr<StepOutcome> outcome;
+  };
+  struct Feed;  ///< loader and device feed of a begin()
+
+  void take_batch();
+  void end_run();
+  void finish_step();
+  void tell_warnings();
+  void check_finite(const InFlight& done, const StepSummary& summary);
+  [[noreturn]] void stop_at_nonfinite(const InFlight& done, const std::string& what);
+  std::string name_nonfinite(const InFlight& done);
+  [[noreturn]] void blow_up(const std::string& what);
+  void finish_all();
+  void drain();
+  void rule_out_drift();
+  [[noreturn]] void stop_at_bad_evaluation(const std::string& failure);
+  EvaluateOptions evaluate_options(const DataLoader& data,
+                                   std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                                   const std::source_location& where);
+  void judge(const Evaluation& result);
+  void save_now();
+  void release_save(const std::optional<StepEvidence>& next = {});
+  bool due(std::int64_t interval) const { return interval > 0 && steps_done() % interval == 0; }
+  double epoch() const;
+  LoaderOptions loader_options(const DataLoader& data);
+  void watch_data(const DataLoader& data);
+
+  RankRuntime& runtime_;
+  TrainingState& state_;
+  RunSpec spec_;
+  Watch& watch_;
+  Activity activity_;
+  SkipLimit skip_limit_;
+  SkippedLog skipped_;
+  RunSaves saves_;
+  StateJudge judge_;
+  bool resumed_;
+  std::int64_t first_step_;
+
+  // Of the steps that begin() asked for.
+  std::int64_t total_steps_ = 0;
+  std::optional<StepSampler> sampler_;
+  BatchPlan batch_;
+  std::optional<Schedule> schedule_;
+  StepInputs inputs_;
+  std::optional<Telemetry> telemetry_;  ///< on the master
+  std::optional<StepLog> step_log_;
+  std::unique_ptr<DataWatch> data_watch_;  ///< null: the ranks have the same data
+  std::unique_ptr<Feed> feed_;
+
+  std::optional<Batch> current_;        ///< that next() gave
+  bool step_due_ = false;               ///< of which no step was made yet
+  const LossFunction* loss_ = nullptr;  ///< while step() runs
+  LossFunction lasting_loss_;
+  std::deque<InFlight> in_flight_;
+  bool stop_agreed_ = false;
+  bool stop_early_ = false;
+  bool warned_ = false;  ///< a rank has warnings for the console
+  bool warned_of_loss_ = false;
+  RunEnd end_ = RunEnd::kRunning;
+  std::int64_t finished_step_ = -1;  ///< whose update is known to be good
+  bool blew_up_ = false;
+};
+
+}  // namespace lockstep

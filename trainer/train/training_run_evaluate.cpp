@@ -1,0 +1,106 @@
+// The evaluations of a run: what they measure, and what is decided by it.
+#include <utility>
+
+#include "core/base/error.h"
+#include "trainer/train/best_metric.h"
+#include "trainer/train/training_run.h"
+
+namespace lockstep {
+
+std::optional<Evaluation> TrainingRun::evaluate(
+    const DataLoader& data, const LossFunction& loss, const std::string& name,
+    std::vector<std::shared_ptr<const Evaluator>> evaluators, const std::source_location& where) {
+  finish_all();
+  activity_.begin(Phase::kEvaluate, steps_done());
+  Evaluation result = [&] {
+    const ScopedSpan span(runtime_.spans(), SpanKind::kEvaluation, steps_done());
+    return lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(),
+                              evaluate_options(data, std::move(evaluators), where));
+  }();
+  if (!result.failure.empty()) stop_at_bad_evaluation(result.failure);
+  if (!result.complete) {  // all ranks know it
+    stop_agreed_ = true;
+    return std::nullopt;
+  }
+  MetricValues named;
+  for (const auto& [metric, value] : result.metrics) named[name + "/" + metric] = value;
+  if (step_log_) step_log_->add_evaluation(steps_done(), epoch(), named);
+  if (name == "eval") {
+    state_.progress.evaluated_step = steps_done();
+    judge(result);
+  }
+  return result;
+}
+
+// Nothing is wrong with what was trained, and all ranks know that they stop here.
+void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
+  if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
+    save();
+    runtime_.log().info("saved step {}; continue with {}", steps_done(), spec_.how_to_resume);
+  }
+  raise(ErrorKind::kData, "in the evaluation at step {}: {}", steps_done(), failure);
+}
+
+EvaluateOptions TrainingRun::evaluate_options(
+    const DataLoader& data, std::vector<std::shared_ptr<const Evaluator>> evaluators,
+    const std::source_location& where) {
+  EvaluateOptions options;
+  options.batch_size = data.eval_batch();
+  options.max_batches = data.options().max_eval_batches;
+  options.workers = static_cast<int>(data.options().workers);
+  options.prefetch = data.options().prefetch;
+  options.padding = data.options().padding;
+  options.seed = static_cast<std::uint64_t>(spec_.config.run.seed);
+  options.compute_dtype = state_.compute_dtype;
+  options.evaluators = std::move(evaluators);
+  options.step = steps_done();
+  options.where = where;
+  options.activity = activity_;
+  options.on_skipped = [this](const std::string& reason) { skipped_.warn(reason); };
+  options.stop_requested = [this] { return watch_.stop_requested(); };
+  return options;
+}
+
+void TrainingRun::require_watched_metric(const DataLoader& data, const LossFunction& loss,
+                                         std::vector<std::shared_ptr<const Evaluator>> evaluators,
+                                         const std::source_location& where) {
+  const EarlyStoppingConfig& early = spec_.config.early_stopping;
+  if (is_always_given(early.metric)) return;
+  activity_.begin(Phase::kEvaluate, steps_done());
+  EvaluateOptions options = evaluate_options(data, std::move(evaluators), where);
+  options.max_batches = 1;
+  const Evaluation result =
+      lockstep::evaluate(runtime_.engine(), runtime_.communicator(), loss, data.dataset(), options);
+  if (!result.failure.empty())
+    raise(ErrorKind::kData, "in an evaluation before the first step: {}", result.failure);
+  if (!result.complete) {
+    stop_agreed_ = true;
+  } else {
+    (void)watched_metric(early, result);
+  }
+}
+
+void TrainingRun::judge(const Evaluation& result) {
+  const EarlyStoppingConfig& early = spec_.config.early_stopping;
+  TrainerState& progress = state_.progress;
+  const double value = watched_metric(early, result);
+  const bool is_best = improves(early, value, progress.best_metric);
+  if (const auto loss = result.metrics.find("loss"); loss != result.metrics.end())
+    judge_.add_evaluation(steps_done(), loss->second, is_best);
+  if (is_best) {
+    progress.best_metric = value;
+    progress.early_stopping = {steps_done(), 0};
+    // The best parameters exist only now: keep_best is a promise to have them on disk.
+    if (spec_.config.checkpoint.keep_best) save_now();
+    return;
+  }
+  ++progress.early_stopping.bad_evaluations;
+  if (early.patience > 0 && progress.early_stopping.bad_evaluations >= early.patience &&
+      !stop_early_) {
+    stop_early_ = true;
+    runtime_.log().info("early stopping at step {}: {} evaluations without improvement",
+                        steps_done(), progress.early_stopping.bad_evaluations);
+  }
+}
+
+}  // namespace lockstep

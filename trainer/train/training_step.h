@@ -1,0 +1,44 @@
+// The training step, recorded: forward and backward of one logical shard, and the update.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <string>
+
+#include "trainer/optimizers/optimizer_step.h"
+#include "trainer/task/batch.h"
+#include "trainer/train/training_state.h"
+
+namespace lockstep {
+
+/// Inputs that every step of a run shares.
+struct StepInputs {
+  Tensor shard;  ///< i64[], one value per logical shard: its number in the global batch
+  std::uint64_t seed = 0;
+};
+
+/// The numbers of this rank's shards, on the device.
+StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
+                            std::uint64_t seed);
+
+/// Who asks for a loss.
+struct LossCaller {
+  std::source_location where = std::source_location::current();  ///< the user's line
+  std::function<void(const std::string&)> warn = {};  ///< told of what may be a mistake in the loss
+};
+
+/// Records one step and assigns the new values. Nothing runs until mark_step. An exception of
+/// `loss` is passed on; then nothing of the step is left in the trace, and no value has changed.
+StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
+                        const StepInputs& inputs, const UpdateOptions& update,
+                        const LossCaller& caller = {});
+
+/// What becomes of Loss::outputs, which are computed only if somebody keeps them.
+enum class LossOutputs : std::uint8_t { kKeep, kDrop };
+
+/// The loss recorded as evaluations want it: without dropout, with running statistics.
+Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
+                       LossOutputs outputs = LossOutputs::kKeep, const LossCaller& caller = {});
+
+}  // namespace lockstep

@@ -1,11 +1,11 @@
-// What oneDNN is kept within: the instruction set that the process was asked for (limit_onednn of
-// core/kernels/libraries.h), and one thread.
+// Limits oneDNN to the instruction set that the process requested (limit_onednn of
+// core/kernels/libraries.h), and to one thread.
 #pragma once
 
 namespace lockstep {
 
-/// Before every call: oneDNN is built with OpenMP, whose thread count is a property of the calling
-/// thread, and every thread says "one". Costs a few nanoseconds.
+/// Call it before every call of oneDNN, which is built with OpenMP: the thread count is a property
+/// of the calling thread, and this sets it to one. Costs a few nanoseconds.
 void enter_onednn();
 
 }  // namespace lockstep

@@ -17,13 +17,13 @@ OutOfHostMemory::OutOfHostMemory(std::size_t bytes) noexcept {
   auto amount = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
-  std::snprintf(text_, sizeof text_, "the host has no memory left: %.*f %s more were asked for",
+  std::snprintf(text_, sizeof text_, "the host has no memory left: %.*f %s more were requested",
                 unit == 0 ? 0 : 2, amount, kUnits[unit]);
 }
 
 std::optional<Error> memory_error(const std::exception& e) {
   constexpr const char* kRemedy =
-      "end what else runs on this machine, start fewer ranks on it, or lower "
+      "stop other programs on this machine, start fewer ranks on it, or lower "
       "training.micro_batch_size";
   const auto describe = [&](const char* what) {
     return Error(ErrorKind::kOutOfMemory, fmt::format("{}; {}", what, kRemedy));

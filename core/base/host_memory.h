@@ -15,7 +15,7 @@ namespace lockstep {
 class OutOfHostMemory final : public std::bad_alloc {
  public:
   explicit OutOfHostMemory(std::size_t bytes) noexcept;
-  /// "the host has no memory left: 3.21GiB more were asked for".
+  /// "the host has no memory left: 3.21GiB more were requested".
   const char* what() const noexcept override { return text_; }
 
  private:

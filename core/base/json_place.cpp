@@ -92,7 +92,7 @@ JsonPlace JsonPlace::read(const std::string& path, ErrorKind kind) {
   const PosixFile file = PosixFile::open(path, kind);
   const std::uint64_t bytes = file.size();
   if (bytes > kMaxJsonBytes)
-    raise(kind, "{}: has {} bytes, but JSON of at most {} is read", path, bytes, kMaxJsonBytes);
+    raise(kind, "{}: has {} bytes, but JSON may have at most {}", path, bytes, kMaxJsonBytes);
   std::string text(bytes, '\0');
   text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
   return parse(std::move(text), JsonSource{.name = path, .kind = kind});

@@ -59,8 +59,8 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
     check_bytes();
     const std::size_t first = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     if (text_.find_first_not_of(kBlanks, first) == text_.npos)
-      refuse(first, text_.empty() ? "not valid JSON: there is nothing in it"
-                                  : "not valid JSON: there is nothing but blanks in it");
+      refuse(first, text_.empty() ? "not valid JSON: the text is empty"
+                                  : "not valid JSON: the text has only blanks");
     constexpr std::size_t kFew = 16;  // as many values as a line of JSON Lines has
     tree_.nodes_.reserve(kFew);
     furthest_ = text_.data() + first;
@@ -103,7 +103,7 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
   /// What the parser would take for the end, and what is no UTF-8 from its beginning.
   void check_bytes() const {
     if (text_.size() > kMaxJsonBytes)
-      raise(tree_.source_.kind, "{}: has {} bytes, but JSON of at most {} is read",
+      raise(tree_.source_.kind, "{}: has {} bytes, but JSON may have at most {}",
             tree_.source_.name, text_.size(), kMaxJsonBytes);
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
       refuse(0, "not valid JSON: the text is UTF-16; save it as UTF-8");
@@ -227,12 +227,12 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
       refuse(read, "not valid JSON: in " + why);
     for (const char* name : {"NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"})
       if (rest.starts_with(name))
-        refuse(first, fmt::format("not valid JSON: {} is no number of JSON, though Python writes "
+        refuse(first, fmt::format("not valid JSON: {} is not a JSON number, though Python writes "
                                   "it; write a number, or null",
                                   name));
-    if (rest.front() == '\'') refuse(first, "not valid JSON: strings are in \", not in '");
+    if (rest.front() == '\'') refuse(first, "not valid JSON: strings need \" quotes, not '");
     if (rest.front() == '/' || rest.front() == '#')
-      refuse(first, "not valid JSON: there are no comments in it");
+      refuse(first, "not valid JSON: JSON has no comments");
     refuse(first, "not valid JSON: in " + why);
   }
 

@@ -181,8 +181,10 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   if (limit_.stop)
     raise(ErrorKind::kUsage, "{}; or raise device.max_programs (device.on_max_programs: stop)",
           what);
-  log_.warn("{}; until then the least recently used are dropped, or raise device.max_programs",
-            what);
+  log_.warn(
+      "{}; or raise device.max_programs; until then the least recently used programs are "
+      "dropped",
+      what);
   warn_at_ = 2 * programs - 1;  // it is said again when there are twice as many
 }
 

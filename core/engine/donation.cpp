@@ -32,7 +32,7 @@ std::string why_copied(const Plan& plan, std::int32_t output, std::int32_t input
   for (std::size_t c = launch; c < commands.size(); ++c)
     if (c != writer && touches(commands[c].operands, Area::kInput, input))
       return fmt::format("{} reads it when the next value is written", place_of(plan, commands[c]));
-  return fmt::format("{} cannot write over what it reads", place_of(plan, commands[writer]));
+  return fmt::format("{} cannot overwrite its operand", place_of(plan, commands[writer]));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ enum class Donation : std::uint8_t {
 
 struct InputDonation {
   Donation kind = Donation::kNotReplaced;
-  /// Of kCopied: "dot_general model.cpp:41 cannot write over what it reads".
+  /// Of kCopied: "dot_general model.cpp:41 cannot overwrite its operand".
   std::string why = {};
 };
 

@@ -326,7 +326,7 @@ EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* value = dynamic_cast<const DeviceValue*>(values[i].state().value.get());
-    LS_CHECK(value != nullptr, "a snapshot of what no step computes");
+    LS_CHECK(value != nullptr, "a snapshot of a value that no step computes");
     parts.push_back({value->tensor(), std::move(to[i])});
     bytes += static_cast<std::int64_t>(parts.back().to.bytes().size());
   }
@@ -360,7 +360,7 @@ void Engine::fail_outputs(const StepExecution& execution, const char* why) {
 std::optional<NonFiniteValue> Engine::find_nonfinite() {
   const CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kValueRead),
-               "the value was only looked at for what is not finite, never kept");
+               "the value was only searched for NaN and infinity, never kept");
   return lockstep::find_nonfinite(trace.graph, trace.inputs, options_, device_, communicator_,
                                   log_);
 }
@@ -368,7 +368,7 @@ std::optional<NonFiniteValue> Engine::find_nonfinite() {
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
-               "the value was only compiled for, never computed");
+               "the step of this value was only compiled, never run");
   return compiler_.plan(std::move(trace.graph), step_, "dry run");
 }
 

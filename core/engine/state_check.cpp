@@ -47,7 +47,7 @@ std::string describe_groups(const std::vector<std::uint64_t>& hashes, std::strin
   std::vector<std::string> texts;
   for (const std::vector<std::size_t>& ranks : groups) texts.push_back(list_of(ranks));
   std::sort(texts.begin(), texts.end());
-  return fmt::format("{} have different {}, and no majority tells which is right",
+  return fmt::format("{} have different {}, and no majority shows which is right",
                      fmt::join(texts, ", "), name);
 }
 

@@ -371,7 +371,7 @@ class Parser {
     node.literal = HostTensor(node.type.dtype, node.type.shape);
     for (std::size_t i = 0; i < elements.size(); ++i)
       if (!parse_element(elements[i].second, node.literal, i))
-        scan_.fail(elements[i].first, "'{}' is no value of {}", elements[i].second,
+        scan_.fail(elements[i].first, "'{}' is not a value of {}", elements[i].second,
                    name_of(node.type.dtype));
   }
 

@@ -16,11 +16,11 @@ std::string check_values(Attr attr, IntView values) {
     case AttrType::kInts: return "";
     case AttrType::kText:
       if (values.empty() || !std::ranges::all_of(values, is_byte))
-        return fmt::format("the attribute '{}' is no text", name_of(attr));
+        return fmt::format("the attribute '{}' is not a text", name_of(attr));
       return "";
     case AttrType::kTypes:
       if (!is_type_list(values) || values.empty())
-        return fmt::format("the attribute '{}' is no list of types", name_of(attr));
+        return fmt::format("the attribute '{}' is not a list of types", name_of(attr));
       return "";
     case AttrType::kInt:
     case AttrType::kFloat:

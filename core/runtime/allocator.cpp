@@ -132,7 +132,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
 
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
-          "device out of memory: {} for {} on top of {} in use passes the limit of {} "
+          "device out of memory: {} for {} on top of {} in use exceeds the limit of {} "
           "(device.memory_gb); lower training.micro_batch_size or raise the limit, --dry-run shows "
           "what "
           "a step needs; the largest live tensors are:{}",
@@ -143,9 +143,9 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   [[noreturn]] void fail_at_host(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
           "the host has no memory left for the device's: {} for {} on top of {} in use "
-          "(device.memory_gb may promise more than there is); lower training.micro_batch_size, run "
+          "(device.memory_gb may be more than the host has); lower training.micro_batch_size, run "
           "fewer "
-          "ranks on this machine, or end what else runs on it; the largest live tensors are:{}",
+          "ranks on this machine, or stop other programs on it; the largest live tensors are:{}",
           format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
           list_largest());
   }

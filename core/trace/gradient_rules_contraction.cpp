@@ -194,7 +194,7 @@ Gradients gradient_missing(const GradientCall& c) {
   const bool further = c.node.op == Op::kGroupResult;  // in a trace, of a host_call
   const Node& node = further ? graph[c.node.operands[0]] : c.node;
   LS_USER_CHECK(node.op != Op::kHostCall,
-                "{}: host_call has no gradient, but one of {} version {} is asked for: put "
+                "{}: host_call has no gradient, but one of {} version {} is requested: put "
                 "stop_gradient() around its operands or its result",
                 node.origin.to_string(), node.attrs.text(Attr::kFunction),
                 node.attrs.integer(Attr::kVersion));

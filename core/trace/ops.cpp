@@ -78,7 +78,8 @@ Tensor record1(Op op, const Tensor& x, Attrs attrs, Where where = Where::current
 }  // namespace
 
 Tensor binary(Op op, const Operand& a, const Operand& b) {
-  LS_USER_CHECK(!a.is_number() || !b.is_number(), "{}: {} of two plain numbers records nothing",
+  LS_USER_CHECK(!a.is_number() || !b.is_number(),
+                "{}: {} of two plain numbers: one operand must be a tensor",
                 origin_of(a.where()).to_string(), name_of(op));
   const LocationScope line(name_of(op), {tensor_in(a), tensor_in(b)}, a.where());
   const Tensor& either = a.is_number() ? b.tensor() : a.tensor();
@@ -105,7 +106,7 @@ Tensor operator/(const Operand& a, const Operand& b) {
   return binary(Op::kDivide, a, b);
 }
 Tensor operator-(const Operand& a) {
-  LS_USER_CHECK(!a.is_number(), "{}: minus a plain number records nothing",
+  LS_USER_CHECK(!a.is_number(), "{}: minus of a plain number: the operand must be a tensor",
                 origin_of(a.where()).to_string());
   return unary(Op::kNegate, a.tensor(), a.where());
 }

@@ -46,8 +46,8 @@ class ProcessLimit {
     const std::lock_guard lock(mutex_);
     LS_USER_CHECK(wanted == limit_ || !fixed_,
                   "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
-                  "fixed by the first kernel that uses it, was fixed to {}; give all sessions of a "
-                  "process the same device.max_isa, or each a process of its own",
+                  "fixed by the first kernel that uses it, was fixed to {}; use the same "
+                  "device.max_isa for all sessions of a process, or one process for each session",
                   name_of(wanted), name_of(limit_));
     limit_ = wanted;
   }

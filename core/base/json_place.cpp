@@ -12,14 +12,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A key in a path, which need not be as short as ours are.
+/// A key in a path; keys of users may be long.
 std::string path_step(std::string_view key) {
   const std::string quoted = quote_json(key);
   const bool is_plain = quoted.size() == key.size() + 2;
   return is_plain ? std::string(key) : quoted;
 }
 
-/// As the library writes it, which is asked where that is not how the text has it.
+/// As the library writes it; the library is called only if the string needs escapes.
 void append_string(std::string_view text, std::string& out) {
   const bool is_plain = std::ranges::all_of(
       text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '"' && c != '\\'; });

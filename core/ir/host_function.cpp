@@ -14,13 +14,13 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 200;
-constexpr std::int64_t kMaxVersion = std::int64_t{1} << 20;  // what the text form takes
+constexpr std::int64_t kMaxVersion = std::int64_t{1} << 20;  // the limit of the text form
 
 std::string describe(std::string_view name, std::int64_t version) {
   return fmt::format("{} version {}", name, version);
 }
 
-/// Where the call was recorded, if that is known.
+/// The place where the call was recorded, if it is known.
 std::string prefix_of(const Node& node) {
   const bool known = !node.origin.file.empty() || !node.origin.scope.empty();
   return known ? node.origin.to_string() + ": " : "";
@@ -40,7 +40,7 @@ bool has_other_bools(const HostTensor& tensor) {
   return std::ranges::any_of(tensor.bytes(), [](std::byte b) { return b > std::byte{1}; });
 }
 
-/// What is wrong with the results; empty if nothing is.
+/// The error in the results; empty if there is none.
 std::string find_wrong(const std::vector<HostTensor>& results, const std::vector<Type>& types) {
   for (std::size_t k = 0; k < types.size(); ++k) {
     if (results[k].empty())

@@ -15,7 +15,7 @@ bool is_index(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
 }
 
-/// One call of infer_type, with what its rules need to check and to complain.
+/// One call of infer_type, with the data that its rules need for checks and messages.
 struct Inference {
   Op op;
   std::span<const Type> in;
@@ -280,7 +280,7 @@ Shape infer_leaf(const Inference& f) {
   f.fail("the type of this op is stated, not inferred");
 }
 
-/// Of an op that divides over ranks, or joins what is divided.
+/// The shape of an op that divides over ranks, or joins divided parts.
 Shape infer_divided(const Inference& f) {
   const Type& x = f.in[0];
   const std::int64_t ranks = f.attrs.integer(Attr::kRanks);

@@ -99,7 +99,8 @@ class Parser {
       if (!node.operands.empty()) scan_.fail(op_at, "{} takes no operands", name_of(node.op));
       return;
     }
-    // A group_result states its type: graph() compares it with the group's when all are there.
+    // A group_result states its type: graph() compares it with the group's after all nodes are
+    // read.
     if (node.body != nullptr || node.op == Op::kGroupResult) return;
     std::vector<Type> types;
     for (const ValueId operand : node.operands) types.push_back(graph[operand].type);

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// What is wrong with the words of one attribute; empty if nothing is.
+/// The error in the words of one attribute; empty if there is none.
 std::string check_values(Attr attr, IntView values) {
   const auto is_byte = [](std::int64_t word) { return word >= 0 && word <= 0xff; };
   switch (type_of(attr)) {

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// The line to blame for a bad operand: that of the open LocationScope.
+/// The line that an error of an operand names: that of the open LocationScope.
 std::string line_of(const Tensor& x) {
   return x.context().origin().to_string();
 }
@@ -25,7 +25,7 @@ Ints normal_dims(const Tensor& x, IntView dims) {
   return out;
 }
 
-/// The tensor, or for a bare number one like `other` that is full of it.
+/// The tensor, or for a plain number a tensor of `other`'s type filled with it.
 Tensor materialize(const Operand& x, const Tensor& other) {
   if (!x.is_number()) return x.tensor();
   return other.context().filled(x.number(), other.type());

@@ -169,7 +169,7 @@ Refusal FusionGroups::refusal(FusionRead read, ValueId reader) {
 
 namespace {
 
-/// What computing a value again would take.
+/// The cost of computing a value again.
 struct Recomputation {
   double flops = 0;
   std::vector<ValueId> sources;  ///< full-sized values that are read from memory
@@ -204,7 +204,7 @@ class RecomputationFinder {
   std::vector<bool> run() {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (groups_.links().kind(id) == FusionKind::kElementwise) visit(id);
-    // What only a recomputed value is made of goes with it.
+    // Values that only a recomputed value uses are recomputed with it.
     for (ValueId id = graph_.size() - 1; id >= 0; --id) {
       if (!recomputed_[at(id)]) continue;
       cloned_[at(id)] = true;
@@ -230,7 +230,7 @@ class RecomputationFinder {
       if (is_scalar_constant(graph_[operand]) || reads_other_shape(graph_, node, i)) continue;
       if (cloned_[at(operand)] || recomputed_[at(operand)] || is_within_group(operand)) {
         own.flops += known_[at(operand)].flops;
-        // Long chains are of no interest, and their sources could be many.
+        // Long chains are not recomputed, and could have many sources.
         if (own.flops > kMaxRecomputedFlops) break;
         for (const ValueId source : known_[at(operand)].sources) own.read(source);
       } else {
@@ -240,7 +240,7 @@ class RecomputationFinder {
     recomputed_[at(id)] = !cloned_[at(id)] && is_shared(id) && pays(graph_, own, node.type);
   }
 
-  /// Whether several groups want the value, and all of them element by element of their domain.
+  /// Whether several groups read the value, and all of them element by element of their domain.
   bool is_shared(ValueId id) {
     if (!groups_.is_result(id) || groups_.links().is_output(id)) return false;
     if (groups_.group(groups_.group_of(id)).domain != graph_[id].type.shape) return false;

@@ -39,7 +39,7 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
   if (position_[at(a)] > position_[at(b)]) std::swap(a, b);
   const std::size_t begin = position_[at(a)];
   const std::size_t end = position_[at(b)];
-  // All that a path from `a` reaches before `b`.
+  // All nodes that a path from `a` reaches before `b`.
   ++search_;
   std::vector<std::int32_t> reached = {a};
   for (std::size_t i = 0; i < reached.size(); ++i) {
@@ -52,7 +52,7 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
       if (reached.size() > kMaxVisits) return Answer::kTooFar;
     }
   }
-  // Behind the merged node goes what was reached, before it what was not.
+  // Nodes that were reached go after the merged node, the others before it.
   std::vector<std::int32_t> behind;
   std::size_t position = begin;
   for (std::size_t i = begin + 1; i < end; ++i) {

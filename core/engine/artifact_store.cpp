@@ -48,14 +48,14 @@ std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text.data(), text.size()));
 }
 
-/// Whether it worked shows when something is written to it.
+/// An error is found at the first write to the folder.
 void make_folder(const std::string& folder) {
   std::error_code ignored;
   fs::create_directories(fs::path(folder).parent_path(), ignored);
   (void)::mkdir(folder.c_str(), 0700);
 }
 
-/// Error kData that says what is wrong with the file.
+/// Error kData with the cause if the file is not valid.
 std::string read_entry(const std::string& path, const Hash128& key) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
   if (const std::string others = file.other_writers(); !others.empty())
@@ -105,7 +105,7 @@ Attempt attempt_lock(const std::string& path, int& fd) {
   if (fd < 0) return Attempt::kImpossible;
   Attempt out = Attempt::kImpossible;
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
-    // Whoever held it before removed it, maybe after it was opened here.
+    // The previous holder removed it, maybe after it was opened here.
     out = is_current(path, fd) ? Attempt::kHeld : Attempt::kGone;
   } else if (errno == EWOULDBLOCK || errno == EINTR) {
     out = Attempt::kTaken;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMostRows = 8;
 /// Elements of the matrix: below, it stays in the cache, where dnnl_sgemm is as fast.
 constexpr std::int64_t kLeastElements = std::int64_t{1} << 19;
-/// Sums of a task: they stay in the second cache.
+/// Sums of a task: they stay in the second-level cache.
 constexpr std::int64_t kMostSums = std::int64_t{1} << 15;
 /// Columns of a task that reads a part of each row, at least, and of one of a transposed matrix.
 constexpr std::int64_t kLeastColumns = 256;
@@ -54,9 +54,9 @@ class FewRowsDot final : public Kernel {
   }
 
  private:
-  /// One thread reads whole rows, as they lie in memory: it is a third faster than reading parts of
-  /// them, which is what several have to do. It changes no bit, as every column is a sum of its own
-  /// along k.
+  /// One thread reads whole rows in the order of memory: this is a third faster than reading parts
+  /// of them, as several threads must. It changes no bit, as every column is a separate sum along
+  /// k.
   Grid divided(int threads) const {
     const std::int64_t part = std::max((columns_ + threads - 1) / threads, kLeastColumns);
     const std::int64_t share = transposed_ ? kTransposedColumns : part;

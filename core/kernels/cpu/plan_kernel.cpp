@@ -32,7 +32,7 @@ KernelPtr plan_contraction(const Node& node, Types operands, const Target& targe
   __builtin_unreachable();
 }
 
-/// Kernels of what is no group.
+/// Kernels of nodes that are not groups.
 KernelPtr plan(const Node& node, Types operands, const Target& target) {
   switch (info_of(node.op).op_class) {
     case OpClass::kLeaf:

@@ -1,15 +1,15 @@
-// What this rank does now, where the other processes of its node can read it. Whoever has a long
-// piece of work says so here; the watch (folder watch/) judges by it which rank is stuck, and what
-// it was doing.
+// The current activity of this rank, in memory that the other processes of its node can read. Code
+// that does long work publishes it here. The watch (folder watch/) decides from it which rank is
+// stuck, and reports what that rank was doing.
 //
-// A rank is stuck if its progress counter stands while another rank, or its own loop, waits for it.
-// So every loop that may run for minutes calls progress() as it gets on: device commands, batches
-// of evaluation, passes and functions of a compilation, bytes read and written. Work that cannot be
-// counted (one fsync, a function of the user) is declared with ForeignCall, and waiting for other
-// ranks with PeerWait.
+// A rank is stuck if its progress counter does not change while another rank, or its own loop,
+// waits for it. So every loop that may run for minutes calls progress() regularly: device commands,
+// batches of evaluation, passes and functions of a compilation, bytes read and written. Work that
+// cannot be counted (one fsync, a function of the user) is declared with ForeignCall, and a wait
+// for other ranks with PeerWait.
 //
 // An Activity is a handle of one pointer, passed by value; a default one publishes nothing, for
-// library users and tests. All functions are thread-safe, wait for nobody and never throw.
+// library users and tests. All functions are thread-safe, never wait and never throw.
 #pragma once
 
 #include <array>
@@ -20,16 +20,17 @@
 
 namespace lockstep {
 
-/// What a thread of a rank is at. Which of them watch/ judges, and how strictly, is said there.
+/// The phase that a thread of a rank is in. The folder watch/ defines which phases the watch
+/// judges, and how strictly.
 enum class Phase : std::uint8_t {
   kStart,       ///< the process begins
   kConfig,      ///< reads the config
   kData,        ///< opens datasets and tokenizers
-  kConnect,     ///< MPI_Init, and what connects ranks
+  kConnect,     ///< MPI_Init, and the connections of ranks
   kAgree,       ///< compares itself with the other ranks
-  kPrepare,     ///< run folder, restored or drawn parameters
+  kPrepare,     ///< makes the run folder, restores or draws parameters
   kInputWait,   ///< waits for the loader
-  kTrace,       ///< records a step and hands it over, or waits until the device takes it
+  kTrace,       ///< records a step and queues it, or waits until the device takes it
   kCompile,     ///< compiles, or waits for another process that does
   kRead,        ///< waits for a step's numbers
   kForward,     ///< device: forward and backward of shards
@@ -46,14 +47,14 @@ enum class Phase : std::uint8_t {
   kIdle,        ///< device: nothing is queued
 };
 
-/// "training data", "an evaluation": fits behind "in".
+/// "training data", "an evaluation": text that can follow "in".
 std::string_view name_of(Phase phase);
 
-/// A short text that one process writes while others read it: a reader sees one that was written,
-/// or after some tries a mixture.
+/// A short text that one process writes while others read it: a reader gets one of the written
+/// texts or, after several tries, a mixture of them.
 class SharedText {
  public:
-  static constexpr std::size_t kBytes = 64;  ///< longer texts lose their end
+  static constexpr std::size_t kBytes = 64;  ///< longer texts are cut
   void store(std::string_view text) noexcept;
   std::string load() const;
 
@@ -63,10 +64,10 @@ class SharedText {
 };
 
 /// The memory behind an Activity. Fixed layout, valid when all bytes but `magic` are zero; mapped
-/// by processes that were built alike (the magic number changes with the layout).
+/// by processes of the same build (the magic number changes with the layout).
 struct ActivityPage {
   static constexpr std::uint64_t kMagic = 0x31'54'43'41'50'53'4c'00;  // "\0LSPACT1"
-  static constexpr int kForeignCalls = 16;  ///< further ones at the same time go unnamed
+  static constexpr int kForeignCalls = 16;  ///< further calls at the same time have no name
 
   struct Lane {  ///< of one thread
     std::atomic<std::uint32_t> phase;
@@ -85,10 +86,10 @@ struct ActivityPage {
   Lane device;                              ///< the device's thread
   std::atomic<std::uint32_t> peer_waiters;  ///< threads that wait for other ranks
   std::atomic<std::int64_t> peer_step_plus_one;
-  SharedText peer_wait;  ///< what the last of them waits in: "all_reduce bucket 4"
+  SharedText peer_wait;  ///< what the last of them waits for: "all_reduce bucket 4"
   std::array<Foreign, kForeignCalls> foreign;
   std::atomic<std::uint64_t> beat;           ///< grows while this process's own watch runs
-  std::atomic<std::uint32_t> code_plus_one;  ///< the exit code with which the process leaves
+  std::atomic<std::uint32_t> code_plus_one;  ///< the process's exit code
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -97,14 +98,15 @@ class Activity {
   Activity() = default;
   explicit Activity(ActivityPage* page) : page_(page) {}
 
-  /// This rank got on with something: a command, a task, a batch, some bytes.
+  /// Counts work that this rank has done: a command, a task, a batch, some bytes.
   void progress(std::uint64_t amount = 1) const noexcept {
     if (page_ != nullptr) page_->progress.fetch_add(amount, std::memory_order_relaxed);
   }
 
-  /// The thread that runs the loop begins a phase, which is progress. `step` -1: outside of steps.
+  /// The thread that runs the loop begins a phase. This counts as progress. `step` -1: outside of
+  /// steps.
   void begin(Phase phase, std::int64_t step = -1, std::string_view what = {}) const noexcept;
-  /// The device's thread does.
+  /// The device's thread begins a phase.
   void begin_on_device(Phase phase, std::int64_t step) const noexcept;
   /// The device begins a command: "dot_general".
   void command(std::string_view name) const noexcept {
@@ -119,8 +121,8 @@ class Activity {
   ActivityPage* page_ = nullptr;
 };
 
-/// While alive, a call that is not ours and cannot be counted is under way on this thread. The
-/// watch warns of it by name, and ends it after distributed.foreign_call_abort_s only.
+/// While alive, this thread is in a call of foreign code whose progress cannot be counted. The
+/// watch warns of it by name, and ends the process only after distributed.foreign_call_abort_s.
 class ForeignCall {
  public:
   ForeignCall(Activity activity, std::string_view name) noexcept;
@@ -133,7 +135,7 @@ class ForeignCall {
   int slot_ = -1;
 };
 
-/// While alive, this thread waits for other ranks: if nothing moves here, that is not this rank's
+/// While alive, this thread waits for other ranks: a lack of progress is then not this rank's
 /// fault.
 class PeerWait {
  public:

@@ -1,5 +1,5 @@
-// A list as a function takes it: in braces, as any contiguous container or as a view. Refers to the
-// elements, which must outlive the call.
+// A list as a parameter of a function: the caller passes braces, a contiguous container or a view.
+// Refers to the elements, which must outlive the call.
 #pragma once
 
 #include <concepts>

@@ -16,13 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Also what cannot be looked at: an error must not leave behind what was just made.
+/// True also for a file that cannot be examined: after an error, a file that was just made must be
+/// removed.
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
 PosixFile open_temporary(const std::string& path, ErrorKind kind, unsigned mode) {
-  constexpr std::size_t kLongestName = 200;  // of the 255 bytes that a name may have
+  constexpr std::size_t kLongestName = 200;  // a name may have 255 bytes
   const std::string name = fs::path(path).filename().string().substr(0, kLongestName);
   constexpr int kMaxAttempts = 1000;
   for (int n = 0; n < kMaxAttempts; ++n) {
@@ -53,9 +54,9 @@ std::optional<struct stat> status_of(const std::string& path, bool of_link, Erro
   return std::nullopt;
 }
 
-/// What the last link of a chain points to, which need not exist.
+/// The target of the last link of a chain, which need not exist.
 std::string behind_links(std::string path, ErrorKind kind) {
-  constexpr int kMostLinks = 40;  // as the kernel follows
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
   for (int i = 0; i < kMostLinks; ++i) {
     const auto status = status_of(path, /*of_link=*/true, kind);
     if (!status || !S_ISLNK(status->st_mode)) return path;
@@ -67,7 +68,7 @@ std::string behind_links(std::string path, ErrorKind kind) {
   raise(kind, "{}: more than {} links", path, kMostLinks);
 }
 
-/// What is there before, which is to be replaced.
+/// The status of the old file, which is to be replaced.
 std::optional<struct stat> old_status(const std::string& path, ErrorKind kind) {
   const auto status = status_of(path, /*of_link=*/false, kind);
   if (!status) return status;
@@ -83,7 +84,7 @@ std::string behind_first_link(const std::string& path) {
   return error ? path : (fs::path(parent_folder(path)) / target).string();
 }
 
-/// A temporary with the permissions of what it is to replace.
+/// A temporary with the permissions of the file that it replaces.
 PosixFile open_beside(const std::string& path, ErrorKind kind) {
   const auto old = old_status(path, kind);
   constexpr unsigned kOfNewFiles = 0666;
@@ -92,8 +93,8 @@ PosixFile open_beside(const std::string& path, ErrorKind kind) {
   return out;
 }
 
-/// Whether bytes go somewhere else than into a file that could be replaced: a pipe, a device, or
-/// what this process has open already.
+/// Whether bytes go to a target that cannot be replaced like a file: a pipe, a device, or a file
+/// that this process has open already.
 bool is_stream(const std::string& path, ErrorKind kind) {
   for (const std::string& name : {path, behind_first_link(path)})
     if (name.starts_with("/dev/fd/") || name.starts_with("/proc/")) return true;

@@ -2,9 +2,9 @@
 // flushed, then renamed. Dying at any instant leaves the old file, the new file, or the old file
 // and a temporary that the next writer removes.
 //
-// This is how every file is written that a command makes or replaces. Files that grow line by line
+// Every file that a command makes or replaces is written in this way. Files that grow line by line
 // are the exception: logs, metrics.jsonl, compilations.jsonl and TensorBoard's are appended to, one
-// write a line, and whoever reads them passes over a torn last line.
+// write for each line, and readers skip an incomplete last line.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ namespace lockstep {
 
 class AtomicFile {
  public:
-  /// Opens a temporary beside the file: ".<name>.<process>-<n>.tmp". A link stays, and what it
-  /// points to is replaced. An old file must be a regular one that this process may write, and the
-  /// new one gets its permissions, and its owner if this process may give that.
+  /// Opens a temporary beside the file: ".<name>.<process>-<n>.tmp". A link stays, and its target
+  /// is replaced. An old file must be a regular one that this process may write, and the new one
+  /// gets its permissions, and its owner if this process may give that.
   AtomicFile(const std::string& path, ErrorKind kind);
   /// Replaces `path` itself, a link too, by a file of this mode, as PosixFile::create takes it.
   AtomicFile(const std::string& path, ErrorKind kind, unsigned mode);

@@ -1,5 +1,5 @@
-// Memory. A Buffer is a block of bytes that knows where it lives; a HostTensor is a typed, shaped
-// view of a host buffer, the currency between loader, checkpoint and device copies.
+// Memory. A Buffer is a block of bytes in one memory space; a HostTensor is a typed, shaped view of
+// a host buffer, which loader, checkpoint and device copies exchange.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Which build this process is: what another build wrote for itself alone is not trusted, and ranks
-// of different builds do not train together.
+// Identifies the build of this process. Files that a build writes for its own use are not read by
+// other builds, and ranks of different builds do not train together.
 #pragma once
 
 #include <string>

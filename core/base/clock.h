@@ -20,7 +20,7 @@ class SteadyClock final : public Clock {
   std::int64_t now_ns() const override;
 };
 
-/// A clock that moves when told to.
+/// A clock whose time the caller sets.
 class ManualClock final : public Clock {
  public:
   std::int64_t now_ns() const override { return now_.load(); }

@@ -34,7 +34,7 @@ Hash128 cpu_model() {
   Hasher hasher;
   hasher.value(cpuid(kVendor));
   Registers signature = cpuid(kSignature);
-  signature.ebx = 0;  // among others the number of the core that this ran on
+  signature.ebx = 0;  // contains the number of the core that this ran on
   hasher.value(signature);
   hasher.value(cpuid(kFeatures, 0));
   hasher.value(cpuid(kFeatures, 1));

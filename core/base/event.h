@@ -1,4 +1,4 @@
-// A one-shot event: something finished, or failed with an error that every waiter gets to see.
+// A one-shot event: an action finished, or failed with an error that every waiter receives.
 // Streams, copies and collectives are chained with events.
 #pragma once
 
@@ -23,7 +23,8 @@ class Event {
   std::exception_ptr error() const;  ///< null unless failed
   void wait() const;                 ///< blocks; rethrows the failure
   void wait_quietly() const;         ///< blocks; does not throw
-  /// Runs `f` when the event is marked: now if it already is, else on the thread that marks it.
+  /// Runs `f` when the event is marked: at once if it is marked already, else on the thread that
+  /// marks it.
   void on_ready(std::function<void()> f);
 
  private:

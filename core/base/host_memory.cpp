@@ -17,13 +17,13 @@ OutOfHostMemory::OutOfHostMemory(std::size_t bytes) noexcept {
   auto amount = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
-  std::snprintf(text_, sizeof text_, "the host has no memory left: %.*f %s more were asked for",
+  std::snprintf(text_, sizeof text_, "the host has no memory left: %.*f %s more were requested",
                 unit == 0 ? 0 : 2, amount, kUnits[unit]);
 }
 
 std::optional<Error> memory_error(const std::exception& e) {
   constexpr const char* kRemedy =
-      "end what else runs on this machine, start fewer ranks on it, or lower "
+      "stop other programs on this machine, start fewer ranks on it, or lower "
       "training.micro_batch_size";
   const auto describe = [&](const char* what) {
     return Error(ErrorKind::kOutOfMemory, fmt::format("{}; {}", what, kRemedy));
@@ -51,7 +51,7 @@ namespace {
       (void)!::write(STDERR_FILENO, part, std::strlen(part));
     ::_exit(static_cast<int>(ErrorKind::kOutOfMemory));
   } catch (...) {
-    // abort() below says where, in a core dump.
+    // The core dump of abort() below shows the place.
   }
   std::abort();
 }
@@ -59,7 +59,7 @@ namespace {
 }  // namespace
 
 void require_host_memory(std::size_t bytes) {
-  void* volatile memory = ::operator new(bytes);  // volatile: or the compiler leaves both out
+  void* volatile memory = ::operator new(bytes);  // volatile: else the compiler removes both
   ::operator delete(memory);
 }
 
@@ -69,17 +69,17 @@ void return_freed_memory() {
 
 void prepare_for_lack_of_memory() {
   std::set_terminate(terminate_with_message);
-  // The C library loads what it unwinds with (through pthread_once, say) when it first does, and
-  // aborts if there is no memory left for that.
+  // The C library loads its unwinder at its first use (for example by pthread_once), and aborts if
+  // there is no memory for it.
   void* frame = nullptr;
   (void)::backtrace(&frame, 1);
 }
 
 }  // namespace lockstep
 
-// As the standard library's, but for what they throw. All of them are here, so that what one gives
-// another takes back, also under tools that replace them too; the forms that are missing
-// call these.
+// As the standard library's, except for the exception. All of them are here, so that memory of one
+// is freed by its counterpart, also under tools that replace them too; the missing forms call
+// these.
 namespace {
 
 template <class Allocate>

@@ -1,5 +1,5 @@
-// When the host has no memory left. Programs that link this have an operator new that says how much
-// it was asked for.
+// Errors for a host that has no memory left. Programs that link this have an operator new whose
+// exception states the number of bytes requested.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,31 @@
 
 namespace lockstep {
 
-/// What operator new throws. Making one allocates nothing.
+/// The exception that operator new throws. Its constructor allocates nothing.
 class OutOfHostMemory final : public std::bad_alloc {
  public:
   explicit OutOfHostMemory(std::size_t bytes) noexcept;
-  /// "the host has no memory left: 3.21GiB more were asked for".
+  /// "the host has no memory left: 3.21GiB more were requested".
   const char* what() const noexcept override { return text_; }
 
  private:
   char text_[96];
 };
 
-/// If the system refused memory, or what a thread needs, the kOutOfMemory error that says so;
+/// A kOutOfMemory error if `e` says that the system refused memory or the resources of a thread;
 /// nullopt for every other exception.
 std::optional<Error> memory_error(const std::exception& e);
 
-/// Throws OutOfHostMemory unless so much could be allocated now. For calls of libraries that crash
-/// where they get no memory: most of what they need is then known to be there.
+/// Throws OutOfHostMemory unless `bytes` can be allocated now. For calls of libraries that crash
+/// when an allocation fails: afterwards most of the memory they need is known to be available.
 void require_host_memory(std::size_t bytes);
 
-/// Gives what was freed back to the system, also from the heap's middle. Takes milliseconds: for
-/// the end of work that needed much and that nothing like it follows soon.
+/// Returns freed memory to the system, also from the middle of the heap. Takes milliseconds: call
+/// it after work that needed much memory, if no similar work follows soon.
 void return_freed_memory();
 
-/// For the first lines of main: where an exception cannot pass (a function that promised not to
-/// throw), lack of memory is still an error with its message and exit code; all else aborts.
+/// Call this in the first lines of main. Where an exception cannot pass (a noexcept function), lack
+/// of memory still ends the process with its message and exit code; any other exception aborts.
 void prepare_for_lack_of_memory();
 
 }  // namespace lockstep

@@ -12,14 +12,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A key in a path, which need not be as short as ours are.
+/// A key in a path; keys of users may be long.
 std::string path_step(std::string_view key) {
   const std::string quoted = quote_json(key);
   const bool is_plain = quoted.size() == key.size() + 2;
   return is_plain ? std::string(key) : quoted;
 }
 
-/// As the library writes it, which is asked where that is not how the text has it.
+/// As the library writes it; the library is called only if the string needs escapes.
 void append_string(std::string_view text, std::string& out) {
   const bool is_plain = std::ranges::all_of(
       text, [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '"' && c != '\\'; });
@@ -92,7 +92,7 @@ JsonPlace JsonPlace::read(const std::string& path, ErrorKind kind) {
   const PosixFile file = PosixFile::open(path, kind);
   const std::uint64_t bytes = file.size();
   if (bytes > kMaxJsonBytes)
-    raise(kind, "{}: has {} bytes, but JSON of at most {} is read", path, bytes, kMaxJsonBytes);
+    raise(kind, "{}: has {} bytes, but JSON may have at most {}", path, bytes, kMaxJsonBytes);
   std::string text(bytes, '\0');
   text.resize(file.read(0, std::as_writable_bytes(std::span(text))));
   return parse(std::move(text), JsonSource{.name = path, .kind = kind});

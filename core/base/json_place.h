@@ -1,6 +1,6 @@
-// A value of a JSON text (json_tree.h says what is read) together with where it stands, so that
-// whatever is wrong with it is refused by file, line, column and path:
-// "tokenizer.json:12:5: normalizer.normalizers[1]: ...".
+// A value of a JSON text (json_tree.h says what is read) together with its position, so that an
+// error names the file, line, column and path: "tokenizer.json:12:5: normalizer.normalizers[1]:
+// ...".
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 namespace lockstep {
 
 /// Cheap to copy; keeps the whole text. Every method raises an error of the source's kind if the
-/// value is not what it asks for: "... must be a string, not 5".
+/// value is not of the requested type: "... must be a string, not 5".
 class JsonPlace {
  public:
-  /// Error unless `text` is JSON as json_tree.h has it.
+  /// Error unless `text` is JSON as json_tree.h defines it.
   static JsonPlace parse(std::string text, JsonSource source);
   /// `name` is the file that `text` is from. Errors are kData.
   static JsonPlace parse(std::string text, const std::string& name);
-  /// Of a file, whose size is checked before it is read. Errors are of `kind`.
+  /// Reads a file, after a check of its size. Errors are of `kind`.
   static JsonPlace read(const std::string& path, ErrorKind kind);
 
   JsonKind kind() const { return node().kind; }
@@ -37,7 +37,7 @@ class JsonPlace {
   std::string string() const;
   bool boolean() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// The same; nothing if the value is none, or out of bounds.
+  /// The same; nothing if the value is not an integer, or out of bounds.
   std::optional<std::int64_t> find_integer(std::int64_t least, std::int64_t most) const;
   /// From 0 to 2^31 - 1.
   std::int32_t number() const;
@@ -48,9 +48,9 @@ class JsonPlace {
 
   /// A member that must be there.
   JsonPlace at(std::string_view key) const;
-  /// A member that may be missing; null is one.
+  /// A member that may be missing; a null counts as present.
   std::optional<JsonPlace> find_any(std::string_view key) const;
-  /// A member that may be missing or null: then nothing.
+  /// A member; nothing if it is missing or null.
   std::optional<JsonPlace> find(std::string_view key) const;
   std::string string_or(std::string_view key, const std::string& otherwise) const;
   bool boolean_or(std::string_view key, bool otherwise) const;
@@ -62,13 +62,13 @@ class JsonPlace {
   [[noreturn]] void refuse(std::string_view reason) const;
   [[noreturn]] void refuse_type(std::string_view what) const;
 
-  /// What the value is, and all in it, as compact JSON; keys in order of their bytes.
+  /// The value with all its members as compact JSON; keys in order of their bytes.
   std::string dump() const;
-  /// What messages call the value: `the string "abc"`, `5`, `an object`.
+  /// The value's name in messages: `the string "abc"`, `5`, `an object`.
   std::string describe() const;
   /// "FILE:LINE:COLUMN".
   std::string position() const { return tree_->where(node().begin); }
-  /// "FILE:LINE:COLUMN: PATH", the path from the root, which has none.
+  /// "FILE:LINE:COLUMN: PATH"; the path begins at the root, whose own path is empty.
   std::string place() const;
 
  private:
@@ -77,7 +77,7 @@ class JsonPlace {
   const JsonNode& node() const { return tree_->node(index_); }
   [[noreturn]] void refuse_kind(std::string_view wanted) const;
   std::string path() const;
-  /// As place(), of a byte of the text.
+  /// As place(), but for a byte of the text.
   std::string place_of(std::size_t offset) const;
 
   std::shared_ptr<const JsonTree> tree_;

@@ -16,7 +16,7 @@ bool begins_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
 }
 
-/// What may stand between two values.
+/// Characters that may stand between two values.
 bool is_between(char c) {
   return c == ' ' || c == ',' || c == ':' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -25,7 +25,7 @@ bool is_of_number(char c) {
   return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' || c == 'e' || c == 'E';
 }
 
-/// What the parser reads, so that its events know how far it is.
+/// The input of the parser, which counts how far it has read.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -50,7 +50,8 @@ class Cursor {
 
 }  // namespace
 
-/// Takes the parser's events as they come: what is refused is refused before there is a tree of it.
+/// Handles the parser's events in order, so that an invalid text is refused before its tree is
+/// complete.
 class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
  public:
   explicit JsonTreeBuilder(JsonTree& tree) : tree_(tree), text_(tree.text_) {}
@@ -59,8 +60,8 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
     check_bytes();
     const std::size_t first = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     if (text_.find_first_not_of(kBlanks, first) == text_.npos)
-      refuse(first, text_.empty() ? "not valid JSON: there is nothing in it"
-                                  : "not valid JSON: there is nothing but blanks in it");
+      refuse(first, text_.empty() ? "not valid JSON: the text is empty"
+                                  : "not valid JSON: the text has only blanks");
     constexpr std::size_t kFew = 16;  // as many values as a line of JSON Lines has
     tree_.nodes_.reserve(kFew);
     furthest_ = text_.data() + first;
@@ -100,10 +101,10 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
     raise(tree_.source_.kind, "{}: {}", tree_.where(offset), problem);
   }
 
-  /// What the parser would take for the end, and what is no UTF-8 from its beginning.
+  /// Checks for bytes that the parser would take for the end, and for text that is not UTF-8.
   void check_bytes() const {
     if (text_.size() > kMaxJsonBytes)
-      raise(tree_.source_.kind, "{}: has {} bytes, but JSON of at most {} is read",
+      raise(tree_.source_.kind, "{}: has {} bytes, but JSON may have at most {}",
             tree_.source_.name, text_.size(), kMaxJsonBytes);
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
       refuse(0, "not valid JSON: the text is UTF-16; save it as UTF-8");
@@ -113,7 +114,7 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
 
   std::size_t consumed() const { return static_cast<std::size_t>(furthest_ - text_.data()); }
 
-  /// Where the value begins that the parser has just read.
+  /// The begin of the value that the parser has just read.
   std::size_t begin() const {
     std::size_t at = end_;
     while (at < text_.size() && is_between(text_[at])) ++at;
@@ -209,7 +210,7 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
                                                  : tree_.line_and_column(twice->second)));
   }
 
-  /// `last` is what the parser has read of the value, and more.
+  /// `last` is the part of the value that the parser has read, and possibly more.
   [[noreturn]] void explain(const std::string& last, const Json::exception& error) const {
     constexpr int kOutOfRange = 406;
     const std::size_t first = begin();
@@ -227,12 +228,12 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
       refuse(read, "not valid JSON: in " + why);
     for (const char* name : {"NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"})
       if (rest.starts_with(name))
-        refuse(first, fmt::format("not valid JSON: {} is no number of JSON, though Python writes "
+        refuse(first, fmt::format("not valid JSON: {} is not a JSON number, though Python writes "
                                   "it; write a number, or null",
                                   name));
-    if (rest.front() == '\'') refuse(first, "not valid JSON: strings are in \", not in '");
+    if (rest.front() == '\'') refuse(first, "not valid JSON: strings need \" quotes, not '");
     if (rest.front() == '/' || rest.front() == '#')
-      refuse(first, "not valid JSON: there are no comments in it");
+      refuse(first, "not valid JSON: JSON has no comments");
     refuse(first, "not valid JSON: in " + why);
   }
 
@@ -244,7 +245,7 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
                        size > kLongest ? "..." : "");
   }
 
-  /// The parser's words without its place, and without the text, which may be long.
+  /// The parser's message without the position, and without the text, which may be long.
   static std::string reason(std::string_view what) {
     constexpr std::string_view kBefore = "syntax error while parsing ";
     constexpr std::size_t kLongestExpected = 60;
@@ -259,8 +260,8 @@ class JsonTreeBuilder final : public nlohmann::json_sax<Json> {
 
   JsonTree& tree_;
   std::string_view text_;
-  const char* furthest_ = nullptr;   ///< behind what the parser has read: at most one byte more
-                                     ///< than the value it tells of
+  const char* furthest_ = nullptr;   ///< end of the bytes that the parser has read: at most one
+                                     ///< byte after the value of the event
   std::size_t end_ = 0;              ///< of the last value
   std::vector<std::uint32_t> open_;  ///< the lists and objects around
 };

@@ -12,7 +12,7 @@ namespace lockstep {
 
 namespace {
 
-/// What a console's line says in front of its message; a file's line says the level anyway.
+/// The prefix of a console's line; a file's line has the level already.
 class ConsolePrefix final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,

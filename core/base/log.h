@@ -1,6 +1,6 @@
-// Logging. A Log is created by whoever owns the run and passed down. Lines look like
-// "12:00:57 progress: ..." or "12:00:57 warning: ..." on the console and carry the date and the
-// level in a file.
+// Logging. The owner of the run creates a Log and passes it down. Lines look like "12:00:57
+// progress: ..." or "12:00:57 warning: ..." on the console and carry the date and the level in a
+// file.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  /// From now on writes to this file, too, appending. Error kUsage if it cannot be opened.
+  /// From now on also appends to this file. Error kUsage if it cannot be opened.
   void add_file(const std::string& file);
 
   /// A log that writes nothing.

@@ -1,5 +1,5 @@
-// Counters and sampled metrics, and the report that prints them. Thread-safe. One instance per
-// process is created by whoever owns the run and passed down; there is no global registry.
+// Counters and sampled metrics, and the report that prints them. Thread-safe. The owner of the run
+// creates one instance per process and passes it down; there is no global registry.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-/// What a sample measures; decides how the report prints it.
+/// The unit of a sample; decides how the report prints it.
 enum class Unit : std::uint8_t { kNanoseconds, kBytes };
 
 /// The state of one sampled metric. Percentiles come from the last kWindow samples; the totals
@@ -52,10 +52,10 @@ class Metrics {
   std::map<std::string, MetricData, std::less<>> metrics_;
 };
 
-/// Duration as the report prints it, every part truncated: "27s920ms153.731us", "092ms152.037us",
-/// "059.120us", "1h02m03s004ms005.006us". Parts below the leading one are zero-padded; a time
-/// below one second starts with its milliseconds, one below a millisecond with its microseconds.
-/// Negative values and NaN print as zero, values beyond 64 bits as the largest.
+/// A duration as the report prints it, every part truncated: "27s920ms153.731us", "092ms152.037us",
+/// "059.120us", "1h02m03s004ms005.006us". Parts below the leading one are zero-padded; a time below
+/// one second starts with its milliseconds, one below a millisecond with its microseconds. Negative
+/// values and NaN print as zero, values beyond 64 bits as the largest.
 std::string format_duration(double nanoseconds);
 
 /// Sizes as the report prints them: "512.00B", "1.50KiB", "2.25GiB" (powers of 1024, truncated).

@@ -1,11 +1,11 @@
-// A phase within another: work that the loop's thread is led to while it does something else.
+// A phase within another one: the loop's thread does other work for a while.
 #pragma once
 
 #include "core/base/activity.h"
 
 namespace lockstep {
 
-/// While alive, the thread that runs the loop is in a phase; afterwards, in that before.
+/// While alive, the thread that runs the loop is in this phase; afterwards in the previous one.
 class PhaseScope {
  public:
   PhaseScope(Activity activity, Phase phase, std::int64_t step) noexcept;

@@ -18,14 +18,14 @@ namespace {
 // One write(2) moves at most 2 GiB; anything below works.
 constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;
 
-// Writing past the limit would raise SIGXFSZ, which kills; so it is checked first.
+// Writing past the limit would raise SIGXFSZ, which ends the process; so it is checked first.
 bool exceeds_size_limit(std::uint64_t end) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
          end > limit.rlim_cur;
 }
 
-// Calls again what a signal interrupted.
+// Repeats a call that a signal interrupted.
 template <class Call>
 int uninterrupted(Call call) {
   while (true) {
@@ -70,8 +70,8 @@ PosixFile PosixFile::create(const std::string& path, ErrorKind kind, unsigned mo
     if (errno != EEXIST) raise_errno(kind, fmt::format("cannot create {}", file.name_));
     return file;
   }
-  // The lock says that the writer lives. Where locks do not exist nobody will ask for it. Whoever
-  // holds the lock of a file this new is about to remove it.
+  // The lock means that the writer lives. On file systems without locks it is never tested. Another
+  // process that holds the lock of such a new file is about to remove it.
   if (uninterrupted([&] { return ::flock(file.fd_, LOCK_EX | LOCK_NB); }) != 0 &&
       errno == EWOULDBLOCK) {
     ::close(std::exchange(file.fd_, -1));
@@ -167,7 +167,7 @@ bool PosixFile::ran_out_of_space() const {
 void PosixFile::give_to(unsigned user, unsigned group, unsigned mode) {
   // First the owner: a change of it may take permissions away.
   const bool is_given = ::fchown(fd_, user, group) == 0;
-  constexpr unsigned kOfOwner = 06000;  // runs as its owner: of no use to another one
+  constexpr unsigned kOfOwner = 06000;  // set-user-ID and set-group-ID: wrong for another owner
   (void)::fchmod(fd_, is_given ? mode : mode & ~kOfOwner);
 }
 
@@ -175,7 +175,7 @@ void PosixFile::sync() {
   check_writes();
   const ForeignCall flush(activity_, "fsync");
   if (uninterrupted([&] { return ::fsync(fd_); }) == 0) return;
-  fail(errno);  // some file systems find out that the disk is full only here
+  fail(errno);  // some file systems report a full disk only here
   check_writes();
 }
 

@@ -1,6 +1,6 @@
-// A regular file behind checked POSIX calls. Failed writes are remembered, not thrown: HDF5 1.10
-// crashes at exit when its own writes fail (see hdf5_driver.h), so the file swallows the failure
-// and whoever drives the writing asks afterwards with check_writes().
+// A regular file behind checked POSIX calls. Failed writes are stored, not thrown: HDF5 1.10
+// crashes at exit when its own writes fail (see hdf5_driver.h). So the file hides the failure from
+// HDF5, and the caller asks for it afterwards with check_writes().
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ class PosixFile {
   /// folder, a pipe or a device is refused.
   static PosixFile open(const std::string& path, ErrorKind kind);
   /// Creates a file that must not exist, for reading and writing, and takes its advisory lock where
-  /// the file system has locks. If another process has the name, the result is not
-  /// is_open(). `mode` is what open(2) takes: less what the process's umask leaves out. Messages
-  /// call the file `name`, or else by its path.
+  /// the file system has locks. If another process has created the name, the result is not
+  /// is_open(). `mode` is that of open(2): the process's umask applies. Messages call the file
+  /// `name` if given, else by its path.
   static PosixFile create(const std::string& path, ErrorKind kind, unsigned mode = 0666,
                           const std::string& name = "");
 
@@ -29,27 +29,27 @@ class PosixFile {
   PosixFile& operator=(PosixFile&&) = delete;
   ~PosixFile();
 
-  /// Bytes read and written are told to `activity` from now on, and a flush by name.
+  /// From now on reports bytes read and written to `activity` as progress, and a flush by name.
   void publish_to(Activity activity) { activity_ = activity; }
 
   const std::string& path() const { return path_; }
   ErrorKind error_kind() const { return kind_; }
   bool is_open() const { return fd_ >= 0; }
   std::uint64_t size() const;
-  /// As other_writers(path), of the open file.
+  /// As other_writers(path), but for the open file.
   std::string other_writers() const;
 
   /// Reads up to out.size() bytes at `offset`; fewer only at the end of the file.
   std::size_t read(std::uint64_t offset, std::span<std::byte> out) const;
 
-  /// Writes all bytes, or remembers why not. After a failure nothing more is written.
+  /// Writes all bytes, or stores the cause of the failure. After a failure nothing more is written.
   void write(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// Cuts or extends the file; failures are remembered as for write().
+  /// Cuts or extends the file; failures are stored as by write().
   void resize(std::uint64_t bytes);
-  /// Sets `bytes` of disk space aside, so that a full disk shows before the first byte is written.
-  /// Failures other than for lack of space are ignored: not every file system can do it.
+  /// Reserves `bytes` of disk space, so that a full disk is found before the first byte is written.
+  /// Failures other than lack of space are ignored: not every file system can reserve space.
   void reserve(std::uint64_t bytes);
-  /// Errors with the first failure of the calls above, if there was one.
+  /// Raises the first failure of the calls above, if there was one.
   void check_writes() const;
   /// True if the first failure was a full disk, an exhausted quota or the file size limit.
   bool ran_out_of_space() const;
@@ -73,8 +73,8 @@ class PosixFile {
   Activity activity_;
 };
 
-/// Who else than this user and root can change a file or folder: "it belongs to user 1000" or
-/// "others can write to it (mode 0777)"; empty if nobody can, or there is no such file.
+/// Which users other than this one and root can change a file or folder: "it belongs to user 1000"
+/// or "others can write to it (mode 0777)"; empty if there are none, or if the file does not exist.
 std::string other_writers(const std::string& path);
 
 /// Bytes that an unprivileged process may still write to the file system of `folder`.

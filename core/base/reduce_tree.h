@@ -1,7 +1,7 @@
-// The one order in which things are summed over logical shards (and over ranks): a binary tree in
+// The one order in which values are summed over logical shards (and over ranks): a binary tree in
 // which a range of n leaves splits at the largest power of two below n; the lower half is the left
-// operand. Because floating-point addition does not associate, this order is what makes one rank
-// and eight ranks agree in every bit.
+// operand. Because floating-point addition does not associate, this order makes the results of one
+// rank and of eight ranks equal in every bit.
 #pragma once
 
 #include <bit>
@@ -28,8 +28,8 @@ auto tree_reduce(std::int64_t first, std::int64_t n, const Leaf& leaf, const Com
   return combine(std::move(a), std::move(b));
 }
 
-/// The same tree where subtrees are summed already: operand i is the sum of leaves[i] leaves, which
-/// are a complete subtree. Combines operand(first) ... operand(first + leaves.size() - 1).
+/// The same tree for subtrees that are already summed: operand i is the sum of leaves[i] leaves,
+/// which form a complete subtree. Combines operand(first) ... operand(first + leaves.size() - 1).
 template <class Operand, class Combine>
 auto tree_reduce_subtrees(std::span<const std::int64_t> leaves, std::int64_t first,
                           const Operand& operand, const Combine& combine)
@@ -78,8 +78,8 @@ class StreamingTree {
   std::vector<std::pair<T, std::uint64_t>> stack_;
 };
 
-/// Whether `ranks` ranks with equal runs of shards each own a complete subtree of the tree over
-/// `shards` leaves: one rank always does, several do if the run is a power of two.
+/// Whether each of `ranks` ranks owns a complete subtree of the tree over `shards` leaves, if all
+/// have equal runs of shards: one rank always does; several do if the run is a power of two long.
 inline bool ranks_own_subtrees(std::int64_t shards, std::int64_t ranks) {
   if (ranks == 1) return true;
   return shards % ranks == 0 && std::has_single_bit(static_cast<std::uint64_t>(shards / ranks));

@@ -44,7 +44,7 @@ bool is_set(const char* name) {
   return text != nullptr && *text != '\0';
 }
 
-/// A launcher is known by a variable that only the processes it starts have. In a Slurm batch
+/// A launcher is recognized by a variable that only the processes it starts have. In a Slurm batch
 /// script rank and size are set as well, but no step.
 struct Launcher {
   const char* mark;
@@ -74,7 +74,7 @@ std::string cache_home() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache" : std::string();
 }
 
-/// Of the libraries that compute.
+/// Variables of the libraries that compute.
 constexpr std::array kNumerics{
     "DNNL_MAX_CPU_ISA",     "ONEDNN_MAX_CPU_ISA",       "DNNL_CPU_ISA_HINTS",
     "ONEDNN_CPU_ISA_HINTS", "DNNL_DEFAULT_FPMATH_MODE", "ONEDNN_DEFAULT_FPMATH_MODE",

@@ -53,7 +53,7 @@ void Shape::raise_elements(std::size_t at, const Dim& dim) const {
   refused.names_[at] = dim.name;
   refused.rank_ = std::max(rank_, static_cast<int>(at) + 1);
   raise(ErrorKind::kUsage,
-        "a tensor of shape {} would have more than {} (2^59) elements, sizes of 0 left out",
+        "a tensor of shape {} would have more than {} (2^59) elements, not counting sizes of 0",
         refused.to_string(true), kMaxElements);
 }
 

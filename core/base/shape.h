@@ -1,6 +1,5 @@
-// Shapes. A dimension is a type of its own: static today, carrying a name for messages; a bound for
-// dynamic sizes can join it. Names are labels, not structure: they take no part in equality or
-// hash.
+// Shapes. A dimension is a type of its own: a static size with an optional name for messages. Names
+// are labels, not structure: equality and hash ignore them.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,12 +29,13 @@ struct Dim {
 };
 
 /// An ordered list of at most kMaxRank dimensions, row-major. Rank 0 is a scalar with one element.
-/// However it is put together, its elements can be counted: error kUsage where the product of the
-/// sizes, those of 0 left out, would exceed kMaxElements.
+/// The number of elements always fits: error kUsage if the product of the sizes, without those of
+/// 0, would exceed kMaxElements.
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
-  /// 2^59: the bytes of as many elements of 8 bytes can still be counted, and added.
+  /// 2^59: with elements of 8 bytes, the number of bytes still fits in 64 bits, and so do sums of
+  /// it.
   static constexpr std::int64_t kMaxElements = std::int64_t{1} << 59;
 
   Shape() = default;
@@ -84,7 +84,7 @@ class Shape {
     if (out < 0 || out >= rank_) raise_index(i);
     return static_cast<std::size_t>(out);
   }
-  /// `others` is the product of the other sizes. Changes nothing where it raises.
+  /// `others` is the product of the other sizes. Changes nothing if it raises an error.
   void put(std::size_t at, const Dim& dim, std::int64_t others) {
     if (dim.size < 0) raise_size(at, dim.size);
     std::int64_t product = 0;
@@ -111,7 +111,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 }  // namespace lockstep
 
-/// Shapes in messages: the text is made only if the message is.
+/// Shapes in messages: the text is made only when the message is formatted.
 template <>
 struct fmt::formatter<lockstep::Shape> : fmt::formatter<std::string> {
   auto format(const lockstep::Shape& shape, fmt::format_context& out) const {

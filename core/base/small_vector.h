@@ -1,8 +1,8 @@
-// A vector of up to N numbers without an allocation: operands and attributes of graph nodes, of
-// which a step makes thousands. The subset of std::vector that they need; iterators are pointers,
-// and what invalidates them there does so here.
+// A vector that holds up to N numbers without an allocation: for operands and attributes of graph
+// nodes, of which a step makes thousands. It has the subset of std::vector that they need.
+// Iterators are pointers; the operations that invalidate them are those of std::vector.
 //
-// Boost has one that does more. Public headers include nothing foreign but fmt.
+// Boost's small_vector does more, but public headers include no foreign header except fmt's.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() noexcept {
-  }  // NOLINT(modernize-use-equals-default): leaves the elements as they are
+  }  // NOLINT(modernize-use-equals-default): does not initialize the elements
   explicit SmallVector(std::size_t count, T value = T()) { resize(count, value); }
   SmallVector(std::initializer_list<T> list) : SmallVector(list.begin(), list.end()) {}
   template <std::input_iterator It>
@@ -79,7 +79,7 @@ class SmallVector {
   }
 
   T* insert(const T* at, T value) { return insert(at, &value, &value + 1); }
-  /// [first, last) must not be of this vector.
+  /// [first, last) must not point into this vector.
   template <std::input_iterator It>
   T* insert(const T* at, It first, It last) {
     const auto index = static_cast<std::size_t>(at - data_);
@@ -115,7 +115,7 @@ class SmallVector {
   void release() {
     if (data_ != inline_) delete[] data_;
   }
-  /// Other's elements, which is left empty. This vector's own memory must have been released.
+  /// Takes other's elements and leaves it empty. This vector's own memory must have been released.
   void take(SmallVector& other) noexcept {
     size_ = other.size_;
     if (other.data_ == other.inline_) {

@@ -1,4 +1,4 @@
-// What spans and levels there are: one row of facts for each kind.
+// The kinds of spans and levels, with one row of facts for each.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@ enum class SpanKind : std::uint8_t {
   // The host's thread.
   kInputWait,           ///< waiting for the loader
   kTrace,               ///< recording a graph
-  kCut,                 ///< taking the graph of the live tensors
+  kCut,                 ///< cutting the graph of the live tensors
   kHash,                ///< of that graph
   kLookup,              ///< of the hash, and the comparison with what it finds
-  kCompile,             ///< all of what was not found in memory
+  kCompile,             ///< all work for a program not found in memory
   kPass,                ///< one pass over a program
   kKernels,             ///< making a program's kernels
   kArtifactLoad,        ///< a compiled step from disk
@@ -25,18 +25,18 @@ enum class SpanKind : std::uint8_t {
   kDeviceLockWait,      ///< for a value
   kTransferFromDevice,  ///< a copy of a value; within a host call on the device's thread
   kEvaluation,          ///< all of it
-  kSave,                ///< what a save keeps the loop from
+  kSave,                ///< the time that a save takes from the loop
   // The device's thread. Gaps and executions cover its time without holes, and so do the parts of
-  // an execution together with the commands, but for looks at the clock.
+  // an execution together with the commands, except for the time of clock readings.
   kExposedGap,       ///< idle between executions: for the host, or for inputs
-  kCheckpointStall,  ///< the same where a snapshot lies in it
+  kCheckpointStall,  ///< the same, if a snapshot lies in it
   kEvaluationGap,    ///< the same before or after an evaluation's execution
   kExecute,          ///< one step, evaluation or read; not one that failed
-  kDispatch,         ///< reserving memory, handing over results
+  kDispatch,         ///< reserving memory, publishing results
   kCommand,          ///< one launch of a plan
-  kGradientSums,     ///< adding the shards of this rank, handing buckets over
+  kGradientSums,     ///< adding the shards of this rank, starting buckets
   kExposedComm,      ///< waiting for buckets
-  kDonationCopies,   ///< saving donated memory that somebody still reads
+  kDonationCopies,   ///< copying donated memory that is still read
   kStateCheck,       ///< hashing a part of the state
   kHostCall,         ///< a function on the host, with its copies
   kSnapshot,         ///< copying the state for a checkpoint
@@ -50,7 +50,8 @@ enum class SpanKind : std::uint8_t {
 };
 inline constexpr std::size_t kSpanKindCount = static_cast<std::size_t>(SpanKind::kCheckpoint) + 1;
 
-/// Where a kind's spans lie in a trace. Those of one thread nest; those of kCommunication overlap.
+/// The track of a kind's spans in a trace. Spans of one thread nest; those of kCommunication
+/// overlap.
 enum class SpanTrack : std::uint8_t {
   kHost,
   kDevice,
@@ -66,7 +67,7 @@ struct SpanFacts {
   const char* name = nullptr;    ///< "input wait"
   const char* metric = nullptr;  ///< that it feeds: "InputWait"; null: none
   SpanTrack track = SpanTrack::kHost;
-  const char* detail = nullptr;                       ///< what Span::name says; null: nothing
+  const char* detail = nullptr;                       ///< what Span::name is; null: unused
   std::array<const char*, SpanArgs().size()> args{};  ///< what Span::args are; null: unused
 };
 const SpanFacts& facts_of(SpanKind kind);
@@ -101,7 +102,7 @@ static_assert(kSpanKindCount < 64);
 enum class LevelKind : std::uint8_t {
   kDeviceMemory,  ///< bytes in use
   kQueueDepth,    ///< executions that wait in the stream
-  kPrefetched,    ///< batches that are on their way to the device or there, and not taken yet
+  kPrefetched,    ///< batches that are copied to the device, or being copied, and not taken yet
 };
 inline constexpr std::size_t kLevelKindCount = static_cast<std::size_t>(LevelKind::kPrefetched) + 1;
 const char* name_of(LevelKind kind);

@@ -1,10 +1,9 @@
-// Spans: the one stream of "this thread did this from here to there". Metrics, the ledger, traces
-// and advice listen to it, and none of them has a clock of its own. A span has a kind, whose facts
-// (span_kinds.h) say what its numbers mean; a step; and a correlation id that ties what the host
-// recorded to its execution on the device. Beside spans there are levels: how much of something
-// there is from now on.
+// Spans: one stream of records that say what a thread did, from when to when. Metrics, the ledger,
+// traces and advice listen to it, and none of them reads a clock. A span has a kind, whose facts
+// (span_kinds.h) define its numbers; a step; and a correlation id that ties the host's recording to
+// its execution on the device. Beside spans there are levels: the value of a quantity from now on.
 //
-// What nobody listens to costs a comparison: no look at the clock, no call.
+// A span without a listener costs one comparison: no clock reading, no call.
 #pragma once
 
 #include <array>
@@ -27,22 +26,22 @@ struct Span {
   std::int64_t end_ns = 0;
   std::int64_t step = -1;         ///< -1 outside of steps
   std::uint64_t correlation = 0;  ///< of a cut and its execution; 0 for none
-  std::uint64_t thread = 0;       ///< an id stable for the thread's life; the stream fills it in
-  std::string_view name = {};     ///< what exactly, see SpanFacts; lives as long as the call
+  std::uint64_t thread = 0;       ///< an id that the thread keeps while it lives; set by the stream
+  std::string_view name = {};     ///< details, see SpanFacts; valid during the call
   SpanArgs args = {};             ///< see SpanFacts
 
   std::int64_t ns() const { return end_ns - begin_ns; }
 };
 
-/// From `at_ns` on there is so much of it.
+/// From `at_ns` on the quantity has this value.
 struct Level {
   LevelKind kind = LevelKind::kDeviceMemory;
   std::int64_t at_ns = 0;
   std::int64_t value = 0;
 };
 
-/// Called from any thread, under no lock, when a span of a wanted kind has ended. What is recorded
-/// by one thread comes in order of its end.
+/// Called from any thread, under no lock, when a span of a wanted kind has ended. Spans of one
+/// thread arrive in the order of their ends.
 class SpanListener {
  public:
   virtual ~SpanListener() = default;
@@ -60,14 +59,14 @@ class SpanStream {
   const Clock& clock() const { return clock_; }
   Metrics& metrics() const { return metrics_; }
 
-  /// From now on the listener, which must outlive the stream's use, is told of these kinds; of
-  /// levels, too, if `levels`. Called again it changes what it is told of: none ends it, but for
-  /// calls that are under way. At most kMaxListeners.
+  /// From now on calls the listener, which must outlive the stream's use, for spans of these kinds,
+  /// and for levels if `levels`. A second call changes the kinds; with none, calls end except those
+  /// under way. At most kMaxListeners listeners.
   void listen(SpanListener& listener, SpanKinds kinds, bool levels = false);
 
-  /// Whether anybody, a metric included, is told of this kind.
+  /// Whether this kind feeds a metric or has a listener.
   bool wants(SpanKind kind) const { return fed_.contains(kind) || is_heard(kind); }
-  /// Whether a listener is: names and costly arguments are made for those only.
+  /// Whether this kind has a listener: only then names and costly arguments are made.
   bool is_heard(SpanKind kind) const {
     return heard_.load(std::memory_order_relaxed).contains(kind);
   }
@@ -94,10 +93,10 @@ class SpanStream {
   std::atomic<bool> levels_{false};
 };
 
-/// Records the time from construction to destruction, if anybody wants it.
+/// Records the time from construction to destruction, if the stream wants this kind.
 class ScopedSpan {
  public:
-  /// `span`: all but the times.
+  /// `span`: all members except the times.
   ScopedSpan(SpanStream& stream, const Span& span)
       : stream_(stream.wants(span.kind) ? &stream : nullptr), span_(span) {
     if (stream_ != nullptr) span_.begin_ns = stream_->clock().now_ns();
@@ -112,7 +111,7 @@ class ScopedSpan {
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
-  /// What is known only at the end.
+  /// Arguments, which may be set until the end.
   SpanArgs& args() { return span_.args; }
 
  private:
@@ -120,7 +119,7 @@ class ScopedSpan {
   Span span_;
 };
 
-/// The same where there may be no stream.
+/// The same, but the stream may be null.
 class OptionalSpan {
  public:
   OptionalSpan(SpanStream* stream, const Span& span) {

@@ -43,7 +43,7 @@ void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
     _mm_stream_si128(out + 3, d);
   }
   std::memcpy(to + at, from + at, bytes - at);
-  _mm_sfence();  // streamed stores are not ordered by what orders others
+  _mm_sfence();  // streamed stores are not ordered like others
 }
 
 void stream_fill(std::byte* to, std::uint64_t pattern, std::size_t bytes) {

@@ -1,6 +1,6 @@
-// Writing what is too large for the caches, and is not read again soon, with stores that bypass
-// them: the lines that are overwritten are not read first. Other threads may read `to` when a
-// function has returned and they have synchronized with it as usual.
+// Writes of data that is too large for the caches and is not read again soon, with stores that
+// bypass the caches: the lines that are overwritten are not read first. Other threads may read `to`
+// after a function has returned and they have synchronized with it as usual.
 #pragma once
 
 #include <cstddef>

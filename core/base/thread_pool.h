@@ -1,5 +1,5 @@
 // The device's cores. parallel_for splits work over a fixed number of threads; the caller is one of
-// them. How work is divided never changes results: tasks write disjoint outputs.
+// them. The division of work never changes results: tasks write disjoint outputs.
 #pragma once
 
 #include <atomic>
@@ -49,11 +49,11 @@ class ThreadPool {
 };
 
 /// Sets flush-to-zero and denormals-are-zero on the calling thread. Every thread that does
-/// arithmetic on tensors calls this once, or bits would depend on which thread did the work.
+/// arithmetic on tensors calls this once; else bits would depend on which thread did the work.
 void flush_denormals();
 
-/// While alive, denormals count on this thread: for code that is not of kernels. glibc's logarithms
-/// and powers would give garbage for them on a thread that takes them for zero.
+/// While alive, this thread does not flush denormals: for code outside kernels. For denormals,
+/// glibc's logarithms and powers give wrong results on a thread that flushes them to zero.
 class DenormalsKept {
  public:
   DenormalsKept();

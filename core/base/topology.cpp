@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Adds what [begin, end) has in common with the subtree of `leaves` leaves at `first`.
+/// Adds the intersection of [begin, end) with the subtree of `leaves` leaves at `first`.
 void add_subtrees(LeafRange run, int first, int leaves, std::vector<LeafRange>& out) {
   if (first >= run.end || first + leaves <= run.begin) return;
   if (first >= run.begin && first + leaves <= run.end) {

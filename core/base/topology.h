@@ -1,10 +1,9 @@
-// Who is where: the ranks of a job, the nodes they run on, and the order in which work is dealt
-// out.
+// The ranks of a job, the nodes they run on, and the order in which work is assigned to them.
 //
-// A rank is a name: the launcher gives it, messages use it, rank 0 is the master. A *position* is a
-// place in the order of the work: nodes by their lowest rank, then ranks. Shards, and so the leaves
-// of the summation tree, are dealt by position: a node's shards are one run, whatever way the ranks
-// were placed on the nodes.
+// A rank is a number that the launcher gives and messages use; rank 0 is the master. A *position*
+// is a place in the order of the work: nodes by their lowest rank, then ranks. Shards, and so the
+// leaves of the summation tree, are assigned by position: a node's shards are one contiguous run
+// under any placement of ranks on nodes.
 #pragma once
 
 #include <span>
@@ -18,7 +17,7 @@ class Topology {
   /// One rank on one node.
   Topology() : Topology(0, std::vector<int>{0}, {}) {}
   /// This is `rank`; ranks a and b share a node if node_ids[a] == node_ids[b]. `hosts`: a name per
-  /// rank, or empty. Error kUsage if `rank` is none of them.
+  /// rank, or empty. Error kUsage if there is no such `rank`.
   Topology(int rank, std::span<const int> node_ids, std::vector<std::string> hosts);
 
   int rank() const { return rank_; }
@@ -37,10 +36,10 @@ class Topology {
   int position_of(int rank) const { return position_of_[static_cast<std::size_t>(rank)]; }
   /// All ranks in the order of their positions.
   std::span<const int> by_position() const { return by_position_; }
-  /// The position of a node's lowest rank; its ranks have this one and the next ones.
+  /// The position of a node's lowest rank; its other ranks have the next positions.
   int first_position(int node) const { return position_of(ranks_of(node)[0]); }
 
-  /// "" if it is not known.
+  /// "" if the name is not known.
   const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   /// "4 ranks on 2 nodes", "4 ranks on 2 nodes (3 + 1)", "1 rank".
   std::string to_string() const;

@@ -110,8 +110,8 @@ void Analysis::check_frequencies() {
   steps_ = 0;
 }
 
-/// "; constant: ... had 12 values; give the number as a tensor": what most compilations of this
-/// window come from. Empty if nothing was compiled again.
+/// "; constant: ... had 12 values; give the number as a tensor": the cause of most compilations of
+/// this window. Empty if nothing was compiled again.
 std::string Analysis::main_cause() {
   std::vector<CauseTally::Row> rows = compilations_.rows();
   const CauseTally::Row* main = nullptr;

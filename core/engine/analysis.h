@@ -1,5 +1,5 @@
-// Advice at debug level 1: what a run does that makes it slow. Looked at once a step, on the host's
-// thread; with a lower debug level nothing is looked at.
+// Advice at debug level 1: what makes a run slow. Checked once a step, on the host's thread; not at
+// lower debug levels.
 //
 // Every kWindow steps (mark_steps), over that window:
 //   lockstep-profiler: CompileTime too frequent: 11 counts during 12 steps; constant: constant
@@ -7,25 +7,25 @@
 //   scalar()
 //     Graphs were compiled in at least half of the steps, and this is the main cause of most.
 //   lockstep-profiler: TransferFromDevice too frequent: 12 counts during 12 steps
-//     In at least half of the steps a value was read when the device had nothing queued behind it,
+//     In at least half of the steps a value was read when the device had nothing queued after it,
 //     so that it idles until the host has traced the next step. Read a step or two later. The
-//     line for whose reads it idled the longest follows: ", most for boxes.cpp:57".
+//     line whose reads caused the most idle time follows: ", most for boxes.cpp:57".
 //   lockstep-profiler: ExecuteTime too slow: 2s000ms000.000us is 20.0 times the median of 40
 //   samples
 //     The longest execution of the window took more than kSlowFactor times the median, and more
 //     than 10 ms.
 //   lockstep-profiler: HostCallTime too slow: match_boxes detr.cpp:41 (head) took 42 % of
 //   ExecuteTime, 12 calls of 015ms000.000us
-//     Functions on the host took more than a tenth of the window's executions; this one the most.
-//     The device does nothing else meanwhile.
+//     Functions on the host took more than a tenth of the window's execution time, this one the
+//     largest part. The device does nothing else meanwhile.
 //   lockstep-profiler: CompileTime too slow: 1m15s000ms000.000us for one graph
 //     The longest compilation of the window took more than a minute.
 //
-// As soon as it is certain, one line, and one for each source line, of the first kMaxNamed:
+// As soon as it is certain, one line for each source line, for the first kMaxNamed of them:
 //   lockstep-profiler: f32[8,65] gpt.cpp:41 (lm_head) is an output of step 3 only because a scope
 //   still held it: it was neither read nor used
 //     A handle was alive at mark_step, which made the tensor an output that had to be written and
-//     kept; then it was dropped without having been needed.
+//     kept; then it was dropped without being used.
 #pragma once
 
 #include <array>
@@ -52,10 +52,10 @@ class Analysis final : public SpanListener {
   static constexpr std::int64_t kMinSamples = 10;
   static constexpr double kSlowFactor = 10;
   static constexpr double kMuchOnHost = 0.1;
-  static constexpr std::size_t kMaxNamed = 256;  ///< outputs; no further ones are looked at
+  static constexpr std::size_t kMaxNamed = 256;  ///< outputs; further ones are ignored
 
-  /// Listens to host calls, if it is enabled, until it is destroyed: no execution may be queued
-  /// then. The references must outlive it.
+  /// Listens to host calls, if enabled, until it is destroyed. When it is destroyed, no execution
+  /// may be queued. The references must outlive it.
   Analysis(SpanStream& spans, const CauseTally& compilations, const Cuts& cuts, Log& log);
   ~Analysis() override;
 
@@ -66,7 +66,7 @@ class Analysis final : public SpanListener {
   void end_step();
 
  private:
-  /// A metric that should not grow in every step, and the counter that tells.
+  /// A metric that should not grow in every step, and its counter.
   struct Frequency {
     const char* metric;
     const char* counter;
@@ -101,7 +101,7 @@ class Analysis final : public SpanListener {
   };
   std::mutex mutex_;  ///< of host_calls_
   std::map<std::string, HostCalls, std::less<>>
-      host_calls_;             ///< of this window, by what was called
+      host_calls_;             ///< of this window, by the called function
   double executed_ns_ = 0;     ///< ExecuteTime until this window
   double host_called_ns_ = 0;  ///< HostCallTime until this window
   std::int64_t executions_seen_ = 0;

@@ -48,14 +48,14 @@ std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text.data(), text.size()));
 }
 
-/// Whether it worked shows when something is written to it.
+/// An error is found at the first write to the folder.
 void make_folder(const std::string& folder) {
   std::error_code ignored;
   fs::create_directories(fs::path(folder).parent_path(), ignored);
   (void)::mkdir(folder.c_str(), 0700);
 }
 
-/// Error kData that says what is wrong with the file.
+/// Error kData with the cause if the file is not valid.
 std::string read_entry(const std::string& path, const Hash128& key) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
   if (const std::string others = file.other_writers(); !others.empty())
@@ -64,7 +64,7 @@ std::string read_entry(const std::string& path, const Hash128& key) {
   if (file.read(0, std::as_writable_bytes(std::span(&header, 1))) != sizeof header)
     raise(ErrorKind::kData, "it is shorter than its header");
   if (header.magic != Header::kMagic)
-    raise(ErrorKind::kData, "it is no artifact, or one of another version");
+    raise(ErrorKind::kData, "it is not an artifact, or one of another version");
   if (header.own_hash != header.hash_fields()) raise(ErrorKind::kData, "its header is damaged");
   if (header.key != key) raise(ErrorKind::kData, "it belongs to another key");
   if (file.size() != sizeof header + header.payload_bytes)
@@ -105,7 +105,7 @@ Attempt attempt_lock(const std::string& path, int& fd) {
   if (fd < 0) return Attempt::kImpossible;
   Attempt out = Attempt::kImpossible;
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
-    // Whoever held it before removed it, maybe after it was opened here.
+    // The previous holder removed it, maybe after it was opened here.
     out = is_current(path, fd) ? Attempt::kHeld : Attempt::kGone;
   } else if (errno == EWOULDBLOCK || errno == EINTR) {
     out = Attempt::kTaken;
@@ -134,8 +134,9 @@ bool ArtifactStore::is_trusted() {
   if (others.empty()) return true;
   if (!warned_of_writers_.exchange(true)) {
     warn(
-        "the folder {} is not used: {}, and who writes to it can make this process "
-        "run his code; make it yours alone (chmod go-w) or set device.compile_cache to another",
+        "the folder {} is not used: {}, and a user who can write to it can make this process run "
+        "any code; allow only yourself to write to it (chmod go-w) or set device.compile_cache to "
+        "another",
         options_.folder, others);
   }
   return false;
@@ -167,7 +168,7 @@ void ArtifactStore::save(const Hash128& key, std::string_view payload) {
   const std::uint64_t bytes = sizeof(Header) + payload.size();
   if (!enabled()) return;
   if (bytes > options_.max_bytes) {
-    log_.debug(2, "compile cache: {} are more than it may hold",
+    log_.debug(2, "compile cache: an entry of {} exceeds its limit",
                format_bytes(static_cast<double>(bytes)));
     return;
   }
@@ -180,7 +181,7 @@ void ArtifactStore::save(const Hash128& key, std::string_view payload) {
     evict_for(bytes);
     write_entry(path_of(key, options_.ending), key, payload);
   } catch (const std::exception& e) {
-    if (!std::exchange(warned_, true)) warn("nothing is kept: {}", e.what());
+    if (!std::exchange(warned_, true)) warn("nothing is stored: {}", e.what());
   }
 }
 

@@ -1,7 +1,7 @@
-// A folder of artifacts by 128-bit key, shared by all processes that are given it: what one of them
-// computed the others load. It is a cache in every respect: nothing in it is needed, whatever is
-// wrong with it costs a warning and the time to compute again, and the least recently used entries
-// are removed when it grows beyond its bound.
+// A folder of artifacts by 128-bit key, shared by all processes that use it: an artifact computed
+// by one of them is loaded by the others. It is a cache: no entry is required, an error in it costs
+// a warning and the time to compute again, and the least recently used entries are removed when it
+// grows beyond its bound.
 //
 //   lockstep-<key>.artifact   one entry: header, payload. Appears whole or not at all. Entries of
 //                             another kind have another ending.
@@ -9,10 +9,10 @@
 //                             dies with its holder.
 //   .lockstep-<key>.*.tmp     an entry being written; removed by the next writer if its own died.
 //
-// Other files in the folder are left alone. Entries may hold machine code: whoever can write to an
-// entry or to the folder could make its users run his. So a folder and entries that are made here
-// are their owner's alone to write, and a folder or an entry that belongs to another user (root
-// excepted), or that group or others may write to, is not used, with a warning.
+// Other files in the folder are not touched. Entries may hold machine code: a user who can write to
+// an entry or to the folder could make others run any code. So folders and entries made here are
+// writable only for their owner. A folder or an entry that belongs to another user (except root),
+// or that group or others may write to, is not used, with a warning.
 #pragma once
 
 #include <atomic>
@@ -30,15 +30,15 @@
 namespace lockstep {
 
 struct ArtifactOptions {
-  std::string folder;  ///< made when something is first kept; empty: keep nothing
+  std::string folder;  ///< made for the first entry; empty: keep nothing
   std::uint64_t max_bytes = std::uint64_t{1} << 30;  ///< of all entries together
   double patience_s = 60;  ///< how long to wait for another process that computes an entry
-  std::string_view ending = ".artifact";  ///< of static storage: what kind of entries these are
-  /// Told of every warning, beside the log; from any thread.
+  std::string_view ending = ".artifact";  ///< of static storage; identifies the kind of entries
+  /// Called with every warning, which the log gets, too; from any thread.
   std::function<void(const std::string&)> on_warning = {};
 };
 
-/// Thread-safe. No function throws for anything the file system does.
+/// Thread-safe. No function throws for errors of the file system.
 class ArtifactStore {
  public:
   ArtifactStore(ArtifactOptions options, Log& log) : options_(std::move(options)), log_(log) {}
@@ -46,18 +46,18 @@ class ArtifactStore {
   bool enabled() const { return !options_.folder.empty(); }
 
   /// The entry's payload, which is now the most recently used; nullopt if there is none. A damaged,
-  /// truncated or alien file in its place is removed, with a warning; `damaged` says so, too.
+  /// truncated or foreign file in its place is removed, with a warning, and `*damaged` is set.
   std::optional<std::string> load(const Hash128& key, bool* damaged = nullptr);
 
   /// Keeps a payload, replacing an older one, and removes the least recently used entries beyond
-  /// the bound. A payload beyond it is not kept. A failure is a warning, the first time.
+  /// the bound. A payload beyond it is not kept. The first failure is logged as a warning.
   void save(const Hash128& key, std::string_view payload);
 
-  /// The right to compute an entry, given back when destroyed.
+  /// The right to compute an entry; the destructor gives it back.
   class Claim;
-  /// Waits until nobody else computes the entry, but not longer than options.patience_s; whoever
-  /// waited should look for the entry again. The claim may be empty: the patience ended, or there
-  /// are no locks here; then compute anyway.
+  /// Waits until no other process computes the entry, at most options.patience_s. A caller that
+  /// waited should look for the entry again. The claim is empty if the time ran out, or if the file
+  /// system has no locks; compute the entry in this case, too.
   Claim claim(const Hash128& key);
 
   /// "compile cache: ..." to the log and to options.on_warning.
@@ -68,7 +68,8 @@ class ArtifactStore {
 
  private:
   void tell(const std::string& warning) const;
-  /// Whether the folder may be used; warns the first time it may not. One that does not exist may.
+  /// Whether the folder may be used; the first refusal is logged as a warning. A folder that does
+  /// not exist may be used.
   bool is_trusted();
   std::string path_of(const Hash128& key, std::string_view ending) const;
   void evict_for(std::uint64_t bytes) const;

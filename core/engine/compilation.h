@@ -1,5 +1,5 @@
-// A miss of the compile cache, and what came of it: what listeners are told, a file and a console
-// among them.
+// A miss of the compile cache and its result, as listeners receive it (among them a file and the
+// console).
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace lockstep {
 
 struct CompilationRecord {
   std::int64_t step = 0;
-  std::int64_t program = 0;  ///< its number, as spans tell it
+  std::int64_t program = 0;  ///< its number in spans
   Hash128 structure;         ///< of the graph as it was recorded
   CutContext cut;
   std::int64_t nodes = 0, inputs = 0, outputs = 0;
   Explanation explanation;
   bool loaded = false;      ///< from the disk, instead of compiled
-  double seconds = 0;       ///< that this took, waiting for another rank included
+  double seconds = 0;       ///< that this took, with the wait for another rank
   std::int64_t misses = 0;  ///< so far, this one included
   std::int64_t alike = 0;   ///< of them with the same main cause
 

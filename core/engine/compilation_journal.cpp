@@ -28,7 +28,7 @@ CutContext context_of(const Cut& cut, const CutSite& begin) {
   return out;
 }
 
-/// What became of a program that this process had made.
+/// The explanation for a program that this process had made and dropped.
 Explanation dropped(std::size_t limit, std::size_t needed) {
   Explanation out;
   out.differences.push_back(
@@ -136,7 +136,7 @@ void CompilationJournal::finish(Miss miss, const Outcome& outcome) {
   }
 }
 
-/// Whether the graph of a read was a part of a step shows in whether the next one is the rest.
+/// The graph of a read was a part of a step if the next graph is the rest of the step.
 void CompilationJournal::settle(const Explanation* next) {
   CompilationRecord record = std::move(*waiting_);
   waiting_.reset();
@@ -181,9 +181,11 @@ void CompilationJournal::check_limit(const Explanation& explanation) {
   if (limit_.stop)
     raise(ErrorKind::kUsage, "{}; or raise device.max_programs (device.on_max_programs: stop)",
           what);
-  log_.warn("{}; until then the least recently used are dropped, or raise device.max_programs",
-            what);
-  warn_at_ = 2 * programs - 1;  // it is said again when there are twice as many
+  log_.warn(
+      "{}; or raise device.max_programs; until then the least recently used programs are "
+      "dropped",
+      what);
+  warn_at_ = 2 * programs - 1;  // warns again at twice as many
 }
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// Keeps what was compiled and why: explains every miss of the compile cache, counts causes, warns
-// of programs that come without end, and tells the listener. Used by the host's thread.
+// Records what was compiled and why: explains every miss of the compile cache, counts causes, warns
+// of an unbounded number of programs, and calls the listener. Used by the host's thread.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,26 @@
 
 namespace lockstep {
 
-/// How a graph was cut, as far as it is known beside it.
+/// How a graph was cut, as far as the graph itself does not say it.
 struct Cut {
-  std::string_view reason = {};  ///< empty: nothing was cut yet
+  std::string_view reason = {};  ///< empty: no cut yet
   std::source_location where = {};
   bool by_read = false;
   std::size_t recorded = 0;
   std::uint32_t modes = 0;
-  std::span<TensorState* const> outputs = {};  ///< the tensors that are
+  std::span<TensorState* const> outputs = {};  ///< the tensors that are outputs
 };
 Cut cut_of(const CutTrace& trace, SyncReason reason, const std::source_location& where);
 
 class CompilationJournal {
  public:
   struct Limit {
-    std::size_t programs = 64;  ///< different ones, beyond which there is something wrong
-    bool stop = false;          ///< there, instead of a warning
+    std::size_t programs = 64;  ///< maximum number of different programs of a sound run
+    bool stop = false;          ///< raise an error beyond it, instead of a warning
   };
   CompilationJournal(const Limit& limit, Log& log) : limit_(limit), log_(log) {}
 
-  /// Batches are padded to one of these lengths: another of them is no fault, but what was asked
-  /// for.
+  /// Batches are padded to one of these lengths: a program for each of them is expected.
   void batches_are_padded_to(std::span<const std::int64_t> lengths) {
     buckets_.insert(lengths.begin(), lengths.end());
   }
@@ -52,22 +51,22 @@ class CompilationJournal {
     std::int64_t step = 0;
     Explanation explanation;
   };
-  /// Error kUsage if it is one program too many and the limit says so.
+  /// Error kUsage if the program is one too many and the limit's `stop` is set.
   Miss begin(const Graph& graph, const Cut& cut, std::int64_t step);
-  /// Why it was not found on disk although it might have been.
+  /// Adds the reasons why the program was not found on disk.
   static void add_causes(Miss& miss, std::vector<Difference> on_disk);
-  /// The program that came of it.
+  /// The resulting program.
   struct Outcome {
     std::int64_t program;  ///< its number
     bool loaded;           ///< from the disk
     double seconds;        ///< that it took
   };
   void finish(Miss miss, const Outcome& outcome);
-  /// No further graph follows for now: tells what waits for one.
+  /// No further graph follows for now: reports the record that waits for one.
   void flush();
 
   const CauseTally& causes() const { return causes_; }
-  /// Told of everything from now on.
+  /// The listener is called for every record from now on.
   void set_listener(CompilationListener listener) { listener_ = std::move(listener); }
 
  private:
@@ -85,7 +84,7 @@ class CompilationJournal {
   Cut last_cut_;             ///< without its outputs
   std::size_t warn_at_ = 0;  ///< programs; 0: at the limit
   std::set<std::int64_t> buckets_;
-  /// Whether its read is a cause shows in what follows.
+  /// A record that waits: the next graph shows whether its read is a cause.
   std::optional<CompilationRecord> waiting_;
 };
 

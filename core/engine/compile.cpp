@@ -70,7 +70,7 @@ Command make_command(const Graph& graph, ValueId id, const MemoryPlan& memory,
   return command;
 }
 
-/// Outputs whose value lies elsewhere are copied when everything else ran.
+/// Outputs whose value lies elsewhere are copied after all other commands.
 void append_copies(const MemoryPlan& memory, Plan& plan) {
   for (const std::int32_t output : memory.copied_outputs) {
     Command copy;
@@ -84,7 +84,8 @@ void append_copies(const MemoryPlan& memory, Plan& plan) {
   }
 }
 
-/// An output is finished by the last command that writes or reads it: who is told may change it.
+/// An output is finished by the last command that writes or reads it: the callback may then change
+/// it.
 void mark_finished_outputs(Plan& plan) {
   std::vector<std::int32_t> last(plan.graph.outputs.size(), -1);
   for (std::size_t c = 0; c < plan.commands.size(); ++c)
@@ -136,7 +137,7 @@ ChainQuery chain_query(const Graph& graph, const AllFacts& facts) {
   return out;
 }
 
-/// What a step's second program computes in groups: norm, clipping, the optimizer's rule.
+/// Names the groups of a step's update program (norm, clipping, the optimizer's rule) "optimizer".
 void name_optimizer(Plan& update) {
   for (Command& command : update.commands)
     if (command.work == WorkClass::kFused || command.work == WorkClass::kFusedReduce)

@@ -1,5 +1,5 @@
 // From a traced step to plans: split at the all_reduces, run the passes, plan kernels and memory.
-// No machine code is generated and no tensor needs memory: that is what load_step is for. See
+// No machine code is generated and no tensor needs memory; load_step does the rest. See
 // passes/split_step.h for the two programs of a step.
 #pragma once
 
@@ -45,32 +45,33 @@ struct CompileOptions {
   Target target;
   BucketOptions buckets = {};
   bool verify = LOCKSTEP_VERIFY;   ///< check the graph after every pass; on in debug builds
-  std::size_t max_programs = 64;   ///< that are kept in memory; see compile_cache.h
-  bool stop_beyond = false;        ///< an error where more are needed, instead of a warning
-  ArtifactOptions artifacts = {};  ///< where they are kept on disk; by default nowhere
-  std::string dump_folder = {};    ///< see program_dump.h; empty: programs are dumped nowhere
-  Activity activity = {};          ///< told of every pass and function
-  SpanStream* spans = nullptr;     ///< told of every pass; null: nobody is. An Engine's device's
-  /// What steps may call on the host; must outlive the compiler. Null: nothing. An Engine takes its
-  /// trace's, in which every recorded call is registered.
+  std::size_t max_programs = 64;   ///< kept in memory; see compile_cache.h
+  bool stop_beyond = false;        ///< raise an error if more are needed, instead of a warning
+  ArtifactOptions artifacts = {};  ///< where programs are kept on disk; default: nowhere
+  std::string dump_folder = {};    ///< see program_dump.h; empty: no dumps
+  Activity activity = {};          ///< counts every pass and function
+  SpanStream* spans =
+      nullptr;  ///< gets a span for every pass, or null. An Engine sets its device's
+  /// The host functions that steps may call; must outlive the compiler. Null: none. An Engine uses
+  /// its trace's, in which every recorded call is registered.
   const HostFunctions* host_functions = nullptr;
   std::vector<std::string> disabled_passes = {};  ///< see PassOptions; for finding faults
 };
 
-/// Those of the options, or none.
+/// The host functions of the options, or an empty set.
 const HostFunctions& functions_of(const CompileOptions& options);
 
-/// `updates` knows the update programs of other steps. Error kUsage for steps that cannot be split,
+/// `updates` holds the update programs of other steps. Error kUsage for steps that cannot be split,
 /// or that call host functions that are not registered.
 std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOptions& options,
                                                  KernelCache& kernels, UpdatePlans& updates,
                                                  Log& log);
 
-/// With the kernels of both programs. Errors of load() in loaded_plan.h.
+/// Loads the kernels of both programs. Errors of load() in loaded_plan.h.
 std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compiled,
                                       const CompileOptions& options, KernelCache& kernels);
 
-/// One program without a split. The graph must hold no all_reduce.
+/// Compiles one program without a split. The graph must hold no all_reduce.
 Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCache& kernels,
                      Log& log);
 /// The same with its kernels.

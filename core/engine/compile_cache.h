@@ -1,5 +1,5 @@
 // Compiled steps in memory, by structure. The hash only finds candidates: a hit is a step whose
-// whole structure equals the asked one. Beyond a number of steps the least recently used is
+// whole structure equals the requested one. Beyond a number of steps the least recently used is
 // dropped; executions in flight keep theirs alive.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace lockstep {
 
 struct CachedStep {
   std::shared_ptr<const CompiledStep> compiled;
-  std::shared_ptr<const LoadedStep> loaded;  ///< null until it is to run
+  std::shared_ptr<const LoadedStep> loaded;  ///< null until it has to run
 };
 
 class CompileCache {
@@ -26,7 +26,7 @@ class CompileCache {
   /// The compiled form of `step`, now the most recently used, or null. `hash` is step's
   /// structural_hash. Valid until the next insert.
   CachedStep* find(const Hash128& hash, const Graph& step);
-  /// How many steps were dropped for it.
+  /// Returns the number of steps that were dropped for it.
   std::size_t insert(const Hash128& hash, CachedStep step);
 
   std::size_t size() const { return steps_.size(); }

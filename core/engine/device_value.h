@@ -15,7 +15,7 @@ class DeviceValue final : public TensorValue {
 
   /// See TensorValue. A failed step's error is rethrown with its step.
   HostTensor to_host() override;
-  /// As long as the value is there its memory is not written over.
+  /// As long as this value exists, its memory is not overwritten.
   const TensorLease& tensor() const { return tensor_; }
 
   /// From now on `*needed` becomes true as soon as the value is read or is an input of a step.

@@ -16,7 +16,7 @@ std::string place_of(const Plan& plan, const Command& command) {
   return fmt::format("{} {}", name_of(node.op), node.origin.to_string());
 }
 
-/// Why the planner gave output `output` of the plan memory of its own, instead of that of `input`.
+/// Why the planner gave output `output` of the plan its own memory instead of that of `input`.
 std::string why_copied(const Plan& plan, std::int32_t output, std::int32_t input) {
   const auto& commands = plan.commands;
   const auto writes = [&](const Command& command) {
@@ -32,7 +32,7 @@ std::string why_copied(const Plan& plan, std::int32_t output, std::int32_t input
   for (std::size_t c = launch; c < commands.size(); ++c)
     if (c != writer && touches(commands[c].operands, Area::kInput, input))
       return fmt::format("{} reads it when the next value is written", place_of(plan, commands[c]));
-  return fmt::format("{} cannot write over what it reads", place_of(plan, commands[writer]));
+  return fmt::format("{} cannot overwrite its operand", place_of(plan, commands[writer]));
 }
 
 }  // namespace

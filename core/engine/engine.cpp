@@ -105,7 +105,7 @@ std::string Engine::line_of(const std::source_location& where) const {
 void Engine::begin_read(const Tensor& tensor, const std::source_location& where) {
   const TensorState& state = tensor.state();
   const auto* computed = dynamic_cast<const DeviceValue*>(state.value.get());
-  // A value that has long been there is in nobody's way, unless a step is being recorded.
+  // A read of a value that is already computed delays nothing, unless a step is being recorded.
   if (!in_step_ && computed != nullptr && computed->tensor()->ready->is_ready()) return;
   std::string made = "discarded";
   if (computed != nullptr) {
@@ -158,12 +158,12 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   analyze(trace);
   if (trace.outputs.empty()) return;
   execution->inputs = step_inputs(trace.inputs);
-  trace.inputs.clear();  // its leases are the execution's now
+  trace.inputs.clear();  // the execution has its leases now
   std::exception_ptr error;
   try {
     execution->program = compiler_.get(std::move(trace.graph), step_, cut_of(trace, reason, where));
     if (log_.debug_level() >= 1) explain(*execution, where);
-    // What differs between shards stays so in later steps.
+    // A value that differs between shards does so in later steps.
     for (const std::int32_t output : execution->program->compiled->split.shard_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
   } catch (...) {
@@ -173,8 +173,7 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   if (error) std::rethrow_exception(error);
 }
 
-/// The lines of the execution's analysis: now, and one for each donation that turns out to be a
-/// copy.
+/// Logs the execution's analysis: one line now, and one for each donation that becomes a copy.
 void Engine::explain(StepExecution& execution, const std::source_location& where) {
   const LoadedStep& program = *execution.program;
   log_.debug(1, "{}",
@@ -237,14 +236,14 @@ void Engine::analyze(const CutTrace& trace) {
   analysis_.end_step();
 }
 
-/// `error`: the step did not compile. It fails in its turn, when earlier ones have made its inputs.
+/// `error`: the step did not compile. It fails in order, after earlier steps have made its inputs.
 void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_ptr error) {
   device_.enqueue([this, execution = std::move(execution), error = std::move(error),
                    failure = failure_, last = last_execution_]() mutable {
     if (device_.spans().wants_levels()) device_.tell_queue_depth();
     if (!error) error = failure->get();
     const std::int64_t begin = end_gap(*execution, *last, error);
-    const auto program = execution->program;  // as long as anybody may ask for what ran
+    const auto program = execution->program;  // kept while listeners of spans may look it up
     Span whole{.kind = SpanKind::kExecute,
                .begin_ns = begin,
                .step = execution->step,
@@ -269,8 +268,8 @@ void Engine::enqueue(std::shared_ptr<StepExecution> execution, std::exception_pt
   });
 }
 
-/// Waits for the inputs, and tells how long the device did not compute, and why. `error` becomes
-/// that of the inputs. Returns when the execution begins.
+/// Waits for the inputs, and records how long the device did not compute, and why. `error` becomes
+/// that of the inputs. Returns the time at which the execution begins.
 std::int64_t Engine::end_gap(const StepExecution& execution, const LastExecution& last,
                              std::exception_ptr& error) {
   SpanStream& stream = device_.spans();
@@ -326,7 +325,7 @@ EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* value = dynamic_cast<const DeviceValue*>(values[i].state().value.get());
-    LS_CHECK(value != nullptr, "a snapshot of what no step computes");
+    LS_CHECK(value != nullptr, "a snapshot of a value that no step computes");
     parts.push_back({value->tensor(), std::move(to[i])});
     bytes += static_cast<std::int64_t>(parts.back().to.bytes().size());
   }
@@ -343,7 +342,7 @@ EventPtr Engine::snapshot(std::span<const Tensor> values, std::vector<HostTensor
       } else {
         copy_snapshot(parts, device_.pool());
       }
-      parts.clear();  // the next step may find itself alone with the values, and work in place
+      parts.clear();  // so that the next step may have the only leases, and work in place
       done->set();
     } catch (...) {
       done->fail(std::current_exception());
@@ -360,7 +359,7 @@ void Engine::fail_outputs(const StepExecution& execution, const char* why) {
 std::optional<NonFiniteValue> Engine::find_nonfinite() {
   const CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kValueRead),
-               "the value was only looked at for what is not finite, never kept");
+               "the value was only searched for NaN and infinity, never kept");
   return lockstep::find_nonfinite(trace.graph, trace.inputs, options_, device_, communicator_,
                                   log_);
 }
@@ -368,7 +367,7 @@ std::optional<NonFiniteValue> Engine::find_nonfinite() {
 std::shared_ptr<const CompiledStep> Engine::compile_pending() {
   CutTrace trace = cut();
   fail_outputs(*start_execution(trace, SyncReason::kMarkStep),
-               "the value was only compiled for, never computed");
+               "the step of this value was only compiled, never run");
   return compiler_.plan(std::move(trace.graph), step_, "dry run");
 }
 
@@ -384,7 +383,7 @@ void Engine::set_compilation_listener(CompilationListener listener) {
 void Engine::rethrow_failure() {
   const std::exception_ptr error = failure_->get();
   if (!error) return;
-  device_.synchronize();  // what was queued behind the failed step must not run after this
+  device_.synchronize();  // executions queued after the failed step must not run after this
   failure_->clear();
   std::rethrow_exception(error);
 }

@@ -1,8 +1,8 @@
 // The engine joins trace, compiler and device: mark_step cuts the trace, finds or compiles its
 // program, hands it to the device and returns at once, with placeholders in the live tensors.
 //
-// An error of an execution poisons its outputs and stops what is queued behind it; it surfaces,
-// with the step it belongs to, at the next mark_step or wait (once) and at every read of a poisoned
+// An error of an execution poisons its outputs and stops the executions queued after it. It is
+// rethrown, with its step, once by the next mark_step or wait, and by every read of a poisoned
 // value. Variables keep their last good values if the step never reached its update (device out of
 // memory, a lost rank, a step that does not compile).
 #pragma once
@@ -55,71 +55,72 @@ class Engine final : private ReadObserver {
 
   /// Cuts, compiles on a miss, queues; blocks only while the device's queue is full. Rethrows the
   /// error of an earlier execution; then nothing was cut. Error kUsage for a step that cannot be
-  /// split, see split_step.h. Of training steps and evaluations several may be in flight
-  /// (DeviceOptions): the first of them sets room aside for the results of so many. `where`: the
-  /// line of the user's that cut it.
+  /// split, see split_step.h. Several training steps and evaluations may be in flight
+  /// (DeviceOptions): the first one reserves room for the results of as many. `where`: the user's
+  /// line that made the cut.
   void mark_step(SyncReason reason = SyncReason::kMarkStep,
                  const std::source_location& where = std::source_location::current());
   /// Waits until everything queued has run, and rethrows its error if there was one.
   void wait();
 
-  /// Copies what the steps queued so far make of `values` (computed, or queued to be) into `to`,
-  /// one of its type for each, as a command of the stream: nothing waits for it but the steps
-  /// queued later. The event fails with the error of a step before it. How long the device did not
-  /// compute is a kCheckpointStall when it goes on.
-  /// Where the state is checked, all ranks call it, some perhaps without values: the same command
-  /// hashes all that the last training step updated, and the first collective of the next one
-  /// compares it. If that step succeeds, what was copied is what all ranks have.
+  /// Copies `values`, as they are after the steps queued so far, into `to`, which has a tensor of
+  /// the same type for each. The copy is a command of the stream: only steps queued later wait for
+  /// it. The event fails with the error of a step before it. The time for which the device did not
+  /// compute becomes a kCheckpointStall when it continues. If the state is checked, all ranks call
+  /// this, some perhaps without values: the same command hashes all that the last training step
+  /// updated, and the first collective of the next step compares the hash. If that step succeeds,
+  /// all ranks have the state that was copied.
   EventPtr snapshot(std::span<const Tensor> values, std::vector<HostTensor> to);
 
-  /// The number that messages, spans and collectives give to what is queued from now on.
+  /// The step number in messages, spans and collectives for executions queued from now on.
   void set_step(std::int64_t step) { step_ = step; }
   /// The step's batch was taken: a value that is read from now on to mark_step is a graph break.
   void begin_step() { in_step_ = true; }
-  /// It will not be made into a step after all.
+  /// The batch is not used for a step.
   void end_step() { in_step_ = false; }
-  /// Batches are padded to one of these lengths: a program for each was asked for.
+  /// Batches are padded to one of these lengths: a program for each is expected.
   void batches_are_padded_to(std::span<const std::int64_t> lengths) {
     compiler_.journal().batches_are_padded_to(lengths);
   }
-  /// From now on such a read is an error kUsage that names its line.
+  /// From now on a graph break is an error kUsage that names its line.
   void forbid_reads() { reads_forbidden_ = true; }
   const Cuts& cuts() const { return *cuts_; }
 
-  /// What the next cut and its execution are called in spans.
+  /// The correlation id of the next cut and its execution in spans.
   std::uint64_t next_correlation() const { return next_correlation_; }
-  /// By the numbers that the spans of commands tell.
+  /// By the numbers in the spans of commands.
   const ProgramTable& programs() const { return compiler_.programs(); }
 
   /// From now on every training step (SyncReason::kStepEnd) hashes one part in `interval` of what
-  /// it updated, see state_check.h, and the next one compares it with the other ranks'. A
-  /// difference is a kPeer error of the next step. Nothing for a single rank.
+  /// it updated, see state_check.h, and the next step compares it with the other ranks'. A
+  /// difference is a kPeer error of the next step. No effect for a single rank.
   void start_state_check(std::int64_t interval);
   bool checks_state() const { return state_watch_ != nullptr; }
-  /// The first collective of the next training step carries this, too: called by all ranks, or by
-  /// none. The error of a difference is one of that step.
+  /// The first collective of the next training step carries this digest, too. Call it on all ranks,
+  /// or on none. A difference is an error of that step.
   void carry(CarriedDigestPtr digest) { carried_ = std::move(digest); }
-  /// Called by all ranks: waits for the device, and compares all that the last training step
-  /// updated; if a snapshot was made of it, as it was then. Error kPeer.
+  /// Called by all ranks. Waits for the device, and compares all that the last training step
+  /// updated (as it was at the snapshot, if one was made of it). Error kPeer if it differs.
   void compare_whole_state();
 
-  /// Cuts the trace, but does not run it: looks for the first value of its shard program that is
-  /// not finite (nonfinite.h). The trace's tensors have no values afterwards.
+  /// Cuts the trace without running it, and searches for the first value of its shard program that
+  /// is not finite (nonfinite.h). The trace's tensors have no values afterwards.
   std::optional<NonFiniteValue> find_nonfinite();
 
   /// Cuts and compiles without running, for dry runs: no kernel is built, no tensor needs memory,
-  /// and the trace's have no values afterwards.
+  /// and the trace's tensors have no values afterwards.
   std::shared_ptr<const CompiledStep> compile_pending();
 
-  /// Why programs were compiled or loaded so far.
+  /// The causes of all compilations and loads so far.
   const CauseTally& compilations();
-  /// Told of every program that is compiled or loaded from now on, on this thread.
+  /// The listener is called for every program that is compiled or loaded from now on, on this
+  /// thread.
   void set_compilation_listener(CompilationListener listener);
 
  private:
   struct Failure;
-  /// When the device last ended an execution, of what, and whether a snapshot followed it. Of the
-  /// stream.
+  /// When the device last ended an execution, its kind, and whether a snapshot followed it. Used by
+  /// the stream only.
   struct LastExecution {
     SyncReason reason = SyncReason::kMarkStep;
     std::int64_t end_ns = 0;
@@ -148,7 +149,7 @@ class Engine final : private ReadObserver {
   const std::unique_ptr<Cuts> cuts_ = std::make_unique<Cuts>();
   Analysis analysis_;
   std::shared_ptr<Failure> failure_;
-  std::shared_ptr<StateWatch> state_watch_;  ///< null: nothing is checked
+  std::shared_ptr<StateWatch> state_watch_;  ///< null: no check
   CarriedDigestPtr carried_;
   std::int64_t step_ = 0;
   std::uint64_t next_correlation_ = 1;

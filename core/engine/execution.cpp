@@ -53,7 +53,7 @@ class Run {
     return {.kind = kind, .step = execution_.step, .correlation = execution_.correlation};
   }
 
-  /// What the larger program needs at its peak, a line each.
+  /// The largest values of the larger program at its peak, a line each.
   std::string_view largest_values() const {
     const bool shard = program_.shard.peak_bytes >= program_.update.peak_bytes;
     std::string_view out = shard ? program_.shard.largest_values : program_.update.largest_values;
@@ -61,8 +61,8 @@ class Run {
     return out;
   }
 
-  /// Before publish(): the host may go on as soon as it sees the results, and it must not matter
-  /// for the memory in use how soon.
+  /// Called before publish(): the host may continue as soon as it gets the results, and the memory
+  /// in use must not depend on when it does.
   void release() {
     scalars_.reset();
     arena_.reset();
@@ -71,7 +71,7 @@ class Run {
     execution_.inputs.clear();
   }
 
-  /// Before publish(), which wakes the host: where that has no core of its own, it takes this one.
+  /// Called before publish(), which wakes the host: without its own core, the host takes this one.
   void check_state() {
     if (execution_.state_watch == nullptr) return;
     const ScopedSpan span(device_.spans(), span_of(SpanKind::kStateCheck));
@@ -123,7 +123,7 @@ class Run {
     execution_.results->grow_to(static_cast<std::size_t>(steps * result_bytes(program_, shards_)));
   }
 
-  /// Scalars travel with the execution: they share one small device buffer.
+  /// Scalars are passed with the execution: they share one small device buffer.
   void reserve_scalars() {
     std::size_t count = 0;
     for (const StepInput& input : execution_.inputs)
@@ -172,7 +172,7 @@ class Run {
       if (old && old.take_memory()) {
         memory = old->shards[0];
       } else {
-        // A scalar, or somebody may still read the old value (a snapshot, another handle).
+        // A scalar, or the old value may still be read (a snapshot, another handle).
         memory = allocate_output(output);
         copies_.push_back({memory->data(), input_memory(from.step_input, 0), memory->bytes()});
         device_.spans().metrics().count("DonationCopy");
@@ -302,7 +302,7 @@ std::int64_t run_step(StepExecution& execution, Device& device, Communicator& co
     run.reserve();
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kOutOfMemory) throw;
-    // All activations are one block to the allocator: say what is in it.
+    // All activations are one block of the allocator: list its values.
     throw Error(e.kind(), fmt::format("{}\nthe largest values that the step computes are:\n{}",
                                       e.what(), run.largest_values()));
   }

@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-/// Host scalars of a step travel in one buffer of such slots.
+/// The host scalars of a step are passed in one buffer of such slots.
 inline constexpr std::size_t kScalarSlotBytes = 64;
 
 /// A tensor on the device, or a number of the host.
@@ -40,31 +40,32 @@ struct StepExecution {
   std::int64_t step = -1;
   SyncReason reason = SyncReason::kMarkStep;
   std::uint64_t correlation = 0;
-  Cuts::RowId drained_by = Cuts::kNoRow;  ///< the read that the device was idle before it for
+  Cuts::RowId drained_by =
+      Cuts::kNoRow;  ///< the read because of which the device was idle before it
   bool overlap = true;
-  /// Where results come from if several steps may be in flight, see Device: room for those of all
-  /// is set aside. Null: like all else.
+  /// The memory of results if several steps may be in flight, see Device: room for the results of
+  /// all is reserved. Null: allocated like all other memory.
   std::shared_ptr<Reservation> results;
-  std::shared_ptr<StateWatch> state_watch;  ///< looks at what was updated; null: nobody does
-  CarriedDigestPtr carried;                 ///< compared with other ranks'; null: nothing is
+  std::shared_ptr<StateWatch> state_watch;  ///< hashes what was updated; null: no check
+  CarriedDigestPtr carried;                 ///< compared with other ranks'; null: none
   bool updating = false;  ///< the update program has begun: donated memory may be half written
-  /// Told, if it is there, of each old value that is copied as somebody still has a lease on it.
+  /// If set, called for each old value that is copied because there is another lease on it.
   std::function<void(const DeviceTensor& old)> on_copy = {};
 };
 
-/// Waits until all inputs exist. Rethrows the error of the first that never will.
+/// Waits until all inputs exist. Rethrows the error of the first input that failed.
 void wait_for_inputs(const StepExecution& execution);
 
 /// Runs on the device's thread, once the inputs exist. All memory is reserved before the first
-/// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs hold
-/// what they held before unless `updating` was set. When the outputs are marked, all other memory
-/// has been given back, that of the inputs too: what is in use then is no question of time.
-/// Tells the stream of spans where its time goes. Returns the number of logical shards.
+/// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs have
+/// their old values unless `updating` was set. When the outputs are marked, all other memory has
+/// been given back, that of the inputs too, so that the memory in use does not depend on timing.
+/// Records spans of its parts. Returns the number of logical shards.
 std::int64_t run_step(StepExecution& execution, Device& device, Communicator& communicator);
 
-/// Marks all outputs failed, but for updates of inputs that still hold their old value: those stand
-/// for it again, so that a step that never reached its update leaves parameters as they were. Waits
-/// for the old values.
+/// Marks all outputs failed, except updates of inputs that still hold their old value: these
+/// outputs take the old value again, so that a step that did not reach its update leaves parameters
+/// unchanged. Waits for the old values.
 void fail_step(StepExecution& execution, const std::exception_ptr& error);
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-/// Of one structure: those that were compiled last.
+/// Maximum per structure: those that were compiled last.
 constexpr std::size_t kMaxSettings = 8;
 constexpr std::uint64_t kMaxBytes = 2 << 20;
 

@@ -1,6 +1,6 @@
-// Beside the artifacts: for what builds, machines and options a structure was compiled before, so
-// that it can be told why none of them serves. As the artifacts, a cache in every respect: a file
-// that is damaged, or not there, is no error.
+// Stored beside the artifacts: the builds, machines and options for which a structure was compiled
+// before, to explain why no artifact fits. Like the artifacts it is a cache: a file that is damaged
+// or missing is not an error.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace lockstep {
 
-/// What a structure is compiled for, beside the structure itself, in words: {"build", "1f0c..."},
+/// The settings for which a structure is compiled, in words: {"build", "1f0c..."},
 /// {"distributed.bucket_mb", "25"}.
 struct CompileSetting {
   std::string name;
   std::string value;
-  Cause cause;  ///< of a recompilation where it differs
+  Cause cause;  ///< of a recompilation because it differs
   friend bool operator==(const CompileSetting&, const CompileSetting&) = default;
 };
 using CompileSettings = std::vector<CompileSetting>;
@@ -31,10 +31,10 @@ class KnownStructures {
   /// In the folder of the artifacts.
   explicit KnownStructures(const ArtifactOptions& artifacts);
 
-  /// Why what is stored of a structure does not serve these settings: how they differ from the
-  /// nearest that it was compiled for. Empty if it is not known at all.
+  /// Why the stored artifacts of a structure do not fit these settings: the differences to the
+  /// nearest settings that it was compiled for. Empty if the structure is unknown.
   std::vector<Difference> explain(const Hash128& structure, const CompileSettings& settings);
-  /// It has been compiled for these.
+  /// Records that the structure has been compiled for these settings.
   void add(const Hash128& structure, const CompileSettings& settings);
 
  private:

@@ -1,4 +1,4 @@
-// A launch of a plan for those who tell people of it: what it computes, and where that comes from.
+// A launch of a plan, for reports: what it computes, and its place in the model's source.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct Launch {
   const Node& node() const { return plan.graph[first().value]; }
 };
 
-/// Op and types, "dot_general f32[64,512] (f32[64,256], f32[256,512])": equal for what different
-/// layers compute alike.
+/// Op and types, "dot_general f32[64,512] (f32[64,256], f32[256,512])": equal for the same
+/// computation in different layers.
 std::string signature_of(const Launch& launch);
 
 }  // namespace lockstep

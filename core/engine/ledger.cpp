@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
 
-/// Each part of `to` becomes combine(it, the page's).
+/// Sets each part of `to` to combine(part, part of the page).
 template <class Combine>
 void combine_parts(LedgerPage& to, const LedgerPage& page, const Combine& combine) {
   for (const auto part : kCommandParts) {
@@ -56,7 +56,7 @@ std::string line_of(const Node& node) {
   return place.to_string();
 }
 
-/// To the row of what is the same at the same place.
+/// Adds to the row with the same key.
 void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
   const std::string key =
       fmt::format("{}\n{}\n{}\n{}\n{}", row.program, row.work, row.op, row.module, row.line);
@@ -177,7 +177,7 @@ void Ledger::fold_oldest() {
   add_rows(totals_.front(), folded_);
   totals_.erase(totals_.begin());
   while (folded_.size() > kMaxFolded) {
-    // Parts and what was put together before stay: they are few.
+    // Other parts and groups stay: they are few.
     const auto ms = [](const auto& entry) {
       return entry.second.op.empty() ? std::numeric_limits<double>::infinity() : entry.second.ms;
     };

@@ -1,5 +1,4 @@
-// The time ledger: where the wall time of steps goes, as the device's thread tells the stream of
-// spans.
+// The time ledger: where the wall time of steps goes, from the spans of the device's thread.
 //
 // A step lasts from the end of the step before it to its own end. Of that,
 //   idle        is the device waiting for the host;
@@ -7,21 +6,21 @@
 //   commands    are the time of each command, by program and class of work; commands that run at
 //               once count as one. The update program's fused kernels are called "optimizer";
 //               "host call" is a function on the host with the copies of its operands and results;
-//   gradient sums  add the shards of this rank and hand buckets to the communicator;
+//   gradient sums  add the shards of this rank and submit buckets to the communicator;
 //   all-reduce  is waiting for buckets after the last command of the shard program (exposed), and
-//               for others to have read the last ones before gradients are written over them;
+//               until others have read the last ones before gradients overwrite them;
 //   state check hashes a part of the state, see state_check.h;
-//   copies      save donated memory that somebody still reads;
-//   dispatch    reserves memory and publishes results; where the host has no core of its own, the
-//               trace of the next step, for which publishing wakes it, is in it, too;
+//   copies      save donated memory that is still read;
+//   dispatch    reserves memory and publishes results. Publishing wakes the host, which traces the
+//               next step: without a core of its own for the host, that trace is in it, too;
 //   checkpoint  is the pause in which a snapshot lies;
 //   evaluation  is a pause for one: its executions and the gaps between them;
 //   value reads are executions because a value was read, between steps;
-//   other       is the rest: looks at the clock, giving memory back.
+//   other       is the rest: clock readings, giving memory back.
 // The rows sum to the wall time by construction. The first step of each program is left out: it
-// waits for the compiler. Beside the mean stands the least time of each part over the steps: what
-// is much above it was disturbed (by another process, the other rank's use of memory, a virtual
-// machine's host).
+// waits for the compiler. Beside the mean stands the minimum time of each part over the steps. A
+// mean far above it was probably slowed by other load (another process, the other rank's use of
+// memory, a virtual machine's host).
 #pragma once
 
 #include <array>
@@ -40,7 +39,7 @@
 
 namespace lockstep {
 
-/// What of a step is not commands, in the order above.
+/// The parts of a step other than commands, in the order above.
 enum class StepPart : std::uint8_t {
   kIdle,
   kInputs,
@@ -66,11 +65,11 @@ struct LedgerPage {
   std::int64_t& operator[](StepPart part) { return parts_ns[static_cast<std::size_t>(part)]; }
 };
 
-/// Sums of pages. Those of a program that no step has run for long are kept as rows, without the
+/// Sums of pages. Sums of a program that has not run for long are kept as rows, without the
 /// program; the wall times of the last kMaxSteps steps are kept one by one. Thread-safe.
 class Ledger final : public SpanListener {
  public:
-  /// What it is to listen to, see SpanStream::listen.
+  /// The kinds that it needs, see SpanStream::listen.
   static constexpr SpanKinds kKinds{SpanKind::kExposedGap,     SpanKind::kCheckpointStall,
                                     SpanKind::kEvaluationGap,  SpanKind::kExecute,
                                     SpanKind::kDispatch,       SpanKind::kCommand,
@@ -78,16 +77,16 @@ class Ledger final : public SpanListener {
                                     SpanKind::kDonationCopies, SpanKind::kStateCheck};
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
 
-  /// Of an engine's programs; `attainable` says what a launch needs at least. Keeps pages of so
-  /// many apart, at least of one: of as many as the compile cache has.
+  /// For an engine's programs; `attainable` gives the lower bound of a launch's time. Keeps
+  /// separate pages for `max_programs` programs, at least one: as many as the compile cache holds.
   Ledger(const ProgramTable& programs, LaunchSeconds attainable, std::size_t max_programs = 256)
       : programs_(programs), attainable_(std::move(attainable)), max_programs_(max_programs) {}
 
   void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
 
-  /// A row for each launch of the programs and each other part of a step, "other" last. They sum
-  /// to mean_step_ms(). Of old programs the longest kMaxFolded are known, the others by class.
+  /// A row for each launch of the programs and each other part of a step, "other" last. They sum to
+  /// mean_step_ms(). Of old programs the kMaxFolded longest rows are kept, the others by class.
   std::vector<LedgerRow> rows() const;
   std::int64_t steps() const;     ///< that were measured
   std::int64_t left_out() const;  ///< the first of each program
@@ -103,7 +102,7 @@ class Ledger final : public SpanListener {
     LedgerPage sum;    ///< of all but the first page
     LedgerPage least;  ///< of each part of all but the first page
   };
-  /// By what makes launches one row: all amounts are sums over all steps.
+  /// By the key of a row of launches; all amounts are sums over all steps.
   using Sums = std::map<std::string, LedgerRow>;
   static constexpr std::size_t kMaxFolded = 1024;
 

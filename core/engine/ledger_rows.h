@@ -1,4 +1,4 @@
-// The lines of a ledger, and how like ones are put together.
+// The rows of a ledger, and how they are grouped.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace lockstep {
 
-/// Means over the steps of one rank: of one launch of a program, of another part of a step, or of
-/// several that were put together.
+/// Means over the steps of one rank: of one launch of a program, of another part of a step, or of a
+/// group of these.
 struct LedgerRow {
   std::string program = {};  ///< "shard", "update" or "step"
-  std::string work = {};     ///< a launch's class of work, or what else took the time
-  std::string op = {};       ///< op and types, see signature_of(); empty for what is no launch
+  std::string work = {};     ///< a launch's class of work, or another part of a step
+  std::string op = {};       ///< op and types, see signature_of(); empty if not a launch
   std::string module = {};   ///< "h.3.attn"
   std::string line = {};     ///< "gpt.cpp:41"
-  std::int64_t places = 1;   ///< how many rows were put together
+  std::int64_t places = 1;   ///< number of rows in the group
   double ms = 0;             ///< a step
-  double least_ms = 0;       ///< the same with the least time of each launch or part
-  double attainable_ms = 0;  ///< what the machine's limits allow; 0 for what is no launch
+  double least_ms = 0;       ///< the same with the minimum time of each launch or part
+  double attainable_ms = 0;  ///< lower bound from the machine's limits; 0 if not a launch
   double fused_ms = 0;       ///< of `ms`, in kernels that run a group of ops
   double commands = 0;       ///< a step; of launches
   double flops = 0;          ///< a step
@@ -32,7 +32,7 @@ struct LedgerRow {
 
 enum class GroupBy : std::uint8_t {
   kClass,   ///< of work, in each program
-  kOp,      ///< and types: what a model computes once per layer is one row
+  kOp,      ///< and types: an op that every layer computes is one row
   kModule,  ///< in each program
   kLine,    ///< in each program
 };
@@ -40,11 +40,12 @@ enum class GroupBy : std::uint8_t {
 std::string_view name_of(GroupBy by);
 std::optional<GroupBy> parse_group_by(std::string_view name);
 
-/// Equal for rows that are of one group.
+/// Equal for rows of one group.
 std::tuple<std::string, std::string, std::string> group_key(const LedgerRow& row, GroupBy by);
 
-/// The longest first. A row that several were put into keeps what they have in common; by op, also
-/// module and line of the longest. What is no launch stays apart under any of them.
+/// Sorted by time, the longest first. The row of a group keeps the fields that its rows have in
+/// common; by op, also module and line of the longest. Rows that are not launches are never grouped
+/// with launches.
 std::vector<LedgerRow> group_rows(const std::vector<LedgerRow>& rows, GroupBy by);
 
 /// Adds the amounts of `from`.

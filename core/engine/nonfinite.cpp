@@ -29,7 +29,7 @@ std::string describe(const Node& node) {
   return out;
 }
 
-/// The values of a step's inputs where a program can read them.
+/// The values of a step's inputs in memory that a program can read.
 class InputMemory {
  public:
   explicit InputMemory(std::span<const TensorValuePtr> inputs) : inputs_(inputs) {
@@ -56,7 +56,7 @@ class InputMemory {
   std::int64_t shards_ = 1;
 };
 
-/// What is not finite first; ends the run of the plan.
+/// The first value that is not finite; ends the run of the plan.
 struct Found {
   std::string text;
 };

@@ -1,4 +1,4 @@
-// Where a step's first NaN or infinity came from: its shard program once more, op by op.
+// Finds the origin of a step's first NaN or infinity: runs its shard program again, op by op.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct NonFiniteValue {
 };
 
 /// Runs the shard program of `step` on every shard of `inputs` (one per step input, with values),
-/// without fusion, on the device's stream, and looks at the inputs and at what every op makes.
-/// Nothing if all of it is finite: then it was the sum over shards that was not. Uses host memory
-/// for what the program needs. Error kUsage for a step that cannot be split.
+/// without fusion, on the device's stream, and checks the inputs and the results of every op.
+/// Nothing if all are finite: then only the sum over shards is not. The program runs in host
+/// memory. Error kUsage for a step that cannot be split.
 std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
                                              std::span<const TensorValuePtr> inputs,
                                              const CompileOptions& options, Device& device,
                                              Communicator& communicator, Log& log);
 
-/// Whether all elements are; integers always.
+/// Whether all elements are finite; integers always are.
 bool all_finite(DType dtype, const std::byte* data, std::int64_t elements);
 
 }  // namespace lockstep

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::array kKinds{InputKind::kParameter, InputKind::kState, InputKind::kBatch,
                             InputKind::kScalar};
-/// Of what there may be hundreds, so many are named.
+/// Of lists that may have hundreds of entries, this many are named.
 constexpr std::size_t kNamed = 3;
 
 std::string size(std::size_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
-/// Things of one kind, and their bytes.
+/// A number of values of one kind, and their bytes.
 struct Amount {
   std::size_t count = 0;
   std::size_t bytes = 0;
@@ -115,7 +115,7 @@ std::string cost(double flops, double bytes) {
   return fmt::format("{:.4g} GFLOP, {}", flops * 1e-9, format_bytes(bytes));
 }
 
-/// A line on the whole, one on its classes of work.
+/// Adds a line for the whole program, and one for its classes of work.
 void add_program(std::string_view name, const Plan& plan, std::vector<std::string>& lines) {
   if (plan.graph.outputs.empty()) return;
   const CostByClass classes = cost_by_class(plan, [](const Plan&, std::size_t) { return 0.0; });
@@ -140,7 +140,7 @@ void add_program(std::string_view name, const Plan& plan, std::vector<std::strin
   lines.push_back("  by class, in launches: " + by_class);
 }
 
-/// Of the program with the higher peak, as its plan says them.
+/// Adds the largest values of the program with the higher peak, from its plan.
 void add_largest(const CompiledStep& step, std::vector<std::string>& lines) {
   const bool shard = step.shard.peak_bytes >= step.update.peak_bytes;
   std::string_view left = (shard ? step.shard : step.update).largest_values;
@@ -149,7 +149,7 @@ void add_largest(const CompiledStep& step, std::vector<std::string>& lines) {
     std::string_view line = left.substr(0, left.find('\n'));
     left.remove_prefix(std::min(left.size(), line.size() + 1));
     line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
-    const std::size_t gap = line.find("  ");  // they are a table's
+    const std::size_t gap = line.find("  ");  // the lines are a table's
     out += (out.empty() ? "" : ", ") + std::string(line.substr(0, gap));
     if (gap != std::string_view::npos) out += line.substr(gap + 1);
   }

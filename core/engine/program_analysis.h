@@ -1,6 +1,6 @@
-// What LOCKSTEP_DEBUG=1 says of each program when it is compiled, or loaded from the disk, and of
-// each execution; in the manner of PyTorch/XLA's PT_XLA_DEBUG_LEVEL=2. Lines to be logged; nobody
-// asks for them at level 0.
+// The lines that LOCKSTEP_DEBUG=1 logs for each program when it is compiled, or loaded from the
+// disk, and for each execution; similar to PyTorch/XLA's PT_XLA_DEBUG_LEVEL=2. They are not made at
+// level 0.
 //
 //   Compilation Analysis: program-2-step_end-9f2c1a2b, structure 9f2c1a2b...
 //   Compilation Analysis:   Cause: input_shape: batch.tokens[length]: 57 -> 61
@@ -21,8 +21,8 @@
 //   Execution Analysis: step 5: step end on main.cpp:41, program-2-step_end-9f2c1a2b, 2210 nodes,
 //   41 inputs 24.01 MiB, 42 outputs 24.00 MiB
 //
-// Frames are the lines that cut the graph and the one before it, and the files in which it was
-// recorded: executables export no symbols that a stack of the host could be named by.
+// In place of stack frames, they name the lines that cut this graph and the one before, and the
+// files in which it was recorded: executables export no symbols to name the frames of a stack.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +37,16 @@
 
 namespace lockstep {
 
-/// "program-2-step_end-9f2c1a2b": what a program is called in analyses and in the names of dumped
-/// files. `id` is the number that spans tell; without one, of who only plans, "plan-step_end-...".
+/// "program-2-step_end-9f2c1a2b": the name of a program in analyses and of its dumped files. `id`
+/// is the program's number in spans; for a program that is only planned it has none:
+/// "plan-step_end-...".
 std::string program_name(std::int64_t id, std::string_view reason, const Hash128& structure);
 
 /// A miss of the cache: `graph` is the recorded one.
 std::vector<std::string> compilation_analysis(const std::string& name, const GraphDescriptor& graph,
                                               const Explanation& why, const CompiledStep& step);
 
-/// What came of it. `how`: "compiled in 1.3 s".
+/// The result of a miss. `how`: "compiled in 1.3 s".
 std::vector<std::string> post_compilation_analysis(const std::string& name,
                                                    const LoadedStep& program, std::string_view how);
 

@@ -33,8 +33,8 @@ std::string plans_text(const CompiledStep& step) {
 ProgramDump::ProgramDump(std::string folder, Log& log) : folder_(std::move(folder)), log_(log) {
   if (!enabled()) return;
   constexpr const char* kWhat =
-      "environment variable LOCKSTEP_DUMP_DIR: programs cannot be dumped to {}: {}; name a folder "
-      "that can be written to";
+      "environment variable LOCKSTEP_DUMP_DIR: programs cannot be dumped to {}: {}; name a "
+      "writable folder";
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) raise(ErrorKind::kUsage, kWhat, folder_, error.message());
@@ -59,7 +59,7 @@ void ProgramDump::write(const std::string& name, const CompiledStep& step, std::
     write_file(path + ".plan.txt", fmt::format("// {}: {}\n{}", name, about, plans_text(step)));
   } catch (const std::exception& e) {
     if (!std::exchange(warned_, true))
-      log_.warn("LOCKSTEP_DUMP_DIR: programs are not dumped, or not whole: {}", e.what());
+      log_.warn("LOCKSTEP_DUMP_DIR: programs are not dumped, or only in part: {}", e.what());
   }
 }
 

@@ -1,13 +1,13 @@
-// Programs as text files in a folder, for who debugs: everything that is compiled or comes from the
-// disk cache, with what was recorded and what became of it.
+// Programs as text files in a folder, for debugging: every program that is compiled or loaded from
+// the disk cache, as recorded and as compiled.
 //
 //   <name>.recorded.ir   the step as it was recorded
 //   <name>.shard.ir      the shard program after all passes, if there is one
 //   <name>.update.ir     the update program, likewise
 //   <name>.plan.txt      both plans (plan_text.h)
 //
-// `lockstep ir print|run` read the .ir files. Files of the same name are replaced, others left
-// alone. Used by the host's thread.
+// `lockstep ir print|run` read the .ir files. Files of the same name are replaced, others are not
+// touched. Used by the host's thread.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ namespace lockstep {
 
 class ProgramDump {
  public:
-  /// Makes the folder; an empty name: nothing is ever written. Error kUsage, naming
-  /// LOCKSTEP_DUMP_DIR, if nothing can be written there.
+  /// Makes the folder; with an empty name nothing is ever written. Error kUsage, naming
+  /// LOCKSTEP_DUMP_DIR, if the folder is not writable.
   ProgramDump(std::string folder, Log& log);
 
   bool enabled() const { return !folder_.empty(); }
-  /// `about` is a comment on top of each file. What fails is warned of, the first time.
+  /// `about` is a comment at the top of each file. The first failure is logged as a warning.
   void write(const std::string& name, const CompiledStep& step, std::string_view about);
 
  private:

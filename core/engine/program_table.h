@@ -1,6 +1,6 @@
-// The compiled steps of this process by number, for who hears of them in spans: a command's span
-// tells the number of its program, not what it is. Holds none alive: who wants to remember one
-// keeps it when its first span comes, while it runs. Thread-safe.
+// The compiled steps of this process by number, for listeners of spans: a command's span has the
+// number of its program only. The table holds no program alive: a listener that needs one later
+// keeps it at its first span, while it runs. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace lockstep {
 
 class ProgramTable {
  public:
-  /// The number by which it is known as long as it lives.
+  /// Returns the program's number, valid as long as the program lives.
   std::int64_t add(const std::shared_ptr<const CompiledStep>& program);
   /// Null if it is gone.
   std::shared_ptr<const CompiledStep> find(std::int64_t id) const;

@@ -14,10 +14,10 @@ struct SnapshotPart {
   HostTensor to;     ///< of the same type
 };
 
-/// Waits for the values; rethrows the error of what should have made one.
+/// Waits for the values; rethrows the error of a step that failed to make one.
 void check_snapshot(std::span<const SnapshotPart> parts);
 
-/// For a command of the device's stream, of parts that were checked.
+/// Copies checked parts. For a command of the device's stream.
 void copy_snapshot(std::span<const SnapshotPart> parts, ThreadPool& pool);
 
 }  // namespace lockstep

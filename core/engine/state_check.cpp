@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// The least number >= `from` that is `turn` modulo `interval`.
+/// The smallest number >= `from` that is `turn` modulo `interval`.
 std::int64_t next_turn(std::int64_t from, std::int64_t turn, std::int64_t interval) {
   const std::int64_t wait = (turn - from) % interval;
   return from + (wait < 0 ? wait + interval : wait);
@@ -22,7 +22,7 @@ std::string list_of(const std::vector<std::size_t>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, " "));
 }
 
-/// Who has which hash, the largest group first.
+/// The ranks grouped by their hash, the largest group first.
 std::vector<std::vector<std::size_t>> groups_of(const std::vector<std::uint64_t>& hashes) {
   std::map<std::uint64_t, std::vector<std::size_t>> by_hash;
   for (std::size_t rank = 0; rank < hashes.size(); ++rank) by_hash[hashes[rank]].push_back(rank);
@@ -47,7 +47,7 @@ std::string describe_groups(const std::vector<std::uint64_t>& hashes, std::strin
   std::vector<std::string> texts;
   for (const std::vector<std::size_t>& ranks : groups) texts.push_back(list_of(ranks));
   std::sort(texts.begin(), texts.end());
-  return fmt::format("{} have different {}, and no majority tells which is right",
+  return fmt::format("{} have different {}, and no majority shows which is right",
                      fmt::join(texts, ", "), name);
 }
 
@@ -122,7 +122,7 @@ std::string StateSample::explain(std::span<const std::string> details) const {
     for (const std::vector<std::uint64_t>& rank : ranks) of_block.push_back(rank[i]);
     if (std::equal(of_block.begin() + 1, of_block.end(), of_block.begin())) continue;
     ++differing;
-    // A scalar tells of the others, more often than not.
+    // A difference of a scalar usually follows from one of another tensor.
     if (first != nullptr && (!first->of_scalar || blocks_[i].of_scalar)) continue;
     first = &blocks_[i];
     hashes = std::move(of_block);

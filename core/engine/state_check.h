@@ -1,12 +1,12 @@
-// Whether the replicas of the state are still equal. All ranks make the same update of the same
-// values, so parameters, optimizer state and buffers are the same bits on all of them, unless a
+// Checks that the replicas of the state are still equal. All ranks make the same update of the same
+// values, so parameters, optimizer state and buffers have the same bits on all of them, unless a
 // processor or memory fails. After an update, one part in `interval` of what it wrote is hashed, in
-// blocks of 16 Ki elements whose turn comes round every `interval` steps; tensors of one element,
-// such as the flag that says whether there may be a next update, are in every turn. The ranks'
-// hashes travel in the header of the next step's first collective.
+// blocks of 16 Ki elements: each block has its turn every `interval` steps. Tensors of one element,
+// such as the flag that allows the next update, are in every turn. The ranks' hashes travel in the
+// header of the next step's first collective.
 //
-// What it cannot see: a flip in gradients before they are summed (all ranks then agree on a wrong
-// sum), and the state of a single rank.
+// It cannot detect a bit flip in gradients before they are summed (all ranks then agree on a wrong
+// sum), or errors in the state of a single rank.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct StatePiece {
   DType dtype = DType::kF32;
   std::int64_t elements = 0;
   const std::byte* data = nullptr;
-  std::byte* copy = nullptr;  ///< where it is copied by who hashes it; null: nowhere
+  std::byte* copy = nullptr;  ///< where the hash's pass copies it; null: nowhere
 };
 
-/// Which blocks are looked at.
+/// Selects the blocks to hash.
 struct StateTurn {
   std::int64_t step = 0;      ///< updates made so far
   std::int64_t interval = 1;  ///< block b has its turn if b = step modulo interval; a scalar always
@@ -39,25 +39,26 @@ struct StateTurn {
   bool whole = false;           ///< all blocks
 };
 
-/// The hashes of the blocks that were looked at.
+/// The hashes of the selected blocks.
 class StateSample {
  public:
   static constexpr std::int64_t kBlock = 16 * 1024;  ///< elements
 
-  /// Pieces and their order must be the same on all ranks. `names` owns their names. What is
-  /// copied is what is hashed: one pass reads both.
+  /// Pieces and their order must be the same on all ranks. `names` owns their names. Copy and hash
+  /// come from one read of the data, and so agree.
   StateSample(std::span<const StatePiece> pieces, const StateTurn& turn,
               std::shared_ptr<const void> names, ThreadPool& pool);
 
-  /// What ranks compare: of all hashes and the step.
+  /// The hash that ranks compare: of all hashes and the step.
   Hash128 digest() const;
   const StateTurn& turn() const { return turn_; }
   std::size_t blocks() const { return hashes_.size(); }
 
-  /// What a rank whose digest differs tells the others.
+  /// The text that ranks exchange if their digests differ.
   std::string details() const;
-  /// Given all ranks' details, in rank order: who has another state, in which tensor (a scalar only
-  /// if no other differs), and when all last agreed on it. The same text on every rank.
+  /// Given all ranks' details, in rank order: the ranks whose state differs, the tensor (a scalar
+  /// only if no other differs), and the last step at which all agreed on it. The same text on every
+  /// rank.
   std::string explain(std::span<const std::string> details) const;
 
  private:

@@ -101,7 +101,7 @@ void StateWatch::sample(bool whole, std::span<const SnapshotPart> parts, ThreadP
   if (whole) last_whole_ = step_;
 }
 
-// For who looks at the state from outside: a debugger, or a test that damages it.
+// For readers of the state from outside: a debugger, or a test that damages it.
 void StateWatch::tell_addresses(std::span<const StatePiece> pieces) {
   addresses_.resize(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -1,4 +1,4 @@
-// Looks at the state after each update, for the device's thread: see state_check.h.
+// Hashes the state after each update, on the device's thread: see state_check.h.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@ namespace lockstep {
 
 class StateWatch : public std::enable_shared_from_this<StateWatch> {
  public:
-  /// The ranks are known to agree at `first_step`. `log` outlives it, and is told on level 2 where
-  /// in memory the state lies.
+  /// The ranks are known to agree at `first_step`. `log` must outlive it; at level 2 it gets the
+  /// addresses of the state in memory.
   StateWatch(std::int64_t interval, std::int64_t first_step, Log& log)
       : log_(log), interval_(interval), last_whole_(first_step) {}
 
   /// `program` has made `outputs`, one per output of its step, the `step`th update.
   void look(const std::shared_ptr<const CompiledStep>& program,
             std::span<const DeviceTensorPtr> outputs, std::int64_t step, ThreadPool& pool);
-  /// The same step again, at all of it: what it made must still be there. Copies `parts`, in the
-  /// same pass where they are of what it made: what is saved is what ranks compare.
+  /// Hashes all outputs of the same step, which must still exist. Copies `parts`, those of the
+  /// step's outputs in the same pass, so that ranks compare the bytes that are saved.
   void look_at_everything(std::span<const SnapshotPart> parts, ThreadPool& pool);
 
-  /// What was seen last; null before the first look.
+  /// The last sample; null before the first one.
   std::shared_ptr<const StateSample> last() const { return last_; }
-  /// The same for the header of the next step's first collective. If it differs, all of the state
-  /// is looked at, which the next step cannot have updated yet: what differs may be what another
-  /// tensor, whose turn it was not, has led to.
+  /// The same for the header of the next step's first collective. If it differs, the whole state is
+  /// hashed, which the next step cannot have updated yet: the difference may come from another
+  /// tensor whose turn it was not.
   CarriedDigestPtr to_compare() const;
 
  private:
@@ -49,10 +49,10 @@ class StateWatch : public std::enable_shared_from_this<StateWatch> {
   std::int64_t last_whole_;
   std::int64_t step_ = 0;
   std::shared_ptr<const CompiledStep> program_;
-  /// Not held: the next step takes their memory.
+  /// Weak, because the next step takes their memory.
   std::vector<std::weak_ptr<const DeviceTensor>> outputs_;
   std::shared_ptr<const StateSample> last_;
-  std::vector<const std::byte*> addresses_;  ///< that the log was told of; one per piece
+  std::vector<const std::byte*> addresses_;  ///< that were logged; one per piece
 };
 
 /// Called by all ranks. Error kPeer, the same on all, if their samples differ.

@@ -97,7 +97,7 @@ std::shared_ptr<const LoadedStep> StepCompiler::numbered(std::shared_ptr<LoadedS
   return loaded;
 }
 
-/// What debugging asks for: analyses, dumps.
+/// Writes the outputs for debugging: analyses, dumps.
 void StepCompiler::tell(const CompilationJournal::Miss& miss, const LoadedStep& loaded,
                         const Making& making, double seconds) {
   const bool analyzes = log_.debug_level() >= 1;

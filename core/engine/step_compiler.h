@@ -1,5 +1,5 @@
 // Finds the compiled form of a step, or makes it: in memory, on disk, by compiling. Ranks that
-// share a folder share the work: one compiles, the others wait for what it keeps.
+// share a folder share the work: one compiles, the others wait for its artifact.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace lockstep {
 
 /// Counters: CachedCompile (found in memory), PersistentCacheHit (on disk), UncachedCompile
 /// (compiled), PersistentCacheMiss (compiled although there is a folder), CompileCacheEviction.
-/// Metrics: CompileTime, everything but what was found in memory; ArtifactLoadTime,
-/// ArtifactWaitTime, ArtifactSaveTime, parts of it.
+/// Metrics: CompileTime, for programs not found in memory; ArtifactLoadTime, ArtifactWaitTime,
+/// ArtifactSaveTime, which are parts of it.
 class StepCompiler {
  public:
   /// The references must outlive the compiler.
@@ -30,26 +30,26 @@ class StepCompiler {
 
   /// `number` is the training step, for spans; `cut` says where the step was cut and why. Error
   /// kUsage for steps that cannot be split, that call host functions that are not registered, or
-  /// that are one program too many (CompileOptions::stop_beyond).
+  /// that exceed the number of programs (CompileOptions::stop_beyond).
   std::shared_ptr<const LoadedStep> get(Graph step, std::int64_t number, const Cut& cut);
-  /// The same for who will not run it: no kernel is built, the disk is left alone, and the journal
-  /// hears nothing. `reason` is for the log.
+  /// The same without running it: no kernel is built, the disk is not used, and the journal records
+  /// nothing. `reason` is for the log.
   std::shared_ptr<const CompiledStep> plan(Graph step, std::int64_t number,
                                            std::string_view reason);
 
-  /// All programs that get() gave, by the numbers that spans tell.
+  /// All programs that get() returned, by their numbers in spans.
   const ProgramTable& programs() const { return programs_; }
-  /// Why they were made.
+  /// Why they were compiled.
   CompilationJournal& journal() { return journal_; }
 
  private:
-  /// A step on its way to its program.
+  /// A step whose program is being made.
   struct Making {
     std::int64_t number;
     std::string_view reason;
     Hash128 structure;
     bool from_disk = false;
-    std::vector<Difference> on_disk = {};  ///< why what is there does not serve
+    std::vector<Difference> on_disk = {};  ///< why the artifacts there do not fit
   };
   CachedStep* look_up(const Hash128& hash, const Graph& step, std::int64_t number);
   std::shared_ptr<LoadedStep> load_or_compile(Graph step, Making& making);

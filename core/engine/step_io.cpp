@@ -43,7 +43,7 @@ void write_object_code(const LoadedPlan& loaded, std::set<Hash128>& known,
   }
 }
 
-/// Numbers of things of which there are `count`, as many as `expected`.
+/// Reads `expected` numbers, each below `count`.
 std::vector<std::int32_t> read_numbers(const auto& from, std::size_t count, std::size_t expected) {
   check(static_cast<std::size_t>(from.size()) == expected, "{} numbers instead of {}", from.size(),
         expected);
@@ -79,7 +79,7 @@ void read_split(const proto::CompiledStep& from, CompiledStep& to) {
   }
 }
 
-/// What was not taken is for nobody else.
+/// Drops the offers that were not used.
 struct OffersEnd {
   ~OffersEnd() { kernels.drop_offers(); }
   KernelCache& kernels;
@@ -96,7 +96,7 @@ CompileSettings compile_settings(const CompileOptions& options) {
     }
     __builtin_unreachable();
   };
-  // Exact: a double has more digits than sizes have, and is printed with all of them.
+  // Exact: a double has more digits than sizes, and is printed with all of them.
   const auto size = [](auto bytes, double unit) {
     return fmt::format("{}", static_cast<double>(bytes) * unit);
   };
@@ -162,7 +162,7 @@ std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view
   try {
     return load_step(std::move(out), options, kernels);
   } catch (const Error& e) {
-    // Kernels take what a compiler gives them for granted.
+    // Kernels assume a compiler's plan: here an internal error means that the bytes are damaged.
     if (e.kind() == ErrorKind::kInternal) check(false, "{}", e.what());
     throw;
   }

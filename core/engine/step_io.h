@@ -1,5 +1,5 @@
-// Compiled steps as bytes, for the disk: both plans, how they fit the step, and the machine code of
-// the kernels that were generated for them.
+// Compiled steps as bytes, for the disk: both plans, how they map to the step, and the machine code
+// of the kernels that were generated for them.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace lockstep {
 
-/// All that decides what a step compiles to, beside its structure: this build, this CPU, the
-/// options.
+/// Everything that determines the result of a compilation, except the structure: this build, this
+/// CPU, the options.
 CompileSettings compile_settings(const CompileOptions& options);
 
-/// Those and the structure of `step`. What is stored under a key holds the whole of it.
+/// The settings and the structure of `step`. An artifact stores the whole of it beside its key.
 std::string compile_identity(const Graph& step, const CompileOptions& options);
 
-/// `identity` is that of the step. Error kData if it is beyond protobuf's 2 GB.
+/// `identity` is that of the step. Error kData if the result is beyond protobuf's 2 GB.
 std::string serialize(const LoadedStep& loaded, std::string_view identity);
 
-/// `step`, whose identity this is, ready to run. Error kData that says what is wrong if the bytes
-/// are damaged, belong to another identity, or hold plans that could not be run; kUsage if they
-/// call host functions that are not registered in the options.
+/// `step`, whose identity this is, ready to run. Error kData with the cause if the bytes are
+/// damaged, belong to another identity, or hold plans that cannot be run; kUsage if they call host
+/// functions that are not registered in the options.
 std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view identity,
                                         Graph step, const CompileOptions& options,
                                         KernelCache& kernels);

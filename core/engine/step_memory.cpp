@@ -12,7 +12,7 @@ std::int64_t block(std::int64_t bytes) {
   return static_cast<std::int64_t>(Allocator::block_bytes(static_cast<std::size_t>(bytes)));
 }
 
-/// Which output of the step the update program's i-th is.
+/// The step's output that the update program's i-th output is.
 std::size_t step_output(const CompiledStep& step, std::size_t i) {
   return static_cast<std::size_t>(step.split.update_outputs[i]);
 }

@@ -1,4 +1,5 @@
-// What executing a compiled step takes of the device's memory, to the byte and before it runs.
+// The device memory that the execution of a compiled step takes, exact to the byte and known before
+// it runs.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +9,27 @@
 
 namespace lockstep {
 
-/// Blocks as the allocator counts them, on top of the step's inputs; all are reserved before the
-/// first kernel.
+/// Bytes as the allocator counts them, in addition to the step's inputs; all are reserved before
+/// the first kernel.
 struct StepMemory {
   std::int64_t scalars = 0;
   std::int64_t arena = 0;          ///< activations and temporaries, of the larger program
   std::int64_t gradient_sums = 0;  ///< see reduction.h
-  std::int64_t updates = 0;        ///< that are not written over their inputs
+  std::int64_t updates = 0;        ///< that do not overwrite their inputs
   std::int64_t results = 0;        ///< see result_bytes()
 
   std::int64_t total() const { return scalars + arena + gradient_sums + updates + results; }
 };
 
-/// With this many logical shards on the rank, if all inputs that outputs take over are held by
-/// nobody else.
+/// With this many logical shards on the rank, if there is no other lease on the inputs whose memory
+/// outputs take.
 StepMemory step_memory(const CompiledStep& step, std::int64_t shards);
 
 /// By output of the step: whether it is a variable's next value.
 std::vector<bool> updates_of(const CompiledStep& step);
 
-/// Of the outputs that are no variable's next value: they live until the host lets go of them.
+/// Bytes of the outputs that are not a variable's next value: they live until the host releases
+/// them.
 std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Update programs by structure. Steps on batches of other shapes have the same one: it is compiled
+// Update programs by structure. Steps on batches of different shapes share one, which is compiled
 // once.
 #pragma once
 

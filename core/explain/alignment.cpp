@@ -12,7 +12,7 @@ namespace {
 
 using Labels = std::span<const std::uint64_t>;
 
-/// Cells of a table of common subsequences: beyond, what comes next is taken.
+/// Maximum cells of a table of common subsequences: beyond it, the next node of a label is taken.
 constexpr std::size_t kTableCells = 4'000'000;
 
 /// Whether it tells ops of one line apart: a dot and its gradients by what they contract.
@@ -213,8 +213,8 @@ class Aligner {
   }
 
   /// The same op on what stands for the same operands, whatever the numbers among them: the same
-  /// work on another line, or in another place. What has no operands by scope and type; inputs by
-  /// name.
+  /// work on another line, or in another place. Nodes without operands match by scope and type;
+  /// inputs by name.
   void match_equal_computations() {
     std::unordered_map<std::string, std::vector<ValueId>> left;
     for (ValueId id = old_.size(); id-- > 0;)

@@ -1,6 +1,6 @@
-// Which nodes of two recorded graphs stand for the same work: anchors by labels that are unique,
-// between them the longest common subsequence in order of creation, then what computes the same
-// from the same, wherever it stands.
+// Which nodes of two recorded graphs correspond to each other: anchors are nodes with unique
+// labels; between them the longest common subsequence in order of creation; then nodes that compute
+// the same from the same operands, in any place.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@ namespace lockstep {
 struct Alignment {
   std::vector<ValueId> to_old;  ///< for each new node; kNoValue: it was added
   std::vector<ValueId> to_new;  ///< for each old node; kNoValue: it was removed
-  /// Of the new nodes: the fewest that would have to change their places to stand as the old ones.
+  /// Marks the smallest set of new nodes that must move to restore the order of the old ones.
   std::vector<bool> moved;
 };
 
-/// Milliseconds for ten thousand nodes that have most in common.
+/// Takes milliseconds for ten thousand nodes if the graphs are mostly equal.
 Alignment align(const GraphDescriptor& old, const GraphDescriptor& now);
 
 /// Node by node, for graphs with the same skeleton.

@@ -1,5 +1,5 @@
-// Why a program had to be made: the closed list of causes, which compilations.jsonl writes by name,
-// and what a user can do about each.
+// Why a program was made: the closed list of causes, which compilations.jsonl contains by name, and
+// the user's remedy for each.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 namespace lockstep {
 
 enum class Cause : std::uint8_t {
-  kFirstCompile,  ///< nothing like it was recorded before
-  // What the program did differently. In the order in which they explain each other: of several the
-  // first is the main one.
+  kFirstCompile,  ///< no similar graph was recorded before
+  // What the program did differently. Earlier causes explain later ones: of several the first is
+  // the main one.
   kValueRead,   ///< a read cut the trace where it was not cut before, or no longer does
   kMode,        ///< the same step for training or evaluation, or in another precision
   kInputDtype,  ///< an input has another dtype
   kInputShape,  ///< an input has another size or rank
-  kInputs,      ///< an input came, went, changed its kind, or stands in another's place
+  kInputs,      ///< an input was added or removed, changed its kind, or has another's place
   kConstant,    ///< a number that is part of the program
   kAttribute,   ///< of an op: an axis, a window, a scale
   kOpAdded,
   kOpRemoved,
   kOpOrder,    ///< the same ops, recorded in another order
-  kOutputSet,  ///< a handle is alive that was not, or the other way round
+  kOutputSet,  ///< a handle is alive that was not before, or the reverse
   kBucket,     ///< batches were padded to another of the lengths that the loader was given
-  // What became of a program that was there.
+  // Why an existing program could not be used.
   kEvicted,       ///< it was dropped from memory to make room
   kDamagedEntry,  ///< its file could not be read
   kBuild,         ///< the file is of another build
@@ -37,12 +37,12 @@ inline constexpr int kCauseCount = static_cast<int>(Cause::kOptions) + 1;
 std::string_view name_of(Cause cause);
 std::optional<Cause> parse_cause(std::string_view name);
 
-/// What ends recompilations of this cause, in a sentence; empty where nothing is to be done. What
-/// is_expected() is no fault, and its remedy matters only where there are too many programs.
+/// The remedy for recompilations of this cause, in a sentence; empty if there is none. A cause that
+/// is_expected() is not a fault: its remedy matters only if there are too many programs.
 std::string_view remedy_of(Cause cause);
 
-/// Whether a steady run has such misses, too: first programs, those of the buckets that it asked
-/// for, and those after a new build.
+/// Whether a run without faults has such misses, too: first programs, those of its configured
+/// buckets, and those after a new build.
 bool is_expected(Cause cause);
 
 }  // namespace lockstep

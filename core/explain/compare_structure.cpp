@@ -79,7 +79,7 @@ class StructureComparison {
     }
   }
 
-  /// Whether no output but the `special` ones needs any of the nodes.
+  /// Whether no output except the `special` ones needs any of the nodes.
   static bool none_needed(const GraphDescriptor& graph, const std::vector<ValueId>& ids,
                           const std::vector<std::size_t>& special) {
     std::vector<bool> needed(index_of(graph.size()), false);

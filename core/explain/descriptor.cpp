@@ -33,12 +33,12 @@ GraphDescriptor::Literal describe_literal(const HostTensor& literal) {
 
 }  // namespace
 
-/// Called graphs are written out in front of their calls, whose further operands their outputs are.
+/// Called graphs are expanded before their calls; their outputs are further operands of the calls.
 class GraphDescriptor::Builder {
  public:
   explicit Builder(GraphDescriptor& to) : to_(to) {}
 
-  /// The ids that the graph's values have here.
+  /// Returns the ids of the graph's values in the descriptor.
   std::vector<ValueId> add(const Graph& graph, bool called) {
     std::vector<ValueId> ids;
     ids.reserve(graph.nodes.size());

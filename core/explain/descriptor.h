@@ -1,6 +1,6 @@
-// What is remembered of a recorded graph, before passes, so that a later one can be told from it:
-// everything but the contents of large constants, in about 100 bytes a node, with strings of its
-// own. It outlives the program that was made of the graph.
+// The description of a recorded graph, before passes, with which later graphs are compared:
+// everything except the contents of large constants, in about 100 bytes a node, with its own
+// strings. It outlives the program that was made of the graph.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace lockstep {
 struct CutSite {
   std::string reason;    ///< "step end", "value read"; empty: nothing was cut yet
   std::string line;      ///< "main.cpp:41"; empty if unknown
-  bool by_read = false;  ///< somebody wanted a value
+  bool by_read = false;  ///< by a read of a value
   friend bool operator==(const CutSite&, const CutSite&) = default;
 };
 
-/// What belongs to a recorded graph beside its nodes.
+/// The data of a recorded graph besides its nodes.
 struct CutContext {
   CutSite begin;  ///< the cut before
   CutSite end;
-  std::string mode;          ///< "training, bf16"; empty if none was set
-  std::size_t recorded = 0;  ///< nodes before those were dropped that no output needs; 0: unknown
+  std::string mode;               ///< "training, bf16"; empty if none was set
+  std::size_t recorded = 0;       ///< nodes, with those that no output needs; 0: unknown
   std::vector<std::string> held;  ///< who holds each output: a variable's name, "2 handles"
 };
 
@@ -75,18 +75,18 @@ class GraphDescriptor {
   std::string place(ValueId id) const;        ///< "model.cpp:41 (h.3)"; empty if unknown
   std::string type(ValueId id) const;         ///< "f32[8,64]"
   bool is_input(ValueId id) const;            ///< of this graph, not of a called one
-  /// Whether lockstep recorded it of its own for the step's update: for parameters, not a buffer's
-  /// rule.
+  /// Whether lockstep itself recorded it for the step's update of parameters (not a buffer's rule).
   bool is_update(ValueId id) const;
   bool same_type(ValueId id, const GraphDescriptor& other, ValueId theirs) const;
 
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
   std::span<const Update> updates() const { return updates_; }
-  /// Of op, scope, line and an input's name: what stays where sizes and numbers change.
+  /// Hashes of op, scope, line and an input's name: they stay equal if only sizes and numbers
+  /// change.
   std::span<const std::uint64_t> labels() const { return labels_; }
 
-  std::size_t bytes() const;  ///< of memory, about
+  std::size_t bytes() const;  ///< of memory, approximately
 
  private:
   struct Place {
@@ -113,10 +113,10 @@ class GraphDescriptor {
 /// and outputs may differ.
 bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b);
 
-/// The same ops with the same operands, whatever lines and scopes they come from.
+/// The same ops with the same operands, from any lines and scopes.
 bool same_ops(const GraphDescriptor& a, const GraphDescriptor& b);
 
-/// How much of the smaller graph is in the other one, too, by labels: 0 to 1.
+/// The part of the smaller graph that is also in the other one, by labels: 0 to 1.
 double likeness(const GraphDescriptor& a, const GraphDescriptor& b);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// One difference between a recorded graph and its relative, in words.
+// One difference between a recorded graph and its relative (the nearest older one), in words.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@ struct Difference {
   Cause cause = Cause::kFirstCompile;
   /// What differs: "batch.tokens[length]", "constant f32[] model.cpp:41 (h.3)", "2 ops at ...".
   std::string subject = {};
-  std::string from = {};  ///< "57"; empty where `to` says all
+  std::string from = {};  ///< "57"; empty if `to` says all
   std::string to = {};    ///< "61"; "is a new input, used by ..."
-  std::string line = {};  ///< "model.cpp:41"; empty where there is none
+  std::string line = {};  ///< "model.cpp:41"; empty if there is none
   std::string scope = {};
-  /// It follows from the others: no cause of its own.
+  /// It follows from the others, and is not a cause itself.
   bool derived = false;
-  /// Derived, as far as one can tell: it may be a cause of its own.
+  /// Probably derived, but it may be a cause itself.
   bool perhaps = false;
-  /// Of what gradients() recorded: it follows from any that was recorded by a line itself.
+  /// It is in nodes that gradients() recorded: it follows from any difference in nodes that a line
+  /// recorded itself.
   bool gradient = false;
-  /// What ends it; empty where nothing does. Of static storage.
+  /// The remedy; empty if there is none. Of static storage.
   std::string_view remedy = remedy_of(cause);
 
   /// "batch.tokens[length]: 57 -> 61".

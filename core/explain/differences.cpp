@@ -12,7 +12,7 @@ namespace lockstep {
 
 namespace {
 
-/// What a user calls it.
+/// The name that users know it by.
 std::string_view function_of(const GraphDescriptor& graph, ValueId id) {
   if (graph[id].op == Op::kOptimizationBarrier && graph[id].gradient) return "remat";
   const bool fence = graph[id].op == Op::kReshape && !graph[id].gradient &&
@@ -34,8 +34,8 @@ std::string describe(const GraphDescriptor& graph, ValueId id, const std::string
   return out;
 }
 
-/// Where gradients alone differ, lines that take them are the cause: gradients that nothing takes
-/// are not recorded.
+/// If only gradients differ, the lines that take them are the cause: gradients without users are
+/// not recorded.
 void promote_takers_of_gradients(std::vector<Difference>& differences) {
   const auto is_op = [](const Difference& d) {
     return d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved;
@@ -109,7 +109,7 @@ std::vector<Difference> find_differences(const Comparison& graphs) {
   });
   if (out.empty())
     out.push_back({.cause = Cause::kInputs, .subject = "the order of the inputs", .to = "changed"});
-  // What follows from nothing is a cause, whatever it looks like.
+  // A difference that follows from no other is a cause.
   out.front().derived = false;
   return out;
 }

@@ -1,5 +1,5 @@
-// What two recorded graphs differ in. Differences that follow from others are marked: where a
-// length went from 57 to 61, so did the shapes of hundreds of broadcasts.
+// The differences of two recorded graphs. Differences that follow from others are marked: if a
+// length changed from 57 to 61, so did the shapes of hundreds of broadcasts.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,31 @@
 
 namespace lockstep {
 
-/// A graph, the relative that it is told from, and which nodes stand for which.
+/// A graph, the relative that it is compared with, and the corresponding nodes.
 struct Comparison {
   const GraphDescriptor& old;
   const GraphDescriptor& now;
   const Alignment& alignment;
 };
 
-/// All differences: those that are causes first, in the order of Cause and then of the program;
-/// never none.
+/// All differences, at least one: first those that are causes, in the order of Cause and then of
+/// the program.
 std::vector<Difference> find_differences(const Comparison& graphs);
 
-/// Those of inputs that stand for each other: types and kinds. Adds to `sizes` how they changed.
+/// Differences of corresponding inputs: types and kinds. Adds the changes of sizes to `sizes`.
 std::vector<Difference> compare_inputs(const Comparison& graphs, SizeChanges& sizes);
 
-/// Those of nodes that stand for each other: types and kinds of inputs, attributes, constants,
-/// operands.
+/// Differences of corresponding nodes: types and kinds of inputs, attributes, constants, operands.
 std::vector<Difference> compare_leaves(const Comparison& graphs);
 
-/// Nodes that are in one graph only, the order of those in both, and outputs. `leaves`: what is
-/// known already.
+/// Nodes that are in one graph only, the order of those in both, and outputs. `leaves`: the
+/// differences found already.
 std::vector<Difference> compare_structure(const Comparison& graphs,
                                           const std::vector<Difference>& leaves);
 
 /// "multiply f32[8,64] model.cpp:41 (h.3)"; an input by its name.
 std::string describe(const GraphDescriptor& graph, ValueId id);
-/// "multiply model.cpp:41 (h.3)", where the type is what differs.
+/// "multiply model.cpp:41 (h.3)", for nodes whose type differs.
 std::string describe_untyped(const GraphDescriptor& graph, ValueId id);
 
 std::int64_t count_elements(std::span<const std::int64_t> sizes);

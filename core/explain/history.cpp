@@ -11,21 +11,21 @@
 namespace lockstep {
 namespace {
 
-/// Relatives that are compared in full.
+/// Maximum number of relatives that are compared in full.
 constexpr int kCompared = 8;
-/// Those whose labels are counted.
+/// Maximum number of those whose labels are counted.
 constexpr int kLookedAt = 16;
-/// Of the one most alike; others are as near.
+/// Others with this part of the best likeness count as equally near.
 constexpr double kAboutAsAlike = 0.8;
 constexpr std::size_t kMaxFreeNumbers = 256;
-/// What of the smaller graph must be in the other one, too, to call them versions of one step.
+/// The part of the smaller graph that must also be in the other one for versions of one step.
 constexpr double kAlike = 0.5;
 /// The same for graphs that were cut at different places.
 constexpr double kNearlyEqual = 0.7;
 /// Below, a single op more or less changes what is alike.
 constexpr ValueId kFewNodes = 12;
 
-/// Causes, and what may be one.
+/// Counts causes and possible causes.
 std::size_t count_causes(const std::vector<Difference>& differences) {
   return static_cast<std::size_t>(std::ranges::count_if(
       differences, [](const Difference& d) { return !d.derived || d.perhaps; }));
@@ -61,7 +61,7 @@ bool has_no_more(const GraphDescriptor& graph, const std::vector<ValueId>& match
   return true;
 }
 
-/// Whether they may belong to one model: what both call by one name has one type.
+/// Whether they may belong to one model: parameters of one name have one type.
 bool have_same_parameters(const GraphDescriptor& a, const GraphDescriptor& b) {
   std::map<std::string, std::string> types;
   for (const ValueId id : a.inputs())
@@ -85,7 +85,7 @@ bool is_rest_of(const GraphDescriptor& part, const GraphDescriptor& whole) {
   return lost && (has_unnamed_input(part, alignment.to_old) || has_no_more(part, alignment.to_old));
 }
 
-/// What to say where a step that a read cuts in two is cut elsewhere; empty if it is not.
+/// The text for a step that a read now cuts at another place; empty if it does not.
 std::string moved_read(const GraphDescriptor& now, const GraphDescriptor& old) {
   const CutSite& site = now.context().begin;
   const CutSite& before = old.context().begin;
@@ -217,7 +217,7 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
   return {};
 }
 
-/// A number that may follow from a size is a cause of its own once it changed without one.
+/// A number that may follow from a size is a cause itself if it once changed without the size.
 void ProgramHistory::judge_numbers(std::vector<Difference>& differences) {
   bool sizes = false;
   for (const Difference& difference : differences)

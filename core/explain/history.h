@@ -1,5 +1,5 @@
-// The graphs that programs were made of, and why a new one is needed: it is told from its nearest
-// relative. Used by one thread.
+// The graphs that programs were made of. It explains why a new program is needed: the graph is
+// compared with its nearest relative. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@ namespace lockstep {
 struct Explanation {
   /// Causes in their order, then what follows from them. Empty for a first compilation.
   std::vector<Difference> differences;
-  std::optional<std::int64_t> relative;  ///< the number of the program it was told from
-  /// Cut by a read that nobody knew: whether that is a cause shows in the graph after it.
+  std::optional<std::int64_t> relative;  ///< the number of the relative's program
+  /// Cut by a read that is new: the next graph shows whether that is a cause.
   bool awaits_next = false;
 
   Cause cause() const {
     return differences.empty() ? Cause::kFirstCompile : differences.front().cause;
   }
-  /// Of the main cause.
+  /// The remedy of the main cause.
   std::string_view remedy() const {
     return differences.empty() ? std::string_view() : differences.front().remedy;
   }
-  /// What ends each of the causes that are not expected: different ones, the main one's first.
+  /// The different remedies of the causes that are not expected, the main cause's first.
   std::vector<std::string_view> remedies() const;
   /// The causes' texts, at most `count`: "batch.tokens[length]: 57 -> 61; and 2 more". Then as many
-  /// of what may follow from them.
+  /// of the differences that may follow from them.
   std::string text(std::size_t count = 3) const;
   std::size_t derived() const;
 };
@@ -47,21 +47,21 @@ class ProgramHistory {
   struct Limits {
     std::size_t graphs = 256;
     std::size_t bytes = std::size_t{64} << 20U;
-    std::size_t structures = 65536;  ///< of which only the hash is known
+    std::size_t structures = 65536;  ///< of which only the hash is kept
   };
   ProgramHistory() : ProgramHistory(Limits{}) {}
   explicit ProgramHistory(const Limits& limits) : limits_(limits) {}
 
   /// Why there is no program for this graph.
   Explanation explain(const GraphDescriptor& now);
-  /// From now on there is one.
+  /// Records that there is one from now on.
   void add(std::shared_ptr<const GraphDescriptor> graph, std::int64_t number);
   /// The program of this structure was used again.
   void touch(const Hash128& structure);
   /// Whether a program of this structure was made before.
   bool knows(const Hash128& structure) const { return structures_.contains(structure); }
 
-  /// How many structures are known.
+  /// The number of known structures.
   std::size_t structures() const { return structures_.size(); }
   std::size_t size() const { return graphs_.size(); }  ///< graphs
   std::size_t bytes() const { return bytes_; }
@@ -75,7 +75,7 @@ class ProgramHistory {
     const Entry* relative = nullptr;
     bool other_mode = false;
     bool other_site = false;
-    /// From it, if they were needed for the choice: then never none.
+    /// The differences from it, if they were needed for the choice: then at least one.
     std::vector<Difference> differences = {};
   };
   Choice choose(const GraphDescriptor& now) const;

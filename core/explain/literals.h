@@ -1,5 +1,5 @@
-// Numbers and tables that are part of a recorded graph: what they are printed as, and what they
-// were computed from.
+// Numbers and tables that are part of a recorded graph: how they are printed, and from what they
+// were computed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lockstep {
 /// Of an op; empty if it has none.
 IntView find_attr(const GraphDescriptor& graph, ValueId id, Attr attr);
 
-/// How many elements of its operand the op makes one of.
+/// The number of elements of its operand that the op combines into one.
 std::int64_t reduced(const GraphDescriptor& graph, ValueId id, IntView dims);
 
 /// The constant that a value repeats; kNoValue if it is something else.
@@ -22,13 +22,13 @@ ValueId constant_of(const GraphDescriptor& graph, ValueId id);
 /// Whether it is 1/n of a mean: a sum of n elements is multiplied by it.
 bool is_of_mean(const GraphDescriptor& graph, ValueId number);
 
-/// Whole numbers, or their inverses.
+/// Whether the values are whole numbers, or their inverses.
 bool are_counts(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& now);
 
-/// The values of a small one; else, and unless the types are the same, the type.
+/// The values of a small literal; else, or if the types differ, the type.
 std::string print_literal(const GraphDescriptor& graph, ValueId id, bool same_type);
 
-/// Of two tables of one type: the first element that is another one, and how many are.
+/// For two tables of one type: the first element that differs, and the number of those that do.
 void tell_elements(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& now,
                    Difference& difference);
 

@@ -1,6 +1,6 @@
-// Ops that one of two graphs has alone, by the place in the program that recorded them: an `if`
-// that is taken once adds a line's ops, their gradients among them, and perhaps those of other
-// lines that work on their results.
+// Ops that only one of two graphs has, grouped by the place in the program that recorded them: an
+// `if` that is taken once adds a line's ops with their gradients, and perhaps those of other lines
+// that use their results.
 #pragma once
 
 #include <string>
@@ -12,20 +12,19 @@ namespace lockstep {
 
 struct OpGroup {
   std::vector<ValueId> ids;  ///< in their order; no inputs
-  /// The one to name: the first that does more than to feed another, and is no gradient if any is
-  /// none.
+  /// The op to name: the first that does more than feed another op; not a gradient if there are
+  /// other ops.
   ValueId told = kNoValue;
-  /// It works on what an earlier group makes, or is the same line of an earlier one in another
-  /// scope.
+  /// It uses results of an earlier group, or has the line of an earlier one in another scope.
   bool follows = false;
-  int other_scopes = 0;  ///< in which the line is, too
+  int other_scopes = 0;  ///< that also contain the line
 };
 
-/// Ops that say little: constants, and what repeats and counts.
+/// Ops with little information: constants, broadcasts, iotas.
 bool is_leaf(const GraphDescriptor& graph, ValueId id);
 
-/// `ids`: of the ops and inputs that the other graph has not. Groups are in the order of their
-/// first ops; an op without a line is a group of its own.
+/// `ids`: of the ops and inputs that the other graph does not have. Groups are in the order of
+/// their first ops; an op without a line is a group of its own.
 std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<ValueId>& ids);
 
 }  // namespace lockstep

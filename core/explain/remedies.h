@@ -1,4 +1,4 @@
-// What ends a recompilation where its cause alone (cause.h) does not say it.
+// Remedies for recompilations for which the cause alone (cause.h) does not determine one.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace lockstep {
 
-/// What of an input has another size.
+/// A dimension of an input whose size changed.
 struct ChangedSize {
   InputKind kind;
   std::string_view dimension;  ///< its name, or its number
-  std::size_t place;           ///< which dimension it is
+  std::size_t place;           ///< the dimension's index
   bool named;
 };
 std::string_view remedy_of_size(const ChangedSize& changed);
 
-/// Of an attribute. `resizes`: the op's result has another number of elements because of it.
+/// The remedy for an attribute. `resizes`: it changes the number of elements of the op's result.
 std::string_view remedy_of_attr(Attr attr, bool resizes);
 
-/// For what is part of the program because it is a size.
+/// For a number that is part of the program because it is a size.
 inline constexpr std::string_view kSizeRemedy =
     "a size is part of the program: take the largest in every step and mask the rest, or a few "
     "sizes";
@@ -48,21 +48,21 @@ inline constexpr std::string_view kPartsRemedy =
 inline constexpr std::string_view kSwapRemedy =
     "write the operands in one order in every step; where both orders are needed, compute both and "
     "select() by a scalar()";
-/// For an op that takes another result than before.
+/// For an op that takes a different result than before.
 inline constexpr std::string_view kOperandRemedy =
     "take the same values in every step: choose between two by select() with a scalar()";
-/// For tensors that are kept, whose order is another one.
+/// For kept tensors whose order changed.
 inline constexpr std::string_view kOutputOrderRemedy =
     "make what is kept from step to step (parameters, state, running values) before the first "
     "step, "
     "in one order, and assign() to it";
 /// For parts of a model that are computed again for the backward pass, or no longer.
 inline constexpr std::string_view kRematRemedy = "put the same parts into remat() in every step";
-/// For random numbers that are drawn at times only.
+/// For random numbers that are drawn in some steps only.
 inline constexpr std::string_view kDropoutRemedy =
     "draw in every step: dropout(x, x.context().scalar(rate, dtype, name), key) takes a rate that "
     "may be 0 at times; other noise is multiplied by a scalar()";
-/// For what the optimizer does.
+/// For ops of the optimizer.
 inline constexpr std::string_view kUpdateRemedy =
     "the optimizer, its settings, the clipping of gradients, what is trainable and the rules of "
     "buffers are part of the program: keep them the same in every step and in every Trainer";

@@ -1,5 +1,5 @@
 // The sizes that changed between two graphs, and what may follow from them: the 8 * 61 of a reshape
-// where a length went from 57 to 61, and the 1/61 of a mean.
+// if a length changed from 57 to 61, and the 1/61 of a mean.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace lockstep {
 class SizeChanges {
  public:
   void add(std::int64_t old, std::int64_t now);
-  /// Dimension by dimension where there are equally many, and the elements.
+  /// Adds the changes of each dimension, if the ranks are equal, and of the number of elements.
   void add(std::span<const std::int64_t> old, std::span<const std::int64_t> now);
 
   /// Whether a size may have changed because these did: equal, a multiple, a product of two of
   /// them, or a little more or less.
   bool explain(std::int64_t old, std::int64_t now) const;
   bool explain(std::span<const std::int64_t> old, std::span<const std::int64_t> now) const;
-  /// The same of what fills up to a fixed size.
+  /// The same for sizes that fill up to a fixed size.
   bool explain_rest(std::span<const std::int64_t> old, std::span<const std::int64_t> now) const;
 
   /// Whether a number of a program may have been computed from a size: a small multiple of it or of
-  /// its root, the inverse of one, or off by one or two. `dtype`: the precision it is kept in.
+  /// its root, the inverse of one, or off by one or two. `dtype`: the precision of the number.
   bool explain_number(double old, double now, DType dtype) const;
-  /// The same more generously: any multiple of a size, its root, square, inverse,
-  /// logarithm, or number of pairs.
+  /// The same with a wider set: any multiple of a size, its root, square, inverse, logarithm, or
+  /// number of pairs.
   bool may_explain_number(double old, double now, DType dtype) const;
 
  private:

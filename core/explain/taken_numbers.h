@@ -1,25 +1,26 @@
-// Which ops take a number of a recorded graph, and so where it is told: equal numbers are recorded
-// once, by the first line that takes them.
+// Which ops take a number of a recorded graph, and so which lines reports name: equal numbers are
+// recorded once, by the first line that takes them.
 #pragma once
 
 #include "core/explain/differences.h"
 
 namespace lockstep {
 
-/// A number and what stands for it in the old graph.
+/// A number and its counterpart in the old graph.
 struct NumberPair {
   ValueId now;
   ValueId old;
 };
 
-/// Whether some op takes the new number where it took the old one. Else both came with ops.
+/// Whether some op takes the new number where it took the old one. Otherwise both belong to ops
+/// that only one graph has.
 bool is_taken_alike(const Comparison& graphs, NumberPair number);
 
 /// Adds to the subject the other lines that take it.
 void tell_other_lines(const Comparison& graphs, NumberPair number, Difference& difference);
 
-/// Where the new number equals another line's, which recorded it: names the place where it stood
-/// before, or that of `taker`.
+/// If the new number equals another line's, which recorded it: names the place of the old number,
+/// or that of `taker`.
 void tell_own_place(const Comparison& graphs, NumberPair number, ValueId taker,
                     Difference& difference);
 

@@ -1,5 +1,5 @@
-// How often what was the cause, and what it cost: for one line of each miss, for the table at the
-// end of a run, and for who has to be told that it goes on.
+// Counts causes and their cost: for the line of each miss, for the table at the end of a run, and
+// for warnings of repeated recompilations.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ class CauseTally {
     std::string remedy;
     bool perhaps;  ///< it may follow from the main one
   };
-  /// Misses of one main cause and subject, whatever sizes the subject had.
+  /// Misses of one main cause and subject, for all sizes of the subject.
   struct Row {
     Cause cause = Cause::kFirstCompile;
     std::string subject =
-        {};  ///< without sizes if these differed; empty for what became of programs
+        {};  ///< without sizes if these differed; empty for causes from kEvicted on
     std::int64_t compiled = 0;
     std::int64_t loaded = 0;  ///< from the disk
     double seconds = 0;
-    std::set<std::string> values = {};  ///< that the subject had, the first kMaxValues
-    std::string line = {};  ///< "model.cpp:41", of the last miss; empty where there is none
+    std::set<std::string> values = {};  ///< of the subject, the first kMaxValues
+    std::string line = {};  ///< "model.cpp:41", of the last miss; empty if there is none
     std::string remedy = {};
     std::string example = {};  ///< the last miss, in words
     /// Further causes by their subjects, the first kMaxAlso.
@@ -48,9 +48,10 @@ class CauseTally {
 
   std::int64_t misses() const { return misses_; }
   std::int64_t misses_of(Cause cause) const;
-  /// Most misses first; those of first compilations are not among them.
+  /// Sorted by misses, most first; without first compilations.
   std::vector<Row> rows() const;
-  /// A few lines for people; empty if only first programs, and those of a new build, were made.
+  /// A few lines of text for people; empty if only first programs, and those of a new build, were
+  /// made.
   std::string table() const;
 
  private:

@@ -97,7 +97,7 @@ class Attrs {
   Attrs() = default;
   Attrs(std::initializer_list<Entry> entries);
   ~Attrs() = default;
-  // Out of line: inlined, what they copy looks to GCC as if it might overrun.
+  // Out of line: when they are inlined, GCC warns of an overrun in the copy.
   Attrs(const Attrs&);
   Attrs(Attrs&&) noexcept;
   Attrs& operator=(const Attrs&);
@@ -124,13 +124,13 @@ class Attrs {
   DType dtype() const { return static_cast<DType>(integer(Attr::kTo)); }  ///< kTo
 
   Entries entries() const { return Entries(words()); }
-  /// All of it: equal words, equal attributes.
+  /// The whole content: equal words mean equal attributes.
   std::span<const std::int64_t> words() const { return {words_.data(), words_.size()}; }
   friend bool operator==(const Attrs&, const Attrs&) = default;
 
  private:
-  // Of an entry there are a word with key and length, then the values. The attributes of nearly all
-  // nodes fit without an allocation: recording makes thousands of nodes a step.
+  // An entry is a word with key and length, then the values. The attributes of nearly all nodes fit
+  // without an allocation: recording makes thousands of nodes a step.
   using Words = SmallVector<std::int64_t, 8>;
 
   static std::int64_t head(Attr attr, std::size_t count) {

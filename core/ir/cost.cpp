@@ -88,7 +88,7 @@ struct Costing {
     __builtin_unreachable();
   }
 
-  /// Whether a node costs nothing when it is run: what it gives is there already.
+  /// Whether a node costs nothing when it is run, because its result exists already.
   bool is_free() const {
     return node.op == Op::kInput || node.op == Op::kConstant || node.op == Op::kReshape ||
            node.op == Op::kGroupResult || node.op == Op::kOptimizationBarrier;

@@ -1,4 +1,4 @@
-// What a node costs in arithmetic and memory traffic: the one place with formulas for it.
+// The cost of a node in arithmetic and memory traffic. All formulas for it are here.
 #pragma once
 
 #include "core/ir/graph.h"
@@ -16,7 +16,8 @@ struct Cost {
 /// used by an output element. Attention: two dots of [B,H,Tq,Tk] with D and a softmax (half of it
 /// if causal and Tq = Tk); its gradient five dots. Reductions: one per operand element.
 /// Elementwise: OpInfo::flops_per_element. A fusion or call: the sum of its body, reading its
-/// operands and writing its result once. Views and leaves are free, gathers read what they take.
+/// operands and writing its result once. Views and leaves cost nothing; gathers read only the
+/// elements they take.
 Cost cost_of(const Graph& graph, ValueId id);
 
 /// The sum over all nodes.

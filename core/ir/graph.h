@@ -1,8 +1,8 @@
 // A graph: nodes in an order in which every operand comes before its users. Values are named by
-// their position. A pass takes a graph and returns a new one; nobody edits a node in place.
+// their position. A pass takes a graph and returns a new one; nodes are never edited in place.
 //
 // Structure is ops, dtypes, shapes, operands, attributes, literals, input kinds, outputs and
-// updates. Names and origins are labels: they explain, and take no part in hash or equality.
+// updates. Names and origins are labels for messages: hash and equality ignore them.
 #pragma once
 
 #include <cstdint>
@@ -51,17 +51,18 @@ struct Origin {
   std::string_view file;
   std::uint32_t line = 0;
   std::string_view scope;
-  /// Not written by the line, but recorded for it by gradients().
+  /// True for a node that gradients() recorded for the line.
   bool gradient = false;
   std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
 };
 
-/// What an input stands for. Structure: a sharded input makes its users part of the shard program.
+/// The meaning of an input. It is structure: users of a sharded input belong to the shard program.
 enum class InputKind : std::uint8_t {
   kParameter,  ///< trained; gradients exist
-  kState,      ///< optimizer slots, running statistics, anything kept on the device between steps
-  kBatch,      ///< one value per logical shard: batch tensors and the shard index
-  kScalar,     ///< a host number given at each execution: learning rate, step, seed
+  kState,   ///< optimizer slots, running statistics, other values that stay on the device between
+            ///< steps
+  kBatch,   ///< one value per logical shard: batch tensors and the shard index
+  kScalar,  ///< a host number given at each execution: learning rate, step, seed
 };
 std::string_view name_of(InputKind kind);
 std::optional<InputKind> parse_input_kind(std::string_view name);
@@ -106,7 +107,7 @@ struct Graph {
   const Node& operator[](ValueId id) const { return nodes[static_cast<std::size_t>(id)]; }
   ValueId size() const { return static_cast<ValueId>(nodes.size()); }
 
-  /// Appends a node as it is, type included; an input is appended to `inputs` too.
+  /// Appends a node unchanged, with its type; an input is appended to `inputs` too.
   ValueId append(Node node);
   /// Appends an op whose type is inferred (infer.h). Error kUsage if the operands do not fit.
   ValueId add(Op op, ArrayRef<ValueId> operands, Attrs attrs = {}, Origin origin = {});

@@ -95,7 +95,7 @@ class Analyzer {
     return full_or_row(id);
   }
 
-  /// What a value of this shape is when members read it.
+  /// The role in which members read a value of this shape.
   GroupRole role_of_shape(const Shape& shape) const {
     if (shape == group_.domain) return GroupRole::kFull;
     if (shape == rows_) return GroupRole::kRow;

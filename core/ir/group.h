@@ -18,7 +18,7 @@ namespace lockstep {
 enum class GroupRole : std::uint8_t {
   kOperand,   ///< a body input, of any shape
   kConstant,  ///< a scalar constant
-  kFull,      ///< shape D; where r is the rank of D, full is row and called full
+  kFull,      ///< shape D; if r is the rank of D, full and row are the same, called full
   kRow,       ///< shape D[0..r): one element per row
   kColumn,    ///< shape D[r..rank): the sum of a full value over its rows; an output only
   kTotal,     ///< shape []: the sum of all of a full or row value; an output only
@@ -49,19 +49,21 @@ struct GroupAnalysis {
   Shape columns() const;
 };
 
-/// How the fusion breaks the contract, naming the value of the body; empty if it keeps it.
+/// How the fusion breaks the contract, with the name of the value of the body; empty if it does
+/// not.
 std::string find_group_error(const Node& fusion);
 
 /// Internal error if the fusion breaks the contract.
 GroupAnalysis analyze_group(const Node& fusion);
 
-/// Results of a node: those of a fusion's body or those that a host_call states, else one.
+/// Number of results of a node: those of a fusion's body or those that a host_call states, else
+/// one.
 std::size_t result_count(const Node& node);
-/// Result 0 is of the node's type.
+/// The type of result `k`; result 0 has the node's type.
 Type result_type(const Node& node, std::size_t k);
 
-/// The fusion or host_call of a group_result, else the value itself: whose command writes the
-/// value.
+/// The node whose command writes the value: the fusion or host_call of a group_result, else the
+/// value itself.
 inline ValueId group_of(const Graph& graph, ValueId id) {
   return graph[id].op == Op::kGroupResult ? graph[id].operands[0] : id;
 }

@@ -14,13 +14,13 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 200;
-constexpr std::int64_t kMaxVersion = std::int64_t{1} << 20;  // what the text form takes
+constexpr std::int64_t kMaxVersion = std::int64_t{1} << 20;  // the limit of the text form
 
 std::string describe(std::string_view name, std::int64_t version) {
   return fmt::format("{} version {}", name, version);
 }
 
-/// Where the call was recorded, if that is known.
+/// The place where the call was recorded, if it is known.
 std::string prefix_of(const Node& node) {
   const bool known = !node.origin.file.empty() || !node.origin.scope.empty();
   return known ? node.origin.to_string() + ": " : "";
@@ -40,14 +40,14 @@ bool has_other_bools(const HostTensor& tensor) {
   return std::ranges::any_of(tensor.bytes(), [](std::byte b) { return b > std::byte{1}; });
 }
 
-/// What is wrong with the results; empty if nothing is.
+/// The error in the results; empty if there is none.
 std::string find_wrong(const std::vector<HostTensor>& results, const std::vector<Type>& types) {
   for (std::size_t k = 0; k < types.size(); ++k) {
     if (results[k].empty())
-      return fmt::format("result {} is no tensor, where {} was stated", k, types[k].to_string());
+      return fmt::format("result {} is not a tensor, but {} was stated", k, types[k].to_string());
     const Type made{results[k].dtype(), results[k].shape()};
     if (made != types[k])
-      return fmt::format("result {} is {}, where {} was stated", k, made.to_string(),
+      return fmt::format("result {} is {}, but {} was stated", k, made.to_string(),
                          types[k].to_string());
     if (has_other_bools(results[k]))
       return fmt::format("result {} holds a bool that is neither 0 nor 1", k);
@@ -85,7 +85,7 @@ std::vector<HostTensor> HostFunction::call(const Node& node,
     const std::optional<Error> memory = memory_error(e);
     fail(memory ? memory->kind() : ErrorKind::kUsage, memory ? memory->what() : e.what());
   } catch (...) {
-    fail(ErrorKind::kUsage, "it threw what is no std::exception");
+    fail(ErrorKind::kUsage, "it threw an object that is not a std::exception");
   }
   if (const std::string wrong = find_wrong(results, types); !wrong.empty())
     fail(ErrorKind::kUsage, wrong);
@@ -104,8 +104,8 @@ void HostFunctions::add(const HostFunction& function) {
   const auto [found, is_new] =
       functions_.try_emplace({function.name(), function.version()}, function);
   LS_USER_CHECK(is_new || found->second == function,
-                "there is another host function {} already: raise the version of what changed; "
-                "what captures variables, make once and keep",
+                "there is another host function {} already: raise the version if the code changed; "
+                "make a function that captures variables once, and keep it",
                 function.to_string());
 }
 

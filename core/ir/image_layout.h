@@ -1,4 +1,4 @@
-// Where the dimensions of an image stand. Models write [N,C,H,W]; the flag channels_last of an op
+// The order of the dimensions of an image. Models write [N,C,H,W]; the flag channels_last of an op
 // says that its images are stored as [N,H,W,C] (core/passes/channels_last.h chooses it).
 #pragma once
 
@@ -19,7 +19,7 @@ Shape planar_shape(const Attrs& attrs, const Shape& stored);
 /// The reverse.
 Shape stored_shape(const Attrs& attrs, const Shape& planar);
 
-/// Elements from one place to the next along each dimension of an image.
+/// The stride of each dimension of an image, in elements.
 struct ImageStrides {
   std::int64_t n, c, h, w;
 };

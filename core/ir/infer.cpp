@@ -15,7 +15,7 @@ bool is_index(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
 }
 
-/// One call of infer_type, with what its rules need to check and to complain.
+/// One call of infer_type, with the data that its rules need for checks and messages.
 struct Inference {
   Op op;
   std::span<const Type> in;
@@ -94,7 +94,7 @@ Shape infer_broadcast(const Inference& f) {
   const auto& dims = f.attrs.ints(Attr::kDims);
   const Shape& from = f.in[0].shape;
   f.check(static_cast<int>(dims.size()) == from.rank(),
-          "dims must name a place for each of the {} dimensions", from.rank());
+          "dims needs one entry for each of the {} dimensions", from.rank());
   for (int i = 0; i < from.rank(); ++i) {
     const std::int64_t to = dims[static_cast<std::size_t>(i)];
     f.check(to >= 0 && to < result.rank(), "dimension {} is out of range of {}", to, result);
@@ -265,7 +265,7 @@ Shape infer_leaf(const Inference& f) {
     case Op::kIota: {
       const Shape shape = f.shape();
       f.axis(shape.rank());
-      f.check(f.attrs.dtype() != DType::kBool, "iota makes numbers");
+      f.check(f.attrs.dtype() != DType::kBool, "iota cannot make bool");
       return shape;
     }
     case Op::kRandomBits:
@@ -280,7 +280,7 @@ Shape infer_leaf(const Inference& f) {
   f.fail("the type of this op is stated, not inferred");
 }
 
-/// Of an op that divides over ranks, or joins what is divided.
+/// The shape of an op that divides over ranks, or joins divided parts.
 Shape infer_divided(const Inference& f) {
   const Type& x = f.in[0];
   const std::int64_t ranks = f.attrs.integer(Attr::kRanks);

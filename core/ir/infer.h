@@ -1,4 +1,4 @@
-// Result types. The one place that knows which operands an op accepts.
+// Result types. The one place that defines which operands an op accepts.
 #pragma once
 
 #include <boost/container/static_vector.hpp>

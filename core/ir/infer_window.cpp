@@ -128,7 +128,7 @@ DotDims dot_dims(const Type& lhs, const Type& rhs, const Attrs& attrs) {
   check_dot_dims(operands, lb, lc, lhs.shape, "left");
   check_dot_dims(operands, rb, rc, rhs.shape, "right");
   check(lb.size() == rb.size() && lc.size() == rc.size(), Op::kDotGeneral, operands,
-        "both sides need as many batch and contracting dimensions");
+        "both sides need equal numbers of batch and contracting dimensions");
   DotDims out;
   for (std::size_t i = 0; i < lb.size(); ++i) {
     const std::int64_t size = lhs.shape[static_cast<int>(lb[i])];

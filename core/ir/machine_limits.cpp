@@ -24,7 +24,7 @@ double distance(BusyCores a, BusyCores b) {
   return 8 * distance(a.threads, b.threads) + distance(a.ranks, b.ranks);
 }
 
-/// A curve through measured points, straight in logarithms; its ends go on level.
+/// A curve through measured points, linear in logarithms and constant beyond its ends.
 double interpolate(std::vector<std::pair<double, double>> points, double x) {
   std::sort(points.begin(), points.end());
   const auto above = std::find_if(points.begin(), points.end(),
@@ -52,7 +52,7 @@ std::vector<DotRate> dots_of(const MachineLimits& limits, DType dtype, BusyCores
   return out;
 }
 
-/// What the row says of one rank with `threads`.
+/// The FLOP/s of one rank with `threads`, according to the row.
 double flops_per_s(const DotRate& row, int threads) {
   return row.flops_per_s / row.cores.threads * threads;
 }
@@ -74,7 +74,7 @@ const char* name_of(Bf16Units units) {
   __builtin_unreachable();
 }
 
-/// bf16 dots over f32 dots.
+/// The assumed ratio of the speeds of bf16 and f32 dots.
 double assumed_gain(Bf16Units units) {
   switch (units) {
     case Bf16Units::kNone: return 1;

@@ -1,6 +1,6 @@
-// What a machine can do at most: as `lockstep calibrate` measured it (trainer/calibrate), or, where
-// nobody did, a default made from what cpuid tells. With it, the least time that a piece of work
-// can take: the roofline model (Williams, Waterman, Patterson 2009), with a roof for every size.
+// The maximum speeds of a machine: as `lockstep calibrate` measured them (trainer/calibrate), else
+// defaults from cpuid. From them, a lower bound on the time of a piece of work: the roofline model
+// (Williams, Waterman, Patterson 2009), with a roof for every size.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace lockstep {
 
-/// What limits hold for.
+/// The machine that limits hold for.
 struct MachineKind {
   std::string cpu_model;  ///< a hash, see core/base/cpu_model.h
-  std::string cpu_name;   ///< as the processor calls itself; for people
-  int cores = 1;          ///< that the system has, whether this process may use them or not
+  std::string cpu_name;   ///< as the processor reports it; for people
+  int cores = 1;          ///< of the system, also those that this process may not use
   Isa isa = Isa::kAvx512;
   Bf16Units bf16 = Bf16Units::kNone;
-  /// Whether limits of the one hold for the other; names do not count.
+  /// Whether limits of one hold for the other; names are ignored.
   bool is_like(const MachineKind& other) const;
   std::string to_string() const;  ///< "Intel(R) Xeon(R), 2 cores, AVX-512 with AMX"
 };
 
-/// Cores that work: `ranks` on one node, each with `threads`, all at the same time.
+/// The cores at work: `ranks` on one node, each with `threads`, all at the same time.
 struct BusyCores {
   int threads = 1;
   int ranks = 1;
@@ -44,11 +44,11 @@ struct DotRate {
 };
 
 struct MemoryRate {
-  std::int64_t working_set = 0;  ///< bytes that one thread goes over, again and again
-  int threads = 1;               ///< that do so at the same time, each with memory of its own
+  std::int64_t working_set = 0;  ///< bytes that one thread reads or writes repeatedly
+  int threads = 1;               ///< that do so at the same time, each in its own memory
   double copy_bytes_per_s = 0;   ///< of all threads; read and written bytes both count
   double triad_bytes_per_s = 0;  ///< a[i] = b[i] + s * c[i], 12 bytes an element as STREAM counts
-  double spread = 1;             ///< the larger one of both
+  double spread = 1;             ///< the larger of the two
 };
 
 /// The sum of a gradient bucket over all ranks, each ready at the same time.
@@ -57,16 +57,16 @@ struct AllReduceTime {
   int nodes = 1;
   std::int64_t bytes = 0;
   double seconds = 0;  ///< of the slowest rank
-  double spread = 1;   ///< median over least
+  double spread = 1;   ///< median over minimum
 };
 
-/// How the figures came about.
+/// How the limits were measured.
 struct Calibration {
   bool measured = false;  ///< false: a default, and nothing below holds
-  bool quick = false;     ///< by few repetitions
+  bool quick = false;     ///< with few repetitions
   std::string date;       ///< "2026-11-23T05:40:12Z"
   std::string build;      ///< the build whose kernels ran
-  double seconds = 0;     ///< that it took
+  double seconds = 0;     ///< the duration of the calibration
 };
 
 struct MachineLimits {
@@ -75,29 +75,29 @@ struct MachineLimits {
   std::vector<DotRate> dots;
   std::vector<MemoryRate> memory;
   std::vector<AllReduceTime> all_reduce;  ///< empty: not measured
-  double launch_ns = 0;                   ///< a command of a plan with next to nothing to do
-  double clock_ns = 0;                    ///< a look at the clock
-  double event_ns = 0;                    ///< a span that one listener hears of
-  std::vector<DType> fast_dtypes;         ///< whose dots are as fast as f32's, or faster by units
+  double launch_ns = 0;                   ///< a command of a plan with almost no work
+  double clock_ns = 0;                    ///< one reading of the clock
+  double event_ns = 0;                    ///< a span with one listener
+  std::vector<DType> fast_dtypes;  ///< whose dots are as fast as f32's, or faster by special units
 
   /// "calibrated 2026-11-23T05:40:12Z" or "not calibrated: default".
   std::string origin() const;
 };
 
-/// What is assumed of a machine that nobody measured. A core: 150 GFLOP/s of f32 dots with AVX-512,
-/// 75 with AVX2, at every size; bf16 five times as much with AMX, twice with vdpbf16ps, else the
-/// same; 80 GB/s in a cache of 1 MiB, 12 GB/s beyond. A sum over ranks: 20 us and 4 GB/s. A launch
-/// 1 us, a look at the clock 50 ns, an event 300 ns.
+/// The limits of a machine that was not measured. A core: 150 GFLOP/s of f32 dots with AVX-512, 75
+/// with AVX2, at every size; bf16 five times as much with AMX, twice with vdpbf16ps, else the same;
+/// 80 GB/s in a cache of 1 MiB, 12 GB/s beyond. A sum over ranks: 20 us and 4 GB/s. A launch 1 us,
+/// a clock reading 50 ns, an event 300 ns.
 MachineLimits default_limits(const MachineKind& machine);
 
 enum class WorkKind : std::uint8_t {
   kDot,          ///< dots, convolutions, attention
-  kElementwise,  ///< what reads and writes each element once: fused loops, reductions, optimizers
+  kElementwise,  ///< reads and writes each element once: fused loops, reductions, optimizers
   kCopy,
-  kAllReduce,  ///< bytes: the bucket's size; `ranks` are those that sum
+  kAllReduce,  ///< bytes: the bucket's size; `ranks`: those that take part
 };
 
-/// A command: what it computes and what it reads and writes (core/ir/cost.h counts so).
+/// The work of a command: FLOPs, and bytes read and written (counted as in core/ir/cost.h).
 struct Work {
   WorkKind kind = WorkKind::kDot;
   DType dtype = DType::kF32;
@@ -105,23 +105,26 @@ struct Work {
   double bytes = 0;
 };
 
-/// The most FLOP/s of one rank's dots, over all sizes. Numbers of threads and ranks that were not
-/// measured get the figures of the nearest ones, per thread. A dtype without figures counts as f32.
+/// The maximum FLOP/s of one rank's dots, over all sizes. Numbers of threads and ranks that were
+/// not measured get the figures of the nearest ones, per thread. A dtype without figures counts as
+/// f32.
 double peak_flops_per_s(const MachineLimits& limits, DType dtype, BusyCores cores);
 
-/// Of one rank's dots of about this size: the measured one that is nearest in FLOPs and bytes.
+/// FLOP/s of one rank's dots of about this size: those of the measured dot nearest in FLOPs and
+/// bytes.
 double dot_flops_per_s(const MachineLimits& limits, const Work& dot, BusyCores cores);
 
-/// Bytes per second of one rank for work on so many bytes, between those of the measured working
-/// sets: in the caches where the bytes fit, as if the last command had left them there.
+/// Bytes per second of one rank for work on so many bytes, interpolated between the measured
+/// working sets. Where the bytes fit in the caches, they count as left there by the last command.
 double bytes_per_s(const MachineLimits& limits, const Work& work, BusyCores cores);
 
-/// Seconds of a sum over ranks of one node, between those of the measured sizes; 0 for one rank.
+/// Seconds of a sum over ranks of one node, interpolated between the measured sizes; 0 for one
+/// rank.
 double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks);
 
-/// The least time of the work: what launching, arithmetic or memory take, whichever is most.
-/// Arithmetic that is no dot counts at f32's peak. Sizes between the measured ones may do a little
-/// better than this.
+/// A lower bound on the time of the work: the maximum of the times of the launch, the arithmetic
+/// and the memory traffic. Arithmetic outside dots counts at f32's peak. Sizes between the measured
+/// ones may be slightly faster than this.
 double attainable_seconds(const MachineLimits& limits, const Work& work, BusyCores cores);
 
 }  // namespace lockstep

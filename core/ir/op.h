@@ -1,6 +1,6 @@
 // An op and the facts about it: a row of one table. Code asks for an op's class or facts, not for
-// lists of names; what differs from op to op within a class is a switch over as<Class>(op) without
-// `default`, so that a new op does not compile where it is forgotten.
+// lists of names; code that differs from op to op within a class is a switch over as<Class>(op)
+// without `default`: the compiler then reports a switch that lacks a new op.
 #pragma once
 
 #include <compare>
@@ -54,7 +54,8 @@ concept OpsOfClass = requires(E op) {
   class_of(op);
 };
 
-/// An op of any class: Op::kExp is UnaryOp::kExp, which templates have to write: GCC 12 fails.
+/// An op of any class: Op::kExp is UnaryOp::kExp. Templates must write the latter, because GCC 12
+/// fails on the former.
 class Op {
  public:
   using enum LeafOp;
@@ -73,7 +74,7 @@ class Op {
 
   constexpr Op(OpsOfClass auto op)  // NOLINT(google-explicit-constructor)
       : number_(static_cast<std::uint8_t>(op)) {}
-  /// From 0 on, in the order of op_set.h.
+  /// Numbers start at 0, in the order of op_set.h.
   constexpr int number() const { return number_; }
   friend constexpr auto operator<=>(Op, Op) = default;
 
@@ -89,7 +90,7 @@ enum class Accepts : std::uint8_t {
   kFloats,
   kIntegers,
   kBits,      ///< bool or integers
-  kSummable,  ///< f32, f64, i32 or i64: what is added up over ranks
+  kSummable,  ///< f32, f64, i32 or i64: dtypes of sums over ranks
 };
 
 /// The dtype of the result.
@@ -98,16 +99,16 @@ enum class Gives : std::uint8_t {
   kSecond,  ///< the second operand's
   kBool,
   kI32,
-  kStated,  ///< that of the attribute `to`, or the first operand's without one
+  kStated,  ///< that of the attribute `to`; without it the first operand's
   kListed,  ///< that of the first type in the attribute `results`
-  kNode,    ///< the node states its type: inputs, constants, and what has a body
+  kNode,    ///< the node states its type: inputs, constants, nodes with a body
 };
 
-/// How gradients() goes on from a result to the operands.
+/// How gradients() goes from a result to the operands.
 enum class Gradient : std::uint8_t {
   kRule,     ///< trace/gradient_rules_*.cpp
-  kNothing,  ///< nothing goes back, and that is right: integers, booleans, steps
-  kMissing,  ///< an error names the op: it could be differentiated, but not by lockstep
+  kNothing,  ///< the gradient is zero: integers, booleans, step functions
+  kMissing,  ///< an error names the op: differentiable, but not implemented
 };
 
 class AttrSet {
@@ -150,7 +151,7 @@ std::optional<Op> parse_op(std::string_view name);
 /// Error kInternal if the op is of another class.
 void check_class(Op op, OpClass wanted);
 
-/// The op as one of its class, to be switched over.
+/// The op as a value of its class's enum, for a switch.
 template <OpsOfClass E>
 E as(Op op) {
   check_class(op, class_of(E{}));

@@ -1,10 +1,10 @@
-// The op set: small and close to HLO. Ops are declared class by class, once: a function that does
-// something else for each op of a class is a switch over that class, without `default`, and does
-// not compile where it forgets one. Facts about an op are its row of the table (op.h, op.cpp), its
+// The op set: small and close to HLO. Ops are declared once, class by class: a function that
+// differs for each op of a class is a switch over that class without `default`, so that a missing
+// op is a compile error. Facts about an op are in its row of the table (op.h, op.cpp); its
 // executable meaning is in kernels/reference.
 //
 // Elementwise ops (one to three operands, compare and convert included) take operands of one shape
-// and but for select of one dtype: broadcasting and converting are ops of their own. Attributes are
+// and, except for select, of one dtype: broadcast and convert are separate ops. Attributes are
 // written in braces, see attrs.h.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// The number of the first op of a class: ops are numbered through.
+/// The number of the first op of a class: numbers continue from class to class.
 template <class E>
 constexpr std::uint8_t after(E last_of_the_class_before) {
   return static_cast<std::uint8_t>(last_of_the_class_before) + 1;
@@ -61,10 +61,10 @@ enum class BinaryOp : std::uint8_t {
   kOr,
   kXor,
   kShiftLeft,          ///< a shift by the width or more, or a negative one, gives 0
-  kShiftRightLogical,  ///< zeros come in; likewise
+  kShiftRightLogical,  ///< zeros are shifted in; likewise
 };
 
-/// -> bool; comparisons with NaN are false but for kNotEqual.
+/// -> bool; comparisons with NaN are false, except kNotEqual.
 enum class CompareOp : std::uint8_t {
   kEqual = after(BinaryOp::kShiftRightLogical),
   kNotEqual,
@@ -104,7 +104,7 @@ enum class MovementOp : std::uint8_t {
 enum class ReductionOp : std::uint8_t {
   kReduceSum = after(MovementOp::kScatterAdd),
   kReduceProduct,
-  kReduceMax,  ///< of nothing: -infinity or the lowest integer; of 0 and -0 either
+  kReduceMax,  ///< of no elements: -infinity or the lowest integer; of 0 and -0 either
   kReduceMin,
   kArgMax,  ///< {axis} -> i32, the first of equals; NaN counts as largest
   kArgMin,  ///< {axis} -> i32, the first of equals; NaN counts as smallest
@@ -153,10 +153,9 @@ enum class ControlOp : std::uint8_t {
   kFusion,       ///< (args...) {shape, axis} with Node::body: a group that runs as one kernel over
                  ///< the domain `shape`, see group.h; made by passes only. The node is result 0
   kGroupResult,  ///< (fusion or host_call) {index}: a further result, written by its command
-  // What a function on the host makes of the operands' values, see host_function.h: (x...)
-  // {function, version, results}. The node is result 0, group_results right behind it are the
-  // others. Equal operands give equal results, so that equal calls are one, and one whose results
-  // nobody reads is none.
+  // The results of a function on the host, see host_function.h: (x...) {function, version,
+  // results}. The node is result 0, the group_results right after it are the others. Equal operands
+  // give equal results: equal calls are merged, and a call whose results are unused is removed.
   kHostCall,
 };
 

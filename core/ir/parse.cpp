@@ -99,7 +99,8 @@ class Parser {
       if (!node.operands.empty()) scan_.fail(op_at, "{} takes no operands", name_of(node.op));
       return;
     }
-    // A group_result states its type: graph() compares it with the group's when all are there.
+    // A group_result states its type: graph() compares it with the group's after all nodes are
+    // read.
     if (node.body != nullptr || node.op == Op::kGroupResult) return;
     std::vector<Type> types;
     for (const ValueId operand : node.operands) types.push_back(graph[operand].type);
@@ -371,7 +372,7 @@ class Parser {
     node.literal = HostTensor(node.type.dtype, node.type.shape);
     for (std::size_t i = 0; i < elements.size(); ++i)
       if (!parse_element(elements[i].second, node.literal, i))
-        scan_.fail(elements[i].first, "'{}' is no value of {}", elements[i].second,
+        scan_.fail(elements[i].first, "'{}' is not a value of {}", elements[i].second,
                    name_of(node.type.dtype));
   }
 

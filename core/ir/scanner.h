@@ -1,5 +1,5 @@
 // Characters, words, numbers and errors with positions: the lower half of the parser of text.h.
-// Positions are offsets; line and column are computed only when something is wrong.
+// Positions are offsets; line and column are computed only for an error.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ class Scanner {
   bool next_is(char c) { return !at_end() && text_[at_] == c; }
   bool accept(char c);
   void expect(char c, std::string_view what);
-  /// The word (letters, digits, '_', '.') that comes next; may be empty.
+  /// The next word (letters, digits, '_', '.'); may be empty.
   std::string_view peek_word();
   std::string_view word(std::string_view what);
   bool accept_word(std::string_view keyword);

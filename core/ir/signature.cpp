@@ -9,18 +9,18 @@
 namespace lockstep {
 namespace {
 
-/// What is wrong with the words of one attribute; empty if nothing is.
+/// The error in the words of one attribute; empty if there is none.
 std::string check_values(Attr attr, IntView values) {
   const auto is_byte = [](std::int64_t word) { return word >= 0 && word <= 0xff; };
   switch (type_of(attr)) {
     case AttrType::kInts: return "";
     case AttrType::kText:
       if (values.empty() || !std::ranges::all_of(values, is_byte))
-        return fmt::format("the attribute '{}' is no text", name_of(attr));
+        return fmt::format("the attribute '{}' is not a text", name_of(attr));
       return "";
     case AttrType::kTypes:
       if (!is_type_list(values) || values.empty())
-        return fmt::format("the attribute '{}' is no list of types", name_of(attr));
+        return fmt::format("the attribute '{}' is not a list of types", name_of(attr));
       return "";
     case AttrType::kInt:
     case AttrType::kFloat:

@@ -1,4 +1,4 @@
-// Whether a node has the attributes that its op takes, for parser and verifier.
+// Checks that a node has the attributes its op takes, for parser and verifier.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// What is wrong with a node's attributes: one missing, one that the op does not take, or a wrong
-/// number of values. Empty if nothing is.
+/// The error in a node's attributes: one is missing, the op does not take one, or the number of
+/// values is wrong. Empty if there is no error.
 std::string check_attrs(Op op, const Attrs& attrs);
 
 }  // namespace lockstep

@@ -9,7 +9,8 @@ namespace lockstep {
 namespace {
 
 /// Appends fixed-size words and length-prefixed lists, so that no two structures share their bytes.
-/// Every step is written once: most of it is words, which are a comparison and a store each.
+/// Every recorded step is written once. Most of it is words, which cost a comparison and a store
+/// each.
 class Writer {
  public:
   explicit Writer(std::size_t nodes) { grow(nodes * kBytesPerNode); }
@@ -80,7 +81,7 @@ Hash128 hash_body(const Graph& body, BodyHashes& bodies) {
   return hash;
 }
 
-/// A body's hash, or without `bodies` all of it.
+/// A body's hash, or without `bodies` the whole body.
 void write_body(const Graph& body, Writer& out, BodyHashes* bodies) {
   if (bodies == nullptr) {
     write_graph(body, out, nullptr);
@@ -89,7 +90,7 @@ void write_body(const Graph& body, Writer& out, BodyHashes* bodies) {
   }
 }
 
-/// All of a node but its operands.
+/// The whole node except its operands.
 void write_node(const Node& node, Writer& out, BodyHashes* bodies) {
   out.word(static_cast<std::uint64_t>(node.op.number()) |
            static_cast<std::uint64_t>(node.input_kind) << 8U |

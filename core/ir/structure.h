@@ -1,6 +1,6 @@
-// Identity of graphs: when do two recorded steps mean the same compiled program? Structure is ops,
+// Identity of graphs: whether two recorded steps have the same compiled program. Structure is ops,
 // types, operands, attributes, literal bytes, bodies, input kinds, input order, outputs and
-// updates. Labels (names, dimension names, source lines, scopes) take no part.
+// updates. Labels (names, dimension names, source lines, scopes) are ignored.
 #pragma once
 
 #include <string>

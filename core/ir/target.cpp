@@ -8,9 +8,10 @@ namespace lockstep {
 namespace {
 
 /// vdpbf16ps is as fast as an f32 fused multiply-add on AMD's processors, and so twice the
-/// products. Intel's with AMX run it at a quarter of that, which is half of what f32 gives
-/// (measured on one of model 207 whose AMX was hidden: 88 against 179 GFLOP/s), and mean AMX to be
-/// used. They all have AVX512-FP16; Cooper Lake, which has neither, runs it at full speed.
+/// products. Intel's processors with AMX run it at a quarter of that, half the speed of f32
+/// (measured on one of model 207 whose AMX was hidden: 88 against 179 GFLOP/s); they are meant to
+/// use AMX. They all have AVX512-FP16; Cooper Lake, which has neither, runs vdpbf16ps at full
+/// speed.
 Bf16Units bf16_units(bool tiles_allowed) {
   if (tiles_allowed && __builtin_cpu_supports("amx-bf16")) return Bf16Units::kTiles;
   const bool slow = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");

@@ -1,5 +1,5 @@
-// What a program is compiled for. Everything here may change what a compilation produces; anything
-// that must not (ranks, threads, shards per rank) has no place in it.
+// The target of a compilation. Every member may change the result of a compilation; values that
+// must not (ranks, threads, shards per rank) are not members.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace lockstep {
 /// The widest vector instruction set that kernels may use.
 enum class Isa : std::uint8_t { kAvx2, kAvx512 };
 
-/// What multiplies bf16, if anything does so faster than f32 is multiplied. kNone: products of bf16
-/// are f32 products of the widened operands, which loses nothing. kVectors: vdpbf16ps; kTiles: AMX.
+/// The units that multiply bf16 faster than f32, if there are any. kNone: products of bf16 are f32
+/// products of the widened operands, which are exact. kVectors: vdpbf16ps; kTiles: AMX.
 enum class Bf16Units : std::uint8_t { kNone, kVectors, kTiles };
 
 struct Target {
@@ -22,7 +22,7 @@ struct Target {
   std::size_t memory_bytes = 0;  ///< the device's limit; 0: none. The planner reports against it
 };
 
-/// The best target of this machine, from cpuid, within `max`. Error kUsage if it lacks AVX2 or FMA.
+/// The best target of this machine, from cpuid, up to `max`. Error kUsage if it lacks AVX2 or FMA.
 Target host_target(MaxIsa max = MaxIsa::kAuto);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The text form of graphs: deterministic to print, exact to parse back, pleasant to write by hand.
+// The text form of graphs: printing is deterministic, parsing is exact, and people can write it.
 //
 //   %0 = f32[8,64] input() {kind=batch, name="batch.x", line="model.cpp:40", scope="h.0"}
 //   %1 = f32[] constant() {value=0.5}
@@ -46,9 +46,9 @@ std::string print_node(const Graph& graph, ValueId id);
 std::string print_values(const Attrs::Entry& entry);
 
 /// The graph of a text. Types are inferred again and compared with those written. Error kUsage
-/// "file.ir:3:14: ..." (line and column from 1) that says what was expected. Bodies nest at most
+/// "file.ir:3:14: ..." (line and column from 1) that names what was expected. Bodies nest at most
 /// kMaxBodyDepth deep; a value has at most 2^40 elements. With `ranks` given, collectives must be
-/// for so many.
+/// for that number of ranks.
 Graph parse(std::string_view text, std::string_view file_name,
             std::optional<int> ranks = std::nullopt);
 inline constexpr int kMaxBodyDepth = 32;

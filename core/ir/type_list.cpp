@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-/// Where the type that begins at `at` ends; 0 if none begins there.
+/// The end of the type that begins at `at`; 0 if none begins there.
 std::size_t end_of_type(IntView words, std::size_t at) {
   if (words.size() - at < 2) return 0;
   const std::int64_t dtype = words[at];

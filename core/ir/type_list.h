@@ -10,10 +10,10 @@ namespace lockstep {
 
 Attrs::Ints write_type_list(ArrayRef<Type> types);
 
-/// Whether the words are a list that write_type_list could have made.
+/// Whether the words are a valid result of write_type_list.
 bool is_type_list(IntView words);
 
-// Of such a list only.
+// The words must be such a list.
 std::vector<Type> read_type_list(IntView words);
 std::size_t count_types(IntView words);
 

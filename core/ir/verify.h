@@ -1,5 +1,5 @@
 // The executable specification of the IR. It holds after tracing and after every pass; a violation
-// is a bug of whoever made the graph.
+// is a bug in the code that made the graph.
 #pragma once
 
 #include <string_view>

@@ -14,7 +14,7 @@ std::vector<Type> operand_types(const Graph& graph, ValueId node) {
   return out;
 }
 
-/// The node alone: its operands become inputs.
+/// A graph of the node alone: its operands become inputs.
 Graph key_graph(const Node& node, std::span<const Type> operands) {
   Graph out;
   Node alone = node;

@@ -1,7 +1,7 @@
 // Structurally equal nodes on equal operand types share one kernel: a model of twelve equal layers
 // plans a layer's kernels once, and generates their code once, when the first of them is to run.
-// Kernels that nobody but the cache holds are forgotten when there are as many of them as others,
-// and more than a few. Thread-safe.
+// Kernels that only the cache holds are dropped when there are as many of them as others, and at
+// least a minimum. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ class KernelCache {
   explicit KernelCache(const Target& target, Log& log = Log::null())
       : target_(target), log_(log), codes_(target.isa) {}
 
-  /// What is known of a node's kernel; generates no code.
+  /// The facts of a node's kernel; generates no code.
   std::shared_ptr<const KernelFacts> facts(const Graph& graph, ValueId node);
   /// The kernel, ready to run.
   std::shared_ptr<const Kernel> get(const Graph& graph, ValueId node);
   std::shared_ptr<const Kernel> get(const Node& node, std::span<const Type> operands);
-  /// What a kernel is found by: a hash of the node's structure and of its operands' types.
+  /// The key of a kernel: a hash of the node's structure and of its operands' types.
   static Hash128 key_of(const Graph& graph, ValueId node);
   /// Machine code (Kernel::object_code) to use if the kernel with this key has to be built, until
   /// the next call of drop_offers().
   void offer(const Hash128& key, std::string object_code);
   void drop_offers();
-  /// Forgets kernels that nobody but the cache holds.
+  /// Drops kernels that only the cache holds.
   void drop_unused();
   std::int64_t built() const;   ///< kernels whose code was generated so far
-  std::int64_t shared() const;  ///< requests that one of them served
+  std::int64_t shared() const;  ///< requests that found one of them
   std::int64_t compiled() const { return codes_.compiled(); }  ///< functions, by LLVM
 
  private:
@@ -48,7 +48,7 @@ class KernelCache {
     bool built = false;  ///< its code was generated
   };
   // Under the lock, as the names below.
-  /// The entry of that key, new if need be; valid until the next call.
+  /// The entry of that key, created if needed; valid until the next call.
   Entry& entry_of(const Node& node, std::span<const Type> operands, const Hash128& hash, Graph key);
   void drop_unheld();
 

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// The options with their defaults settled.
+/// The options with defaults filled in.
 AttentionOptions settled(AttentionOptions options, const std::string& path, std::int64_t width) {
   if (options.kv_heads == 0) options.kv_heads = options.heads;
   LS_USER_CHECK(options.heads > 0 && options.kv_heads > 0 && options.heads % options.kv_heads == 0,

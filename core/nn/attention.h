@@ -17,11 +17,11 @@ struct AttentionOptions {
   /// (Ainslie et al., arXiv:2305.13245); 0: as many as `heads`.
   std::int64_t kv_heads = 0;
   std::int64_t head_size = 0;         ///< 0: width / heads
-  std::int64_t memory_width = 0;      ///< of what is attended to; 0: width
+  std::int64_t memory_width = 0;      ///< of the memory in attend(); 0: width
   bool causal = false;                ///< query i sees keys j <= i + Tk - Tq
   double dropout = 0.0;               ///< of the attention weights, in training
   bool bias = true;                   ///< of the four projections
-  std::optional<Rotary> rotary = {};  ///< of queries and keys; nothing: they are not turned
+  std::optional<Rotary> rotary = {};  ///< of queries and keys; nothing: no rotation
   /// "out_proj" as in Hugging Face's BART, OPT, CLIP, Marian; "o_proj" as in Llama and Mistral.
   std::string_view output_name = "out_proj";
   /// Of the four projections; nothing: PyTorch's default.
@@ -29,35 +29,36 @@ struct AttentionOptions {
   std::optional<Initializer> bias_init = {};
 };
 
-/// What the elements of sequences see of each other, and where they stand.
+/// Which elements of sequences see each other, and their positions.
 struct SequenceLayout {
-  Tensor key_mask = {};   ///< bool [B,T]: what may be seen; undefined: all
+  Tensor key_mask = {};   ///< bool [B,T]: visible elements; undefined: all
   Tensor segments = {};   ///< i32 [B,T], in place of a mask, see AttentionSpec::segments
   Tensor positions = {};  ///< integer [B,T], for rotary embeddings; undefined: 0, 1, ...
 };
 
 /// softmax(q k^T / sqrt(head_size)) v, where q is a projection of x, and k and v of x itself (self-
 /// attention) or of another sequence (cross-attention). Parameters "q_proj", "k_proj", "v_proj" and
-/// "out_proj", each a Linear: Hugging Face's names, in BART's attention for one, with Llama's under
-/// `output_name`. Projections start as PyTorch's Linear does.
+/// "out_proj", each a Linear: the names of Hugging Face, e.g. in BART's attention; `output_name`
+/// gives Llama's. Projections are initialized as PyTorch's Linear.
 ///
-/// An x of f32 is computed in the mode's compute dtype, as by Linear; any other in its own. Scores
-/// and their softmax are f32 always. The result has the dtype of x. A query that sees no key gets
-/// the bias of out_proj.
+/// For an x of f32 the mode's compute dtype is used, as in Linear; else the dtype of x. Scores and
+/// their softmax are f32 always. The result has the dtype of x. A query that sees no key gets the
+/// bias of out_proj.
 class MultiHeadAttention : public Module {
  public:
   /// Error kUsage, naming the module, for sizes that do not divide, and dropout outside [0, 1).
   MultiHeadAttention(Module& parent, std::string_view name, std::int64_t width,
                      const AttentionOptions& options);
 
-  /// Self-attention: x [B,T,width] -> the same. `key_mask` bool [B,T]: which elements of the
-  /// sequence may be seen; undefined: all.
+  /// Self-attention: x [B,T,width] -> the same. `key_mask` bool [B,T]: the visible elements of the
+  /// sequence; undefined: all.
   Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
                     Where where = Where::current()) const;
   Tensor operator()(const Tensor& x, const SequenceLayout& layout,
                     Where where = Where::current()) const;
-  /// Self-attention of the tokens at hand, x [B,T,width], and those before them, which layer number
-  /// `layer` of `cache` has; their keys and values are kept there, too.
+  /// Self-attention of the current tokens, x [B,T,width], with those before them, whose keys and
+  /// values are in layer number `layer` of `cache`; those of the current tokens are stored there,
+  /// too.
   Tensor operator()(const Tensor& x, KeyValueCache& cache, std::size_t layer,
                     Where where = Where::current()) const;
   /// Cross-attention: x [B,Tq,width] to memory [B,Tk,memory_width], key_mask bool [B,Tk].
@@ -67,7 +68,7 @@ class MultiHeadAttention : public Module {
  private:
   Tensor attend(const Tensor& x, const Tensor& memory, const SequenceLayout& layout,
                 Where where) const;
-  /// x [B,T,...] projected and cut into heads: [B,T,H,D].
+  /// x [B,T,...] projected and split into heads: [B,T,H,D].
   Tensor project(const Linear& projection, const Tensor& x, std::int64_t heads) const;
 
   AttentionOptions options_;

@@ -1,7 +1,6 @@
-// Layers: parameters and the user function that applies them (norm.h, attention.h and
-// transformer.h have more). Each records its nodes under its
-// module path, with the line of the model that called it. Parameters are f32; the result has the
-// dtype of x (see functions.h for what that means in bf16).
+// Layers: parameters and the function that applies them (norm.h, attention.h and transformer.h have
+// more). Each records its nodes under its module path, with the line of the model that called it.
+// Parameters are f32; the result has the dtype of x (see functions.h for what that means in bf16).
 #pragma once
 
 #include <optional>
@@ -65,7 +64,8 @@ class Conv2d : public Module {
  public:
   struct Options {
     bool bias = true;
-    /// Nothing: PyTorch's default, U(-1/sqrt(n), 1/sqrt(n)) where n numbers make one of the result.
+    /// Nothing: PyTorch's default, U(-1/sqrt(n), 1/sqrt(n)), where n is the number of inputs of one
+    /// result.
     std::optional<Initializer> weight_init = {};
   };
   /// Error kUsage if spec.groups does not divide both numbers of channels.

@@ -1,14 +1,14 @@
-// Modules: what a model is made of. A module declares parameters and buffers under its path and
-// holds its children as members, each built with its parent and a name:
+// Modules: the parts of a model. A module declares parameters and buffers under its path and holds
+// its children as members, each built with its parent and a name:
 //
 //   struct Net : Module {
 //     Linear in{*this, "in", 2, 16}, out{*this, "out", 16, 1};
 //     Tensor operator()(const Tensor& x) const { return out(relu(in(x))); }
 //   };
 //
-// A module only declares. A Trainer, or Session::initialize(), gives values, and they live as long
-// as the session: using a module without them, or after it, is an error. Paths are those of
-// checkpoints: "in.weight", "h.0.attn.c_attn.bias".
+// A module only declares parameters. A Trainer, or Session::initialize(), gives them values, which
+// live as long as the session: using a module before or after that is an error. Paths are also the
+// names in checkpoints: "in.weight", "h.0.attn.c_attn.bias".
 #pragma once
 
 #include <memory>
@@ -37,14 +37,14 @@ class Module {
 
   const std::string& path() const { return path_; }
 
-  /// Those of the whole model that this module is a part of, in the order of declaration.
+  /// The parameters of the whole model that this module is a part of, in the order of declaration.
   ParameterSet& parameters() { return *parameters_; }
   const ParameterSet& parameters() const { return *parameters_; }
   ModuleBufferSet& buffers() { return *buffers_; }
   const ModuleBufferSet& buffers() const { return *buffers_; }
 
-  /// Whether the parameters below this module are trained; what is not has no gradient and no
-  /// optimizer state. To be settled before a Trainer is made.
+  /// Whether the parameters below this module are trained; one that is not has no gradient and no
+  /// optimizer state. Call it before a Trainer is made.
   void set_trainable(bool trainable);
   /// Puts the parameters below this module into a group of their own, see TrainerOptions::groups.
   void set_group(std::string_view group);
@@ -53,7 +53,7 @@ class Module {
   ///   const ModuleScope scope = enter(x);
   /// x is a tensor that the module is called with. Error kUsage with the line if it is undefined.
   ModuleScope enter(const Operand& x) const;
-  /// The same of a layer, whose nodes are called by the line that calls it, not by their own.
+  /// The same for a layer, whose nodes show the line that calls it, not their own.
   ModuleScope enter(const Tensor& x, Where where) const;
 
  protected:
@@ -63,7 +63,7 @@ class Module {
   /// State that is not trained, see module_buffer.h.
   ModuleBuffer& buffer(std::string_view name, HostTensor initial);
   std::string path_of(std::string_view name) const;
-  /// The path, or what an outermost module is called in its place.
+  /// The path; for an outermost module a name that stands for it.
   std::string_view call_name() const;
 
  private:

@@ -25,9 +25,8 @@ void ModuleBuffer::update(TraceContext& context, Rule rule) {
 }
 
 void ModuleBuffer::blend(const Tensor& contribution, double momentum, Where where) {
-  LS_USER_CHECK(is_float(dtype()),
-                "buffer '{}' of {} is blended; what lies between two values needs a float dtype",
-                name, name_of(dtype()));
+  LS_USER_CHECK(is_float(dtype()), "buffer '{}' of {} is blended, which needs a float dtype", name,
+                name_of(dtype()));
   const Origin called = context_of(name, {&contribution}, where).origin_at(where);
   LS_USER_CHECK(contribution.shape() == shape(),
                 "buffer '{}' of shape {} is blended with a contribution of shape {}", name,

@@ -1,7 +1,7 @@
 // Buffers: state of a model that is not trained, such as running statistics. A module declares one
-// with its initial value and, while a training step is recorded, says what becomes of it. The
-// update program carries that out, once a step: a step that is left out (not finite) changes no
-// buffer. Buffers are saved, restored, hashed and broadcast as parameters are.
+// with its initial value and records its updates while a training step is recorded. The update
+// program applies them, once a step: a step that is skipped (not finite) changes no buffer. Buffers
+// are saved, restored, hashed and broadcast as parameters are.
 #pragma once
 
 #include <deque>
@@ -19,8 +19,8 @@ namespace LOCKSTEP_API lockstep {
 
 class ModuleBuffer {
  public:
-  /// The new value, of the buffer's dtype and shape, given the old one and the mean (f32) over all
-  /// logical shards of the step of what the shards contributed.
+  /// The new value, of the buffer's dtype and shape, given the old one and the mean (f32) of the
+  /// contributions of all logical shards of the step.
   using Rule = std::function<Tensor(const Tensor& old, const Tensor& mean)>;
   struct Update {
     Tensor contribution;  ///< of one logical shard; undefined for none
@@ -28,25 +28,24 @@ class ModuleBuffer {
   };
 
   std::string name;    ///< as in checkpoints: "bn1.running_mean"
-  HostTensor initial;  ///< its value before the first step, which gives dtype and shape
-  Tensor value;        ///< undefined until given
+  HostTensor initial;  ///< its value before the first step; gives dtype and shape
+  Tensor value;        ///< undefined until it is set
 
   DType dtype() const { return initial.dtype(); }
   const Shape& shape() const { return initial.shape(); }
-  /// The value. Error kUsage if none was given yet.
+  /// The value. Error kUsage if it is not set yet.
   const Tensor& get() const;
 
-  /// Called while a training step is recorded, with what this logical shard contributes (a float
-  /// tensor). Several updates of one step are carried out in this order. Nothing outside of
-  /// training.
+  /// Called while a training step is recorded, with the contribution of this logical shard (a float
+  /// tensor). Several updates of one step are applied in this order. No effect outside of training.
   void update(const Tensor& contribution, Rule rule, Where where = Where::current());
-  /// The same for a rule that takes nothing of the shards: its `mean` is undefined.
+  /// The same for a rule that uses no contributions: its `mean` is undefined.
   void update(TraceContext& context, Rule rule);
   /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape;
   /// the buffer is of a float dtype.
   void blend(const Tensor& contribution, double momentum, Where where = Where::current());
 
-  /// What was recorded since the last call, for the update program.
+  /// The updates recorded since the last call, for the update program.
   std::vector<Update> take_updates() { return std::exchange(updates_, {}); }
 
  private:

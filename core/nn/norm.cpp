@@ -23,11 +23,11 @@ struct Moments {
   Tensor variance;  ///< a divisor of N * H * W
 };
 
-/// Of the channels of x [N,C,H,W], in one pass over it, and two for the gradient: the sums of
-/// what is left of x behind a number near its mean, and of the squares of that. The variance is the
-/// difference of their means, which loses digits as the square of that number's distance from the
-/// mean grows over the variance; so the number is the mean of a line through the middle of the
-/// first image, where no padding is near.
+/// The moments of the channels of x [N,C,H,W], in one pass over it, and two for the gradient: from
+/// the sums of x minus a number near its mean, and of the squares of that. The variance is the mean
+/// of the squares minus the square of the mean. It loses digits if the square of the number's
+/// distance from the mean is large against the variance; so the number is the mean of a line
+/// through the middle of the first image, far from padding.
 Moments moments(const Tensor& x) {
   const auto n = static_cast<double>(x.size(0) * x.size(2) * x.size(3));
   const std::int64_t middle = x.size(2) / 2;

@@ -1,5 +1,5 @@
-// Normalizations. Their parameters are f32, and so is their arithmetic, whatever x is; the result
-// has the dtype of x. Names are PyTorch's, which Hugging Face and torchvision keep.
+// Normalizations. Their parameters are f32, and so is their arithmetic for any dtype of x; the
+// result has the dtype of x. Names are PyTorch's, which Hugging Face and torchvision also use.
 #pragma once
 
 #include <string_view>
@@ -42,15 +42,15 @@ class RMSNorm : public Module {
 /// arXiv:1502.03167), as PyTorch's BatchNorm2d. Parameters "weight" and "bias" [channels]; buffers
 /// "running_mean" and "running_var" f32 [channels] and "num_batches_tracked" i64[].
 ///
-/// In training mean and variance are those of the logical shard, a divisor of n for n values of a
-/// channel. The running values move by `momentum` towards the mean over all shards of the step of
-/// the shards' means and unbiased variances (a divisor of n - 1), once a step, in the update
-/// program: they do not depend on ranks, and a step that is left out changes nothing. So the
-/// micro-batch size is part of what a model computes, as it is under PyTorch's DDP. Evaluations use
-/// the running values.
+/// In training, mean and variance are those of the logical shard, with divisor n for n values of a
+/// channel. The running values move by `momentum` towards the mean, over all shards of the step, of
+/// the shards' means and unbiased variances (divisor n - 1). This happens once a step, in the
+/// update program: it does not depend on ranks, and a skipped step changes nothing. So the
+/// micro-batch size affects the results of a model, as under PyTorch's DDP. Evaluations use the
+/// running values.
 class BatchNorm2d : public Module {
  public:
-  /// `initial_weight`: of all channels; 0 lets a residual block begin as its shortcut.
+  /// `initial_weight`: of all channels; with 0 a residual block initially equals its shortcut.
   BatchNorm2d(Module& parent, std::string_view name, std::int64_t channels, double eps = 1e-5,
               double momentum = 0.1, double initial_weight = 1.0);
   /// [N, channels, H, W] -> the same. Error kUsage for other shapes, and in training for one value

@@ -1,6 +1,6 @@
 // Parameters: named, shaped, initialized by counter-based random numbers, so that every rank count
-// and every order of construction gives the same values. Modules declare them (module.h); whoever
-// owns a device gives them values.
+// and every order of construction gives the same values. Modules declare them (module.h); the owner
+// of the device sets their values.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// What a parameter is, which decides whether weight decay applies.
+/// The kind of a parameter decides whether weight decay applies.
 enum class ParameterKind : std::uint8_t {
   kMatrix,  ///< weights of dots and convolutions, embeddings: decayed
   kVector,  ///< biases and norms: not decayed
@@ -37,18 +37,19 @@ struct Parameter {
   Shape shape;
   ParameterKind kind = ParameterKind::kMatrix;
   Initializer initializer;
-  Tensor value;  ///< f32, undefined until given
-  /// Whether steps change it. What is not trained has no gradient and no optimizer state.
+  Tensor value;  ///< f32, undefined until it is set
+  /// Whether steps change it. A parameter that is not trained has no gradient and no optimizer
+  /// state.
   bool trainable = true;
-  /// Parameters of a group have update settings of their own; empty: those of all.
+  /// Parameters of a group have their own update settings; empty: the default settings.
   std::string group = {};
-  /// Whether it is a factor of dots, and so worth a copy in their dtype.
+  /// Whether it is a factor of dots: then a copy in their dtype pays.
   bool in_dots = false;
-  /// The value in another float dtype, if whoever updates the value keeps one: a matrix need not be
-  /// converted then each time it is used. Derived, and so no part of checkpoints.
+  /// The value in another float dtype, if the update keeps such a copy: then a matrix is not
+  /// converted at each use. It is derived, so checkpoints do not contain it.
   Tensor copy = {};
 
-  /// The value. Error kUsage if none was given yet.
+  /// The value. Error kUsage if it is not set yet.
   const Tensor& get() const;
   /// The value in `dtype`: itself, the copy, or a conversion. Gradients flow to the value.
   Tensor in(DType dtype, Where where = Where::current()) const;
@@ -66,9 +67,9 @@ class ParameterSet {
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   std::int64_t elements() const;
-  /// Those that steps change, in order.
+  /// The trainable ones, in order.
   std::vector<Parameter*> trained();
-  /// All values, in order. Error kUsage if one is not given yet.
+  /// All values, in order. Error kUsage if one is not set yet.
   std::vector<Tensor> values() const;
 
  private:

@@ -1,5 +1,5 @@
 // Pooling of images x [N,C,H,W], with the arguments of PyTorch's layers of the same names. They
-// have no parameters and so are no modules, but plain values:
+// have no parameters, so they are plain values, not modules:
 //
 //   MaxPool2d pool{.kernel = 3, .stride = 2, .padding = 1};
 //
@@ -13,9 +13,9 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// The largest value of each kernel x kernel window: [N,C,H,W] -> [N,C,OH,OW] with
-/// OH = floor((H + 2 padding - kernel) / stride) + 1, and OW alike. Padding is never the largest;
-/// the gradient goes to the first of equals.
+/// The largest value of each kernel x kernel window: [N,C,H,W] -> [N,C,OH,OW] with OH = floor((H +
+/// 2 padding - kernel) / stride) + 1, and OW alike. Padding is never the maximum; the gradient goes
+/// to the first of equal values.
 struct MaxPool2d {
   std::int64_t kernel = 2;
   std::int64_t stride = 0;  ///< 0: the kernel's size, so that windows do not overlap
@@ -32,8 +32,8 @@ struct AvgPool2d {
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;
 };
 
-/// The mean of each channel: [N,C,H,W] -> [N,C,1,1], or [N,C] where a linear layer follows
-/// (`flatten`). PyTorch's AdaptiveAvgPool2d(1), torchvision's "avgpool".
+/// The mean of each channel: [N,C,H,W] -> [N,C,1,1], or with `flatten` [N,C], for a linear layer.
+/// PyTorch's AdaptiveAvgPool2d(1), torchvision's "avgpool".
 struct GlobalAvgPool2d {
   bool flatten = false;
   Tensor operator()(const Tensor& x, Where where = Where::current()) const;

@@ -1,5 +1,5 @@
-// Positions of a sequence that are not learned: rotations of queries and keys, and sines that are
-// added to embeddings.
+// Position encodings that are not learned: rotations of queries and keys, and sines that are added
+// to embeddings.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,26 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// How fast a rotary embedding turns: pair i of a head of D elements by base^(-2i/D) a position.
+/// The frequencies of a rotary embedding: pair i of a head of D elements rotates by base^(-2i/D) a
+/// position.
 struct Rotary {
   double base = 10000.0;  ///< Hugging Face's rope_theta
-  /// Divides all frequencies (Hugging Face's rope_type "linear"), or, with low_freq_factor below
-  /// high_freq_factor, only those of wavelengths above original_positions / low_freq_factor,
-  /// wholly, and between that and original_positions / high_freq_factor in part ("llama3":
-  /// Llama 3.1, see its model card and `_compute_llama3_parameters` of transformers).
+  /// Divides all frequencies (Hugging Face's rope_type "linear"). With low_freq_factor below
+  /// high_freq_factor it divides only frequencies of wavelengths above original_positions /
+  /// low_freq_factor fully, and those between that and original_positions / high_freq_factor in
+  /// part ("llama3": Llama 3.1, see its model card and `_compute_llama3_parameters` of
+  /// transformers).
   double factor = 1.0;
   double low_freq_factor = 0;
   double high_freq_factor = 0;
   double original_positions = 0;
 
-  /// Radians a position, for i < size / 2, in f64.
+  /// Radians per position, for i < size / 2, in f64.
   std::vector<double> frequencies(std::int64_t size) const;
 };
 
 /// Rotary position embedding (Su et al., arXiv:2104.09864) of queries or keys x [B,T,H,D], D even:
-/// in every head of position t, elements i and i + D/2 are turned by the angle t frequency[i]. The
+/// in every head of position t, elements i and i + D/2 are rotated by the angle t frequency[i]. The
 /// pairs are those of Hugging Face's Llama (rotate_half); the paper pairs neighbours, which is the
 /// same up to an order of the weights' rows. `positions` integer [B,T]; undefined: 0, 1, ... in
 /// every sequence. Computed in f32, the result has the dtype of x. Error kUsage for other shapes.
@@ -41,7 +43,7 @@ Tensor rotary_embedding(const Tensor& x, const Rotary& rotary = {}, const Tensor
 /// and never changes.
 class SinusoidalPositions : public Module {
  public:
-  /// Where the sine and cosine number i stand.
+  /// The indices of sine and cosine number i.
   enum class Order : std::uint8_t {
     kInterleaved,  ///< 2i and 2i + 1: the paper's
     kHalves,       ///< i and width/2 + i: Hugging Face's Marian and Pegasus

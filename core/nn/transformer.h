@@ -39,15 +39,16 @@ class GatedMlp : public Module {
 };
 
 struct BlockOptions {
-  /// heads, kv_heads, causal, ... of the self-attention; those but `causal`, rotary and
-  /// memory_width hold for the cross-attention, too.
+  /// Options of the self-attention; all except `causal`, `rotary` and `memory_width` hold for the
+  /// cross-attention, too.
   AttentionOptions attention = {};
   std::int64_t hidden = 0;  ///< of the feed-forward part; 0: 4 width
   Activation activation = Activation::kGelu;
   /// true: x + f(norm(x)), as in GPT-2, OPT, mBART; the user adds a norm after the last block.
   /// false: norm(x + f(x)), as in the paper, BART, Marian.
   bool pre_norm = true;
-  /// With a part that attends to a memory of this width, between the two others; 0: without.
+  /// The width of the memory that a cross-attention between the two other parts attends to; 0: no
+  /// such part.
   std::int64_t memory_width = 0;
   double dropout = 0.0;  ///< of what is added to the residual stream, in training
   double norm_eps = 1e-5;
@@ -63,8 +64,8 @@ class TransformerBlock : public Module {
   /// Errors as MultiHeadAttention's.
   TransformerBlock(Module& parent, std::string_view name, std::int64_t width,
                    const BlockOptions& options);
-  /// `key_mask` bool [B,T]: which elements of the sequence may be seen; undefined: all. Error
-  /// kUsage for a block with a memory.
+  /// `key_mask` bool [B,T]: the visible elements of the sequence; undefined: all. Error kUsage for
+  /// a block with a memory.
   Tensor operator()(const Tensor& x, const Tensor& key_mask = Tensor(),
                     Where where = Where::current()) const;
   /// With memory [B,Tm,memory_width] and memory_mask bool [B,Tm]. Error kUsage for a block without

@@ -10,10 +10,10 @@
 namespace lockstep {
 namespace {
 
-/// A convolution and what happens to its result, and to nothing else, one value after the other.
+/// A convolution and the chain of operations on its result, each the only user of the one before.
 struct Tail {
   ValueId convolution = kNoValue;
-  ValueId widened = kNoValue;  ///< a conversion right behind it
+  ValueId widened = kNoValue;  ///< a conversion right after it
   std::vector<ValueId> steps;  ///< add, subtract and multiply, each with one number a channel
 
   ValueId begin() const { return widened != kNoValue ? widened : convolution; }
@@ -43,14 +43,14 @@ ValueId find_repeated(const Graph& graph, ValueId image) {
 }
 
 /// The numbers that a step adds to `value`, subtracts from it or multiplies it with; kNoValue if
-/// that is not what the node does.
+/// the node is another operation.
 ValueId find_numbers(const Graph& graph, const Node& step, ValueId value) {
   if (step.op != Op::kAdd && step.op != Op::kSubtract && step.op != Op::kMultiply) return kNoValue;
   if (step.operands[0] == value) return find_repeated(graph, step.operands[1]);
   return step.op == Op::kSubtract ? kNoValue : find_repeated(graph, step.operands[0]);
 }
 
-/// The weights in the factors' dtype, before they are rounded to another; kNoValue if they are
+/// The weights in the factors' dtype, before they are rounded to another; kNoValue if there are
 /// none.
 ValueId find_unrounded(const Graph& graph, ValueId weights, DType factors) {
   if (factors != DType::kF32 && factors != DType::kF64) return kNoValue;
@@ -114,7 +114,7 @@ class Absorption {
     }
   }
 
-  /// A tail is built where it ends: its numbers may be computed behind the convolution.
+  /// A tail is built at its end: its numbers may be computed after the convolution.
   Graph run() {
     for (ValueId id = 0; id < from_.size(); ++id) {
       const auto at = static_cast<std::size_t>(id);
@@ -187,7 +187,7 @@ class Absorption {
                          convolution.attrs, convolution.origin);
   }
 
-  /// A number for each place of dimension `dim`.
+  /// Repeats `numbers`, one for each place of dimension `dim`.
   ValueId repeat(ValueId numbers, const Shape& shape, std::int64_t dim, const Origin& origin) {
     return builder_.emit(Op::kBroadcast, {numbers},
                          {{Attr::kShape, shape.sizes()}, {Attr::kDims, {dim}}}, origin);

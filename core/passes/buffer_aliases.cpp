@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kViewAlignment = 64;
 
-/// The offset in bytes of a slice whose elements lie together in its operand.
+/// The offset in bytes of a slice whose elements are contiguous in its operand.
 std::optional<std::int64_t> contiguous_offset(const Node& slice, const Type& from) {
   const auto& start = slice.attrs.ints(Attr::kStart);
   const auto& stride = slice.attrs.ints(Attr::kStride);

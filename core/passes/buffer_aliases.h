@@ -1,5 +1,5 @@
-// Which values own memory and which are views of another's: what scheduler and memory planner must
-// agree on.
+// Which values own memory and which are views of another's. Scheduler and memory planner must agree
+// on it.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-/// A reshape is a view of its operand; so is a slice whose elements lie together, starting at a
-/// multiple of 64 bytes into the owner.
+/// A reshape is a view of its operand; so is a slice whose elements are contiguous and start at a
+/// multiple of 64 bytes in the owner.
 struct BufferAliases {
   explicit BufferAliases(const Graph& graph);
 
   bool is_view(ValueId id) const { return owner[static_cast<std::size_t>(id)] != id; }
 
-  std::vector<ValueId> owner;        ///< per value: the value whose memory it lies in; itself
+  std::vector<ValueId> owner;        ///< per value: the value whose memory it lies in, or itself
   std::vector<std::int64_t> offset;  ///< per value: bytes into the owner's memory
 };
 

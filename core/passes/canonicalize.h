@@ -1,6 +1,6 @@
-// Brings a recorded graph into one form, so that equal computations look equal: calls are inlined,
-// dead nodes are dropped, operands of commutative ops are ordered (constants right, else by
-// number; not those of float maximum and minimum, where the order picks among 0 and -0),
+// Brings a recorded graph into a canonical form, so that equal computations have equal nodes: calls
+// are inlined, dead nodes are dropped, operands of commutative ops are ordered (constants right,
+// else by number; not those of float maximum and minimum, where the order selects 0 or -0),
 // conversions to the same dtype vanish, and data movement is normalized (movement_rules.h).
 #pragma once
 

@@ -73,7 +73,7 @@ class ChainFinder {
     return reads_chain;
   }
 
-  /// Whether any command reads in parts what one before it writes so.
+  /// Whether any command reads in parts a value that an earlier one writes in parts.
   bool is_worth_it() const {
     for (const ValueId id : chain_)
       for (std::size_t i = 0; i < graph_[id].operands.size(); ++i) {

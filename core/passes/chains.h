@@ -1,11 +1,12 @@
-// Which commands of a scheduled graph run as chains. A command that reads, part by part, what the
-// one before it writes part by part need not wait for all of it: as a chain (core/runtime/chain.h)
-// both run task by task, and what one task writes the next reads from the cache. So the statistics
-// of a batch normalization are taken as the convolution's output is written, and a convolution
-// reads what was normalized just now.
+// Which commands of a scheduled graph run as chains. A command that reads part by part what the
+// command before it writes part by part need not wait for all of it. As a chain
+// (core/runtime/chain.h) both run task by task, and a task reads from the cache what another has
+// just written. So the statistics of a batch normalization are computed while the convolution's
+// output is written, and a convolution reads values that were just normalized.
 //
-// The order stays as scheduled, and so do all bits. What a chain uses is in use until its end. What
-// replaces an input in place does so in a chain, too: it joins none that reads the input.
+// The scheduled order and all bits stay the same. The memory that a chain uses is in use until its
+// end. A command that replaces an input in place still does so: it joins no chain that reads the
+// input.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,24 @@
 
 namespace lockstep {
 
-/// A task's part of a value is worth keeping in the cache up to this size.
+/// The maximum bytes of a task's part of a value: larger parts would not stay in the cache.
 inline constexpr std::int64_t kMaxChainedPart = std::int64_t{1} << 20;
-/// What a command of one task may read and write to be part of a chain all the same.
+/// The maximum bytes that a command of one task may read and write to be part of a chain.
 inline constexpr std::int64_t kMaxSmallCommand = 256 << 10;
 inline constexpr std::size_t kMaxChain = 8;  ///< commands
 
-/// What must be known of the kernels, which passes may not include.
+/// Facts about the kernels, which passes may not include.
 struct ChainQuery {
-  /// Of the command's call; 0: it cannot be part of a chain.
+  /// Number of tasks of the command's call; 0: it cannot be part of a chain.
   std::function<std::int64_t(ValueId)> tasks;
-  /// Bytes that a task reads of operand i, or writes of result k; those of all of it if it may read
-  /// all, or if the result is there only when all tasks are done.
+  /// Bytes that a task reads of operand i, or writes of result k; the size of the whole if a task
+  /// may read all of it, or if the result is complete only when all tasks are done.
   std::function<std::int64_t(ValueId, std::size_t)> read_bytes;
   std::function<std::int64_t(ValueId, std::size_t)> written_bytes;
 };
 
-/// Launches, and chains of launches of one command, as what runs at once: Launches::first and last
-/// are those of the chain.
+/// Launches, and chains of launches of one command. For a chain, Launches::first and last are those
+/// of the whole chain.
 Launches find_chains(const Graph& scheduled, const Launches& launches, const ChainQuery& query);
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Of planar images.
+/// Whether the node is a window op on planar images.
 bool is_window_op(const Node& node) {
   const OpClass kind = info_of(node.op).op_class;
   const bool slides =
@@ -24,7 +24,7 @@ bool is_window_op(const Node& node) {
   return slides && !node.attrs.flag(Attr::kChannelsLast);
 }
 
-/// Whether the node can give its result in either layout, if its operands come in the same.
+/// Whether the node can give its result in either layout, if its operands have the same layout.
 bool keeps_layout(const Node& node) {
   return is_elementwise(node.op) || node.op == Op::kOptimizationBarrier ||
          node.op == Op::kConcatenate || node.op == Op::kSlice || node.op == Op::kPad;
@@ -63,8 +63,8 @@ bool is_strided(const Node& node) {
   return stride[0] != 1 || stride[1] != 1;
 }
 
-/// Which values become channels last: results of window ops, and all that elementwise work and the
-/// like connect them with.
+/// Which values become channels last: results of window ops, and all values connected with them by
+/// elementwise work and similar nodes.
 std::vector<bool> choose(const Graph& graph) {
   std::vector<bool> last(graph.nodes.size(), false);
   std::vector<std::vector<ValueId>> neighbours(graph.nodes.size());
@@ -102,7 +102,7 @@ Ints permuted(IntView list) {
   return out;
 }
 
-/// Where each of these places comes in their order.
+/// The rank of each of these places in their order.
 Ints order_of(const Ints& places) {
   Ints out(places.size());
   std::iota(out.begin(), out.end(), 0);
@@ -112,7 +112,7 @@ Ints order_of(const Ints& places) {
   return out;
 }
 
-/// Dimensions of a planar image as those of one that is channels last.
+/// The dimensions of a planar image as dimensions of one that is channels last.
 Ints renamed(IntView dims) {
   Ints out;
   for (const std::int64_t d : dims) out.push_back(kToPlanar[static_cast<std::size_t>(d)]);
@@ -138,7 +138,7 @@ class Relayout {
  private:
   bool is_last(ValueId old) const { return last_[static_cast<std::size_t>(old)]; }
 
-  /// The value in the layout that is asked for.
+  /// The value in the requested layout.
   ValueId value(ValueId old, bool last) {
     if (is_last(old) == last) return rewriter_.now(old);
     ValueId& other = other_[static_cast<std::size_t>(old)];
@@ -158,7 +158,7 @@ class Relayout {
       return emit_reduction(node);
     Node moved = node;
     for (ValueId& operand : moved.operands) operand = value(operand, false);
-    // Only what is new here needs the rules.
+    // Only new nodes need the rules.
     return rewriter_.out().append(std::move(moved));
   }
 
@@ -175,7 +175,7 @@ class Relayout {
     return builder_.emit(node.op, operands, std::move(attrs), node.origin);
   }
 
-  /// The places of an image [N,H,W,C] that a pointwise convolution sees.
+  /// The places of an image [N,H,W,C] that a pointwise convolution reads.
   ValueId seen_places(ValueId image, const Node& node) {
     const ValueId x = value(image, true);
     if (!is_strided(node)) return x;
@@ -245,13 +245,13 @@ class Relayout {
     return builder_.emit(std::move(moved));
   }
 
-  /// What is left of the dimensions comes out in the order of the image.
+  /// The remaining dimensions are in the order of the image.
   ValueId emit_reduction(const Node& node) {
     Ints dims = renamed(node.attrs.ints(Attr::kDims));
     std::sort(dims.begin(), dims.end());
     const ValueId reduced =
         builder_.emit(node.op, {value(node.operands[0], true)}, {{Attr::kDims, dims}}, node.origin);
-    Ints kept;  // of those that are left, where each stands among the planar ones
+    Ints kept;  // the remaining dimensions' places among the planar ones
     for (const std::int64_t d : kToChannelsLast)
       if (!std::binary_search(dims.begin(), dims.end(), renamed({d})[0])) kept.push_back(d);
     return builder_.emit(Op::kTranspose, {reduced}, {{Attr::kDims, order_of(kept)}}, node.origin);

@@ -1,8 +1,8 @@
-// Chooses how images are stored: models write [N,C,H,W], and where convolutions and pooling work on
-// them, and all that is computed elementwise around those, they become [N,H,W,C] once per program.
-// So the values of one place lie side by side, as products and vectors want them: sums for each
-// channel are sums of columns, what is multiplied with each channel is a row, and nothing is
-// transposed between layers. Transposes stand where an image enters or leaves.
+// Chooses how images are stored. Models write [N,C,H,W]; in convolutions and pooling, and in the
+// elementwise work around them, images become [N,H,W,C] once per program. So the values of one
+// place are contiguous, as products and vectors need: sums for each channel are sums of columns, a
+// factor for each channel is a row, and nothing is transposed between layers. Transposes remain
+// only where an image enters or leaves.
 #pragma once
 
 #include "core/ir/graph.h"

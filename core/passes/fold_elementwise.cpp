@@ -153,7 +153,7 @@ bool compare(Op op, W a, W b) {
   __builtin_unreachable();
 }
 
-/// The value as a To, or nothing where an intermediate rounding would not be exact.
+/// The value as a To, or nothing if an intermediate rounding would not be exact.
 template <class To, class From>
 std::optional<To> convert(From from) {
   const auto x = wide(from);

@@ -110,7 +110,7 @@ class Fuser {
   }
 
  private:
-  /// A group that was there before keeps its results right behind it.
+  /// A group that existed before keeps its results right after it.
   void emit_value(ValueId id) {
     if (graph_[id].op == Op::kGroupResult) return;
     for (std::size_t k = 0; k < result_count(graph_[id]); ++k)
@@ -122,7 +122,7 @@ class Fuser {
     std::vector<ValueId> results = group.members;
     std::ranges::sort(results);
     std::erase_if(results, [&](ValueId member) { return !groups_.is_result(member); });
-    if (results.empty()) return;  // nobody reads it
+    if (results.empty()) return;  // it has no reader
     BodyMaker maker(graph_, groups_, id, results);
     Graph body = maker.take();
     if (is_lone(body)) {
@@ -167,7 +167,7 @@ class Fuser {
                fusion.origin.to_string());
   }
 
-  /// Why each result of a group is one.
+  /// Logs why each result of a group is a result.
   void explain_refusals() {
     const FusionLinks& links = groups_.links();
     for (ValueId id = 0; id < graph_.size(); ++id) {

@@ -165,7 +165,7 @@ Refusal FusionGroups::refusal(FusionRead read, ValueId reader) {
 
 namespace {
 
-/// What computing a value again would take.
+/// The cost of computing a value again.
 struct Recomputation {
   double flops = 0;
   std::vector<ValueId> sources;  ///< full-sized values that are read from memory
@@ -200,7 +200,7 @@ class RecomputationFinder {
   std::vector<bool> run() {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (groups_.links().kind(id) == FusionKind::kElementwise) visit(id);
-    // What only a recomputed value is made of goes with it.
+    // Values that only a recomputed value uses are recomputed with it.
     for (ValueId id = graph_.size() - 1; id >= 0; --id) {
       if (!recomputed_[index_of(id)]) continue;
       cloned_[index_of(id)] = true;
@@ -239,7 +239,7 @@ class RecomputationFinder {
         !cloned_[index_of(id)] && is_shared(id) && pays(graph_, own, node.type);
   }
 
-  /// Whether several groups want the value, and all of them element by element of their domain.
+  /// Whether several groups read the value, and all of them element by element of their domain.
   bool is_shared(ValueId id) {
     if (!groups_.is_result(id) || groups_.links().is_output(id)) return false;
     if (groups_.group(groups_.group_of(id)).domain != graph_[id].type.shape) return false;

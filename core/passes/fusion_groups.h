@@ -1,9 +1,9 @@
 // The decision of the fusion pass: which values are computed in one group.
 //
 // Every unit starts as a group of its own. Groups are then joined along links, consumers first,
-// sums of columns and totals after all else; and at last groups that read the same large value. A
-// join must be legal (one domain, all links inside, no way around through other work) and within
-// bounds; what is needed outside becomes a result.
+// sums of columns and totals after all others; finally groups that read the same large value are
+// joined. A join must be legal (one domain, all links inside, no path through other work) and
+// within bounds; values needed outside become results.
 #pragma once
 
 #include <string_view>
@@ -40,12 +40,13 @@ class FusionGroups {
   FusionGroups(const Graph& graph, std::vector<bool> cloned);
 
   const FusionLinks& links() const { return links_; }
-  /// The unit that stands for the group of a unit.
+  /// The unit that represents the group of a unit.
   ValueId group_of(ValueId unit) { return order_.find(unit); }
   const FusionGroup& group(ValueId id) const { return groups_[static_cast<std::size_t>(id)]; }
   /// Whether an output or a reader outside of its group needs the unit.
   bool is_result(ValueId unit);
-  /// Units that stand for groups, values outside of groups, and clones: each after what it reads.
+  /// Units that represent groups, values outside of groups, and clones: each after the values it
+  /// reads.
   std::vector<ValueId> order() const { return order_.order(); }
 
   /// Why the groups of two units were not joined along a link.
@@ -61,10 +62,11 @@ class FusionGroups {
   const Graph& graph_;
   FusionLinks links_;
   FusionOrder order_;
-  std::vector<FusionGroup> groups_;  ///< of units that stand for one
+  std::vector<FusionGroup> groups_;  ///< of units that represent one
 };
 
-/// Groups with cheap values cloned, then again with those cloned that are worth computing again.
+/// Makes groups with cheap values cloned; then makes them again, with the values cloned that are
+/// worth computing again.
 FusionGroups make_fusion_groups(const Graph& graph);
 
 }  // namespace lockstep

@@ -1,9 +1,8 @@
-// Who reads what in which way: the edges that the fusion pass joins groups along.
+// Which value reads which, and how: the edges along which the fusion pass joins groups.
 //
 // Some fusible values are *cloned*: every group that uses one computes it for itself, so that links
-// lead through it to what it is computed from. A cloned value that must be in memory all the same
-// (an op outside of groups reads it, or it is an output) is a unit too: computed once more for
-// that.
+// pass through it to its operands. A cloned value that must also be in memory (an op outside of
+// groups reads it, or it is an output) is a unit too, and is computed once more for that.
 #pragma once
 
 #include <vector>
@@ -34,7 +33,7 @@ class FusionLinks {
     return !is_cloned(id) || materialized_[static_cast<std::size_t>(id)];
   }
   bool is_output(ValueId id) const { return output_[static_cast<std::size_t>(id)]; }
-  /// What a unit reads, through clones; each once. Scalar constants are left out.
+  /// The values that a unit reads, through clones; each once, without scalar constants.
   const std::vector<FusionRead>& reads(ValueId unit) const {
     return reads_[static_cast<std::size_t>(unit)];
   }

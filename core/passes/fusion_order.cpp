@@ -52,7 +52,7 @@ FusionOrder::Answer FusionOrder::merge(std::int32_t a, std::int32_t b) {
       if (reached.size() > kMaxVisits) return Answer::kTooFar;
     }
   }
-  // Behind the merged node goes what was reached, before it what was not.
+  // Nodes that were reached go after the merged node, the others before it.
   std::vector<std::int32_t> behind;
   std::size_t position = begin;
   for (std::size_t i = begin + 1; i < end; ++i) {

@@ -35,7 +35,7 @@ bool is_read_in_place(const Graph& graph, const Node& slice) {
   int outer = 0;
   while (outer < to.rank() && to[outer] == 1) ++outer;
   for (int i = outer + 1; i < to.rank(); ++i)
-    if (to[i] != from[i]) return true;  // it does not lie together
+    if (to[i] != from[i]) return true;  // it is not contiguous
   return false;
 }
 
@@ -82,7 +82,7 @@ bool is_row_broadcast(const Graph& graph, const Node& broadcast) {
 
 std::vector<bool> find_cheap(const Graph& graph) {
   constexpr int kMaxDepth = 4;
-  // The length of the chain of compares and converts; 0 for what is not cheap.
+  // The length of the chain of compares and converts; 0 for values that are not cheap.
   std::vector<int> depth(graph.nodes.size(), 0);
   std::vector<bool> cheap(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {

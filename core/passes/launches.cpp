@@ -61,7 +61,7 @@ class LaunchFinder {
     return out;
   }
 
-  /// All that is computed since the launch began is computed by it.
+  /// All values computed since the begin of the launch are computed by it.
   bool depends(ValueId id) const {
     for (const ValueId operand : graph_[id].operands)
       if (!is_given(graph_[owner(operand)]) && group_of(graph_, owner(operand)) >= first_)
@@ -75,7 +75,7 @@ class LaunchFinder {
   std::vector<bool> in_arena_;  ///< by owner
   ReplacedInputs replaced_;
   Launches launches_;
-  ValueId first_ = kNoValue;  ///< of the launch at hand
+  ValueId first_ = kNoValue;  ///< of the current launch
   std::string kind_;
   std::int64_t bytes_ = 0;
 };

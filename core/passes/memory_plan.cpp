@@ -51,8 +51,8 @@ class Planner {
   }
 
  private:
-  /// Values that commands compute get the first output they are, and so do those that an output is
-  /// a view of all of; all else is copied.
+  /// Values that commands compute get the memory of the first output they are; so do values of
+  /// which an output is a view of the whole; all other outputs are copied.
   void find_owned_outputs() {
     output_of_.assign(graph_.nodes.size(), -1);
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
@@ -99,8 +99,7 @@ class Planner {
     return other != command && launch_begin(other) == launch_begin(command);
   }
 
-  /// Whether `id` may be written over `value`, whose last reader its command is if it reads it at
-  /// all.
+  /// Whether `id` may overwrite `value`. If its command reads `value`, it is the last reader.
   bool may_overwrite(ValueId id, ValueId value) const {
     const ValueId command = group_of(graph_, id);
     const Node& node = graph_[command];
@@ -178,7 +177,7 @@ class Planner {
     }
   }
 
-  /// What the output is written over lives in the output's memory already.
+  /// The value that the output overwrites is in the output's memory from the start.
   void lend_output(ValueId id) {
     const std::int32_t output = output_of_[index_of(id)];
     if (plan_.donated_inputs[static_cast<std::size_t>(output)] >= 0) return;
@@ -212,15 +211,15 @@ class Planner {
     peak_live_bytes(lifetimes, &peak_step_);
   }
 
-  /// Scratch areas of which each thread's part fits in its cache: they lie apart from values, all
-  /// in one place, which is still in the cache when the next command comes. BERT base in
-  /// bf16-mixed: products 4 % faster.
+  /// Scratch areas of which each thread's part fits in its cache: they are apart from values, all
+  /// at one place, which is still in the cache when the next command runs. BERT base in bf16-mixed:
+  /// products are 4 % faster.
   static bool is_kept_hot(const Block& block) {
     constexpr std::int64_t kMost = std::int64_t{16} << 20;
     return block.scratch && block.lifetime.bytes <= kMost;
   }
 
-  /// Gives the blocks that are `chosen` places behind all others in the arena.
+  /// Places the `chosen` blocks after all others in the arena.
   template <class F>
   void pack(const F& chosen) {
     std::vector<const Block*> blocks;

@@ -1,6 +1,6 @@
 // Memory planning: every value of a scheduled graph gets a slot. Temporaries share one arena by
-// liveness; outputs have memory of their own or, for updates, take over their input's; what an
-// output is written over in place lies in its memory from the start; reshapes, barriers and
+// liveness; outputs have their own memory or, for updates, take their input's; a value that an
+// output overwrites in place lies in the output's memory from the start; reshapes, barriers and
 // contiguous slices are views of their operand.
 #pragma once
 
@@ -25,10 +25,10 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// What the planner must know of the kernels, which it may not include.
+/// Facts about the kernels, which the planner may not include.
 struct MemoryQuery {
   std::function<std::int64_t(ValueId)> scratch_bytes;  ///< 0 for views and leaves
-  /// (node, result, operand): whether that result may be written over that operand.
+  /// (node, result, operand): whether that result may overwrite that operand.
   std::function<bool(ValueId, std::size_t, std::size_t)> may_alias;
   const Launches* launches = nullptr;  ///< which commands run at once; null: none do
 };
@@ -48,7 +48,7 @@ struct MemoryPlan {
   /// For output i: the input whose memory it is written into, or -1 if it has its own.
   std::vector<std::int32_t> donated_inputs;
   /// Outputs whose value lies elsewhere (an input, a part of another value, a repeated output) and
-  /// must be copied into their own memory once everything else ran.
+  /// must be copied into their own memory after all other commands.
   std::vector<std::int32_t> copied_outputs;
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;

@@ -76,7 +76,7 @@ ValueId merge_pair(Builder& b, const Node& node) {
   return b.emit(node.op, {x}, attrs, node.origin);
 }
 
-/// Whether the transpose keeps the order of all dimensions but those of size 1.
+/// Whether the transpose keeps the order of all dimensions except those of size 1.
 bool moves_only_ones(const Shape& from, IntView dims) {
   std::int64_t last = -1;
   for (const std::int64_t d : dims) {
@@ -93,14 +93,13 @@ ValueId become_reshape(Builder& b, const Node& node) {
   const Type& from = b.type(node.operands[0]);
   const bool nothing_moves = transpose ? moves_only_ones(from.shape, node.attrs.ints(Attr::kDims))
                                        : from.elements() == node.type.elements();
-  // Scalars stay broadcasts: other rules look for them.
+  // Broadcasts of scalars stay: other rules search for them.
   if (!nothing_moves || (!transpose && from.shape.rank() == 0)) return kNoValue;
   return b.emit(Op::kReshape, {node.operands[0]}, {{Attr::kShape, node.type.shape.sizes()}},
                 node.origin);
 }
 
-/// Where each dimension of `from` stands in `to`, if `to` only inserts dimensions of size 1; else
-/// nothing.
+/// Finds the place of each dimension of `from` in `to`, if `to` only inserts dimensions of size 1.
 bool find_inserted_ones(const Shape& from, const Shape& to, Ints& dims) {
   int next = 0;
   for (int i = 0; i < to.rank(); ++i) {
@@ -128,7 +127,7 @@ ValueId broadcast_through_reshape(Builder& b, const Node& node) {
 }
 
 /// op(reshape(x), reshape(y), splat) -> reshape(op(x, y, splat)), if the reshapes only insert
-/// dimensions of size 1: rows keep the shape of rows while they are computed with.
+/// dimensions of size 1: rows then keep their shape in computations.
 ValueId move_reshape_down(Builder& b, const Node& node) {
   if (!is_elementwise(node.op)) return kNoValue;
   const Node* inner = nullptr;

@@ -100,7 +100,7 @@ ArenaPacking pack_by_size(const std::vector<Lifetime>& blocks) {
     const std::int64_t bytes = rounded(block.bytes);
     std::int64_t best = -1;
     std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
-    std::int64_t used = 0;  // everything alive with the block and placed so far ends here
+    std::int64_t used = 0;  // the end of all placed blocks that are alive with this one
     for (const Placed& other : placed) {
       if (other.end < block.begin || block.end < other.begin) continue;
       const std::int64_t gap = other.offset - used;

@@ -20,8 +20,8 @@ struct ArenaPacking {
 };
 inline constexpr std::int64_t kArenaAlignment = 64;
 
-/// The most bytes alive at one step, every block rounded up to the alignment: no packing needs
-/// less. `when`, if given, receives the first such step.
+/// The maximum of bytes alive at one step, every block rounded up to the alignment: a lower bound
+/// of every packing. `when`, if not null, receives the first such step.
 std::int64_t peak_live_bytes(const std::vector<Lifetime>& blocks, std::int32_t* when = nullptr);
 
 /// The better of two packings: best fit in order of time, like an allocator at run time; and, if

@@ -24,7 +24,7 @@
 namespace lockstep {
 namespace {
 
-/// A pass that has nothing to tell.
+/// A pass without log messages.
 template <Graph (*kPass)(Graph, const Target&)>
 Graph silent(Graph graph, const Target& target, Log&) {
   return kPass(std::move(graph), target);
@@ -54,7 +54,7 @@ void check_names(const std::vector<std::string>& disabled) {
 constexpr int kTimeLevel = 2;
 constexpr int kDumpLevel = 5;
 
-/// `hash` is the graph's, and becomes the result's; null if nobody wants to know what changed.
+/// `hash` is the graph's, and becomes the result's; null if changes are not reported.
 PassReport run_pass(const Pass& pass, Graph& graph, const Target& target, SpanStream* spans,
                     Log& log, Hash128* hash) {
   const SteadyClock machine;

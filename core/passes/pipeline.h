@@ -1,4 +1,4 @@
-// The list of passes, and what every one of them gets: a time, a check, a dump, a switch.
+// The list of passes, and the runner that times, checks and dumps each one, or leaves it out.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ std::span<const Pass> pipeline();
 struct PassOptions {
   bool verify = false;  ///< check the graph before the first and after every pass
   std::vector<std::string> disabled = {};  ///< names of passes to leave out
-  Activity activity = {};                  ///< told of every pass
-  SpanStream* spans = nullptr;             ///< likewise, with its clock; null: the machine's
+  Activity activity = {};                  ///< counts every pass
+  SpanStream* spans = nullptr;  ///< gets a span of each pass and gives the clock; may be null
 };
 
 struct PassReport {

@@ -1,5 +1,5 @@
-// Which commands write the next values of inputs, for who lets commands run at once: a command that
-// runs beside a reader of the input that it replaces cannot do so in place.
+// Which commands write the next values of inputs, for passes that let commands run at once: a
+// command cannot replace an input in place while a reader of the input runs beside it.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,9 @@ class ReplacedInputs {
  public:
   ReplacedInputs(const Graph& graph, const BufferAliases& aliases);
 
-  /// The next command in the order of the graph runs.
+  /// Records the next command in the order of the graph.
   void run(ValueId command);
-  /// Whether a command that ran, `first` or one behind it, reads an input that `command` replaces.
+  /// Whether a recorded command, `first` or one after it, reads an input that `command` replaces.
   bool are_read_since(ValueId first, ValueId command) const;
 
  private:

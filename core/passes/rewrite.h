@@ -21,7 +21,7 @@ class Rewriter {
   /// The old node with new operands.
   Node moved(ValueId old) const;
   ValueId copy(ValueId old);
-  /// Adds inputs in parameter order, outputs and updates, and gives the graph away.
+  /// Adds inputs in parameter order, outputs and updates, and returns the graph.
   Graph finish();
 
  private:
@@ -35,7 +35,7 @@ class Builder;
 /// rule does not apply. `node` is not yet part of the graph.
 using Rule = ValueId (*)(Builder& builder, const Node& node);
 
-/// What rules build with: every node that is emitted goes through the rules itself.
+/// The builder that rules use: every node that is emitted passes through the rules itself.
 class Builder {
  public:
   Builder(Graph& graph, std::span<const Rule> rules) : graph_(graph), rules_(rules) {}
@@ -54,7 +54,7 @@ class Builder {
   std::span<const Rule> rules_;
 };
 
-/// Applies the rules everywhere and drops what became dead. Inputs, outputs and updates stay.
+/// Applies the rules everywhere and drops nodes that became dead. Inputs, outputs and updates stay.
 Graph apply_rules(const Graph& from, std::span<const Rule> rules);
 
 /// The rank-0 constant that fills `id` (a scalar constant or a broadcast of one), or kNoValue.

@@ -120,14 +120,14 @@ class TracedOrder {
   Order take() { return std::move(order_); }
 
  private:
-  /// Reads only what is there anyway.
+  /// Reads only inputs and constants.
   bool is_late(ValueId id) const {
     if (is_given(graph_[id]) || is_output_[index_of(id)]) return false;
     return std::all_of(graph_[id].operands.begin(), graph_[id].operands.end(),
                        [&](ValueId operand) { return is_given(graph_[operand]); });
   }
 
-  /// Runs the node, and then every output that had only to wait for it.
+  /// Runs the node, and then every output that waited only for it.
   void run(ValueId id) {
     id = group_of(graph_, id);
     if (done_[index_of(id)]) return;
@@ -160,7 +160,7 @@ class TracedOrder {
   Order order_;
 };
 
-/// Always the ready node that grows memory least; the earlier one of equals. Quadratic in the
+/// Always the ready node that grows memory least; of equal ones the earlier. Quadratic in the
 /// number of ready nodes.
 Order greedy_order(const Graph& graph) {
   const auto users = find_users(graph);
@@ -198,7 +198,7 @@ void move_given_first(const Graph& graph, Order& order) {
                         [&](ValueId id) { return is_given(graph[id]); });
 }
 
-/// Per command: who reads its results, through views too (and the views themselves).
+/// Per command: the readers of its results, through views too (and the views themselves).
 std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const BufferAliases& aliases) {
   std::vector<std::vector<ValueId>> readers(graph.nodes.size());
   for (ValueId id = 0; id < graph.size(); ++id)
@@ -208,8 +208,8 @@ std::vector<std::vector<ValueId>> find_readers(const Graph& graph, const BufferA
   return readers;
 }
 
-/// Moves the command that makes the next value of an input behind all other readers of the input,
-/// so that it can be written into the input's memory; not if a reader needs the new value.
+/// Moves the command that makes the next value of an input after all other readers of the input, so
+/// that it can be written into the input's memory; not if a reader needs the new value.
 void delay_updates(const Graph& graph, Order& order) {
   if (graph.updates.empty()) return;
   const BufferAliases aliases(graph);

@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-/// The number that fills a value, if it is one constant everywhere. Exact for every dtype but large
-/// i64, which no rule asks for.
+/// The number that fills a value, if it is one constant everywhere. Exact for every dtype except
+/// large i64, which no rule needs.
 std::optional<double> number_of(const Builder& b, ValueId id) {
   const ValueId source = splat_source(b, id);
   if (source == kNoValue) return std::nullopt;
@@ -94,7 +94,7 @@ ValueId drop_double_unary(Builder& b, const Node& node) {
   const Node& inner = b[node.operands[0]];
   if (node.op == Op::kAbs) {
     if (inner.op == Op::kAbs) return node.operands[0];
-    // A negated u8 is another positive number.
+    // The negation of a u8 is a positive number.
     if (inner.op != Op::kNegate || node.type.dtype == DType::kU8) return kNoValue;
     return b.emit(Op::kAbs, {inner.operands[0]}, {}, node.origin);
   }

@@ -13,8 +13,8 @@
 // 0 / x, x * c / c, sums in another order, a * b + a * c, sqrt(x) * sqrt(x), x == x for floats,
 // conversions through a narrower type.
 //
-// Kernels flush denormals to zero, so an x * 1 that is gone no longer flushes x: the value is then
-// the more exact one, and the same on every rank.
+// Kernels flush denormals to zero, so an x * 1 that was removed no longer flushes x: the value is
+// then more exact, and the same on every rank.
 #pragma once
 
 #include "core/ir/graph.h"

@@ -60,7 +60,7 @@ std::vector<ValueId> find_reductions(const Graph& step, std::vector<ValueId>& sa
   return out;
 }
 
-/// The ancestors of `graph.outputs`, and tells which step input each remaining input is.
+/// The ancestors of `graph.outputs`; also gives the step input of each remaining input.
 Graph extract(Graph graph, const Graph& step, std::vector<std::int32_t>& inputs) {
   const std::vector<bool> keep = find_reachable(graph);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
@@ -126,7 +126,7 @@ SplitStep split_step(const Graph& step) {
   out.shard = extract(std::move(shard), step, out.shard_inputs);
 
   std::vector<bool> keep = find_reachable(update);
-  // An input gives its memory to its next value even if that does not depend on it.
+  // An input gives its memory to its next value even if that value does not depend on it.
   for (const Update& u : update.updates)
     keep[static_cast<std::size_t>(update.inputs[static_cast<std::size_t>(u.input)])] = true;
   for (std::size_t i = 0; i < update.inputs.size(); ++i) {

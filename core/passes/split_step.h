@@ -1,6 +1,6 @@
 // A traced training step is cut at its all_reduces into two programs: the shard program, called
 // once per logical shard (forward, backward, statistics), and the update program, called once
-// (norm, clip, optimizer). Neither knows how many ranks or shards there are.
+// (norm, clip, optimizer). Neither depends on the number of ranks or shards.
 //
 //   step inputs --> [shard program] --> sums over all shards --> [update program] --> step outputs
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// Where an input of the update program comes from: one of the two is >= 0.
+/// The source of an input of the update program: one of the two is >= 0.
 struct UpdateInput {
   std::int32_t step_input = -1;
   std::int32_t reduced = -1;  ///< number of a reduced value
@@ -32,10 +32,10 @@ struct SplitStep {
 };
 
 /// Values that both programs need and that do not depend on the batch are computed in both. Two
-/// all_reduces of one value are one; dead ones vanish; one of a value that does not depend on the
-/// batch counts it once for every shard. Error kUsage, naming op, line and remedy, if the update
-/// side, an assignment or a collective over ranks uses a batch-dependent value that was not
-/// all-reduced, or if a sum is all-reduced again.
+/// all_reduces of one value are one; dead ones are dropped; an all_reduce of a value that does not
+/// depend on the batch adds it once for every shard. Error kUsage, naming op, line and remedy, if
+/// the update side, an assignment or a collective over ranks uses a batch-dependent value that was
+/// not all-reduced, or if a sum is all-reduced again.
 SplitStep split_step(const Graph& step);
 
 }  // namespace lockstep

@@ -17,15 +17,15 @@ constexpr std::size_t kListed = 10;
 
 constexpr std::size_t kHugePage = 2 << 20;
 
-/// Large blocks start at huge pages: a step walks through all of them, and 4 KiB pages would miss
-/// the TLB.
+/// Large blocks start at huge pages: a step reads all of them, and with 4 KiB pages would miss the
+/// TLB.
 std::align_val_t alignment_of(std::size_t size) {
   return std::align_val_t{size >= kHugePage ? kHugePage : Buffer::kAlignment};
 }
 
 }  // namespace
 
-// Shared with the buffers, which give their memory back to it whenever they die.
+// Shared with the buffers, which return their memory to it when they are destroyed.
 struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   explicit State(std::size_t limit) : limit(limit) {}
   ~State() { drop_cache(); }
@@ -37,15 +37,15 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   using FreeBlocks = std::list<FreeBlock>;
   using FreeBySize = std::multimap<std::size_t, FreeBlocks::iterator>;
 
-  /// A block with the nodes that its way into the cache takes: it is given back where nothing may
-  /// be allocated, in destructors.
+  /// A block with the list nodes that are needed to put it in the cache: blocks are returned in
+  /// destructors, where nothing may be allocated.
   struct Taken {
     std::byte* data = nullptr;
     FreeBlocks by_age;  ///< one
     FreeBySize::node_type by_size;
   };
 
-  /// Without data if the host has no memory left.
+  /// The result has no data if the host has no memory left.
   Taken take(std::size_t size) {
     const auto cached = free_by_size.find(size);
     if (cached != free_by_size.end()) return forget(cached);
@@ -63,8 +63,8 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
     return out;
   }
 
-  /// Freed blocks of other sizes are memory too. They never make the device take more of the host
-  /// than the most that was live at once, and so neither more than the limit.
+  /// Freed blocks of other sizes are memory too. They never make the device take more host memory
+  /// than the maximum that was live at once, and so never more than the limit.
   void make_room(std::size_t size) {
     const std::size_t live_bytes = used - reserved;
     const std::size_t bound = std::max(peak, live_bytes + size);
@@ -73,7 +73,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
 
   static std::byte* take_from_host(std::size_t size) {
     auto* data = static_cast<std::byte*>(::operator new(size, alignment_of(size), std::nothrow));
-    // Advice: where huge pages are switched off nothing changes, and so a refusal is no error.
+    // Advice only: if huge pages are disabled nothing changes, so a refusal is not an error.
     if (data != nullptr && size >= kHugePage)
       (void)madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
     return data;
@@ -110,7 +110,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
     peak = std::max(peak, used);
   }
 
-  /// A block that is taken, as a buffer of `bytes`.
+  /// Makes a taken block a buffer of `bytes`.
   BufferPtr counted(Taken block, std::size_t bytes, std::size_t size, AllocationLabel label) {
     std::byte* data = block.data;
     auto held = std::make_shared<Taken>(std::move(block));
@@ -132,7 +132,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
 
   [[noreturn]] void fail_at_limit(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
-          "device out of memory: {} for {} on top of {} in use passes the limit of {} "
+          "device out of memory: {} for {} on top of {} in use exceeds the limit of {} "
           "(device.memory_gb); lower training.micro_batch_size or raise the limit, --dry-run shows "
           "what "
           "a step needs; the largest live tensors are:{}",
@@ -143,9 +143,9 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   [[noreturn]] void fail_at_host(std::size_t size, const AllocationLabel& label) const {
     raise(ErrorKind::kOutOfMemory,
           "the host has no memory left for the device's: {} for {} on top of {} in use "
-          "(device.memory_gb may promise more than there is); lower training.micro_batch_size, run "
+          "(device.memory_gb may be more than the host has); lower training.micro_batch_size, run "
           "fewer "
-          "ranks on this machine, or end what else runs on it; the largest live tensors are:{}",
+          "ranks on this machine, or stop other programs on it; the largest live tensors are:{}",
           format_bytes(static_cast<double>(size)), label, format_bytes(static_cast<double>(used)),
           list_largest());
   }
@@ -185,7 +185,7 @@ struct Allocator::State : std::enable_shared_from_this<Allocator::State> {
   std::mutex mutex;
   std::size_t limit;
   std::size_t used = 0;
-  std::size_t reserved = 0;  ///< of `used`, what no block has
+  std::size_t reserved = 0;  ///< the part of `used` that no block has
   std::size_t peak = 0;
   std::size_t cached_bytes = 0;
   std::map<const std::byte*, Block> live;
@@ -213,7 +213,7 @@ BufferPtr Allocator::allocate(std::size_t bytes, AllocationLabel label) {
   return s.counted(std::move(block), bytes, size, std::move(label));
 }
 
-/// Adopted memory in the books, from before it is there until it is let go.
+/// The accounting of adopted memory, from before it exists until it is released.
 struct Allocator::Adopted {
   Adopted(std::shared_ptr<State> state_, std::size_t size_, AllocationLabel label)
       : state(std::move(state_)), size(size_) {
@@ -266,7 +266,7 @@ std::size_t Allocator::cached_bytes() const {
   return state_->cached_bytes;
 }
 
-// Shared with the blocks. In the list of what is alive it stands for all of them.
+// Shared with the blocks. In the list of live blocks it stands for all of them.
 struct Reservation::Room {
   ~Room() {
     const std::lock_guard lock(state->mutex);

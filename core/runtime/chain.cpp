@@ -70,7 +70,7 @@ class Run {
       if (waits_[i] == 0) add(static_cast<std::int32_t>(i));
   }
 
-  /// On each thread; returns when nothing is left to begin.
+  /// Runs on each thread; returns when no item is left to begin.
   void work() {
     std::unique_lock lock(mutex_);
     while (left_ > 0 && !error_) {
@@ -109,13 +109,13 @@ class Run {
     activity_.progress();
   }
 
-  // All below under the lock, once threads run.
+  // The functions below run under the lock once threads run.
   void add(std::int32_t item) {
     const Item& what = schedule_.items()[static_cast<std::size_t>(item)];
     ready_[static_cast<std::size_t>(what.call)].push_back(item);
   }
 
-  /// Of the last call that has any the first one; -1 if there is none.
+  /// The first ready item of the last call that has any; -1 if there is none.
   std::int32_t take() {
     for (std::size_t call = ready_.size(); call-- > 0;)
       if (next_[call] < ready_[call].size()) return ready_[call][next_[call]++];
@@ -139,7 +139,7 @@ class Run {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::int32_t> waits_;
-  std::vector<std::vector<std::int32_t>> ready_;  ///< by call, in the order in which they came
+  std::vector<std::vector<std::int32_t>> ready_;  ///< by call, in order of arrival
   std::vector<std::size_t> next_;                 ///< of them
   std::size_t left_;                              ///< items that are not done
   std::vector<std::int64_t> ns_;

@@ -1,7 +1,7 @@
-// Chains: calls that depend on one another, run task by task. A task begins as soon as what it
-// reads has been written, tasks of later calls first, so that a task finds in the cache what
-// another has just written. Which tasks run on which thread, and in which order, changes no bit:
-// what each computes is what it computes in a call of its own.
+// Chains: calls that depend on one another, run task by task. A task begins as soon as its operands
+// have been written, tasks of later calls first, so that a task finds in the cache what another has
+// just written. Threads and order of the tasks change no bit: each task computes the same as in a
+// separate call.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace lockstep {
 
-/// What is to do for the calls of a chain, and what waits for what. It depends on kernels and
-/// places in memory, not on threads.
+/// The work items of a chain's calls and their dependencies. They depend on kernels and places in
+/// memory, not on threads.
 class ChainSchedule {
  public:
   /// `commands`: of the chain, in order; each has a kernel.
@@ -28,9 +28,9 @@ class ChainSchedule {
     std::int32_t call = 0;
     std::int64_t task = 0;
   };
-  /// By call, and of a call as they may run one after the other.
+  /// Sorted by call; the items of a call are in an order in which they may run one after the other.
   const std::vector<Item>& items() const { return items_; }
-  /// How many items each waits for, and which wait for it.
+  /// The number of items that each item waits for, and the items that wait for it.
   const std::vector<std::int32_t>& waits() const { return waits_; }
   const std::vector<std::vector<std::int32_t>>& followers() const { return followers_; }
   std::size_t calls() const { return calls_; }
@@ -42,10 +42,9 @@ class ChainSchedule {
   std::vector<std::vector<std::int32_t>> followers_;
 };
 
-/// Runs the calls, which are those that the schedule was made for, on all threads of the pool. The
-/// first exception of an item is thrown here when all items that had begun are done. Every item is
-/// progress of `activity`. With a clock the nanoseconds of each call's items are returned, else
-/// nothing.
+/// Runs the calls that the schedule was made for, on all threads of the pool. The first exception
+/// of an item is rethrown after all started items are done. Every item is progress of `activity`.
+/// With a clock, returns the nanoseconds of each call's items, else nothing.
 std::vector<std::int64_t> run_chain(const ChainSchedule& schedule, std::span<const TaskCall> calls,
                                     ThreadPool& pool, Activity activity, const Clock* clock);
 

@@ -1,13 +1,13 @@
-// Talking to the other ranks. A collective is a request in bytes and dtypes: it knows no tensors,
-// and no global state. Requests are carried out in the order of submission on one communication
-// thread per rank; `ready` and the returned event chain them to device streams.
+// Communication with the other ranks. A collective is a request in bytes and dtypes: it uses no
+// tensors and no global state. Requests are carried out in the order of submission on one
+// communication thread per rank; `ready` and the returned event chain them to device streams.
 //
-// Within a node there is a shorter way: data in a SharedBuffer is summed where it lies, and the
-// thread that waits for it does the work.
+// Within a node there is a faster way: data in a SharedBuffer is summed in place, and the thread
+// that waits for it does the work.
 //
-// Every collective carries a header (CollectiveHeader) that all ranks compare before data moves.
-// On a mismatch every rank's event fails with kPeer and names rank, step, bucket and what differs.
-// It can carry a digest that all ranks must have in common.
+// Every collective carries a header (CollectiveHeader) that all ranks compare before data moves. On
+// a mismatch every rank's event fails with kPeer, and the error names rank, step, bucket and the
+// difference. The header can carry a digest that must be equal on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ enum class CollectiveKind : std::uint8_t {
   kAgree,          ///< no data; see Communicator::agree
 };
 
-/// What one rank asks for. dtype f32, f64, i32, i64 can be summed; any can be moved.
+/// The request of one rank. dtypes f32, f64, i32, i64 can be summed; all can be moved.
 struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::byte* data = nullptr;  ///< kept alive by the caller until the event is marked
@@ -45,15 +45,15 @@ struct CollectiveRequest {
   std::int64_t step = -1;  ///< training step, -1 outside; for messages and the header
   int bucket = -1;         ///< gradient bucket, -1 for none
   Hash128 signature{};     ///< hash of the ordered list of collectives this one belongs to
-  EventPtr ready = {};     ///< the data may be touched once this is set; null: at once
-  /// Compared between ranks; null on all of them for none.
+  EventPtr ready = {};     ///< the data may be used once this is set; null: at once
+  /// Compared between ranks; null on all ranks if there is none.
   CarriedDigestPtr carried = {};
 };
 
 /// Memory of this rank that the other ranks of its node read, so that all_reduce copies nothing:
 /// each rank sums a part of it from all ranks' buffers, and every rank sees all parts in `sums`.
-/// Held for one step, by one thread; destroying it says that the sums are no longer read. What was
-/// submitted from it must be done by then.
+/// Held for one step, by one thread. Destroying it means that the sums are no longer read; the
+/// collectives submitted from it must be done by then.
 class SharedBuffer {
  public:
   virtual ~SharedBuffer() = default;
@@ -66,8 +66,8 @@ class SharedBuffer {
 
 class Communicator {
  public:
-  /// Without finish() before, as when an exception unwinds, it waits for nobody: what is pending
-  /// fails, and the other ranks learn that this one is gone.
+  /// Without finish() before, as when an exception unwinds, it does not wait: pending collectives
+  /// fail, and the other ranks get an error that this one is gone.
   virtual ~Communicator() = default;
 
   virtual const Topology& topology() const = 0;
@@ -76,18 +76,17 @@ class Communicator {
 
   /// Queues a collective. All ranks must submit the same sequence. The event fails with kPeer on a
   /// header mismatch or a lost rank, and so does everything after it. If `ready` failed on a rank,
-  /// that collective fails on all: there with `ready`'s error, elsewhere with one of the same kind
-  /// that names the rank and quotes it, so that all ranks can end with the same exit code; the
-  /// ranks stay in step, and later collectives go on. Error kUsage for a request that is wrong in
-  /// itself.
+  /// that collective fails on all: there with `ready`'s error, elsewhere with an error of the same
+  /// kind that names the rank and quotes the error, so that all ranks can end with the same exit
+  /// code. The ranks stay in step, and later collectives run. Error kUsage for an invalid request.
   virtual EventPtr submit(CollectiveRequest request) = 0;
 
   /// Waits for an event and rethrows its failure. If it depends on data in shared memory, the
-  /// calling thread does this rank's part of the work: no hand-over to another thread.
+  /// calling thread does this rank's part of the work itself.
   virtual void wait(const EventPtr& event) { event->wait(); }
 
-  /// A shared buffer of at least `bytes`, or null if the ranks do not share memory. All ranks ask
-  /// for the same sizes in the same order. Error kOutOfMemory if the node has no room for it.
+  /// A shared buffer of at least `bytes`, or null if the ranks do not share memory. All ranks
+  /// request the same sizes in the same order. Error kOutOfMemory if the node has no room for it.
   virtual std::unique_ptr<SharedBuffer> shared_buffer(std::size_t /*bytes*/) { return nullptr; }
 
   /// Gives every rank the strings of all ranks, in rank order. Blocks. `tag` is compared between
@@ -98,8 +97,8 @@ class Communicator {
   /// travel. `tag`: see exchange().
   virtual bool agree(const std::string& tag, const Hash128& mine) = 0;
 
-  /// Leaves the job together with all other ranks, once what was submitted is done; the last call.
-  /// Blocks. Error kPeer if a rank is lost or wants to go on.
+  /// Leaves the job together with all other ranks, after all submitted collectives are done; the
+  /// last call. Blocks. Error kPeer if a rank is lost or continues.
   virtual void finish() = 0;
 
   /// Bytes that this rank has sent to ranks of other nodes.
@@ -111,7 +110,7 @@ class Communicator {
   [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
 
   bool is_master_ordinal() const { return rank() == 0; }
-  /// Returns when all ranks have come to the same tag.
+  /// Returns when all ranks have reached the same tag.
   void rendezvous(const std::string& tag) { exchange(tag, {}); }
 };
 

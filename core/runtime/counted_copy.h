@@ -1,5 +1,5 @@
-// Copies between host and device, whoever makes them: their bytes are samples of TransferToDevice
-// and TransferFromDevice. The time is the caller's to record.
+// All copies between host and device: their bytes are samples of TransferToDevice and
+// TransferFromDevice. The caller records the time.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// `device` has room for as many bytes as the tensor has.
+/// `device` has room for the tensor's bytes.
 void copy_to_device_memory(std::byte* device, const HostTensor& host, Metrics& metrics);
 void copy_from_device_memory(const HostTensor& host, const std::byte* device, Metrics& metrics);
 

@@ -131,8 +131,8 @@ DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::stri
         out->shards.push_back(std::move(buffer));
         options_.activity.progress();
       }
-      out.reset();   // whoever waits for the tensor may be the last who holds it
-      room.reset();  // and may count on what it set aside being free with the last block
+      out.reset();   // a thread that waits for the tensor may be its last holder
+      room.reset();  // and may rely on its reserved memory being free with the last block
       ready->set();
     } catch (...) {
       out->shards.clear();

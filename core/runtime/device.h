@@ -26,18 +26,18 @@ struct DeviceOptions {
   int threads = 1;               ///< cores that run one kernel
   int queue_depth = 2;           ///< executions that may wait in the stream
   int transfer_threads = 1;      ///< host to device copies that run at once
-  Activity activity = {};        ///< told of commands, tasks and copies
+  Activity activity = {};        ///< counts commands, tasks and copies
 
-  /// Steps that a host has started and not read yet, if it reads them queue_depth steps late, so
-  /// that it does not wait: memory that is held until then is needed so many times.
+  /// The number of steps that a host has started and not read yet, if it reads them queue_depth
+  /// steps late to avoid waiting: memory held until the read is needed that many times.
   int steps_in_flight() const { return queue_depth + 1; }
 };
 
 class Device {
  public:
-  /// Error kUsage for less than one thread or one place in the queue.
+  /// Error kUsage for fewer than one thread or one place in the queue.
   Device(const DeviceOptions& options, SpanStream& spans);
-  /// Finishes what is queued.
+  /// Finishes all queued commands.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -50,24 +50,24 @@ class Device {
   /// Queues a command; commands run in order on the device's thread. Blocks while queue_depth
   /// commands are waiting. The command must not throw.
   void enqueue(std::function<void()> command);
-  /// Whether the stream has nothing to do, or will not have when its present command ends.
+  /// Whether the stream is empty, or will be when its current command ends.
   bool has_drained() const;
-  /// Tells the stream of spans how many commands wait.
+  /// Records the number of waiting commands as a level.
   void tell_queue_depth();
   /// Returns when everything queued so far has run.
   void synchronize();
 
   /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
-  /// type. Their memory is taken out of `room` unless that is null. Counted in TransferToDevice.
+  /// type. Their memory is taken from `room` unless that is null. Counted in TransferToDevice.
   /// Failure to allocate marks the tensor failed. Thread-safe.
   DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label,
                                  std::shared_ptr<Reservation> room = nullptr);
   /// A tensor of zeros, made on the device. Failure to allocate marks it failed. Thread-safe.
   DeviceTensorPtr make_zeros(const Type& type, std::string label);
   /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). A read
-  /// after which the stream has nothing to do is counted in DrainingRead as well. Rethrows the
-  /// error of what should have made the value. Error kUsage if there is one value per logical
-  /// shard, kInternal if a step has taken its memory: a reader has a lease.
+  /// after which the stream is empty is counted in DrainingRead as well. Rethrows the error of a
+  /// step that failed to make the value. Error kUsage if there is one value per logical shard,
+  /// kInternal if a step has taken its memory (a reader must have a lease).
   HostTensor copy_to_host(const DeviceTensor& tensor);
 
  private:

@@ -10,7 +10,7 @@ TensorLease::TensorLease(DeviceTensorPtr tensor) : tensor_(std::move(tensor)) {
   do {
     if (now == DeviceTensor::kTaken) {
       const std::string what = tensor_->label.to_string();
-      tensor_ = nullptr;  // there is nothing to give back
+      tensor_ = nullptr;  // no lease to give back
       LS_CHECK(false, "{} is read after a step has taken its memory", what);
     }
   } while (!tensor_->leases_.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));

@@ -1,5 +1,5 @@
-// A value on a device that exists or is being computed. Who needs it waits for `ready`; a failed
-// step marks it failed with the original error (a poisoned placeholder).
+// A value on a device that exists or is being computed. Users wait for `ready`; a failed step marks
+// it failed with the original error (a poisoned placeholder).
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@
 
 namespace lockstep {
 
-/// What a value is called in messages: "wte.weight model.cpp:41". A step has hundreds of outputs
-/// and seldom a message, so the text of theirs is made when it is asked for.
+/// The name of a value in messages: "wte.weight model.cpp:41". A step has hundreds of outputs and
+/// rarely a message, so their texts are made only on request.
 class ValueLabel {
  public:
   ValueLabel() = default;
   ValueLabel(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
-  /// A value made at `origin`, the next one of `variable` unless that is empty. `strings` owns the
-  /// views.
+  /// A value made at `origin`: the next value of `variable` unless that is empty. `strings` owns
+  /// the views.
   ValueLabel(std::string_view variable, const Origin& origin,
              std::shared_ptr<const StringPool> strings)
       : variable_(variable), origin_(origin), strings_(std::move(strings)) {}
@@ -43,9 +43,9 @@ class ValueLabel {
 struct DeviceTensor;
 using DeviceTensorPtr = std::shared_ptr<DeviceTensor>;
 
-/// The right to read a tensor's memory. A step may write the next value over a tensor's memory only
-/// while it alone has a lease: whoever may still read it (a handle of the trace, a queued step, a
-/// snapshot) holds one of its own. A tensor without a lease may be written over at any time.
+/// The right to read a tensor's memory. A step may overwrite a tensor's memory with the next value
+/// only while it has the only lease: every possible reader (a handle of the trace, a queued step, a
+/// snapshot) holds its own lease. A tensor without a lease may be overwritten at any time.
 class TensorLease {
  public:
   TensorLease() = default;
@@ -65,8 +65,9 @@ class TensorLease {
   DeviceTensor& operator*() const { return *get(); }
   const DeviceTensorPtr& tensor() const { return tensor_; }
 
-  /// Takes the memory, if this is the only lease: it is this holder's to write to, and nobody can
-  /// lease it any more. What others read before they let go has happened before.
+  /// Takes the memory if this is the only lease: then only this holder may write to it, and it
+  /// cannot be leased any more. Reads by others before they released their leases happen before
+  /// this.
   bool take_memory();
 
  private:
@@ -77,10 +78,10 @@ struct DeviceTensor {
   explicit DeviceTensor(Type type_, ValueLabel label_ = {})
       : type(type_), label(std::move(label_)) {}
 
-  /// The old value stands for this one, whose step failed: both have one memory, which can be taken
-  /// only where neither is read by others.
+  /// Makes the old value stand for this one, whose step failed: both share one memory, which can be
+  /// taken only if neither has other readers.
   void stand_for(const TensorLease& old);
-  /// A step has taken the memory: what it holds is no longer this value.
+  /// A step has taken the memory, which no longer holds this value.
   bool is_taken() const { return leases_.load(std::memory_order_acquire) == kTaken; }
 
   Type type;

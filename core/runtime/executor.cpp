@@ -79,7 +79,7 @@ void run_collective(const LoadedPlan& loaded, const Command& command, const Plan
   comm.wait(comm.submit(request));
 }
 
-/// Where operands and results of the kernels of some commands lie.
+/// The addresses of operands and results of the kernels of some commands.
 class Addresses {
  public:
   Addresses(const LoadedPlan& loaded, const PlanMemory& memory, std::span<const Command> commands)
@@ -94,7 +94,7 @@ class Addresses {
     results_.reserve(results);
   }
 
-  /// For each of the commands once; valid as long as this object.
+  /// Call it once for each of the commands; valid as long as this object.
   KernelCall call(const Command& command, ThreadPool& pool) {
     const std::size_t operand = operands_.size();
     const std::size_t result = results_.size();
@@ -115,7 +115,7 @@ class Addresses {
   std::vector<std::byte*> results_;
 };
 
-/// Spans that are recorded for nobody.
+/// A replacement for spans without a listener.
 struct Unheard {
   SteadyClock clock;
   Metrics metrics{clock};
@@ -187,7 +187,7 @@ Span command_span(const PlanContext& context, std::size_t command) {
                    call.shard}};
 }
 
-/// Whether anybody wants spans of launches.
+/// Whether spans of launches have a listener.
 bool is_measured(const PlanContext& context) {
   return context.spans != nullptr && context.spans->wants(SpanKind::kCommand);
 }
@@ -199,7 +199,8 @@ void run_measured(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
   run_launch(loaded, begin, end, memory, context);
 }
 
-/// Divides [begin_ns, end_ns) among the commands of a chain by what each took of the threads.
+/// Divides [begin_ns, end_ns) among the commands of a chain by the time of the threads that each
+/// took.
 void record_chain(const PlanContext& context, std::size_t first, std::int64_t begin_ns,
                   std::int64_t end_ns, const std::vector<std::int64_t>& ns) {
   const double sum = static_cast<double>(std::accumulate(ns.begin(), ns.end(), std::int64_t{1}));

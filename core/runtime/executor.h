@@ -1,4 +1,4 @@
-// Walks a plan.
+// Runs a plan.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct PlanMemory {
   std::byte* arena = nullptr;
 };
 
-/// Which plan runs for whom, as its spans tell.
+/// Identifies the plan and its step in spans.
 struct PlanCall {
   std::int64_t program = -1;  ///< CompiledStep::id
   bool is_update = false;
@@ -32,22 +32,22 @@ struct PlanContext {
   Communicator& communicator;
   std::int64_t step = -1;
   Hash128 signature;       ///< of the ordered collectives of the step, for their headers
-  Activity activity = {};  ///< told of every command
-  /// Told of host calls and of each launch, as a kCommand that is numbered by its first command.
-  /// The time of callbacks is not in it. The time of a chain is divided among its launches, one
-  /// after the other, as the time of its threads was. Null: nobody is.
+  Activity activity = {};  ///< counts every command
+  /// Gets spans of host calls, and of each launch a kCommand with the number of its first command.
+  /// They do not include the time of callbacks. The time of a chain is divided among its launches,
+  /// one after the other, in proportion to the time of its threads. Null: no spans.
   SpanStream* spans = nullptr;
   PlanCall call = {};
 };
 
-/// What an execution tells its caller. Any may be null.
+/// Notifications of an execution to its caller. Any may be null.
 struct PlanCallbacks {
   /// Called once, before anything is written to an output.
   std::function<void()> before_outputs = {};
-  /// Output i is complete and read no more: its memory may be changed from now on. Outputs that no
-  /// command touches are finished at the start.
+  /// Output i is complete and no longer read: its memory may be changed from now on. Outputs that
+  /// no command uses are finished at the start.
   std::function<void(std::int32_t)> finished = {};
-  /// Command i has run: its results, in order. Told before the next launch overwrites anything.
+  /// Command i has run: its results, in order. Called before the next launch overwrites anything.
   std::function<void(std::size_t, std::span<const std::byte* const>)> ran = {};
 };
 

@@ -18,9 +18,10 @@ struct HostCallContext {
   std::int64_t step = -1;
 };
 
-/// Counts HostCall and records kHostCall (with the copies; who listens hears "match_boxes
-/// detector.cpp:41 (head)"), and each copy. While the function runs it is a ForeignCall: it may
-/// take long, and only it knows whether it gets on. `operands` are the types of the call's.
+/// Counts HostCall and records a span kHostCall (with the copies; its name is "match_boxes
+/// detector.cpp:41 (head)") and one for each copy. While the function runs it is a ForeignCall,
+/// since it may take long and its progress cannot be counted. `operands` are the types of the
+/// call's operands.
 void run_host_call(const HostFunction& function, const Node& node, std::span<const Type> operands,
                    const KernelCall& memory, const HostCallContext& context);
 

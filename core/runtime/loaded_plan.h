@@ -1,5 +1,5 @@
-// A plan with what it takes to run it in this process: kernels with their machine code, functions
-// on the host, the constants' bytes. The executor runs it.
+// A plan with everything needed to run it in this process: kernels with their machine code,
+// functions on the host, the constants' bytes. The executor runs it.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct LoadedPlan {
   std::shared_ptr<const Buffer> constants;             ///< Area::kConstant
 };
 
-/// Generates the kernels' code, for what `kernels` has not, and tells `activity` of each. What the
-/// plan calls on the host is of `functions`, error kUsage if it is not registered there. Error
-/// kData that says what is wrong if the kernels need more than the plan promises them: it was made
-/// for others.
+/// Generates the code of kernels that `kernels` does not have, and counts each as progress of
+/// `activity`. Host functions that the plan calls are those of `functions`: error kUsage if one is
+/// not registered. Error kData with the cause if the kernels need more than the plan provides: then
+/// the plan was made for other kernels.
 LoadedPlan load(std::shared_ptr<const Plan> plan, KernelCache& kernels,
                 const HostFunctions& functions = {}, Activity activity = {});
 

@@ -1,7 +1,7 @@
-// A plan: what a program compiles to. A list of commands over slices of buffers, and nothing but
-// data: it can be copied, kept on disk (plan_io.h), counted, simulated. What it takes to run one is
-// a LoadedPlan (loaded_plan.h), which finds kernels and functions by the nodes that commands name;
-// module path and source line of a command are its node's origin.
+// A plan is the result of compiling a program: a list of commands over slices of buffers. It is
+// only data: it can be copied, kept on disk (plan_io.h), counted, simulated. To run it, a
+// LoadedPlan (loaded_plan.h) finds kernels and functions by the nodes that commands name; module
+// path and source line of a command are its node's origin.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,22 @@ enum class CommandKind : std::uint8_t {
   kHostCall,    ///< a function on the host: operands are copied there, results from there
 };
 
-/// What computes an op: nothing for leaves, reshapes, group results, calls and the all_reduces
-/// between programs. Any value may be copied besides.
+/// The kind of command that computes an op: none for leaves, reshapes, group results, calls and the
+/// all_reduces between programs. In addition, any value may be copied.
 std::optional<CommandKind> command_kind(Op op);
 
 struct Command {
   CommandKind kind = CommandKind::kKernel;
-  WorkClass work = WorkClass::kFused;  ///< what it is counted by
-  ValueId value = kNoValue;            ///< the node that this computes; a fusion: all its results
+  WorkClass work = WorkClass::kFused;  ///< the class in which it is counted
+  ValueId value = kNoValue;            ///< the node that it computes; for a fusion with all results
   std::vector<BufferSlice> operands;
   std::vector<BufferSlice> results;
   BufferSlice scratch;
   /// Runs at once with the command before it: both have task kernels, neither depends on the other
   /// or writes what the other reads or writes. See next_launch().
   bool with_previous = false;
-  /// Is part of the chain of the command before it: both are launches of their own with task
-  /// kernels, and this one's tasks begin as soon as what they read is written. See next_chain().
+  /// Is part of the chain of the command before it: both are separate launches with task kernels,
+  /// and a task of this one begins as soon as its operands are written. See next_chain().
   bool chained = false;
   /// Outputs that are complete after this command, and that no later one reads.
   std::vector<std::int32_t> finishes;
@@ -61,20 +61,21 @@ struct Plan {
   std::int64_t arena_bytes = 0;
   std::int64_t constant_bytes = 0;
   std::vector<BufferSlice> constants;  ///< where each kConstant node of `graph` lies, in order
-  /// Output i lives in the memory of input donated_inputs[i] (written in place), or -1: in its own.
+  /// Output i lies in the memory of input donated_inputs[i] (written in place), or if -1 in its
+  /// own.
   std::vector<std::int32_t> donated_inputs;
   std::vector<std::int32_t> ready_outputs;  ///< complete before the first command
   std::int64_t peak_bytes = 0;              ///< arena + outputs that are not donated
   std::string largest_values;  ///< the ten largest values alive at the peak, a line each
 };
 
-/// Commands [begin, next_launch(plan, begin)) run at once: a launch, most often of one command.
+/// Commands [begin, next_launch(plan, begin)) run at once: a launch, usually of one command.
 inline std::size_t next_launch(const Plan& plan, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < plan.commands.size() && plan.commands[end].with_previous) ++end;
   return end;
 }
-/// Commands [begin, next_chain(plan, begin)) run before the next ones begin: a chain, most often of
+/// Commands [begin, next_chain(plan, begin)) run before the next ones begin: a chain, usually of
 /// one launch.
 inline std::size_t next_chain(const Plan& plan, std::size_t begin) {
   std::size_t end = next_launch(plan, begin);

@@ -23,7 +23,7 @@ WorkKind kind_of(WorkClass work) {
   __builtin_unreachable();
 }
 
-/// What is multiplied decides the rate of a product, not what it is rounded to.
+/// The dtype of the operands determines the rate of a product, not that of the result.
 DType dtype_of(const Graph& graph, const Node& node) {
   return node.operands.empty() ? node.type.dtype : graph[node.operands[0]].type.dtype;
 }

@@ -1,5 +1,5 @@
-// What a plan costs, by class of work. The counts are the plan's; the times come from whoever has
-// them: a clock that looked at every launch, the limits of a machine, a simulator of another.
+// The cost of a plan, by class of work. The counts come from the plan; the times come from a
+// caller's function: measurements of every launch, the limits of a machine, or a simulator.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@ namespace lockstep {
 /// Seconds of the launch that begins with command `first` of a plan.
 using LaunchSeconds = std::function<double(const Plan& plan, std::size_t first)>;
 
-/// All commands of the launch together, as machine_limits.h counts work. A function on the host is
-/// the copies of its operands and results: what it computes, only it knows.
+/// All commands of the launch together, as machine_limits.h counts work. For a function on the host
+/// only the copies of its operands and results count, as its own work is unknown.
 Work launch_work(const Plan& plan, std::size_t first);
 
-/// The least that a rank needs on a machine with these limits. `limits` must outlive the result.
+/// A lower bound on a rank's time on a machine with these limits. `limits` must outlive the result.
 LaunchSeconds attainable_launches(const MachineLimits& limits, BusyCores cores);
 
 struct WorkCost {
@@ -29,7 +29,7 @@ struct WorkCost {
 };
 using CostByClass = std::array<WorkCost, kWorkClassCount>;
 
-/// Of all launches of one run of the plan, by the class of their commands.
+/// The cost of all launches of one run of the plan, by the class of their commands.
 CostByClass cost_by_class(const Plan& plan, const LaunchSeconds& seconds);
 
 }  // namespace lockstep

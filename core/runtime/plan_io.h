@@ -13,10 +13,10 @@ namespace lockstep {
 /// protobuf's 2 GB.
 std::string serialize(const Plan& plan);
 
-/// The plan. Error kData that says what is wrong if the bytes are truncated, damaged or of another
-/// format, or if a command does not fit the graph and the memory that the plan promises: a plan
-/// that is returned can be loaded and run, but for what its kernels ask for (loaded_plan.h). Names
-/// of dimensions are lost.
+/// The plan. Error kData with the cause if the bytes are truncated, damaged or of another format,
+/// or if a command does not fit the graph and the memory that the plan states. A plan that is
+/// returned can be loaded and run, except for the check of its kernels' needs (loaded_plan.h).
+/// Names of dimensions are lost.
 Plan deserialize(std::string_view bytes);
 
 }  // namespace lockstep

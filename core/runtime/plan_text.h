@@ -1,4 +1,4 @@
-// A plan as text, for people: what it costs, and a line for each command.
+// A plan as text, for people: its cost, and a line for each command.
 //
 //   arena 1024 bytes, constants 64 bytes, peak 1280 bytes
 //   input 0 f32[8,64] batch.x

@@ -103,7 +103,8 @@ void Reduction::reserve() {
   for (int i = 1; i < reduction_buffers(shards_); ++i)
     free_.push_back(context_.allocator.allocate(bytes, fmt::format("gradient sums, buffer {}", i)));
   const AllocationLabel label = "gradient sums, buffer 0";
-  // What sums nothing, as an evaluation's batch, asks for nothing: not every rank has one.
+  // A reduction without sums, such as that of an evaluation's batch, requests no buffer: not every
+  // rank has one.
   if (context_.communicator.size() > 1 && bytes > 0) {
     last_ = context_.allocator.adopt(bytes, label, [&]() -> std::shared_ptr<std::byte> {
       shared_ = context_.communicator.shared_buffer(bytes);
@@ -114,8 +115,8 @@ void Reduction::reserve() {
   if (last_ == nullptr) last_ = context_.allocator.allocate(bytes, label);
 }
 
-// Before the last shard there is always another buffer free, or one that will be: what the last
-// shard's buffer then holds is added to a subtree and not kept.
+// Before the last shard another buffer is always free, or will be: the content of the last shard's
+// buffer is then added to a subtree and not kept.
 void Reduction::take_buffer() {
   if (is_last_shard() || free_.empty()) {
     current_ = last_;
@@ -161,7 +162,7 @@ void Reduction::finish_value(std::int32_t value) {
   if (!is_last_shard() || !context_.overlap) return;
   const auto bucket = static_cast<std::size_t>(layout_.bucket_of[static_cast<std::size_t>(value)]);
   if (--open_values_[bucket] > 0) return;
-  // All ranks submit in the buckets' order, whatever order their values finish in.
+  // All ranks submit in the buckets' order, in whatever order their values finish.
   while (events_.size() < layout_.buckets.size() && open_values_[events_.size()] == 0)
     finish_bucket(events_.size());
 }

@@ -1,13 +1,13 @@
-// Gradient sums on their way: from the shard program's outputs through the fixed tree over this
-// rank's shards into buckets that are all-reduced over the ranks. See base/reduce_tree.h for the
+// The summation of gradients: from the shard program's outputs, through the fixed tree over this
+// rank's shards, into buckets that are all-reduced over the ranks. See base/reduce_tree.h for the
 // order.
 //
 // All reduced values of a shard lie in one flat buffer, bucket after bucket. A rank's shards are
 // added like a binary counter, so that at most log2(shards) + 1 such buffers exist. During the last
-// shard's call each bucket is finished and handed to the communicator as early as its last value.
-// Where ranks share memory the last shard's buffer is a SharedBuffer: the shard program writes its
-// gradients where the other ranks read them, and the update program reads the sums where they were
-// written.
+// shard's call each bucket is finished and submitted to the communicator as soon as its last value
+// is complete. If ranks share memory, the last shard's buffer is a SharedBuffer: the other ranks
+// read the gradients where the shard program wrote them, and the update program reads the sums
+// where they were written.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct BucketOptions {
   bool overlap = true;  ///< start a bucket during the last shard's call, not after it
 };
 
-/// Where each reduced value lies and in which bucket it travels; equal on all ranks.
+/// The offset and the bucket of each reduced value; equal on all ranks.
 struct ReductionLayout {
   std::vector<std::int64_t> offsets;    ///< per value, bytes; multiples of 64
   std::vector<std::int64_t> sizes;      ///< per value, bytes, without padding
@@ -51,8 +51,8 @@ struct ReductionLayout {
 /// reaches its size.
 ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options);
 
-/// How many flat buffers a rank with this many (>= 1) shards needs at once: one for the current
-/// shard and one for each subtree that waits for its sibling.
+/// The number of flat buffers that a rank with this many (>= 1) shards needs at once: one for the
+/// current shard and one for each subtree that waits for its sibling.
 int reduction_buffers(std::int64_t shards);
 
 /// One step's reduction. Used by the device's thread.
@@ -70,15 +70,15 @@ class Reduction {
   };
   /// Reserves all buffers. Error kOutOfMemory.
   Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);
-  /// Waits for what was handed to the communicator, which still refers to the buffers.
+  /// Waits for the submitted buckets, since the communicator still refers to the buffers.
   ~Reduction();
   Reduction(const Reduction&) = delete;
   Reduction& operator=(const Reduction&) = delete;
 
-  /// Where the current shard's value i is to be written.
+  /// The memory for the current shard's value i.
   std::byte* slot(std::int32_t value) const;
-  /// To be called before the first write to a slot of the current shard: waits until no other rank
-  /// reads what the last step left there. Error kPeer.
+  /// Call it before the first write to a slot of the current shard: waits until no other rank reads
+  /// the data of the last step there. Error kPeer.
   void begin_writing();
   /// The current shard's value i is complete.
   void finish_value(std::int32_t value);
@@ -105,7 +105,7 @@ class Reduction {
   std::int64_t shards_;
   std::int64_t shard_ = 0;
   std::shared_ptr<SharedBuffer> shared_;  ///< null if ranks share no memory
-  BufferPtr last_;                        ///< for the last shard, for others only if need be
+  BufferPtr last_;                        ///< for the last shard; for others only if needed
   std::vector<BufferPtr> free_;           ///< further buffers
   BufferPtr current_;
   struct Partial {

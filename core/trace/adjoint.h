@@ -1,6 +1,6 @@
-// The gradient of one value while its shares come in. Shares that are mostly zeros are kept as what
-// they are made of: the gradients of slices that together are the value become one concatenate, and
-// a gather's are added to the places that were read.
+// The gradient of one value while its contributions (shares) arrive. Shares that are mostly zeros
+// are kept in compact form: the gradients of slices that together cover the value become one
+// concatenate, and a gather's gradient is added to the elements that were read.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace lockstep {
 class Adjoint {
  public:
   bool defined() const { return sum_.defined() || !parts_.empty(); }
-  /// Shares are added in the order in which they come, in the wider dtype of both, parts of slices
-  /// last.
+  /// Shares are added in the order in which they arrive, in the wider of the two dtypes; parts of
+  /// slices are added last.
   void add(const Tensor& share);
   /// The sum of all shares so far.
   Tensor sum();

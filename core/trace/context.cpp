@@ -45,7 +45,7 @@ Tensor TraceContext::constant(double value, DType dtype, std::source_location wh
 }
 
 Tensor TraceContext::filled(double value, const Type& type, std::source_location where) {
-  // What is the same number in its dtype is one.
+  // Numbers that are equal in the dtype share one constant.
   if (type.dtype == DType::kF32) value = static_cast<double>(static_cast<float>(value));
   const auto [found, is_new] =
       filled_.try_emplace({std::bit_cast<std::uint64_t>(value), type}, kNoValue);

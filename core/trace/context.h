@@ -44,7 +44,7 @@ class TraceContext {
   Tensor constant(double value, DType dtype,
                   std::source_location where = std::source_location::current());
   /// A constant in every place of `type`. Recorded once in a trace, where it was first needed:
-  /// optimizers take the same numbers for every parameter.
+  /// optimizers use the same numbers for every parameter.
   Tensor filled(double value, const Type& type,
                 std::source_location where = std::source_location::current());
 
@@ -59,17 +59,18 @@ class TraceContext {
 
   /// Takes the pending graph, reduced to what live tensors need; recording starts anew.
   CutTrace cut();
-  /// Drops what was recorded since the last cut, assignments too: using a tensor of it is an error.
+  /// Drops everything recorded since the last cut, with the assignments. Using a dropped tensor is
+  /// an error.
   void discard();
-  bool has_pending() const;  ///< whether a live tensor is still a recipe
-  HostFunctions& host_functions() { return host_functions_; }  ///< what steps may call there
+  bool has_pending() const;  ///< whether a live tensor is not computed yet
+  HostFunctions& host_functions() { return host_functions_; }  ///< that steps may call
 
-  /// Who cuts and runs when a pending value is read, and on which line. Without one, reading is an
-  /// error.
+  /// Cuts and runs the trace when a pending value is read; gets the line of the read. Without a
+  /// handler, reading is an error.
   using SyncHandler = std::function<void(SyncReason, const std::source_location&)>;
   void set_sync_handler(SyncHandler handler) { sync_ = std::move(handler); }
   void sync(SyncReason reason, const std::source_location& where);
-  /// See reads.h. Null: nobody is. Returns who was told before.
+  /// See reads.h. Null: no observer. Returns the previous observer.
   ReadObserver* set_read_observer(ReadObserver* observer);
   ReadObserver* read_observer() const { return reads_; }
 
@@ -82,11 +83,11 @@ class TraceContext {
   Origin origin_at(const std::source_location& where) const;
   Origin origin() const { return origin_at({}); }  ///< those of the open LocationScope
 
-  /// Null outside of every ModeScope (mode.h), which sets it.
+  /// The mode of the innermost ModeScope (mode.h); null outside of every scope.
   const Mode* mode() const { return mode_; }
   void set_mode(const Mode* mode);
 
-  /// The user's call that records a whole step, while it does. See CallerScope (origin_scope.h).
+  /// While a user's call records a whole step: its line. See CallerScope (origin_scope.h).
   const std::optional<std::source_location>& caller() const { return caller_; }
   void set_caller(std::optional<std::source_location> where) { caller_ = where; }
 
@@ -94,19 +95,19 @@ class TraceContext {
   const Graph& pending() const { return graph_; }
   ValueId node_of(const Tensor& tensor);  ///< in the pending graph; adds an input if needed
   Tensor tensor_of(ValueId id);           ///< a handle to a pending node
-  /// New nodes take this origin instead of their call's; null ends it. Returns the previous one.
+  /// New nodes get this origin instead of their call's; null ends this. Returns the previous one.
   const Origin* set_origin(const Origin* origin);
   /// Until the next cut, the gradient of pending node `from` goes to the earlier node `to` instead
-  /// of its operands; to none with kNoValue.
+  /// of its operands; nowhere if `to` is kNoValue.
   void redirect_gradient(ValueId from, ValueId to) { redirected_.emplace(from, to); }
   const std::map<ValueId, ValueId>& redirected_gradients() const { return redirected_; }
-  /// Until the next cut. Regions that lie in this one become parts of it.
+  /// Holds until the next cut. Regions inside this one become parts of it.
   void recompute(RematRegion region);
   const std::vector<RematRegion>& recomputed() const { return recomputed_; }
-  /// Until the next cut: a node that is the mean of a reduction's operand.
+  /// Notes, until the next cut, a node that is the mean of a reduction's operand.
   void note_mean(const Tensor& mean) { means_.push_back(node_of(mean)); }
   std::span<const ValueId> means() const { return means_; }  ///< ascending
-  std::uint64_t epoch() const { return epoch_; }             ///< the number of cuts, and one
+  std::uint64_t epoch() const { return epoch_; }             ///< the number of cuts plus one
 
  private:
   friend struct TensorState;
@@ -140,24 +141,24 @@ class TraceContext {
   std::string_view scope_;
   std::optional<std::source_location> location_;
   std::optional<std::source_location> caller_;
-  // The last path whose folders were cut off: most nodes come from the file of the one before.
+  // The last path whose folders were removed: most nodes are of the same file as the node before.
   mutable const char* path_ = nullptr;
   mutable std::string_view file_;
   const Origin* origin_ = nullptr;
   const Mode* mode_ = nullptr;
   std::uint32_t mode_bit_ = 0;  ///< of the current mode
-  std::uint32_t modes_ = 0;     ///< of what was recorded since the last cut
+  std::uint32_t modes_ = 0;     ///< of everything recorded since the last cut
   std::map<std::string_view, std::uint64_t> draws_;
   std::map<ValueId, ValueId> redirected_;
-  std::vector<RematRegion> recomputed_;  ///< in the order of the trace, apart
+  std::vector<RematRegion> recomputed_;  ///< in the order of the trace, disjoint
   std::vector<ValueId> means_;
 };
 
-/// While alive, everything that is recorded or refused shows the line `where` instead of its own,
-/// unless an outer scope is open already: the outermost call counts, which is the user's. What
-/// lockstep offers as a function (a composite, a layer) takes its caller's line as a default
-/// argument, opens a scope with it, and is written without lines from there on; users whose
-/// functions are to show their callers' lines do the same:
+/// While alive, every recorded node and every error shows the line `where` instead of its own,
+/// unless an outer scope is open: the outermost call, which is the user's, counts. A function of
+/// lockstep (a composite, a layer) takes its caller's line as a default argument and opens a scope
+/// with it; the code inside passes no lines. Users do the same to show the callers' lines for their
+/// own functions:
 ///
 ///     Tensor swish(const Tensor& x, Where where = Where::current()) {
 ///       const LocationScope line("swish", {&x}, where);
@@ -166,7 +167,7 @@ class TraceContext {
 class LocationScope {
  public:
   LocationScope(TraceContext& context, const std::source_location& where);
-  /// In the trace of the operands of `call`, see context_of().
+  /// Opens the scope in the trace of the operands of `call`, see context_of().
   LocationScope(std::string_view call, ArrayRef<const Tensor*> operands,
                 const std::source_location& where)
       : LocationScope(context_of(call, operands, where), where) {}
@@ -180,7 +181,7 @@ class LocationScope {
 };
 
 /// While alive, new nodes belong to module path `outer.name`; to `name` alone if that is a path at
-/// or below the outer one. With `where` it is a LocationScope, too: that of the model's call of a
+/// or below the outer one. With `where` it is a LocationScope, too: for the model's call of a
 /// layer.
 class ModuleScope {
  public:

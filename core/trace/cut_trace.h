@@ -1,4 +1,4 @@
-// What a trace gives when it is cut: a graph, what it is bound to, and why it ended there.
+// The result of cutting a trace: a graph, the values it is bound to, and the reason for the cut.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +34,10 @@ struct CutTrace {
   /// One per Graph::outputs: the live tensors, ordered by creation. They are bound to their
   /// placeholders by bind() before anything else is recorded.
   std::vector<TensorState*> outputs;
-  std::size_t recorded = 0;  ///< nodes, before those were dropped that no output needs
-  std::uint32_t modes = 0;   ///< that it was recorded in, see describe_modes() in mode.h
+  std::size_t recorded = 0;  ///< number of nodes, with those that no output needs
+  std::uint32_t modes = 0;   ///< of the recording, see describe_modes() in mode.h
 
-  /// Makes output i stand for values[i].
+  /// Binds output i to values[i].
   void bind(std::span<const TensorValuePtr> values) const;
 };
 

@@ -26,8 +26,9 @@ Tensor computed_wide(const Tensor& x, F&& f) {
   return convert(f(widen(x)), x.dtype());
 }
 
-/// f(), elementwise: the backward pass keeps what it reads, and computes the result again where a
-/// gradient wants it (that of a layer behind it does), beside its own gradient at hardly any cost.
+/// f(), elementwise: the backward pass keeps its operands, and computes the result again where a
+/// gradient needs it (that of a following layer does). Together with its own gradient this costs
+/// almost nothing.
 template <class F>
 Tensor computed_again(const Tensor& x, F&& f) {
   RematScope scope(x.context());
@@ -36,8 +37,8 @@ Tensor computed_again(const Tensor& x, F&& f) {
   return out;
 }
 
-/// x minus its maximum along `dim`. The maximum is no part of the gradient: what follows here does
-/// not change if all of x is shifted.
+/// x minus its maximum along `dim`. The maximum is not part of the gradient: the functions that use
+/// this do not change if all of x is shifted.
 Tensor shift_to_zero(const Tensor& x, int dim) {
   return x - stop_gradient(reduce_max(x, {dim}, true));
 }
@@ -131,7 +132,7 @@ Tensor log_softmax(const Tensor& x, int dim, Where where) {
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
                   Where where) {
   const LocationScope line("layer_norm", {&x, &weight, &bias}, where);
-  // Kept for the backward pass: x, its mean and the factor, not what is centered in f32.
+  // Kept for the backward pass: x, its mean and the factor, not the centered values in f32.
   RematScope scope(x.context());
   Tensor average, factor;
   const Tensor out = computed_wide(x, [&](const Tensor& wide) {

@@ -1,10 +1,10 @@
-// User functions: composites over the ops. Nothing here knows the engine; users write their own the
-// same way.
+// User functions: composites over the ops. Nothing here depends on the engine; users write their
+// own functions the same way.
 //
-// A function computes in the dtype of its input x, to which f32 parameters are converted; so a
-// model that rounds its first activation to bf16 and keeps f32 parameters trains in mixed
-// precision. Only the products of linear() and conv2d() are of 16 bits throughout: everything else
-// widens a 16-bit x to f32 and rounds its result once.
+// A function computes in the dtype of its input x and converts f32 parameters to it. So a model
+// that rounds its first activation to bf16 and keeps f32 parameters trains in mixed precision. Only
+// the products of linear() and conv2d() are of 16 bits throughout: all other functions widen a
+// 16-bit x to f32 and round the result once.
 #pragma once
 
 #include "core/base/api.h"
@@ -45,13 +45,13 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Where where = 
 Tensor correct_predictions(const Tensor& logits, const Tensor& targets,
                            Where where = Where::current());
 
-/// Each element is dropped with probability p, else scaled by 1/(1-p), where the mode (mode.h) is
-/// that of training, by whose key numbers are drawn; otherwise x itself. p = 0 records nothing. A
-/// probability f32[] in [0, 1) may change from step to step, as a scalar() can: where it is 0,
-/// nothing is dropped, but numbers are drawn. Error kUsage in a training mode without a key.
+/// In a training mode (mode.h), drops each element with probability p and scales the others by
+/// 1/(1-p); numbers are drawn with the mode's key. In other modes the result is x. p = 0 records
+/// nothing. A probability f32[] in [0, 1) may change from step to step, as a scalar() can: if it is
+/// 0, nothing is dropped, but numbers are drawn. Error kUsage in a training mode without a key.
 Tensor dropout(const Tensor& x, double p, Where where = Where::current());
 Tensor dropout(const Tensor& x, const Tensor& p, Where where = Where::current());
-/// The same by a key of one's own, whatever the mode.
+/// The same with the given key, in every mode.
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where = Where::current());
 Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
                Where where = Where::current());
@@ -59,9 +59,9 @@ Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key,
 /// Uniform f32 in [0, 1) with 24 bits.
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where = Where::current());
 
-/// x [..., in] times weight, with an optional bias [out]. `transposed`: weight is [out, in] as
-/// PyTorch's Linear keeps it; else [in, out] as GPT-2's Conv1D does. A 16-bit product is rounded,
-/// and once more after the bias was added in f32.
+/// x [..., in] times weight, with an optional bias [out]. `transposed`: weight is [out, in] as in
+/// PyTorch's Linear; else [in, out] as in GPT-2's Conv1D. A 16-bit product is rounded, and once
+/// more after the bias was added in f32.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor* bias, bool transposed,
               Where where = Where::current());
 

@@ -1,4 +1,4 @@
-// What a gradient rule sees and returns. Internal to core/trace.
+// The parameter and the result of a gradient rule. Internal to core/trace.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// One node on the way back: its operands, its result, and the gradient of the loss with respect to
-/// the result (same type; a convert's may be of a wider dtype).
+/// One node of the backward pass: its operands, its result, and the gradient of the loss with
+/// respect to the result (same type; a convert's may be of a wider dtype).
 struct GradientCall {
   const Node& node;
   std::span<const Tensor> in;
@@ -17,13 +17,13 @@ struct GradientCall {
   const Tensor& grad;
   /// Whether operand i needs a gradient at all.
   std::span<const bool> needed;
-  /// The dtype that operand i's gradient is best computed in: its own, but that of the target where
-  /// the operand is a converted target (a bf16 copy of an f32 parameter).
+  /// The dtype in which operand i's gradient should be computed: the operand's own, or that of the
+  /// target if the operand is a converted target (a bf16 copy of an f32 parameter).
   std::span<const DType> dtypes;
 };
 
-/// One gradient per operand; undefined where there is none. Its dtype is the operand's or a wider
-/// one: gradients of a 16-bit value are added as they come and rounded once.
+/// One gradient per operand; undefined if there is none. Its dtype is the operand's or a wider one:
+/// gradients of a 16-bit value are added as they are and rounded once.
 using Gradients = boost::container::small_vector<Tensor, 3>;
 using GradientRule = Gradients (*)(const GradientCall&);
 

@@ -30,8 +30,9 @@ Tensor record(const GradientCall& c, Op op, std::initializer_list<Tensor> operan
 }
 
 /// dot_general's gradient for one side, contracting the other operand's free dimensions with those
-/// of the result. What is left are the batch, own free and own contracted dimensions; which of the
-/// latter two comes first is the order of the factors, and one that needs no transpose is taken.
+/// of the result. The batch, own free and own contracted dimensions remain. The order of the
+/// factors determines which of the latter two comes first; an order that needs no transpose is
+/// preferred.
 Tensor gradient_dot_side(const GradientCall& c, bool left) {
   const Attrs& attrs = c.node.attrs;
   const auto batch = attrs.ints(left ? Attr::kLhsBatch : Attr::kRhsBatch);
@@ -87,8 +88,8 @@ Gradients gradient_dot_general(const GradientCall& c) {
 }
 
 // The gradients of a convolution are linear in both operands, and so differentiate into each other:
-// each rule takes its operands' gradients from the two that its op is not. `operands` are of the
-// forward dtype, of which the gradient of a result in another is one more.
+// each rule computes its operands' gradients with the two ops that are not its own. `operands` are
+// of the forward dtype; a result's gradient in another dtype is converted to it.
 namespace {
 
 Tensor record_convolution(const GradientCall& c, Op op, const Tensor& a, const Tensor& b,
@@ -194,7 +195,7 @@ Gradients gradient_missing(const GradientCall& c) {
   const bool further = c.node.op == Op::kGroupResult;  // in a trace, of a host_call
   const Node& node = further ? graph[c.node.operands[0]] : c.node;
   LS_USER_CHECK(node.op != Op::kHostCall,
-                "{}: host_call has no gradient, but one of {} version {} is asked for: put "
+                "{}: host_call has no gradient, but one of {} version {} is requested: put "
                 "stop_gradient() around its operands or its result",
                 node.origin.to_string(), node.attrs.text(Attr::kFunction),
                 node.attrs.integer(Attr::kVersion));

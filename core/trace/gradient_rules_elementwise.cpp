@@ -12,7 +12,7 @@ Tensor masked(const Tensor& pred, const Tensor& grad) {
   return select(pred, grad, 0.0);
 }
 
-/// Whether x is known when it is recorded, as a plain number of an expression is.
+/// Whether x is known at recording, such as a plain number of an expression.
 bool is_constant(const Tensor& x) {
   const Graph& graph = x.context().pending();
   const Node* node = &graph[x.context().node_of(x)];
@@ -95,8 +95,8 @@ Gradients gradient_select(const GradientCall& c) {
 Gradients gradient_convert(const GradientCall& c) {
   const DType dtype = c.in[0].dtype();
   if (!is_float(dtype)) return {Tensor()};
-  // What was widened on the way forth is not rounded on the way back: its gradients are first
-  // added.
+  // A value that the forward pass widened is not rounded in the backward pass: its gradients are
+  // added first.
   return {size_of(c.grad.dtype()) > size_of(dtype) ? c.grad : convert(c.grad, dtype)};
 }
 

@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 /// The node that takes the gradient of `id` in place of its operands: kNoValue for none; nothing if
-/// it goes the usual way.
+/// there is no redirection.
 std::optional<ValueId> find_redirection(const TraceContext& context, ValueId id) {
   const auto found = context.redirected_gradients().find(id);
   if (found == context.redirected_gradients().end()) return std::nullopt;
@@ -36,7 +36,7 @@ std::vector<bool> find_dependents(const TraceContext& context, std::span<const V
       out[i] = *to != kNoValue && out[static_cast<std::size_t>(*to)];
       continue;
     }
-    // A further result depends on what its call does, of whatever dtype result 0 is.
+    // A further result depends on its call's operands, whatever the dtype of result 0.
     const ValueId command = group_of(graph, static_cast<ValueId>(i));
     for (const ValueId operand : graph[command].operands)
       if (out[static_cast<std::size_t>(operand)]) out[i] = true;
@@ -137,7 +137,7 @@ class BackwardPass {
   TraceContext& context_;
   std::vector<bool> dependents_;
   std::vector<bool> is_target_;
-  const std::vector<RematRegion> regions_;  ///< apart, by begin
+  const std::vector<RematRegion> regions_;  ///< disjoint, sorted by begin
   const std::vector<bool> varying_;
   std::vector<std::optional<Recomputation>> recomputations_;  ///< by region, made when first needed
   std::vector<Tensor> handles_;  ///< made when first needed: most values are read several times
@@ -193,7 +193,7 @@ GradientRule control_rule(ControlOp op) {
   __builtin_unreachable();
 }
 
-/// The rule of an op whose row says that it has one.
+/// The rule of an op whose row in the op table says that it has one.
 GradientRule rule_of_class(Op op) {
   switch (info_of(op).op_class) {
     case OpClass::kUnary: return gradient_unary;
@@ -255,7 +255,7 @@ std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> target
 
 namespace {
 
-/// A node of its own with x's value, on which a redirection can be put. Passes drop it.
+/// A separate node with x's value, which can get a redirection. Passes drop it.
 ValueId fence(const Tensor& x) {
   return x.context().node_of(
       x.context().record(Op::kReshape, {x}, {{Attr::kShape, x.shape().sizes()}}));

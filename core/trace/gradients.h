@@ -14,20 +14,19 @@ namespace LOCKSTEP_API lockstep {
 
 /// d loss / d target for each target, recorded in the targets' trace; zeros for a target that the
 /// loss does not depend on. `loss` is a float scalar (differentiate the sum for per-element
-/// losses). Targets must be inputs or values of the pending graph. Where a function has a kink the
-/// gradient is that of one side: abs gives 0, maximum and minimum 1/2 : 1/2 at ties, and nothing
-/// at ties with a constant (relu at 0), reduce_max divides evenly between equal maxima. Error
-/// kUsage that names op and line for an op without a gradient (arg_max, comparisons and integer ops
-/// pass nothing back and are no error). Backward nodes carry the line and scope of the node that
-/// they differentiate.
+/// losses). Targets must be inputs or values of the pending graph. Where a function is not
+/// differentiable: abs gives 0, maximum and minimum 1/2 : 1/2 at ties, and nothing at ties with a
+/// constant (relu at 0), reduce_max divides evenly between equal maxima. Error kUsage that names op
+/// and line for an op without a gradient (arg_max, comparisons and integer ops pass nothing back
+/// and are no error). Backward nodes carry the line and scope of the node that they differentiate.
 std::vector<Tensor> gradients(const Tensor& loss, std::span<const Tensor> targets,
                               std::source_location where = std::source_location::current());
 
-/// x, a constant in the eyes of gradients().
+/// x, which gradients() treats as a constant.
 Tensor stop_gradient(const Tensor& x, std::source_location where = std::source_location::current());
 
-/// `copy`, whose gradient is that of `original`: for a value that is kept in two float dtypes, as a
-/// parameter and its bf16 copy. Error kUsage if the shapes differ.
+/// `copy`, whose gradient is that of `original`: for a value that exists in two float dtypes, such
+/// as a parameter and its bf16 copy. Error kUsage if the shapes differ.
 Tensor stand_in(const Tensor& copy, const Tensor& original,
                 std::source_location where = std::source_location::current());
 

@@ -1,4 +1,4 @@
-// Calls of functions on the host as ops, for what cannot be compiled: Hungarian matching,
+// Calls of functions on the host as ops, for code that cannot be compiled: Hungarian matching,
 // non-maximum suppression. core/ir/host_function.h says what such a function may do.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// What a function on the host makes of the operands' values (at least one), see
-/// ir/host_function.h for what it may do. It has no gradient: error kUsage of gradients(), naming
-/// it and its line, if one is asked for through a float result and a float operand; stop_gradient()
-/// either.
+/// The result of a function on the host for the operands' values (at least one operand); see
+/// ir/host_function.h for what it may do. It has no gradient: gradients() raises error kUsage with
+/// its name and line if a gradient would pass from a float result to a float operand. Apply
+/// stop_gradient() to either to avoid the error.
 Tensor host_call(const HostFunction& function, ArrayRef<Tensor> operands, const Type& result,
                  Where where = Where::current());
 /// The same with a tensor for each of several results.

@@ -25,7 +25,7 @@ class LateLeaves {
       if (!keep_[i] || !is_used[i] || !is_leaf(i)) continue;
       late_[i] = late_[i] || !used_first_by_kept[i];
       any = any || late_[i];
-      // What it repeats moves with it.
+      // The constant that a broadcast repeats moves with it.
       if (late_[i])
         for (const ValueId operand : graph_.nodes[i].operands) late_[index_of(operand)] = true;
     }

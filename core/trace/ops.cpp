@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// The line to blame for a bad operand: that of the open LocationScope.
+/// The line that an error of an operand names: that of the open LocationScope.
 std::string line_of(const Tensor& x) {
   return x.context().origin().to_string();
 }
@@ -25,7 +25,7 @@ Ints normal_dims(const Tensor& x, IntView dims) {
   return out;
 }
 
-/// The tensor, or for a bare number one like `other` that is full of it.
+/// The tensor, or for a plain number a tensor of `other`'s type filled with it.
 Tensor materialize(const Operand& x, const Tensor& other) {
   if (!x.is_number()) return x.tensor();
   return other.context().filled(x.number(), other.type());
@@ -78,7 +78,8 @@ Tensor record1(Op op, const Tensor& x, Attrs attrs, Where where = Where::current
 }  // namespace
 
 Tensor binary(Op op, const Operand& a, const Operand& b) {
-  LS_USER_CHECK(!a.is_number() || !b.is_number(), "{}: {} of two plain numbers records nothing",
+  LS_USER_CHECK(!a.is_number() || !b.is_number(),
+                "{}: {} of two plain numbers: one operand must be a tensor",
                 origin_of(a.where()).to_string(), name_of(op));
   const LocationScope line(name_of(op), {tensor_in(a), tensor_in(b)}, a.where());
   const Tensor& either = a.is_number() ? b.tensor() : a.tensor();
@@ -105,7 +106,7 @@ Tensor operator/(const Operand& a, const Operand& b) {
   return binary(Op::kDivide, a, b);
 }
 Tensor operator-(const Operand& a) {
-  LS_USER_CHECK(!a.is_number(), "{}: minus a plain number records nothing",
+  LS_USER_CHECK(!a.is_number(), "{}: minus of a plain number: the operand must be a tensor",
                 origin_of(a.where()).to_string());
   return unary(Op::kNegate, a.tensor(), a.where());
 }

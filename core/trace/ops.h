@@ -72,7 +72,7 @@ inline Tensor logical_xor(const Operand& a, const Operand& b) {
 }
 
 Tensor abs(const Tensor& x, Where where = Where::current());
-/// -1, 0 or 1; of NaN NaN.
+/// -1, 0 or 1; NaN for NaN.
 Tensor sign(const Tensor& x, Where where = Where::current());
 Tensor floor(const Tensor& x, Where where = Where::current());
 Tensor ceil(const Tensor& x, Where where = Where::current());
@@ -162,23 +162,23 @@ struct PoolSpec {
 Tensor max_pool(const Tensor& x, const PoolSpec& spec, Where where = Where::current());
 Tensor avg_pool(const Tensor& x, const PoolSpec& spec, Where where = Where::current());
 
-/// Keys every draw of random numbers: i64[] scalars. seed and step are inputs of the run, shard is
-/// the logical shard's number (an InputKind::kBatch input).
+/// The key of every draw of random numbers: i64[] scalars. seed and step are inputs of the run,
+/// shard is the logical shard's number (an InputKind::kBatch input).
 struct RandomKey {
   Tensor seed, step, shard;
 };
-/// i32 words as bits; the stream is the module path and the ordinal of the draw in it.
+/// Random i32 words; the stream is the module path and the ordinal of the draw in it.
 Tensor random_bits(const RandomKey& key, const Shape& shape, Where where = Where::current());
 
 struct AttentionSpec {
   bool causal = false;
   double scale = 1.0;
   double dropout = 0.0;                 ///< needs `key` if positive
-  std::optional<Tensor> key_mask;       ///< bool [B,Tk]: the keys that may be seen
-  std::optional<Tensor> segments = {};  ///< i32 [B,T], instead: queries see keys of their own
+  std::optional<Tensor> key_mask;       ///< bool [B,Tk]: the visible keys
+  std::optional<Tensor> segments = {};  ///< i32 [B,T], instead: queries see keys of their segment
   std::optional<RandomKey> key;
 };
-/// q [B,Tq,H,D], k and v [B,Tk,G,D], G divides H -> [B,Tq,H,D]. Segments <= 0 take no part.
+/// q [B,Tq,H,D], k and v [B,Tk,G,D], G divides H -> [B,Tq,H,D]. Segments <= 0 are ignored.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
                  Where where = Where::current());
 /// qkv [B,T,3,H,D] -> [B,T,H,D]: without copies of the parts.

@@ -1,4 +1,4 @@
-// Nodes that are recorded on behalf of others.
+// Origins for nodes that are recorded on behalf of other code.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ class OriginScope {
   const Origin* previous_;
 };
 
-/// While alive, what is recorded shows the line of the user's call that records the step, if there
-/// is one: for what lockstep adds of its own, as the update of parameters.
+/// While alive, new nodes show the line of the user's call that records the step, if there is one:
+/// for nodes that lockstep adds, such as the update of parameters.
 class CallerScope {
  public:
   explicit CallerScope(TraceContext& context) {

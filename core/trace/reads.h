@@ -1,4 +1,4 @@
-// Reads of values: who is told of them.
+// Notifications of reads of values.
 #pragma once
 
 #include <source_location>
@@ -7,20 +7,20 @@
 
 namespace lockstep {
 
-/// Told of the reads of values that a user makes.
+/// Its functions are called for each read of a value by the user.
 class ReadObserver {
  public:
   virtual ~ReadObserver() = default;
-  /// Before the trace is cut for it. An error refuses the read.
+  /// Called before the trace is cut for the read. An error refuses the read.
   virtual void begin_read(const Tensor& tensor, const std::source_location& where) = 0;
-  /// The value is on the host, or will never be.
+  /// Called when the value is on the host, or when the read failed.
   virtual void end_read() = 0;
-  /// What is read until the next call is this number of that step: "the loss", 3. Empty: what it
-  /// is shows in the tensor.
+  /// Reads until the next call are of this number of that step: "the loss", 3. Empty name: the
+  /// tensor identifies the value.
   virtual void name_reads(std::string_view name, std::int64_t step) = 0;
 };
 
-/// While alive, what is read is one of the numbers of a step, and is told as that.
+/// While alive, reads are of one of the numbers of a step, and are reported under its name.
 class StepNumberRead {
  public:
   StepNumberRead(const TraceContext& context, std::string_view name, std::int64_t step)
@@ -37,8 +37,8 @@ class StepNumberRead {
   ReadObserver* observer_;
 };
 
-/// While alive, reads of values are lockstep's own, made so late or at such a place that they are
-/// in nobody's way: nobody is told.
+/// While alive, reads of values are lockstep's own and are not reported: they are so late, or at
+/// such a place, that they delay nothing.
 class OwnReads {
  public:
   explicit OwnReads(TraceContext& context)

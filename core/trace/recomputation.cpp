@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-/// The last of what a value is made of that is not joined with it in one group, as elementwise work
-/// and reductions are: waiting for that keeps no groups apart. kNoValue if there is none.
+/// The last value behind `id` that is not joined with it in one group (elementwise work and
+/// reductions are): a wait for that value separates no groups. kNoValue if there is none.
 ValueId last_apart(const Graph& graph, ValueId id) {
   std::set<ValueId> open = {id};
   while (!open.empty()) {
@@ -43,7 +43,7 @@ std::vector<bool> find_varying(const Graph& graph) {
 bool Recomputation::is_inside(ValueId id) const {
   if (id < region_.begin || id >= region_.end) return false;
   const Op op = context_.pending()[id].op;
-  // A function on the host is not called twice: what it gives is small, and may have taken long.
+  // A function on the host is not called twice: its results are small, and it may have taken long.
   return op != Op::kInput && op != Op::kHostCall && op != Op::kGroupResult;
 }
 
@@ -67,7 +67,7 @@ ValueId Recomputation::record_copy(ValueId id, const Tensor& gradient) {
     const ValueId after = last_apart(context_.pending(), context_.node_of(gradient));
     if (after != kNoValue) operands.push_back(context_.tensor_of(after));
   }
-  // A barrier is there because of the call of remat(), not because of what it lets through.
+  // A barrier exists because of the call of remat(), not because of its operand.
   Origin origin = is_inside(id) ? node.origin : region_.origin;
   origin.gradient = true;
   const OriginScope scope(context_, &origin);

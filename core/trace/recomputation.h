@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-/// Which pending values differ from batch to batch. The others (parameters, constants, and what is
-/// made of them) are there anyway.
+/// Which pending values differ from batch to batch. The others (parameters, constants, and values
+/// computed from them) are available anyway.
 std::vector<bool> find_varying(const Graph& graph);
 
 /// Records a region's nodes a second time, each when first asked for. Their operands from outside
-/// go through optimization_barriers, so that no pass takes the copies for the originals, and which
-/// wait for the gradient that wants them: nothing is computed again before its time.
+/// go through optimization_barriers, so that no pass merges the copies with the originals. The
+/// barriers wait for the gradient that needs the copy: nothing is computed again earlier.
 class Recomputation {
  public:
   /// `varying` is find_varying() of the pending graph; it and the region must outlive this.
@@ -22,7 +22,7 @@ class Recomputation {
       : context_(context), region_(region), varying_(varying) {}
 
   /// A value of the region or an operand of one: the copy's, or the value itself if it is kept.
-  /// `gradient` is what it is read with.
+  /// `gradient` is the gradient whose rule reads the value.
   ValueId copy_of(ValueId id, const Tensor& gradient);
 
  private:

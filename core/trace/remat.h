@@ -1,13 +1,13 @@
-// Gradient checkpointing (rematerialization; Chen et al., arXiv:1604.06174): what a part of the
-// model computes is not kept for the backward pass, which computes it again from the part's
-// operands. Costs one more forward pass of that part; a model of n parts keeps n boundaries and
-// one part's values at a time.
+// Gradient checkpointing (rematerialization; Chen et al., arXiv:1604.06174): the values of a part
+// of the model are not kept for the backward pass, which computes them again from the part's
+// operands. Costs one more forward pass of that part; a model of n parts keeps n boundaries and one
+// part's values at a time.
 //
 //     for (const Block& block : blocks) x = remat(block, x);
 //
-// The gradients have the same bits as without: the same ops on the same operands, random numbers
-// included, for those are a function of their key. What is recorded beside the values, as updates
-// of buffers, is recorded once: only ops are run again.
+// The gradients have the same bits as without it: the same ops run on the same operands, with the
+// same random numbers, which are a function of their key. Side effects of recording, such as
+// updates of buffers, happen once: only ops run again.
 #pragma once
 
 #include <source_location>
@@ -20,18 +20,18 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// What is recorded while this lives is a region that gradients() computes again. A region within
-/// another is a part of that.
+/// Nodes recorded while this lives form a region that gradients() computes again. A region within
+/// another one is a part of that one.
 class RematScope {
  public:
   explicit RematScope(TraceContext& context);
   RematScope(const RematScope&) = delete;
   RematScope& operator=(const RematScope&) = delete;
 
-  /// Ends the region, of which nothing but `outputs` is kept: without any, what it gives is
-  /// computed again, too, where a gradient reads it. A scope that is left without, by an exception,
-  /// has no effect. Error kUsage if a value was read inside, which cuts the trace, or for an
-  /// undefined output.
+  /// Ends the region, of which only `outputs` are kept. Without outputs, the region's results are
+  /// computed again, too, where a gradient reads them. A scope that ends without finish(), by an
+  /// exception, has no effect. Error kUsage if a value was read inside, which cuts the trace, or
+  /// for an undefined output.
   void finish(std::span<const Tensor> outputs,
               std::source_location where = std::source_location::current());
   void finish(const Tensor& output, std::source_location where = std::source_location::current()) {

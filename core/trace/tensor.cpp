@@ -42,7 +42,7 @@ namespace {
 constexpr const char* kHowUndefined =
     "it was default-constructed or moved from, and nothing was assigned to it since";
 
-/// A read from its beginning to its end, for who is told.
+/// Notifies the observer of the begin and the end of a read.
 class ObservedRead {
  public:
   ObservedRead(ReadObserver* observer, const Tensor& tensor, const std::source_location& where)
@@ -62,7 +62,7 @@ class ObservedRead {
 }  // namespace
 
 HostTensor Tensor::to_host(std::source_location where) const {
-  TraceContext& trace = context(where);  // with it goes the device that has the value
+  TraceContext& trace = context(where);  // the device that has the value lives no longer than it
   LS_USER_CHECK(
       !mode_of(trace).forbids_reads,
       "{}: a tensor's value was read inside the loss, which would cut the step in two; "

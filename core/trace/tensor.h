@@ -33,7 +33,7 @@ struct TensorState {
   /// The node in the pending graph, if `epoch` is the context's current one.
   ValueId node = kNoValue;
   std::uint64_t epoch = 0;
-  /// The computed value; null while the tensor is only a recipe.
+  /// The computed value; null until the tensor is computed.
   TensorValuePtr value;
   InputKind input_kind = InputKind::kState;
   std::string_view name;  ///< of an input; owned by the context
@@ -79,8 +79,8 @@ class Tensor {
   Tensor() = default;
   explicit Tensor(TensorStatePtr state) : state_(std::move(state)) {}
 
-  /// Whether it stands for anything: one that is default-constructed or was moved from does not,
-  /// and everything else that is asked of it, or done with it, is an error kUsage with the line.
+  /// False for a tensor that is default-constructed or moved from: every other use of it is an
+  /// error kUsage with the line.
   bool defined() const { return state_.get() != nullptr; }
   DType dtype(std::source_location where = std::source_location::current()) const {
     return state(where).type.dtype;
@@ -121,8 +121,9 @@ class Tensor {
 };
 
 /// An operand as written in user code: a tensor, or a number that becomes a constant of the other
-/// operand's dtype. Being built at the call, it knows the user's line, which operators could not;
-/// of two operands the left one's line counts. An undefined tensor is no number.
+/// operand's dtype. It is constructed at the call and so stores the user's line, which operators
+/// could not get; of two operands the left one's line counts. It may hold an undefined tensor,
+/// which is not a number.
 class Operand {
  public:
   Operand(const Tensor& tensor,  // NOLINT(google-explicit-constructor)
@@ -144,9 +145,9 @@ class Operand {
   std::source_location where_;
 };
 
-/// The trace of a call's operands, of which one is a tensor at least; null is for one that is none,
-/// or that is left out. Error kUsage with the line for an undefined tensor. Every function over
-/// tensors begins with this, or with a LocationScope that does it.
+/// The trace of a call's operands, of which at least one is a tensor; null stands for an operand
+/// that is not a tensor, or is left out. Error kUsage with the line for an undefined tensor. Every
+/// function of tensors begins with this call, or with a LocationScope, which makes it.
 TraceContext& context_of(std::string_view call, ArrayRef<const Tensor*> operands,
                          const std::source_location& where);
 TraceContext& context_of_all(std::string_view call, std::span<const Tensor> operands,

@@ -1,5 +1,5 @@
-// What stands behind a tensor once it is no longer a recipe: memory on a device, or a host number
-// that travels with each execution. The engine implements it; tracing only passes it on.
+// The value of a computed tensor: memory on a device, or a host number that is passed to each
+// execution. The engine implements it; tracing only stores it.
 #pragma once
 
 #include <memory>

@@ -98,7 +98,7 @@ def problem_of(flip, outcome, ranks):
     step, who, first, last, agreed = found[0].groups()
     others = " ".join(str(rank) for rank in range(ranks) if rank != flip.rank)
     expected = (rf"rank {flip.rank} has another (\S+) than ranks {others}" if ranks > 2 else
-                r"rank 0, rank 1 have different (\S+), and no majority tells which is right")
+                r"rank 0, rank 1 have different (\S+), and no majority shows which is right")
     named = re.fullmatch(expected, who)
     if not named:
         return "the wrong rank is named"

@@ -151,7 +151,7 @@ TEST(CommandLine, AnUnexpectedExceptionBecomesAMessage) {
   std::string message;
   EXPECT_EQ(status_of([]() -> int { throw std::bad_alloc(); }, message), 6);
   EXPECT_EQ(message,
-            "lockstep: error: the host has no memory left; end what else runs on this machine, "
+            "lockstep: error: the host has no memory left; stop other programs on this machine, "
             "start fewer ranks on it, or lower training.micro_batch_size\n");
   EXPECT_EQ(status_of([]() -> int { throw std::out_of_range("map::at"); }, message), 1);
   EXPECT_EQ(message,

@@ -158,7 +158,7 @@ class IrRun(CommandLineTest):
             space = h5py.h5s.create_simple((1 << 31, 1 << 30))
             h5py.h5d.create(file.id, b"x", h5py.h5t.IEEE_F32LE, space)
         self.refuses(2, "a.h5: /x: a tensor of shape [2147483648,1073741824] would have more than 576460752303423488 "
-                     "(2^59) elements, sizes of 0 left out", *command)
+                     "(2^59) elements, not counting sizes of 0", *command)
 
     def test_what_must_be_given(self):
         self.run_layer()

@@ -91,7 +91,7 @@ TEST_F(DocumentFiles, JsonlDropsNothingSilently) {
   EXPECT_EQ(fault("{\"text\": \"a\", \"score\": 1e999}"),
             "24: the number 1e999 is too large: no number is beyond 1.8e308");
   EXPECT_EQ(fault("{\"text\": \"a\", \"score\": NaN}").substr(0, 46),
-            "24: not valid JSON: NaN is no number of JSON, ");
+            "24: not valid JSON: NaN is not a JSON number, ");
   const JsonlOptions labelled{.label_field = "label", .classes = 3};
   EXPECT_EQ(fault("{\"text\": \"a\", \"label\": " + std::string(100'000, '[') + "}", labelled),
             "87: nested more than 64 deep");

@@ -191,7 +191,7 @@ class BadFortune(BadInput):
             self.assertRegex(
                 outcome.errors[0],
                 r"^(rank 1: )?step 0: device out of memory: [\d.]+MiB for activations and "
-                r"temporaries on top of [\d.]+KiB in use passes the limit of 1\.53MiB "
+                r"temporaries on top of [\d.]+KiB in use exceeds the limit of 1\.53MiB "
                 r"\(device\.memory_gb\); lower training\.micro_batch_size or raise the limit, "
                 r"--dry-run shows what a step needs; the largest live tensors are:\n"
                 r"( +[\d.]+KiB  .+\n){10}  and \d+ more\n"

@@ -94,7 +94,7 @@ class Dumps(EndToEndTest):
         run, outcome = self.train("refused", ranks=2, environment=[f"LOCKSTEP_DUMP_DIR={file}"], expect=2)
         self.assertTrue(outcome.errors, str(outcome))
         self.assertRegex(outcome.errors[0], r"^environment variable LOCKSTEP_DUMP_DIR: programs cannot be dumped to "
-                                            rf"{file}/rank-\d: Not a directory; name a folder that can be written to$")
+                                            rf"{file}/rank-\d: Not a directory; name a writable folder$")
         self.assertEqual(run.metrics(), [])
 
     def test_analyses_are_few_lines_a_program_and_one_a_step(self):

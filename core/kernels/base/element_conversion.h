@@ -1,6 +1,6 @@
-// How an element is stored and how it is computed with: bf16 and f16 compute in f32 and round to
-// nearest even when stored, bool is a byte 0 or 1, the others are themselves. Always inlined, see
-// element.h.
+// The stored type and the arithmetic type of an element: bf16 and f16 compute in f32 and round to
+// nearest even when stored, bool is a byte 0 or 1, the others have only one type. Always inlined,
+// see element.h.
 #pragma once
 
 #include <bit>
@@ -11,14 +11,14 @@
 
 namespace lockstep {
 
-/// What lies in memory for a visit_dtype type.
+/// The stored type of a visit_dtype type.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, BF16> || std::is_same_v<T, F16>;
 
-/// What arithmetic on T is done in.
+/// The type for arithmetic on T.
 template <class T>
 using Computed = std::conditional_t<kIsHalf<T>, float, Stored<T>>;
 

@@ -1,5 +1,5 @@
-// How work is divided into tasks: by the shape alone, so that the number of threads can never show
-// in a result. Who divides by threads says why no sum can change.
+// The division of work into tasks: by the shape alone, so that results never depend on the number
+// of threads. Code that divides by threads states why no sum can change.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@ inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-/// Steps up to `most` that divide `size` evenly, but for whole multiples.
+/// The size of steps, at most `most`, that divide `size` evenly, rounded to whole multiples.
 inline std::int64_t even_step(std::int64_t size, std::int64_t most, std::int64_t multiple) {
   const std::int64_t steps = std::max<std::int64_t>((size + most - 1) / most, 1);
   return round_up((size + steps - 1) / steps, multiple);
 }
 
-/// Kernels that need working memory for every task divide into at most this many, so that scratch
-/// is bounded and known before the pool is.
+/// Kernels that need working memory for every task use at most this many tasks, so that scratch is
+/// bounded and does not depend on the pool.
 inline constexpr std::int64_t kMaxScratchTasks = 16;
 
 /// [0, size) in runs of `step` (the last may be shorter).
@@ -41,8 +41,8 @@ inline Grid make_grid(std::int64_t size, std::int64_t wanted, std::int64_t multi
   return {size, std::clamp<std::int64_t>(rounded, 1, std::max<std::int64_t>(size, 1))};
 }
 
-/// What a task should be worth, in elements moved or computed: large against the cost of handing
-/// it to a thread (about 1 us), small against a kernel worth dividing.
+/// The work of a task, in elements moved or computed: large against the cost of starting it on a
+/// thread (about 1 us), small against a kernel that is worth dividing.
 inline constexpr std::int64_t kTaskElements = 32768;
 
 }  // namespace lockstep

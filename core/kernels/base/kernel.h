@@ -1,9 +1,9 @@
 // A kernel runs one node of a compiled graph (an op or a fused group) on dense row-major operands
 // in device memory. Kernels are immutable and shared: structurally equal nodes use one kernel.
 //
-// A kernel is made in two phases: it is planned, which decides all that is to be known of it
-// (KernelFacts) and takes microseconds, and then it generates its machine code, if it has any. Who
-// only plans with it, as a compiler does that looks ahead, never pays for code.
+// A kernel is made in two phases: planning determines all its facts (KernelFacts) and takes
+// microseconds; then it generates its machine code, if it has any. A caller that only plans never
+// pays for code.
 //
 // Determinism (see ARCHITECTURE.md): a kernel's bits depend on its node and its operands, never on
 // the number of threads, on alignment, or on which thread did the work.
@@ -40,7 +40,7 @@ inline std::size_t scratch_aligned(std::size_t bytes) {
 
 class TaskKernel;
 
-/// What a plan depends on, known before there is machine code.
+/// The facts that a plan depends on, known before there is machine code.
 class KernelFacts {
  public:
   virtual ~KernelFacts() = default;
@@ -49,7 +49,7 @@ class KernelFacts {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Whether results[result] may be the same memory as operands[operand] of a call: the kernel
   /// reads an element of the operand only before it writes that element of the result. At most one
-  /// result lies on an operand, and all pairs that a call uses must be allowed one by one.
+  /// result uses the memory of an operand, and every pair that a call uses must be allowed.
   virtual bool may_alias(std::size_t result, std::size_t operand) const {
     (void)result;
     (void)operand;
@@ -57,7 +57,7 @@ class KernelFacts {
   }
   /// Its calls as tasks (task_kernel.h), or null.
   virtual const TaskKernel* as_tasks() const { return nullptr; }
-  /// Whether calls are worth running at once with others of their kind; if so, they are tasks.
+  /// Whether running calls at once with others of their kind pays; if so, as_tasks() is not null.
   virtual bool joins_launches() const { return false; }
 };
 
@@ -68,16 +68,16 @@ class Kernel : public KernelFacts {
   /// Makes the machine code that run() needs; changes none of the facts.
   virtual void generate(const KernelContext& context) { (void)context; }
   virtual void run(const KernelCall& call) const = 0;
-  /// The machine code that was generated for this kernel, if any: kept on disk, and handed to
+  /// The machine code that was generated for this kernel, if any: kept on disk, and passed to
   /// generate() in another process of the same build on the same kind of CPU.
   virtual std::string_view object_code() const { return {}; }
 };
 
-/// What kernels share while they generate code, and what is known of that of the one at hand.
+/// The objects that kernels share while they generate code, and the existing code of this kernel.
 struct KernelContext {
   codegen::CodeCache& codes;          ///< groups compiled before
   Log& log;                           ///< for generated code
-  std::string_view object_code = {};  ///< what such a kernel gave before, if anything
+  std::string_view object_code = {};  ///< existing code for such a kernel, if any
 };
 
 }  // namespace lockstep

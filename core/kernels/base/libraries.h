@@ -7,9 +7,10 @@
 
 namespace lockstep {
 
-/// Keeps oneDNN within what kernels for `target` may use. Its limit is one for the process and is
-/// fixed by the first kernel that uses it: call this before any is made. Without a call oneDNN uses
-/// all that the processor has. Error kUsage naming both if it is fixed to another limit.
+/// Limits oneDNN to the instructions that kernels for `target` may use. The limit holds for the
+/// process and is fixed by the first kernel that uses oneDNN: call this before any kernel is made.
+/// Without a call oneDNN uses everything that the processor has. Error kUsage naming both limits if
+/// it is fixed to another one.
 void limit_onednn(const Target& target);
 
 std::string onednn_version();  ///< "2.6.0"

@@ -1,7 +1,7 @@
-// Kernels whose call is nothing but tasks that do not depend on one another, between what is to do
-// before and after all of them. Several such calls can run as one, so that many small ones keep all
-// threads at work, and threads are handed work once; or as a chain (core/runtime/chain.h), so that
-// a task finds in the cache what another kernel's task has just written there.
+// Kernels whose call consists of tasks that do not depend on one another, between a function before
+// and one after all of them. Several such calls can run as one, so that many small ones keep all
+// threads busy, and threads start only once; or as a chain (core/runtime/chain.h), so that a task
+// finds in the cache what another kernel's task has just written.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// Bytes [begin, end) of an operand or result; all of it if nothing is said.
+/// Bytes [begin, end) of an operand or result; by default all of it.
 struct Extent {
   std::int64_t begin = 0;
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
@@ -25,7 +25,7 @@ class TaskKernel : public Kernel {
   void run(const KernelCall& call) const override;
   bool joins_launches() const override { return true; }
   const TaskKernel* as_tasks() const override { return this; }
-  /// How many tasks a call has, by the node alone.
+  /// The number of tasks of a call; depends on the node alone.
   virtual std::int64_t tasks() const = 0;
   /// Runs on the caller's thread before the first task.
   virtual void begin(const KernelCall& call) const { (void)call; }
@@ -33,14 +33,14 @@ class TaskKernel : public Kernel {
   /// Runs on the caller's thread when all tasks are done.
   virtual void finish(const KernelCall& call) const = 0;
 
-  // What runs when, for chains.
+  // Accesses of tasks, begin() and finish(), for chains.
 
   /// Whether begin() reads the operand.
   virtual bool begins_with(std::size_t operand) const {
     (void)operand;
     return false;
   }
-  /// Where a task reads the operand, and writes the result, at most.
+  /// The extent in which a task reads the operand, or writes the result, at most.
   virtual Extent reads(std::int64_t task, std::size_t operand) const {
     (void)task;
     (void)operand;
@@ -63,8 +63,8 @@ struct TaskCall {
   KernelCall call;
 };
 
-/// Runs calls that do not depend on one another and share no memory that one of them writes. Bits
-/// are those of one call after the other.
+/// Runs calls that do not depend on one another and share no memory that one of them writes. The
+/// results have the same bits as if the calls ran one after the other.
 void run_together(std::span<const TaskCall> calls, ThreadPool& pool);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Classes of work: what a device's commands are counted by.
+// Classes of work, by which a device's commands are counted.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ enum class WorkClass : std::uint8_t {
   kConvolution,
   kAttention,
   kPool,
-  kReduce,       ///< a reduction on its own, over middle dimensions
-  kFused,        ///< elementwise work, alone or a group of it
+  kReduce,       ///< a single reduction, over middle dimensions
+  kFused,        ///< elementwise work, a single op or a group
   kFusedReduce,  ///< a group with reductions or sums of columns
   kMovement,
   kGather,
@@ -24,7 +24,7 @@ enum class WorkClass : std::uint8_t {
 };
 inline constexpr int kWorkClassCount = static_cast<int>(WorkClass::kHostCall) + 1;
 
-/// As ledgers print it: "dot", "fused-reduce", "host call".
+/// The name in ledgers: "dot", "fused-reduce", "host call".
 std::string_view name_of(WorkClass work);
 
 }  // namespace lockstep

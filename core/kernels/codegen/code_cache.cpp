@@ -10,8 +10,8 @@ std::string hash_of(std::string_view text) {
   return hash128(text.data(), text.size()).hex();
 }
 
-/// What stands in front of code: hashes of what it is for (the nest's text and the machine), and of
-/// the code itself.
+/// The label in front of code: hashes of its target (the nest's text and the machine), and of the
+/// code itself.
 std::string label_of(const std::string& key, Isa isa, std::string_view object) {
   return hash_of(key + machine_of(isa)) + hash_of(object);
 }

@@ -1,4 +1,4 @@
-// Compiled groups by what their code depends on: groups that differ only in what code does not see,
+// Compiled groups by the facts that their code depends on. Groups that differ only in other facts,
 // such as the number of elements of a contiguous one, share a function. Thread-safe.
 #pragma once
 
@@ -17,10 +17,11 @@ class CodeCache {
  public:
   explicit CodeCache(Isa isa) : isa_(isa) {}
 
-  /// The nest's function: known, or loaded from `offered`, the bytes() of what another process
-  /// compiled, or compiled now. An offer of other code, or a damaged one, is none.
+  /// The nest's function: from the cache, or loaded from `offered` (the bytes() of code that
+  /// another process compiled), or compiled now. An offer of other code, or a damaged one, is
+  /// ignored.
   std::shared_ptr<const GroupCode> get(const LoopNest& nest, std::string_view offered, Log& log);
-  /// Forgets code that nobody but the cache holds.
+  /// Drops code that only the cache holds.
   void drop_unused();
   std::int64_t compiled() const;  ///< groups that LLVM generated code for
 

@@ -49,7 +49,8 @@ std::string feature_text(const std::map<std::string, bool>& features) {
 std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& features) {
   static std::once_flag once;
   std::call_once(once, [] {
-    // LLVM aborts by default. It is unwound, though it never expects that: the process ends anyway.
+    // LLVM aborts by default. Here an exception unwinds it, which LLVM does not support: the
+    // process ends anyway.
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();

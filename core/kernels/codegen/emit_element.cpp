@@ -57,7 +57,7 @@ llvm::Value* emit_division(Emitter& e, Op op, DType dtype, Lanes a, Lanes b) {
   if (op == Op::kDivide) {
     const Lanes quotient(e.b, is_signed ? e.b.CreateSDiv(a.get(), divisor.get())
                                         : e.b.CreateUDiv(a.get(), divisor.get()));
-    // x / -1 is -x, which wraps for the least integer.
+    // x / -1 is -x, which wraps for the smallest integer.
     const Lanes negated = is_signed ? select(b == -1, -a, quotient) : quotient;
     return select(by_zero, a.like(-1), negated).get();
   }
@@ -155,7 +155,7 @@ llvm::Value* round_bf16(Emitter& e, llvm::Value* value) {
     return float_of_bits(Lanes(e.b, e.b.CreateZExt(bits, register_type(e, DType::kI32))) << 16)
         .get();
   }
-  // As the instruction: denormals become zeros, NaNs quiet ones.
+  // As the instruction: denormals become zeros, NaNs become quiet.
   const Lanes x(e.b, value);
   const Lanes bits = bits_of(x);
   const Lanes rounded = nearest_bf16(e, bits);
@@ -191,7 +191,7 @@ llvm::Value* emit_constant(Emitter& e, DType dtype, std::uint64_t bits) {
   };
   switch (dtype) {
     case DType::kF32: {
-      // By its bits: a conversion would quiet a NaN.
+      // By its bits: a conversion would make a NaN quiet.
       const llvm::APFloat value(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffU));
       return llvm::ConstantFP::get(type, value);
     }

@@ -1,8 +1,7 @@
-// The IR of elements: sixteen of a dtype in registers, in memory, and what ops do to them.
+// The IR of elements: sixteen of a dtype in registers and in memory, and the ops on them.
 //
-// In registers f32, bf16 and f16 are f32 lanes, the 16-bit ones holding values that their dtype
-// has; bool is truth values; integers are themselves. A whole vector may hold one value sixteen
-// times.
+// In registers f32, bf16 and f16 are f32 lanes (for the 16-bit dtypes with values of the dtype
+// only); bool is truth values; integers keep their type. A vector may hold one value sixteen times.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class Value;
 
 namespace lockstep::codegen {
 
-/// Where instructions go, and what the processor has.
+/// The place for new instructions, and the features of the processor.
 struct Emitter {
   llvm::IRBuilderBase& b;
   bool avx512 = false;        ///< AVX-512F, BW and VL: masks for loads and stores of any element
@@ -35,17 +34,17 @@ llvm::Value* emit_first_everywhere(Emitter& e, llvm::Value* lanes);
 
 /// An elementwise op on registers of `from` (the dtype of in[0], or of in[1] for select).
 llvm::Value* emit_op(Emitter& e, Op op, DType from, DType to, std::span<llvm::Value* const> in);
-/// Its part for floats, on f32 lanes.
+/// The part of emit_op for floats, on f32 lanes.
 llvm::Value* emit_float_unary(Emitter& e, Op op, llvm::Value* x);
 llvm::Value* emit_float_binary(Emitter& e, Op op, llvm::Value* a, llvm::Value* b);
 
 /// Lanes as numbers of another dtype, as Op::kConvert says.
 llvm::Value* emit_convert(Emitter& e, DType from, DType to, llvm::Value* x);
 
-/// f32 lanes rounded to what a float dtype has; denormals become zeros.
+/// f32 lanes rounded to values of a float dtype; denormals become zeros.
 llvm::Value* emit_round(Emitter& e, DType to, llvm::Value* x);
 /// The same for results of arithmetic on values of the dtype: never denormal, and NaN only with
-/// mantissas that the dtype has.
+/// mantissas of the dtype.
 llvm::Value* emit_round_arithmetic(Emitter& e, DType to, llvm::Value* x);
 
 }  // namespace lockstep::codegen

@@ -39,7 +39,7 @@ llvm::Value* call_on_arrays(Emitter& e, const char* name,
   return e.b.CreateLoad(register_type(e, DType::kF32), arguments.back());
 }
 
-/// `fast`, but for vectors with an angle too large for it, which libm redoes.
+/// `fast`, except for vectors with an angle too large for it, which libm computes.
 llvm::Value* emit_sine(Emitter& e, llvm::Value* x, llvm::Value* fast, const char* name) {
   const Lanes large = absolute(Lanes(e.b, x)) > vector_math::kLargestAngle;
   llvm::Value* any = e.b.CreateOrReduce(large.get());

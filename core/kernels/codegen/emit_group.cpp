@@ -77,7 +77,7 @@ class GroupEmitter {
   Emitter e_;
   ValueEmitter values_;
   std::vector<llvm::Value*> results_;                         ///< by output
-  std::vector<llvm::Value*> results_of_row_;                  ///< where a full output's row starts
+  std::vector<llvm::Value*> results_of_row_;                  ///< the start of a full output's row
   std::vector<std::pair<int, Accumulator>> reductions_;       ///< of the current loop, by value
   std::vector<std::pair<std::size_t, Accumulator>> totals_;   ///< by output
   std::vector<std::pair<std::size_t, llvm::Value*>> summed_;  ///< totals over columns, done
@@ -93,8 +93,8 @@ llvm::Function* GroupEmitter::make_function(llvm::Module& module) {
       llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                              llvm::StringRef(kGroupSymbol.data(), kGroupSymbol.size()), module);
   function->setDoesNotThrow();
-  // Registers are spilled to addresses that are a multiple of their size. Elsewhere a spill may
-  // cross a cache line, and a loop takes up to twice as long, as the caller's stack happens to lie.
+  // Registers are spilled to addresses that are a multiple of their size. Without this a spill may
+  // cross a cache line, and a loop may take up to twice as long, depending on the caller's stack.
   function->addFnAttr("stackrealign");
   function->addFnAttr("prefer-vector-width", "512");
   function->addFnAttr("min-legal-vector-width", "512");
@@ -301,7 +301,7 @@ void GroupEmitter::finish_vector(const Loop& loop, TailCount tail, LoopState& st
   for (const int k : loop.stores) store_column_output(static_cast<std::size_t>(k), tail);
 }
 
-/// Where the selected vector of a staged value lies.
+/// The address of the selected vector of a staged value.
 llvm::Value* GroupEmitter::stage_address(const Value& value) {
   llvm::Value* row =
       b_.CreateConstGEP1_64(b_.getInt8Ty(), function_->getArg(2), nest_.stage_offset(value.stage));

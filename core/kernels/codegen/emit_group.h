@@ -14,9 +14,9 @@ class Module;
 
 namespace lockstep::codegen {
 
-/// What a group compiles to. It runs rows [begin, end), or elements [begin, end) of a flat nest,
-/// `begin` being a multiple of kLanes there. results[k] of column sums and totals are partial
-/// results, see Output::Role; `stages` is LoopNest::stage_bytes() of the task's own memory;
+/// The function that a group is compiled to. It runs rows [begin, end), or elements [begin, end) of
+/// a flat nest, where `begin` is a multiple of kLanes. results[k] of column sums and totals are
+/// partial results, see Output::Role; `stages` is LoopNest::stage_bytes() of the task's own memory;
 /// `numbers` is LoopNest::numbers.
 using GroupFunction = void(const std::byte* const* operands, std::byte* const* results,
                            std::byte* stages, std::int64_t begin, std::int64_t end,

@@ -1,5 +1,4 @@
-// Expressions over vectors in LLVM IR, with the operators and functions that vector_math.h is
-// written in.
+// Expressions over vectors in LLVM IR, with the operators and functions that vector_math.h uses.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@ class Value;
 
 namespace lockstep::codegen {
 
-/// A vector value: floats (f32, f64), integers or truth values. Operators build instructions where
-/// the builder stands. Integer comparisons and right shifts are signed.
+/// A vector value: floats (f32, f64), integers or truth values. Operators build instructions at the
+/// builder's position. Integer comparisons and right shifts are signed.
 class Lanes {
  public:
   Lanes(llvm::IRBuilderBase& builder, llvm::Value* value) : builder_(&builder), value_(value) {}
@@ -82,7 +81,7 @@ LS_LANES_WITH_NUMBERS(==)
 LS_LANES_WITH_NUMBERS(!=)
 #undef LS_LANES_WITH_NUMBERS
 
-// The vocabulary of vector_math.h, see there.
+// The functions that vector_math.h uses, see there.
 Lanes fma(Lanes a, Lanes b, Lanes c);
 Lanes select(Lanes condition, Lanes a, Lanes b);
 Lanes absolute(Lanes x);

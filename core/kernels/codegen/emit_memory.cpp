@@ -107,7 +107,7 @@ llvm::Value* emit_mask(Emitter& e, TailCount count) {
 }
 
 void emit_prefetch(Emitter& e, llvm::Value* pointer) {
-  constexpr std::uint64_t kAhead = 2048;  // bytes; half of it and twice as much are no better
+  constexpr std::uint64_t kAhead = 2048;  // bytes; half and twice as much are not better
   llvm::Value* far = e.b.CreateConstGEP1_64(e.b.getInt8Ty(), pointer, kAhead);
   // To be read, kept in all levels of the cache, data.
   e.b.CreateIntrinsic(llvm::Intrinsic::prefetch, {far->getType()},

@@ -1,5 +1,5 @@
-// Loads and stores of sixteen elements. A tail has fewer: lanes at and after its count are not
-// touched in memory, and hold zeros (or, where said, anything) in registers.
+// Loads and stores of sixteen elements. A tail has fewer: lanes at and after its count are not read
+// or written in memory, and hold zeros (or, where stated, any value) in registers.
 #pragma once
 
 #include "core/kernels/codegen/emit_element.h"
@@ -12,8 +12,8 @@ using TailCount = llvm::Value*;
 /// Truth values: lane < count.
 llvm::Value* emit_mask(Emitter& e, TailCount count);
 
-/// Asks for the memory that a loop which is now at `pointer` will read in a while: what it computes
-/// between loads hides little of their latency.
+/// Prefetches memory that a loop now at `pointer` will read soon: the computation between its loads
+/// hides little of their latency.
 void emit_prefetch(Emitter& e, llvm::Value* pointer);
 
 llvm::Value* emit_load(Emitter& e, DType dtype, llvm::Value* pointer, TailCount tail);
@@ -22,7 +22,7 @@ llvm::Value* emit_load_everywhere(Emitter& e, DType dtype, llvm::Value* pointer)
 /// base[offsets], in elements.
 llvm::Value* emit_gather(Emitter& e, DType dtype, llvm::Value* base, llvm::Value* offsets);
 void emit_store(Emitter& e, DType dtype, llvm::Value* lanes, llvm::Value* pointer, TailCount tail);
-/// Lane 0 alone.
+/// Stores lane 0 only.
 void emit_store_first(Emitter& e, DType dtype, llvm::Value* lanes, llvm::Value* pointer);
 
 /// base + offset elements of dtype.

@@ -8,7 +8,7 @@
 
 namespace lockstep::codegen {
 
-/// What stays the same for all words of a key.
+/// The values that are equal for all words of a key.
 struct PhiloxState {
   llvm::Value* counter = nullptr;  ///< step's low half in the lanes of c2
   llvm::Value* shard = nullptr;    ///< shard and step's high half in those of c1 and c3
@@ -18,8 +18,8 @@ struct PhiloxState {
 PhiloxState emit_philox_key(Emitter& e, llvm::Value* seed, llvm::Value* stream, llvm::Value* step,
                             llvm::Value* shard);
 
-/// Words 4 * block, ..., 4 * block + 15 as i32 lanes, for each of the blocks. Several at once hide
-/// the multiplier's latency.
+/// Words 4 * block, ..., 4 * block + 15 as i32 lanes, for each of the blocks. Several blocks at
+/// once hide the multiplier's latency.
 std::vector<llvm::Value*> emit_philox(Emitter& e, const PhiloxState& state,
                                       std::span<llvm::Value* const> blocks);
 

@@ -94,7 +94,7 @@ Accumulator emit_accumulator(Emitter& e, Op op, DType dtype, std::int64_t column
     state.push_back(llvm::ConstantInt::get(register_type(e, DType::kI32), kNowhere));
     return out;
   }
-  // Several, so that additions need not wait for each other.
+  // Several accumulators, so that additions need not wait for each other.
   out.count = columns == 0 || columns > 2 * kLanes ? 4 : columns > kLanes ? 2 : 1;
   state.insert(state.end(), out.count, identity);
   return out;
@@ -130,7 +130,8 @@ llvm::Value* emit_reduced(Emitter& e, const Accumulator& a, const LoopState& sta
   const DType dtype = accumulated(a.dtype);
   std::vector<llvm::Value*> parts(state.begin() + static_cast<std::ptrdiff_t>(a.first),
                                   state.begin() + static_cast<std::ptrdiff_t>(a.first + a.count));
-  // Opposite ones, so that it does not matter at which of them the vectors ended.
+  // Opposite ones, so that the result does not depend on the accumulator at which the vectors
+  // ended.
   while (parts.size() > 1) {
     const std::size_t half = parts.size() / 2;
     for (std::size_t i = 0; i < half; ++i)

@@ -24,7 +24,7 @@ struct Accumulator {
 Accumulator emit_accumulator(Emitter& e, Op op, DType dtype, std::int64_t columns,
                              LoopState& state);
 
-/// Takes the elements of a vector, whose lane 0 is column `column`.
+/// Adds the elements of a vector, whose lane 0 is column `column`, to the accumulator.
 void emit_accumulate(Emitter& e, const Accumulator& a, llvm::Value* lanes, llvm::Value* column,
                      TailCount tail, LoopState& state);
 

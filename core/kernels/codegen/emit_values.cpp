@@ -128,7 +128,8 @@ llvm::Value* ValueEmitter::emit(const Value& value) {
   for (const int operand : value.operands) in.push_back(get(operand));
   const Value& first = nest_.values[static_cast<std::size_t>(value.operands[0])];
   if (value.op == Op::kSelect && first.level == Level::kScalar) {
-    // One question for all lanes is a branch, which also leaves out what only the other side needs.
+    // One condition for all lanes is a branch, which also skips values that only the other side
+    // needs.
     llvm::Value* lane = e_.b.CreateExtractElement(in[0], std::uint64_t{0});
     return e_.b.CreateSelect(e_.b.CreateIsNotNull(lane), in[1], in[2]);
   }
@@ -186,7 +187,7 @@ llvm::Value* ValueEmitter::emit_load_value(const Value& value) {
   if (!is_dense(value.view.columns, nest_.columns, 1))
     return emit_gather(e_, value.dtype, base, column_offsets(value.view));
   llvm::Value* address = emit_address(e_, value.dtype, base, column());
-  // What no row has of its own stays in the cache anyway.
+  // Data that all rows share stays in the cache anyway.
   if (tail_ == nullptr && (nest_.flat || !is_zero(value.view.rows))) emit_prefetch(e_, address);
   return emit_load(e_, value.dtype, address, tail_);
 }

@@ -16,22 +16,22 @@ class ValueEmitter {
   ValueEmitter(Emitter& e, const LoopNest& nest, llvm::Value* operands, llvm::Value* numbers);
 
   void emit_scalars();
-  /// From here on row values and offsets are those of `row`; null for a flat nest.
+  /// From now on row values and offsets are those of `row`; null for a flat nest.
   void start_row(llvm::Value* row);
-  /// Row values that are known before the loop of `phase` and were not emitted yet.
+  /// Emits row values that are known before the loop of `phase` and were not emitted yet.
   void emit_row_values(int phase);
-  /// From here on full values are those of the vectors at these columns; a tail is alone.
+  /// From now on full values are those of the vectors at these columns; a tail is the only vector.
   void start_vectors(std::vector<llvm::Value*> columns, TailCount tail);
   std::size_t vector_count() const { return columns_.size(); }
-  /// Of them, the one that is meant below.
+  /// Selects one of them for the functions below.
   void select_vector(std::size_t u) { selected_ = u; }
   llvm::Value* column() const { return columns_[selected_]; }
   void emit_full(int v) { set(v, emit(nest_.values[static_cast<std::size_t>(v)])); }
-  /// A full value of the selected vector, or a row value.
+  /// Sets a full value of the selected vector, or a row value.
   void set(int v, llvm::Value* lanes);
   llvm::Value* get(int v) const;
 
-  /// The row's part of a view's index, and its offset.
+  /// The row's part of a view's index, with the view's offset.
   llvm::Value* row_offset(const View& view);
   llvm::Value* number(int index) const { return numbers_[static_cast<std::size_t>(index)]; }
 

@@ -20,19 +20,19 @@ using Role = Output::Role;
 constexpr std::int64_t kTotalBlock = 16384;
 /// Rows that are added in order before their sum is added to the task's.
 constexpr std::int64_t kColumnBlock = 64;
-/// Tasks that each have sums of columns of their own, where those are short. Many, so that what a
-/// task reads may still be in the cache of who wrote it.
+/// Maximum of tasks that each have their own sums of columns, if these are short. Many, so that a
+/// task's operands may still be in the cache of the thread that wrote them.
 constexpr std::int64_t kMostSumTasks = 64;
 constexpr std::int64_t kMostSumColumns = 2048;
 /// Staging rows up to this size live on the stack, where consecutive kernels find them in the
 /// cache.
 constexpr std::size_t kStackStages = std::size_t{48} << 10;
 
-/// Bytes of a constant from which on they are written past the caches.
+/// Constants of at least this many bytes are written past the caches.
 constexpr std::size_t kStreamedFill = std::size_t{16} << 20;
 
-/// The element that fills the only result of the nest, repeated, if that is all there is to do and
-/// much.
+/// The element that fills the only result of the nest, repeated, if the nest does nothing else and
+/// the result is large.
 std::optional<std::uint64_t> streamed_fill(const LoopNest& nest) {
   if (!nest.flat || nest.outputs.size() != 1 || nest.outputs[0].role != Role::kFull)
     return std::nullopt;
@@ -53,8 +53,8 @@ std::size_t round_up(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-/// Scratch memory: of every task its staging rows and, for each column sum, the task's sum and that
-/// of the block at hand; then the partial results of each total.
+/// Scratch memory: for every task its staging rows and, for each column sum, the task's sum and
+/// that of the current block; then the partial results of each total.
 class GroupKernel final : public TaskKernel {
  public:
   explicit GroupKernel(LoopNest nest) : nest_(std::move(nest)), fill_(streamed_fill(nest_)) {
@@ -156,8 +156,8 @@ std::vector<const std::byte*> GroupKernel::with_streams(const KernelCall& call) 
   return out;
 }
 
-/// Of something whose elements lie in the order of the nest: as one row after another, or, flat, as
-/// one element after another.
+/// The extent of an array whose elements are in the order of the nest: row after row, or in a flat
+/// nest element after element.
 Extent GroupKernel::extent(std::int64_t task, std::size_t element_bytes) const {
   const std::int64_t unit =
       (nest_.flat ? 1 : nest_.column_count()) * static_cast<std::int64_t>(element_bytes);

@@ -1,4 +1,5 @@
-// Groups, and elementwise ops and reductions as groups of one, as kernels of generated code.
+// Kernels of generated code: for groups, and for single elementwise ops and reductions as groups of
+// one.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace lockstep::codegen {
 /// the first, the last or all; see is_group.
 std::unique_ptr<Kernel> plan_group_kernel(const Node& node, std::span<const Type> operands);
 
-/// Whether plan_group_kernel serves a node: one of the above, without f64.
+/// Whether plan_group_kernel supports a node: one of the above, without f64.
 bool is_group(const Node& node, std::span<const Type> operands);
 
 }  // namespace lockstep::codegen

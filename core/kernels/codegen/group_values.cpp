@@ -66,7 +66,7 @@ class Reader {
   const Graph& body_;
   const Shape& domain_;
   int axis_;
-  int result_ = 0;  ///< at hand
+  int result_ = 0;  ///< the current one
   GroupValues out_;
   std::map<std::pair<ValueId, Placement>, int> known_;
 };
@@ -130,7 +130,7 @@ void Reader::add_output(ValueId id) {
   out_.outputs.push_back(std::move(output));
 }
 
-/// Each part of the domain's shape is stored where it lies in the whole.
+/// Each part of the domain's shape is stored at its place in the whole.
 void Reader::add_parts(const Node& concatenation) {
   const std::vector<std::int64_t> strides = concatenation.type.shape.strides();
   const auto axis = static_cast<std::size_t>(concatenation.attrs.integer(Attr::kAxis));
@@ -156,7 +156,7 @@ View Reader::view_of(const Shape& shape, const Placement& placement) const {
   return out;
 }
 
-/// The load of a stream's number, which lies behind the group's operands.
+/// The load of a stream's number, which follows the group's operands.
 int Reader::add_stream(const Node& random) {
   Value load;
   load.kind = Value::Kind::kLoad;
@@ -193,7 +193,7 @@ int Reader::operand_number(ValueId input) const {
   return static_cast<int>(std::ranges::find(body_.inputs, input) - body_.inputs.begin());
 }
 
-/// The operand is read where the slice lies in it.
+/// The operand is read at the slice's place in it.
 void Reader::read_slice(const Node& node, const Placement& placement, Value& value) {
   const ValueId from = node.operands[0];
   const Shape& shape = body_[from].type.shape;

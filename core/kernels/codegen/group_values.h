@@ -15,8 +15,8 @@ struct GroupValues {
   std::vector<Value> values;
   std::vector<Output> outputs;
   std::vector<std::uint64_t> streams;  ///< as in the nest
-  int axis = 0;                        ///< as given, or the rank if nothing depends on it
-  /// Whether the loops may divide the domain anywhere: nothing is per row or per column.
+  int axis = 0;                        ///< as given, or the rank if no value depends on it
+  /// Whether the loops may divide the domain at any place: no value is per row or per column.
   bool is_free = true;
 };
 

@@ -21,8 +21,8 @@ void for_each_view(GroupValues& group, const std::function<void(Strides&)>& f) {
     if (!output.view.columns.empty()) f(output.view.columns);
 }
 
-/// Drops dimensions of size 1 and merges neighbours where every view allows it, but for the
-/// dimensions on both sides of `fence`. Returns how many are left before the fence.
+/// Drops dimensions of size 1 and merges neighbours where every view allows it, except the
+/// dimensions on both sides of `fence`. Returns the number of dimensions left before the fence.
 std::size_t collapse(GroupValues& group, std::vector<std::int64_t>& sizes, std::size_t fence) {
   const auto erase = [&](std::size_t d) {
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(d));
@@ -47,7 +47,8 @@ std::size_t collapse(GroupValues& group, std::vector<std::int64_t>& sizes, std::
   return fence;
 }
 
-/// How many dimensions of a free domain become rows: so many that a row is worth a vector.
+/// The number of dimensions of a free domain that become rows: as many as leave rows of at least a
+/// vector.
 std::size_t choose_rows(const std::vector<std::int64_t>& sizes) {
   std::int64_t columns = 1;
   for (std::size_t d = sizes.size(); d-- > 0;) {
@@ -124,7 +125,7 @@ class Phases {
   }
 
  private:
-  /// From here on, in flops, an element is kept rather than computed again.
+  /// An element of at least this many flops is kept rather than computed again.
   static constexpr double kCheap = 8;
   /// Flops that rounding to 16 bits takes.
   static constexpr double kRounding = 3;
@@ -257,7 +258,7 @@ std::int64_t LoopNest::column_count() const {
 }
 
 bool LoopNest::is_any_size() const {
-  // Places that a stride leads to are computed from the size.
+  // Strided places are computed from the size.
   const auto gathers = [](const Value& v) {
     return v.kind == Value::Kind::kLoad && v.view.columns[0] > 1;
   };

@@ -1,14 +1,14 @@
-// A fused group lowered to loops, before any instruction set is chosen: what code generation emits.
+// A fused group lowered to loops, independent of the instruction set: the input of code generation.
 //
 // The group's domain becomes rows and columns, each a list of dimensions that were merged wherever
-// all operands allow it. A row is worked through in phases: each phase is one loop over the
-// columns, and ends with the row reductions that later phases use. What a phase needs of an earlier
-// one is computed again if that is cheap, else kept in a row of staging memory. Broadcasts cost
-// nothing: they are views, pushed down to the leaves.
+// all operands allow it. A row is computed in phases: each phase is one loop over the columns, and
+// ends with the row reductions that later phases use. A value of an earlier phase is computed again
+// if that is cheap, else kept in a row of staging memory. Broadcasts cost nothing: they are views,
+// pushed down to the leaves.
 //
 // A nest without rows is *flat*: one loop over all elements, which tasks divide. The count of a
 // flat nest whose leaves are all contiguous is not part of its code, so that one function serves
-// all sizes. Nor are the sizes of rows: see row_numbers.h.
+// all sizes. The sizes of rows are not part of it either: see row_numbers.h.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@
 
 namespace lockstep::codegen {
 
-/// Elements that one vector of code handles, whatever the instruction set.
+/// Elements in one vector of generated code, for every instruction set.
 inline constexpr std::int64_t kLanes = 16;
 
-/// What a value varies with.
+/// The loops that a value varies with.
 enum class Level : std::uint8_t { kScalar, kRow, kFull };
 
-/// An index as a linear function of the place in the loops: an offset, and the sum of coordinate
+/// An index as a linear function of the loops' coordinates: an offset plus the sum of coordinate
 /// times stride.
 struct View {
   std::vector<std::int64_t> rows;     ///< one stride per row dimension
@@ -55,7 +55,7 @@ struct Value {
   Op op = Op::kInput;
   DType dtype = DType::kF32;
   Level level = Level::kScalar;
-  int phase = 0;  ///< the first loop that can compute it, or the first before which it is known
+  int phase = 0;  ///< the first loop that can compute it, or before which it is known
   std::vector<int> operands;
   int operand = -1;
   View view;
@@ -63,7 +63,7 @@ struct Value {
   int stage = -1;  ///< the staging row that keeps it for later phases
 };
 
-/// A result of the group, or one of the parts that a result is the concatenation of.
+/// A result of the group, or a part of a result that is a concatenation.
 struct Output {
   enum class Role : std::uint8_t {
     kFull,    ///< stored by the loop of its phase
@@ -73,9 +73,9 @@ struct Output {
   };
   Role role = Role::kFull;
   int value = -1;
-  int result = 0;  ///< which of the group's results it belongs to
+  int result = 0;  ///< the group's result that it belongs to
   DType dtype = DType::kF32;
-  View view;  ///< kFull, kRow: where an element goes
+  View view;  ///< kFull, kRow: the place of an element
   /// kTotal: whether the columns are summed too, or the value is one number per row.
   bool over_columns = false;
 };
@@ -89,8 +89,8 @@ struct Loop {
   double weight = 0;            ///< flops and memory operations of an element
 };
 
-/// What code is given with each call. Equal values of two kinds are two numbers, so that no size
-/// that happens to be a stride, too, changes the code.
+/// A number that code receives with each call. Equal values of two kinds are two numbers, so that
+/// the code is the same if a size happens to equal a stride.
 struct Number {
   enum class Kind : std::uint8_t { kStride, kOffset, kSize, kReciprocal, kColumns };
   Kind kind;
@@ -107,22 +107,22 @@ struct LoopNest {
   std::vector<Loop> loops;
   std::vector<DType> stages;  ///< staging rows
   /// Scalars that code reads as operands after the group's own: groups that differ only in the
-  /// streams of their random numbers, as the layers of a model do, have equal code.
+  /// streams of their random numbers, such as those of the layers of a model, have equal code.
   std::vector<std::uint64_t> streams;
   std::vector<Number> numbers;  ///< instead of constants of the code; see row_numbers.h
 
   std::int64_t row_count() const;
   std::int64_t column_count() const;
-  /// Whether the function serves every count of elements.
+  /// Whether the function works for every number of elements.
   bool is_any_size() const;
-  /// Whether the function serves every count of columns, a row being so long, and so plain, that
-  /// its code is no better for knowing it.
+  /// Whether the function works for every number of columns: rows are so long and simple that a
+  /// constant number would not improve the code.
   bool is_any_width() const;
   bool has_reductions() const;
-  /// Whether elements lie in memory in the order in which the nest goes over its domain.
+  /// Whether the order of elements in memory is that of the nest's loops.
   bool is_in_order(const View& view) const;
-  /// Whether result k may be the memory of operand i: each element of it is read, if at all, only
-  /// before or while the result's element at the same place is written.
+  /// Whether result k may use the memory of operand i: each element of the operand is read, if at
+  /// all, only before or while the result's element at the same place is written.
   bool may_alias(std::size_t result, std::size_t operand) const;
   /// Bytes of staging memory of one task.
   std::size_t stage_bytes() const;
@@ -130,11 +130,11 @@ struct LoopNest {
   bool is_staged_before(int value, int p) const;
   /// Where a staging row starts.
   std::size_t stage_offset(int stage) const;
-  /// All that the generated code depends on: equal texts have equal code.
+  /// Everything that the generated code depends on: equal texts have equal code.
   std::string to_string() const;
 };
 
-/// The loops of a group's body over the domain `shape`, rows being its first `axis` dimensions.
+/// The loops of a group's body over the domain `shape`, whose first `axis` dimensions are rows.
 /// Sums over everything at axis 0 become totals of a nest that tasks can divide.
 LoopNest make_loop_nest(const Graph& body, const Shape& shape, int axis);
 

@@ -12,8 +12,9 @@
 
 namespace lockstep::codegen {
 
-/// What code for this instruction set is generated for: the processor and its features as LLVM
-/// names them, those of wider instruction sets left out. Objects run where this is the same.
+/// The machine that code for this instruction set is generated for: the processor and its features
+/// with LLVM's names, without those of wider instruction sets. Objects run on machines with an
+/// equal text.
 std::string machine_of(Isa isa);
 
 /// Compiles a nest; prints its IR at debug level 4.
@@ -22,8 +23,8 @@ std::string compile_object(const LoopNest& nest, Isa isa, Log& log);
 /// An object in executable memory.
 class GroupCode {
  public:
-  /// `bytes` are an object after `label` bytes of something else. Error kData if they are not, or
-  /// have no group's function.
+  /// `bytes` are an object after `label` bytes of other data. Error kData if they are not, or if
+  /// the object has no function of a group.
   GroupCode(std::string bytes, std::size_t label);
   ~GroupCode();
   GroupCode(const GroupCode&) = delete;

@@ -57,7 +57,7 @@ bool is_dense(const std::vector<std::int64_t>& strides, const std::vector<std::i
 }
 
 std::int64_t reciprocal(std::int64_t divisor) {
-  if (divisor == 0) return 0;  // of rows that there are none of
+  if (divisor == 0) return 0;  // there are no rows
   return static_cast<std::int64_t>(UINT64_MAX / static_cast<std::uint64_t>(divisor) + 1);
 }
 

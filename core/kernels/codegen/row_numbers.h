@@ -1,6 +1,6 @@
-// What code computes once per row, it computes from numbers that it is given with each call, not
-// from constants: sizes and strides of the rows' dimensions. So groups that differ only in how many
-// rows they have, as those of a step do for batches of another length, share a function.
+// Numbers (sizes and strides of the rows' dimensions) that code receives with each call and uses
+// once per row, instead of constants. So groups that differ only in their number of rows, such as
+// those of a step for batches of another length, share a function.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace lockstep::codegen {
 
-/// A part of a row's part of a view's index: coordinate times stride.
+/// A term of the row's part of a view's index: coordinate times stride.
 struct RowTerm {
   static constexpr int kWholeRow = -1;
   int dimension;  ///< of the nest's rows; kWholeRow: the coordinate is the row's number
-  int stride;     ///< which of the nest's numbers
+  int stride;     ///< index of the nest's number
   friend bool operator==(const RowTerm&, const RowTerm&) = default;
 };
 
-/// How a row's number becomes its coordinate along a dimension: row / inner % size. Members say
-/// which of the nest's numbers, -1 where that step is not needed.
+/// How to compute a row's coordinate along a dimension: row / inner % size. Members are indices of
+/// the nest's numbers, -1 if the step is not needed.
 struct RowCoordinate {
   int inner_reciprocal = -1;
   int size = -1;
@@ -33,14 +33,14 @@ bool is_dense(const std::vector<std::int64_t>& strides, const std::vector<std::i
 /// The numbers that the functions below refer to, each once.
 std::vector<Number> collect_numbers(const LoopNest& nest);
 
-/// Which number a view's offset is; it has one.
+/// The index of a view's offset among the numbers; it must have one.
 int offset_number(const LoopNest& nest, const View& view);
-/// Empty if all rows begin at the same place.
+/// The terms of a view; empty if all rows begin at the same place.
 std::vector<RowTerm> row_terms(const LoopNest& nest, const View& view);
 RowCoordinate row_coordinate(const LoopNest& nest, int dimension);
 /// Whether every row of random words starts a block of four.
 bool starts_blocks(const View& view);
-/// Which number the count of columns is; -1 if it is a constant of the code.
+/// The index of the number of columns; -1 if it is a constant of the code.
 int column_number(const LoopNest& nest);
 
 /// r such that x / divisor is the upper half of the 128 bit product of x and r, for all x and

@@ -1,4 +1,4 @@
-// What generated code calls.
+// Functions that generated code calls.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ inline constexpr const char* kCosineSymbol = "lockstep_cosine";
 inline constexpr const char* kRemainderSymbol = "lockstep_remainder";
 inline constexpr const char* kPhiloxKeySymbol = "lockstep_philox_key";
 
-/// What random_bits of a key start from, see base/rng.cpp.
+/// The initial state of random_bits for a key, see base/rng.cpp.
 struct PhiloxKey {
   std::uint32_t key[2];
   std::uint32_t shard;

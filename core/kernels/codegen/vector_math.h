@@ -1,5 +1,5 @@
 // Elementary functions as branch-free polynomials, written for vectors of generated code (T is
-// Lanes, see emit_lanes.h, whose functions they use). Every multiply-add that is fused says so: an
+// Lanes, see emit_lanes.h, whose functions they use). Every fused multiply-add is explicit: an
 // element's bits do not depend on the vector width, on its position or on the instruction set.
 //
 // Largest errors in units in the last place of f32, as tests/core/kernels/codegen_math_test.cpp
@@ -59,14 +59,14 @@ auto split_exp(T x) {
   return ExpParts<T, decltype(integer)>{integer, n, tail};
 }
 
-/// m 2^n for 1/2 < m < 2 and -150 <= n <= 128: in two factors, as 2^n may not be a number.
+/// m 2^n for 1/2 < m < 2 and -150 <= n <= 128: in two factors, since 2^n may be out of range.
 template <class T, class I>
 T scale_in_two(T m, const ExpParts<T, I>& parts) {
   const auto half = parts.n >> 1;
   return m * power_of_two(half) * power_of_two(parts.n - half);
 }
 
-/// scale(m, parts) is scale_in_two or an instruction that does the same.
+/// scale(m, parts) is scale_in_two or an equivalent instruction.
 template <class T, class Scale>
 T exp(T x, Scale scale) {
   const T low = select(x < -104.0F, number_like(x, -104.0F), x);  // NaN passes both
@@ -119,9 +119,9 @@ T tanh(T x) {
 }
 
 /// erf on [0, 4] as sixteen polynomials of the distance to the nearest k kErfStep, by power and k.
-/// All in one table of a register's size each: no interval costs more than another, and no branch.
-/// The first is of erf(s) / s - 1, odd, error of erf 0.07 units in the last place; the others are
-/// of erf itself, error 0.02 to 0.5 with the first coefficient's rounding.
+/// Each power's coefficients are a table of a register's size: all intervals cost the same, without
+/// branches. The first is of erf(s) / s - 1, odd, error of erf 0.07 units in the last place; the
+/// others are of erf itself, error 0.02 to 0.5 with the first coefficient's rounding.
 inline constexpr float kErfStep = 0x1.089cp-2F;  // k kErfStep is exact; erf(k kErfStep) nearly
 inline constexpr float kErfTables[6][16] = {
     {0.0F, 0x1.24109ep-2F, 0x1.11ff6cp-1F, 0x1.7441fap-1F, 0x1.b65f70p-1F, 0x1.dd5abep-1F,

@@ -89,7 +89,7 @@ class AttentionKernel : public Kernel {
       prefetcher.add(x.at(first), x.stride * x.bytes, std::min(kTile, length - first),
                      p_.depth * x.bytes);
   }
-  /// Fetches what is read after the tile at `first`: by_tile(unit, first) for the next one, and a
+  /// Fetches the data read after the tile at `first`: by_tile(unit, first) for the next one, and a
   /// share of the next head's keys and values.
   template <class F>
   void fetch_next(const KernelCall& call, std::int64_t unit, std::int64_t first,
@@ -104,13 +104,13 @@ class AttentionKernel : public Kernel {
       fetch(operand(call, unit + 1, part), first, p_.keys, prefetcher);
   }
 
-  /// Units of all keys up to `keys`, filled up to whole panels.
+  /// Units of all keys up to `keys`, padded to whole panels.
   struct KeyRows {
     const Unit* rows;
     std::int64_t stride;
     std::int64_t count;
   };
-  /// In place where products can use them as they are, else in w.rows.
+  /// In place if products can use them unchanged, else in w.rows.
   KeyRows key_rows(const Rows<const std::byte>& x, std::int64_t keys, const Workspace& w) const {
     const std::int64_t count = round_up(keys, kPanel);
     if (p_.has_unit_rows(loops_.pair) && count == keys)
@@ -251,7 +251,7 @@ class BackwardKernel final : public AttentionKernel {
     const std::byte* array = call.operands[static_cast<std::size_t>(p_.tensors()) + which];
     return head_rows(p_, array, unit, p_.queries, p_.heads);
   }
-  /// Fetches what the tile at `first` writes and what follows it reads.
+  /// Fetches the rows that the tile at `first` writes and those read after it.
   void fetch_tile(const KernelCall& call, std::int64_t unit, std::int64_t first,
                   Prefetcher& prefetcher) const {
     fetch_next(call, unit, first, prefetcher, [&](std::int64_t u, std::int64_t i) {

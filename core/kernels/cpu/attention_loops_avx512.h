@@ -1,4 +1,4 @@
-// What both AVX-512 formats of attention_loops_impl.h share.
+// The common part of both AVX-512 formats of attention_loops_impl.h.
 #pragma once
 
 #include <immintrin.h>

@@ -1,6 +1,6 @@
-// Rows of memory that will be needed soon, brought into the cache while products run: a head's rows
-// are short and far apart, so that the processor does not foresee them, and waiting for them took a
-// quarter of the gradient's time.
+// Fetches rows of memory into the cache, shortly before they are needed, while products run: a
+// head's rows are short and far apart, so that the processor does not prefetch them, and waiting
+// for them took a quarter of the gradient's time.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// A list of rows; what is not fetched when a product needs it is only slower.
+/// A list of rows. A row that is not fetched in time only makes its product slower.
 class Prefetcher {
  public:
   void clear() { size_ = next_ = 0; }

@@ -23,8 +23,8 @@ void store_vector(typename S::Vector x, void* to) {
   __builtin_memcpy(to, &x, sizeof x);
 }
 
-/// each(i) for all i < count, in runs of a vector's length that the compiler makes straight code
-/// of: rows are as short as 32 elements, and calls and loop ends cost more than their elements.
+/// each(i) for all i < count, in runs of a vector's length that the compiler unrolls: rows are as
+/// short as 32 elements, and calls and loop ends would cost more than their elements.
 template <class S, class F>
 [[gnu::always_inline]] inline void for_each_element(std::int64_t count, const F& each) {
   std::int64_t i = 0;
@@ -117,7 +117,7 @@ void interleave(const Unit* from, std::int64_t stride, std::int64_t rows, std::i
     }
 }
 
-/// A block of a product fetches a row ahead for every so many of its units.
+/// A block of a product fetches one row ahead for each kUnitsPerRow of its units.
 inline constexpr std::int64_t kUnitsPerRow = 4;
 
 /// S::kRows rows and kV vectors of a product, held in registers.

@@ -9,8 +9,8 @@
 
 namespace lockstep::attention_loops_impl {
 
-/// e^x for x below 1 with the reduction and the coefficients of vector_math::exp; 0 where that is
-/// below the normal numbers.
+/// e^x for x below 1 with the reduction and the coefficients of vector_math::exp; 0 if the result
+/// is below the normal numbers.
 template <class S>
 [[gnu::always_inline]] inline typename S::Vector exp(typename S::Vector x) {
   using Vector = typename S::Vector;
@@ -32,7 +32,7 @@ template <class S>
   return x < kLowest ? Vector{} : e;
 }
 
-/// kR rows of softmax() at once: what one waits for, another uses.
+/// kR rows of softmax() at once, to hide the latency of each.
 template <class S, int kR>
 [[gnu::always_inline]] inline void softmax_rows(float* scores, std::int64_t stride,
                                                 const std::int64_t* visible, std::int64_t width,
@@ -42,7 +42,7 @@ template <class S, int kR>
   typename S::Integers lanes{};
 #pragma GCC unroll 16
   for (int i = 0; i < S::kWidth; ++i) lanes[i] = i;
-  // Later rows see no less: up to `all` nothing is hidden from any.
+  // Later rows see no fewer keys: all rows see those up to `all`.
   const std::int64_t all = visible[0] / S::kWidth * S::kWidth;
   const auto show = [&](int r, std::int64_t i, Vector x) __attribute__((always_inline)) {
     return lanes < static_cast<std::int32_t>(visible[r] - i) ? x : Vector{} + kHidden;

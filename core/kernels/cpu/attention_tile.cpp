@@ -9,7 +9,7 @@
 namespace lockstep::attention {
 namespace {
 
-/// Hands out memory in order; without memory it only counts.
+/// Allocates memory in order; without memory it only counts.
 class Carver {
  public:
   explicit Carver(std::byte* base) : base_(base) {}
@@ -26,7 +26,7 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-/// The operand behind q, k and v and, of a gradient, the result and its gradient.
+/// The operand after q, k and v and, for a gradient, after the result and its gradient.
 const Type& mask_type(const Node& node, std::span<const Type> operands) {
   const std::size_t tensors = operands[0].shape.rank() == 5 ? 1 : 3;
   return operands[tensors + (node.op == Op::kAttention ? 0 : 2)];

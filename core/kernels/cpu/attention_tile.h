@@ -17,7 +17,7 @@ namespace lockstep::attention {
 using Unit = AttentionLoops::Unit;
 inline constexpr std::int64_t kPanel = AttentionLoops::kPanel;
 inline constexpr std::int64_t kBlock = AttentionLoops::kBlock;
-inline constexpr std::int64_t kTile = 64;  ///< queries whose scores are held at once
+inline constexpr std::int64_t kTile = 64;  ///< queries whose scores are kept at once
 
 struct Problem {
   std::int64_t batch, queries, keys, heads, depth;
@@ -41,17 +41,17 @@ struct Problem {
   std::int64_t visible(std::int64_t i) const {
     return causal ? std::clamp<std::int64_t>(i + 1 + keys - queries, 0, keys) : keys;
   }
-  /// Whole blocks of products, whatever those are.
+  /// Rows padded to whole blocks of products of any kind.
   std::int64_t tile_rows() const { return std::min(kTile, round_up(queries, kPanel)); }
   std::int64_t padded_depth() const { return round_up(depth, kPanel); }
   std::int64_t depth_units(std::int64_t pair) const { return padded_depth() / pair; }
-  /// Whether rows in memory are rows of units as they are.
+  /// Whether rows in memory already are rows of units.
   bool has_unit_rows(std::int64_t pair) const {
     return static_cast<std::int64_t>(size_of(dtype)) * pair == sizeof(Unit) &&
            depth == padded_depth();
   }
   std::int64_t padded_keys() const { return round_up(keys, kPanel); }
-  /// From one row of scores to the next: neighbours lie in different sets of the cache.
+  /// The distance of rows of scores: neighbours are in different sets of the cache.
   std::int64_t score_row() const { return padded_keys() + kPanel / 2; }
   /// A row of random words has room for whole Philox blocks.
   std::int64_t word_row() const { return padded_keys() + 2 * kPanel; }
@@ -77,8 +77,8 @@ Rows<Byte> head_rows(const Problem& p, Byte* array, std::int64_t unit, std::int6
   return {array + first * bytes, stride, bytes};
 }
 
-/// q (part 0), k or v (1, 2) of head `unit`, of an array of its own or of one [B,T,3,H,D], and what
-/// has such a shape.
+/// q (part 0), k or v (1, 2) of head `unit`, in its own array or in one [B,T,3,H,D], or another
+/// array of such a shape.
 template <class Byte>
 Rows<Byte> part_rows(const Problem& p, Byte* array, std::int64_t unit, std::int64_t part) {
   if (part == 0 && !p.packed) return head_rows(p, array, unit, p.queries, p.heads);
@@ -116,15 +116,16 @@ struct Workspace {
   float* dkeys;      ///< backward
   float* dvalues;    ///< backward
   std::uint32_t* words;
-  std::int32_t* segments;  ///< of the keys; of those that nobody sees 0
+  std::int32_t* segments;  ///< of the keys; 0 for keys that no query sees
   std::size_t bytes;
 
-  /// `pair` as in AttentionLoops. Without memory (`base` null) it only says how many bytes it
-  /// takes.
+  /// `pair` as in AttentionLoops. Without memory (`base` null) it only computes the number of
+  /// bytes.
   Workspace(const Problem& p, std::int64_t pair, bool backward, std::byte* base);
 };
 
-/// Writes w.segments for the keys of a head, where there are any: 1 where a mask lets see a key.
+/// Writes w.segments for the keys of a head, if there are segments or a mask: with a mask 1 for
+/// visible keys.
 void load_segments(const Problem& p, const Extras& extras, std::int64_t unit, const Workspace& w);
 
 /// A factor for every row of a tile.
@@ -138,22 +139,23 @@ class Tile {
        std::int64_t unit, std::int64_t first, const Workspace& w, Prefetcher& prefetcher);
 
   void load(const Rows<const std::byte>& x, Unit* to) const;
-  /// Loaded rows as panels contracted over them: written to `to`, or the rows where they are that.
+  /// Loaded rows as panels contracted over them: written to `to`, or the rows themselves if they
+  /// already are such panels.
   const Unit* panels(const Unit* rows, Unit* to) const;
 
   /// to[rows, keys] = x[rows, depth] y[keys, depth]^T; y in panels.
   void multiply_depth(const Unit* x, const Unit* y, float* to) const;
   /// w.tile[rows, depth] = s[rows, keys] y[keys, depth]; y in panels of `keys` padded keys.
   void multiply_keys(const float* s, const Unit* y, std::int64_t keys) const;
-  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels. Of the `first_head` that has
-  /// the keys the first tile that sees a key sets its row; tiles come in order.
+  /// to[keys, depth] += s[rows, keys]^T y[rows, depth]; y in panels. For the first head of the keys
+  /// (`first_head`), the first tile that sees a key sets its row; tiles are called in order.
   void add_rows(const float* s, const Unit* y, float* to, bool first_head) const;
 
-  /// w.scores: the weights of w.queries over the keys they see, but for the rows' factors; zero
+  /// w.scores: the weights of w.queries over the keys they see, without the rows' factors; zero
   /// elsewhere.
   void compute_weights(Factors& inverses) const;
-  /// w.gradients: of the weights -> of the scores; w.scores: times the rows' factors. `dout` is
-  /// loaded; overwrites w.tile.
+  /// w.gradients: from those of the weights to those of the scores; w.scores: times the rows'
+  /// factors. `dout` is loaded; overwrites w.tile.
   void softmax_grad(const Rows<const std::byte>& out, const Unit* dout,
                     const Factors& inverses) const;
 
@@ -162,12 +164,12 @@ class Tile {
   /// Drops and rescales elements of values[rows, keys].
   void apply_dropout(float* values) const;
 
-  /// The rows of w.tile, times their factors if there are any.
+  /// Stores the rows of w.tile, times their factors if given.
   void store(const Factors* factors, const Rows<std::byte>& to) const;
 
  private:
   std::int64_t width(std::int64_t r) const;
-  /// That row r sees keys of.
+  /// The segment whose keys row r sees.
   std::int32_t segment(std::int64_t r) const;
   float* score(float* scores, std::int64_t r) const { return scores + r * p_.score_row(); }
   void clear_padding(float* scores) const;

@@ -1,7 +1,7 @@
-// A product of matrices in f32 whose operands are not multiplied where they lie: they are bf16 or
-// f16, or one is so wide that reading it column by column misses the cache. Block by block, pieces
-// of them are widened or copied into dense memory that stays in the core's cache and multiplied by
-// dnnl_sgemm; a block of the result is rounded while it is there.
+// A product of matrices in f32 whose operands are not multiplied in place: they are bf16 or f16, or
+// one is so wide that reading it column by column misses the cache. Block by block, pieces of them
+// are widened or copied into dense memory that stays in the core's cache, and multiplied by
+// dnnl_sgemm; a block of the result is rounded while it is in the cache.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace lockstep {
 struct BlockedOperand {
   DType stored;           ///< f32, bf16 or f16
   MatrixStrides strides;  ///< in elements; one of them is 1
-  bool in_place = false;  ///< f32 whose blocks are multiplied where they lie
+  bool in_place = false;  ///< f32 whose blocks are multiplied in place
 };
 
 /// a[m, k] b[k, n] with f32 sums in one fixed order. Immutable; may run on several threads at once.
@@ -26,9 +26,9 @@ class BlockedProduct {
   BlockedProduct(const VectorLoops& loops, BlockedOperand a, BlockedOperand b, std::int64_t k,
                  DType result, std::int64_t ldc);
 
-  /// Of run() with at most these sizes.
+  /// For run() with at most these sizes.
   std::size_t scratch_bytes(std::int64_t m, std::int64_t n) const;
-  /// `scratch`: scratch_bytes(m, n) bytes of this call's own, aligned to 64.
+  /// `scratch`: scratch_bytes(m, n) bytes for this call alone, aligned to 64.
   void run(std::int64_t m, std::int64_t n, const std::byte* a, const std::byte* b, std::byte* c,
            std::byte* scratch) const;
 
@@ -37,7 +37,8 @@ class BlockedProduct {
     const float* data;
     MatrixStrides strides;
   };
-  /// The block of `rows` x `columns` elements at `from`; in `to` unless it is used in place.
+  /// Loads the block of `rows` x `columns` elements at `from` into `to`, unless it is used in
+  /// place.
   Piece load(const BlockedOperand& operand, const std::byte* from, std::int64_t rows,
              std::int64_t columns, float* to) const;
 

@@ -1,8 +1,8 @@
 // Convolution and its gradients on oneDNN primitives, one thread per call. Work is divided over the
 // images of the batch (forward, input gradient) or the output channels (weight gradient) by the
 // shape alone, never along a sum. bf16 is multiplied where the machine has units for it; other
-// floats are converted to f32 on the way in and from it on the way out. What oneDNN does not
-// support falls back to the reference.
+// floats are converted to f32 on the way in and from it on the way out. Convolutions that oneDNN
+// does not support use the reference.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -27,8 +27,8 @@ constexpr std::int64_t kConvolutionTaskWork = std::int64_t{1} << 21;
 /// GFLOP/s of 64, 128 and all channels: 128 of [64,128,16,16] 104, 114, 114; 256 of [64,256,8,8]
 /// 111, 117, 123; 512 of [64,512,4,4] 97, 101, 102; with a stride of 2 75, 93, 93.
 constexpr std::int64_t kChannels = 128;
-/// Parts of a batch: of one image where that is work enough, so that who takes an image next finds
-/// it in the cache.
+/// Parts of a batch: one image each if that is enough work, so that the next reader of an image
+/// finds it in the cache.
 constexpr std::int64_t kMostParts = ScratchSlots::kMost;
 
 bool is_empty(const ConvolutionShape& s) {
@@ -114,11 +114,11 @@ class ConvolutionKernel final : public TaskKernel {
     }
   };
 
-  /// Where a call finds things.
+  /// The memory of one call.
   struct Places {
-    std::array<std::byte*, 3> data{};          ///< operands and result, as they are computed
+    std::array<std::byte*, 3> data{};  ///< operands and result, in the dtypes of the computation
     std::array<const std::byte*, 2> second{};  ///< what each convolution takes as operand 1
-    std::array<std::byte*, 2> prepared{};      ///< null: nothing is
+    std::array<std::byte*, 2> prepared{};      ///< null: no copies
     std::byte* tasks = nullptr;                ///< working memory
   };
   Places find(const KernelCall& call) const;

@@ -6,14 +6,14 @@
 namespace lockstep {
 namespace {
 
-/// What oneDNN computes in, where operands are of `dtype`: 16-bit floats that the machine has no
-/// units for are widened, which loses nothing.
+/// The dtype of oneDNN's computation for operands of `dtype`: 16-bit floats without units of the
+/// machine are widened, which is exact.
 DType computed_in(DType dtype, const Target& target) {
   return dtype == DType::kBF16 && target.bf16 != Bf16Units::kNone ? dtype : DType::kF32;
 }
 
-/// Whether along this dimension each element of the window lies on the image at some place, and
-/// each place sees some of the image.
+/// Whether along this dimension each element of the window lies on the image for some place of the
+/// window, and each place covers some of the image.
 bool is_seen(const ConvolutionShape& s, std::size_t d) {
   const std::int64_t size = d == 0 ? s.h : s.w;
   const std::int64_t window = d == 0 ? s.kh : s.kw;
@@ -36,9 +36,9 @@ bool is_seen(const ConvolutionShape& s, std::size_t d) {
 }
 
 /// Whether oneDNN 2.6 computes it in bf16 as it should. With AMX it gives wrong weight gradients
-/// for some shapes whose channels do not fill vectors; it crashes where a window lies on nothing
-/// but padding, and leaves weight gradients unwritten that the image has no part in, where zero is
-/// right. All these are as exact in f32.
+/// for some shapes whose channels do not fill vectors; it crashes if a window covers only padding,
+/// and it does not write weight gradients without a contribution of the image, which should be
+/// zero. These cases use f32, which is as exact.
 bool is_sound_in_bf16(const ConvolutionShape& s) {
   constexpr std::int64_t kVector = 16;
   constexpr std::int64_t kColors = 4;  // of a first layer's images

@@ -1,4 +1,4 @@
-// What oneDNN is asked for by a node that is a convolution or one of its gradients.
+// The request to oneDNN for a node that is a convolution or one of its gradients.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// bf16 where the machine has units for it and oneDNN is right, f32 for all other floats; the
-/// result is bf16 only if the node's is and the operands are.
+/// bf16 if the machine has units for it and oneDNN's result is correct, f32 for all other floats;
+/// the result is bf16 only if the node's is and the operands are.
 ConvolutionShape convolution_shape(const Node& node, std::span<const Type> operands,
                                    const Target& target);
 

@@ -38,15 +38,15 @@
 namespace lockstep {
 namespace {
 
-/// Multiply-adds that make some batches worth handing to a thread: about 40 us.
+/// Multiply-adds for which a separate task of some batches pays: about 40 us.
 constexpr std::int64_t kBatchWork = std::int64_t{1} << 22;
 /// The same for a part of one product, about 1 ms: every part packs the other operand again, which
 /// costs 10 % where 768x128x512 is divided at 40 us.
 constexpr std::int64_t kPartWork = std::int64_t{1} << 27;
-/// Most tasks of a product that packs its b for each: with 16 the shapes above are 9 % slower in
-/// the mean, 30 % at worst.
+/// Maximum of tasks of a product that packs its b for each: with 16 the shapes above are 9 % slower
+/// in the mean, 30 % at worst.
 constexpr std::int64_t kPackedTasks = 4;
-/// Least sides of a part, for the same reason. Sapphire Rapids' successor, f32 in a step of BERT
+/// Minimum sides of a part, for the same reason. Sapphire Rapids' successor, f32 in a step of BERT
 /// base, over parts with sides of 256: 1024x3072x768 by 768 columns 1.10, 1024x768x3072 by 512 rows
 /// 1.04, 1024x768x768 1.015.
 constexpr std::int64_t kPartRows = 384;
@@ -63,19 +63,19 @@ constexpr std::int64_t kAliasSteps = 512;
 constexpr std::int64_t kAliasCopySteps = 1024;
 constexpr std::int64_t kAliasCopyColumns = 512;
 constexpr std::int64_t kAliasPartRows = 1536;
-/// Products of so many rows, as pointwise convolutions are, with a b that is soon packed have parts
-/// whose results stay in a cache for who reads them next.
+/// Products of at least this many rows, such as pointwise convolutions, with a small b have parts
+/// whose results stay in a cache for the next reader.
 constexpr std::int64_t kTallRows = 2048;
 constexpr std::int64_t kSoonPacked = std::int64_t{1} << 17;  // elements
 constexpr std::int64_t kTallPartBytes = std::int64_t{1} << 19;
-/// Below this many rows or columns a matmul primitive loses to dnnl_sgemm.
+/// Below this many rows or columns a matmul primitive is slower than dnnl_sgemm.
 constexpr std::int64_t kSmallSide = 8;
 
 /// Below this many rows or columns most of a tile is empty.
 constexpr std::int64_t kTileSide = 16;
 /// A product by tiles is one part for each thread, as every part packs an operand again (BERT base,
-/// one thread: dots 5 % faster than in four parts). Most of them, for the sake of scratch, and the
-/// least side and multiply-adds of one: about 60 us.
+/// one thread: dots 5 % faster than in four parts). The maximum of such parts, to limit scratch,
+/// and the minimum side and multiply-adds of one: about 60 us.
 constexpr std::int64_t kTileTasks = 8;
 constexpr std::int64_t kTilePartSide = 128;
 constexpr std::int64_t kTilePartWork = std::int64_t{1} << 25;
@@ -169,7 +169,7 @@ class DotKernel final : public TaskKernel {
     return part.batches == whole.batches && part.rows == whole.rows &&
            part.columns == whole.columns;
   }
-  /// Whether oneDNN has units of the processor multiply bf16.
+  /// Whether oneDNN multiplies bf16 with units of the processor.
   bool multiplies_bf16(const Target& target) const {
     return !tiles_ && a_.stored == DType::kBF16 && target.bf16 != Bf16Units::kNone &&
            (result_ == DType::kBF16 || result_ == DType::kF32);
@@ -188,7 +188,8 @@ class DotKernel final : public TaskKernel {
   void choose_parts(bool by_rows);
   Parts tile_parts(std::int64_t tasks) const;
   std::int64_t most_tile_tasks() const;
-  /// Sums of tiles have one order however a product is divided, so that threads may decide.
+  /// Sums of tiles have one order for every division of a product, so that it may depend on
+  /// threads.
   Parts divided(int threads) const {
     if (!tiles_ || batch_ > 1) return parts_;
     return tile_parts(std::min<std::int64_t>(threads, most_tile_tasks()));
@@ -219,7 +220,7 @@ class DotKernel final : public TaskKernel {
   std::size_t b_offset_ = 0;
   std::size_t prepared_offset_ = 0;
   std::size_t task_offset_ = 0;
-  std::size_t task_bytes_ = 0;  ///< but for tiles, whose parts differ from call to call
+  std::size_t task_bytes_ = 0;  ///< except for tiles, whose parts differ from call to call
   std::size_t scratch_bytes_ = 0;
 };
 
@@ -421,7 +422,7 @@ void DotKernel::run_part(const Part& at, const KernelCall& call, std::byte* scra
 }  // namespace
 
 KernelPtr plan_dot(const Node& node, Types operands, const Target& target) {
-  // f64 and integers are for oracles and counting: not worth a fast product.
+  // f64 and integers are for oracles and counting: a fast product would not pay.
   const DType dtype = operands[0].dtype;
   const bool fast = is_float(dtype) && dtype != DType::kF64 && is_float(node.type.dtype) &&
                     node.type.dtype != DType::kF64;

@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// Dimensions of one operand that play one role, as sizes and strides.
+/// Dimensions of one operand with the same role, as sizes and strides.
 struct DotRole {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
@@ -43,7 +43,7 @@ struct DotOperand {
 DotOperand plan_dot_operand(const Type& type, const DotRole& batch, const DotRole& row,
                             const DotRole& column, std::int64_t rows, std::int64_t columns);
 
-/// Brings an operand that is copied into its order.
+/// Copies an operand into its canonical order.
 void copy_in_order(const DotOperand& operand, const std::byte* data, std::byte* scratch,
                    ThreadPool& pool);
 

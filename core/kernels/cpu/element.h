@@ -1,5 +1,6 @@
-// What the loops of vector_loops.h do to an element, for every type. Always inlined: sources of
-// several instruction sets include this file, and an out-of-line copy could be linked into another.
+// The operations of the loops of vector_loops.h on an element, for every type. Always inlined:
+// sources of several instruction sets include this file, and an out-of-line copy could be linked
+// into another.
 #pragma once
 
 #include <limits>
@@ -58,7 +59,7 @@ template <class To, class V>
   if constexpr (std::is_same_v<To, bool>) {
     return x != V{0} ? 1 : 0;
   } else if constexpr (kIsFloating<V> && !kIsFloating<R>) {
-    // Powers of two are exact in V; the largest value below 2^digits is what can be cast.
+    // Powers of two are exact in V; the largest value below 2^digits can be cast.
     constexpr V kLow = static_cast<V>(std::numeric_limits<R>::min());
     constexpr V kHigh =
         static_cast<V>(std::uint64_t{1} << (std::numeric_limits<R>::digits - 1)) * V{2};

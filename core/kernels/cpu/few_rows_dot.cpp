@@ -54,9 +54,9 @@ class FewRowsDot final : public Kernel {
   }
 
  private:
-  /// One thread reads whole rows, as they lie in memory: it is a third faster than reading parts of
-  /// them, which is what several have to do. It changes no bit, as every column is a sum of its own
-  /// along k.
+  /// One thread reads whole rows in the order of memory: this is a third faster than reading parts
+  /// of them, as several threads must. It changes no bit, as every column is a separate sum along
+  /// k.
   Grid divided(int threads) const {
     const std::int64_t part = std::max((columns_ + threads - 1) / threads, kLeastColumns);
     const std::int64_t share = transposed_ ? kTransposedColumns : part;

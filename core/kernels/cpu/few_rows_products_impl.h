@@ -12,12 +12,13 @@ namespace lockstep::few_rows_impl {
 
 /// Rows of a matrix that are read side by side.
 inline constexpr std::int64_t kSide = 4;
-/// How far ahead of the reads memory is fetched into the second cache: in rows or keys, and in
-/// bytes where whole rows are read one after another.
+/// How far ahead of the reads memory is fetched into the second-level cache: in rows or keys, and
+/// in bytes where whole rows are read one after another.
 inline constexpr std::int64_t kRowsAhead = 8;
 inline constexpr std::int64_t kBytesAhead = 8192;
 
-/// From what is read to what is fetched; 0 where rows from `next` on are too few of `count`.
+/// The distance from the row that is read to the one that is fetched; 0 if too few of `count` rows
+/// follow `next`.
 inline std::int64_t rows_ahead(std::int64_t next, std::int64_t count, std::int64_t stride) {
   return next + kRowsAhead <= count ? kRowsAhead * stride : 0;
 }
@@ -47,7 +48,7 @@ template <class S>
   __builtin_memcpy(to, &x, sizeof x);
 }
 
-/// Adds kSide rows of w, or as many as kRows says, times their factors to the sums.
+/// Adds kRows rows of w, at most kSide, times their factors to the sums.
 template <class S, class T, int kRows>
 [[gnu::always_inline]] inline void add_side(std::int64_t rows, std::int64_t depth,
                                             std::int64_t columns, const float* x, const T* w,

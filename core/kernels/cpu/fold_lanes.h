@@ -1,5 +1,5 @@
-// What the lanes of a vector come to, by folding its halves onto each other: in one order, in
-// registers. `S` is as the loops of one instruction set have it: Vector and kWidth.
+// Reduces the lanes of a vector by folding its halves onto each other: in one order, in registers.
+// `S` is that of the loops of one instruction set: Vector and kWidth.
 #pragma once
 
 #include <utility>

@@ -117,7 +117,7 @@ class ScatterAddKernel final : public Kernel {
   std::size_t offset(std::int64_t element) const {
     return static_cast<std::size_t>(element) * size_of(dtype_);
   }
-  /// `count` elements in the type that is summed in.
+  /// Loads `count` elements in the type of the sums.
   void load(const std::byte* from, std::int64_t count, std::byte* to) const {
     if (summed_ != dtype_) {
       loops_.to_f32(dtype_, from, count, reinterpret_cast<float*>(to));

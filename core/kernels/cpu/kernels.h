@@ -1,5 +1,5 @@
-// The kernel classes behind plan_kernel but for groups (codegen/), one function per idea. Each
-// takes a node whose op it is for and the types of its operands.
+// The kernel classes behind plan_kernel, except groups (codegen/), one function for each. Each
+// takes a node of an op that it supports, and the types of its operands.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace lockstep {
 using KernelPtr = std::unique_ptr<Kernel>;
 using Types = std::span<const Type>;
 
-/// Reductions and arg reductions that are no groups: over middle dimensions.
+/// Reductions and arg reductions that are not groups: over middle dimensions.
 KernelPtr plan_reduce(const Node& node, Types operands, const Target& target);
-/// Data movement but for broadcast, reshape, gather and scatter_add.
+/// Data movement, except broadcast, reshape, gather and scatter_add.
 KernelPtr plan_movement(const Node& node, Types operands);
 KernelPtr plan_gather(const Node& node, Types operands);
 KernelPtr plan_scatter_add(const Node& node, Types operands, const Target& target);

@@ -100,8 +100,8 @@ class LoadKernel final : public Kernel {
 };
 
 /// A transpose in which another dimension than the operand's innermost becomes innermost: squares
-/// of kBlock x kBlock elements over these two dimensions, so that each cache line that is touched
-/// is used whole.
+/// of kBlock x kBlock elements over these two dimensions, so that each cache line is used
+/// completely.
 class TransposeKernel final : public Kernel {
  public:
   /// `view`: result dimensions with their strides in the operand; the last has not stride 1.

@@ -17,11 +17,11 @@
 namespace lockstep {
 namespace {
 
-/// oneDNN crashes where it gets no memory for the code that it generates: that this is there is
-/// made certain first. What one call takes is less.
+/// oneDNN crashes if it gets no memory for the code that it generates, so this much is checked
+/// first. One call takes less.
 constexpr std::size_t kCodeBytes = std::size_t{16} << 20;
 
-/// What oneDNN generates in `generate`, with memory for it.
+/// Calls `generate`, in which oneDNN generates code, after a check of the memory for it.
 template <class Generate>
 void generate_code(const Generate& generate) {
   enter_onednn();
@@ -34,9 +34,9 @@ void generate_code(const Generate& generate) {
   }
 }
 
-/// Lets oneDNN generate all that products of f32 are made of.
+/// Lets oneDNN generate all code for products of f32.
 void prepare_gemm() {
-  // Of address space: a thread's first allocation may reserve 128 MiB of it for more.
+  // Address space: a thread's first allocation may reserve 128 MiB of it.
   constexpr std::size_t kHeapOfThread = std::size_t{128} << 20;
   require_host_memory(kHeapOfThread + 2 * kCodeBytes);
   constexpr std::int64_t kSide = 16;
@@ -141,7 +141,7 @@ void gemm_f32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const
 struct Matmul::State {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;  ///< empty until it is generated
-  /// Of b into what run() reads; empty if that is b itself.
+  /// From b to run()'s copy of it; empty if run() reads b itself.
   dnnl::reorder::primitive_desc preparation;
   dnnl::reorder reorder;  ///< empty until it is generated
 };
@@ -260,7 +260,7 @@ struct Convolution::State {
   std::array<int, 3> names{};  ///< oneDNN's argument names of both operands and the result
   std::array<Array, 3> arrays;
   Desc primitive_scratch;
-  std::size_t copies_bytes = 0;   ///< all preferred copies but prepared ones
+  std::size_t copies_bytes = 0;   ///< all preferred copies except prepared ones
   std::size_t working_bytes = 0;  ///< what the primitive and its reorders need after them
 };
 

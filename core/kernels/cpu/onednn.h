@@ -1,5 +1,6 @@
-// The only door to oneDNN: matrix products and convolutions with f32 accumulation, on the calling
-// thread alone, since oneDNN's own threading changes bits with the number of threads.
+// The only interface to oneDNN: matrix products and convolutions with f32 accumulation, on the
+// calling thread only, since with oneDNN's own threading bits would depend on the number of
+// threads.
 #pragma once
 
 #include <array>
@@ -34,23 +35,23 @@ struct MatmulShape {
   std::int64_t ldc;
 };
 
-/// A batched product: described, then generated, then run, on several threads at once if need be.
+/// A batched product: described, then generated, then run, also on several threads at once.
 class Matmul {
  public:
-  /// Without its machine code. Null if oneDNN has no implementation on this CPU. Sizes are
+  /// Describes it without machine code. Null if oneDNN has no implementation on this CPU. Sizes are
   /// positive.
   static std::unique_ptr<Matmul> describe(const MatmulShape& shape);
-  /// One that reads what prepare() has made of b, in the order that oneDNN prefers; in the order
-  /// of `like`, if given, whose prepare() then serves both. `batch` is 1.
+  /// A product that reads b as copied by prepare(), in the order that oneDNN prefers, or in the
+  /// order of `like`, if given: then the latter's prepare() works for both. `batch` is 1.
   static std::unique_ptr<Matmul> describe_prepared(const MatmulShape& shape,
                                                    const Matmul* like = nullptr);
   ~Matmul();
   std::size_t scratch_bytes() const;
-  /// Of what prepare() makes; 0: run() reads b itself.
+  /// Bytes of prepare()'s result; 0: run() reads b itself.
   std::size_t prepared_bytes() const;
   /// Makes the machine code that run() and prepare() need.
   void generate();
-  /// `scratch`: scratch_bytes() bytes of this call's own.
+  /// `scratch`: scratch_bytes() bytes for this call alone.
   void prepare(const std::byte* b, std::byte* prepared, std::byte* scratch) const;
   /// `b` may be prepared; `scratch` as above.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const;
@@ -78,26 +79,26 @@ struct ConvolutionShape {
   }
 };
 
-/// A convolution or gradient: described, then generated, then run, on several threads at once if
-/// need be. Images that are channels_last are read and written where they are, others through
-/// copies in the layout that oneDNN prefers, as weights are.
+/// A convolution or gradient: described, then generated, then run, also on several threads at once.
+/// Images that are channels_last are read and written in place; others, and weights, through copies
+/// in the layout that oneDNN prefers.
 class Convolution {
  public:
-  /// Without its machine code.
-  /// For kConvolution, kConvolutionGradInput or kConvolutionGradWeight of `part`, whose arrays are
-  /// windows on those of `whole`. Null if oneDNN has no implementation.
+  /// Describes it without machine code. For kConvolution, kConvolutionGradInput or
+  /// kConvolutionGradWeight of `part`, whose arrays are windows of those of `whole`. Null if oneDNN
+  /// has no implementation.
   static std::unique_ptr<Convolution> describe(Op op, const ConvolutionShape& part,
                                                const ConvolutionShape& whole);
   ~Convolution();
-  /// Of the copy of weights that run() reads; 0: it reads the weights themselves.
+  /// Bytes of the copy of weights that run() reads; 0: it reads the weights themselves.
   std::size_t prepared_bytes() const;
   std::size_t scratch_bytes() const;
   /// Makes the machine code that run() needs.
   void generate();
   /// Copies the weights, which all parts of a kConvolution or kConvolutionGradInput share, into
-  /// `prepared`; `scratch`: scratch_bytes() bytes of this call's own.
+  /// `prepared`; `scratch`: scratch_bytes() bytes for this call alone.
   void prepare(const std::byte* weights, std::byte* prepared, std::byte* scratch) const;
-  /// Operands and result as the node's, but for prepared weights; `scratch` as above.
+  /// Operands and result as the node's, except prepared weights; `scratch` as above.
   void run(const std::byte* first, const std::byte* second, std::byte* result,
            std::byte* scratch) const;
 

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// What oneDNN can be kept within.
+/// The limits that oneDNN can have.
 enum class Limit : std::uint8_t { kAvx2, kAvx512, kNone };
 
 Limit limit_for(const Target& target) {
@@ -38,16 +38,16 @@ dnnl::cpu_isa isa_of(Limit limit) {
   __builtin_unreachable();
 }
 
-/// The process's limit, as oneDNN's own is. oneDNN takes one only once, and only before its first
-/// use: it is told at that first use, so that until then another may be asked for.
+/// The limit of the process, like oneDNN's own. oneDNN accepts a limit only once, and only before
+/// its first use. It is set at that first use, so that another limit may be requested until then.
 class ProcessLimit {
  public:
   void ask_for(Limit wanted) {
     const std::lock_guard lock(mutex_);
     LS_USER_CHECK(wanted == limit_ || !fixed_,
                   "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "
-                  "fixed by the first kernel that uses it, was fixed to {}; give all sessions of a "
-                  "process the same device.max_isa, or each a process of its own",
+                  "fixed by the first kernel that uses it, was fixed to {}; use the same "
+                  "device.max_isa for all sessions of a process, or one process for each session",
                   name_of(wanted), name_of(limit_));
     limit_ = wanted;
   }
@@ -57,7 +57,7 @@ class ProcessLimit {
     if (fixed_.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(mutex_);
     if (fixed_) return;
-    // Where all of the processor is asked for, oneDNN's own environment variables count.
+    // If the whole processor is requested, oneDNN's own environment variables apply.
     LS_USER_CHECK(
         limit_ == processor_ || dnnl::set_max_cpu_isa(isa_of(limit_)) == dnnl::status::success,
         "kernels for {} cannot be made in this process: oneDNN, whose instruction set is "

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// Before every call: oneDNN is built with OpenMP, whose thread count is a property of the calling
-/// thread, and every thread says "one". Costs a few nanoseconds.
+/// Call it before every call of oneDNN, which is built with OpenMP: the thread count is a property
+/// of the calling thread, and this sets it to one. Costs a few nanoseconds.
 void enter_onednn();
 
 }  // namespace lockstep

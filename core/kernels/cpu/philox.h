@@ -1,4 +1,4 @@
-// Philox words by the block: the vectorized equal of random_bits in base/rng.h.
+// Philox words by the block: the vectorized equivalent of random_bits in base/rng.h.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace lockstep::vector_loops {
 
-/// Vectors of 64-bit lanes that hold 32-bit words, since the widening multiplication is all of
+/// Vectors of 64-bit lanes that hold 32-bit words, since the widening multiplication is most of
 /// Philox and compilers do not find its instruction. Specialized where kTable is instantiated:
 ///   Vector          kCount lanes of std::uint64_t, a GCC vector type; kIota is 0, 1, 2, ...
 ///   multiply(a, b)  64-bit products of the low 32 bits of each lane

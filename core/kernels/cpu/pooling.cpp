@@ -1,7 +1,7 @@
 // Max and average pooling and their gradients. Images [N,C,H,W] are divided into planes, each
-// computed in f32 and rounded once. Of [N,H,W,C] rows are computed straight from rows, see
-// pooling_loops.h; a gradient keeps what windows took of as many of their rows as see one row of
-// the image.
+// computed in f32 and rounded once. For [N,H,W,C] rows are computed directly from rows, see
+// pooling_loops.h; a gradient keeps the results of as many rows of windows as cover one row of the
+// image.
 #include <array>
 #include <limits>
 #include <vector>
@@ -100,9 +100,9 @@ class PlanarPool final : public Kernel {
     }
   }
 
-  /// Calls visit(offset in y, offset in x, count) for what windows see: runs of one element of many
-  /// windows, of each window in row-major order, none that are padding; y advances by 1 and x by
-  /// the stride.
+  /// Calls visit(offset in y, offset in x, count) for the elements that windows cover: runs of one
+  /// element of many windows, for each window in row-major order, without padding; y advances by 1
+  /// and x by the stride.
   template <class Visit>
   void for_each_run(const Visit& visit) const {
     for (std::int64_t r = 0; r < window_[0]; ++r)
@@ -244,7 +244,7 @@ class ChannelsLastPool final : public Kernel {
     });
   }
 
-  /// Rows of an image that follow one another. Windows between two bands are looked at twice.
+  /// Bands of consecutive rows of an image. Windows between two bands are computed twice.
   std::int64_t bands() const { return Grid{shape_.rows.size, band_}.tasks(); }
   Grid band_grid() const {
     return make_grid(images_ * bands(),

@@ -1,5 +1,5 @@
-// Vectors of channels for the loops of pooling: templates over the instruction set, so that none of
-// a wider one is linked into a narrower one.
+// Vectors of channels for the loops of pooling: templates over the instruction set, so that no
+// function for a wider one is linked into code for a narrower one.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ struct VectorTypes {
   static constexpr int kWidth = kLanes;
 };
 
-/// The sources of an instruction set may specialize it for vectors of theirs.
+/// The sources of an instruction set may specialize it for their vectors.
 template <Isa kIsa, int kLanes>
 struct Lanes : VectorTypes<kIsa, kLanes> {
   using typename VectorTypes<kIsa, kLanes>::Vector;
@@ -41,7 +41,7 @@ struct Lanes : VectorTypes<kIsa, kLanes> {
     return mask ? a : b;
   }
   [[gnu::always_inline]] static Words choose(Mask mask, Words a, Words b) { return mask ? a : b; }
-  /// to + x where the mask says so, else to.
+  /// to + x where the mask is set, else to.
   [[gnu::always_inline]] static Vector add_where(Mask mask, Vector to, Vector x) {
     return mask ? to + x : to;
   }

@@ -1,5 +1,5 @@
 // Loops of pooling over images [H,W,C], a row at a time, as a table per instruction set. Vectors
-// hold channels of one place. What is computed is f32, in one order, and rounded once.
+// hold channels of one place. Arithmetic is f32, in one order, and rounded once.
 #pragma once
 
 #include <algorithm>
@@ -18,24 +18,24 @@ struct PoolAxis {
     std::int64_t end;
   };
   std::int64_t size;     ///< of the image
-  std::int64_t windows;  ///< how many
-  std::int64_t window;   ///< what one spans
+  std::int64_t windows;  ///< their number
+  std::int64_t window;   ///< the size of one
   std::int64_t stride;
   std::int64_t padding;  ///< before the image
 
-  /// The place where a window begins, negative in the padding.
+  /// The place where a window begins; negative in the padding.
   [[gnu::always_inline]] std::int64_t first(std::int64_t index) const {
     return index * stride - padding;
   }
-  /// The places of the image that a window sees.
+  /// The places of the image that a window covers.
   [[gnu::always_inline]] Range seen_by(std::int64_t index) const {
     return {std::max<std::int64_t>(first(index), 0), std::min(first(index) + window, size)};
   }
-  /// The most windows that see one place.
+  /// The maximum number of windows that cover one place.
   [[gnu::always_inline]] std::int64_t overlap() const {
     return std::min((window - 1) / stride + 1, windows);
   }
-  /// Moves on from the windows that see a place before this one to those that see this one.
+  /// Advances from the windows that cover an earlier place to those that cover this one.
   [[gnu::always_inline]] void advance(Range& seeing, std::int64_t place) const {
     while (seeing.end < windows && first(seeing.end) <= place) ++seeing.end;
     while (seeing.begin < seeing.end && first(seeing.begin) + window <= place) ++seeing.begin;
@@ -52,11 +52,11 @@ struct PoolShape {
   std::int64_t y_row() const { return columns.windows * channels; }
 };
 
-/// What the gradient of an image's row is computed from.
+/// The data for the gradient of an image's row.
 struct SeeingRows {
-  PoolAxis::Range range;  ///< the rows of windows that see it
+  PoolAxis::Range range;  ///< the rows of windows that cover it
   const std::byte* dy;    ///< the image's gradients [OH,OW,C]
-  /// What was computed of the last `slots` rows of windows [OW,C], that of row i at i % slots.
+  /// The results for the last `slots` rows of windows [OW,C]; that of row i is at i % slots.
   const std::byte* ring;
   std::int64_t slots;
 };
@@ -67,10 +67,10 @@ struct PoolingLoops {
                              std::int64_t row, std::byte* out);
   WindowRow max;
   WindowRow average;
-  /// i32: which element of its window each maximum is, counted in row-major order and with padding;
-  /// the first of equals or of NaN. -1 where all is padding.
+  /// i32: the index of each maximum in its window, in row-major order and with padding; the first
+  /// of equals or of NaN. -1 if the window is all padding.
   WindowRow winners;
-  /// f32: the part of dy that each element of a window has of its average.
+  /// f32: the part of dy that each element of a window gets.
   WindowRow shares;
 
   /// dx = row `row` [W,C] of an image's gradient: the sum over windows in row-major order. Their

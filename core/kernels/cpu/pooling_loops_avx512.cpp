@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// With masks in registers of their own.
+/// With masks in mask registers.
 template <>
 struct pooling_impl::Lanes<Isa::kAvx512, 16> : VectorTypes<Isa::kAvx512, 16> {
   using Mask = __mmask16;

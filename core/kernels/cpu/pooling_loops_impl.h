@@ -7,7 +7,7 @@
 
 namespace lockstep::pooling_impl {
 
-/// best = the maxima of a window, tap = where they are.
+/// best = the maxima of a window, tap = their indices.
 template <class L, int kCount, class T>
 [[gnu::always_inline]] inline void find_maxima(const Seen<T>& seen, std::int64_t channel,
                                                typename L::Vector (&best)[kCount],
@@ -82,8 +82,8 @@ void shares(const PoolShape& shape, const T* dy, std::int64_t row, float* out) {
   });
 }
 
-/// dx = what add<Lanes, count>(sum, place in the ring, place in dy, element of its window) adds up
-/// for each column and vectors of channels, over the windows that see it.
+/// dx = the sum that add<Lanes, count>(sum, place in the ring, place in dy, element of its window)
+/// makes for each column and vectors of channels, over the windows that cover it.
 template <Isa kIsa, class T, class Add>
 [[gnu::always_inline]] inline void gradient(const PoolShape& shape, const SeeingRows& windows,
                                             std::int64_t row, T* dx, const Add& add) {

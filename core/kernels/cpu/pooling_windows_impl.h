@@ -1,5 +1,5 @@
-// How pooling_loops_impl.h goes over the vectors of channels of a place, windows, and what they
-// see.
+// How pooling_loops_impl.h iterates over the vectors of channels of a place, over windows, and over
+// the elements they cover.
 #pragma once
 
 #include "core/kernels/cpu/pooling_lanes.h"
@@ -8,7 +8,8 @@
 namespace lockstep::pooling_impl {
 
 /// visit.operator()<Lanes, count>(channel) for vectors that cover all channels, `count` of them
-/// from that one on. The last may cover some again: they are computed, and written, the same twice.
+/// from that one on. The last may cover some channels again: these are computed and written twice,
+/// with equal results.
 template <class L, class Visit>
 [[gnu::always_inline]] inline void visit_vectors(std::int64_t channels, const Visit& visit) {
   constexpr int kSide = 4;
@@ -26,7 +27,7 @@ template <Isa kIsa, class Visit>
   visit_vectors<Lanes<kIsa, 1>>(channels, visit);
 }
 
-/// What a window sees of an image, from some channel on.
+/// The part of an image that a window covers, from some channel on.
 template <class T>
 struct Seen {
   const T* x;            ///< the first element
@@ -40,7 +41,7 @@ struct Seen {
   [[gnu::always_inline]] bool is_empty() const { return rows <= 0 || columns <= 0; }
 };
 
-/// visit(window, what it sees) for a row of windows.
+/// visit(window, part that it covers) for a row of windows.
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_each_window(const PoolShape& shape, const T* x,
                                                    std::int64_t row, const Visit& visit) {

@@ -69,7 +69,7 @@ class ColumnTree {
   ColumnTree(const ReduceLoops& loops, std::int64_t columns) : loops_(loops), columns_(columns) {}
 
   std::byte* next() { return partials_[depth_].data(); }
-  /// Takes what was written to next().
+  /// Adds the partial results written to next().
   void push() {
     weights_[depth_] = 1;
     ++depth_;

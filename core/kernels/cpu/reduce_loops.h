@@ -52,7 +52,7 @@ void reduce_row(const std::byte* in_bytes, std::int64_t count, std::byte* out) {
   for (; i + kLanes <= count; i += kLanes)
     for (std::int64_t j = 0; j < kLanes; ++j) lane[j] = F::apply(lane[j], widen(in[i + j]));
   if (i < count) {
-    // A condition, not a copied tail: it becomes a masked load.
+    // A condition instead of a copied tail becomes a masked load.
     for (std::int64_t j = 0; j < kLanes; ++j) {
       const V element = i + j < count ? V{widen(in[i + j])} : F::template kIdentity<V>;
       lane[j] = F::apply(lane[j], element);

@@ -28,7 +28,7 @@ class ReferenceKernel final : public Kernel {
       std::memcpy(value.bytes().data(), call.operands[i], value.bytes().size());
       values.push_back(std::move(value));
     }
-    std::optional<DenormalsKept> exact;  // f64 is for oracles, which are to be exact
+    std::optional<DenormalsKept> exact;  // f64 is for oracles, which must be exact
     if (is_f64(node_.type) || std::any_of(operands_.begin(), operands_.end(), is_f64))
       exact.emplace();
     const std::vector<HostTensor> results = evaluate_reference_node(node_, values);

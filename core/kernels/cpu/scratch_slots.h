@@ -1,6 +1,6 @@
 // Working memory of tasks that run at once. A task takes the first free slot, so that few threads
-// reuse few slots, which stay in their caches; all of them are reserved, since kernels do not know
-// how many threads there are.
+// reuse few slots, which stay in their caches; all slots are reserved, since kernels must not
+// depend on the number of threads.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@ namespace lockstep {
 class ScratchSlots {
  public:
   static constexpr std::int64_t kMost = 64;
-  /// What begin() needs at the head of a call's scratch memory.
+  /// The bytes that begin() needs at the head of a call's scratch memory.
   static constexpr std::size_t kHeadBytes = 64;
 
   ScratchSlots(std::byte* memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {}
 
-  /// Slots that lie in the call's scratch memory themselves, for tasks that know nothing but that.
+  /// Slots whose memory is found through the call's scratch memory, for tasks that have only that.
   static void begin(std::byte* scratch, std::byte* memory, std::size_t bytes) {
     static_assert(sizeof(ScratchSlots) <= kHeadBytes);
     new (scratch) ScratchSlots(memory, bytes);
@@ -31,7 +31,7 @@ class ScratchSlots {
     return *std::launder(reinterpret_cast<ScratchSlots*>(scratch));
   }
 
-  /// Held until it is destroyed.
+  /// A slot is held until it is destroyed.
   class Slot {
    public:
     explicit Slot(ScratchSlots& slots) : slots_(slots), index_(slots.take()) {}

@@ -15,14 +15,13 @@ namespace {
 using attention::Extras;
 using attention::Problem;
 
-/// Elements of keys of a task: at most, as their scores stay in the second cache, and where threads
-/// divide a sample's heads at least.
+/// Elements of keys of a task: the maximum, so that their scores stay in the second-level cache,
+/// and the minimum if threads divide a sample's heads.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
 constexpr std::int64_t kLeastTaskElements = std::int64_t{1} << 16;
 constexpr std::int64_t kLeastKeys = 16;
 
-/// A unit is a run of heads of keys and values of one sample, whose parts of a key lie side by
-/// side.
+/// A unit is a run of heads of keys and values of one sample, whose parts of a key are contiguous.
 class SingleQueryKernel final : public Kernel {
  public:
   SingleQueryKernel(const Problem& problem, const Target& target)
@@ -61,9 +60,9 @@ class SingleQueryKernel final : public Kernel {
                                     std::max<std::int64_t>(p_.kv_heads, 1));
   }
 
-  /// A sample's heads in runs. They are divided where samples do not occupy all threads: a run of
-  /// all of them reads whole keys, as they lie in memory. It changes no bit, as no head's sums have
-  /// to do with another's.
+  /// A sample's heads in runs. They are divided if samples do not occupy all threads: a run of all
+  /// heads reads whole keys, in the order of memory. It changes no bit, as the sums of different
+  /// heads are independent.
   Grid divided(int threads) const {
     const std::int64_t parts = (threads + p_.batch - 1) / std::max<std::int64_t>(p_.batch, 1);
     const std::int64_t share = p_.kv_heads / std::max<std::int64_t>(parts, 1);
@@ -71,8 +70,8 @@ class SingleQueryKernel final : public Kernel {
     return make_grid(p_.kv_heads, even_step(p_.kv_heads, most, 1));
   }
 
-  /// Scores of a run of heads, its queries, its result, 1 / sum of each head's weights, and which
-  /// keys are seen.
+  /// Scores of a run of heads, its queries, its result, 1 / sum of each head's weights, and the
+  /// visible keys.
   std::int64_t score_row() const { return p_.score_row(); }
   std::size_t task_bytes() const {
     const std::int64_t floats = most_heads_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
@@ -89,7 +88,7 @@ class SingleQueryKernel final : public Kernel {
       run_members(call, {sample, first, heads, member}, mask == nullptr ? nullptr : seen, memory);
   }
 
-  /// Of each of these heads of keys the query head that is number `member` of those that see it.
+  /// For each of these heads of keys, the query head that is number `member` of those that see it.
   struct Members {
     std::int64_t sample, first, heads, member;
   };

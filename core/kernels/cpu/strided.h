@@ -38,8 +38,8 @@ void store_view(const StridedView& view, const std::byte* in, std::size_t bytes,
 /// out[i] = the element of `bytes` bytes at `value`.
 void fill_value(const std::byte* value, std::size_t bytes, std::int64_t count, std::byte* out);
 
-/// Movement does not care what elements mean, only how large they are: calls f with an unsigned
-/// integer of `bytes` bytes, which are 1, 2, 4 or 8.
+/// Movement depends only on the size of elements: calls f with an unsigned integer of `bytes` bytes
+/// (1, 2, 4 or 8).
 template <class F>
 auto visit_bytes(std::size_t bytes, F&& f) {
   switch (bytes) {

@@ -34,7 +34,7 @@ void enter() {
   _tile_loadconfig(&kConfig);
 }
 void leave() {
-  _mm_sfence();  // what stream() wrote is in no order otherwise
+  _mm_sfence();  // stream()'s stores are not ordered otherwise
   _tile_release();
 }
 
@@ -84,7 +84,7 @@ void load_lines(const Bf16Bits* from, std::int64_t line, std::int64_t lines, std
 void load_pairs(const Bf16Bits* from, std::int64_t element, std::int64_t lines, std::int64_t depth,
                 __m512i (&low)[16], __m512i (&high)[16]) {
   const __mmask32 mask = first(lines);
-  // So that the halves of the vector's quarters that unpacking takes together follow each other.
+  // Puts the halves of the vector's quarters that unpacking combines next to each other.
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   const auto load = [&](std::int64_t e) {
     if (e >= depth) return _mm512_setzero_si512();

@@ -13,23 +13,23 @@ constexpr std::int64_t kSide = TileLoops::kSide;
 static_assert(kSide == TileProduct::kSide);
 constexpr std::int64_t kTileStep = TileLoops::kStep;
 
-/// Most of k whose panels are multiplied one after the other: 24 KiB of the left one stay in the
-/// first cache. Sapphire Rapids' successor, one thread, panels in the second cache: 1850 GFLOP/s
-/// with 384, 1640 with 512, 1260 with 768; its tiles alone give 2150.
+/// Maximum of k whose panels are multiplied one after the other: 24 KiB of the left one stay in the
+/// first-level cache. Sapphire Rapids' successor, one thread, panels in the second-level cache:
+/// 1850 GFLOP/s with 384, 1640 with 512, 1260 with 768; its tiles alone give 2150.
 constexpr std::int64_t kSubDepth = 384;
 /// Most of k that is packed at a time, and of the right operand's elements, in a little more than
 /// half of 2 MiB of L2. Times of the products of a step of BERT base, operands and results from
 /// memory, over those here: 2^19 elements 1.05, 3/4 2^20 1.07; a depth of 512 1.01, 1,024 1.03.
 constexpr std::int64_t kTileDepth = 768;
 constexpr std::int64_t kRightElements = std::int64_t{768} * 768;
-/// The same of k where sums are the result: further parts of k would read and write it again.
+/// The same for k if sums are the result: further parts of k would read and write it again.
 constexpr std::int64_t kWideDepth = 1024;
 
 /// Rows of the left operand that are packed at a time.
 constexpr std::int64_t kLeftRows = 128;
 
-/// f32 results of this size and more would leave the second cache before anybody reads them: they
-/// are written past it, as to write into a cache line is to read it first.
+/// f32 results of this size and more would leave the second-level cache before they are read: they
+/// are written past it, since a write into a cache line reads the line first.
 constexpr std::int64_t kStreamBytes = std::int64_t{1} << 20;
 
 std::int64_t most_columns(std::int64_t depth) {
@@ -166,7 +166,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
                        column_step,
                        wide || p + depth == k_ ? to : nullptr,
                        stream};
-        // Whole panels that are summed in parts of k are summed where they belong.
+        // Whole panels that are summed in parts of k are summed in the result.
         if (wide && depth_ < k_ && strip.rows == kSide && columns % kSide == 0) {
           strip.sums = reinterpret_cast<float*>(to);
           strip.row = ldc_;

@@ -30,7 +30,7 @@ struct ReduceLoops {
                  std::byte* out) = nullptr;
   /// out[c] = out[c] op in[c], of partial results.
   void (*combine)(const std::byte* in, std::int64_t columns, std::byte* out) = nullptr;
-  /// Partial results of nothing.
+  /// Initial partial results.
   void (*clear)(std::int64_t columns, std::byte* out) = nullptr;
 };
 
@@ -43,9 +43,9 @@ struct VectorLoops {
   void (*add)(DType dtype, const std::byte* from, std::int64_t count, std::byte* to);
   void (*to_f32)(DType dtype, const std::byte* from, std::int64_t count, float* to);
   void (*from_f32)(DType dtype, const float* from, std::int64_t count, std::byte* to);
-  /// One element of many pooling windows: window j sees x[j * stride], which is its new maximum
-  /// best[j] if it is larger, NaN or the first; indices[j] = index + j * stride then. indices[j] <
-  /// 0 says that a window has seen nothing.
+  /// One element of many pooling windows: window j sees x[j * stride], which becomes its maximum
+  /// best[j] if it is larger, NaN or the first; then indices[j] = index + j * stride. indices[j] <
+  /// 0 means that the window has no element yet.
   void (*max_pool)(const float* x, std::int64_t stride, std::int64_t count, std::int32_t index,
                    float* best, std::int32_t* indices);
   /// row[i] = bits[i] >> 8 < threshold ? 0 : row[i] * scale.

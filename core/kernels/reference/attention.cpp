@@ -61,7 +61,7 @@ class Problem {
   std::size_t query_at(Int b, Int i, Int h) const {
     return static_cast<std::size_t>(((b * queries + i) * heads + h) * depth);
   }
-  /// And that of keys and values that this head sees.
+  /// The vector of keys and values that this head sees.
   std::size_t key_at(Int b, Int j, Int h) const {
     const Int of_keys = h / (heads / kv_heads);
     return static_cast<std::size_t>(((b * keys + j) * kv_heads + of_keys) * depth);

@@ -14,7 +14,7 @@ using Word = std::uint64_t;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// What an op does to one element. Integer functions are given the dtype for their width.
+/// An op's function of one element. Integer functions get the dtype for their width.
 template <class Function>
 struct Rule {
   Op op;

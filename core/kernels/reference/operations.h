@@ -1,5 +1,5 @@
-// What the ops compute, by kind. Each function takes a node and the values of its operands, whose
-// types fit (infer.h), and returns a value of the node's type that is not yet rounded to it.
+// The results of ops, by kind. Each function takes a node and the values of its operands, whose
+// types fit (infer.h), and returns a value of the node's type, not yet rounded to it.
 #pragma once
 
 #include "core/ir/graph.h"
@@ -54,8 +54,8 @@ Value evaluate_avg_pool_grad(const Node& node, Operands in);
 Value evaluate_attention(const Node& node, Operands in);
 Value evaluate_attention_grad(const Node& node, Operands in);
 
-// collective.cpp: x[r] is rank r's operand, result[r] what it receives. Error kUsage if the node
-// was made for another number of ranks.
+// collective.cpp: x[r] is rank r's operand, result[r] its result. Error kUsage if the node was made
+// for another number of ranks.
 std::vector<Value> evaluate_all_reduce(const Node& node, Operands x);
 std::vector<Value> evaluate_reduce_scatter(const Node& node, Operands x);
 std::vector<Value> evaluate_all_gather(const Node& node, Operands x);

@@ -1,6 +1,6 @@
-// The oracle: every op as naive loops, written for obviousness. Floating-point values are computed
-// in f64 and rounded to the node's dtype after every node, so that running a graph in f64 gives the
-// exact-as-possible answer and running it in f32 gives what correctly rounded ops would.
+// The oracle: every op as naive loops, written to be obviously correct. Floating-point values are
+// computed in f64 and rounded to the node's dtype after every node, so that running a graph in f64
+// gives the most exact result, and running it in f32 gives the result of correctly rounded ops.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 namespace lockstep {
 
 /// Outputs of `graph` for `inputs` (one per Graph::inputs, types checked). Collectives see one
-/// rank. `functions` are those that it calls on the host.
+/// rank. `functions` are the host functions that it calls.
 std::vector<HostTensor> evaluate_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                            const HostFunctions& functions = {});
 

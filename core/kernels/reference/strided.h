@@ -1,4 +1,4 @@
-// Walking several tensors together, index by index.
+// Iterates over several tensors together, index by index.
 #pragma once
 
 #include <array>

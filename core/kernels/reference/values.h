@@ -47,7 +47,7 @@ std::int64_t wrap_integer(DType dtype, std::int64_t value);
 /// Rounds or wraps every element to the value's dtype.
 void round_to_dtype(Value& value);
 
-/// Arithmetic modulo 2^64, which wrapping to a narrower dtype afterwards makes arithmetic of it.
+/// Arithmetic modulo 2^64; wrapping the result to a narrower dtype gives that dtype's arithmetic.
 inline std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }

@@ -21,7 +21,7 @@ struct Image {
   ImageStrides strides;
 };
 
-/// How windows lie on the last two dimensions of an image.
+/// The places of windows on the last two dimensions of an image.
 struct Window {
   std::array<Int, 2> size, stride, low_padding, dilation;
 };

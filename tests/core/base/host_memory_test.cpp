@@ -35,13 +35,13 @@ TEST(HostMemory, ARefusedAllocationSaysHowMuchWasAskedFor) {
       return e.what();
     }
   };
-  const std::string message = "the host has no memory left: 64.00 TiB more were asked for";
+  const std::string message = "the host has no memory left: 64.00 TiB more were requested";
   EXPECT_EQ(refusal([] { std::vector<char> bytes(kTooMuch); }), message);
   void* volatile memory = nullptr;  // or the compiler leaves the allocations out
   EXPECT_EQ(refusal([&] { memory = ::operator new[](kTooMuch); }), message);
   EXPECT_EQ(refusal([&] { memory = ::operator new (kTooMuch, std::align_val_t{64}); }), message);
   EXPECT_EQ(std::string(OutOfHostMemory(1023).what()),
-            "the host has no memory left: 1023 bytes more were asked for");
+            "the host has no memory left: 1023 bytes more were requested");
   EXPECT_EQ(::operator new(kTooMuch, std::nothrow), nullptr);
 }
 
@@ -88,11 +88,11 @@ TEST(HostMemory, AllocationsWork) {
 TEST(HostMemory, OnlyRefusalsOfTheSystemAreErrorsOfMemory) {
   const auto text = [](const std::exception& e) -> std::string { return memory_error(e)->what(); };
   const auto* remedy =
-      "; end what else runs on this machine, start fewer ranks on it, or lower "
+      "; stop other programs on this machine, start fewer ranks on it, or lower "
       "training.micro_batch_size";
   const OutOfHostMemory refused(3 << 20);
   EXPECT_EQ(text(refused),
-            std::string("the host has no memory left: 3.00 MiB more were asked for") + remedy);
+            std::string("the host has no memory left: 3.00 MiB more were requested") + remedy);
   EXPECT_EQ(memory_error(refused)->kind(), ErrorKind::kOutOfMemory);
   EXPECT_EQ(text(std::bad_alloc()), std::string("the host has no memory left") + remedy);
   const std::system_error thread(std::make_error_code(std::errc::resource_unavailable_try_again));
@@ -110,7 +110,7 @@ TEST(HostMemoryDeathTest, WhereNothingMayBeThrownTheProcessStillSaysWhy) {
         []() noexcept { std::vector<char> bytes(kTooMuch); }();
       },
       testing::ExitedWithCode(6),
-      "^lockstep: error: the host has no memory left: 64.00 TiB more were asked for\n$");
+      "^lockstep: error: the host has no memory left: 64.00 TiB more were requested\n$");
   EXPECT_EXIT(
       {
         prepare_for_lack_of_memory();

@@ -139,8 +139,8 @@ TEST(Json, TellsWhatIsNotJson) {
     return message.substr(std::min(begin.size(), message.size()));
   };
   const std::string bad = ": not valid JSON: ";
-  EXPECT_EQ(problem(""), "1:1" + bad + "there is nothing in it");
-  EXPECT_EQ(problem(" \n\t"), "1:1" + bad + "there is nothing but blanks in it");
+  EXPECT_EQ(problem(""), "1:1" + bad + "the text is empty");
+  EXPECT_EQ(problem(" \n\t"), "1:1" + bad + "the text has only blanks");
   EXPECT_EQ(problem("{\"a\": 1,\n"), "2:1" + bad + "the text ends too early");
   EXPECT_EQ(problem("[\"abc"), "1:6" + bad + "the text ends too early");
   EXPECT_EQ(problem("[1] 2"),
@@ -151,13 +151,13 @@ TEST(Json, TellsWhatIsNotJson) {
             "1:6" + bad + "in object separator - unexpected number literal; expected ':'");
   EXPECT_EQ(problem("{a: 1}"),
             "1:2" + bad + "in object key - invalid literal; expected string literal");
-  EXPECT_EQ(problem("{'a': 1}"), "1:2" + bad + "strings are in \", not in '");
-  EXPECT_EQ(problem("[1 // one\n]"), "1:4" + bad + "there are no comments in it");
+  EXPECT_EQ(problem("{'a': 1}"), "1:2" + bad + "strings need \" quotes, not '");
+  EXPECT_EQ(problem("[1 // one\n]"), "1:4" + bad + "JSON has no comments");
   EXPECT_EQ(problem("[01]"), "1:3" + bad + "in array - unexpected number literal; expected ']'");
   for (const char* word : {"NaN", "Infinity", "-Infinity"})
     EXPECT_EQ(problem("{\"a\": " + std::string(word) + "}"),
               "1:7" + bad + word +
-                  " is no number of JSON, though Python writes it; write a number, or null");
+                  " is not a JSON number, though Python writes it; write a number, or null");
 }
 
 TEST(Json, TellsWhichByteOfAStringIsNone) {
@@ -194,7 +194,7 @@ TEST(Json, OfAFileIsRefusedBeforeItIsReadIfItIsHuge) {
   const std::string path = folder.write("huge.json", "{}");
   std::filesystem::resize_file(path, std::uintmax_t{1} << 40U);
   EXPECT_EQ(usage_error([&] { JsonPlace::read(path, ErrorKind::kUsage); }),
-            path + ": has 1099511627776 bytes, but JSON of at most 134217728 is read");
+            path + ": has 1099511627776 bytes, but JSON may have at most 134217728");
   EXPECT_EQ(usage_error([&] { JsonPlace::read(folder / "none.json", ErrorKind::kUsage); }),
             folder / "none.json" + ": No such file or directory");
   EXPECT_EQ(usage_error([&] { JsonPlace::read(folder.write("a.json", "[5"), ErrorKind::kUsage); }),

@@ -37,7 +37,7 @@ TEST(Shape, RefusesMoreElementsThanMemoryCanHave) {
   const auto refused = [](const char* shape) {
     return ThrowsMessage<Error>(
         std::string("a tensor of shape ") + shape +
-        " would have more than 576460752303423488 (2^59) elements, sizes of 0 left out");
+        " would have more than 576460752303423488 (2^59) elements, not counting sizes of 0");
   };
   EXPECT_THAT(([] {
                 return Shape({{kLarge, "rows"}, kLarge});

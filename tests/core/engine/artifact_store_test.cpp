@@ -160,7 +160,7 @@ TEST_F(ArtifactStoreTest, NamesWhatIsWrongOnceAndReplacesIt) {
   EXPECT_EQ(one.load(kKey), std::nullopt);
   EXPECT_EQ(one.load(kKey), std::nullopt);
   EXPECT_THAT(warnings(), ElementsAre(HasSubstr(fmt::format(
-                              "compile cache: {} cannot be used and is replaced: it is no "
+                              "compile cache: {} cannot be used and is replaced: it is not an "
                               "artifact, or one of another version",
                               entry().string()))));
 }
@@ -216,7 +216,8 @@ TEST_F(ArtifactStoreTest, WarnsOnceWhenTheFolderCannotBeMade) {
   one.save(kKey, "payload");
   one.save(kKey, "payload");
   EXPECT_EQ(one.load(kKey), std::nullopt);
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("compile cache: nothing is kept: cannot create ")));
+  EXPECT_THAT(warnings(),
+              ElementsAre(HasSubstr("compile cache: nothing is stored: cannot create ")));
 }
 
 TEST_F(ArtifactStoreTest, ReadsFromAFolderThatCannotBeWrittenTo) {
@@ -309,8 +310,8 @@ TEST_F(ArtifactStoreTest, AFolderThatOthersWriteToIsNotUsed) {
     EXPECT_THAT(warnings(),
                 ElementsAre(HasSubstr(fmt::format(
                     "compile cache: the folder {} is not used: others can write to it (mode {}), "
-                    "and who writes to it can make this process run his code; make it yours alone "
-                    "(chmod go-w) or set device.compile_cache to another",
+                    "and a user who can write to it can make this process run any code; allow only "
+                    "yourself to write to it (chmod go-w) or set device.compile_cache to another",
                     folder.string(), text))));
   }
   ASSERT_EQ(chmod(folder.c_str(), 0755), 0);

@@ -117,7 +117,7 @@ TEST(DryRun, CompilesButComputesNothing) {
   EXPECT_EQ(step->update.peak_bytes, 4 << 20);
   EXPECT_EQ(rank.device.allocator().peak_bytes(), 0);
   EXPECT_EQ(error_of([&] { (void)y.to_host(); }),
-            "2: the value was only compiled for, never computed");
+            "2: the step of this value was only compiled, never run");
 }
 
 }  // namespace

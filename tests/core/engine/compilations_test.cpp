@@ -226,8 +226,8 @@ TEST_F(TooMany, ProgramsAreWarnedOfWithInputDimensionValuesAndRemedy) {
       "4 different programs were needed so far, more than device.max_programs (3): "
       "batch.tokens[0] had 4 values (2, 3, 4, 5); pad it to a few sizes with data.padding: bucket, "
       "or to one with max (in a program of one's own DataLoaderOptions::padding with "
-      "PaddingMode::kBucket or kMax); until then the least recently used are dropped, or raise "
-      "device.max_programs";
+      "PaddingMode::kBucket or kMax); or raise device.max_programs; until then the least "
+      "recently used programs are dropped";
   EXPECT_THAT(debug.lines_with("4 different programs"), ElementsAre(told));
   for (const std::size_t length : {6, 7}) step(loud.rank, length);
   EXPECT_THAT(debug.lines_with("different programs").size(), 1U);

@@ -171,7 +171,7 @@ TEST_F(DiskCache, CompilesWhereNothingCanBeKept) {
   rank.engine.mark_step();
   EXPECT_EQ(disk_counts_of(rank), (DiskCounts{0, 2, 2}));
   EXPECT_THAT(log.lines_with("compile cache:"),
-              ElementsAre(HasSubstr("compile cache: nothing is kept: ")));
+              ElementsAre(HasSubstr("compile cache: nothing is stored: ")));
 }
 
 TEST_F(DiskCache, DoesNotKeepWhatDoesNotCompile) {

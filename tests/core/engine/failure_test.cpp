@@ -106,7 +106,7 @@ TEST(OutOfMemory, ListsWhatIsAliveAndWhatActivationsNeed) {
       error_of([&] { rank.engine.wait(); }),
       MatchesRegex(
           "6: step 0: device out of memory: [0-9.]+MiB for activations and temporaries on "
-          "top of [0-9.]+KiB in use passes the limit of 1.00MiB \\(device.memory_gb\\); lower "
+          "top of [0-9.]+KiB in use exceeds the limit of 1.00MiB \\(device.memory_gb\\); lower "
           "training.micro_batch_size or raise the limit, --dry-run shows what a step "
           "needs; the largest live tensors are:\n"
           " +3.93KiB  f32\\[1000\\] weights\n"

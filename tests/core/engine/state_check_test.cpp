@@ -104,7 +104,7 @@ TEST(StateSample, NamesTheRankInTheMinorityTheTensorAndTheLastAgreement) {
 
 TEST(StateSample, SaysThatTwoRanksCannotTell) {
   EXPECT_THAT(explanation(2, 1, {.step = 2, .interval = 4}, 2 * kBlock),
-              HasSubstr("rank 0, rank 1 have different weight, and no majority tells which is "
+              HasSubstr("rank 0, rank 1 have different weight, and no majority shows which is "
                         "right (elements 32768 to 40959)"));
 }
 

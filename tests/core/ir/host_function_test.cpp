@@ -65,8 +65,8 @@ TEST(HostFunction, IsAnotherEachTimeItCaptures) {
   functions.add(first);
   functions.add(copy);
   EXPECT_EQ(error_of([&] { functions.add(make(0.7F)); }),
-            "2: there is another host function f version 1 already: raise the version of what "
-            "changed; what captures variables, make once and keep");
+            "2: there is another host function f version 1 already: raise the version if the "
+            "code changed; make a function that captures variables once, and keep it");
 }
 
 TEST(HostFunction, RefusesNamesAndVersionsThatNoTextCanHold) {
@@ -88,12 +88,12 @@ TEST(HostFunction, StartsFromZerosAndMayPutOtherTensorsInTheirPlace) {
 TEST(HostFunction, MustGiveWhatWasStated) {
   const HostFunction other("other", 3, [](In, Out out) { out[0] = HostTensor::scalar(1.0F); });
   EXPECT_EQ(error_of_call(other),
-            "2: model.cpp:41 (head): host_call other version 3: result 0 is f32[], where f32[2] "
+            "2: model.cpp:41 (head): host_call other version 3: result 0 is f32[], but f32[2] "
             "was stated");
   const HostFunction none("none", 1, [](In, Out out) { out[0] = {}; });
   EXPECT_EQ(error_of_call(none),
-            "2: model.cpp:41 (head): host_call none version 1: result 0 is no tensor, where f32[2] "
-            "was stated");
+            "2: model.cpp:41 (head): host_call none version 1: result 0 is not a tensor, but "
+            "f32[2] was stated");
   const HostFunction two("two", 1, [](In, Out out) { out[0].bytes()[1] = std::byte{2}; });
   EXPECT_EQ(error_of_call(two, {DType::kBool, Shape{2}}),
             "2: model.cpp:41 (head): host_call two version 1: result 0 holds a bool that is "
@@ -107,7 +107,8 @@ TEST(HostFunction, ThrowsWithItsNameAndLine) {
   EXPECT_EQ(error_of_call(data), "3: model.cpp:41 (head): host_call f version 1: box 3 is empty");
   const HostFunction odd("f", 1, [](In, Out) { throw 42; });
   EXPECT_EQ(error_of_call(odd),
-            "2: model.cpp:41 (head): host_call f version 1: it threw what is no std::exception");
+            "2: model.cpp:41 (head): host_call f version 1: it threw an object that is not a "
+            "std::exception");
   const HostFunction misread("f", 1, [](In, Out out) { (void)out[0].as<double>(); });
   EXPECT_EQ(error_of_call(misread),
             "2: model.cpp:41 (head): host_call f version 1: a f32 tensor was read as f64");
@@ -186,9 +187,9 @@ TEST(HostCallText, NamesWhatIsWrong) {
   EXPECT_EQ(error_of_text("version=1, results=[i32[4]]"),
             "2: t.ir:2:13: host_call needs the attribute 'function'");
   EXPECT_EQ(error_of_text("function=\"f\", version=1, results=[]"),
-            "2: t.ir:2:13: the attribute 'results' is no list of types");
+            "2: t.ir:2:13: the attribute 'results' is not a list of types");
   EXPECT_EQ(error_of_text("function=\"\", version=1, results=[i32[4]]"),
-            "2: t.ir:2:13: the attribute 'function' is no text");
+            "2: t.ir:2:13: the attribute 'function' is not a text");
   EXPECT_EQ(error_of_text("function=\"f\", version=1, results=[f32[4]]"),
             "2: t.ir:2:6: the type is written as i32[4], but host_call gives f32[4]");
   const std::string two = "function=\"f\", version=1, results=[i32[4],f32[2]]";

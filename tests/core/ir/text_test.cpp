@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"%0 = f32[2] constant() {value=[1]}\nreturn",
                 "file.ir:1:31: f32[2] needs 2 values, but 1 are given"},
         BadText{"%0 = u8[] constant() {value=256}\nreturn",
-                "file.ir:1:29: '256' is no value of u8"},
+                "file.ir:1:29: '256' is not a value of u8"},
         BadText{"%0 = f32[] constant()\nreturn",
                 "file.ir:1:12: constant needs the setting 'value'"},
         BadText{"%0 = f32[] input() {kind=bach}\nreturn",

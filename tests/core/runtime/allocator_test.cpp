@@ -55,7 +55,7 @@ TEST(Allocator, EndsAtTheLimitAndListsTheLargestFirst) {
   EXPECT_EQ(
       error_of([&] { (void)allocator.allocate(512 << 10, "gradient sums, buffer 0"); }),
       "6: device out of memory: 512.00KiB for gradient sums, buffer 0 on top of 640.00KiB in "
-      "use passes the limit of 1.00MiB (device.memory_gb); lower training.micro_batch_size or "
+      "use exceeds the limit of 1.00MiB (device.memory_gb); lower training.micro_batch_size or "
       "raise the limit, --dry-run shows what a step needs; the largest live tensors are:\n"
       "   512.00KiB  f32[131072] logits model.cpp:77 (lm_head)\n"
       "    64.00KiB  f32[16384] batch.tokens\n"
@@ -82,8 +82,8 @@ TEST(Allocator, ReportsAHostWithoutMemory) {
   const BufferPtr alive = allocator.allocate(64, "a");
   EXPECT_EQ(error_of([&] { (void)allocator.allocate(std::size_t{1} << 60, "b"); }),
             "6: the host has no memory left for the device's: 1048576.00TiB for b on top of 64.00B "
-            "in use (device.memory_gb may promise more than there is); lower "
-            "training.micro_batch_size, run fewer ranks on this machine, or end what else runs on "
+            "in use (device.memory_gb may be more than the host has); lower "
+            "training.micro_batch_size, run fewer ranks on this machine, or stop other programs on "
             "it; the largest live tensors are:\n      64.00B  a");
 }
 

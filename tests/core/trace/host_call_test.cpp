@@ -63,8 +63,8 @@ TEST(HostCall, RegistersItsFunction) {
   const auto [first, at] = line(1);
   EXPECT_EQ(error_of([&] { (void)line(2); }),
             fmt::format("2: host_call_test.cpp:{}: there is another host function f version 1 "
-                        "already: raise the version of what changed; what captures variables, "
-                        "make once and keep",
+                        "already: raise the version if the code changed; make a function "
+                        "that captures variables once, and keep it",
                         at));
 }
 
@@ -89,7 +89,7 @@ TEST(HostCall, HasNoGradientAndSaysSo) {
   const Tensor turned = host_call(reverse_function(), {x * 3.0}, x.type());
   EXPECT_EQ(error_of([&] { (void)gradient_of_sum(turned * x, x); }),
             fmt::format("2: host_call_test.cpp:{} (head): host_call has no gradient, but one of "
-                        "reverse version 1 is asked for: put stop_gradient() around its operands "
+                        "reverse version 1 is requested: put stop_gradient() around its operands "
                         "or its result",
                         line));
 }
@@ -101,7 +101,7 @@ TEST(HostCall, HasNoGradientOfAFurtherResultEither) {
   const std::vector<Tensor> out = host_call(count_positive(), {x}, kCountAndCosts);
   EXPECT_EQ(error_of([&] { (void)gradient_of_sum(out[1], x); }),
             fmt::format("2: host_call_test.cpp:{}: host_call has no gradient, but one of "
-                        "count_positive version 1 is asked for: put stop_gradient() around its "
+                        "count_positive version 1 is requested: put stop_gradient() around its "
                         "operands or its result",
                         line));
 }

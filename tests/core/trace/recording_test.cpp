@@ -103,7 +103,7 @@ TEST(WrongOperands, OfEveryCheckNameTheLine) {
   const auto huge = [&] { (void)pad(x, 0, {0, 0}, {0, 1LL << 60}); };
   check(__LINE__ - 1, huge,
         "a tensor of shape [2,1152921504606846979] would have more than 576460752303423488 (2^59) "
-        "elements, sizes of 0 left out");
+        "elements, not counting sizes of 0");
   const auto product = [&] { (void)matmul(x, v); };
   check(__LINE__ - 1, product, "matmul of f32[2,3] and f32[3]: both need one rank of at least 2");
   const auto nothing = [&] { (void)concatenate({}, 0); };
@@ -112,7 +112,7 @@ TEST(WrongOperands, OfEveryCheckNameTheLine) {
   check(__LINE__ - 1, loss,
         "logits f32[2,3] and targets f32[3] do not fit: [N,V] and integer [N] are needed");
   const auto numbers = [&] { (void)binary(Op::kAdd, 1.0, 2.0); };
-  check(__LINE__ - 1, numbers, "add of two plain numbers records nothing");
+  check(__LINE__ - 1, numbers, "add of two plain numbers: one operand must be a tensor");
   const auto chosen = [&] { (void)select(x, 1.0, 2.0); };
   check(__LINE__ - 1, chosen, "select needs a tensor to take the dtype from");
   const auto assigned = [&] { variable.assign(v); };

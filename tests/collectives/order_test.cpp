@@ -228,7 +228,7 @@ TEST(Submit, RefusesWhatCannotBeCarriedOut) {
 
 TEST(InProcess, NeedsARank) {
   EXPECT_EQ(error_of([] { make_in_process_communicators(0); }),
-            "2: 0 in-process ranks asked for; at least 1 is needed");
+            "2: 0 in-process ranks requested; at least 1 is needed");
 }
 
 }  // namespace

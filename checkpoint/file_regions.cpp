@@ -11,7 +11,7 @@ constexpr std::size_t kAlignment = 8;
 
 std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
   if (bytes > rest_.size()) {
-    fail(fmt::format("{} bytes are wanted where {} remain", bytes, rest_.size()));
+    fail(fmt::format("{} bytes are needed, but {} remain", bytes, rest_.size()));
   }
   const auto taken = rest_.first(bytes);
   rest_ = rest_.subspan(bytes);
@@ -20,7 +20,7 @@ std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
 
 void RegionCursor::expect(std::span<const std::uint8_t> bytes, const char* what) {
   if (std::memcmp(take(bytes.size()).data(), bytes.data(), bytes.size()) != 0) {
-    fail(fmt::format("{} is another", what));
+    fail(fmt::format("{} is not as expected", what));
   }
 }
 
@@ -31,7 +31,7 @@ void RegionCursor::expect(std::string_view bytes, const char* what) {
 void RegionCursor::expect_padding() {
   const bool is_zero =
       std::all_of(rest_.begin(), rest_.end(), [](std::byte b) { return b == std::byte{0}; });
-  if (rest_.size() >= kAlignment || !is_zero) fail("something follows where nothing should");
+  if (rest_.size() >= kAlignment || !is_zero) fail("unexpected bytes follow");
 }
 
 std::uint64_t RegionCursor::number_of(std::size_t bytes) {

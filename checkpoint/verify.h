@@ -1,5 +1,5 @@
-// Whether a checkpoint can be trusted: header, length and digest. Nothing here parses HDF5, whose
-// reader must not meet damaged bytes.
+// Checks whether a checkpoint can be trusted: header, length and digest. Nothing here parses HDF5,
+// whose reader must not see damaged bytes.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace lockstep {
 
-/// The outcome of a check: sound, or what is wrong, in words that follow "PATH: ".
+/// The outcome of a check: sound, or the problem, as text that follows "PATH: ".
 struct Verdict {
   std::string problem;
   bool ok() const { return problem.empty(); }
 };
 
-/// Checks every bit of the file. Does not throw: a file that cannot be opened or read has a problem
-/// too. Reads the file once, as a stream, at the speed of SHA-256 (about 1.6 GB/s).
+/// Checks every bit of the file. Does not throw: a file that cannot be opened or read also has a
+/// problem. Reads the file once, as a stream, at the speed of SHA-256 (about 1.6 GB/s).
 Verdict verify(const std::string& path);
 Verdict verify(const PosixFile& file);
 
-/// Checks header and length only: finds unfinished and foreign files, not flipped bits in the data.
+/// Checks only header and length: finds unfinished and foreign files, not flipped bits in the data.
 Verdict verify_header(const std::string& path);
 
 /// The message of an error about `path` without the "PATH: " it begins with.

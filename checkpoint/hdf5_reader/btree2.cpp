@@ -13,18 +13,18 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::uint64_t kHeaderBytes = 38;
-constexpr std::uint64_t kNodeBytes = 10;  // besides records and pointers
-constexpr std::size_t kMostLevels = 16;   // with two children each, records of any file
+constexpr std::uint64_t kNodeBytes = 10;  // without records and pointers
+constexpr std::size_t kMostLevels = 16;   // enough for any file, with two children each
 
-/// What a node above leaves says of each child, by level.
+/// The data about each child in a node above the leaves, by level.
 struct Level {
   std::uint64_t most_records;     // of a node
-  std::uint64_t all_records;      // of it and all below
-  std::size_t all_records_bytes;  // what their number takes; 0 for leaves, which do not say it
+  std::uint64_t all_records;      // of it and all nodes below
+  std::size_t all_records_bytes;  // size of that number; 0 for leaves, which do not have it
   std::uint64_t pointer_bytes;
 };
 
-/// Bytes that a number up to `most` takes.
+/// Bytes of a number up to `most`.
 std::size_t bytes_of(std::uint64_t most) {
   return static_cast<std::size_t>(std::bit_width(most | 1) - 1) / 8 + 1;
 }
@@ -96,7 +96,7 @@ class Tree {
   int kind_ = 0;
   std::uint64_t node_bytes_ = 0;
   std::uint64_t record_bytes_ = 0;
-  std::size_t count_bytes_ = 0;  // what the number of a child's own records takes
+  std::size_t count_bytes_ = 0;  // size of the number of a child's own records
   std::vector<Level> levels_;    // from leaves to the root
 };
 

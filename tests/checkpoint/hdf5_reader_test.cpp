@@ -117,7 +117,7 @@ TEST(Hdf5Reader, RefusesWhatIsInAnotherFile) {
     EXPECT_EQ(read_error(path, "/away/y"),
               path +
                   ": /away is an external link, to another file (b.h5: /x), which is not followed; "
-                  "copy what it leads to, with h5py: new['NAME'] = old['NAME'][()]");
+                  "copy its target, with h5py: new['NAME'] = old['NAME'][()]");
     samples::add_soft_link(path, "soft", "/x");
     EXPECT_THAT(read_error(path, "/soft"),
                 HasSubstr(": /soft is a soft link to '/x' and not a data set; name that instead"));

@@ -81,7 +81,7 @@ TEST_F(Hostile, ATensorWithAnotherLayout) {
     std::string other = contiguous;
     other.back() = kind;
     EXPECT_THAT(load_error(with("", contiguous, other)),
-                HasSubstr("its storage layout (contiguous) is another"));
+                HasSubstr("its storage layout (contiguous) is not as expected"));
   }
 }
 

@@ -2,9 +2,9 @@
 
 add_library(lockstep_flags INTERFACE)
 target_include_directories(lockstep_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# -ffp-contract=off: whether a multiply-add is fused must be written, not left to the optimizer, or
-# vector bodies and tails could round differently. -Werror=switch: switches over ops and dtypes are
-# exhaustive and have no default.
+# -ffp-contract=off: the source decides whether a multiply-add is fused, not the optimizer;
+# otherwise vector bodies and tails could round differently. -Werror=switch: switches over ops and
+# dtypes are exhaustive and have no default.
 target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-contract=off)
 if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_flags INTERFACE -Werror)
@@ -22,8 +22,9 @@ function(lockstep_library name)
     return()
   endif()
   add_library(lockstep_${name} STATIC ${sources})
-  # One compilation serves the programs of this tree and the shared library, which shows what LOCKSTEP_API marks. Calls
-  # of what it shows need no detour either: nobody puts another function in its place.
+  # One compilation serves the programs of this tree and the shared library, which exports what
+  # LOCKSTEP_API marks. Calls of exported functions need no indirection either: nothing replaces
+  # these functions.
   set_target_properties(lockstep_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(lockstep_${name} PRIVATE -fno-semantic-interposition)
@@ -34,17 +35,19 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
 endfunction()
 
-# Compiler flags of test sources only. Most of a sanitizer build would go into instrumenting and optimizing the
-# templates of googletest and rapidcheck: presets with sanitizers do less of both there.
+# Compiler flags of test sources only. In a build with sanitizers most time would be spent on
+# instrumenting and optimizing the templates of googletest and rapidcheck: presets with sanitizers
+# do less of both there.
 set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
 
-# All that `ctest -L unit` runs; what scripts/test.sh builds with sanitizers.
+# The tests of `ctest -L unit`; scripts/test.sh builds them with sanitizers.
 add_custom_target(unit_tests)
 
-# lockstep_batches(<out> <file>...) joins up to six files each into one that includes them. Most of the time that a
-# small source takes goes into headers and the templates that they instantiate: a folder's tests compile in 2/5 of the
-# time so. What its files define therefore needs different names, in unnamed namespaces too. The paths are relative to
-# the source tree, so that compiler caches serve another clone.
+# lockstep_batches(<out> <file>...) joins up to six files each into one that includes them. Most
+# compile time of a small source is spent on headers and the templates that they instantiate: in
+# this way a folder's tests compile in 2/5 of the time. The files of one batch therefore need
+# different names, in unnamed namespaces too. The paths are relative to the source tree, so that
+# compiler caches work for another clone.
 function(lockstep_batches out)
   set(batches "")
   list(LENGTH ARGN count)
@@ -65,14 +68,16 @@ function(lockstep_batches out)
   set(${out} ${batches} PARENT_SCOPE)
 endfunction()
 
-# Tests run a second time as if the machine had no AVX-512 where it has it; elsewhere that would be the same again.
+# If the machine has AVX-512, tests run a second time without it; otherwise the second run would be
+# the same.
 file(STRINGS /proc/cpuinfo LOCKSTEP_HAS_AVX512 REGEX "^flags.* avx512f( |$)" LIMIT_COUNT 1)
 
-# lockstep_test(<name> [AVX2] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's .cpp files and
-# registers it with ctest under the label "unit". Tests run in the source folder and name files relative to it:
-# an absolute path in a definition would keep compiler caches from serving another clone. AVX2: the tests run a
-# second time, as <name>_avx2, as if the machine had no AVX-512. Under ctest, properties draw from a fixed seed: what
-# fails there was broken by the last change. scripts/fuzz_properties.sh draws new cases.
+# lockstep_test(<name> [AVX2] [DEPS <targets>] [FOREIGN ...]) builds test_<name> from this folder's
+# .cpp files and registers it with ctest under the label "unit". Tests run in the source folder and
+# name files relative to it: an absolute path in a definition would keep compiler caches from
+# working for another clone. AVX2: the tests run a second time, as <name>_avx2, as if the machine
+# had no AVX-512. Under ctest, properties draw from a fixed seed, so that a new failure comes from
+# the last change. scripts/fuzz_properties.sh draws new cases.
 function(lockstep_test name)
   cmake_parse_arguments(ARG "AVX2" "" "DEPS;FOREIGN" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)

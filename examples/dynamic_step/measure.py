@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures the ways to write the step of dynamic_step, and prints the tables of README.md. Fails if they do not show
-what README.md says.
+what README.md states.
 
-Each way runs in turn, `--repeats` times; the tables have medians. Nothing is taken from or left in the compile cache.
-Iterations and times are those of metrics.jsonl from step 10 on; how long the device stands idle is measured in a trace
-of the same steps of another run, as the time between two executions on the device's track.
+Each way runs in turn, `--repeats` times; the tables have medians. The compile cache is neither read nor written.
+Iterations and times are those of metrics.jsonl from step 10 on. The idle time of the device is measured in a trace of
+the same steps of another run, as the time between two executions on the device's track.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-// Functions on the host for tests that call one without caring what it does.
+// Functions on the host for tests that call one and do not depend on what it computes.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Result k is operand k from its last element to its first, of every dtype and shape.
+/// Result k is operand k with its elements in reverse order, for every dtype and shape.
 inline HostFunction reverse_function() {
   return {"reverse", 1, [](std::span<const HostTensor> in, std::span<HostTensor> out) {
             for (std::size_t k = 0; k < out.size(); ++k) {
@@ -24,14 +24,14 @@ inline HostFunction reverse_function() {
           }};
 }
 
-/// That function alone.
+/// Only that function.
 inline HostFunctions only_reverse() {
   HostFunctions out;
   out.add(reverse_function());
   return out;
 }
 
-/// Of a call of reverse_function().
+/// The types of a call of reverse_function().
 inline Attrs reverse_attrs(ArrayRef<Type> types) {
   Attrs out;
   out.set_text(Attr::kFunction, "reverse");

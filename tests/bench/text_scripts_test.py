@@ -1,4 +1,4 @@
-"""bench/learning.py, lengths.py and digits.py: what they make of texts and of runs, and what they refuse."""
+"""bench/learning.py, lengths.py and digits.py: their results from texts and runs, and their refusals."""
 
 import contextlib
 import io

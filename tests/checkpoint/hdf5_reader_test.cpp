@@ -1,5 +1,5 @@
-// Files of users: what other programs write is read, what leads out of a file or is damaged is
-// refused by name.
+// Files of users: those of other programs are read; a link out of a file or damage is refused, and
+// the message names it.
 #include "checkpoint/hdf5_reader.h"
 
 #include <gmock/gmock.h>

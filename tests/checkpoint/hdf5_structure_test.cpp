@@ -1,4 +1,4 @@
-// Files with a valid seal and hostile contents: each is read as it stands or refused by name.
+// Files with a valid seal and hostile contents: each is read unchanged or refused with its name.
 #include "checkpoint/hdf5_structure.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// When things happen: `ready` events, order, and what one rank's failure means to the others.
+// The order of events: `ready` events, collectives, and the effect of one rank's failure on the
+// others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

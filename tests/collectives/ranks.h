@@ -50,7 +50,7 @@ inline void on_sharing_ranks(int ranks, const std::function<void(Communicator&)>
   on_ranks(ranks, body, SharedMemoryUse::kRequired);
 }
 
-/// The error of this kind that each rank ends with, as error_of (tests/core/error_of.h) tells it.
+/// The error of this kind of each rank, as returned by error_of (tests/core/error_of.h).
 inline std::vector<std::string> errors_on_ranks(int ranks, ErrorKind kind,
                                                 const std::function<void(Communicator&)>& body) {
   std::vector<std::string> out(static_cast<std::size_t>(ranks));

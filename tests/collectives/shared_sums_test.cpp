@@ -1,4 +1,4 @@
-// all_reduce of data in memory that the ranks share, against the serial oracle, and what must hold
+// all_reduce of data in memory that the ranks share, against the serial oracle, and the conditions
 // between the steps that use it.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -15,15 +15,15 @@
 
 namespace lockstep {
 
-/// A sum of terms, and that of their absolute values, which says how far rounding may move it.
+/// A sum of terms, and that of their absolute values, which bounds the effect of rounding.
 struct SumOfTerms {
   double value = 0;
   double magnitude = 0;
 };
 
-/// Empty if `gradient` is the derivative by `x` of what `evaluate()` gives for it. It may be off by
-/// rounding, and by the truncation h^2 L''' / 6, a third of what doubling h changes; 1e-6 of the
-/// derivative leaves room for terms of higher order.
+/// Empty if `gradient` is the derivative of `evaluate()` with respect to `x`. The allowed error is
+/// that of rounding, plus the truncation h^2 L''' / 6, a third of the change when h is doubled;
+/// 1e-6 of the derivative allows for terms of higher order.
 template <class Evaluate>
 std::string find_gradient_error(double gradient, double& x, const Evaluate& evaluate) {
   constexpr double kStep = 1e-5;
@@ -51,9 +51,9 @@ inline Graph graph_of_loss(Graph graph, ValueId loss) {
   return keep_only(std::move(graph), keep);
 }
 
-/// What is wrong with the gradients that the trace records of `loss`, a scalar, for `targets`,
-/// tensors with f32 values: "" or "target 1, element 3: gradient 2, difference 4". What was
-/// recorded in f32 is evaluated in f64. Cuts the trace.
+/// The errors of the gradients that the trace records of `loss`, a scalar, for `targets`, tensors
+/// with f32 values: "" or "target 1, element 3: gradient 2, difference 4". Nodes recorded in f32
+/// are evaluated in f64. Cuts the trace.
 inline std::string find_gradient_error(const Tensor& loss, const std::vector<Tensor>& targets) {
   const std::vector<Tensor> recorded = gradients(loss, targets);
   const CutTrace cut = loss.context().cut();

@@ -1,4 +1,4 @@
-// What is in a file, in tests.
+// The contents of a file, in tests.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Whether values are the same to the bit, which equal numbers need not be.
+// Whether values have the same bits; equal numbers may have different ones.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
   std::string operator/(const std::string& name) const { return path(name); }
-  /// Of what is in it, sorted.
+  /// Names of its contents, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& entry : std::filesystem::directory_iterator(path_))

@@ -1,4 +1,4 @@
-// What tests compile for.
+// The target that tests compile for.
 #pragma once
 
 #include "core/base/settings.h"
@@ -8,7 +8,7 @@
 namespace lockstep {
 
 /// The best of this machine within LOCKSTEP_MAX_ISA, which the tests named *_avx2 set. oneDNN is
-/// kept within it, too.
+/// limited to it, too.
 inline Target tested_target() {
   const Target out = host_target(settings_from_environment().max_isa);
   limit_onednn(out);

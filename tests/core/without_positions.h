@@ -1,4 +1,4 @@
-// Messages that name a file's line and column, in tests that are not about these.
+// Removes line and column of a file from messages, for tests that do not check them.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The message without the ":LINE:COLUMN" behind this file's name.
+/// The message without the ":LINE:COLUMN" after this file's name.
 inline std::string without_positions(std::string message, const std::string& file) {
   for (std::size_t at = 0; (at = message.find(file + ":", at)) != std::string::npos;) {
     at += file.size();

@@ -1,4 +1,4 @@
-// Whole tokenizer.json documents: what they do, and what is refused.
+// Whole tokenizer.json documents: their results, and the refused ones.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

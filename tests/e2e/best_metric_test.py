@@ -1,4 +1,4 @@
-"""Which checkpoint is the best: by the metric that is watched now, whatever was watched before."""
+"""The best checkpoint is that of the metric that is watched now, whatever was watched before."""
 import re
 
 from lockstep_runs import EndToEndTest, Run, image_data, main

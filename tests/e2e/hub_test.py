@@ -1,4 +1,4 @@
-"""A model from a Hugging Face folder is trained, and given back as one."""
+"""A model from a Hugging Face folder is trained, and exported as one."""
 import hashlib
 import json
 import re

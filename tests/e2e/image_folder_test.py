@@ -1,4 +1,4 @@
-"""Images in folders of classes: the same bits whoever decodes and changes them, and broken ones named or skipped."""
+"""Images in folders of classes: the same bits for any decoding threads, and broken images are named or skipped."""
 import csv
 import json
 import os

@@ -1,4 +1,5 @@
-// Ranks with different tasks are refused, alike on all of them, and told apart.
+// Ranks with different tasks are refused with the same error on all of them, which names the
+// difference.
 #include "trainer/agreement.h"
 
 #include <gmock/gmock.h>

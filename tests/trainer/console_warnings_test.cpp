@@ -1,4 +1,4 @@
-// What other ranks warn of is said by rank 0, once.
+// Rank 0 prints the warnings of other ranks, once.
 #include "trainer/console_warnings.h"
 
 #include <gmock/gmock.h>

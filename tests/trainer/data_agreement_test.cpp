@@ -1,4 +1,4 @@
-// Ranks with different files are refused; what was compared is said; hashes are kept.
+// Ranks with different files are refused; the compared extent is reported; hashes are kept.
 #include "trainer/data_agreement.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// While the ranks train, they read one more sample now and then, and find that it differs.
+// While the ranks train, they sometimes read one more sample, and detect that it differs.
 #include "trainer/data_watch.h"
 
 #include <gmock/gmock.h>

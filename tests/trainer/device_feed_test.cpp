@@ -1,4 +1,4 @@
-// What the feed takes of the device does not depend on who is faster, the loader or the steps.
+// The device memory of the feed does not depend on which is faster, the loader or the steps.
 #include "trainer/device_feed.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a config compiles to, without weights and without kernels.
+// Compiles a config without weights and without kernels.
 #include "trainer/dry_run.h"
 
 #include <gtest/gtest.h>

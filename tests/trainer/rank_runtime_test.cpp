@@ -1,4 +1,4 @@
-// What a run says of where its ranks are.
+// The report of a run about the placement of its ranks.
 #include "trainer/rank_runtime.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What reaches the metrics, and which time it is the figure of.
+// The metrics of steps, and the time that each figure refers to.
 #include "trainer/step_log.h"
 
 #include <gmock/gmock.h>

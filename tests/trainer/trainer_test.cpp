@@ -1,4 +1,4 @@
-// Programs of users: a module, a dataset, and what the trainer makes of them.
+// Programs of users: a module, a dataset, and the results of the trainer.
 #include "trainer/trainer.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// Losses that are divided by their samples twice are refused, and those that are not are left
-// alone.
+// Losses that are divided by their samples twice are refused, and all others are accepted.
 #include "trainer/twice_divided.h"
 
 #include <gmock/gmock.h>

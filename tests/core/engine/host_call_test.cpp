@@ -1,5 +1,5 @@
-// Functions on the host within steps: when they run, what is counted, and what is left of a step
-// whose function fails.
+// Functions on the host within steps: the time of the call, the counters, and the state after a
+// step whose function fails.
 #include "core/trace/host_call.h"
 
 #include <cstddef>

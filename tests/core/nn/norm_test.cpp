@@ -1,5 +1,5 @@
-// Normalizations on numbers that can be checked by hand; tests/trainer/batch_norm_test.cpp has what
-// batch normalization does in steps.
+// Normalizations on numbers that can be checked by hand; tests/trainer/batch_norm_test.cpp tests
+// batch normalization in steps.
 #include "core/nn/norm.h"
 
 #include <cmath>

@@ -64,7 +64,7 @@ std::uint64_t read_new_superblock(FileRegions& regions, std::vector<std::byte> b
   if ((in.number<std::uint8_t>() & kOpenForWriting) != 0 && version >= 3)
     raise(regions.file().error_kind(),
           "{}: is being written, or was not closed by its writer (h5clear -s makes it readable "
-          "if nobody writes)",
+          "if no process writes it)",
           regions.file().path());
   in.skip(8);  // base
   const auto extension = in.number<std::uint64_t>();

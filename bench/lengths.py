@@ -128,7 +128,7 @@ def arguments(argv):
         parser.error("--rounds must be 2 or more: the first compiles")
     found = [document for _, text in options.text for document in paragraphs(text)]
     if len(found) < LEAST_DOCUMENTS or options.documents < LEAST_DOCUMENTS:
-        parser.error(f"{min(len(found), options.documents)} documents are too few, {LEAST_DOCUMENTS} the least "
+        parser.error(f"{min(len(found), options.documents)} documents are too few; at least {LEAST_DOCUMENTS} are needed "
                      f"(the texts have {len(found)} paragraphs)")
     options.chosen = random.Random(1).sample(found, min(options.documents, len(found)) // BATCH * BATCH)
     return options

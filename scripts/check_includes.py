@@ -201,7 +201,7 @@ def check_conventions(path, text):
         )
     for part in path.split("/"):
         if NAMELESS.search(part.split(".")[0].lower()):
-            yield 1, f"'{part}' says nothing; a thing lives where its name says"
+            yield 1, f"'{part}' says nothing; name a file or folder after its contents"
     if header and "#pragma once" not in lines:
         yield 1, "a header needs #pragma once"
     if path not in (ENVIRONMENT_FILE, PRELOADED):

@@ -57,7 +57,7 @@ def idle_ms(trace):
 
 
 class Measured:
-    """What one run of a way says."""
+    """The results of one run of a way."""
 
     def __init__(self, options, way, folder):
         words = [*(["mpirun", "--bind-to", "none", "--oversubscribe", "-n", options.ranks] if options.ranks > 1 else []),
@@ -123,7 +123,7 @@ def largest_difference(a, b):
 
 
 def claims(ways, steps):
-    """What README.md says: (whether it is so, in words)."""
+    """The claims of README.md: (whether it holds, its text)."""
     read, padded, host, each = (ways[name] for name in ("read", "padded", "host_call", "fetch each"))
     yield all(way.repeated and len(way.losses) == steps for way in ways.values()), "every run has the same losses"
     yield padded.losses == host.losses == each.losses, "padded, host_call and fetch=each have equal losses"

@@ -1,4 +1,4 @@
-// Causal attention and its gradient on the shapes of the benchmark models, one thread. GFLOP/s
+// Causal attention and its gradient on the shapes of the benchmark models, with one thread. GFLOP/s
 // count the work on visible pairs of positions: 2 products forward, 5 backward.
 #include <benchmark/benchmark.h>
 

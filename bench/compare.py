@@ -4,10 +4,10 @@
     bench/compare.py                                  everything, about ten minutes
     bench/compare.py --workloads mlp,gpt_micro --precisions fp32 --rounds 5 --json out.json
 
-Prints, per workload and precision, median and least step time of both over all rounds, both
+Prints, per workload and precision, median and minimum step time of both over all rounds, both
 ratios, the machine's limit (bench/limits) and the fraction of it that is reached, peak memory of a
 rank, and lockstep's time ledger. Warm-up and compile steps do not count. A step of lockstep is the
-time between the ends of consecutive steps in the steady state; a step of the peer goes from
+time between the ends of consecutive steps in the steady state; a step of the peer is the time from
 taking the batch to loss.item().
 
 Exit codes: 0 all ran; 1 something did not; 2 usage.
@@ -39,7 +39,7 @@ TARGETS = {("mlp", "fp32"): 2.5, ("gpt_micro", "fp32"): 2.2, ("gpt_baby", "fp32"
 
 
 def summarize(runs):
-    """Median and minimum over the steps of all rounds, and the most memory of any."""
+    """Median and minimum over the steps of all rounds, and the maximum memory of any round."""
     steps = [ms for run in runs for ms in run.step_ms]
     return {"steps": len(steps), "median_ms": statistics.median(steps), "min_ms": min(steps),
             "round_median_ms": [statistics.median(run.step_ms) for run in runs],
@@ -47,7 +47,7 @@ def summarize(runs):
 
 
 def compare(job, rounds, ours, theirs, say):
-    """One row of the result: `rounds` times ours and theirs in turn."""
+    """One row of the result: `rounds` times lockstep and the peer in turn."""
     row = {"workload": job.workload, "precision": job.precision, "ranks": job.ranks,
            "load_before": os.getloadavg()[0]}
     if theirs is not None and not theirs.is_calibrated(job):
@@ -64,7 +64,7 @@ def compare(job, rounds, ours, theirs, say):
                 f"{statistics.median(run.step_ms):9.3f} ms, min {min(run.step_ms):9.3f} ms "
                 f"({time.monotonic() - begin:.0f} s)")
     row["lockstep"] = summarize(results["lockstep"])
-    # The calmest round's ledger says most about lockstep and least about the machine.
+    # The ledger of the least disturbed round describes lockstep best.
     best = min(results["lockstep"], key=lambda run: statistics.median(run.step_ms))
     row["ledger"] = {key: best.ledger[key] for key in ("mean_step_ms", "rows")}
     if theirs is not None:
@@ -113,7 +113,7 @@ def limit_lines(row):
 
 def ledger_lines(ledger):
     mean = ledger["mean_step_ms"]
-    yield f"  ledger of lockstep's calmest round (mean step {mean:.3f} ms):"
+    yield f"  ledger of lockstep's least disturbed round (mean step {mean:.3f} ms):"
     for line in ledger["rows"]:
         if line["ms"] < 0.0005:
             continue
@@ -193,7 +193,7 @@ def parse_arguments(arguments):
 
 def main(arguments=None):
     options = parse_arguments(arguments)
-    # As an exception, so that what runs is ended too.
+    # As an exception, so that running processes are ended, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     begin = time.monotonic()
     try:

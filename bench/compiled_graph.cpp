@@ -12,7 +12,8 @@
 namespace lockstep {
 namespace {
 
-/// Bits of element `i` of a pattern that no kernel finds special: nothing zero, denormal or large.
+/// Bits of element `i` of a pattern without special cases for kernels: no zeros, denormals or large
+/// values.
 std::uint64_t pattern(DType dtype, std::size_t i) {
   const float value = static_cast<float>(i * 2654435761U % 1024 + 1) / 1024.0F;
   switch (dtype) {
@@ -36,7 +37,7 @@ void fill(std::byte* to, const Type& type) {
   }
 }
 
-/// Nobody reads it.
+/// Nothing reads it.
 class NoValue final : public TensorValue {
  public:
   using TensorValue::TensorValue;

@@ -1,5 +1,5 @@
-// A graph in text form, compiled as production does and given memory, so that a benchmark can run
-// it: what is timed is what a training step runs.
+// A graph in text form, compiled as in production and with memory, so that a benchmark can run the
+// same code as a training step.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace lockstep {
 
 class CompiledGraph {
  public:
-  /// Inputs hold numbers in (0, 1], integers small ones, flags true. A donated output is written
-  /// over its input.
+  /// Inputs hold numbers in (0, 1], small integers, and flags that are true. A donated output
+  /// overwrites its input.
   explicit CompiledGraph(const Graph& graph, int threads = 1);
   /// A program that was compiled before.
   explicit CompiledGraph(const Plan& plan, int threads = 1);
@@ -29,7 +29,7 @@ class CompiledGraph {
 
   const Plan& plan() const { return *loaded_.plan; }
   double flops() const;  ///< of one run
-  /// What one run must read and write, whatever the compiler does: inputs and outputs, each once.
+  /// Bytes that any implementation must read and write in one run: inputs and outputs, each once.
   double compulsory_bytes() const;
 
  private:
@@ -40,10 +40,11 @@ class CompiledGraph {
   PlanMemory memory_;
 };
 
-/// The graph that `record` records; what it returns are the outputs. Inputs are made with input_of.
+/// The graph that `record` records; its outputs are the returned tensors. Make inputs with
+/// input_of.
 Graph trace_graph(const std::function<std::vector<Tensor>(TraceContext&)>& record);
 
-/// An input without a value, of a graph that is only compiled.
+/// An input without a value, for a graph that is compiled but not run.
 Tensor input_of(TraceContext& context, const Type& type, InputKind kind, std::string_view name);
 
 }  // namespace lockstep

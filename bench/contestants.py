@@ -1,4 +1,4 @@
-"""The two that compare.py runs: how each is started, and what a run of it gives back."""
+"""The two programs that compare.py runs: how each is started, and what a run of it returns."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ CORE_TYPES = ("", "SapphireRapids", "Cooperlake", "SkylakeX", "Zen", "Haswell")
 
 
 class Failed(Exception):
-    """A run that gave no result; the text says why."""
+    """A run without a result; the text has the reason."""
 
 
 @dataclasses.dataclass
@@ -35,7 +35,7 @@ class Run:
 
 @dataclasses.dataclass
 class Job:
-    """What both are to do."""
+    """The work for both."""
 
     workload: str
     precision: str  # "fp32" or "bf16-mixed"
@@ -46,7 +46,7 @@ class Job:
 
 
 def wait_for(processes, timeout, name):
-    """The output of each; Failed with the last lines of the first that failed."""
+    """The output of each process; raises Failed with the last lines of the first that failed."""
     outputs = []
     try:
         for process in processes:
@@ -64,7 +64,7 @@ def wait_for(processes, timeout, name):
 
 
 def end(process):
-    """Ends a process and all it started: it leads a session of its own."""
+    """Ends a process and everything it started: it leads its own session."""
     os.killpg(process.pid, signal.SIGTERM)  # mpirun ends its ranks
     try:
         process.communicate(timeout=5)
@@ -74,7 +74,7 @@ def end(process):
 
 
 def last_words(output):
-    """The last lines of a failed run, without what mpirun adds to them."""
+    """The last lines of a failed run, without mpirun's additions."""
     own = output.split("\n-----")[0].strip().splitlines()
     return "\n    ".join(own[-5:])
 
@@ -85,7 +85,7 @@ def start(command, variables=None):
 
 
 def last_steps(step_ms, steps, name):
-    """What is left of a run's step times without its warm-up."""
+    """The step times of a run without its warm-up."""
     if len(step_ms) < steps:
         raise Failed(f"{name}: only {len(step_ms)} of {steps} steps were timed")
     return step_ms[-steps:]
@@ -109,8 +109,8 @@ class Lockstep:
         return [] if job.precision == "fp32" else [f"training.precision={job.precision}"]
 
     def command(self, job, folder):
-        # The ledger leaves out the first step. Every run compiles, so that what that takes is in
-        # the peak of memory whatever ran before.
+        # The ledger leaves out the first step. Every run compiles, so that the memory for compiling
+        # is always part of the peak, whatever ran before.
         mpirun = ["mpirun", "--bind-to", "none", "-np", str(job.ranks)]
         if os.geteuid() == 0:
             mpirun.append("--allow-run-as-root")
@@ -134,7 +134,7 @@ class Lockstep:
                    memory.peak_rss, ledger)
 
     def limit(self, job):
-        """What bench/limits prints for the workload, as a dictionary."""
+        """The output of bench/limits for the workload, as a dictionary."""
         if not self.limits.exists():
             raise Failed(f"{self.limits} does not exist; build the target bench_limits")
         command = [str(self.limits), self.config(job), *self.overrides(job)]
@@ -167,8 +167,8 @@ class Torch:
         return [self.python, str(PEER), *arguments]
 
     def choose_blas(self, timeout):
-        """OpenBLAS may take slow kernels on a processor that it does not know: the fastest of those
-        that run here are taken."""
+        """OpenBLAS may choose slow kernels on a processor that it does not support: selects the fastest
+        of those that run here."""
         for kernels in CORE_TYPES:
             variables = {"OPENBLAS_CORETYPE": kernels} if kernels else {}
             with tempfile.TemporaryDirectory(prefix="lockstep_compare_") as folder:
@@ -177,7 +177,7 @@ class Torch:
                 try:
                     wait_for([start(command, variables)], timeout, self.name)
                 except Failed:
-                    continue  # an instruction that this processor lacks
+                    continue  # an instruction that this processor does not have
                 self.blas[kernels] = json.loads(out.read_text("utf-8"))["gflops"]
         best = max(self.blas, key=self.blas.get, default="")
         self.variables = {"OPENBLAS_CORETYPE": best} if best else {}

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What models of images learn of handwritten digits, from files in MNIST's format (IDX, .gz too) that you give:
+"""Measures what image models learn of handwritten digits, from files in MNIST's format (IDX, .gz too) that you give:
 
     bench/digits.py IMAGES LABELS                                 configs/mnist_resnet20.yaml and mnist_vit.yaml
     bench/digits.py IMAGES LABELS --models lenet,mlp --seeds 1
 
-Of 10,000 images and more the first 8,000 are trained on, the next 2,000 held out. Every seed draws weights, order and
-shifts anew. Trains with 2 ranks.
-Exit codes: 0 every model got as many held-out digits right as stated in the mean of all seeds, none took longer than
-stated; 1 one did not, or a run failed; 2 usage.
+Of 10,000 images or more, the first 8,000 are for training, the next 2,000 are held out. Every seed draws new weights,
+order and shifts. Trains with 2 ranks.
+Exit codes: 0 every model classified at least the stated share of held-out digits correctly (mean of all seeds), and
+none took longer than stated; 1 one did not, or a run failed; 2 usage.
 """
 
 import argparse

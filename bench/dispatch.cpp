@@ -1,4 +1,4 @@
-// What the host pays for laziness: recording nodes, and handing a step to the device on a cache
+// The host's cost of lazy evaluation: recording nodes, and handing a step to the device on a cache
 // hit.
 
 #include <benchmark/benchmark.h>

@@ -1,7 +1,7 @@
-// generation CONFIG [key.path=value ...]: the time that a model of the config takes to make a token
-// near the beginning of its context and at the end of it, with one thread and freshly drawn
-// weights, beside the least time in which its weights can be read: their bytes over the triad.
-// samples=N makes N at once.
+// generation CONFIG [key.path=value ...]: the time that a model of the config needs for a token
+// near the beginning of its context and at the end of it, with one thread and random weights. The
+// lower bound is the time to read its weights: their bytes over the triad. samples=N generates N
+// samples at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kEarly = 10;
 constexpr int kTokens = 60;
 
-/// Samples that are continued from some position, and the seconds of each further token.
+/// Samples that continue from some position, and the seconds of each further token.
 struct Place {
   std::int64_t position;
   Continuation samples;
@@ -71,18 +71,18 @@ void run(const std::string& path, std::vector<std::string> overrides) {
         {position,
          Continuation(session.engine(), *model, state.compute_dtype, length, prompt, count),
          {}});
-    places.back().samples.next_logits();  // of the prompt
+    places.back().samples.next_logits();  // for the prompt
     places.back().make_token();           // compiles
     places.back().seconds.clear();
   }
-  // In turn, as what else runs on the machine comes and goes.
+  // In turns, because other load on the machine varies.
   for (int i = 1; i < kTokens; ++i)
     for (Place& place : places) place.make_token();
   for (auto& [position, samples, seconds] : places) {
     std::ranges::sort(seconds);
     fmt::print(
-        "{} samples, position {:>5}: {:.2f} ms median, {:.2f} least; {:.2f} of the least "
-        "time, {:.2f} at best\n",
+        "{} samples, position {:>5}: {:.2f} ms median, {:.2f} minimum; {:.2f} of the lower "
+        "bound, {:.2f} at best\n",
         count, position, seconds[seconds.size() / 2] * 1e3, seconds[0] * 1e3,
         seconds[seconds.size() / 2] / least, seconds[0] / least);
   }

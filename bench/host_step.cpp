@@ -1,6 +1,6 @@
-// What the host's thread pays for a training step whose program is there already: record it with
-// its gradients, cut, hash, look it up and bind placeholders. No kernel runs and no tensor has
-// memory. Under callgrind, `--toggle-collect=*HostStep::run*` counts the same.
+// The host thread's cost of a training step whose program is already compiled: it records the step
+// with its gradients, cuts, hashes, looks it up and binds placeholders. No kernel runs and no
+// tensor has memory. Under callgrind, `--toggle-collect=*HostStep::run*` counts the same work.
 
 #include <benchmark/benchmark.h>
 

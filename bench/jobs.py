@@ -1,4 +1,4 @@
-"""Runs of lockstep that a measurement starts, and what they leave."""
+"""Runs of lockstep for a measurement, and the files they write."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ RANKS = 2
 
 
 class Failed(Exception):
-    """A run that gave no result; the text says why."""
+    """A run without a result; the text has the reason."""
 
 
 def program(build):
@@ -23,12 +23,12 @@ def program(build):
 
 
 def call(command):
-    """What a command prints."""
+    """The output of a command."""
     words = [str(word) for word in command]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     if done.returncode != 0:
-        last = done.stdout.split("\n-----")[0].strip().splitlines()[-8:]  # without what mpirun adds
+        last = done.stdout.split("\n-----")[0].strip().splitlines()[-8:]  # without mpirun's additions
         raise Failed(f"{' '.join(words)}: exit code {done.returncode}:\n  " + "\n  ".join(last))
     return done.stdout
 
@@ -44,7 +44,7 @@ def on_ranks(binary, *words):
 
 
 def records(path):
-    """The objects of a .jsonl that a run left."""
+    """The objects of a .jsonl file of a run."""
     with open(path, encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

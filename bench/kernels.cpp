@@ -1,4 +1,4 @@
-// What is fused, or should be: the patterns of the models between their dots, forward and with
+// Patterns that should be fused: those of the models between their dots, forward and with
 // gradients, as the models record them. GB/s counts inputs and outputs once each, whatever the
 // compiler does: a perfect kernel reaches the memory's bandwidth, several kernels share it.
 #include <benchmark/benchmark.h>
@@ -104,7 +104,7 @@ void column_sums(benchmark::State& state, DType dtype) {
   });
 }
 
-/// x + y, as residuals are added: what the memory allows.
+/// x + y, as residuals are added: measures the memory's bandwidth.
 void residual(benchmark::State& state, DType dtype) {
   const Sizes sizes(state, dtype);
   measure(state, [&](TraceContext& context) -> std::vector<Tensor> {

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""What models of text learn in a stated amount of work, from text files that you give:
+"""Measures what text models learn in a stated amount of work, from text files that you give:
 
-    bench/learning.py masked TEXT...          BERT (configs/bert.yaml) finds out masked tokens of held-out text
-    bench/learning.py classify TEXT TEXT      BERT (configs/bert_classifier.yaml) tells passages of two texts apart
+    bench/learning.py masked TEXT...          BERT (configs/bert.yaml) predicts masked tokens of held-out text
+    bench/learning.py classify TEXT TEXT      BERT (configs/bert_classifier.yaml) distinguishes passages of two texts
 
-masked: the last tenth of each file is held out. A WordPiece vocabulary of 2,000 and the model learn from the rest, for
-as many steps as the budget buys (--tflop; the program's FLOPs over all ranks, as `lockstep train --dry-run` counts
-them). The perplexity of masked tokens of the held-out text is compared with that of a unigram model, which counts
-tokens of the same training text (and one more of each), on the same masked tokens: it is a BERT whose weights are 0 but
-for the bias of its output, evaluated like the other.
+masked: the last tenth of each file is held out. A WordPiece vocabulary of 2,000 and the model are trained on the rest,
+for as many steps as the budget allows (--tflop; the program's FLOPs over all ranks, as `lockstep train --dry-run`
+counts them). The perplexity of masked tokens of the held-out text is compared with that of a unigram model on the same
+masked tokens. That model has the token counts of the same training text (each plus one); it is a BERT whose weights are
+0 except the bias of its output, and is evaluated in the same way.
 
 classify: as many passages of about 200 characters from each text, a random tenth of which is held out.
 
-Every seed draws weights, order and masks anew. Trains with 2 ranks.
+Every seed draws new weights, order and masks. Trains with 2 ranks.
 Exit codes: 0 learned as much as stated (half of the unigram model's perplexity, 90 % right), in the mean of all seeds;
 1 less, or a run failed; 2 usage.
 """
@@ -41,7 +41,7 @@ LEAST_ACCURACY = 0.9
 
 
 def split_lines(text):
-    """All but the last tenth of a text, and that, cut between lines."""
+    """All but the last tenth of a text, and the last tenth, cut between lines."""
     lines = text.splitlines(keepends=True)
     left, cut = 0.9 * len(text), 0
     while left > 0:
@@ -51,7 +51,7 @@ def split_lines(text):
 
 
 def passages(text):
-    """Pieces of PASSAGE characters or a few more, that end between words."""
+    """Pieces of about PASSAGE characters or a few more, which end between words."""
     out, words, length = [], [], 0
     for word in text.split():
         words.append(word)
@@ -70,13 +70,13 @@ def train_tokenizer(binary, folder, text):
 
 
 def log_unigram(tokens, size):
-    """The logarithm of each token's share, where each was seen once more than it was."""
+    """The logarithm of each token's share, with one added to each count."""
     counts = collections.Counter(tokens)
     return [math.log((counts[token] + 1) / (len(tokens) + size)) for token in range(size)]
 
 
 def write_unigram_model(folder, bias):
-    """A Hugging Face folder with nothing but the bias of BERT's output."""
+    """A Hugging Face folder in which only the bias of BERT's output is not zero."""
     folder.mkdir()
     config = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": len(bias)}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -87,7 +87,7 @@ def write_unigram_model(folder, bias):
 
 
 class Experiment:
-    """A config of configs/, and what is changed in it."""
+    """A config of configs/, and the changes to it."""
 
     def __init__(self, binary, folder, config, overrides):
         self.binary, self.folder = binary, folder
@@ -95,7 +95,7 @@ class Experiment:
                       "logging.tensorboard=false", *overrides]
 
     def gflop(self):
-        """Of a step, over all ranks."""
+        """GFLOP of a step, over all ranks."""
         text = jobs.on_ranks(self.binary, "train", *self.words, "--dry-run")
         return float(re.search(r"([\d.]+) GFLOP a step and rank", text).group(1)) * jobs.RANKS
 
@@ -107,7 +107,7 @@ class Experiment:
         return [record for record in records if "eval/loss" in record][-1]
 
     def unigram_loss(self, seed, model):
-        """What train() gives as eval/loss where `model` is a folder of write_unigram_model()."""
+        """The eval/loss of train() if `model` is a folder of write_unigram_model()."""
         name = f"unigram{seed}"
         jobs.call([self.binary, "train", *self.words, f"run.name={name}", f"run.seed={seed}", "training.max_steps=0",
                    "training.precision=fp32", f"model.from_pretrained={model}", "model.strict=false",

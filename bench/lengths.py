@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Ways to train on documents of every length, side by side:
+"""Compares ways to train on documents of different lengths:
 
     bench/lengths.py TEXT...                    each paragraph is a document; about ten minutes
     bench/lengths.py TEXT --precisions bf16-mixed --documents 512 --rounds 2
 
 Trains configs/bench/lengths.yaml (a GPT of 6 layers and width 384, 16 documents a step, 2 ranks) for one epoch of the
 same documents, drawn from the texts: padded to the longest of the dataset, to the longest of each step, to a few
-buckets, and to buckets of steps that are grouped by length. All ways run in turn, round after round. In the first all
-programs are compiled, in the others they are loaded from the compile cache.
+buckets, and to buckets of steps that are grouped by length. All ways run in turn, round after round. The first round
+compiles all programs, the others load them from the compile cache.
 
-Prints of each way the steps a second of the fastest round but the first, without the time in which programs were
-loaded; the same in the first, with all of its compiling; the padded share of all tokens; the number of programs, the
-seconds compiling, and how much faster it is than the first row. Exit codes: 0 all ran; 1 something did not; 2 usage.
+Prints for each way: the steps per second of the fastest round except the first, without the time for loading programs;
+the same for the first round, with all of its compiling; the padded share of all tokens; the number of programs, the
+seconds of compiling, and the speedup over the first row. Exit codes: 0 all ran; 1 something did not; 2 usage.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def paragraphs(text):
 
 
 def step_seconds(steps, compilations):
-    """From the end of the first step to that of the last; and of these, what programs took to make.
+    """Seconds from the end of the first step to that of the last one, and the part of it in which programs were made.
 
     `steps`: the records of metrics.jsonl. `compilations`: those of one rank.
     """
@@ -52,12 +52,12 @@ def step_seconds(steps, compilations):
 
 
 class Row:
-    """What was measured of one way in one precision."""
+    """The measurements of one way in one precision."""
 
     def __init__(self, way, precision):
         self.way, self.precision = way, precision
         self.seconds = []  # of each round but the first, without making programs
-        self.first = {}  # what the first round tells
+        self.first = {}  # the results of the first round
         self.steps = 0
 
     def run(self, binary, folder, number):
@@ -73,8 +73,8 @@ class Row:
                 if record["rank"] == 0 and record["cut"] == "step end"]
         seconds, making = step_seconds(steps, made)
         if number > 0:
-            # Loading takes milliseconds. Compiling could not be left out of the first round so: meanwhile the device
-            # goes on with the steps before.
+            # Loading takes milliseconds. Compiling cannot be subtracted from the first round in
+            # this way: the device continues with earlier steps meanwhile.
             self.seconds.append(seconds - making)
             return self.seconds[-1]
         compiling = sum(record["seconds"] for record in made)
@@ -128,7 +128,7 @@ def arguments(argv):
         parser.error("--rounds must be 2 or more: the first compiles")
     found = [document for _, text in options.text for document in paragraphs(text)]
     if len(found) < LEAST_DOCUMENTS or options.documents < LEAST_DOCUMENTS:
-        parser.error(f"{min(len(found), options.documents)} documents are too few, {LEAST_DOCUMENTS} the least "
+        parser.error(f"{min(len(found), options.documents)} documents are too few; at least {LEAST_DOCUMENTS} are needed "
                      f"(the texts have {len(found)} paragraphs)")
     options.chosen = random.Random(1).sample(found, min(options.documents, len(found)) // BATCH * BATCH)
     return options

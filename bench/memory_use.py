@@ -1,4 +1,4 @@
-"""The most memory that processes held: RSS, and PSS (shared pages divided among their users)."""
+"""The peak memory of processes: RSS, and PSS (shared pages divided among their users)."""
 
 import pathlib
 import threading
@@ -14,7 +14,7 @@ def parse_kb(text, key):
 
 
 def read(pid, file, *keys):
-    """Those numbers of a file of /proc/<pid>, in bytes; zeros if the process ended."""
+    """Those numbers from a file of /proc/<pid>, in bytes; zeros if the process ended."""
     try:
         text = pathlib.Path(f"/proc/{pid}/{file}").read_text(encoding="utf-8")
     except OSError:
@@ -27,7 +27,7 @@ def keep_most(most, key, value):
 
 
 def descendants(pid):
-    """The process and all below it."""
+    """The process and all its descendants."""
     children = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -36,7 +36,7 @@ def descendants(pid):
             stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue  # it ended
-        # The command in parentheses may hold spaces and parentheses itself.
+        # The command in parentheses may itself contain spaces and parentheses.
         parent = int(stat.rpartition(")")[2].split()[1])
         children.setdefault(parent, []).append(int(entry.name))
     found, open_ = [], [pid]
@@ -110,7 +110,7 @@ class Sampler:
                 keep_most(self._peak_rss, pid, read(pid, "status", "VmHWM")[0])
             if time.monotonic() < next_walk:
                 continue
-            begin = time.thread_time()  # while others run, nobody walks
+            begin = time.thread_time()  # excludes time in which other processes run
             for pid in pids:
                 rss, pss = read(pid, "smaps_rollup", "Rss", "Pss")
                 keep_most(self._peak_shared, pid, rss - pss)

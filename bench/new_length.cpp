@@ -1,7 +1,7 @@
-// new_length CONFIG LENGTH... [key.path=value ...]: what it takes to compile the training step of a
-// config for each of the lengths of a sequence, one after the other in one process, with nothing
-// kept on disk; as a table. Processor seconds of this process, which other processes do not change
-// much; functions that LLVM compiled, and kernels that had to be made ready.
+// new_length CONFIG LENGTH... [key.path=value ...]: the cost of compiling the training step of a
+// config for each of the sequence lengths, one after the other in one process, without a cache on
+// disk; as a table. Columns: processor seconds of this process, which other processes do not change
+// much; functions that LLVM compiled, and kernels that were prepared.
 //
 //   bench/new_length configs/bench/gpt2_124m_t64.yaml 64 96 128 48
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The update: AdamW on its own, and the whole update programs of the benchmark configs (mean, norm,
-// clip, finite check, AdamW). GB/s counts what AdamW must move, 28 bytes an element: it reads
+// The update: AdamW alone, and the whole update programs of the benchmark configs (mean, norm,
+// clip, finite check, AdamW). GB/s counts the bytes that AdamW must move, 28 per element: it reads
 // parameter, gradient and both moments and writes all but the gradient.
 #include <benchmark/benchmark.h>
 

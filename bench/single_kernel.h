@@ -1,4 +1,4 @@
-// Reporting how fast one kernel is.
+// Reports the speed of one kernel.
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-// What benchmarks compile for.
+// The target that benchmarks compile for.
 #pragma once
 
 #include "core/base/settings.h"
@@ -6,8 +6,7 @@
 
 namespace lockstep {
 
-/// The best of this machine within LOCKSTEP_MAX_ISA, as training does; oneDNN is kept within it,
-/// too.
+/// The best of this machine within LOCKSTEP_MAX_ISA, as in training; oneDNN is limited to it, too.
 inline Target bench_target() {
   const Target out = host_target(settings_from_environment().max_isa);
   limit_onednn(out);

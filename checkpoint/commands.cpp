@@ -31,7 +31,7 @@ struct Examined {
   TrainerState trainer;  ///< if the verdict is ok
 };
 
-// Whether a run could be resumed from the file: sealed, and of the structure that can be read.
+// Whether a run could be resumed from the file: sealed, and with a structure that can be read.
 Examined examine(const std::string& path) {
   try {
     return {{}, CheckpointReader(path).trainer()};
@@ -44,7 +44,7 @@ std::string best_text(const TrainerState& trainer) {
   return fmt::format("{} {:.6g}", trainer.best_metric_name, trainer.best_metric);
 }
 
-/// What a checkpoint is to the run, as `newest` knows it.
+/// The marks of a checkpoint, as the run's `newest` one records them.
 std::string marks_of(const TrainerState& trainer, const TrainerState& newest) {
   std::string out;
   if (trainer.step == newest.early_stopping.best_step && !newest.best_metric_name.empty())

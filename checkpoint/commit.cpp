@@ -34,7 +34,7 @@ void write_file(const std::string& path, const CheckpointState& state, PosixFile
     file.reserve(needed);
     file.check_writes();
     write_checkpoint(file, state);
-    file.resize(file.size());  // gives back what was reserved and not used
+    file.resize(file.size());  // frees reserved but unused space
     file.sync();
   } catch (const Error& e) {
     if (file.ran_out_of_space()) raise_out_of_space(path, needed, e.what());

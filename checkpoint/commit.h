@@ -1,4 +1,4 @@
-// Saving: a checkpoint appears whole and verified, or not at all.
+// Saves a checkpoint: it appears whole and verified, or not at all.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace lockstep {
 struct SavedCheckpoint {
   std::string path;
   std::uint64_t bytes;
-  std::vector<std::string> pruned;  ///< paths of the checkpoints that made room
+  std::vector<std::string> pruned;  ///< paths of the removed older checkpoints
 };
 
 /// Writes `state` to <folder>/step-<state.trainer.step>.h5, making the folder if needed: temporary
@@ -23,22 +23,22 @@ struct SavedCheckpoint {
 /// and only then pruning. An older file of the same step is replaced. Leftovers of dead writers are
 /// removed first.
 ///
-/// Error kCheckpoint, with nothing changed, if it cannot be written; for a full disk, a quota or a
-/// file size limit the message tells the bytes needed, the bytes free and the way out. `activity`
-/// is told of the bytes read and written.
+/// Error kCheckpoint, with nothing changed, if it cannot be written. For a full disk, a quota or a
+/// file size limit the message has the bytes needed, the bytes free and the remedy. `activity`
+/// reports the progress in bytes read and written.
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state,
                                 const Retention& retention, Log& log, Activity activity = {});
 
 /// save_checkpoint() that keeps all older checkpoints.
 SavedCheckpoint save_checkpoint(const std::string& folder, const CheckpointState& state, Log& log);
 
-/// Writes `state` in the same way to <folder>/step-<step>.suspect.h5: a state that is whole but
-/// absurd, which must not take a good one's place. Prunes nothing.
+/// Writes `state` in the same way to <folder>/step-<step>.suspect.h5: a state that is complete but
+/// has absurd values, and must not replace a good one. Prunes nothing.
 SavedCheckpoint save_suspect_checkpoint(const std::string& folder, const CheckpointState& state,
                                         Log& log, Activity activity = {});
 
-/// Removes the temporaries that killed writers left in `folder`, and logs them. For the start of a
-/// run; saving does it as well.
+/// Removes the temporary files that killed writers left in `folder`, and logs them. Called at the
+/// start of a run; saving does it too.
 void remove_unfinished_checkpoints(const std::string& folder, Log& log);
 
 }  // namespace lockstep

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// SHA-256 of the file's bytes from 512 (kHeaderBytes) to its end, read as a stream. `look` is
-/// shown what was read, in order, with its offset in the file.
+/// SHA-256 of the file's bytes from 512 (kHeaderBytes) to its end, read as a stream. `look`
+/// receives the bytes, in order, with their offset in the file.
 std::array<std::uint8_t, 32> content_digest(
     const PosixFile& file,
     const std::function<void(std::uint64_t, std::span<const std::byte>)>& look = {});

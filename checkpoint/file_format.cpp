@@ -38,13 +38,13 @@ struct Parts {
   std::vector<std::string> slots;
 };
 
-// Everything in the file must have its place.
+// Every object in the file must have a known place.
 Parts parts_of(const std::map<std::string, Hdf5Object>& objects, const std::string& path) {
   using Kind = Hdf5Object::Kind;
   Parts out;
   const auto require = [&](const std::string& name, const Hdf5Object& object, Kind kind) {
     if (object.kind != kind || (!object.attributes.empty() && name != kTrainer)) {
-      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} is of another kind", path,
+      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} has another kind", path,
             name);
     }
   };
@@ -68,21 +68,20 @@ Parts parts_of(const std::map<std::string, Hdf5Object>& objects, const std::stri
       require(name, object, Kind::kTensor);
       out.tensors.push_back({name.substr(1), object.dtype, object.shape, object.offset});
     } else {
-      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} has no place in it", path,
-            name);
+      raise(ErrorKind::kCheckpoint, "{}: not as lockstep writes it: {} is unexpected", path, name);
     }
   }
   return out;
 }
 
-// Of "optimizer/<slot>/<name>".
+// Splits "optimizer/<slot>/<name>".
 std::pair<std::string, std::string> slot_and_name(const std::string& path) {
   const std::string rest = path.substr(kOptimizerPrefix.size());
   const std::size_t slash = rest.find('/');
   return {rest.substr(0, slash), rest.substr(slash + 1)};
 }
 
-// The tensor of a state that stands at `path`; null if there is none.
+// The tensor of a state at `path`; null if there is none.
 const HostTensor* find_tensor(const CheckpointState& state, const std::string& path) {
   const auto find = [](const NamedTensors& tensors, const std::string& name) {
     const auto found = tensors.find(name);
@@ -94,8 +93,7 @@ const HostTensor* find_tensor(const CheckpointState& state, const std::string& p
   return slot == state.optimizer.end() ? nullptr : find(slot->second, name);
 }
 
-// Where the elements of the state's tensors stand in the file that was written of it, as a reader
-// finds them.
+// The places of the state's tensors in the file that was written from it, as a reader finds them.
 std::vector<MemoryCopy> copies_of(const CheckpointState& state, const PosixFile& file) {
   const std::map<std::string, Hdf5Object> objects = read_structure(file, kHeaderBytes);
   std::size_t expected = state.model.size();
@@ -120,7 +118,7 @@ std::vector<MemoryCopy> copies_of(const CheckpointState& state, const PosixFile&
                 (samples == objects.end() ? state.trainer.samples.empty()
                                           : samples->second.bytes == state.trainer.samples.size());
   if (!is_complete) {
-    raise(ErrorKind::kCheckpoint, "{}: its tensors read back as others than were written",
+    raise(ErrorKind::kCheckpoint, "{}: its tensors do not read back as they were written",
           file.path());
   }
   add(tokenizer.offset, std::as_bytes(std::span(state.trainer.tokenizer)));
@@ -163,7 +161,7 @@ void write_checkpoint(PosixFile& file, const CheckpointState& state) {
 }
 
 std::uint64_t checkpoint_bytes_bound(const CheckpointState& state) {
-  // Object headers, attributes, group nodes and alignment, generously.
+  // Object headers, attributes, group nodes and alignment, with a margin.
   constexpr std::uint64_t kFixed = 64 << 10;
   constexpr std::uint64_t kPerObject = 2 << 10;
   std::uint64_t bytes = kFixed + state.config_yaml.size() + state.trainer.tokenizer.size() +

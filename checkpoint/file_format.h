@@ -9,11 +9,11 @@
 //                                 largest_norm, lowest_evaluation, dataset_digest,
 //                                 instruction_set, cpu_models, format_version, lockstep_version
 //   /trainer/tokenizer            the serialized tokenizer, as u8
-//   /trainer/samples              what samples of images are, JSON as u8; only if it is known
+//   /trainer/samples              what samples of images are, JSON as u8; only if known
 //   /config                       the resolved config, YAML text
 //
-// Tensors are stored as hdf5_file.h says. The first 512 bytes are the header of header_block.h. The
-// same state makes the same bytes.
+// Tensors are stored as described in hdf5_file.h. The first 512 bytes are the header of
+// header_block.h. The same state gives the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@
 
 namespace lockstep {
 
-/// Where tensors stand in the file: "model/<name>", "optimizer/<slot>/<name>".
+/// Paths of tensors in the file: "model/<name>", "optimizer/<slot>/<name>".
 std::string model_path(const std::string& name);
 std::string optimizer_path(const std::string& slot, const std::string& name);
 
 /// Writes a whole checkpoint into an empty file, reads it back, compares every byte with `state`
-/// and with what HDF5 wrote around it, and only then adds the header that makes it one. Does not
-/// flush. Error kUsage for a tensor name that cannot be stored, else of the file's kind.
+/// and with HDF5's other output, and only then adds the header that makes it valid. Does not flush.
+/// Error kUsage for a tensor name that cannot be stored, else of the file's kind.
 void write_checkpoint(PosixFile& file, const CheckpointState& state);
 
-/// Bytes that write_checkpoint() needs at most.
+/// Maximum number of bytes that write_checkpoint() needs.
 std::uint64_t checkpoint_bytes_bound(const CheckpointState& state);
 
 /// A tensor in a checkpoint.
@@ -45,8 +45,8 @@ struct TensorEntry {
   std::uint64_t offset;  ///< of its elements, from the beginning of the file
 };
 
-/// A verified checkpoint, read piece by piece. Accepts exactly what write_checkpoint() makes
-/// (hdf5_structure.h): whatever else a file holds under a valid digest is an error, never a crash.
+/// A verified checkpoint, read piece by piece. Accepts exactly the output of write_checkpoint()
+/// (hdf5_structure.h): anything else under a valid digest is an error, never a crash.
 class CheckpointReader {
  public:
   /// Opens and verifies, through one descriptor. Error kCheckpoint "PATH: reason".
@@ -66,7 +66,7 @@ class CheckpointReader {
   TrainerState trainer_;
   std::string config_yaml_;
   std::vector<TensorEntry> tensors_;
-  std::vector<std::string> slots_;  // of the optimizer, those without tensors too
+  std::vector<std::string> slots_;  // of the optimizer, also those without tensors
 };
 
 }  // namespace lockstep

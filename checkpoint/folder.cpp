@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 using FileName = std::string (*)(std::int64_t step);
 
-// Only names that `file_name` would have given: two files never stand for the same step.
+// Only names that `file_name` generates: two files never stand for the same step.
 std::optional<std::int64_t> step_of(const std::string& name, FileName file_name) {
   if (!name.starts_with(kCheckpointPrefix)) return std::nullopt;
   const char* digits = name.data() + std::string_view(kCheckpointPrefix).size();

@@ -1,7 +1,7 @@
-// The checkpoints of a run: files "step-00001500.h5" in one folder. Beside them there may be files
-// "step-00001500.suspect.h5": states that are whole but absurd, or that a run left behind which
-// blew up or went back, kept for a look. They are nobody's newest, best or last: nothing resumes
-// from one that is not named, nothing counts or prunes them.
+// The checkpoints of a run: files "step-00001500.h5" in one folder. It may also contain files
+// "step-00001500.suspect.h5": states that are complete but have absurd values, or that a run left
+// when it diverged or went back; they are kept for inspection. They never count as newest, best or
+// last: a run resumes from one only if it is named, and they are not counted or pruned.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// What the names of checkpoints, and of their temporaries after a dot, begin with.
+/// The prefix of the names of checkpoints, and of their temporaries after a dot.
 inline constexpr const char* kCheckpointPrefix = "step-";
 
 struct CheckpointFile {
@@ -30,8 +30,8 @@ std::vector<CheckpointFile> list_checkpoints(const std::string& folder);
 /// The same for the suspect ones.
 std::vector<CheckpointFile> list_suspects(const std::string& folder);
 
-/// The folder of checkpoints that a user means: `path`/checkpoints if that is a folder, for a run;
-/// else `path`.
+/// The folder of checkpoints for a user's `path`: `path`/checkpoints if that is a folder, for a
+/// run; else `path`.
 std::string checkpoint_folder_of(const std::string& path);
 
 }  // namespace lockstep

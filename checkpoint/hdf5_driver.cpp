@@ -9,22 +9,22 @@
 namespace lockstep {
 namespace {
 
-// What the property list carries. HDF5 copies it byte for byte.
+// The contents of the property list. HDF5 copies it byte for byte.
 struct DriverInfo {
   PosixFile* file;
   WrittenBytes* written;
 };
 
-// Data sets from here on are compared with their own memory (HDF5 writes smaller ones through a
-// buffer of this size).
+// Data sets of at least this size are compared with their own memory (HDF5 writes smaller ones
+// through a buffer of this size).
 constexpr std::size_t kLargeData = std::size_t{64} << 10;
 
-// HDF5 knows an open file by the public part at its start.
+// HDF5 accesses an open file by the public part at its start.
 struct OpenFile {
   H5FD_t base;
   PosixFile* file;
   WrittenBytes* written;
-  haddr_t allocated;  // what HDF5 calls the end of the allocated addresses
+  haddr_t allocated;  // HDF5's "end of the allocated addresses"
   haddr_t end;        // the end of the file
 };
 

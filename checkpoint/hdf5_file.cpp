@@ -20,7 +20,7 @@ Hdf5Handle access_properties(PosixFile& file, WrittenBytes& written) {
   Hdf5Handle access = property_list(H5P_FILE_ACCESS, file);
   check_hdf5(set_hdf5_driver(access.id(), file, written), file, "set the file driver");
   check_hdf5(H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG), file, "set the close degree");
-  // The oldest structures, as hdf5_structure.h reads them, whatever a later HDF5 would choose.
+  // The oldest structures, which hdf5_structure.h reads, whatever a later HDF5 would choose.
   check_hdf5(H5Pset_libver_bounds(access.id(), H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST), file,
              "set the format's version");
   return access;
@@ -47,7 +47,7 @@ Hdf5Handle space_of(const Shape& shape, const PosixFile& file) {
                   "make a data space");
 }
 
-// Variable-length UTF-8: what h5py reads as str.
+// Variable-length UTF-8, which h5py reads as str.
 Hdf5Handle text_type(const PosixFile& file) {
   Hdf5Handle type = own_hdf5(H5Tcopy(H5T_C_S1), H5Tclose, file, "make a string type");
   check_hdf5(H5Tset_size(type.id(), H5T_VARIABLE), file, "make a string type");

@@ -1,7 +1,7 @@
-// The part of HDF5 that lockstep uses, behind checked calls: writing groups, tensors, text and
+// The part of HDF5 that lockstep uses, with checked calls: writes groups, tensors, text and
 // attributes. Every failure is an Error of the PosixFile's kind that names the file, the object and
 // HDF5's innermost message; HDF5 itself prints nothing. Files are read without HDF5: checkpoints by
-// hdf5_structure.h, those of users by hdf5_reader.h.
+// hdf5_structure.h, users' files by hdf5_reader.h.
 //
 // How tensors are stored: f32, f64, f16, i32, i64, u8 as the little-endian HDF5 type of that name
 // (f16 is IEEE half, which h5py reads as float16); bf16 as u16 with the attribute dtype = "bf16";
@@ -24,8 +24,8 @@ namespace lockstep {
 
 using Hdf5Attribute = std::variant<std::int64_t, std::uint64_t, double, std::string>;
 
-/// Whether `name` can name a member of a group: '/' would make a group, "." is the group itself,
-/// and NUL ends a name.
+/// Whether `name` is valid for a member of a group: '/' would make a group, "." is the group
+/// itself, and NUL ends a name.
 bool is_storable_name(const std::string& name);
 
 class Hdf5File {
@@ -34,9 +34,9 @@ class Hdf5File {
   /// (0, or a power of two from 512) are left to the caller.
   static Hdf5File create(PosixFile& file, std::size_t user_block);
 
-  /// Flushes and closes, with errors. Without it the destructor closes and drops errors.
+  /// Flushes and closes, and raises errors. Without it the destructor closes and drops errors.
   void close();
-  /// What create() and later calls have written, but for the elements of large data sets.
+  /// All bytes written by create() and later calls, except the elements of large data sets.
   const WrittenBytes& written() const { return *written_; }
 
   // Objects are named by their path from the root: "/model/h.0.ln_1.weight".

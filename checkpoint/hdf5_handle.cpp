@@ -10,7 +10,7 @@ namespace {
 static_assert(std::is_same_v<hid_t, std::int64_t> && std::is_same_v<herr_t, int>,
               "hdf5_handle.h spells these types out");
 
-// Keeps the first message that the walk meets, which starts at the innermost call.
+// Keeps the first message of the walk, which starts at the innermost call.
 herr_t keep_innermost(unsigned depth, const H5E_error2_t* error, void* out) {
   if (depth == 0 && error->desc != nullptr) *static_cast<const char**>(out) = error->desc;
   return 0;

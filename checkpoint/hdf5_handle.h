@@ -1,5 +1,5 @@
 // Handles and return codes of the HDF5 C interface. HDF5's ids are 64-bit integers, negative for
-// "failed"; this header says so without including HDF5's.
+// "failed"; this header declares them without including HDF5's headers.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Hdf5Handle {
   Close close_;
 };
 
-/// While it lives, HDF5 prints no errors on this thread.
+/// While an object of it exists, HDF5 prints no errors on this thread.
 class QuietHdf5 {
  public:
   QuietHdf5();
@@ -45,8 +45,8 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-/// The gate of all HDF5 return codes: passes a result that is not negative on, and turns a negative
-/// one into the error "FILE: cannot ACTION OBJECT: HDF5's innermost message".
+/// Checks an HDF5 return code, as all of them must be: returns it if it is not negative, else
+/// raises the error "FILE: cannot ACTION OBJECT: HDF5's innermost message".
 std::int64_t check_hdf5(std::int64_t result, const PosixFile& file, std::string_view action,
                         std::string_view object = "");
 

@@ -49,7 +49,7 @@ StoredType decode_type(RegionCursor body) {
     rest.expect_padding();
     return row.type;
   }
-  body.fail("its type is none of those that lockstep writes");
+  body.fail("lockstep does not write its type");
 }
 
 Shape decode_shape(RegionCursor body) {
@@ -60,8 +60,8 @@ Shape decode_shape(RegionCursor body) {
   if (rank > Shape::kMaxRank) {
     body.fail(fmt::format("it has {} dimensions; a tensor has at most {}", rank, Shape::kMaxRank));
   }
-  // A fixed size is written as a largest size that equals it.
-  if (flags != (rank == 0 ? 0 : 1)) body.fail("the flags of its data space are others");
+  // A fixed size is written with a maximum size that equals it.
+  if (flags != (rank == 0 ? 0 : 1)) body.fail("the flags of its data space are not as expected");
   constexpr auto kLimit = static_cast<std::uint64_t>(Shape::kMaxElements);
   std::array<std::uint64_t, Shape::kMaxRank> sizes{};
   std::int64_t elements = 1;
@@ -92,9 +92,10 @@ StoredLayout decode_layout(RegionCursor body) {
 }
 
 void decode_fill_value(RegionCursor body) {
-  body.expect("\x02\x02"sv, "when its storage is made");
+  body.expect("\x02\x02"sv, "the time of its allocation");
   const auto write_time = body.number<std::uint8_t>();  // 0 for text, 2 for tensors
-  if (write_time != 0 && write_time != 2) body.fail("when its fill value is written is another");
+  if (write_time != 0 && write_time != 2)
+    body.fail("the time of writing its fill value is not as expected");
   body.expect("\x01\0\0\0\0"sv, "its fill value");
   body.expect_padding();
 }

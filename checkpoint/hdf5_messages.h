@@ -1,6 +1,6 @@
-// The messages of HDF5 object headers that lockstep's files hold, decoded byte by byte (HDF5 File
-// Format Specification 3.0, IV.A.2). The HDF5 library crashes on hostile bytes; this refuses
-// whatever lockstep does not write.
+// The messages of HDF5 object headers in lockstep's files, decoded byte by byte (HDF5 File Format
+// Specification 3.0, IV.A.2). The HDF5 library crashes on hostile bytes; this code refuses anything
+// that lockstep does not write.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace lockstep {
 
-/// Element types: of tensors as hdf5_file.h says (bf16 is kU16 and a bool kU8, before the attribute
-/// dtype is looked at), of attributes, and text.
+/// Element types: of tensors as in hdf5_file.h (bf16 is kU16 and a bool kU8, before the attribute
+/// dtype is read), of attributes, and text.
 enum class StoredType : std::uint8_t { kF32, kF64, kF16, kI32, kI64, kU8, kU16, kU64, kText };
 
 std::size_t size_of(StoredType type);
 
-/// Where a text lies: object `index` of the global heap collection at `address`.
+/// The location of a text: object `index` of the global heap collection at `address`.
 struct TextReference {
   std::uint32_t bytes;
   std::uint64_t address;
   std::uint32_t index;
 };
 
-/// Where a data set lies.
+/// The location of a data set.
 struct StoredLayout {
-  std::uint64_t address;  ///< kNoAddress if there is nothing to store
+  std::uint64_t address;  ///< kNoAddress if there are no elements
   std::uint64_t bytes;
 };
 inline constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};

@@ -80,7 +80,7 @@ class Hdf5Reader::Contents {
     const TensorInfo facts = info(path);
     const std::uint64_t address = find(path);
     const StoredDataset& dataset = dataset_at(address, path);
-    // An object may have several names, and may be asked for twice.
+    // An object may have several names, and may be read twice.
     if (const auto found = tensors_.find(address); found != tensors_.end()) return found->second;
     LS_CHECK(size_of(facts.dtype) == dataset.element.bytes, "{} of {} bytes", name_of(facts.dtype),
              dataset.element.bytes);
@@ -117,8 +117,7 @@ class Hdf5Reader::Contents {
   }
 
   std::uint64_t address_of(const GroupLink& link, const std::string& path) const {
-    constexpr std::string_view kCopy =
-        "copy what it leads to, with h5py: new['NAME'] = old['NAME'][()]";
+    constexpr std::string_view kCopy = "copy its target, with h5py: new['NAME'] = old['NAME'][()]";
     switch (link.kind) {
       case GroupLink::Kind::kObject: return link.address;
       case GroupLink::Kind::kSoft:
@@ -179,7 +178,7 @@ class Hdf5Reader::Contents {
   std::uint64_t root_;
   Hdf5Limit limit_;
   std::uint64_t left_;  // of the limit
-  // By address: whatever is read claims its bytes, which it can do once.
+  // By address: reading claims bytes, which is possible only once.
   std::map<std::uint64_t, std::vector<HeaderMessage>> headers_;
   std::map<std::uint64_t, std::map<std::string, GroupLink>> groups_;
   std::map<std::uint64_t, StoredDataset> datasets_;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Sizes that HDF5's defaults give: 2 x 16 children in a node of a group's tree, 2 x 4 in a leaf.
+// Sizes from HDF5's defaults: 2 x 16 children in a node of a group's tree, 2 x 4 in a leaf.
 constexpr std::uint64_t kSuperblockBytes = 96;
 constexpr std::uint64_t kObjectPrefixBytes = 16;
 constexpr std::uint64_t kMessagePrefixBytes = 8;
@@ -30,7 +30,7 @@ struct Child {
   std::uint64_t address;
 };
 
-// A global heap collection, and which of its objects have been used.
+// A global heap collection, and its objects that are not yet taken.
 struct Collection {
   std::vector<std::byte> bytes;
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> objects;  // index -> offset, bytes
@@ -68,9 +68,10 @@ class StructureReader {
     RegionCursor in = cursor(bytes, name);
     in.expect("\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0"sv, "its version");
     in.expect("\x04\0\x10\0\0\0\0\0"sv, "the size of its nodes");
-    if (in.number<std::uint64_t>() != base_) in.fail("its base address is another");
+    if (in.number<std::uint64_t>() != base_) in.fail("its base address is not as expected");
     if (in.number<std::uint64_t>() != kNoAddress) in.fail("it has a table of free space");
-    if (in.number<std::uint64_t>() != base_ + regions_.size()) in.fail("its length is another");
+    if (in.number<std::uint64_t>() != base_ + regions_.size())
+      in.fail("its length is not as expected");
     if (in.number<std::uint64_t>() != kNoAddress) in.fail("it names a driver");
     if (in.number<std::uint64_t>() != 0) in.fail("its root has a name");
     return in.number<std::uint64_t>();
@@ -125,7 +126,8 @@ class StructureReader {
       }
       messages.expect_padding();
     }
-    if (found != count) regions_.fail(path, "its header has another number of messages");
+    if (found != count)
+      regions_.fail(path, "its header does not have the stated number of messages");
     return out;
   }
 
@@ -142,7 +144,7 @@ class StructureReader {
       slot = std::move(value);
     };
     switch (kind) {
-      case 0x0000: return;  // unused room
+      case 0x0000: return;  // unused space
       case 0x0001: return once(out.shape, decode_shape(body));
       case 0x0003: return once(out.type, decode_type(body));
       case 0x0005:
@@ -171,14 +173,14 @@ class StructureReader {
     RegionCursor in = cursor(head, path);
     in.expect("HEAP\0\0\0\0"sv, "the heap of its names");
     const auto bytes = in.number<std::uint64_t>();
-    in.skip(sizeof(std::uint64_t));  // where its unused room begins
+    in.skip(sizeof(std::uint64_t));  // where its unused space begins
     auto names = regions_.read(in.number<std::uint64_t>(), bytes, path);
     std::vector<Child> out;
     read_tree(members.first, std::nullopt, path, names, out);
     return out;
   }
 
-  // `level` is that of the node; the root's is what it says itself.
+  // `level` is that of the node; nothing for the root, which states its own.
   void read_tree(std::uint64_t address, std::optional<int> level, const std::string& path,
                  std::vector<std::byte>& names, std::vector<Child>& out) {
     const auto bytes = regions_.read(address, kTreeBytes, path);
@@ -211,7 +213,7 @@ class StructureReader {
       const auto name = in.number<std::uint64_t>();
       const auto child = in.number<std::uint64_t>();
       const auto cached = in.number<std::uint32_t>();
-      in.skip(sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t));  // what is cached of a group
+      in.skip(sizeof(std::uint32_t) + 2 * sizeof(std::uint64_t));  // cached facts of a group
       if (name >= names.size()) in.fail("the name of a member is outside the heap");
       const auto begin = names.begin() + static_cast<std::ptrdiff_t>(name);
       const auto end = std::find(begin, names.end(), std::byte{0});
@@ -239,7 +241,7 @@ class StructureReader {
     object.offset = base_ + layout.address;
   }
 
-  // u16 is told from bf16 by resolve_dtype().
+  // resolve_dtype() distinguishes u16 from bf16.
   DType plain_dtype(StoredType type, const std::string& path) const {
     switch (type) {
       case StoredType::kF32: return DType::kF32;
@@ -267,8 +269,7 @@ class StructureReader {
     if (object.dtype == DType::kU8 && name == "bool") {
       object.dtype = DType::kBool;
     } else if (object.dtype == DType::kBF16 || !name.empty()) {
-      regions_.fail(path,
-                    fmt::format("the attribute dtype = \"{}\" is not that of its type", name));
+      regions_.fail(path, fmt::format("the attribute dtype = \"{}\" does not fit its type", name));
     }
   }
 
@@ -276,7 +277,7 @@ class StructureReader {
     object.kind = Hdf5Object::Kind::kText;
     if (messages.shape->rank() != 0) regions_.fail(path, "it is an array of texts");
     const StoredLayout& layout = *messages.layout;
-    if (layout.bytes != size_of(StoredType::kText)) regions_.fail(path, "it is no text");
+    if (layout.bytes != size_of(StoredType::kText)) regions_.fail(path, "it is not a text");
     const auto element = regions_.read(layout.address, layout.bytes, path);
     RegionCursor in = cursor(element, path);
     object.text = read_text(decode_text_reference(in), path);
@@ -290,13 +291,13 @@ class StructureReader {
     return std::get<std::int64_t>(attribute.value);
   }
 
-  // Every text of a collection belongs to one object, which takes it.
+  // Every text of a collection belongs to one object, which takes it from the collection.
   std::string read_text(const TextReference& reference, const std::string& path) {
     Collection& collection = collection_at(reference.address, path);
     const auto found = collection.objects.find(reference.index);
     if (found == collection.objects.end()) regions_.fail(path, "its text is not in the heap");
     const auto [offset, bytes] = found->second;
-    if (bytes != reference.bytes) regions_.fail(path, "its text is of another length");
+    if (bytes != reference.bytes) regions_.fail(path, "its text has another length");
     collection.objects.erase(found);
     std::string text(reinterpret_cast<const char*>(collection.bytes.data() + offset), bytes);
     if (text.find('\0') != std::string::npos) regions_.fail(path, "its text holds a NUL");

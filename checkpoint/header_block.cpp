@@ -38,7 +38,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view prefix) {
          std::memcmp(bytes.data(), prefix.data(), prefix.size()) == 0;
 }
 
-// What is wrong with the block, in the order in which a reader can tell.
+// The problem of the block, in the order in which a reader can detect problems.
 std::string problem_of(std::span<const std::byte> block) {
   if (block.empty()) return "the file is empty";
   if (begins_with(block, kHdf5Magic)) {

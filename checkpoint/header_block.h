@@ -2,7 +2,7 @@
 // reader trust the rest of the file before HDF5 parses any of it. All numbers are little-endian.
 //
 //   bytes       what
-//   0   .. 15   magic: "lockstep ckpt" CR LF SUB (a transfer that changes line ends breaks it)
+//   0   .. 15   magic: "lockstep ckpt" CR LF SUB (a transfer that changes line ends changes it)
 //   16  .. 19   u32 format version
 //   20  .. 23   u32 bytes of this block: 512
 //   24  .. 31   u64 bytes of the whole file
@@ -32,10 +32,10 @@ std::array<std::byte, kHeaderBytes> encode_header(const HeaderBlock& header);
 
 struct DecodedHeader {
   HeaderBlock header;   ///< meaningful if problem is empty
-  std::string problem;  ///< what is wrong with the block; empty if nothing is
+  std::string problem;  ///< the error in the block; empty if there is none
 };
 
-/// Decodes what a file begins with: its first min(512, file_bytes) bytes. Never throws.
+/// Decodes the beginning of a file: its first min(512, file_bytes) bytes. Never throws.
 DecodedHeader decode_header(std::span<const std::byte> start);
 
 }  // namespace lockstep

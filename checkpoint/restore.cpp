@@ -48,10 +48,10 @@ CheckpointReader open_best_checkpoint(const std::string& path) {
   std::error_code error;
   const CheckpointReader newest = open_checkpoint(path);
   LS_USER_CHECK(std::filesystem::is_directory(path, error),
-                "--best chooses among the checkpoints of a run, but {} is one of them", path);
+                "--best chooses among the checkpoints of a run, but {} is a single one", path);
   const TrainerState& trainer = newest.trainer();
   const std::int64_t step = trainer.early_stopping.best_step;
-  LS_USER_CHECK(step >= 0, "{}: no checkpoint is the best: the run was not evaluated", path);
+  LS_USER_CHECK(step >= 0, "{}: there is no best checkpoint: the run was not evaluated", path);
   const auto file = std::filesystem::path(checkpoint_folder_of(path)) / checkpoint_file_name(step);
   LS_USER_CHECK(
       std::filesystem::exists(file, error),

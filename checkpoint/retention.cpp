@@ -21,7 +21,7 @@ std::vector<std::string> prune_checkpoints(const std::string& folder, const Rete
   std::vector<CheckpointFile> files = list_checkpoints(folder);
   std::erase_if(files, [](const CheckpointFile& f) { return !verify_header(f.path).ok(); });
   const auto kept = static_cast<std::size_t>(retention.keep_last);
-  files.resize(files.size() - std::min(files.size(), kept));  // the newest leave the list
+  files.resize(files.size() - std::min(files.size(), kept));  // the newest are not candidates
   for (const CheckpointFile& file : files) {
     const bool is_best = retention.keep_best && file.step == marked.best;
     const bool is_good =

@@ -1,4 +1,5 @@
-// Which checkpoints stay: the newest, the best, and one from which training is known to go on well.
+// Selects the checkpoints to keep: the newest, the best, and one from which training is known to go
+// on well.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,30 @@
 namespace lockstep {
 
 struct Retention {
-  int keep_last = 0;      ///< how many of the newest stay; 0 keeps all
-  bool keep_best = true;  ///< the checkpoint of the best step stays too
-  /// The step that a resumed run went on from, which stays until a later one is good; -1: none.
+  int keep_last = 0;      ///< number of newest checkpoints to keep; 0 keeps all
+  bool keep_best = true;  ///< also keep the checkpoint of the best step
+  /// The step from which a run was resumed; kept until a later one is good; -1: none.
   std::int64_t begun_at = -1;
 };
 
-/// Steps that a trainer tells apart: those of its newest checkpoint.
+/// Steps that the trainer marks, from its newest checkpoint.
 struct MarkedSteps {
   std::int64_t best = -1;
-  std::int64_t good = -1;  ///< TrainerState::good_step: it stays, whatever is newer
+  std::int64_t good = -1;  ///< TrainerState::good_step: always kept
 };
 MarkedSteps marked_steps(const TrainerState& trainer);
 
 /// Removes checkpoints that `retention` does not keep and returns their paths. `verified` is the
-/// path of a checkpoint of the folder that has just verified: it stays, whatever its number. Files
-/// that are no sound checkpoints (header or length) are neither counted nor removed. Failing to
-/// remove is a warning: too many checkpoints are no reason to end a run.
+/// path of a checkpoint of the folder that was just verified: it is kept, whatever its number.
+/// Files that are not sound checkpoints (by header or length) are not counted or removed. A failed
+/// removal is a warning: too many checkpoints must not end a run.
 std::vector<std::string> prune_checkpoints(const std::string& folder, const Retention& retention,
                                            const MarkedSteps& marked, const std::string& verified,
                                            Log& log);
 
-/// Makes suspects (folder.h) of the checkpoints after `step`, whose states led nowhere or were gone
-/// back behind, and returns their new paths. Nothing is removed. Failing is a warning.
+/// Renames the checkpoints after `step` to suspects (folder.h), because their states led nowhere or
+/// a run went back before them, and returns their new paths. Nothing is removed. A failure is a
+/// warning.
 std::vector<std::string> set_aside_after(const std::string& folder, std::int64_t step, Log& log);
 
 }  // namespace lockstep

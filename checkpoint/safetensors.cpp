@@ -38,7 +38,7 @@ const TypeFacts& facts_of(SafetensorsType type) {
   return kTypeFacts.at(static_cast<std::size_t>(type));
 }
 
-/// The type of a tensor that a stored one is read as.
+/// The dtype that a stored type is read as.
 DType dtype_of(SafetensorsType type) {
   switch (type) {
     case SafetensorsType::kBool: return DType::kBool;
@@ -87,11 +87,11 @@ SafetensorsHeader read_header(const PosixFile& file) {
     raise(ErrorKind::kCheckpoint, "{}: not a safetensors file: {}", file.path(), problem);
   };
   if (size < kLengthBytes)
-    refuse(fmt::format("it has {} bytes, and not even the 8 of the header's length", size));
+    refuse(fmt::format("it has {} bytes, less than the 8 of the header's length", size));
   std::uint64_t length = 0;
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeaderBytes)
-    refuse(fmt::format("a header of {} bytes, of which {} are allowed", length, kMaxHeaderBytes));
+    refuse(fmt::format("a header of {} bytes; at most {} are allowed", length, kMaxHeaderBytes));
   if (length > size - kLengthBytes)
     refuse(fmt::format("a header of {} bytes in a file of {}", length, size));
   std::string text(length, '\0');
@@ -152,7 +152,7 @@ void SafetensorsFile::read_pieces(const SafetensorsEntry& entry, const Take& tak
     const std::span<std::byte> part =
         std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), entry.bytes - done));
     if (file_.read(entry.offset + done, part) != part.size())
-      raise(ErrorKind::kCheckpoint, "{}: shorter than it was when it was opened", path());
+      raise(ErrorKind::kCheckpoint, "{}: it became shorter after it was opened", path());
     take(done, std::span<const std::byte>(part));
     done += part.size();
   }
@@ -230,7 +230,7 @@ void write_safetensors(const std::string& path, std::vector<SafetensorsItem> ite
 std::string quote_name(std::string_view name) {
   constexpr std::size_t kLongest = 120;
   constexpr unsigned char kDelete = 0x7f;
-  constexpr unsigned kContinuation = 0x80;  // of the upper two bits, in UTF-8
+  constexpr unsigned kContinuation = 0x80;  // upper bits of a UTF-8 byte within a character
   std::size_t end = std::min(name.size(), kLongest);
   while (end > 0 && end < name.size() &&
          (static_cast<unsigned>(name[end]) & 0xC0U) == kContinuation)

@@ -1,12 +1,11 @@
 // Hugging Face's safetensors files (https://github.com/huggingface/safetensors): 8 bytes with the
 // length of a header, the header, a JSON object with type, shape and place of each tensor, and then
-// the tensors' bytes, little-endian and row-major, one behind the other.
+// the tensors' bytes, little-endian and row-major, one after another.
 //
-// Such files come from anywhere and carry no digest, so the reader believes nothing: the header has
-// at most 100 MB, each key once and nothing but what the format has; the sizes are those that types
-// and shapes give, and the tensors fill the rest of the file without gap or overlap. Whatever else
-// is in a file is an error that names it, never a crash, and nothing is allocated that the file
-// does not hold.
+// Such files come from anywhere and carry no digest, so the reader trusts nothing: the header has
+// at most 100 MB, each key once and only fields of the format; sizes must match types and shapes,
+// and the tensors must fill the rest of the file without gap or overlap. Anything else is an error
+// that names it, never a crash, and no memory is allocated for data that the file does not hold.
 #pragma once
 
 #include <cstdint>
@@ -59,13 +58,13 @@ class SafetensorsFile {
   explicit SafetensorsFile(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  /// In the order of their bytes.
+  /// In the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// The elements as f32, each rounded once. Beside the result a mebibyte is taken.
+  /// The elements as f32, each rounded once. Uses one mebibyte besides the result.
   HostTensor read_f32(const SafetensorsEntry& entry) const;
-  /// The elements as they are; I8 and I16, which no tensor of ours has, as i32.
+  /// The elements unchanged; I8 and I16, which no lockstep tensor has, as i32.
   HostTensor read(const SafetensorsEntry& entry) const;
 
  private:
@@ -77,21 +76,21 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-/// A tensor that is to be written.
+/// A tensor to write.
 struct SafetensorsItem {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;
 };
 
-/// Writes or replaces `path`, whole or not at all: the bytes that the library's own writer gives,
-/// which puts tensors in order of alignment, the widest first, and then of name. `read` is asked
-/// for one tensor at a time. Error kCheckpoint.
+/// Writes or replaces `path`, whole or not at all. The bytes are those of the library's own writer,
+/// which orders tensors by alignment, the widest first, and then by name. `read` is called for one
+/// tensor at a time. Error kCheckpoint.
 void write_safetensors(const std::string& path, std::vector<SafetensorsItem> items,
                        const std::map<std::string, std::string>& metadata,
                        const std::function<HostTensor(const std::string& name)>& read);
 
-/// A name from a foreign file, for messages: quoted, printable, and not longer than a line.
+/// A name from a foreign file, for messages: quoted, printable, and at most one line long.
 std::string quote_name(std::string_view name);
 
 }  // namespace lockstep

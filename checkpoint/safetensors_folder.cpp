@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxProblems = 30;  ///< that are listed; the rest is counted
+constexpr std::size_t kMaxProblems = 30;  ///< in the list; the rest is counted
 
 bool is_there(const std::string& path) {
   std::error_code error;
@@ -24,7 +24,7 @@ std::string in_folder(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
-/// Tensor to shard. Error kCheckpoint.
+/// Maps tensors to shards. Error kCheckpoint.
 std::map<std::string, std::string> read_weight_map(const std::string& index) {
   const JsonPlace json = JsonPlace::read(index, ErrorKind::kCheckpoint);
   if (!json.is_object()) json.refuse(fmt::format("must be an object, not {}", json.describe()));

@@ -1,5 +1,5 @@
 // The weights of a Hugging Face folder: model.safetensors, or shards (model-00001-of-00002
-// .safetensors, ...) with model.safetensors.index.json, whose weight_map says which has what.
+// .safetensors, ...) with model.safetensors.index.json, whose weight_map maps tensors to shards.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 
 /// The files with weights in a folder, the index first if there is one. Error kCheckpoint if there
-/// are none, or the index cannot be understood or names a file outside of the folder.
+/// are none, or the index is invalid or names a file outside of the folder.
 std::vector<std::string> weight_files(const std::string& folder);
 
 class SafetensorsFolder {
  public:
-  /// Opens and checks all files. Error kCheckpoint for shards that are missing, for tensors that
-  /// the index promises and its shard lacks, that a shard has and the index does not know or knows
-  /// elsewhere, or that two shards have: all of them at once.
+  /// Opens and checks all files. Error kCheckpoint, with all problems at once: shards that are
+  /// missing, tensors of the index that its shard lacks, tensors of a shard that the index lacks or
+  /// maps to another shard, and tensors that two shards have.
   explicit SafetensorsFolder(const std::string& folder);
 
   struct Tensor {

@@ -28,11 +28,11 @@ std::optional<SafetensorsType> parse_type(std::string_view name) {
   return std::nullopt;
 }
 
-/// Takes the parser's events as they come, so that a hostile header makes no tree, and knows at
-/// each place of the nesting what may stand there, so that depth is bounded.
+/// Takes the parser's events one by one, so that a hostile header does not build a tree. Each place
+/// of the nesting allows only certain events, so that depth is bounded.
 class HeaderEvents final : public nlohmann::json_sax<Json> {
  public:
-  SafetensorsHeader header;  // offsets as they are given
+  SafetensorsHeader header;  // offsets are not changed
   std::size_t bad_byte = 0;
 
   bool null() override { return unexpected("null"); }
@@ -121,7 +121,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
     key_ = text;
     if (place_ != Place::kTensor) return true;
     if (key_ != "dtype" && key_ != "shape" && key_ != "data_offsets")
-      refuse("tensor {} has a field {}, which the format does not know", quote_name(entry_.name),
+      refuse("tensor {} has a field {}, which the format does not have", quote_name(entry_.name),
              quote_name(key_));
     if (!fields_.insert(key_).second)
       refuse("tensor {} has '{}' twice", quote_name(entry_.name), key_);
@@ -156,7 +156,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
     for (const char* field : {"dtype", "shape", "data_offsets"})
       if (!fields_.contains(field)) refuse("tensor {} has no '{}'", quote_name(entry_.name), field);
     if (offsets_.size() != 2 || offsets_[0] > offsets_[1]) refuse_offsets();
-    std::uint64_t elements = 1;  // of the sizes that are not 0
+    std::uint64_t elements = 1;  // the product of the sizes that are not 0
     for (const std::uint64_t dim : dims_) {
       if (dim > Shape::kMaxElements ||
           __builtin_mul_overflow(elements, std::max(dim, kOne), &elements) ||
@@ -186,7 +186,7 @@ class HeaderEvents final : public nlohmann::json_sax<Json> {
   std::set<std::string> fields_;
 };
 
-/// The tensors, which are in order, fill the data from its first byte to its last.
+/// The tensors, which are in order, must fill the data from its first byte to its last.
 void check_coverage(const std::vector<SafetensorsEntry>& tensors, std::uint64_t data_bytes) {
   std::uint64_t end = 0;
   const SafetensorsEntry* before = nullptr;
@@ -195,28 +195,28 @@ void check_coverage(const std::vector<SafetensorsEntry>& tensors, std::uint64_t 
       refuse("tensors {} and {} overlap at byte {} of the data", quote_name(before->name),
              quote_name(entry.name), entry.offset);
     if (entry.offset > end)
-      refuse("bytes {} to {} of the data, before tensor {}, are of no tensor", end, entry.offset,
+      refuse("bytes {} to {} of the data, before tensor {}, belong to no tensor", end, entry.offset,
              quote_name(entry.name));
     if (entry.bytes > data_bytes - end)
-      refuse("tensor {} reaches to byte {} of the data, of which the file has {}",
+      refuse("tensor {} reaches to byte {} of the data, but the file has {}",
              quote_name(entry.name), entry.offset + entry.bytes, data_bytes);
     end += entry.bytes;
     before = &entry;
   }
   if (end != data_bytes)
-    refuse("bytes {} to {} of the data, the end of the file, are of no tensor", end, data_bytes);
+    refuse("bytes {} to {} of the data, the end of the file, belong to no tensor", end, data_bytes);
 }
 
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes) {
   if (json.empty() || json.front() != '{') refuse("the header does not begin with '{{'");
-  // The parser would take it for the end.
+  // The parser would take it as the end.
   if (const std::size_t nul = json.find('\0'); nul != std::string_view::npos)
-    refuse("the header is not JSON from its byte {} on", nul + 1);
+    refuse("the header is not JSON from byte {} on", nul + 1);
   HeaderEvents events;
   if (!Json::sax_parse(json.begin(), json.end(), &events))
-    refuse("the header is not JSON from its byte {} on", events.bad_byte);
+    refuse("the header is not JSON from byte {} on", events.bad_byte);
   SafetensorsHeader out = std::move(events.header);
   std::ranges::sort(out.tensors, {}, [](const SafetensorsEntry& entry) {
     return std::tuple(entry.offset, entry.bytes);

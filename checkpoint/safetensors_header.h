@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, on its own: bytes in, what they say out.
+// The JSON header of a safetensors file: parses its bytes, independent of the file.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace lockstep {
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes; offsets from the data's
+  std::vector<SafetensorsEntry> tensors;  ///< in the order of their bytes; offsets within the data
   std::map<std::string, std::string> metadata;
 };
 
-/// Everything but the place of the data is checked: `data_bytes` is what the file has behind the
-/// header. Error kCheckpoint, the problem alone.
+/// Checks everything except the place of the data; `data_bytes` is the number of bytes in the file
+/// after the header. Error kCheckpoint with only the problem as message.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes);
 
 /// Compact JSON, padded with blanks to a multiple of 8 bytes; in the order of `tensors`.

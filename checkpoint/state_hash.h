@@ -1,6 +1,6 @@
-// One number for a training state: equal hashes mean equal bits of every parameter, running
-// statistic and optimizer tensor. It does not depend on the file that holds them, on the trainer's
-// counters or on the config.
+// A hash of a training state: equal hashes mean equal bits of every parameter, running statistic
+// and optimizer tensor. It does not depend on the file that holds them, on the trainer's counters
+// or on the config.
 //
 // SHA-256 of the following bytes, so that any program can recompute it:
 //
@@ -24,7 +24,7 @@ namespace lockstep {
 class StateHasher {
  public:
   StateHasher();
-  /// Paths must ascend.
+  /// Call it in ascending order of paths.
   void add(const std::string& path, const HostTensor& tensor);
   /// 64 hexadecimal digits. Call once.
   std::string finish();
@@ -36,7 +36,7 @@ class StateHasher {
 
 std::string state_hash(const CheckpointState& state);
 
-/// The same for a file, holding one tensor in memory at a time.
+/// The same for a file; holds one tensor in memory at a time.
 std::string state_hash(const CheckpointReader& reader);
 
 }  // namespace lockstep

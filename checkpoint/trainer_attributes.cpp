@@ -23,7 +23,7 @@ constexpr char kConfirmation[] = "confirmation";
 constexpr char kRecentLosses[] = "recent_losses";
 constexpr std::array<std::string_view, 3> kConfirmations = {"open", "confirmed", "doubtful"};
 
-// Visits every attribute with its name, for writing and reading alike.
+// Visits every attribute with its name, both for writing and for reading.
 template <class Trainer, class Visit>
 void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("step", trainer.step);
@@ -49,7 +49,7 @@ void for_each_attribute(Trainer& trainer, Visit visit) {
   visit("lockstep_version", trainer.lockstep_version);
 }
 
-/// Files of lockstep before these were saved are read, too.
+/// Earlier versions of lockstep did not save these; their files are read, too.
 bool may_be_missing(std::string_view name) {
   constexpr std::array<std::string_view, 10> kNames = {
       "instruction_set", "cpu_models", kEvaluatedStep, kBestMetricName, kBestMetricMode,
@@ -57,8 +57,8 @@ bool may_be_missing(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// What files of lockstep before these were saved leave open. Their best was most likely that of
-/// the default metric, and all that were kept counted as good.
+/// Fills in values that files of earlier versions do not have. Their best was most likely that of
+/// the default metric, and every kept checkpoint counted as good.
 void fill_in(const std::map<std::string, Hdf5Attribute>& attributes, TrainerState& trainer) {
   if (!attributes.contains(kEvaluatedStep)) trainer.evaluated_step = trainer.step;
   if (!attributes.contains(kBestMetricName) && trainer.early_stopping.best_step >= 0) {
@@ -68,7 +68,7 @@ void fill_in(const std::map<std::string, Hdf5Attribute>& attributes, TrainerStat
   if (!attributes.contains(kGoodStep)) trainer.good_step = trainer.step;
 }
 
-/// Numbers with blanks between them; none if something else is there.
+/// Numbers separated by blanks; none if the text has anything else.
 std::vector<double> numbers_of(const std::string& text) {
   std::vector<double> out;
   const char* at = text.data();
@@ -83,7 +83,7 @@ std::vector<double> numbers_of(const std::string& text) {
   return out;
 }
 
-/// Those that are no scalars, and so are not visited.
+/// Attributes that are not scalars, and so are not visited.
 void write_judgement(Hdf5File& file, const TrainerState& trainer) {
   file.set_attribute(
       kTrainer, kConfirmation,
@@ -92,7 +92,7 @@ void write_judgement(Hdf5File& file, const TrainerState& trainer) {
                      fmt::format("{}", fmt::join(trainer.losses.recent, " ")));
 }
 
-/// Whether `name` is one of them; takes it.
+/// Whether `name` is one of them; reads it.
 bool read_judgement(const std::string& name, const Hdf5Attribute& value, TrainerState& trainer,
                     const std::string& path) {
   if (name != kConfirmation && name != kRecentLosses) return false;

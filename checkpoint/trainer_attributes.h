@@ -13,16 +13,16 @@ inline constexpr const char* kTrainer = "/trainer";
 inline constexpr const char* kTokenizer = "/trainer/tokenizer";
 inline constexpr const char* kSamples = "/trainer/samples";
 
-/// Writes /trainer, /trainer/tokenizer and, unless it is empty, /trainer/samples, stamped with this
-/// build's versions.
+/// Writes /trainer, /trainer/tokenizer and, unless it is empty, /trainer/samples, with this build's
+/// versions.
 void write_trainer(Hdf5File& file, const TrainerState& trainer);
 
-/// From the attributes of /trainer. Error kCheckpoint naming what is missing, of another type,
-/// unknown, or a number that no trainer has. `path` is for messages.
+/// From the attributes of /trainer. Error kCheckpoint naming an attribute that is missing, of
+/// another type, unknown, or outside its range. `path` is for messages.
 TrainerState read_trainer(const std::map<std::string, Hdf5Attribute>& attributes,
                           const std::string& path);
 
-/// The text that a data set of /trainer holds. Error kCheckpoint naming it.
+/// The text in a data set of /trainer. Error kCheckpoint naming it.
 std::string text_of(const HostTensor& bytes, const char* name, const std::string& path);
 
 }  // namespace lockstep

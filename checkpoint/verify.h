@@ -1,5 +1,5 @@
-// Whether a checkpoint can be trusted: header, length and digest. Nothing here parses HDF5, whose
-// reader must not meet damaged bytes.
+// Checks whether a checkpoint can be trusted: header, length and digest. Nothing here parses HDF5,
+// whose reader must not see damaged bytes.
 #pragma once
 
 #include <string>

@@ -11,11 +11,11 @@ namespace {
 
 [[noreturn]] void raise_difference(const PosixFile& file, std::uint64_t offset) {
   raise(file.error_kind(),
-        "{}: what was written does not read back as it was in memory, at byte {} or a little later",
+        "{}: the file does not read back as it was written, at byte {} or shortly after",
         file.path(), offset);
 }
 
-// Compares with memory what is read from front to back.
+// Compares the bytes of a file, read from front to back, with memory.
 class CopyComparison {
  public:
   explicit CopyComparison(std::vector<MemoryCopy> copies) : copies_(std::move(copies)) {
@@ -34,12 +34,12 @@ class CopyComparison {
                                    copy.memory.data() + (from - copy.offset), to - from) != 0) {
         return false;
       }
-      if (copy_end > end) break;  // goes on in the next bytes
+      if (copy_end > end) break;  // continues in the next bytes
     }
     return true;
   }
 
-  /// Whether everything was met.
+  /// Whether all copies were compared.
   bool is_done() const { return next_ == copies_.size(); }
 
  private:

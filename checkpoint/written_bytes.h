@@ -1,5 +1,5 @@
-// What HDF5 handed to a file while it wrote it: the memory against which the file is compared when
-// it is read back, so that a write that got lost on its way is found before the file is trusted.
+// The bytes that HDF5 wrote to a file, kept in memory. The file is compared with them when it is
+// read back, so that a lost write is found before the file is trusted.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace lockstep {
 
-/// Keeps bytes by their offset; later ones replace earlier ones. For a file's structure and small
-/// data: large tensors are compared with their own memory instead.
+/// Keeps bytes by their offset; later ones replace earlier ones. Used for a file's structure and
+/// small data: large tensors are compared with their own memory instead.
 class WrittenBytes {
  public:
   void record(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// Copies what was recorded; zero where nothing was.
+  /// Copies the recorded bytes; zero where nothing was recorded.
   void copy(std::uint64_t offset, std::span<std::byte> out) const;
-  /// Whether `bytes`, read at `offset`, are what was recorded of them.
+  /// Whether `bytes`, read at `offset`, equal the recorded ones.
   bool matches(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  /// Behind the last recorded byte.
+  /// The offset after the last recorded byte.
   std::uint64_t end() const { return end_; }
 
  private:
@@ -39,15 +39,15 @@ class WrittenBytes {
   std::uint64_t end_ = 0;
 };
 
-/// Memory that a file holds a copy of.
+/// Memory whose copy is in a file.
 struct MemoryCopy {
   std::uint64_t offset;  ///< in the file
   std::span<const std::byte> memory;
 };
 
 /// Writes the header of a checkpoint (header_block.h) whose contents, from byte 512 on, are
-/// complete, if they read back as `written` and `copies` say; they are read once, and what is
-/// digested is what was compared. Error of the file's kind, without a header, if they differ.
+/// complete, if they read back equal to `written` and `copies`. They are read once: the digest
+/// covers the compared bytes. Error of the file's kind, without a header, if they differ.
 void seal(PosixFile& file, const WrittenBytes& written, std::vector<MemoryCopy> copies);
 
 }  // namespace lockstep

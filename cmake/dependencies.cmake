@@ -3,7 +3,7 @@ find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
-# The system's Python, which sees the modules that Debian packages.
+# The system's Python, which has the modules that Debian packages.
 find_program(LOCKSTEP_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -40,7 +40,7 @@ target_include_directories(rapidcheck SYSTEM INTERFACE ${RAPIDCHECK_INCLUDE_DIR}
 
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 
-# LLVM's code generator, as one shared library; other versions may be installed beside it.
+# LLVM's code generator as one shared library; other versions may be installed beside it.
 find_library(LLVM_LIBRARY LLVM-19 HINTS /usr/lib/llvm-19/lib REQUIRED)
 find_path(LLVM_INCLUDE_DIR llvm/IR/IRBuilder.h HINTS /usr/lib/llvm-19/include REQUIRED NO_DEFAULT_PATH)
 add_library(llvm_external INTERFACE)

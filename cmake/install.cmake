@@ -1,4 +1,4 @@
-# lockstep for other projects: what `cmake --install` puts below the prefix.
+# lockstep for other projects: the files that `cmake --install` puts below the prefix.
 #   bin/lockstep
 #   lib/liblockstep.so.<version>, and lib/pkgconfig/lockstep.pc
 #   lib/cmake/lockstep: find_package(lockstep) and the target lockstep::lockstep
@@ -7,7 +7,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Versions are semantic: before 1.0 another minor version may change anything.
+# Versions are semantic: before 1.0, a new minor version may change anything.
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(compatible_version ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   set(compatibility SameMinorVersion)
@@ -24,7 +24,8 @@ add_library(lockstep_shared SHARED ${objects})
 add_library(lockstep::lockstep ALIAS lockstep_shared)
 set_target_properties(lockstep_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME lockstep EXPORT_NAME lockstep
   VERSION ${PROJECT_VERSION} SOVERSION ${compatible_version} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-# Linking to lockstep_trainer brings the libraries that the objects need; of its own it adds nothing.
+# Linking to lockstep_trainer brings the libraries that the objects need; it adds nothing of its
+# own.
 target_link_libraries(lockstep_shared PUBLIC fmt::fmt PRIVATE lockstep_trainer)
 target_compile_features(lockstep_shared PUBLIC cxx_std_20)
 target_link_options(lockstep_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/liblockstep.map)
@@ -37,7 +38,7 @@ configure_package_config_file(cmake/lockstepConfig.cmake.in ${PROJECT_BINARY_DIR
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/lockstepConfigVersion.cmake
   COMPATIBILITY ${compatibility})
-# Relative, as everything that is installed: the folder may be moved.
+# Relative, like everything that is installed: the folder may be moved.
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/lockstep.pc.in ${PROJECT_BINARY_DIR}/cmake/lockstep.pc @ONLY)
 

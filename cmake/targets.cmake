@@ -2,9 +2,9 @@
 
 add_library(lockstep_flags INTERFACE)
 target_include_directories(lockstep_flags INTERFACE ${PROJECT_SOURCE_DIR})
-# -ffp-contract=off: whether a multiply-add is fused must be written, not left to the optimizer, or
-# vector bodies and tails could round differently. -Werror=switch: switches over ops and dtypes are
-# exhaustive and have no default.
+# -ffp-contract=off: the source decides whether a multiply-add is fused, not the optimizer;
+# otherwise vector bodies and tails could round differently. -Werror=switch: switches over ops and
+# dtypes are exhaustive and have no default.
 target_compile_options(lockstep_flags INTERFACE -Wall -Wextra -Werror=switch -ffp-contract=off)
 if(LOCKSTEP_WERROR)
   target_compile_options(lockstep_flags INTERFACE -Werror)
@@ -92,11 +92,12 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PRIVATE ${ARG_FOREIGN})
 endfunction()
 
-# Compiler flags of test sources only. Most of a sanitizer build would go into instrumenting and optimizing the
-# templates of googletest and rapidcheck: presets with sanitizers do less of both there.
+# Compiler flags of test sources only. In a build with sanitizers most time would be spent on
+# instrumenting and optimizing the templates of googletest and rapidcheck: presets with sanitizers
+# do less of both there.
 set(LOCKSTEP_TEST_FLAGS "" CACHE STRING "Compiler flags of test sources")
 
-# All that `ctest -L unit` runs; what scripts/test.sh builds with sanitizers.
+# The tests of `ctest -L unit`; scripts/test.sh builds them with sanitizers.
 add_custom_target(unit_tests)
 
 # Tests run a second time as if the machine had no AVX-512 where it has it; elsewhere that would be the same again.

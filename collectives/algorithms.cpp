@@ -10,11 +10,11 @@
 namespace lockstep {
 namespace {
 
-// What one member sums at a time. Measured on 2 ranks over OpenMPI's shared memory: smaller pieces
-// pay latency, larger ones leave the cache.
+// Bytes that one member sums at a time. Measured on 2 ranks over OpenMPI's shared memory: smaller
+// pieces cost latency, larger ones leave the cache.
 constexpr std::int64_t kPieceBytes = std::int64_t{512} * 1024;
 // Above this a broadcast is a scatter and a gather, so that the root does not send all of it to
-// everybody.
+// every member.
 constexpr std::int64_t kScatterBytes = std::int64_t{64} * 1024;
 
 std::span<std::byte> range(std::byte* data, std::int64_t begin, std::int64_t bytes) {
@@ -54,7 +54,7 @@ class AllReduce {
     for (std::int64_t begin = 0; begin < count; begin += piece) {
       const Slice current{begin, std::min(count, begin + piece)};
       exchange_parts(current, scratch);
-      // The sums of the piece before travel along, instead of in a phase of their own.
+      // The sums of the previous piece are sent with this one, instead of in a phase of their own.
       if (summed.size() > 0) start_gather(summed);
       group_.finish();
       if (summed.size() > 0) addends_.store(summed);
@@ -71,7 +71,7 @@ class AllReduce {
   int parts_of(int member) const {
     return static_cast<int>(leaves_[static_cast<std::size_t>(member)].size());
   }
-  /// What `member` sums of a piece.
+  /// The slice of a piece that `member` sums.
   Slice share(Slice piece, int member) const {
     const Slice s = slice_of(piece.size(), group_.size(), member, size_of(dtype_));
     return {piece.begin + s.begin, piece.begin + s.end};

@@ -5,25 +5,25 @@
 
 namespace lockstep {
 
-/// How often a wait may look again without sleeping.
+/// How many times a wait polls without sleeping.
 constexpr std::int64_t kSpins = 2000;
 
-/// A few dozen cycles of rest in a spin loop.
+/// A pause of a few dozen cycles in a spin loop.
 void pause_core();
 
-/// Whether ranks on this machine may spin at all: with more ranks than cores, or with one core for
-/// the whole process, spinning only keeps others from the work that is waited for.
+/// Whether ranks on this machine may spin at all. With more ranks than cores, or with one core for
+/// the whole process, a spinning thread takes the core from the work that it waits for.
 bool may_spin(int ranks_on_node);
 
-/// Whether this many threads could run at once on this machine, as far as this process may use it.
+/// Whether this many threads can run at once on the cores that this process may use.
 bool has_cores_for(int threads);
 
 /// Waits between two polls; `attempt` counts the polls of one wait from 0. The first 2,000 spin for
-/// one pause each (if `spin`), later ones sleep: 20 us at first, then longer the longer the wait
-/// has lasted, to 200 us, so that a rank that waits for a slow one leaves it the cores.
+/// one pause each (if `spin`). Later ones sleep: 20 us at first, and up to 200 us after a longer
+/// wait, so that a rank that waits for a slow one leaves the cores to it.
 void back_off(std::int64_t attempt, bool spin);
 
-/// Makes short sleeps of the calling thread short: Linux adds 50 us by default.
+/// Shortens short sleeps of the calling thread: Linux adds 50 us to each by default.
 void sharpen_sleeps();
 
 }  // namespace lockstep

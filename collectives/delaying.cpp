@@ -26,7 +26,7 @@ class DelayingCommunicator final : public Communicator {
         link_([this] { serve(); }) {}
 
   ~DelayingCommunicator() override {
-    // Unless it has finished, destroying the inner communicator is what marks the events that the
+    // Unless it has finished, the destruction of the inner communicator marks the events that the
     // link waits for.
     inner_.reset();
     if (link_.joinable()) stop_link();
@@ -73,7 +73,7 @@ class DelayingCommunicator final : public Communicator {
     EventPtr arrived;
     EventPtr done = std::make_shared<Event>();
     SteadyTime::duration duration{};
-    /// When `arrived` was marked; written before link_ is told.
+    /// When `arrived` was marked; written before link_ is notified.
     std::shared_ptr<SteadyTime> arrival = std::make_shared<SteadyTime>();
   };
 

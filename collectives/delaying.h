@@ -1,4 +1,4 @@
-// A communicator on a slower network than there is: to see on one machine how a run overlaps
+// A communicator that simulates a slower network: shows on one machine how a run overlaps
 // communication with compute on a given interconnect.
 #pragma once
 
@@ -23,9 +23,9 @@ double wire_bytes(CollectiveKind kind, std::int64_t count, std::size_t width, in
 /// Marks each collective's event latency + wire_bytes / bandwidth later than `inner` completes it,
 /// as if all collectives of a rank used one link, one after the other in the order of submission:
 /// the delay begins when both the inner collective and the delay before it are over. Submission
-/// does not block. exchange() takes its place in the order and returns as much later. A failed
-/// collective fails without delay, but in order. Units: 1e-6 s; 1e9 bytes / s.
-/// Error kUsage if latency_us < 0 or bandwidth_gb_s <= 0.
+/// does not block. exchange() keeps its place in the order and returns with the same delay. A
+/// failed collective fails without delay, but in order. Units: 1e-6 s; 1e9 bytes / s. Error kUsage
+/// if latency_us < 0 or bandwidth_gb_s <= 0.
 std::unique_ptr<Communicator> make_delaying_communicator(std::unique_ptr<Communicator> inner,
                                                          double latency_us, double bandwidth_gb_s);
 

@@ -14,7 +14,7 @@ std::string_view name_of(SharedMemoryUse use) {
     case SharedMemoryUse::kIfPossible: return "auto";
     case SharedMemoryUse::kRequired: return "shm";
   }
-  return "an unknown way";  // what another rank says is not trusted
+  return "an unknown way";  // another rank's message is not trusted
 }
 
 std::string_view allreduce_of(const Greeting::Rank& rank) {

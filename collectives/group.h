@@ -1,5 +1,5 @@
-// Ranks that talk to each other, in a fixed order. An algorithm (algorithms.h) is a free function
-// over a group, and knows its members by their places in that order.
+// An ordered set of ranks that exchange messages. An algorithm (algorithms.h) is a free function
+// over a group, and addresses members by their places in that order.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace lockstep {
 
 class Group {
  public:
-  /// `ranks` are the members; this rank is one of them. `interrupt`: see Transport::finish; what it
-  /// throws leaves a collective half-done. Both references outlive the group.
+  /// `ranks` are the members; this rank is one of them. `interrupt`: see Transport::finish; if it
+  /// throws, the collective stays half-done. Both references must outlive the group.
   Group(Transport& transport, std::vector<int> ranks, const std::function<void()>& interrupt);
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -31,8 +31,8 @@ class Group {
   /// Waits until everything that was started has arrived.
   void finish() const { transport_.finish(interrupt_); }
 
-  /// Calls visit(to, from) for size - 1 pairs of other members; staggered, so that not all send to
-  /// the same one first.
+  /// Calls visit(to, from) for size - 1 pairs of other members, in a staggered order, so that not
+  /// all members send to the same one first.
   template <class F>
   void for_each_peer(const F& visit) const {
     for (int distance = 1; distance < size(); ++distance)

@@ -17,7 +17,7 @@ void set_text(CollectiveHeader& header, std::string_view text) {
   header.text[kept] = '\0';
 }
 
-// Another rank's text may not be trusted to end.
+// Another rank's text may lack its terminating zero.
 std::string_view text_of(const CollectiveHeader& header) {
   return {header.text, strnlen(header.text, CollectiveHeader::kTextBytes)};
 }
@@ -78,7 +78,7 @@ std::string enumerate(const std::vector<T>& items) {
   return out;
 }
 
-// Sequence number and signature are noise unless they are what differs.
+// Sequence number and signature appear only if they differ.
 std::string describe(const CollectiveHeader& header, const Differences& differences = {}) {
   std::string out(name_of(header.kind));
   if (is_tagged(header.kind)) {

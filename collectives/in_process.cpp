@@ -18,7 +18,7 @@ namespace {
 
 using Message = std::vector<std::byte>;
 
-// Where the ranks meet.
+// The state that all ranks share.
 struct Hub {
   explicit Hub(std::vector<int> ids)
       : size(static_cast<int>(ids.size())), node_ids(std::move(ids)) {
@@ -37,7 +37,7 @@ struct Hub {
   // Guarded by mutex:
   std::vector<std::deque<Message>> inboxes;
   std::vector<bool> left;      ///< ranks whose communicator was destroyed
-  std::exception_ptr aborted;  ///< what everybody gets after an abort
+  std::exception_ptr aborted;  ///< the error that all ranks get after an abort
   std::uint64_t version = 0;   ///< grows with every change
 };
 
@@ -104,7 +104,7 @@ class MailboxTransport final : public Transport {
   }
 
  protected:
-  // The timeout bounds how long an interrupt of this rank alone goes unseen.
+  // The timeout bounds how long an interrupt of only this rank stays unseen.
   void relax(std::int64_t) override {
     std::unique_lock lock(hub_->mutex);
     hub_->changed.wait_for(lock, std::chrono::milliseconds(1),
@@ -139,13 +139,13 @@ class MailboxTransport final : public Transport {
 
 std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
     int ranks, const InProcessOptions& options) {
-  LS_USER_CHECK(ranks >= 1, "{} in-process ranks asked for; at least 1 is needed", ranks);
+  LS_USER_CHECK(ranks >= 1, "{} in-process ranks requested; at least 1 is needed", ranks);
   std::vector<int> node_ids = options.node_ids;
   if (node_ids.empty()) node_ids.resize(static_cast<std::size_t>(ranks), 0);
   LS_USER_CHECK(node_ids.size() == static_cast<std::size_t>(ranks), "{} node ids for {} ranks",
                 node_ids.size(), ranks);
   auto hub = std::make_shared<Hub>(std::move(node_ids));
-  // Ranks meet while they are made, so that all must be under way at once.
+  // Ranks meet during construction, so all constructions must run at once.
   std::vector<std::future<std::unique_ptr<Communicator>>> made;
   for (int rank = 0; rank < ranks; ++rank) {
     made.push_back(std::async(std::launch::async, [hub, rank, &options] {

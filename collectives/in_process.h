@@ -1,6 +1,6 @@
-// N ranks in one process, for tests and examples: each rank is a thread of the caller's with a
-// communicator of its own. Messages are copied through mailboxes; headers, algorithms and the order
-// of the sum are those of MPI.
+// N ranks in one process, for tests and examples: each rank is a thread of the caller with its own
+// communicator. Messages are copied through mailboxes; headers, algorithms and the order of sums
+// are the same as with MPI.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ struct InProcessOptions {
 };
 
 /// Communicators of ranks 0 .. ranks - 1, each with its own communication thread. abort() on one
-/// fails the pending and future operations of all; destroying one that has not finished fails those
-/// that still wait for it. Shared memory is shared between the ranks' threads as it is between
-/// processes. Error kUsage if ranks < 1, or if the number of node ids is another.
+/// fails the pending and future operations of all. Destroying one before its finish() fails the
+/// ranks that still wait for it. Shared memory is shared between the ranks' threads as it is
+/// between processes. Error kUsage if ranks < 1, or if the number of node ids differs from `ranks`.
 std::vector<std::unique_ptr<Communicator>> make_in_process_communicators(
     int ranks, const InProcessOptions& options = {});
 

@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kHostBytes = 65;  // HOST_NAME_MAX and an end
+constexpr int kHostBytes = 65;  // HOST_NAME_MAX and a terminating zero
 constexpr int kTag = 0;         // MPI's order between two ranks is all the matching that is needed
 
 std::string reason_of(int code) {
@@ -41,7 +41,7 @@ class MpiTransport final : public Transport {
       : max_message_bytes_(max_message_bytes) {
     int used = 0;
     check(MPI_Initialized(&used), "MPI_Initialized");
-    LS_USER_CHECK(used == 0, "MPI is in use already: a process has one MPI communicator, once");
+    LS_USER_CHECK(used == 0, "MPI is in use already: a process can make one MPI communicator only");
     int provided = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -91,7 +91,7 @@ class MpiTransport final : public Transport {
         MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());
     if (code == MPI_ERR_IN_STATUS) {
       for (const MPI_Status& status : statuses_) {
-        if (status.MPI_ERROR != MPI_ERR_PENDING) check(status.MPI_ERROR, "a message of MPI");
+        if (status.MPI_ERROR != MPI_ERR_PENDING) check(status.MPI_ERROR, "an MPI message");
       }
     }
     check(code, "MPI_Testall");
@@ -103,13 +103,13 @@ class MpiTransport final : public Transport {
     fmt::print(stderr, "rank {} ends the job with code {}: {}\n", topology_.rank(), exit_code,
                reason);
     std::fflush(nullptr);
-    // mpirun ends the job when a rank exits like this, and returns the code. MPI_Abort asks mpirun
-    // to print a notice as well, over which OpenMPI 4.1's mpirun can crash if another rank is just
-    // ending, too: then the code is lost, and with it the ranks' reasons.
+    // mpirun ends the job when a rank exits like this, and returns the code. MPI_Abort also makes
+    // mpirun print a notice; OpenMPI 4.1's mpirun can crash while it does so if another rank ends
+    // at the same time. The code and the ranks' reasons are then lost.
     std::_Exit(exit_code);
   }
 
-  // Called at the end of the communication thread, from where nothing may be thrown.
+  // Called at the end of the communication thread, where nothing may be thrown.
   void close(bool clean) override {
     if (!clean) return;
     const int code = MPI_Finalize();
@@ -182,7 +182,7 @@ std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
-  // What follows the first comma says who built it, and when.
+  // The text after the first comma says who built it, and when.
   const std::string whole(text.data(), static_cast<std::size_t>(length));
   return whole.substr(0, whole.find_first_of(",\n"));
 }

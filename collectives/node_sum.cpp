@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 /// A lane's part of a bucket as one run of elements: where they lie in the region, and this rank's
-/// work on them. Operands are sums over subtrees of the node's ranks, made when they are asked for.
+/// work on them. Operands are sums over subtrees of the node's ranks, computed on request.
 class LaneAddends final : public Addends {
  public:
   LaneAddends(const SharedRegion& region, int lane, DType dtype, std::size_t offset,
@@ -60,7 +60,7 @@ class LaneAddends final : public Addends {
 
   std::size_t width() const { return size_of(dtype_); }
 
-  /// Where there is room for these elements of a piece in the block number `block` of the memory.
+  /// The memory for these elements of a piece, in block number `block`.
   std::byte* memory_of(int block, Slice elements) const {
     const std::int64_t at = block * std::min(piece_, count_) + elements.begin % piece_;
     return memory_ + static_cast<std::size_t>(at) * width();

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// On one node: sums this rank's stripes of `count` elements at `offset` (bytes), which no rank
-/// changes meanwhile, over the ranks of the node.
+/// On one node: sums this rank's stripes over the ranks of the node. The data are `count` elements
+/// at `offset` (bytes); no rank changes them meanwhile.
 void sum_on_node(const SharedRegion& region, DType dtype, std::size_t offset, std::int64_t count);
 
 /// The ranks that work in one lane, one of each node, in the order of the nodes.
@@ -21,12 +21,12 @@ struct LaneGroup {
   int lane;
   Group group;
 };
-/// The lanes that this rank works in, ascending: all ranks of a job work through them in one order.
+/// The lanes of this rank, ascending: all ranks of a job process lanes in the same order.
 std::vector<LaneGroup> lane_groups(Transport& transport, const std::function<void()>& interrupt);
 
-/// How the nodes' runs of positions make up the summation tree: for each node, the subtrees that it
-/// sums by itself. With `fixed_order` these are the largest complete subtrees, so that the result
-/// is that of the tree over all ranks; without, each node sums all of its ranks first.
+/// The subtrees of the summation tree that each node sums by itself; together they cover the node's
+/// run of positions. With `fixed_order` these are the largest complete subtrees, so that the result
+/// is that of the tree over all ranks; without it, each node sums all of its ranks first.
 struct NodeSubtrees {
   std::vector<LeafRange> own;  ///< of this node, as places in Topology::ranks_of
   Leaves leaves;               ///< of every node

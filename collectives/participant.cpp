@@ -49,7 +49,8 @@ void Participant::greet(const ParticipantOptions& options) {
   require_same_greeting(greeting, transport_.topology());
 }
 
-// Sums over several nodes go through the memory of each; that pays where a node has several ranks.
+// Sums over several nodes go through each node's memory; this is faster if a node has several
+// ranks.
 void Participant::share_memory(SharedMemoryUse use, const std::function<void()>& interrupt) {
   const Topology& topology = transport_.topology();
   const bool required = use == SharedMemoryUse::kRequired;

@@ -1,6 +1,6 @@
-// One rank's part in collectives: the groups it belongs to, the memory it shares, and which
-// algorithm serves which request. It carries out one collective at a time, in the order in which
-// all ranks do; when, and on which thread, the queue decides (queued_communicator.h).
+// One rank's part in collectives: its groups, the memory it shares, and the choice of the algorithm
+// for each request. It carries out one collective at a time, in the same order on all ranks. The
+// queue (queued_communicator.h) decides when, and on which thread.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace lockstep {
 
 struct ParticipantOptions {
   SharedMemoryUse shared_memory = SharedMemoryUse::kNever;
-  /// Sums follow the summation tree over all positions. Without, a node of any number of ranks adds
-  /// them up by itself and sends one sum.
+  /// Sums follow the summation tree over all positions. If false, a node of any number of ranks
+  /// sums all of them by itself and sends one sum.
   bool fixed_order = true;
-  std::uint64_t build = 0;  ///< this process's, for a message if ranks have different ones
+  std::uint64_t build = 0;  ///< of this process; for a message if ranks have different builds
 };
 
 class Participant {
  public:
   /// All ranks of the job construct theirs at the same point, on the thread that owns the
-  /// transport. `interrupt` is called while messages are waited for, and may throw. References
+  /// transport. `interrupt` is called during waits for messages, and may throw. References must
   /// outlive it. Error kUsage on all ranks if their options differ, or if shared memory is required
-  /// and not to be had.
+  /// but not available.
   Participant(Transport& transport, const ParticipantOptions& options,
               const std::function<void()>& interrupt);
 
@@ -42,9 +42,9 @@ class Participant {
   /// Whether a sum in shared memory needs messages to other nodes.
   bool sums_need_messages() const { return roll_call_->needs_messages(); }
 
-  /// The data of a collective whose headers match. `region`: where it lies if it is shared; then it
-  /// may be called on any thread if sums need no messages, and other ranks see this rank's part of
-  /// the sums once Progress::kSummed is advanced.
+  /// Moves and sums the data of a collective whose headers match. `region`: the shared region that
+  /// holds the data, or null. With a region, any thread may call this if sums need no messages, and
+  /// other ranks see this rank's part of the sums once Progress::kSummed is advanced.
   void progress(const CollectiveRequest& request, const SharedRegion* region);
 
   /// The strings of all ranks, in the order of the ranks.

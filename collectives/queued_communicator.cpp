@@ -99,7 +99,7 @@ EventPtr QueuedCommunicator::submit(CollectiveRequest request) {
   check_request(request, size());
   if (request.ready != nullptr) {
     request.ready->on_ready([wake = wake_] {
-      // Taking the mutex orders this after a waiter's last look at the event.
+      // Taking the mutex orders this after a waiter's last check of the event.
       { const std::lock_guard lock(wake->mutex); }
       wake->changed.notify_all();
     });
@@ -148,11 +148,11 @@ EventPtr QueuedCommunicator::push(Job job) {
     Lock lock(wake_->mutex);
     job.header.sequence = next_sequence_++;
     job.submitted = std::chrono::steady_clock::now();
-    // The others need not wait for this rank's turn to learn that its data is ready.
+    // The other ranks need not wait for this rank's turn to learn that its data is ready.
     if (arena_ != nullptr && is_ready && job.header.sequence == next_post_) post(job.header);
     queue_.push_back(std::move(job));
     if (passes) {
-      // What all ranks are ready for, without waiting: this thread has other work to do.
+      // Jobs that all ranks are ready for, without waiting: this thread has other work to do.
       const auto all_have_posted = [this](const Job& next) {
         return !next.needs_messages &&
                arena_->flags().all_have(Progress::kPosted, next.header.sequence + 1);
@@ -206,7 +206,8 @@ void QueuedCommunicator::abort(int exit_code, const std::string& reason) {
   if (wake_->changed.wait_for(lock, kAbortPatience, [this] { return aborted_; })) {
     raise(ErrorKind::kPeer, "rank {} ended the job with code {}: {}", rank(), exit_code, reason);
   }
-  fmt::print(stderr, "rank {} ends with code {}, as its communication thread does not answer: {}\n",
+  fmt::print(stderr,
+             "rank {} ends with code {}, because its communication thread does not answer: {}\n",
              rank(), exit_code, reason);
   std::fflush(nullptr);
   std::_Exit(exit_code);
@@ -222,7 +223,7 @@ void QueuedCommunicator::serve() {
   transport_->close(poison() == nullptr);
 }
 
-// Work that a waiting thread may do is left to it, but not for long: it may wait in another way.
+// A waiting thread may do this work, but it is not left to it for long: it may wait in another way.
 bool QueuedCommunicator::wait_for_work(Lock& lock) {
   while (true) {
     if (give_up_) poison_with(given_up());

@@ -1,19 +1,20 @@
-// The Communicator over any Transport: a queue of requests, and the rule who carries them out.
+// The Communicator over any Transport: a queue of requests, and the rule that selects the thread
+// that carries them out.
 //
-// Collectives are carried out one at a time, in the order of submission, by whoever drives the
-// queue. The communication thread, which made the transport, owns it: what needs messages, it
-// drives. A sum in memory that the ranks of one node share needs none: where the communication
-// thread has a core of its own it drives that, too; where it has none, the threads that submit and
-// wait do, each as far as its own work allows, so that no hand-over costs time. What nobody has
-// taken for a few milliseconds, the communication thread takes after all.
+// Collectives are carried out one at a time, in the order of submission, by the thread that drives
+// the queue. The communication thread made the transport and owns it, so it drives every collective
+// that needs messages. A sum in memory that the ranks of one node share needs none. If the
+// communication thread has a core of its own, it drives such sums too. Otherwise the threads that
+// submit and wait drive them, as far as their own work allows, so that no hand-over costs time. The
+// communication thread takes a request that no thread has taken for a few milliseconds.
 //
-// Failure has three grades.
-//   A failed `ready` event fails that one collective, on every rank (other ranks: an error of the
-//   same kind that names the rank and quotes its error). The ranks stay in step; later collectives
-//   go on.
+// There are three levels of failure.
+//   A failed `ready` event fails that one collective on every rank (other ranks get an error of
+//   the same kind that names the rank and quotes its error). The ranks stay in step; later
+//   collectives go on.
 //   A header mismatch, carried digests that differ, a lost rank or a failed message poison the
 //   communicator: this and all later operations fail with the same error.
-//   abort() ends the job, as the transport understands it.
+//   abort() ends the job through the transport.
 #pragma once
 
 #include <atomic>
@@ -38,8 +39,8 @@ namespace lockstep {
 
 struct QueueOptions {
   ParticipantOptions participant = {};
-  /// Threads of a rank that compute. If its node has fewer cores than these and a communication
-  /// thread for every rank, sums in shared memory are left to the threads that submit and wait.
+  /// Threads of a rank that compute. If its node has too few cores for these and a communication
+  /// thread of every rank, sums in shared memory are left to the threads that submit and wait.
   int busy_threads = 1;
 };
 
@@ -63,7 +64,7 @@ class QueuedCommunicator final : public Communicator {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  /// What an exchange or agreement hears; the caller's, who waits for it.
+  /// The result of an exchange or agreement; owned by the caller, which waits for it.
   struct Answer {
     std::vector<std::string> all;
     bool same = true;
@@ -73,17 +74,17 @@ class QueuedCommunicator final : public Communicator {
     std::string mine;          ///< exchange only
     Answer* answer = nullptr;  ///< exchange and agreement only
     EventPtr done = std::make_shared<Event>();
-    SharedRegion* region = nullptr;  ///< that the data lies in; null if it is not shared
+    SharedRegion* region = nullptr;  ///< the region that holds the data; null if it is not shared
     CollectiveHeader header{};
     bool needs_messages = true;
-    bool digests_differ = false;  ///< to be told once details have been exchanged
+    bool digests_differ = false;  ///< to be reported once details have been exchanged
     TimePoint submitted{};
   };
   struct AbortOrder {
     int exit_code;
     std::string reason;
   };
-  /// What `ready` callbacks wake; it outlives the communicator, as events may.
+  /// The state that `ready` callbacks wake; it outlives the communicator, as events may.
   struct Wake {
     std::mutex mutex;
     std::condition_variable changed;
@@ -99,35 +100,35 @@ class QueuedCommunicator final : public Communicator {
   bool post(const CollectiveHeader& header);
 
   // One thread at a time drives; it has set driving_.
-  /// Carries out jobs while `takes` the first one; then, if `completes`, waits for the other ranks'
-  /// parts of what it summed.
+  /// Carries out jobs while `takes` accepts the first one; then, if `completes`, waits for the
+  /// other ranks' parts of its sums.
   void drive(Lock& lock, const Takes& takes, bool completes);
   void progress(Job job);
   CollectiveVerdict roll_call(const Job& job);
   void sum_in_shared_memory(Job job);
   void move_data(const Job& job, const CollectiveVerdict& verdict);
   [[noreturn]] void tell_difference(const Job& job);
-  /// Back to the head of the queue: what is left to do needs messages.
+  /// Puts the job back at the head of the queue: the rest of it needs messages.
   void leave_to_own_thread(Job job);
   std::exception_ptr wait_until_ready(const CollectiveRequest& request);
   void complete(const Job& job);
   void complete_sums();
-  /// Throws if this job or this rank is lost. Called while waiting for other ranks.
+  /// Throws if this job or this rank is lost. Called during waits for other ranks.
   void check_on_job();
   bool on_own_thread() const { return std::this_thread::get_id() == thread_id_; }
 
   // On the communication thread:
   void serve();
   bool wait_for_work(Lock& lock);
-  /// Throws if this rank was told to abort or to give up; may not return at all.
+  /// Throws if this rank was ordered to abort or give up; may not return at all.
   void check_interrupt();
   /// Waits for a change, for a few milliseconds at most, then polls for interrupts and lets the
-  /// transport make progress. What goes wrong becomes the poison. `lock` is held before and after.
+  /// transport make progress. An error here becomes the poison. `lock` is held before and after.
   void idle(Lock& lock);
 
   void stop(bool give_up);
   std::exception_ptr given_up() const;
-  /// The first error that ends everything; null while all is well. From any thread.
+  /// The error that poisoned the communicator; null if there is none. From any thread.
   std::exception_ptr poison() const;
   void poison_with(std::exception_ptr error);
 
@@ -142,9 +143,9 @@ class QueuedCommunicator final : public Communicator {
   std::uint64_t next_post_ = 0;  ///< headers before this one are posted
   bool driving_ = false;
   bool stopping_ = false;
-  bool give_up_ = false;  ///< stopping, and not to wait for other ranks
+  bool give_up_ = false;  ///< stopping, without waiting for other ranks
   std::optional<AbortOrder> abort_order_;
-  bool aborted_ = false;  ///< the abort order was carried out and this process is still there
+  bool aborted_ = false;  ///< the abort order was carried out, but this process still runs
 
   std::atomic<bool> interrupted_{false};  ///< give_up_ or abort_order_ is set
   mutable std::mutex poison_mutex_;
@@ -154,7 +155,7 @@ class QueuedCommunicator final : public Communicator {
   std::vector<Job> summed_;  ///< this rank's part is done; the others' may not be
 
   const std::function<void()> interrupt_ = [this] { check_interrupt(); };
-  std::unique_ptr<Transport> transport_;  ///< of the communication thread, but for its counter
+  std::unique_ptr<Transport> transport_;  ///< the communication thread's, but its byte counter
   std::unique_ptr<Participant> participant_;
 
   std::thread thread_;

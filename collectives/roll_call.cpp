@@ -50,10 +50,10 @@ CollectiveVerdict from_posted(const PostedVerdict& posted) {
 
 }  // namespace
 
-/// What a caller, or several, have to say. Bytes travel.
+/// A summary of the headers of one caller, or of several. Sent as bytes.
 struct RollCall::Summary {
   CollectiveHeader first;  ///< of the first rank
-  std::uint32_t same = 1;  ///< the others' match it, and nobody failed
+  std::uint32_t same = 1;  ///< the others' headers match it, and no rank failed
   std::uint32_t same_digest = 1;
   std::uint64_t unused = 0;
 

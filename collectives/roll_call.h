@@ -1,9 +1,10 @@
-// Before the data of a collective moves, all ranks compare their headers (header.h): ranks that
-// drifted apart are found at the first collective that does not match.
+// Compares the headers of all ranks (header.h) before the data of a collective moves, so that ranks
+// that drifted apart are found at the first collective that does not match.
 //
-// Ranks of a node post them on its flags. Between nodes the leaders send what their node has in
-// common, one message for each pair of nodes; beyond kDirectCallers nodes they combine it over a
-// tree. Only on a difference do all headers travel, so that every rank tells it in the same words.
+// Ranks of a node post their headers on its flags. Between nodes the leaders send a summary of
+// their node's headers, one message for each pair of nodes; beyond kDirectCallers nodes they
+// combine it over a tree. Only if headers differ are all of them sent, so that every rank reports
+// it in the same words.
 #pragma once
 
 #include <functional>
@@ -21,25 +22,25 @@ namespace lockstep {
 struct CollectiveVerdict {
   std::optional<Error> failure;         ///< see describe_failure
   std::optional<std::string> mismatch;  ///< see describe_mismatch
-  bool digests_differ = false;          ///< of headers that match otherwise
+  bool digests_differ = false;          ///< of headers that otherwise match
 };
 
 class RollCall {
  public:
-  /// Up to this many nodes (or ranks that share no memory) tell each other directly.
+  /// Up to this many nodes (or ranks that share no memory) exchange summaries directly.
   static constexpr int kDirectCallers = 8;
 
   /// `flags`: of this node; null if ranks share no memory. References outlive it.
   RollCall(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt);
 
-  /// Whether a rank can compare without messages.
+  /// Whether a comparison needs messages between ranks.
   bool needs_messages() const { return flags_ == nullptr || nodes_ > 1; }
 
-  /// Shows this rank's header of the next collective to its node before its turn has come. False if
-  /// there is no place for it yet. Not concurrently with itself.
+  /// Posts this rank's header of the next collective to its node before its turn. False if there is
+  /// no free slot yet. Not concurrently with itself.
   bool post_early(const CollectiveHeader& mine);
 
-  /// All ranks call it for the same collectives in the same order. `interrupt` is called while it
+  /// All ranks call it for the same collectives in the same order. `interrupt` is called during
   /// waits for the node.
   CollectiveVerdict compare(const CollectiveHeader& mine, const std::function<void()>& interrupt);
 

@@ -15,9 +15,9 @@
 namespace lockstep {
 namespace {
 
-// Small enough that the ranks' shares of a bucket are even, large enough that a view of many
-// gigabytes stays far below the kernel's limit of 65,530 mappings. Where each lane has a good
-// number of them a stripe is a huge page: a core reads a view of smaller ones half as fast.
+// Small enough that the ranks' shares of a bucket are even; large enough that a view of many
+// gigabytes stays far below the kernel's limit of 65,530 mappings. If each lane gets a good number
+// of them, a stripe is a huge page: a core reads a view of smaller ones half as fast.
 std::size_t stripe_of(std::size_t bytes, int lanes) {
   constexpr std::size_t kSmallest = 16 * 1024;
   constexpr std::size_t kHugePagesOfALane = 16;
@@ -27,7 +27,7 @@ std::size_t stripe_of(std::size_t bytes, int lanes) {
   return huge ? std::max(stripe, SharedFile::kHugePage) : stripe;
 }
 
-/// What a rank tells the others: where its file is, or why there is none.
+/// A rank's message to the others: where its file is, or why there is none.
 struct Invitation {
   std::int64_t process = 0;
   std::int32_t descriptor = -1;
@@ -146,7 +146,7 @@ SharedArena::SharedArena(std::vector<SharedFile> files, std::vector<Mapping> par
 
 std::unique_ptr<SharedBuffer> SharedArena::hold(std::size_t bytes,
                                                 std::function<void()> interrupt) {
-  LS_USER_CHECK(bytes > 0, "a shared buffer of no bytes was asked for");
+  LS_USER_CHECK(bytes > 0, "a shared buffer of 0 bytes was requested");
   const std::size_t size = SharedRegion::rounded(bytes, lanes_.count);
   SharedRegion* region = find_free(size);
   if (region == nullptr) {
@@ -159,7 +159,7 @@ std::unique_ptr<SharedBuffer> SharedArena::hold(std::size_t bytes,
   return std::make_unique<Held>(shared_from_this(), *region, std::move(interrupt));
 }
 
-/// The region of this size, which is held from now on; null if there is none.
+/// The region of this size, now held; null if there is none.
 SharedRegion* SharedArena::find_free(std::size_t size) {
   const std::lock_guard lock(mutex_);
   for (const auto& region : regions_)
@@ -172,7 +172,7 @@ SharedRegion* SharedArena::find_free(std::size_t size) {
   return regions_.back().get();
 }
 
-/// What has to go before another region is made; null if there is room. All ranks choose the same.
+/// The region to remove before another one is made; null if there is room. The same on all ranks.
 std::unique_ptr<SharedRegion> SharedArena::take_oldest() {
   const std::lock_guard lock(mutex_);
   if (regions_.size() < kSizes) return nullptr;

@@ -1,13 +1,13 @@
-// The memory that the ranks of a node share: one file per rank, of which the others map what they
-// need. It holds the rank's part of the flags and its shared buffers.
+// The memory that the ranks of a node share: one file per rank, which holds the rank's part of the
+// flags and its shared buffers. The other ranks map the parts that they need.
 //
-// A shared buffer is cut into stripes, dealt to lanes in turn. There are as many lanes as the
-// largest node has ranks; on each node one rank works in a lane, a rank of a smaller node in
-// several. It reads a lane's stripes from all buffers of its node, has them summed with those of
-// the other nodes (node_sum.h), and writes the sum over its own. A view puts the stripes that hold
-// sums side by side, each mapped from the file of the rank that wrote it. So on one node the sum of
-// N bytes over P ranks moves N / P bytes from each rank's buffer and N / P bytes to memory, per
-// rank, and takes no memory beyond the data's own.
+// A shared buffer is divided into stripes, which are dealt to lanes in turn. There are as many
+// lanes as the largest node has ranks. On each node one rank works in each lane; a rank of a
+// smaller node works in several. It reads a lane's stripes from all buffers of its node, sums them
+// with those of the other nodes (node_sum.h), and writes the sum over its own. A view puts the
+// stripes that hold sums side by side, each mapped from the file of the rank that wrote it. So on
+// one node the sum of N bytes over P ranks moves N / P bytes from each rank's buffer and N / P
+// bytes to memory, per rank, and needs no memory besides the data.
 #pragma once
 
 #include <algorithm>
@@ -44,12 +44,12 @@ struct Lanes {
 /// A block of memory at the same offset in every rank's file.
 class SharedRegion {
  public:
-  /// files[i]: of the node's local rank i; [offset, offset + bytes) exists in this rank's, and
-  /// will in the others' before anybody sums.
+  /// files[i]: of the node's local rank i. [offset, offset + bytes) exists in this rank's file, and
+  /// in the others' before any rank sums.
   SharedRegion(const std::vector<SharedFile>& files, const Lanes& lanes, std::size_t offset,
                std::size_t bytes);
 
-  /// What a buffer of `bytes` takes, summed in so many lanes.
+  /// Size of the region for a buffer of `bytes` that is summed in this many lanes.
   static std::size_t rounded(std::size_t bytes, int lanes);
 
   std::size_t offset() const { return offset_; }
@@ -90,9 +90,9 @@ class SharedRegion {
 
 class SharedArena : public std::enable_shared_from_this<SharedArena> {
  public:
-  /// All ranks of the job call it at the same point. Null on all of them if one cannot share memory
-  /// with the others of its node; then `problem` says which, and why. `node`: the ranks of this
-  /// one.
+  /// All ranks of the job call it at the same point. Null on all of them if a rank cannot share
+  /// memory with the others of its node; `problem` then names the rank and the reason. `node`: the
+  /// ranks of this node.
   static std::shared_ptr<SharedArena> connect(const Group& node, const Group& job, int lanes,
                                               bool spin, std::string& problem);
 
@@ -101,12 +101,12 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
 
   SharedFlags& flags() { return flags_; }
 
-  /// Buffers of so many sizes are kept, those that were held last: a job has few of them.
+  /// Number of regions that are kept, the most recently held ones: a job has few sizes.
   static constexpr std::size_t kSizes = 8;
 
-  /// See Communicator::shared_buffer. `interrupt` is called while it waits for readers.
+  /// See Communicator::shared_buffer. `interrupt` is called during waits for readers.
   std::unique_ptr<SharedBuffer> hold(std::size_t bytes, std::function<void()> interrupt);
-  /// The region that data lies in; null if it is not shared.
+  /// The region that holds the data; null if it is not shared.
   SharedRegion* find(const std::byte* data);
 
  private:
@@ -120,9 +120,9 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
   Lanes lanes_;
   SharedFlags flags_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<SharedRegion>> regions_;  ///< held last comes last; on all ranks
+  std::vector<std::unique_ptr<SharedRegion>> regions_;  ///< last held comes last; on all ranks
   std::size_t end_;         ///< of this rank's file, which has holes where regions were
-  std::uint64_t read_ = 0;  ///< what this rank told the others with Progress::kRead
+  std::uint64_t read_ = 0;  ///< the value that this rank published as Progress::kRead
 };
 
 }  // namespace lockstep

@@ -21,7 +21,7 @@ std::byte* checked(void* address, std::size_t bytes) {
   return static_cast<std::byte*>(address);
 }
 
-/// What the kernel says can be allocated without swapping; 0 if it does not say.
+/// The memory that can be allocated without swapping, as the kernel reports it; 0 if it does not.
 std::size_t available_bytes() {
   std::ifstream file("/proc/meminfo");
   std::string key;
@@ -91,20 +91,21 @@ SharedFile& SharedFile::operator=(SharedFile&& other) noexcept {
 
 SharedFile::Id SharedFile::id() const {
   struct stat status {};
-  if (fstat(descriptor_, &status) != 0) raise_errno(ErrorKind::kPeer, "cannot look at a file");
+  if (fstat(descriptor_, &status) != 0)
+    raise_errno(ErrorKind::kPeer, "cannot get the size of a file");
   return {status.st_dev, status.st_ino};
 }
 
 void SharedFile::grow(std::size_t offset, std::size_t bytes) const {
   const std::size_t available = available_bytes();
   if (available > 0 && bytes > available)
-    raise(ErrorKind::kOutOfMemory, "{} bytes of shared memory asked for, {} are available", bytes,
+    raise(ErrorKind::kOutOfMemory, "{} bytes of shared memory requested, {} are available", bytes,
           available);
   allocate_huge_pages(offset, bytes);
   allocate(offset, bytes);
 }
 
-/// Of what is there already nothing changes.
+/// Existing contents do not change.
 void SharedFile::allocate(std::size_t offset, std::size_t bytes) const {
   int code = EINTR;
   while (code == EINTR)
@@ -116,8 +117,8 @@ void SharedFile::allocate(std::size_t offset, std::size_t bytes) const {
   }
 }
 
-/// As far as there are any. Systems give files in memory huge pages by themselves only where they
-/// were told to; what has a page may be asked to become a huge one everywhere since Linux 6.1.
+/// As far as there are any. By default systems give files in memory no huge pages; since Linux 6.1
+/// existing pages can be turned into huge ones on request everywhere.
 void SharedFile::allocate_huge_pages(std::size_t offset, std::size_t bytes) const {
 #ifdef MADV_COLLAPSE
   constexpr int kCollapse = MADV_COLLAPSE;
@@ -156,7 +157,7 @@ void SharedFile::free(std::size_t offset, std::size_t bytes) const {
     code = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                      static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (code != 0 && errno == EINTR);
-  if (code != 0) raise_errno(ErrorKind::kInternal, "cannot give shared memory back");
+  if (code != 0) raise_errno(ErrorKind::kInternal, "cannot release shared memory");
 }
 
 }  // namespace lockstep

@@ -16,8 +16,8 @@ class Mapping {
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
 
-  /// Addresses without memory, for replace() to fill; those for at least a huge page begin at one.
-  /// Error kOutOfMemory.
+  /// Addresses without memory, for replace() to fill. A range of at least a huge page begins at a
+  /// multiple of one. Error kOutOfMemory.
   static Mapping reserve(std::size_t bytes);
 
   std::byte* data() const { return data_; }
@@ -32,11 +32,11 @@ class SharedFile {
  public:
   /// Offsets and sizes of mappings are multiples of this.
   static constexpr std::size_t kPage = 4096;
-  /// Memory from a multiple of this to another is in huge pages if the system has them: 440 MB are
-  /// there, and touched for the first time, in half the time.
+  /// Memory between multiples of this is in huge pages if the system has them: allocating 440 MB
+  /// and touching it for the first time then takes half the time.
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-  /// Tells files apart on one machine.
+  /// Identifies a file on one machine.
   struct Id {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -46,7 +46,7 @@ class SharedFile {
   /// An empty file of this process. Error kOutOfMemory.
   static SharedFile create();
   /// The file that another process of the same user has open as `descriptor`. Error kPeer if it
-  /// cannot be opened or is another file than `id`, as where processes do not see each other.
+  /// cannot be opened or is not the file `id`, for example if processes cannot see each other.
   static SharedFile open_of(std::int64_t process, int descriptor, const Id& id);
 
   ~SharedFile();
@@ -56,16 +56,16 @@ class SharedFile {
   int descriptor() const { return descriptor_; }
   Id id() const;
 
-  /// Makes [offset, offset + bytes) part of the file, zeroed. The space is checked and taken before
-  /// anybody touches it: nobody dies of a page that is not there. Error kOutOfMemory.
+  /// Makes [offset, offset + bytes) part of the file, zeroed. Its space is checked and allocated
+  /// here, so that no process is killed later because a page is missing. Error kOutOfMemory.
   void grow(std::size_t offset, std::size_t bytes) const;
 
-  /// [offset, offset + bytes), which may lie beyond the end until it is touched. Error
+  /// Maps [offset, offset + bytes), which may lie beyond the end until it is touched. Error
   /// kOutOfMemory.
   Mapping map(std::size_t offset, std::size_t bytes, bool writable) const;
-  /// Puts [offset, offset + bytes), read-only, at `address` in a mapping.
+  /// Maps [offset, offset + bytes), read-only, at `address` in a mapping.
   void replace(std::byte* address, std::size_t offset, std::size_t bytes) const;
-  /// Gives the memory of [offset, offset + bytes) back; the file stays as long as it is.
+  /// Returns the memory of [offset, offset + bytes) to the system; the file keeps its length.
   void free(std::size_t offset, std::size_t bytes) const;
 
  private:

@@ -49,8 +49,8 @@ void SharedFlags::advance(Progress progress, std::uint64_t end) {
   wake_sleepers();
 }
 
-// A sleeper counts itself before it looks at the counter for the last time; this looks for sleepers
-// after the counter was written. In the one order of these four, one of the two sees the other.
+// A sleeper counts itself before it checks the counter for the last time; this checks for sleepers
+// after the counter was written. In the single order of these four, one of the two sees the other.
 void SharedFlags::wake_sleepers() {
   Part& own = part(self_);
   own.changes.fetch_add(1);
@@ -87,7 +87,7 @@ void SharedFlags::wait_for(int local_rank, Progress progress, std::uint64_t end,
   }
 }
 
-// Woken by the change or after a few milliseconds, so that interrupts are seen.
+// Returns after a change or after a few milliseconds, so that interrupts are seen.
 void SharedFlags::sleep(Part& peer, Progress progress, std::uint64_t end) {
   constexpr timespec kPatience{0, 2'000'000};
   const std::uint32_t seen = peer.changes.load();

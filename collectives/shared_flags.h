@@ -1,12 +1,12 @@
-// Where the ranks of a node tell each other how far they are: a block of shared memory per rank,
-// written by that rank, read by all. A rank of the node is known by its local rank
-// (its index in Topology::ranks_of); local rank 0 leads the node.
+// The progress of a node's ranks: a block of shared memory per rank, written by that rank, read by
+// all. A rank of the node is identified by its local rank (its index in Topology::ranks_of); local
+// rank 0 leads the node.
 //
 // Collectives are numbered; all ranks carry out the same sequence. Each rank posts the header of a
 // collective when its data is ready, sums its part once all have posted, and reads the result once
-// all have summed. Where there are other nodes, too, the leader asks them and posts the verdict.
-// Each of these is a counter that only grows: a store for the one, a load for the others, and a
-// system call only for those who wait longer than spinning is worth.
+// all have summed. If there are other nodes, the leader compares with them and posts the verdict.
+// Each of these steps is a counter that only grows: its owner stores it, the others load it. Only a
+// rank that waits longer than spinning is worth makes a system call.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace lockstep {
 
-/// What a rank has behind it: all collectives below the number.
+/// A step that a rank has completed for all collectives below a number.
 enum class Progress : std::uint8_t {
   kPosted,    ///< their headers are posted
   kJudged,    ///< the verdicts of all nodes are posted; the leader's counter only
@@ -30,47 +30,47 @@ enum class Progress : std::uint8_t {
   kRead,      ///< their sums are no longer read
 };
 
-/// What the leader tells its node of a collective; `text` belongs to `code`.
+/// The leader's verdict on a collective, for its node; `text` belongs to `code`.
 struct PostedVerdict {
   static constexpr std::size_t kTextBytes = 2048;
   enum class Code : std::uint32_t { kGoOn, kMismatch, kFailure };
   Code code = Code::kGoOn;
   std::uint16_t failure = 0;  ///< ErrorKind, of kFailure
   bool digests_differ = false;
-  char text[kTextBytes] = {};  ///< cut off, ends with 0
+  char text[kTextBytes] = {};  ///< truncated, ends with 0
 };
 
 class SharedFlags {
  public:
   /// Headers of this many collectives are kept.
   static constexpr std::uint64_t kHeaders = 64;
-  /// Space that a rank's part takes at the start of its file.
+  /// Size of a rank's part, at the start of its file.
   static std::size_t bytes();
 
   /// parts[i]: the part of the node's rank ranks[i], writable; zeroed at first. `self`: the local
-  /// rank of this one. `spin`: see backoff.h.
+  /// rank of this process. `spin`: see backoff.h.
   SharedFlags(std::vector<Mapping> parts, std::vector<int> ranks, int self, bool spin);
 
   int size() const { return static_cast<int>(parts_.size()); }
   bool leads() const { return self_ == 0; }
 
-  /// Posts this rank's header of the next collective (`header.sequence`), if the place of an older
+  /// Posts this rank's header of the next collective (`header.sequence`) if the slot of an older
   /// one is free; else posts nothing and returns false.
   bool try_post(const CollectiveHeader& header);
-  /// The header that local rank `local_rank` posted for this collective, which it must have.
+  /// The header of this collective that `local_rank` posted; it must have posted it.
   const CollectiveHeader& header(int local_rank, std::uint64_t sequence) const;
 
-  /// By the leader, once all have posted this collective.
+  /// Called by the leader once all have posted this collective.
   void post_verdict(std::uint64_t sequence, const PostedVerdict& verdict);
-  /// Waits for it; see wait_for_all.
+  /// Waits for the verdict; see wait_for_all.
   const PostedVerdict& wait_for_verdict(std::uint64_t sequence,
                                         const std::function<void()>& interrupt);
 
-  /// This rank has all collectives below `end` behind it.
+  /// Publishes that this rank has completed this step for all collectives below `end`.
   void advance(Progress progress, std::uint64_t end);
   bool all_have(Progress progress, std::uint64_t end) const;
-  /// Waits until all ranks have; spins a little, then sleeps. `interrupt` is called every few
-  /// milliseconds and may throw to give up. Error kPeer if a rank that is waited for has left.
+  /// Waits until all_have(progress, end); spins a little, then sleeps. `interrupt` is called every
+  /// few milliseconds and may throw to give up. Error kPeer if a rank that is waited for has left.
   void wait_for_all(Progress progress, std::uint64_t end, const std::function<void()>& interrupt);
 
   /// Tells the others not to wait for this rank any more.
@@ -80,7 +80,7 @@ class SharedFlags {
   struct Part {
     alignas(64) std::array<std::atomic<std::uint64_t>, 5> progress;
     std::atomic<std::uint32_t> left;
-    alignas(64) std::atomic<std::uint32_t> changes;  ///< grows with every change; slept on
+    alignas(64) std::atomic<std::uint32_t> changes;  ///< grows with every change; waited on
     std::atomic<std::uint32_t> sleepers;
     alignas(64) std::array<CollectiveHeader, kHeaders> headers;
     std::array<PostedVerdict, kHeaders> verdicts;

@@ -24,7 +24,7 @@ class PendingRequests {
   // callbacks, and those may submit.
   void advance() {
     std::unique_lock lock(mutex_);
-    if (advancing_) return;  // the one who does looks again before it stops
+    if (advancing_) return;  // the thread that does checks again before it stops
     advancing_ = true;
     while (!pending_.empty() && pending_.front().ready->is_ready()) {
       const Pending next = std::move(pending_.front());
@@ -61,7 +61,7 @@ class SingleCommunicator final : public Communicator {
     return done;
   }
 
-  // Like any other, it waits for its turn.
+  // Like any other collective, it waits for its turn.
   std::vector<std::string> exchange(const std::string&, const std::string& mine) override {
     const auto done = std::make_shared<Event>();
     push(Event::completed(), done);

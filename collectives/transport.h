@@ -1,6 +1,6 @@
-// Point-to-point messages between ranks: what a collective algorithm is written against. MPI and
-// the in-process mailboxes are two implementations; the algorithms (algorithms.h) and the
-// queue (queued_communicator.h) exist once.
+// Point-to-point messages between ranks, the interface that collective algorithms use. MPI and the
+// in-process mailboxes are two implementations; the algorithms (algorithms.h) and the queue
+// (queued_communicator.h) exist once.
 //
 // A transport is created, used and destroyed by one thread, the communication thread of its rank.
 #pragma once
@@ -35,15 +35,15 @@ class Transport {
   /// Bytes of this rank's messages to ranks of other nodes so far. From any thread.
   virtual std::int64_t bytes_between_nodes() const = 0;
 
-  /// Ends the job, or throws the kPeer error that all ranks get to see from now on.
+  /// Ends the job, or throws the kPeer error that all ranks get from now on.
   [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
 
-  /// Leaves the other ranks; called once, last. `clean` is false after a failure: then it must not
-  /// wait for anybody.
+  /// Leaves the other ranks; called once, as the last call. `clean` is false after a failure: then
+  /// it must not wait for other ranks.
   virtual void close(bool clean) = 0;
 
-  /// Waits until everything that was started has finished. `interrupt` is called now and then and
-  /// may throw to give up.
+  /// Waits until everything that was started has finished. `interrupt` is called repeatedly and may
+  /// throw to give up.
   void finish(const std::function<void()>& interrupt) {
     for (std::int64_t attempt = 0; !test(); ++attempt) {
       interrupt();

@@ -16,7 +16,7 @@ bool can_sum(DType dtype);
 
 /// result[k] = the sum of operands[0][k] ... operands[P - 1][k] for k in [0, count), in tree order,
 /// the lower operand left. Integers wrap around. There is at least one operand; each is aligned to
-/// its element. `result` may be one of the operands, but must not overlap one otherwise.
+/// its element. `result` may be one of the operands, but must not overlap one in part.
 void tree_sum(DType dtype, std::span<const std::byte* const> operands, std::byte* result,
               std::int64_t count);
 

@@ -34,7 +34,7 @@ class WatchedBuffer final : public SharedBuffer {
   std::byte* data() const override { return inner_->data(); }
   const std::byte* sums() const override { return inner_->sums(); }
   void wait_until_writable() override {
-    const PeerWait wait(activity_, "all_reduce of the step before");
+    const PeerWait wait(activity_, "all_reduce of the previous step");
     inner_->wait_until_writable();
   }
 
@@ -49,7 +49,7 @@ class WatchedCommunicator final : public Communicator {
       : inner_(std::move(inner)), activity_(activity) {}
 
   ~WatchedCommunicator() override {
-    // The transport's own farewell, which other ranks must come to.
+    // The transport's own disconnection, which the other ranks must reach.
     const PhaseScope phase(activity_, Phase::kDisconnect, -1);
     const PeerWait wait(activity_, "MPI_Finalize");
     inner_.reset();
@@ -74,7 +74,7 @@ class WatchedCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SharedBuffer> shared_buffer(std::size_t bytes) override {
-    const PeerWait wait(activity_, "the memory that ranks share");
+    const PeerWait wait(activity_, "the allocation of shared memory");
     auto inner = inner_->shared_buffer(bytes);
     if (inner == nullptr) return nullptr;
     return std::make_unique<WatchedBuffer>(std::move(inner), activity_);

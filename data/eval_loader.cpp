@@ -53,7 +53,7 @@ OrderedFetch::Fetch batch_fetch(const DatasetPtr& dataset, const EvalOptions& op
   };
 }
 
-/// How many of `batches` are rank, rank + ranks, ...
+/// The number of `batches` among rank, rank + ranks, ...
 std::int64_t share(std::int64_t batches, const EvalOptions& options) {
   return (batches - options.rank + options.ranks - 1) / options.ranks;
 }

@@ -1,6 +1,6 @@
 // The evaluation loader. Batch k always holds the same samples, k*B .. k*B+B-1 of the dataset, for
-// any number of ranks and workers; ranks divide the batches among themselves. Partial results are
-// to be combined in order of k.
+// any number of ranks and workers; ranks divide the batches among themselves. Combine partial
+// results in order of k.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ namespace lockstep {
 struct EvalBatch {
   std::int64_t index = 0;  ///< k
   /// Every field as [B, ...], and "mask", f32 [B]: 1 for a row that counts. The last batch is
-  /// filled up with copies of sample 0 under mask 0; under it, too, is what took the place of a
-  /// sample that could not be read, which would else count twice.
+  /// filled up with copies of sample 0 under mask 0. A row that replaces a sample which could not
+  /// be read has mask 0 too; otherwise its content would count twice.
   HostBatch batch;
-  std::vector<std::string> skipped = {};  ///< of each of those, why
+  std::vector<std::string> skipped = {};  ///< the reason for each replaced sample
 };
 
 struct EvalOptions {
   std::int64_t batch_size = 1;                   ///< B
-  std::optional<std::int64_t> max_batches = {};  ///< stop after so many; all without
+  std::optional<std::int64_t> max_batches = {};  ///< stop after this many; unset: all
   std::int64_t rank = 0;                         ///< takes batches rank, rank + ranks, ...
   std::int64_t ranks = 1;
   int workers = 0;
   std::int64_t prefetch = 2;
   Padding padding = {};
-  std::uint64_t seed = 0;       ///< of what samples draw
-  Activity activity = {};       ///< told of every batch
-  SpanStream* spans = nullptr;  ///< likewise; null: nobody is
+  std::uint64_t seed = 0;       ///< for random draws of samples
+  Activity activity = {};       ///< reports every batch
+  SpanStream* spans = nullptr;  ///< likewise; null: no reports
 };
 
 class EvalLoader {

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kScanned = 1 << 20;  ///< samples of steps that are looked at
+constexpr std::int64_t kScanned = 1 << 20;  ///< samples of steps that are read
 
 bool has_variable_length(const Dataset& dataset) {
   return std::ranges::any_of(dataset.fields(), &FieldSpec::variable_length);
@@ -25,7 +25,7 @@ std::int64_t maximum_of(const Dataset& dataset) {
   return out;
 }
 
-/// A length that could be a bucket, and what would be padded to it.
+/// A length that could be a bucket, and the batches that would be padded to it.
 struct Candidate {
   std::int64_t length;
   std::int64_t batches_up_to;  ///< with a maximum of at most `length`
@@ -44,7 +44,7 @@ std::vector<Candidate> candidates(const LengthStatistics& lengths, std::int64_t 
   return out;
 }
 
-/// The best division of all candidates into runs, each padded to its last.
+/// The best division of all candidates into runs, each padded to its last length.
 class Division {
  public:
   Division(std::vector<Candidate> candidates, std::int64_t programs)
@@ -74,15 +74,15 @@ class Division {
  private:
   static constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 2;
 
-  /// Elements per sample of a batch, of the run of candidates [begin, end).
+  /// Elements per sample of the batches in the run of candidates [begin, end).
   std::int64_t cost(std::size_t begin, std::size_t end) const {
     const std::int64_t before = begin == 0 ? 0 : candidates_[begin - 1].batches_up_to;
     const Candidate& last = candidates_[end - 1];
     return (last.batches_up_to - before) * last.length;
   }
 
-  /// best_[k][end] for first <= end <= last: the first `end` candidates in k runs. Where the last
-  /// run begins does not fall with `end` (the cost has the Monge property), so that halves are
+  /// best_[k][end] for first <= end <= last: the first `end` candidates in k runs. The begin of the
+  /// last run does not decrease with `end` (the cost has the Monge property), so that halves are
   /// searched in their own ranges: O(n log n).
   void fill(std::size_t k, std::size_t first, std::size_t last, std::size_t from, std::size_t to) {
     if (first > last) return;
@@ -137,7 +137,7 @@ LengthStatistics batch_lengths(const Dataset& dataset, std::int64_t batch,
     std::vector<std::int64_t> samples;
     for (std::int64_t i = 0; i < batch; ++i) {
       const std::int64_t sample = k * batch + i;
-      samples.push_back(sample < dataset.size() ? sample : 0);  // what fills up is sample 0
+      samples.push_back(sample < dataset.size() ? sample : 0);  // filled up with sample 0
     }
     add_batch(out, dataset, samples);
   }
@@ -183,7 +183,7 @@ ChosenPadding step_padding(const Padding& padding, const Dataset& dataset,
                            const StepSampler& sampler) {
   if (has_variable_length(dataset)) return choose_padding(padding, step_lengths(dataset, sampler));
   ChosenPadding out{.padding = padding};
-  out.padding.mode = PaddingMode::kMax;  // there is nothing to choose buckets for
+  out.padding.mode = PaddingMode::kMax;  // no lengths to choose buckets for
   return out;
 }
 

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kKept = 8;  ///< windows that workers may be at
+constexpr std::size_t kKept = 8;  ///< more windows than workers use at once
 
 using Samples = LengthWindows::Samples;
 

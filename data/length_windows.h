@@ -1,5 +1,5 @@
-// Samples of like length together, so that little of a step is padding: the sampler's order is cut
-// into windows, a window's samples are sorted by length and cut into global batches, and these are
+// Groups samples of similar length, so that a step has little padding. The sampler's order is cut
+// into windows; a window's samples are sorted by length and cut into global batches, and these are
 // shuffled, so that short ones do not all come first. A pure function of seed and epoch.
 #pragma once
 
@@ -18,7 +18,7 @@ class LengthWindows {
  public:
   using Samples = std::vector<std::int64_t>;
 
-  /// `samples` of a window; of the last of an epoch fewer. Lengths are asked of `dataset`.
+  /// `samples` per window; the last window of an epoch has fewer. Lengths come from `dataset`.
   LengthWindows(DatasetPtr dataset, std::int64_t samples);
 
   std::int64_t samples() const { return samples_; }
@@ -30,7 +30,7 @@ class LengthWindows {
     friend auto operator<=>(const Window&, const Window&) = default;
   };
 
-  /// in_order(), the samples of a window, in their new order: batches of `global_batch`, which
+  /// The samples of a window (in_order()) in their new order: batches of `global_batch`, which
   /// divides their number. Called by several threads; one sorts, and the last few windows are kept.
   std::shared_ptr<const Samples> order(const Window& window, std::int64_t global_batch,
                                        const std::function<Samples()>& in_order);
@@ -42,7 +42,7 @@ class LengthWindows {
   std::map<Window, std::shared_ptr<const Samples>> kept_;
 };
 
-/// What dimension 0 of the longest field of variable length is; 0 without one. Errors as
+/// The largest dimension 0 among the fields of variable length; 0 if there are none. Errors as
 /// longest_of (fetch.h).
 std::int64_t length_of(const Dataset& dataset, std::int64_t index);
 

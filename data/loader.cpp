@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// The longest samples of each global step, where padding goes by them: all shards of a step are
+/// The longest samples of each global step, if padding depends on them: all shards of a step are
 /// padded alike, so that one program serves them, and no rank's batches depend on what it fetches.
 class StepLengths {
  public:
@@ -20,7 +20,7 @@ class StepLengths {
       needed_ = needed_ || (field.variable_length && padding.mode != PaddingMode::kMax);
   }
 
-  /// Called by several workers; one looks, the others wait for it.
+  /// Called by several workers; one computes them, the others wait for it.
   Lengths of(std::int64_t step) {
     if (!needed_) return {};
     const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class StepLengths {
   }
 
  private:
-  static constexpr std::size_t kKept = 64;  ///< more than workers are at
+  static constexpr std::size_t kKept = 64;  ///< more steps than workers use at once
 
   DatasetPtr dataset_;
   StepSampler sampler_;

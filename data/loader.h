@@ -1,4 +1,4 @@
-// The training loader: for each step, this rank's shards as batches, fetched ahead of time.
+// The training loader: fetches this rank's shards for each step ahead of time, as batches.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,31 @@
 
 namespace lockstep {
 
-/// What one rank trains on in one step: shards[i] is logical shard first_shard + i.
+/// The data that one rank trains on in one step: shards[i] is logical shard first_shard + i.
 struct StepBatch {
   std::int64_t step = 0;
   std::vector<HostBatch> shards;
-  /// Of each sample of these shards that could not be read, where another took its place, why.
+  /// The reason for each sample of these shards that could not be read and was replaced.
   std::vector<std::string> skipped = {};
 };
 
 struct LoaderOptions {
   std::int64_t first_step = 0;                ///< where a resumed run continues
-  std::optional<std::int64_t> end_step = {};  ///< exclusive; endless without
+  std::optional<std::int64_t> end_step = {};  ///< exclusive; unset: endless
   std::int64_t first_shard = 0;               ///< this rank's contiguous run of shards
   std::int64_t shards = 1;
   std::int64_t micro_batch = 1;  ///< samples per shard
   int workers = 0;               ///< threads; 0 fetches within next()
   std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
   Padding padding = {};
-  Activity activity = {};       ///< told of every shard
-  SpanStream* spans = nullptr;  ///< told of each shard's fetch and collation; null: nobody is
-  /// Called with each step, by the worker that fetches its first shard; null for nothing. What it
-  /// throws is an error of that shard.
+  Activity activity = {};       ///< reports every shard
+  SpanStream* spans = nullptr;  ///< receives each shard's fetch and collation; null: nobody
+  /// Called with each step by the worker that fetches its first shard; null for nothing. An
+  /// exception becomes an error of that shard.
   std::function<void(std::int64_t step)> beside = {};
 };
 
-/// Content and order depend on dataset, sampler and shard range only: not on workers or prefetch.
+/// Content and order depend only on dataset, sampler and shard range: not on workers or prefetch.
 class Loader {
  public:
   /// Error kUsage if the shards do not fit the sampler's global batch.
@@ -51,7 +51,7 @@ class Loader {
   bool has_next() const { return fetch_.has_next(); }
 
   /// Blocks until the step is complete. Error kData naming sample, file and cause if it cannot be
-  /// loaded (then every later call fails alike); error kInternal past the end.
+  /// loaded (then every later call fails with the same error); error kInternal past the end.
   StepBatch next();
 
  private:

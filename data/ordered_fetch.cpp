@@ -28,7 +28,7 @@ struct OrderedFetch::Workers {
   }
   std::mutex mutex;
   std::condition_variable finished;
-  std::deque<std::shared_ptr<Group>> groups;  // touched by next()'s thread only
+  std::deque<std::shared_ptr<Group>> groups;  // used only by next()'s thread
   boost::asio::thread_pool pool;              // last: joined before the rest is destroyed
 };
 
@@ -43,7 +43,7 @@ OrderedFetch::OrderedFetch(Fetch fetch, const Options& options)
                 options.prefetch);
   try {
     work_ = std::make_unique<Workers>(options.workers);
-  } catch (const boost::system::system_error& e) {  // Asio's, where others throw the standard's
+  } catch (const boost::system::system_error& e) {  // Asio's own type of error
     throw std::system_error(e.code().value(), std::generic_category(), "the loader's threads");
   }
   start_groups();

@@ -1,12 +1,12 @@
 // Runs numbered jobs on worker threads ahead of time and hands out their results in order.
 //
-// Work comes in groups (a step) of parts (its shards). Parts are fetched out of order by whichever
-// worker is free; groups come out of next() in order, parts in order within a group, so that what
-// comes out does not depend on the number of workers.
+// Work comes in groups (a step) of parts (its shards). Parts are fetched out of order by any free
+// worker; next() returns groups in order, with parts in order within a group, so that the output
+// does not depend on the number of workers.
 //
-// Bounded by construction: only next() starts new groups, never more than `prefetch` at a time.
-// Workers therefore never wait for room, and there is no queue on which destruction could hang; it
-// waits only for the parts that are being fetched at that moment.
+// The number of groups is bounded: only next() starts new groups, never more than `prefetch` at a
+// time. Workers therefore never wait for room, and destruction cannot hang on a queue; it waits
+// only for the parts that are being fetched at that moment.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class OrderedFetch {
     std::int64_t parts = 1;                ///< per group
     int workers = 0;                       ///< threads; 0 fetches within next()
     std::int64_t prefetch = 2;             ///< groups fetched ahead; ignored without workers
-    Activity activity = {};                ///< told of every part
+    Activity activity = {};                ///< reports every part
   };
 
   /// `fetch` is called from several threads at once. Error kUsage for impossible options. Workers
@@ -45,7 +45,7 @@ class OrderedFetch {
   std::int64_t position() const { return next_; }
 
   /// The parts of the next group. If one failed, rethrows the failure of the lowest part, now and
-  /// whenever it is called again. Error kInternal if there is no next group. One caller at a time.
+  /// at every later call. Error kInternal if there is no next group. One caller at a time.
   std::vector<HostBatch> next();
 
  private:
@@ -58,7 +58,7 @@ class OrderedFetch {
   Options options_;
   std::int64_t next_;              ///< group to hand out
   std::int64_t started_;           ///< groups [next_, started_) are in flight or ready
-  std::exception_ptr failure_;     ///< what next() has thrown
+  std::exception_ptr failure_;     ///< the failure that next() has thrown
   std::unique_ptr<Workers> work_;  ///< last, so that its threads end before what they use
 };
 

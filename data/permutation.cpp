@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-// Four rounds suffice in theory for large halves; tiny datasets have halves of one or two bits, and
-// the extra rounds are what makes their orders look random.
+// Four rounds suffice in theory for large halves. Tiny datasets have halves of one or two bits; the
+// extra rounds make their orders look random.
 constexpr std::uint32_t kRounds = 12;
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace lockstep {
 
 class Permutation {
  public:
-  /// The permutation of [0, size), size >= 1, that belongs to (seed, epoch), and to a stream if
-  /// there are several.
+  /// The permutation of [0, size), size >= 1, for (seed, epoch), and for a stream if there are
+  /// several.
   Permutation(std::uint64_t seed, std::uint64_t epoch, std::int64_t size,
               std::uint64_t stream = rng_stream("sampler"));
 

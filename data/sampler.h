@@ -1,4 +1,4 @@
-// Which samples a step trains on. The sampler is stateless: a resume is a seek.
+// Selects the samples of each step. The sampler is stateless: a resume is a seek.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace lockstep {
 
-/// An epoch has floor(size / global_batch) steps; what is left over is dropped, and within an epoch
-/// no sample comes twice. With shuffling every epoch has its own order (and drops other samples);
-/// without it, step s of the first epoch takes samples s*G .. s*G+G-1, and every epoch is the same.
+/// An epoch has floor(size / global_batch) steps; the rest is dropped, and no sample occurs twice
+/// in an epoch. With shuffling every epoch has its own order (and drops other samples); without it,
+/// step s of the first epoch takes samples s*G .. s*G+G-1, and every epoch is the same.
 ///
-/// Grouped by length, samples change places within windows of that order (length_windows.h): a
-/// window's samples are still its steps'.
+/// With grouping by length, samples change places within windows of that order (length_windows.h):
+/// the steps of a window still use exactly its samples.
 class StepSampler {
  public:
   /// Error kUsage naming both numbers if global_batch is not in [1, size], or is larger than the

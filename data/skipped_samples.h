@@ -1,5 +1,5 @@
-// Samples that could not be read, where others took their places, from workers to whoever gets the
-// batch: they belong to what was handed out, not to what was fetched ahead.
+// Passes the reasons for replaced samples from workers to the user of the batch: they belong to the
+// batch that is handed out, not to those fetched ahead.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace lockstep {
 
-/// Of groups of parts, as data/ordered_fetch.h has them. Thread-safe.
+/// By groups of parts, as in data/ordered_fetch.h. Thread-safe.
 class SkippedSamples {
  public:
-  /// What is wrong with each of a part.
+  /// Adds the reasons for the replaced samples of a part.
   void add(std::int64_t group, std::int64_t part, std::vector<std::string> reasons) {
     if (reasons.empty()) return;
     const std::lock_guard lock(mutex_);
     groups_[group][part] = std::move(reasons);
   }
 
-  /// Those of a group whose parts are all there, in order; they are forgotten.
+  /// Removes and returns, in order, the reasons of a group whose parts are all complete.
   std::vector<std::string> take(std::int64_t group) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> out;

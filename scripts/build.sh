@@ -3,14 +3,14 @@
 #
 #   scripts/build.sh [PRESET] [TARGET...]     default: release, everything
 #
-# Runs fewer compilers at once where memory is short (JOBS=n sets their number).
+# Runs fewer compilers at once if memory is short (JOBS=n sets their number).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-release}
 shift || true
 
-# A compiler with LLVM or sanitizers at work takes up to about 1.5 GB.
+# A compiler with LLVM or sanitizers takes up to about 1.5 GB.
 memory_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
 cgroup_limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
 if [[ $cgroup_limit =~ ^[0-9]+$ ]] && ((cgroup_limit / 1024 < memory_kb)); then
@@ -21,10 +21,11 @@ affordable=$((memory_kb / (1536 * 1024)))
 ((affordable >= jobs)) || jobs=$((affordable > 1 ? affordable : 1))
 jobs=${JOBS:-$jobs}
 
-# Objects are cached by paths relative to the source tree, so that a fresh clone finds those of another.
+# Objects are cached by paths relative to the source tree, so that a fresh clone uses those of
+# another.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
-# ccache refuses to work without a folder to write to; the compiler does not.
+# ccache fails without a writable folder; the compiler does not.
 if command -v ccache >/dev/null; then
   cache_dir=$(ccache --get-config cache_dir 2>/dev/null || true)
   if ! mkdir -p "$cache_dir/tmp" 2>/dev/null || [[ ! -w $cache_dir/tmp ]]; then
@@ -39,7 +40,7 @@ if [[ -f $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache";
   fresh=(--fresh)
 fi
 
-# The configuration is short and worth reading only when it fails.
+# The configuration's output is short, and shown only if it fails.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 cmake --preset "$preset" "${fresh[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
@@ -47,7 +48,7 @@ cmake --preset "$preset" "${fresh[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1;
 targets=()
 (($# == 0)) || targets=(--target "$@")
 
-# On a terminal ninja keeps to one line; elsewhere each step is a line, and a short one.
+# On a terminal ninja uses one line; elsewhere each step is one short line.
 export NINJA_STATUS='[%f/%t, %e s] '
 shorten() {
   sed -u -E 's/Building (C|CXX) object (.*)CMakeFiles\/[^/]*\.dir\/(.*)\.o$/\2\3/; s/Linking CXX (executable|static library) /link /'

@@ -70,7 +70,7 @@ ALLOWED = {
 }
 
 # Single headers that a folder may include beyond ALLOWED. Such a header is an interface: it may
-# itself include nothing but what every folder that is granted it may include.
+# itself include only headers that every folder in its list may include.
 GRANTED = {"core/runtime/communicator.h": ["collectives"]}
 
 # Foreign headers: a pattern, the folders whose .cpp files may include it, and whether headers may.
@@ -107,16 +107,17 @@ SYSTEM_HEADERS = set(
     " syslog termios time ucontext unistd wchar".split()
 )
 
-# What stands for a user's program includes the library as users do, <lockstep/...>, and headers of its own by name.
+# Sources that stand for a user's program include the library as users do, <lockstep/...>, and own
+# headers by name.
 PROGRAMS = ("examples/", "tests/e2e/")
 
 HEADER_LINES = 200
 SOURCE_LINES = 500
-# A longer file says why in its first comment: "// More than 500 lines because ...".
+# A longer file states the reason in its first comment: "// More than 500 lines because ...".
 LENGTH_REASON = re.compile(r"^(//|\*).*\bmore than \d+ lines because \w+", re.IGNORECASE)
 NAMELESS = re.compile(r"(^|_)(commons?|utils?|utilities|misc|helpers?)$")
 ENVIRONMENT_FILE = "core/base/settings.cpp"
-PRELOADED = "tests/campaigns/io_faults.cpp"  # a library that gets nothing else
+PRELOADED = "tests/campaigns/io_faults.cpp"  # a library that is loaded with nothing else
 ENVIRONMENT = re.compile(r"\b(secure_)?getenv\s*\(|\benviron\b")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -126,7 +127,7 @@ COMMENTS_AND_STRINGS = re.compile(
 
 
 def closure(folder):
-    """The folders whose headers `folder` may include, itself among them."""
+    """The folders whose headers `folder` may include, including itself."""
     seen, todo = set(), [folder]
     while todo:
         current = todo.pop()
@@ -145,7 +146,7 @@ def folder_of(path):
 
 
 def without_comments_and_strings(text):
-    """The code of a file; line numbers stay as they were."""
+    """The code of a file; line numbers do not change."""
     return COMMENTS_AND_STRINGS.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
@@ -158,7 +159,7 @@ def includes(text):
 
 
 def foreign(header):
-    """The entry of FOREIGN that a header belongs to, or None."""
+    """The entry of FOREIGN for a header, or None."""
     return next((entry for entry in FOREIGN if re.fullmatch(entry[0], header)), None)
 
 
@@ -171,7 +172,7 @@ def is_system(header):
 
 
 def check_own(root, path, header):
-    """An include of one of our headers: the violation, or None."""
+    """The violation of an include of one of our headers, or None."""
     folder, target = folder_of(path), folder_of(header)
     if not (root / header).is_file():
         if (root / path).parent.joinpath(header).is_file():
@@ -180,7 +181,7 @@ def check_own(root, path, header):
             return f'"{header}" must be included by its full path from the top folder'
         if header.endswith(".pb.h"):
             return None  # generated
-        return f'"{header}" is no file below the top folder; a foreign header is included as <{header}>'
+        return f'"{header}" is not a file below the top folder; include a foreign header as <{header}>'
     if path in GRANTED:
         if any(target not in closure(user) for user in GRANTED[path]):
             return f'"{header}" may not be included: {path} is an interface granted to {GRANTED[path][0]}'
@@ -191,7 +192,7 @@ def check_own(root, path, header):
 
 
 def check_angled(root, path, header):
-    """An include of a system or foreign header: the violation, or None."""
+    """The violation of an include of a system or foreign header, or None."""
     if (root / header).is_file():
         if path.startswith(PROGRAMS) and header.startswith("lockstep/"):
             return None
@@ -281,7 +282,7 @@ def check_conventions(path, text):
         )
     for part in path.split("/"):
         if NAMELESS.search(part.split(".")[0].lower()):
-            yield 1, f"'{part}' says nothing; a thing lives where its name says"
+            yield 1, f"'{part}' says nothing; name a file or folder after its contents"
     if header and "#pragma once" not in lines:
         yield 1, "a header needs #pragma once"
     if path not in (ENVIRONMENT_FILE, PRELOADED):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks what ARCHITECTURE.md promises to who adds an op or a model.
+"""Checks the recipes of ARCHITECTURE.md for adding an op or a model.
 
 Usage: check_recipes.py [--root FOLDER]
 
-A recipe says in how many places the addition has to be made, and lists them: as many numbered points as it says,
-each with paths in backticks (patterns allowed). Its example (EXAMPLES) must be mentioned by files of every point,
-and, in the folders named here, by no file that the recipe leaves out. What does something else for each op of a
-class must be in the recipe for ops as well, and its switch must have no `default`, so that it does not compile
-where it forgets one. Prints one line per violation and exits with 1 if there was one.
+A recipe states the number of places that the addition must change, and lists them: as many numbered points, each
+with paths in backticks (patterns allowed). Its example (EXAMPLES) must be mentioned in files of every point, and, in
+the folders named here, in no file that the recipe does not list. The recipe for ops must also list every file with a
+switch over a class of ops, and such a switch must have no `default`, so that a forgotten op does not compile. Prints
+one line per violation and exits with 1 if there was one.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import re
 import sys
 
 OPS = "Adding an op"
-#: Per recipe: how sources call its example, and where they are looked for.
+#: For each recipe: the pattern of its example in sources, and the folders to search.
 EXAMPLES = {
     OPS: (r"\bkFloor\b", ["core"]),
     # By its name or its types.
@@ -26,7 +26,7 @@ EXAMPLES = {
 }
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
-#: What is a switch over a class of ops: over as<UnaryOp>(op), or in a function of a UnaryOp.
+#: The pattern of a switch over a class of ops: over as<UnaryOp>(op), or in a function of a UnaryOp.
 CLASS = r"(Leaf|Unary|Binary|Compare|Movement|Reduction|Contraction|Window|Attention|Control|Collective)Op"
 CLASS_SWITCH = re.compile(rf"switch \(as<{CLASS}>\(|\b{CLASS} op\b[^;]*?\{{\s*switch \(op\)")
 SWITCH = re.compile(r"^( *)switch \(.*\) \{$")
@@ -49,13 +49,13 @@ def section(text, title):
 
 
 def points(recipe):
-    """Of each numbered point the paths in it."""
+    """The paths in each numbered point."""
     found = re.findall(r"^\d+\. (.*?)(?=^\d+\. |^$|\Z)", recipe, re.M | re.S)
     return [[word for word in re.findall(r"`([^`\n]+)`", point) if "/" in word] for point in found]
 
 
 def is_covered(path, patterns):
-    """Whether a pattern is the file, or a folder that it lies in."""
+    """Whether a pattern is the file, or a folder that contains it."""
     parents = [path, *(f"{parent}/" for parent in map(str, pathlib.PurePosixPath(path).parents))]
     return any(pathlib.PurePosixPath(parent).match(pattern) for parent in parents for pattern in patterns)
 
@@ -89,7 +89,7 @@ def check_switches(root, title, recipe):
 
 
 def defaults(text):
-    """The lines of `default:` in switches of which a case is an op."""
+    """The lines of `default:` in switches in which a case is an op."""
     lines = text.split("\n")
     for begin, line in enumerate(lines):
         opening = SWITCH.match(line)

@@ -3,9 +3,9 @@
 
 Usage: count_results.py RESULTS.xml ...
 
-Skipped tests are named, and count as neither; of a campaign the last line, its figures, is printed.
-The exit code is 1 if a test failed, if a file is missing or damaged (ctest died), or if a file tells
-of no test that ran.
+Skipped tests are named, and count as neither; for a campaign its last line, with its figures, is printed.
+The exit code is 1 if a test failed, if a file is missing or damaged (ctest died), or if a file has no
+test that ran.
 """
 
 import sys
@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 def outcomes(path):
-    """(name, "passed" | "failed" | "skipped", what it said) of each test in a file."""
+    """(name, "passed" | "failed" | "skipped", message) of each test in a file."""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = case.get("name")
         output = (case.findtext("system-out") or "").strip().splitlines() or [""]
@@ -22,7 +22,7 @@ def outcomes(path):
             yield name, "passed", output[-1]
         elif skipped is not None and skipped.get("message", "").startswith("SKIP_"):
             yield name, "skipped", output[-1]
-        else:  # that includes a test whose program is missing, which ctest lists as skipped
+        else:  # includes a test whose program is missing, which ctest reports as skipped
             yield name, "failed", output[-1]
 
 
@@ -42,7 +42,7 @@ def main(paths):
             if outcome != "passed" or name.startswith("campaign_"):
                 print(f"{outcome}: {name}: {message}".rstrip(": "))
         if not any(outcome != "skipped" for _, outcome, _ in tests):
-            print(f"no results: {path} tells of no test that ran")
+            print(f"no results: {path} has no test that ran")
             complete = False
     if not complete:
         failed = max(failed, 1)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compiles random graphs and compares every output with what the IR says.
+# Compiles random graphs and compares every output with the result of the IR's definition.
 #
-#   scripts/fuzz_graphs.sh [GRAPHS] [SEED]      default: 5000 graphs, a seed of the clock
+#   scripts/fuzz_graphs.sh [GRAPHS] [SEED]      default: 5000 graphs, a seed from the clock
 #
-# Prints the smallest graph of each failure found (five at most) with its seed, then how many graphs ran, how many
-# were wrong and the seconds. Exit code 1 if one was wrong.
+# Prints the smallest graph of each failure (five at most) with its seed, then the number of graphs
+# that ran, the number of wrong ones and the seconds. Exit code 1 if one was wrong.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

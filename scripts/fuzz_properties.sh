@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the unit tests' properties on new random cases, with AVX-512 and without.
 #
-#   scripts/fuzz_properties.sh [ROUNDS] [TEST...]      default: 10 rounds of all that draw cases
+#   scripts/fuzz_properties.sh [ROUNDS] [TEST...]      default: 10 rounds of all tests that draw cases
 #
-# Prints each failure with the RC_PARAMS that repeat it, then how many runs there were, how many failed, and the
-# seconds. Exit code 1 if one failed.
+# Prints each failure with the RC_PARAMS that repeat it, then the number of runs, the number of
+# failed ones, and the seconds. Exit code 1 if one failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

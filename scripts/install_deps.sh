@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that lockstep needs.
 #
-#   scripts/install_deps.sh           what building and running need
-#   scripts/install_deps.sh --tests   also what only tests need
+#   scripts/install_deps.sh           packages for building and running
+#   scripts/install_deps.sh --tests   also packages for tests only
 #   scripts/install_deps.sh --list    print the package names instead (combines with --tests)
 #
-# Touches neither apt nor the network when everything is installed already.
+# Uses neither apt nor the network if everything is already installed.
 set -euo pipefail
 
 build_packages=(
@@ -21,7 +21,7 @@ build_packages=(
 )
 test_packages=(
   python3-torch libopenblas0-openmp  # peers for numerical parity
-  python3-numpy python3-h5py hdf5-tools  # readers of our files that are not ours
+  python3-numpy python3-h5py hdf5-tools  # independent readers of lockstep's files
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
   procps git clang-format
@@ -87,7 +87,7 @@ apt() {
     apt-get -y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@" </dev/null
 }
 
-# `apt-get update` does not wait for the lock of another apt that is updating its lists.
+# `apt-get update` does not wait for the lock of another apt process that updates its lists.
 update() {
   local attempt
   for attempt in 1 2 3 4 5 6; do

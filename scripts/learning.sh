@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Trains on real data and prints how well it was learned: the figures in the heads of configs/*.yaml.
+# Trains on real data and prints how well the model learned: the figures at the top of
+# configs/*.yaml.
 #
 #   scripts/learning.sh [--text FILE] [--digits IMAGES LABELS] [key.path=value ...]
 #
 # --text: configs/gpt_char.yaml, a character-level GPT (the published figure is for tinyshakespeare).
-# --digits: configs/mnist_*.yaml, once each, on IDX files of 10,000 images (MNIST's test files); it is
-# bench/digits.py, which can do more. RANKS=n sets the number of processes for a text (2);
-# key.path=value overrides a key, such as training.precision=bf16-mixed.
-# Not a part of the tests, which make their own data.
+# --digits: configs/mnist_*.yaml, once each, on IDX files of 10,000 images (MNIST's test files); it
+# runs bench/digits.py, which has more options. RANKS=n sets the number of processes for a text (2);
+# key.path=value overrides a key, such as training.precision=bf16-mixed. It is not a part of the
+# tests, which make their own data.
 set -euo pipefail
 
 usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
@@ -39,7 +40,7 @@ scripts/build.sh release lockstep >/dev/null
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 
-# learn CONFIG KEY [override...]: the values of KEY where the run was evaluated.
+# learn CONFIG KEY [override...]: the values of KEY at the evaluations of the run.
 learn() {
   local name=$1 key=$2 start=$SECONDS values
   shift 2

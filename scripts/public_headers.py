@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The public headers: lockstep/lockstep.h and every header of ours that it includes, directly or not.
+"""Checks the public headers: lockstep/lockstep.h and every header of ours that it includes, directly or not.
 
 Usage: public_headers.py [--root FOLDER] [--mark] [--copy-to FOLDER]
 
 Checks them, as part of every build:
-- of other libraries' headers they include fmt's only;
-- they show what they declare (`namespace LOCKSTEP_API lockstep {`), and no other header does.
-Prints one line per violation in the manner of a compiler, path:line: message, and exits with 1 if
-there was one. --mark first marks the public headers that are not. --copy-to brings FOLDER up to date with what is installed as include/lockstep: there,
-"core/base/shape.h" is included as "lockstep/core/base/shape.h", so that no header of the program
-that uses them can be taken for one of ours.
+- they include no headers of other libraries but fmt's;
+- they export what they declare (`namespace LOCKSTEP_API lockstep {`), and no other header does.
+Prints one line per violation in the format of a compiler, path:line: message, and exits with 1 if there was one.
+--mark first marks the public headers that are not marked yet. --copy-to updates FOLDER to the contents that are
+installed as include/lockstep: there, "core/base/shape.h" is included as "lockstep/core/base/shape.h", so that a header
+of the user's program cannot be taken for one of ours.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def closure(root):
     while todo:
         path = todo.pop()
         if path in seen or not (root / path).is_file():
-            continue  # check_includes.py tells of one that is missing
+            continue  # check_includes.py reports a missing header
         seen.add(path)
         text = (root / path).read_text(encoding="utf-8")
         todo += [header for _, quote, header in check_includes.includes(text) if quote == '"']
@@ -46,7 +46,7 @@ def check_public(path, text):
     marked = False
     for number, line in enumerate(text.splitlines(), 1):
         match = NAMESPACE.match(line)
-        # A block of nothing but forward declarations shows nothing: "namespace lockstep {" is right there.
+        # A block of only forward declarations exports nothing: "namespace lockstep {" is right there.
         marked |= match is not None and match.group(1) is not None
     declares = any(NAMESPACE.match(line) for line in text.splitlines())
     if declares and not marked:
@@ -69,7 +69,7 @@ def violations(root, public):
 
 
 def mark(root, path):
-    """Marks a public header, if it is not."""
+    """Marks a public header, unless it is marked already."""
     text = (root / path).read_text(encoding="utf-8")
     if path == MARK or not any(check_public(path, text)) or f'"{MARK}"' in text:
         return
@@ -81,17 +81,17 @@ def mark(root, path):
 
 
 def installed_text(text):
-    """A header as it is installed."""
+    """The text of a header as it is installed."""
     return re.sub(r'^(\s*#\s*include\s*")(?!lockstep/)', r"\1lockstep/", text, flags=re.MULTILINE)
 
 
 def installed_path(path):
-    """Below include/lockstep."""
+    """The path of a header below include/lockstep."""
     return path.removeprefix("lockstep/")
 
 
 def copy(root, public, folder):
-    """Writes what changed only: what was not touched need not be compiled again."""
+    """Writes only changed files, so that the rest is not compiled again."""
     wanted = {folder / installed_path(path): root / path for path in public}
     for old in folder.rglob("*.h"):
         if old not in wanted:

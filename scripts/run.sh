@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, trains a small GPT on text for about a minute, prints a sample
-# of what it learned to write, and resumes the run for a few more steps.
+# Installs missing packages, builds, trains a small GPT on text for about a minute, prints a sample
+# of its text, and resumes the run for a few more steps.
 #
 #   scripts/run.sh [TEXT_FILE] [key.path=value ...]
 #
@@ -51,7 +51,7 @@ prepare_corpus() {
   if [[ -n $text ]]; then
     sources=("$text")
   else
-    for file in /usr/share/common-licenses/*; do  # the links among them are second copies
+    for file in /usr/share/common-licenses/*; do  # the links among them are duplicates
       if [[ -f $file && ! -L $file ]]; then sources+=("$file"); fi
     done
     ((${#sources[@]} > 0)) || fail "no texts in /usr/share/common-licenses; name a text file" 3
@@ -75,8 +75,8 @@ new_run_name() {
   echo "$name"
 }
 
-# OpenMPI counts physical cores, and refuses more ranks than that unless told otherwise; by default
-# it also pins all threads of a rank to one core, and does not start as root.
+# OpenMPI counts physical cores, and refuses more ranks than that without --oversubscribe. By
+# default it also pins all threads of a rank to one core, and does not start as root.
 launch() {
   local options=(--bind-to none) cores
   cores=$(lscpu -p=CORE,SOCKET | grep -v '^#' | sort -u | wc -l)
@@ -90,7 +90,7 @@ train() {
     "${overrides[@]}" "$@"
 }
 
-# The first word of the corpus: whatever the text, its characters are known to the tokenizer.
+# The first word of the corpus: the tokenizer always has its characters.
 first_word() {
   local LC_ALL=C.UTF-8 word
   read -r word _ < <(head -c 4096 "$corpus" | grep -a -m 1 '[^[:space:]]')

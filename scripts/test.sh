@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests of the release build.
+# Installs missing packages, builds, and runs the tests of the release build.
 #
 #   scripts/test.sh            all of them
-#   scripts/test.sh --quick    the unit tests alone
+#   scripts/test.sh --quick    only the unit tests
 #   scripts/test.sh --all      also the campaigns, and the unit tests under the address and
 #                              undefined-behaviour sanitizers; what continuous integration runs
 #
@@ -22,8 +22,9 @@ heading() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
 results=()
 
-# suite PRESET TARGET [ctest option...] builds and tests. A failing test or build is not fatal here:
-# what did run is still counted, and what left no results counts as a failure.
+# suite PRESET TARGET [ctest option...] builds and tests. A failing test or build does not end the
+# script: the results of finished tests still count, and a suite without results counts as a
+# failure.
 suite() {
   local preset=$1 target=$2 result=$PWD/build/$1/test_results.xml
   shift 2
@@ -32,7 +33,7 @@ suite() {
   heading "build $preset"
   if scripts/build.sh "$preset" "$target"; then
     heading "tests in $preset"
-    # One line a test, as it ends, and all that a failing one says.
+    # One line per test, as it ends, and all output of a failing one.
     ctest --preset "$preset" --parallel "$(nproc)" --no-label-summary --output-junit "$result" "$@" \
       </dev/null 2>&1 | grep --line-buffered -vE '^( *Start +[0-9]+: |Test project )' || true
   fi

@@ -58,7 +58,7 @@ void Announcer::write(const Message& message) {
     return;
   }
   const std::lock_guard lock(log_mutex_);
-  // Standard error first: it is the one that mpirun passes on at once.
+  // Standard error first: mpirun forwards it at once.
   if (message.aloud && (error || log_ == nullptr || !log_is_console_)) {
     fmt::print(stderr, "lockstep: {}: {}\n", error ? "error" : "warning", message.text);
     std::fflush(stderr);

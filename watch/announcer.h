@@ -1,4 +1,4 @@
-// Says what the watch found, on a thread of its own: a console that nobody reads must not keep the
+// Prints and logs what the watch found, on its own thread: a blocked console must not keep the
 // watch from ending the job.
 #pragma once
 
@@ -16,21 +16,21 @@ namespace lockstep {
 class Announcer {
  public:
   Announcer() = default;
-  /// Waits until all is said.
+  /// Waits until all messages are written.
   ~Announcer();
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Where messages go from now on besides standard error; null for nowhere. `is_console`: the log
-  /// writes to the console, where a warning need not appear twice. Returns when the old one is no
+  /// Sets the log that messages go to besides standard error; null for none. `is_console`: the log
+  /// writes to the console, so a warning is not printed twice. Returns when the old log is no
   /// longer used.
   void set_log(Log* log, bool is_console);
 
   enum class Weight { kNote, kWarning, kError };
-  /// `aloud`: on the console as well as in the log. A note goes to standard error alone.
+  /// `aloud`: on the console as well as in the log. A note goes to standard error only.
   void say(Weight weight, std::string message, bool aloud);
 
-  /// Returns when all is said, or after `patience`.
+  /// Returns when all messages are written, or after `patience`.
   void wait(std::chrono::milliseconds patience);
 
  private:

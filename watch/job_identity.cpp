@@ -45,7 +45,7 @@ std::optional<JobIdentity> parse_job_identity(std::string_view environment) {
   const Variables variables = parse_variables(environment);
   JobIdentity out;
   if (const auto size = number_of(variables, "OMPI_COMM_WORLD_SIZE")) {
-    // The name of a job repeats, as it is made of a process id; the address of its server does not.
+    // A job's name can repeat, as it is made of a process id; the address of its server cannot.
     out.job = fmt::format("ompi {} {}", text_of(variables, "PMIX_NAMESPACE"),
                           text_of(variables, "PMIX_SERVER_URI2"));
     out.rank = number_of(variables, "OMPI_COMM_WORLD_RANK").value_or(0);

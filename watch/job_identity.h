@@ -1,4 +1,4 @@
-// Which job a process belongs to, from what its launcher put into its environment: known from the
+// The job that a process belongs to, as its launcher put it into the environment: known from the
 // process's first instant on, and readable by the other processes of the same user.
 #pragma once
 
@@ -16,11 +16,11 @@ struct JobIdentity {
   int local_size = 1;  ///< ranks on this node; 0 if the launcher does not say
 };
 
-/// From an environment as /proc/PID/environ holds it: "NAME=value" strings, each ended by a zero.
-/// nullopt for a process that no launcher started. Knows OpenMPI's mpirun, PMIx, and Slurm's srun.
+/// Parses the contents of /proc/PID/environ: "NAME=value" strings, each ended by a zero. nullopt
+/// for a process that no launcher started. Supports OpenMPI's mpirun, PMIx, and Slurm's srun.
 std::optional<JobIdentity> parse_job_identity(std::string_view environment);
 
-/// Of a process of this machine; nullopt also if its environment cannot be read.
+/// The identity of a process of this machine; nullopt also if its environment cannot be read.
 std::optional<JobIdentity> job_identity_of(std::int64_t pid);
 
 }  // namespace lockstep

@@ -9,9 +9,9 @@ namespace {
 
 constexpr double kBeatPatience = 10;  // seconds; a watch beats every second, or more often
 
-/// Phases in which the loop itself waits for what this rank does: one that stands still is stuck
-/// though no other rank waits for it. The others are not counted everywhere, and belong to commands
-/// that are not judged.
+/// Phases in which the loop itself waits for this rank's work: a rank that makes no progress in one
+/// is stuck even if no other rank waits for it. In the others progress is not counted everywhere,
+/// and they belong to commands that are not judged.
 bool is_of_the_loop(Phase phase) {
   switch (phase) {
     case Phase::kInputWait:
@@ -62,7 +62,7 @@ bool is_present(const RankReport& report) {
   return !report.exit_code && report.state != ProcessState::kGone;
 }
 
-/// It waits for whoever compiles the same step, who may be another rank.
+/// It waits for the process that compiles the same step, which may be another rank.
 bool waits_for_a_compilation(const RankReport& report) {
   return report.host_lane.phase == Phase::kCompile && !report.foreign_calls.empty();
 }
@@ -72,7 +72,7 @@ bool compiles(const RankReport& report) {
          is_present(report);
 }
 
-/// On its way out a rank waits for those of its own node, until they have left.
+/// A rank that ends waits for those of its own node, until they have left.
 bool is_done_with(const RankReport& waiter, const RankReport& report) {
   if (waiter.host_lane.phase != Phase::kExit) return false;
   const bool has_left = report.exit_code && report.state == ProcessState::kGone;
@@ -111,7 +111,7 @@ Judgement Judge::judge(std::int64_t now_ns, const Scene& scene) {
     const double seconds = seconds_between(memory_[report.rank].gone_ns, now_ns_);
     const std::string sentence = fmt::format("{} is gone, {}{}", describe_rank(report),
                                              describe_place(report), waiters_of(report, scene));
-    // What follows the first loss are its consequences.
+    // Losses after the first one are its consequences.
     if (!lost_reported_) out.warnings.push_back(sentence);
     lost_reported_ = lost = true;
     if (seconds > kLostGrace && out.fatal.empty()) out.fatal = sentence;
@@ -137,7 +137,7 @@ void Judge::remember(std::int64_t now_ns, const Scene& scene) {
     memory.progress = report.progress;
     memory.beat = report.beat;
   }
-  // Who waits for a compilation gets on as the rank does that compiles.
+  // A rank that waits for a compilation makes progress if the rank that compiles does.
   for (const RankReport& report : scene.ranks) {
     if (!waits_for_a_compilation(report)) continue;
     std::int64_t& moved_ns = memory_[report.rank].moved_ns;
@@ -186,14 +186,14 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
     if (gone && !report.exit_code) continue;  // lost
     const bool awaited = !waiters_for(report, scene).empty();
     Fault fault{&report, idle(report), limits_.abort_s, "", "distributed.stall_abort_s"};
-    if (is_halted(report.state) && !gone) {  // perhaps on its way out, with a code already
+    if (is_halted(report.state) && !gone) {  // perhaps ending, with a code already
       fault.what = fmt::format("is {}", name_of(report.state));
       if (!awaited) continue;
     } else if (report.exit_code) {
       fault.what = fmt::format("has left with code {}", *report.exit_code);
       if (!awaited) continue;
     } else if (report.state == ProcessState::kUnknown) {
-      fault.what = "is out of sight: its node is not heard of";
+      fault.what = "is out of sight: its node sends no reports";
       fault.seconds = report.age_s;
       if (!awaited) continue;
     } else if (is_frozen(report)) {
@@ -203,7 +203,7 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
       continue;
     } else {
       if (!awaited && !is_of_the_loop(report.host_lane.phase)) continue;
-      fault.what = "does not get on";
+      fault.what = "makes no progress";
       if (report.state == ProcessState::kDiskWait)
         fault.what = fmt::format("is {}", name_of(report.state));
       const Phase phase = report.host_lane.phase;
@@ -220,7 +220,7 @@ std::vector<Judge::Fault> Judge::find_faults(const Scene& scene) const {
   return out;
 }
 
-// All that can be seen wait for each other, or for ranks that cannot be seen.
+// All visible ranks wait for each other, or for ranks that cannot be seen.
 void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
   double seconds = limits_.foreign_abort_s * 2;
   bool foreign = true;  // all of them in MPI_Init
@@ -236,7 +236,7 @@ void Judge::judge_deadlock(const Scene& scene, Judgement& out) {
   if (seconds <= limits_.warn_s) warned_of_deadlock_ = false;
   const double limit = foreign ? limits_.foreign_abort_s : limits_.abort_s;
   const std::string sentence = fmt::format(
-      "no rank gets on for {:.0f} s: {} {} {}", seconds, list_waiting(waiting),
+      "no rank has made progress for {:.0f} s: {} {} {}", seconds, list_waiting(waiting),
       !scene.unseen.empty() ? fmt::format("for {}, which cannot be seen from {},",
                                           list_ranks(scene.unseen), waiting[0]->host)
                             : "for each other (messages are lost, or the network is cut)",

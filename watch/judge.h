@@ -1,19 +1,19 @@
-// Who is stuck. A rank is stuck if its progress counter stands while another rank, or its own loop,
-// waits for it; a rank that waits for others is not, whatever its counter does, unless its process
-// is halted. What this decides is a function of the reports and times it is given.
+// Decides which ranks are stuck. A rank is stuck if its progress counter stands still while another
+// rank, or its own loop, waits for it. A rank that waits for others is not stuck, whatever its
+// counter does, unless its process is halted. The decision depends only on the reports and times
+// that the judge is given.
 //
 //   counter moves                                     never stuck, however long a phase takes
-//   process stopped, traced; its watch does not run   stuck after abort_s, once another rank waits,
-//                                                     or wants what another process compiles
-//   process gone without an exit code                 lost: said at once, ended after kLostGrace
+//   process stopped, traced; its watch does not run   stuck after abort_s, if another rank waits
+//                                                     for it, or for another to compile
+//   process gone without an exit code                 reported at once, fatal after kLostGrace
 //   in a foreign call; before the config is read      stuck after foreign_abort_s
 //   waits for peers                                   not stuck; all ranks are, if all of them wait
 //   anything else                                     stuck after abort_s, if another rank waits,
-//   or
-//                                                     if the phase is one of the loop
+//                                                     or if the phase is one of the loop
 //
-// Times count from the last sign of progress that this judge saw. A judge that was itself not
-// called for kSuspended starts all counts anew: the machine or the job was suspended.
+// Times count from the last progress that this judge saw. A judge that was itself not called for
+// kSuspended starts all counts anew: the machine or the job was suspended.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ namespace lockstep {
 
 struct Judgement {
   std::vector<std::string> warnings;  ///< new ones, complete sentences
-  std::string fatal;                  ///< why the job is to be ended; empty: it is not
+  std::string fatal;                  ///< why the job must end; empty: it goes on
 };
 
-/// What one judge looks at.
+/// The input of one judgement.
 struct Scene {
-  std::vector<RankReport> ranks;  ///< that can be seen, this one among them; by rank
+  std::vector<RankReport> ranks;  ///< the visible ranks, this one among them; by rank
   std::vector<int> unseen;        ///< the other ranks of the job
-  bool others_see_them = false;   ///< another watch of this node hears of the unseen
+  bool others_see_them = false;   ///< another watch of this node gets reports of the unseen
 };
 
 class Judge {
@@ -47,7 +47,7 @@ class Judge {
   void set_limits(const WatchLimits& limits) { limits_ = limits; }
   const WatchLimits& limits() const { return limits_; }
 
-  /// To be called about every second, or more often. `now_ns` never decreases.
+  /// Call it about every second, or more often. `now_ns` never decreases.
   Judgement judge(std::int64_t now_ns, const Scene& scene);
 
  private:
@@ -70,7 +70,7 @@ class Judge {
   void remember(std::int64_t now_ns, const Scene& scene);
   double idle(const RankReport& report) const;     ///< seconds without progress
   double silence(const RankReport& report) const;  ///< seconds without a beat
-  bool is_frozen(const RankReport& report) const;  ///< it runs, for the kernel, but not its watch
+  bool is_frozen(const RankReport& report) const;  ///< the process runs, but not its watch
   std::vector<const RankReport*> waiters_for(const RankReport& report, const Scene& scene) const;
   std::string waiters_of(const RankReport& report, const Scene& scene) const;
   std::vector<Fault> find_faults(const Scene& scene) const;

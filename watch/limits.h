@@ -1,4 +1,4 @@
-// How long a rank may stand still.
+// How long a rank may make no progress.
 #pragma once
 
 namespace lockstep {

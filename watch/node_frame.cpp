@@ -7,9 +7,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kTextBytes = 40;  // of a wait or a call; longer ones lose their end
+constexpr std::size_t kTextBytes = 40;  // of a wait or a call; longer ones are truncated
 
-/// Nodes of a job are alike: numbers travel as they lie in memory.
+/// Nodes of a job are alike: numbers are sent as they lie in memory.
 template <class T>
 void put(std::string& out, T value) {
   std::array<char, sizeof(T)> bytes;

@@ -1,4 +1,4 @@
-// What one node tells the others of its ranks, once a second: a frame of at most 4 KiB.
+// A node's report of its ranks to the other nodes, sent once a second: a frame of at most 4 KiB.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct NodeFrame {
   std::vector<RankReport> ranks;  ///< without commands and foreign calls beyond the first
 };
 
-/// Ranks that do not fit are left out, from the last.
+/// Leaves out the last ranks if not all fit.
 std::string encode(const NodeFrame& frame);
 /// nullopt for anything that encode() does not write.
 std::optional<NodeFrame> decode_frame(std::string_view bytes);

@@ -1,4 +1,4 @@
-// The ranks of other nodes, as their watches tell of them through the hubs.
+// The ranks of other nodes, as reported by their watches through the hubs.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace lockstep {
 
 class OtherNodes {
  public:
-  /// A rank that was not heard of for this long is out of sight.
+  /// A rank without a report for this long is out of sight.
   static constexpr double kPatience = 5;
 
   /// `hubs`: see SideLink.
   OtherNodes(const std::vector<std::string>& hubs, const SideToken& token) : link_(hubs, token) {}
 
-  /// Tells the other nodes of this node's ranks; more often than once a second is too often.
+  /// Sends the reports of this node's ranks to the other nodes; call it at most once a second.
   void tell(const std::string& host, const std::vector<RankReport>& ranks);
-  /// Their ranks, by rank, as last heard of.
+  /// The last report of each of their ranks, by rank.
   std::vector<RankReport> read(std::int64_t now_ns);
 
   bool was_connected() const { return link_.was_connected(); }

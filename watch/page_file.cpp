@@ -36,7 +36,7 @@ MappedPages open_pages(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
   struct stat status {};
-  // A shorter file would kill whoever looks at what is not there.
+  // A shorter file would kill a process that reads the missing part.
   const bool whole =
       ::fstat(fd, &status) == 0 && static_cast<std::size_t>(status.st_size) == kBytes;
   MappedPages out(whole ? map(fd, PROT_READ, MAP_SHARED) : nullptr);
@@ -99,7 +99,7 @@ MappedPages open_pages_of(std::int64_t pid) {
     const std::string link = fmt::format("{}/{}", folder, entry->d_name);
     if (target_of(link) != kLink) continue;
     MappedPages pages = open_pages(link);
-    // A child between fork and exec still has its parent's.
+    // A child between fork and exec still has its parent's pages.
     if (pages && pages.activity().pid.load() == pid) return pages;
   }
   return {};

@@ -1,6 +1,7 @@
-// What a process shows the other processes of its user, as a file without a name (memfd) that they
-// open through /proc/PID/fd. It needs no rendezvous, is there from the process's first instant on,
-// stays readable after the process's death for those who have it open, and leaves nothing behind.
+// The pages that a process publishes to other processes of its user: a file without a name (memfd)
+// that they open through /proc/PID/fd. It needs no rendezvous, exists from the process's first
+// instant on, stays readable after the process's death for those who have it open, and leaves
+// nothing behind.
 #pragma once
 
 #include <array>
@@ -13,9 +14,9 @@
 
 namespace lockstep {
 
-/// What a process's watch tells the other watches of its node. Zero at first.
+/// The page by which a process's watch informs the other watches of its node. Zero at first.
 struct WatchPage {
-  std::atomic<std::uint32_t> sees_other_nodes;  ///< it speaks for the node, and is answered
+  std::atomic<std::uint32_t> sees_other_nodes;  ///< it reports for the node, and receives reports
   std::atomic<std::uint32_t> has_verdict;
   std::array<SharedText, 8> verdict;  ///< why the job ends, in pieces
 
@@ -44,12 +45,12 @@ class MappedPages {
   std::byte* memory_ = nullptr;
 };
 
-/// This process's pages, which others can find from now on until the process ends: their descriptor
-/// stays open. Without memory to share they are private, and only this process reads them. Empty if
+/// This process's pages. Other processes can find them until this process ends: their descriptor
+/// stays open. Without shared memory they are private, and only this process reads them. Empty if
 /// there is no memory at all.
 MappedPages make_own_pages();
 
-/// The pages of another process, read-only; empty if it has none (yet), or may not be looked into.
+/// The pages of another process, read-only; empty if it has none (yet), or access is denied.
 MappedPages open_pages_of(std::int64_t pid);
 
 }  // namespace lockstep

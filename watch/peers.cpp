@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Processes of this machine that can be seen.
+/// The visible processes of this machine.
 std::vector<std::int64_t> list_processes() {
   std::vector<std::int64_t> out;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), ::closedir);
@@ -31,7 +31,7 @@ int open_death_descriptor(std::int64_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
 }
 
-/// A number may be given to a new process, a descriptor stays that of the old one.
+/// A process number can be reused; a descriptor always means the old process.
 bool is_dead(int death_descriptor) {
   pollfd death{death_descriptor, POLLIN, 0};
   return death_descriptor >= 0 && ::poll(&death, 1, 0) > 0;
@@ -59,8 +59,9 @@ void Peers::look() {
     if (pid != ::getpid()) consider(pid);
 }
 
-// A rank may have several processes: what mpirun started may be a script, and lockstep its child,
-// several times. The one with a page is the rank; a new one takes the place of one that has ended.
+// A rank may have several processes: mpirun may have started a script, and lockstep is its child,
+// perhaps several times. The process with a page is the rank; a new one replaces one that has
+// ended.
 void Peers::consider(std::int64_t pid) {
   const auto identity = job_identity_of(pid);
   if (!identity || identity->job != own_.job || identity->rank == own_.rank) return;
@@ -82,7 +83,7 @@ void Peers::consider(std::int64_t pid) {
 std::vector<RankReport> Peers::read() {
   std::vector<RankReport> out;
   for (auto& [rank, peer] : peers_) {
-    // The state first: what a page says after its process's death was its last word.
+    // The state first: then the page of a dead process holds its last report.
     const ProcessState seen = process_state(peer.pid);
     peer.gone = peer.gone || seen == ProcessState::kGone || is_dead(peer.death);
     const ProcessState state = peer.gone ? ProcessState::kGone : seen;

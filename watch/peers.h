@@ -1,5 +1,5 @@
-// The other ranks of the job on this node: found in /proc by what the launcher put into their
-// environment, and watched through their pages and the kernel.
+// The other ranks of the job on this node: found in /proc by the environment that the launcher set,
+// and observed through their pages and the kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  /// Whether every rank of this node is known, with its page.
+  /// Whether every rank of this node was found, with its page.
   bool all_found() const;
-  /// Looks for those that are not; reads all of /proc, some milliseconds.
+  /// Searches for the missing ones; reads all of /proc, which takes some milliseconds.
   void look();
 
-  /// Each peer as it is now, or was when it died; by rank.
+  /// The state of each peer, now or when it died; by rank.
   std::vector<RankReport> read();
-  /// Become readable when a peer dies.
+  /// Descriptors that become readable when a peer dies.
   std::vector<int> death_descriptors() const;
 
  private:

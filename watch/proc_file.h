@@ -1,4 +1,4 @@
-// Files of /proc, whose size is known only once they are read.
+// Reads files of /proc, whose size is unknown until they are read.
 #pragma once
 
 #include <optional>

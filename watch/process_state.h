@@ -1,4 +1,4 @@
-// What the kernel says of a process.
+// The state of a process, as the kernel reports it.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ enum class ProcessState : std::uint8_t {
 /// "stopped", "held by a debugger", ...: fits behind "is".
 std::string_view name_of(ProcessState state);
 
-/// Whether a process in this state cannot do anything, whatever its threads want.
+/// Whether a process in this state cannot run, whatever its threads try.
 bool is_halted(ProcessState state);
 
-/// From the text of /proc/PID/stat; the name in it may hold any characters.
+/// Parses the text of /proc/PID/stat; the process name in it may hold any characters.
 ProcessState parse_process_state(std::string_view stat);
 
-/// Of a process of this machine. kGone if there is none, kUnknown if there is no /proc.
+/// The state of a process of this machine. kGone if there is none, kUnknown if there is no /proc.
 ProcessState process_state(std::int64_t pid);
 
 /// The name of this machine.

@@ -16,7 +16,7 @@ RankReport::Lane read_lane(const ActivityPage::Lane& lane) {
   return out;
 }
 
-/// Phases of the loop's thread in which the device's thread tells more.
+/// Phases of the loop's thread in which the device's thread tells more about the rank's work.
 bool waits_for_the_device(Phase host) {
   return host == Phase::kTrace || host == Phase::kRead || host == Phase::kInputWait ||
          host == Phase::kSnapshot;

@@ -1,5 +1,5 @@
-// What is known of one rank at one moment: plain values, read from its page and from the kernel, or
-// told by another node.
+// The known state of one rank at one moment: plain values, read from its page and from the kernel,
+// or reported by another node.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ struct RankReport {
   std::string peer_wait = {};  ///< "all_reduce bucket 4"
   std::int64_t peer_step = -1;
   std::vector<std::string> foreign_calls = {};
-  std::optional<int> exit_code = {};  ///< it has ended, or is about to
-  double age_s = 0;                   ///< since this was so: a rank of another node is told of
+  std::optional<int> exit_code = {};  ///< set if it has ended, or is about to
+  double age_s = 0;                   ///< age of this report, for a rank of another node
   std::string verdict = {};           ///< why its watch ends the job; "" if it does not
-  bool sees_other_nodes = false;      ///< its watch hears of the ranks of other nodes
+  bool sees_other_nodes = false;      ///< its watch gets reports of the ranks of other nodes
 };
 
-/// Of a page that is mapped; rank, host, pid and state are the caller's to fill in.
+/// Reads a mapped page; the caller fills in rank, host, pid and state.
 RankReport read_page(const ActivityPage& page);
 
-/// "at step 812 in forward and backward (dot_general)", "in MPI_Init": what it was last seen at.
+/// Where it was last seen: "at step 812 in forward and backward (dot_general)", "in MPI_Init".
 std::string describe_place(const RankReport& report);
 
 /// "rank 2 (host, 4711)"

@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kWaitingMessages = 256;  // for one node; a slower one is cut off
+constexpr std::size_t kWaitingMessages = 256;  // for one node; a slower one is disconnected
 constexpr auto kBeat = std::chrono::seconds(1);
 
 std::shared_ptr<const std::string> framed(const std::string& bytes) {
@@ -69,7 +69,7 @@ struct Interface {
   bool loopback;
 };
 
-/// IPv4 addresses, then those of IPv6; not those that mean something on one link alone.
+/// IPv4 addresses, then IPv6 addresses; none that are valid on one link only.
 std::vector<Interface> list_interfaces() {
   std::vector<Interface> out;
   ifaddrs* first = nullptr;
@@ -101,7 +101,7 @@ std::vector<Interface> list_interfaces() {
 SideToken make_side_token() {
   SideToken out{};
   if (::getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size()))
-    raise_errno(ErrorKind::kInternal, "no random numbers");
+    raise_errno(ErrorKind::kInternal, "cannot get random numbers");
   return out;
 }
 
@@ -121,7 +121,7 @@ SideToken parse_side_token(const std::string& hex) {
   return out;
 }
 
-/// All on one thread, which runs the io_context.
+/// Everything runs on one thread, which runs the io_context.
 class SideHub::Server {
  public:
   explicit Server(const SideToken& token) : token_(token), acceptor_(context_), timer_(context_) {
@@ -151,7 +151,7 @@ class SideHub::Server {
     std::array<unsigned char, 4> length{};
     std::string bytes;
     std::deque<std::shared_ptr<const std::string>> waiting;
-    bool known = false;  ///< it knew the token
+    bool known = false;  ///< it sent the right token
   };
   using NodePtr = std::shared_ptr<Node>;
 

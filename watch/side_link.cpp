@@ -51,7 +51,7 @@ std::vector<tcp::endpoint> parse_endpoints(const std::string& list) {
 
 }  // namespace
 
-/// All but the lists below on one thread, which runs the io_context.
+/// Everything but the lists below is used by one thread, which runs the io_context.
 class SideLink::Client {
  public:
   Client(const std::vector<std::string>& hubs, const SideToken& token)
@@ -94,16 +94,16 @@ class SideLink::Client {
     std::size_t next = 0;
     tcp::socket socket;
     asio::steady_timer timer;
-    std::uint64_t attempt = 0;  ///< what belongs to an older one is over
+    std::uint64_t attempt = 0;  ///< operations of an older one are over
     bool connected = false;
     bool sending = false;
     std::array<unsigned char, 4> length{};
     std::string bytes;
     std::string out;
-    std::string waiting;  ///< the newest frame, which says more than older ones
+    std::string waiting;  ///< the newest frame, which replaces older ones
   };
 
-  /// Whether the callback of an operation that began in `attempt` still matters.
+  /// Whether an operation that began in `attempt` is over, so that its callback no longer matters.
   static bool is_over(const Line& line, std::uint64_t attempt) { return line.attempt != attempt; }
 
   void stop_if_all_is_said() {

@@ -12,22 +12,22 @@ namespace lockstep {
 
 class SideLink {
  public:
-  /// `hubs`: for each hub its addresses, "10.0.0.1:4711,[fd00::7]:4711", of which each is tried
-  /// in turn, again and again, on a thread of its own. Addresses that do not parse are left out.
+  /// `hubs`: for each hub its addresses, "10.0.0.1:4711,[fd00::7]:4711". Each is tried in turn,
+  /// repeatedly, on a separate thread. Addresses that do not parse are ignored.
   SideLink(const std::vector<std::string>& hubs, const SideToken& token);
-  /// Waits for a moment until what was published is sent, where a hub is connected.
+  /// Waits briefly until published bytes are sent, if a hub is connected.
   ~SideLink();
   SideLink(const SideLink&) = delete;
   SideLink& operator=(const SideLink&) = delete;
 
-  /// Sends bytes (at most NodeFrame::kBytes) to all other nodes, by every hub that is connected.
+  /// Sends bytes (at most NodeFrame::kBytes) to all other nodes, through every connected hub.
   void publish(std::string bytes);
-  /// What other nodes have published since the last call, in the order of arrival; often twice.
+  /// What other nodes have published since the last call, in order of arrival, often twice.
   std::vector<std::string> take_heard();
 
-  /// Whether some hub was ever heard of.
+  /// Whether any hub has ever sent something.
   bool was_connected() const;
-  /// Seconds since some hub was last heard of, or since the start.
+  /// Seconds since any hub last sent something, or since the start.
   double silence() const;
 
  private:

@@ -11,8 +11,7 @@
 namespace lockstep {
 namespace {
 
-// A signal handler can reach nothing but globals: these are the exception to the rule that there
-// are none.
+// A signal handler can reach only globals: these are the exception to the rule against them.
 std::atomic<int> first_signal{0};
 std::atomic<bool> from_parent{false};
 std::atomic<std::int64_t> first_interrupt_ns{0};

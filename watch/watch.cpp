@@ -34,7 +34,8 @@ constexpr double kSearchPeriod = 0.1;     // while the node's ranks are starting
 constexpr double kSearchTime = 3;
 constexpr double kLeavePeriod = 0.002;  // while the processes end
 constexpr auto kAnnouncePatience = std::chrono::milliseconds(1000);
-/// In which mpirun answers a rank that introduces itself. It sends SIGKILL a second after SIGTERM.
+/// Time for mpirun to answer a rank that introduces itself. It sends SIGKILL a second after
+/// SIGTERM.
 constexpr double kHandshakePatience = 0.8;
 
 double seconds(std::int64_t ns) {
@@ -42,9 +43,9 @@ double seconds(std::int64_t ns) {
 }
 
 constexpr double kTellPeriod = 1;    // seconds between frames to other nodes
-constexpr double kHubPatience = 30;  // until it is said that no hub answers
+constexpr double kHubPatience = 30;  // until a warning that no hub answers
 
-/// The lowest rank that can speak: the one that says aloud what all of them know.
+/// The lowest rank that can speak: it prints for all ranks what all of them found.
 int speaker(const std::vector<RankReport>& ranks) {
   for (const RankReport& report : ranks) {
     const bool can = !is_halted(report.state) && report.state != ProcessState::kUnknown;
@@ -55,7 +56,7 @@ int speaker(const std::vector<RankReport>& ranks) {
 
 }  // namespace
 
-/// The thread, and all that it works with.
+/// The thread and its data.
 class Watch::Sentry {
  public:
   explicit Sentry(MappedPages pages);
@@ -100,7 +101,7 @@ class Watch::Sentry {
   int wake_;
   std::atomic<OnStop> on_stop_{OnStop::kLeave};
   std::optional<SideHub> hub_;        ///< of the thread that runs the loop
-  std::optional<OtherNodes> others_;  ///< of the thread; of the node's speaker alone
+  std::optional<OtherNodes> others_;  ///< of the thread; on the node's speaker only
   std::int64_t told_ns_ = 0;
   bool told_leaving_ = false;
   std::int64_t looked_ns_ = 0;
@@ -125,7 +126,7 @@ std::unique_ptr<Watch> Watch::of_this_process() {
     if (MappedPages pages = make_own_pages())
       out->sentry_ = std::make_unique<Sentry>(std::move(pages));
   } catch (const std::system_error&) {
-    // No thread is to be had: a command that needs none can still do its work, unwatched.
+    // No thread is available: a command that needs none can still do its work, unwatched.
   }
   return out;
 }
@@ -173,8 +174,8 @@ Watch::Sentry::Sentry(MappedPages pages)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (identity_ && identity_->size > 1) peers_.emplace(*identity_);
   StopSignals::set_wake_descriptor(wake_);
-  // Signals are for the other threads: `lockstep launch` keeps them from its main thread, to take
-  // them when it likes.
+  // Signals are for the other threads: `lockstep launch` blocks them in its main thread and takes
+  // them when it is ready.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -236,7 +237,7 @@ void Watch::Sentry::run() {
     look();
     sleep(period());
   }
-  // Whoever is left must neither wait for these ranks nor leave it to them to speak.
+  // The remaining processes must not wait for these ranks, and must not leave the reports to them.
   if (others_) others_->tell(host_name(), ranks_of_this_node());
 }
 
@@ -307,7 +308,7 @@ Scene Watch::Sentry::scene() {
   return out;
 }
 
-// The lowest rank that can speaks for its node; if it cannot any more, the next one does.
+// The lowest rank that can reports for its node; if it no longer can, the next one does.
 void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node) {
   if (speaker(own_node) != own_rank()) return;
   const std::int64_t now = clock_.now_ns();
@@ -317,7 +318,7 @@ void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node)
     others_.emplace(hubs_, token_);
     hubs_heard_ns_ = now;
   }
-  const bool leaving = leaving_;  // perhaps the last word: told at once
+  const bool leaving = leaving_;  // perhaps the last report: sent at once
   if (told_ns_ == 0 || leaving != told_leaving_ || seconds(now - told_ns_) >= kTellPeriod) {
     told_ns_ = now;
     told_leaving_ = leaving;
@@ -326,7 +327,7 @@ void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node)
   pages_.watch().sees_other_nodes = others_->was_connected() ? 1 : 0;
 }
 
-// No word of any hub: this node is cut off, or all the others are.
+// No message of any hub: this node is cut off, or all the others are.
 void Watch::Sentry::judge_hubs(Judgement& judgement) {
   const std::int64_t now = clock_.now_ns();
   const bool suspended = looked_ns_ > 0 && seconds(now - looked_ns_) > Judge::kSuspended;
@@ -336,7 +337,7 @@ void Watch::Sentry::judge_hubs(Judgement& judgement) {
   const double silent = seconds(now - hubs_heard_ns_);
   if (others_->was_connected() && silent > judge_.limits().abort_s && judgement.fatal.empty())
     judgement.fatal = fmt::format(
-        "{} has heard nothing of the other nodes for {:.0f} s: the network "
+        "{} has received nothing from the other nodes for {:.0f} s: the network "
         "is cut, or they have ended",
         host_name(), silent);
   if (others_->was_connected() || warned_of_hubs_ || silent < kHubPatience) return;
@@ -356,7 +357,7 @@ void Watch::Sentry::judge_hubs(Judgement& judgement) {
 void Watch::Sentry::follow_stop_request() {
   if (!StopSignals::requested() || on_stop_ != OnStop::kLeave) return;
   const int code = static_cast<int>(ErrorKind::kPreempted);
-  // mpirun ends ranks so when another one has failed: then that one has the word.
+  // mpirun ends ranks in this way when another one has failed: then that rank gives the reason.
   if (!stop_is_hurried()) {
     announcer_.say(
         Announcer::Weight::kNote,
@@ -378,13 +379,13 @@ void Watch::Sentry::announce(const Judgement& judgement, const Scene& scene) {
   pages_.watch().publish_verdict(judgement.fatal);
   announcer_.say(Announcer::Weight::kError, judgement.fatal, aloud);
   announcer_.wait(kAnnouncePatience);
-  // The first rank that ends is the end of all: each is given the time to write its log.
+  // The first rank that ends makes mpirun end all: each gets the time to write its log.
   std::this_thread::sleep_for(std::chrono::duration<double>(period() + 0.2));
   end_process(static_cast<int>(ErrorKind::kPeer));
 }
 
-// The lowest rank of the node waits until the others are gone, they wait until it waits: whoever is
-// stuck on its way out, somebody is still there to say so.
+// The lowest rank of the node waits until the others are gone; the others wait until it waits. So
+// if one is stuck while it ends, another is still there to report it.
 bool Watch::Sentry::others_have_left() {
   for (const RankReport& report : peers_->read()) {
     const bool is_lockstep = report.beat > 0 || is_halted(report.state);  // not a script around it
@@ -404,10 +405,9 @@ void Watch::Sentry::sleep(double seconds) {
   (void)!eventfd_read(wake_, &ignored);
 }
 
-// Early in MPI_Init a rank introduces itself to mpirun. If it ends before it is answered, libpmix
-// 4.2 releases its record of the rank twice, and mpirun waits at its own end for a lock in memory
-// that was given back, for ever, when all ranks have ended. So a rank that leaves awaits the
-// answer.
+// Early in MPI_Init a rank introduces itself to mpirun. If it ends before the answer, libpmix 4.2
+// releases its record of the rank twice, and when all ranks have ended, mpirun waits for ever for a
+// lock in freed memory. So a rank that leaves waits for the answer.
 void Watch::Sentry::await_handshake() {
   const auto connects = static_cast<std::uint32_t>(Phase::kConnect);
   const std::int64_t start = clock_.now_ns();
@@ -416,7 +416,7 @@ void Watch::Sentry::await_handshake() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-// Not through destructors: threads of this process may hang in anything.
+// Not through destructors: threads of this process may hang anywhere.
 void Watch::Sentry::end_process(int code) {
   await_handshake();
   pages_.activity().code_plus_one.store(static_cast<std::uint32_t>(code) + 1);

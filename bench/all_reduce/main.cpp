@@ -1,13 +1,13 @@
 // all_reduce --sizes BYTES[,BYTES...] [--json] [--iterations N] [--lockstep-only], under mpirun:
-// how long the sum of f32 gradients over all ranks takes, by lockstep and by MPI_Allreduce out of
-// place and in place. In each iteration every rank writes its buffers anew, as a backward pass
-// does, and the three take turns. A time is that of the slowest rank, and the least of all
-// iterations; they start together, after a sum of a few bytes or a barrier of the same kind.
+// the time of the sum of f32 gradients over all ranks, by lockstep and by MPI_Allreduce out of
+// place and in place. In each iteration every rank rewrites its buffers, as a backward pass does,
+// and the three take turns. A time is that of the slowest rank, and the minimum over all
+// iterations; ranks start together, after a sum of a few bytes or a barrier of the same kind.
 //
-// lockstep's is the one of a training step: a bucket in a SharedBuffer, where the node shares
-// memory, summed by the thread that submits it and waits. MPI's are made on the communication
-// thread, which owns MPI. handover_us is what they would pay on top: the median time from the end
-// of a sum on that thread until the thread that waits for it goes on.
+// lockstep's sum is that of a training step: a bucket in a SharedBuffer, if the node shares memory,
+// summed by the thread that submits it and waits. MPI's sums run on the communication thread, which
+// owns MPI. handover_us is their additional cost: the median time from the end of a sum on that
+// thread until the waiting thread continues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ double seconds_since(Clock::time_point begin) {
 
 struct Options {
   std::vector<std::int64_t> sizes;
-  std::int64_t iterations = 0;  ///< 0: by size
+  std::int64_t iterations = 0;  ///< 0: depends on the size
   bool json = false;
   bool lockstep_only = false;
 };
@@ -91,7 +91,7 @@ class Bench {
   }
 
  private:
-  /// Seconds of the sum, and the bytes that it sent to other nodes.
+  /// Seconds of the sum, and the bytes sent to other nodes.
   std::pair<double, std::int64_t> time_lockstep(std::int64_t bytes, float value,
                                                 std::int64_t iteration) {
     TimedBucket bucket(communicator_, bytes);
@@ -104,7 +104,7 @@ class Bench {
     return {seconds, sent};
   }
 
-  /// Seconds of the sum, and until this thread knew of its end.
+  /// Seconds of the sum, and until this thread noticed its end.
   std::pair<double, double> time_mpi(const std::vector<float>& send, std::vector<float>& receive) {
     double seconds = 0;
     Clock::time_point end;
@@ -120,7 +120,7 @@ class Bench {
   }
 
   /// Runs `f` on all ranks' communication threads. A broadcast needs messages, so its event is
-  /// marked there; the gate holds it back until the callback is in place.
+  /// marked on that thread; the gate delays it until the callback is registered.
   void on_communication_thread(const std::function<void()>& f) {
     const auto gate = std::make_shared<Event>();
     CollectiveRequest request;
@@ -148,7 +148,7 @@ class Bench {
   std::byte nothing_{};
 };
 
-/// "null" where nothing was measured.
+/// "null" if nothing was measured.
 std::string least_ms(Communicator& communicator, const std::vector<double>& mine) {
   const std::vector<double> times = slowest_of_ranks(communicator, mine);
   if (times.empty()) return "null";
@@ -162,7 +162,7 @@ std::string median_us(std::vector<double> times) {
   return fmt::format("{:.3f}", *middle * 1e6);
 }
 
-/// Bytes that leave the node that sends most.
+/// Bytes that leave the node that sends the most.
 std::int64_t bytes_of_a_node(Communicator& communicator, std::int64_t mine) {
   const Topology& topology = communicator.topology();
   const auto sent = communicator.exchange("bytes", fmt::format("{}", mine));

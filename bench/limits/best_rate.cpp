@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-/// Memory of one product whose elements are ones, or as good as that in 16 bits.
+/// Memory of one product whose elements are ones, or close to it in 16 bits.
 struct Operands {
   explicit Operands(const DotShape& shape)
       : a(ones(shape.batch * shape.m * shape.k, shape.operands)),
@@ -34,7 +34,7 @@ struct Operands {
   BufferPtr a, b, c;
 };
 
-/// How operands lie: transposed ones are column-major.
+/// The layout of operands: transposed ones are column-major.
 struct Layout {
   bool a_transposed = false;
   bool b_transposed = false;
@@ -71,12 +71,13 @@ MakeWork run_alone(const DotShape& shape, const std::shared_ptr<Matmul>& matmul)
   };
 }
 
-/// Null if oneDNN cannot.
+/// Null if oneDNN does not support it.
 MakeWork primitive_work(const DotShape& shape, Layout layout) {
   return run_alone(shape, Matmul::describe(matmul_shape(shape, layout)));
 }
 
-/// With b in the order that oneDNN prefers; null if it cannot, or the layout would be the same.
+/// With b in the layout that oneDNN prefers; null if unsupported, or if the layout would not
+/// change.
 MakeWork packed_work(const DotShape& shape, Layout layout) {
   if (shape.batch != 1 || layout.b_transposed) return nullptr;
   return run_alone(shape, Matmul::describe_prepared(matmul_shape(shape, layout)));
@@ -94,8 +95,8 @@ MakeWork gemm_work(const DotShape& shape, Layout layout) {
   };
 }
 
-/// Null where AMX cannot. Results stay in the cache, which training does not do with large ones:
-/// there they are not read soon, here they are warm.
+/// Null if AMX does not support it. Results stay in the cache here. Large results of training do
+/// not: they are not read soon.
 MakeWork tiles_work(const DotShape& shape, Layout layout) {
   const bool fits = bench_target().bf16 == Bf16Units::kTiles && TileProduct::available() &&
                     shape.batch == 1 && shape.operands == DType::kBF16;
@@ -111,7 +112,7 @@ MakeWork tiles_work(const DotShape& shape, Layout layout) {
   };
 }
 
-/// The node's convolution; null if oneDNN cannot.
+/// The node's convolution; null if oneDNN does not support it.
 MakeWork convolution_work(const Graph& graph) {
   const Node& node = graph[graph.outputs[0]];
   const std::vector<Type> types{graph[node.operands[0]].type, graph[node.operands[1]].type};
@@ -123,7 +124,7 @@ MakeWork convolution_work(const Graph& graph) {
     struct Memory {
       BufferPtr first, second, result, scratch;
     };
-    // Weights as oneDNN prefers them may take more.
+    // The layout of weights that oneDNN prefers may need more memory.
     const auto filled = [](std::size_t bytes) {
       return Operands::ones(static_cast<std::int64_t>(bytes), DType::kU8);
     };
@@ -139,7 +140,7 @@ MakeWork convolution_work(const Graph& graph) {
   };
 }
 
-/// What a processor without fast bf16 units multiplies; widening itself is not counted.
+/// The product on a processor without fast bf16 units; the widening itself is not counted.
 DotShape widened(DotShape shape) {
   shape.operands = shape.result = DType::kF32;
   return shape;

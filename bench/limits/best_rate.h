@@ -12,13 +12,14 @@ struct Timing {
   std::string implementation;
 };
 
-/// The least time of one dot over oneDNN's matmul primitive and sgemm and our product by tiles, for
-/// row- and column-major operands and for the product and its transpose; on warm caches, while
-/// `threads` threads do the same.
+/// Minimum time of one dot over oneDNN's matmul primitive and sgemm and lockstep's product by
+/// tiles, for row- and column-major operands and for the product and its transpose; on warm caches,
+/// while `threads` threads do the same.
 Timing best_product(const DotShape& shape, int threads, double seconds_each);
 
-/// The least time of a convolution's node on oneDNN's primitive, whose weights lie as it prefers,
-/// and on lockstep's kernel, which puts them so; while `threads` threads do the same.
+/// Minimum time of a convolution node over oneDNN's primitive, with weights in the layout it
+/// prefers, and lockstep's kernel, which makes that layout itself; while `threads` threads do the
+/// same.
 Timing best_convolution(const DotNode& node, int threads, double seconds_each);
 
 /// The time of the node on lockstep's own kernel.

@@ -19,7 +19,7 @@ bool is_product(const Node& node) {
   return kind == OpClass::kContraction || kind == OpClass::kWindow;
 }
 
-/// What only says how a value is seen.
+/// Nodes that only change the view of a value.
 bool is_view(const Node& node) {
   return node.op == Op::kReshape || node.op == Op::kGroupResult ||
          node.op == Op::kOptimizationBarrier;
@@ -73,7 +73,7 @@ class Traffic {
      : place == Place::kForward ? uses.forward
                                 : uses.backward) = true;
   }
-  /// The first node that a gradient of a weight comes from.
+  /// The first node that a gradient of a weight depends on.
   ValueId begin_of_backward() const {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (graph_[id].op == Op::kConvolutionGradWeight || graph_[id].op == Op::kConvolutionGradInput)

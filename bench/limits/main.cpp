@@ -1,18 +1,18 @@
-// limits CONFIG [key.path=value ...]: the least time that a training step of the config can take on
-// this machine with two busy ranks of one thread, as JSON:
+// limits CONFIG [key.path=value ...]: the lower bound of the time of a training step of the config
+// on this machine with two busy ranks of one thread, as JSON:
 //
 //   limit = sum over the step's dots and convolutions of FLOPs / best rate measured for that shape
 //         + images' bytes / triad + optimizer bytes / triad + all-reduce bytes / triad
 //
 // Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's
 // (primitive and sgemm), lockstep's product by tiles (both in every layout) and its own kernel, on
-// warm caches; attention counts its dots (half of them where causal), or lockstep's attention
-// kernel where that is faster; a convolution's best rate is that of oneDNN's primitive or
-// lockstep's kernel. Images' bytes are what norms and activations between convolutions must move
-// (limits/image_traffic.h), none where nothing is convolved. The optimizer reads parameter,
-// gradient and slots and writes parameter and slots, f32; the all-reduce moves every gradient once.
-// Triad is STREAM's, per rank while both run, beyond the caches: from what `lockstep calibrate`
-// left if it is there, measured now otherwise.
+// warm caches. Attention counts its dots (half of them if causal), or lockstep's attention kernel
+// if that is faster. A convolution's best rate is that of oneDNN's primitive or lockstep's kernel.
+// Images' bytes are those that norms and activations between convolutions must move
+// (limits/image_traffic.h); none without convolutions. The optimizer reads parameter, gradient and
+// slots and writes parameter and slots, f32; the all-reduce moves every gradient once. Triad is
+// STREAM's, per rank while both run, beyond the caches: the result of `lockstep calibrate` if there
+// is one, otherwise measured now.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ namespace {
 constexpr int kRanks = 2;
 constexpr double kSecondsEach = 0.02;  ///< a dot on one implementation and layout
 
-/// One line of the result: what the program has of a shape, an attention or a convolution.
+/// One line of the result: the program's work of one shape, attention or convolution.
 struct DotLimit {
   std::string implementation;
   int count = 0;
@@ -52,7 +52,7 @@ const Timing& measured(std::map<DotShape, Timing>& timings, const DotShape& shap
   return timings.emplace(shape, best_product(shape, kRanks, kSecondsEach)).first->second;
 }
 
-/// Adds the node at the best time: its dots one by one, or lockstep's kernel for all of it.
+/// Adds the node with its best time: its dots one by one, or lockstep's kernel for the whole node.
 void add_node(const DotNode& node, const Timing& own, std::map<DotShape, Timing>& timings,
               DotLimits& limits) {
   std::string shapes;
@@ -66,7 +66,7 @@ void add_node(const DotNode& node, const Timing& own, std::map<DotShape, Timing>
     shapes += (shapes.empty() ? "" : ", ") + shape.to_string();
     implementations += (implementations.empty() ? "" : ", ") + timing.implementation;
   }
-  if (node.dots.empty()) {  // a convolution, which was measured whole
+  if (node.dots.empty()) {  // a convolution, which was measured as a whole
     seconds = own.seconds;
     shapes = node.convolution;
     implementations = own.implementation;
@@ -86,7 +86,8 @@ DotLimits measure(const std::vector<DotNode>& nodes) {
     own.push_back(node.convolution.empty() ? own_kernel(node, kRanks, kSecondsEach)
                                            : best_convolution(node, kRanks, kSecondsEach));
     if (node.dots.size() != 1) continue;
-    // How operands lie is the compiler's choice: what is fast for one node is for all its shape.
+    // The compiler chooses the layout of operands: a fast layout for one node is fast for all its
+    // shape.
     const Timing known = measured(timings, node.dots[0]);
     if (own.back().seconds < known.seconds) timings[node.dots[0]] = own.back();
   }

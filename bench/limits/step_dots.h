@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// batch products [m,k] x [k,n]. How the operands lie in memory is the implementation's choice, so
-/// m and n may change places: the smaller one is m.
+/// batch products [m,k] x [k,n]. The implementation chooses the layout of the operands, so m and n
+/// may change places: the smaller one is m.
 struct DotShape {
   std::int64_t batch = 1;
   std::int64_t m = 1;
@@ -24,17 +24,17 @@ struct DotShape {
   auto operator<=>(const DotShape&) const = default;
 };
 
-/// One node of the program that multiplies: a dot, an attention, which is several, or a convolution
-/// or gradient of one, which is none. The node stands alone in `graph`, with inputs for operands.
+/// One multiplying node of the program: a dot, an attention (several dots), or a convolution or its
+/// gradient (no dot). The node is alone in `graph`, with inputs as operands.
 struct DotNode {
   Graph graph;
   std::vector<DotShape> dots;
   std::string convolution;  ///< "convolution f32[4,14,14,256] f32[256,256,3,3]", or empty
-  double share = 1;         ///< of the dots' arithmetic that is needed: half for causal attention
-  int count = 0;            ///< how often the program has this node
+  double share = 1;         ///< needed part of the dots' arithmetic: half for causal attention
+  int count = 0;            ///< number of such nodes in the program
 };
 
-/// All of the graph and of the bodies in it; equal nodes once.
+/// All nodes of the graph and of the bodies in it; equal nodes once.
 std::vector<DotNode> find_dots(const Graph& graph);
 
 }  // namespace lockstep

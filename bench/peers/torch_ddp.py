@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The workloads of configs/bench on PyTorch DDP: what lockstep is compared with.
+"""The workloads of configs/bench on PyTorch DDP, the peer that lockstep is compared with.
 
     torch_ddp.py WORKLOAD --rank R --ranks N --rendezvous FILE [--bf16] [--optimizer foreach]
                  [--layout channels_last] --json OUT
@@ -47,7 +47,7 @@ def image_batch(batch, channels, size, classes):
     return torch.randn(batch, channels, size, size), torch.randint(0, classes, (batch,))
 
 
-# Per workload: the model, and a batch of one rank. Sizes are those of configs/bench/*.yaml.
+# Per workload: the model, and the batch of one rank. Sizes are those of configs/bench/*.yaml.
 WORKLOADS = {
     "mlp": (lambda: MLP([784, 512, 512, 10]),
             lambda: (torch.randn(64, 784), torch.randint(0, 10, (64,)))),
@@ -60,7 +60,7 @@ WORKLOADS = {
     "resnet18": (lambda: ResNet([2, 2, 2, 2], False, "cifar", 10), lambda: image_batch(64, 3, 32, 10)),
     "resnet50": (lambda: ResNet([3, 4, 6, 3], True, "imagenet", 1000), lambda: image_batch(4, 3, 224, 1000)),
 }
-# Those of convolutions, for which the layout of images matters.
+# Workloads with convolutions, for which the layout of images matters.
 CONVOLUTIONAL = ("resnet18", "resnet50")
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 
@@ -87,8 +87,8 @@ def make_optimizer(workload, model, kind):
 
 
 def calibrate(workload, bf16):
-    """Milliseconds of one step of the optimizer, and, for convolutions, of a model's two passes: the least of
-    several, of both kinds in turn."""
+    """Milliseconds of one step of the optimizer and, for convolutions, of the model's two passes: the minimum of
+    several, both kinds in turn."""
     model = make_model(workload)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 1e-3)

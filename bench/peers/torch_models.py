@@ -1,5 +1,5 @@
-"""The models of configs/bench in plain PyTorch, as fast as one writes them: projections are fused where
-lockstep's are, masks and angles are made once. Each returns the mean loss of a batch."""
+"""The models of configs/bench in plain PyTorch, in fast standard style: projections are fused where lockstep's are,
+masks and angles are made once. Each returns the mean loss of a batch."""
 
 import math
 
@@ -16,7 +16,7 @@ class Attention(nn.Module):
         self.heads = heads
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
-        # Not a buffer: DDP would send it around, and gloo knows no bool.
+        # Not a buffer: DDP would broadcast it, and gloo does not support bool.
         self.future = torch.ones(block_size, block_size, dtype=torch.bool).triu(1)
 
     def forward(self, x):
@@ -77,7 +77,7 @@ class MLP(nn.Module):
 
 
 def attend(q, k, v, hidden=None):
-    """q, k, v [B,T,H,D] -> [B,T,H*D]; `hidden` [T,T]: what is not seen."""
+    """q, k, v [B,T,H,D] -> [B,T,H*D]; `hidden` [T,T]: masked positions."""
     q, k, v = (part.transpose(1, 2) for part in (q, k, v))
     scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(q.shape[-1]))
     if hidden is not None:
@@ -124,7 +124,7 @@ class Bert(nn.Module):
         x = self.norm(x)
         for layer in self.layers:
             x = layer(x)
-        # The other norms see f32 sums; on the CPU a norm of bf16 wants weights of bf16, too.
+        # The other norms read f32 sums; on the CPU a norm of bf16 also needs weights of bf16.
         x = F.gelu(self.transform(x)).float()
         logits = self.decoder(self.transform_norm(x))
         return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
@@ -174,7 +174,7 @@ class Llama(nn.Module):
         size = width // heads
         frequency = 10000.0 ** (-torch.arange(0, size, 2) / size)
         angle = torch.arange(positions)[:, None] * torch.cat((frequency, frequency))
-        # Not buffers: DDP would send them around.
+        # Not buffers: DDP would broadcast them.
         self.cosine, self.sine = (f(angle)[:, None, :] for f in (torch.cos, torch.sin))
         self.future = torch.ones(positions, positions, dtype=torch.bool).triu(1)
 

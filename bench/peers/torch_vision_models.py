@@ -64,7 +64,7 @@ class ResNetBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """torchvision's, or, with stem "cifar", what is usual for images of 32 x 32."""
+    """torchvision's, or, with stem "cifar", the usual one for images of 32 x 32."""
 
     def __init__(self, depths, bottleneck, stem, classes):
         super().__init__()

@@ -19,12 +19,12 @@ constexpr std::size_t kMostLevels = 16;   // with two children each, records of 
 /// What a node above leaves says of each child, by level.
 struct BTreeLevel {
   std::uint64_t most_records;     // of a node
-  std::uint64_t all_records;      // of it and all below
-  std::size_t all_records_bytes;  // what their number takes; 0 for leaves, which do not say it
+  std::uint64_t all_records;      // of it and all nodes below
+  std::size_t all_records_bytes;  // size of that number; 0 for leaves, which do not have it
   std::uint64_t pointer_bytes;
 };
 
-/// Bytes that a number up to `most` takes.
+/// Bytes of a number up to `most`.
 std::size_t bytes_of(std::uint64_t most) {
   return static_cast<std::size_t>(std::bit_width(most | 1) - 1) / 8 + 1;
 }

@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// Calls `take` with each record of the tree whose header is at `address`, and the tree's kind.
+/// Calls `take` with each record of the tree whose header is at `address`, and with the tree's
+/// kind.
 void for_each_record(FileRegions& regions, std::uint64_t address, const std::string& object,
                      const std::function<void(RegionCursor record, int kind)>& take);
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t kChecksumBytes = 4;
 std::uint32_t lookup3(std::span<const std::byte> bytes);
 
 /// Error unless the last four of `bytes`, which begin at `address`, are the checksum of the others.
-/// It says where the checksum stands in the file and what it should be.
+/// The message has the checksum's place in the file and the expected value.
 void verify_checksum(const FileRegions& regions, std::uint64_t address,
                      std::span<const std::byte> bytes, const std::string& object);
 

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 constexpr unsigned kMostPageBits = 32;
 constexpr std::size_t kAddressBytes = 8;
 
-/// What both kinds have: elements in blocks, which may be in pages that each have a checksum.
+/// The common part of both kinds: elements in blocks, which may have pages with a checksum each.
 class ArrayReader {
  public:
   ArrayReader(FileRegions& regions, std::string object, const TakeElement& take)
@@ -40,7 +40,7 @@ class ArrayReader {
       take_({first + i, in.sub(element_bytes_), is_filtered_});
   }
 
-  /// `count` elements in pages behind a block's head; `is_written(i)` of page i.
+  /// `count` elements in pages after a block's head; `is_written(i)` tells whether page i exists.
   template <class IsWritten>
   void read_pages(std::uint64_t address, std::uint64_t first, std::uint64_t count,
                   const IsWritten& is_written) {
@@ -186,7 +186,7 @@ class ExtensibleArray : ArrayReader {
     }
   }
 
-  /// `written` says which pages were, those of this block from `page` on.
+  /// `written` has a bit for each page; those of this block begin at `page`.
   void read_block(std::uint64_t address, std::uint64_t super, std::uint64_t first,
                   std::span<const std::byte> written, std::uint64_t page) {
     const std::uint64_t pages = pages_of(super);
@@ -205,7 +205,7 @@ class ExtensibleArray : ArrayReader {
   }
 
   std::uint64_t smallest_ = 0;      // elements of the first block
-  std::uint64_t offset_bytes_ = 0;  // that an element's number takes
+  std::uint64_t offset_bytes_ = 0;  // size of an element's number
   std::uint64_t super_blocks_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The arrays of chunks' addresses of HDF5's latest format: fixed arrays, of data sets that do not
-// grow without limit, and extensible arrays, of those that do in one dimension.
+// Arrays of chunk addresses in HDF5's latest format: fixed arrays, for data sets that do not grow
+// without limit, and extensible arrays, for those that do in one dimension.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace lockstep {
 
-/// Element number `index` of an array: an address, and of filtered chunks what they take and a
-/// mask.
+/// Element number `index` of an array: an address, and for filtered chunks their bytes and a mask.
 struct ArrayElement {
   std::uint64_t index;
   RegionCursor body;
@@ -19,7 +18,7 @@ struct ArrayElement {
 };
 using TakeElement = std::function<void(ArrayElement)>;
 
-/// Call `take` with each element, in order, but those of pages that were never written.
+/// Call `take` with each element, in order, except those of pages that were never written.
 void read_fixed_array(FileRegions& regions, std::uint64_t address, const std::string& object,
                       const TakeElement& take);
 void read_extensible_array(FileRegions& regions, std::uint64_t address, const std::string& object,

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kFletcherBytes = 4;
 
-/// At most `most` bytes; one more if there are more. Memory is a multiple of what is stored,
-/// whatever it claims.
+/// At most `most` bytes; one more if there are more. Memory is bounded by a multiple of the stored
+/// size, whatever size is claimed.
 std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::uint64_t most,
                                      const FileRegions& regions, const std::string& object) {
   constexpr std::uint64_t kMostRatio = 1032;  // of deflate
@@ -19,7 +19,7 @@ std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::
   std::vector<std::byte> out(std::min(most, kMostRatio * stored.size() + kLeast) + 1);
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
-  // zlib's interface takes a pointer to what it only reads.
+  // zlib's interface takes a non-const pointer to bytes that it only reads.
   stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(stored.data()));
   stream.avail_in = static_cast<uInt>(stored.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -35,16 +35,16 @@ std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::
 
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& bytes, std::size_t element) {
   if (element <= 1) return bytes;
-  std::vector<std::byte> out(bytes);  // what is left behind the last element stays
+  std::vector<std::byte> out(bytes);  // bytes after the last element stay
   const std::size_t count = bytes.size() / element;
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t j = 0; j < element; ++j) out[i * element + j] = bytes[j * count + i];
   return out;
 }
 
-/// Fletcher's checksum of 16-bit words, the first byte of each the higher.
+/// Fletcher's checksum of 16-bit words, the first byte of each the higher one.
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
-  constexpr std::size_t kWordsAtOnce = 360;  // whose sums do not overflow
+  constexpr std::size_t kWordsAtOnce = 360;  // their sums do not overflow
   std::uint32_t low = 0;
   std::uint32_t high = 0;
   const auto fold = [](std::uint32_t sum) { return (sum & 0xffff) + (sum >> 16); };
@@ -80,7 +80,7 @@ std::vector<std::byte> undo_filters(std::vector<std::byte> stored,
   for (std::size_t i = filters.size(); i-- > 0;) {
     if (i < 32 && (mask >> i & 1) != 0) continue;
     switch (filters[i].id) {
-      // Checksums of the filters before it may still follow the elements.
+      // Checksums of earlier filters may follow the elements.
       case StoredFilter::kGzip:
         stored = inflate_chunk(stored, bytes + kFletcherBytes * i, regions, object);
         break;

@@ -1,4 +1,4 @@
-// Undoes what HDF5's filters made of a chunk: gzip, shuffle, fletcher32.
+// Undoes HDF5's filters of a chunk: gzip, shuffle, fletcher32.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// The `bytes` that the chunk had before the filters, but those of `mask`. Error naming `object` if
-/// it has another number of bytes or its checksum is wrong.
+/// The `bytes` of the chunk before the filters; the filters in `mask` were not applied. Error
+/// naming `object` if it has another number of bytes or its checksum is wrong.
 std::vector<std::byte> undo_filters(std::vector<std::byte> stored,
                                     const std::vector<StoredFilter>& filters, std::uint32_t mask,
                                     std::uint64_t bytes, const FileRegions& regions,

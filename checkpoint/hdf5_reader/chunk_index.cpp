@@ -56,7 +56,7 @@ class ChunkFinder {
     if (chunk.address != kUndefined && is_within(chunk.place)) chunks_.push_back(std::move(chunk));
   }
 
-  /// Trees have their records in order, so that a chunk that is there twice stands out.
+  /// Trees have their records in order, so that a chunk that occurs twice is detected.
   void add_next(StoredChunk chunk) {
     if (last_ && *last_ >= chunk.place)
       regions_.fail(object_, "the tree of its chunks is not in order");
@@ -64,7 +64,7 @@ class ChunkFinder {
     add(std::move(chunk));
   }
 
-  // `level` is that of the node; the root's is what it says itself.
+  // `level` is that of the node; nothing for the root, which states its own.
   void read_tree(std::uint64_t address, std::optional<int> level) {
     constexpr std::uint64_t kPrefixBytes = 24;
     const auto prefix = regions_.read(address, kPrefixBytes, object_);
@@ -113,8 +113,8 @@ class ChunkFinder {
     });
   }
 
-  /// The grid of all chunks that there may be; the first number is 0 for no limit, and `unlimited`
-  /// the dimension that it belongs to.
+  /// The grid of all possible chunks; the first number is 0 for no limit, and `unlimited` is its
+  /// dimension.
   Place largest_grid(std::optional<std::size_t> unlimited) const {
     Place out;
     for (std::size_t i = 0; i < grid_.size(); ++i) {
@@ -127,8 +127,8 @@ class ChunkFinder {
     return out;
   }
 
-  /// The place of chunk `number`, counted with the first dimension of `grid` the slowest; nothing
-  /// beyond.
+  /// The place of chunk `number`, counted with the first dimension of `grid` as the slowest;
+  /// nothing if it is outside.
   static std::optional<Place> place_of(std::uint64_t number, const Place& grid) {
     Place out(grid.size());
     for (std::size_t i = grid.size(); i-- > 1;) {
@@ -173,7 +173,7 @@ class ChunkFinder {
       }
       std::optional<Place> place = place_of(element.index, largest);
       if (!place) return;
-      // The dimension that grows is counted as the first.
+      // The growing dimension is counted as the first.
       if (unlimited)
         std::rotate(place->begin(), place->begin() + 1,
                     place->begin() + static_cast<std::ptrdiff_t>(*unlimited) + 1);

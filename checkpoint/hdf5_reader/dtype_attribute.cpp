@@ -22,7 +22,7 @@ std::size_t padded(std::size_t bytes, int version) {
   return version == 1 ? hdf5_padded(bytes) : bytes;
 }
 
-/// The elements of a data space; 0 for one without.
+/// The number of elements of a data space; 0 for one without elements.
 std::uint64_t elements_of(RegionCursor in) {
   const int version = in.number<std::uint8_t>();
   const std::size_t rank = in.number<std::uint8_t>();
@@ -37,7 +37,7 @@ std::uint64_t elements_of(RegionCursor in) {
   return out;
 }
 
-/// The text, if this attribute is called dtype and is one.
+/// The text of this attribute, if its name is dtype and it has one.
 std::optional<std::string> read_attribute(RegionCursor in, GlobalHeap& texts) {
   const int version = in.number<std::uint8_t>();
   if (version < 1 || version > 3) in.fail("the version of an attribute is not known");
@@ -45,7 +45,7 @@ std::optional<std::string> read_attribute(RegionCursor in, GlobalHeap& texts) {
   const std::size_t name_bytes = in.number<std::uint16_t>();
   const std::size_t type_bytes = in.number<std::uint16_t>();
   const std::size_t space_bytes = in.number<std::uint16_t>();
-  if (version == 3) in.skip(1);  // the characters' set
+  if (version == 3) in.skip(1);  // the character set
   const auto name = in.take(padded(name_bytes, version)).first(name_bytes);
   constexpr unsigned kShared = 3;
   if (terminated_text(name) != "dtype" || (version > 1 && (flags & kShared) != 0))

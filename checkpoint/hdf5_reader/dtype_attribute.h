@@ -1,4 +1,5 @@
-// The text attribute "dtype" of an HDF5 data set, by which bf16 and bool are told from u16 and u8.
+// The text attribute "dtype" of an HDF5 data set, which distinguishes bf16 and bool from u16 and
+// u8.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace lockstep {
 
-/// "" if there is none, or none that is one short text.
+/// "" if there is no such attribute, or it is not a single short text.
 std::string dtype_attribute(FileRegions& regions, GlobalHeap& texts,
                             const std::vector<HeaderMessage>& messages, const std::string& object);
 

@@ -5,7 +5,7 @@
 namespace lockstep {
 std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
   if (bytes > rest_.size()) {
-    fail(fmt::format("{} bytes are wanted where {} remain", bytes, rest_.size()));
+    fail(fmt::format("{} bytes are needed, but {} remain", bytes, rest_.size()));
   }
   const auto taken = rest_.first(bytes);
   rest_ = rest_.subspan(bytes);
@@ -14,7 +14,7 @@ std::span<const std::byte> RegionCursor::take(std::size_t bytes) {
 
 void RegionCursor::expect(std::span<const std::uint8_t> bytes, const char* what) {
   if (std::memcmp(take(bytes.size()).data(), bytes.data(), bytes.size()) != 0) {
-    fail(fmt::format("{} is another", what));
+    fail(fmt::format("{} is not as expected", what));
   }
 }
 

@@ -1,7 +1,7 @@
 // Bounds-checked access to a file whose bytes may be hostile.
 //
-// Every structure of the file claims the bytes it stands on, and no byte belongs to two: so nothing
-// can refer back to itself, and all that is ever read together is no longer than the file.
+// Every structure of the file claims its bytes, and no byte belongs to two structures. So nothing
+// can refer back to itself, and the bytes read in total never exceed the length of the file.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ class RegionCursor {
   }
   /// A number of 1 to 8 bytes.
   std::uint64_t number_of(std::size_t bytes);
-  /// The next bytes must be these. `what` is named in the error.
+  /// The next bytes must be these. `what` is their name in the error.
   void expect(std::span<const std::uint8_t> bytes, const char* what);
   void expect(std::string_view bytes, const char* what);
-  /// Whatever remains must be padding: less than eight bytes, all zero.
+  /// The remaining bytes must be padding: less than eight bytes, all zero.
   void expect_padding();
   [[noreturn]] void fail(const std::string& problem) const;
 
@@ -59,7 +59,7 @@ class RegionCursor {
 
 class FileRegions {
  public:
-  /// Addresses count from byte `base` of the file. `verdict` is what errors say of it: "PATH:
+  /// Addresses count from byte `base` of the file. `verdict` is the text for it in errors: "PATH:
   /// VERDICT: OBJECT: problem".
   FileRegions(const PosixFile& file, std::uint64_t base, const char* verdict);
 
@@ -67,8 +67,8 @@ class FileRegions {
   std::uint64_t base() const { return base_; }
   /// Bytes from `base` to the end of the file.
   std::uint64_t size() const { return size_; }
-  /// Claims bytes without reading them. Error if they reach past the end or belong to another
-  /// structure; `object` is named in it.
+  /// Claims bytes without reading them. Error, naming `object`, if they reach past the end or
+  /// belong to another structure.
   void claim(std::uint64_t address, std::uint64_t bytes, const std::string& object);
   /// Claims bytes and reads them.
   std::vector<std::byte> read(std::uint64_t address, std::uint64_t bytes,

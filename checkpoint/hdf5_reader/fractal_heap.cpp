@@ -58,7 +58,7 @@ FractalHeap::FractalHeap(FileRegions& regions, std::uint64_t address, std::strin
 std::uint64_t FractalHeap::row_bytes(std::uint64_t row) const {
   const std::uint64_t doublings = row == 0 ? 0 : row - 1;
   if (doublings + log2_of(first_bytes_) + log2_of(width_) >= kMostBits)
-    regions_.fail(object_, "a heap is larger than it may be");
+    regions_.fail(object_, "a heap is too large");
   return first_bytes_ << doublings;
 }
 
@@ -67,9 +67,9 @@ void FractalHeap::read_direct(std::uint64_t address, std::uint64_t offset, std::
   RegionCursor in(regions_, object_, block);
   in.expect("FHDB\0"sv, "a block of a heap");
   in.skip(8);  // the heap's header
-  if (in.number_of(offset_bytes_) != offset) in.fail("a block of a heap is of another place");
+  if (in.number_of(offset_bytes_) != offset) in.fail("a block of a heap belongs to another place");
   if (has_checksums_) {
-    // The sum stands in the block's head, and counts as zero in it.
+    // The checksum is in the block's head, and counts as zero in its own calculation.
     const auto stored = in.number<std::uint32_t>();
     const auto at = static_cast<std::ptrdiff_t>(block.size() - in.remaining() - kChecksumBytes);
     std::fill_n(block.begin() + at, kChecksumBytes, std::byte{0});
@@ -82,14 +82,14 @@ void FractalHeap::read_direct(std::uint64_t address, std::uint64_t offset, std::
 
 void FractalHeap::read_indirect(std::uint64_t address, std::uint64_t offset, std::uint64_t rows) {
   constexpr std::uint64_t kMostRows = 64;
-  if (rows > kMostRows) regions_.fail(object_, "a heap is larger than it may be");
+  if (rows > kMostRows) regions_.fail(object_, "a heap is too large");
   const std::uint64_t bytes =
       kBlockPrefixBytes + offset_bytes_ + rows * width_ * 8 + kChecksumBytes;
   const auto block = read_summed(regions_, address, bytes, object_);
   RegionCursor in(regions_, object_, block);
   in.expect("FHIB\0"sv, "a block of a heap");
   in.skip(8);  // the heap's header
-  if (in.number_of(offset_bytes_) != offset) in.fail("a block of a heap is of another place");
+  if (in.number_of(offset_bytes_) != offset) in.fail("a block of a heap belongs to another place");
   for (std::uint64_t row = 0; row < rows; ++row) {
     const std::uint64_t size = row_bytes(row);
     for (std::uint64_t i = 0; i < width_; ++i, offset += size) {

@@ -1,4 +1,4 @@
-// HDF5's fractal heaps: where many links of a group, or many attributes of an object, are kept.
+// HDF5's fractal heaps, which store many links of a group, or many attributes of an object.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class FractalHeap {
   FractalHeap(FileRegions& regions, std::uint64_t address, std::string object);
 
   std::size_t id_bytes() const { return id_bytes_; }
-  /// The object that an id names; nothing for one that is stored by itself, because it is large, or
-  /// in its id.
+  /// The object with this id; nothing for an object that is stored separately, because it is large,
+  /// or inside its id.
   std::optional<RegionCursor> find(RegionCursor id) const;
 
  private:

@@ -16,7 +16,7 @@ const std::string kTexts = "its texts";
 std::span<const std::byte> GlobalHeap::find(std::uint64_t address, std::uint32_t index) {
   const Collection& collection = collection_at(address);
   const auto found = collection.objects.find(index);
-  if (found == collection.objects.end()) regions_.fail(kTexts, "one is not there");
+  if (found == collection.objects.end()) regions_.fail(kTexts, "one is missing");
   return found->second;
 }
 

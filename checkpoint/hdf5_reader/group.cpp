@@ -45,7 +45,7 @@ class GroupReader {
     constexpr std::size_t kLongest = 1024;
     if (name.empty() || name.size() > kLongest)
       regions_.fail(group_, fmt::format("a member has a name of {} bytes", name.size()));
-    // Both are printed.
+    // Both appear in messages.
     if (std::ranges::any_of(name, is_control))
       regions_.fail(group_, "the name of a member has control characters");
     link.target.resize(std::min(link.target.size(), kLongest));
@@ -77,7 +77,7 @@ class GroupReader {
     const unsigned flags = in.number<std::uint8_t>();
     const int type = (flags & 8) != 0 ? in.number<std::uint8_t>() : 0;
     if ((flags & 4) != 0) in.skip(8);   // the order of creation
-    if ((flags & 16) != 0) in.skip(1);  // the characters' set
+    if ((flags & 16) != 0) in.skip(1);  // the character set
     const std::uint64_t name_bytes = in.number_of(std::size_t{1} << (flags & 3));
     std::string name = text_of(in.take(name_bytes));
     constexpr int kSoft = 1;
@@ -109,12 +109,12 @@ class GroupReader {
     heap.expect("HEAP\0"sv, "the heap of its names");
     heap.skip(3);
     const auto bytes = heap.number<std::uint64_t>();
-    heap.skip(8);  // where unused room begins
+    heap.skip(8);  // where unused space begins
     names_ = regions_.read(heap.number<std::uint64_t>(), bytes, group_);
     read_tree(tree, std::nullopt);
   }
 
-  // `level` is that of the node; the root's is what it says itself.
+  // `level` is that of the node; nothing for the root, which states its own.
   void read_tree(std::uint64_t address, std::optional<int> level) {
     constexpr std::uint64_t kPrefixBytes = 24;
     const auto prefix = regions_.read(address, kPrefixBytes, group_);

@@ -30,8 +30,8 @@ void require_whole(const FileRegions& regions, std::uint64_t end) {
 
 [[noreturn]] void refuse_driver(const FileRegions& regions) {
   raise(regions.file().error_kind(),
-        "{}: is one of several files that hold its data together (it names a file driver); make "
-        "one of them with h5repart or h5repack",
+        "{}: is one of several files that together hold the data (it names a file driver); join "
+        "them into one with h5repart or h5repack",
         regions.file().path());
 }
 
@@ -63,8 +63,8 @@ std::uint64_t read_new_superblock(FileRegions& regions, std::vector<std::byte> b
   constexpr unsigned kOpenForWriting = 1 | 4;
   if ((in.number<std::uint8_t>() & kOpenForWriting) != 0 && version >= 3)
     raise(regions.file().error_kind(),
-          "{}: is being written, or was not closed by who wrote it (h5clear -s makes it readable "
-          "if nobody writes)",
+          "{}: is being written, or was not closed by its writer (h5clear -s makes it readable "
+          "if no process writes it)",
           regions.file().path());
   in.skip(8);  // base
   const auto extension = in.number<std::uint64_t>();
@@ -81,7 +81,7 @@ struct Block {
   std::uint64_t bytes;
 };
 
-/// Where messages begin with their order of creation, and whether they are checked by a sum.
+/// Which fields messages begin with, and whether they have a checksum.
 struct HeaderForm {
   int version;
   bool has_order;

@@ -1,6 +1,6 @@
-// Where an HDF5 file begins, and the headers of its objects: lists of messages that say what an
-// object is. Versions of all HDF5 libraries, which h5py's libver='earliest' and 'latest' choose.
-// Source of all in this folder: HDF5 File Format Specification 3.0.
+// The superblock of an HDF5 file, and the headers of its objects: lists of messages that describe
+// an object. Supports the versions of all HDF5 libraries, which h5py's libver='earliest' and
+// 'latest' select. Source for everything in this folder: HDF5 File Format Specification 3.0.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace lockstep {
 
 struct HeaderMessage {
-  /// As in the specification, IV.A.2: those that readers need.
+  /// As in the specification, IV.A.2: the kinds that readers need.
   enum Kind : std::uint16_t {
     kDataspace = 0x0001,
     kLinkInfo = 0x0002,
@@ -29,22 +29,22 @@ struct HeaderMessage {
     kAttributeInfo = 0x0015,
   };
   std::uint16_t kind;
-  bool is_shared;  ///< the body says where in the file the message is
+  bool is_shared;  ///< the body has the place of the message in the file
   std::vector<std::byte> body;
 };
 
-/// Where the HDF5 part of the file begins, behind a user block. Error if there is none.
+/// The offset of the HDF5 part of the file, after a user block. Error if there is none.
 std::uint64_t find_superblock(const PosixFile& file);
 
-/// The address of the root group's header. Error if the file is cut off, is one of several that
+/// The address of the root group's header. Error if the file is truncated, is one of several that
 /// belong together, or was not closed by its writer.
 std::uint64_t read_superblock(FileRegions& regions);
 
-/// All messages, those of continuation blocks too, but unused room.
+/// All messages, also those of continuation blocks, without unused space.
 std::vector<HeaderMessage> read_object_header(FileRegions& regions, std::uint64_t address,
                                               const std::string& object);
 
-/// "No address": there is nothing.
+/// "No address": the object does not exist.
 inline constexpr std::uint64_t kUndefined = ~std::uint64_t{0};
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ namespace {
 
 using Layout = StoredElements::Layout;
 
-/// HDF5's own limit is 2^32; less, so that sizes with checksums still fit zlib's numbers.
+/// HDF5's own limit is 2^32; less here, so that sizes with checksums still fit zlib's numbers.
 constexpr std::uint64_t kLargestChunk = (std::uint64_t{1} << 32) - 4096;
 
 }  // namespace
@@ -30,7 +30,7 @@ void ElementReader::find() {
   chunk_bytes_ = dataset_.element.bytes;
   for (const std::uint64_t size : stored.chunk)
     if (__builtin_mul_overflow(chunk_bytes_, size, &chunk_bytes_) || chunk_bytes_ > kLargestChunk)
-      regions_.fail(object_, "a chunk is larger than any may be");
+      regions_.fail(object_, "a chunk is too large");
   chunks_ = find_chunks(regions_, dataset_, chunk_bytes_, object_);
   std::uint64_t parts = 1;
   for (const std::uint64_t size : chunk_grid(dataset_)) parts *= size;
@@ -78,7 +78,7 @@ void ElementReader::read_chunk(const StoredChunk& chunk, std::span<std::byte> ou
       !stored.filters.empty() && (stored.edges_are_filtered || !reaches_beyond(chunk));
   if (!is_filtered && chunk.bytes != chunk_bytes_)
     regions_.fail(object_, fmt::format("a chunk has {} bytes, not {}", chunk.bytes, chunk_bytes_));
-  if (chunk.bytes > kLargestChunk) regions_.fail(object_, "a chunk is larger than any may be");
+  if (chunk.bytes > kLargestChunk) regions_.fail(object_, "a chunk is too large");
   std::vector<std::byte> bytes = regions_.read(chunk.address, chunk.bytes, object_);
   if (is_filtered)
     bytes =
@@ -86,13 +86,13 @@ void ElementReader::read_chunk(const StoredChunk& chunk, std::span<std::byte> ou
   place_chunk(chunk, bytes, out);
 }
 
-/// Row by row of the last dimension, as far as there are elements.
+/// Row by row of the last dimension, up to the end of the data set.
 void ElementReader::place_chunk(const StoredChunk& chunk, std::span<const std::byte> bytes,
                                 std::span<std::byte> out) const {
   const std::vector<std::uint64_t>& chunk_sizes = dataset_.elements.chunk;
   std::size_t rank = sizes_.size();
   std::size_t element = dataset_.element.bytes;
-  // Dimensions that are whole in every chunk are part of an element.
+  // Dimensions that every chunk covers completely are part of an element.
   while (rank > 1 && chunk_sizes[rank - 1] == sizes_[rank - 1]) element *= sizes_[--rank];
   std::vector<std::uint64_t> first(rank);
   std::vector<std::uint64_t> count(rank);

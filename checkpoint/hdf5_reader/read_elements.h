@@ -14,11 +14,12 @@ namespace lockstep {
 
 class ElementReader {
  public:
-  /// Finds where they lie. Error if some were never written: HDF5 gives a fill value for them, and
-  /// who trains on zeros should know. The arguments must outlive this.
+  /// Finds the elements in the file. Error if some were never written: HDF5 would return a fill
+  /// value for them, and training on such values must not go unnoticed. The arguments must outlive
+  /// this.
   ElementReader(FileRegions& regions, const StoredDataset& dataset, std::string object);
 
-  /// All of them, the last dimension running fastest, in the file's order of bytes.
+  /// All elements, the last dimension fastest, in the file's byte order.
   void read(std::span<std::byte> out);
 
  private:

@@ -34,7 +34,7 @@ StoredElement decode_float(RegionCursor& in, unsigned flags, std::size_t bytes) 
   struct Format {
     DType dtype;
     std::size_t bytes;
-    std::string_view properties;  // bits: offset, all; exponent: place, size; mantissa; bias
+    std::string_view properties;  // bits: offset, total; exponent: place, size; mantissa; bias
     unsigned sign;                // its bit
   };
   static constexpr std::array<Format, 3> kFormats{
@@ -97,7 +97,7 @@ Space decode_space(RegionCursor in) {
   for (std::size_t i = 0; i < rank; ++i) {
     const std::uint64_t most = has_most ? in.number<std::uint64_t>() : out.sizes[i];
     out.most.push_back(most == kUndefined ? std::nullopt : std::optional(most));
-    if (most < out.sizes[i]) in.fail("it is larger than it may become");
+    if (most < out.sizes[i]) in.fail("it is larger than its maximum size");
   }
   return out;
 }
@@ -124,7 +124,7 @@ void decode_chunked(RegionCursor& in, int version, StoredElements& out) {
       }
       break;
     case 2: out.index.kind = Kind::kImplicit; break;
-    // What follows of these, their own headers say again.
+    // The rest of the data about these is repeated in their own headers.
     case 3: out.index.kind = Kind::kFixedArray, in.skip(1); break;
     case 4: out.index.kind = Kind::kExtensibleArray, in.skip(5); break;
     case 5: out.index.kind = Kind::kTree2, in.skip(6); break;
@@ -180,7 +180,7 @@ std::vector<StoredFilter> decode_filters(RegionCursor in, const FileRegions& reg
     StoredFilter filter{.id = in.number<std::uint16_t>()};
     const bool has_name = version == 1 || filter.id >= kFirstWithName;
     const std::size_t name_bytes = has_name ? in.number<std::uint16_t>() : 0;
-    in.skip(2);  // whether it may be left out
+    in.skip(2);  // whether it is optional
     const std::size_t values = in.number<std::uint16_t>();
     const auto name = in.take(version == 1 ? hdf5_padded(name_bytes) : name_bytes);
     for (std::size_t j = 0; j < values; ++j)
@@ -221,7 +221,7 @@ void check_chunks(const FileRegions& regions, const std::string& object, StoredD
   std::vector<std::uint64_t>& chunk = out.elements.chunk;
   if (out.shape.rank() == 0 || chunk.size() != out.most_sizes.size() + 1 ||
       chunk.back() != out.element.bytes)
-    regions.fail(object, "its chunks have other dimensions or elements than it");
+    regions.fail(object, "its chunks do not fit its dimensions or elements");
   chunk.pop_back();
   if (std::ranges::count(chunk, 0U) > 0) regions.fail(object, "its chunks are empty");
 }

@@ -1,5 +1,4 @@
-// What the header of an HDF5 data set says of its elements: their type, shape, where and how they
-// are stored.
+// The header of an HDF5 data set describes its elements: their type, shape, place and storage.
 #pragma once
 
 #include <array>
@@ -18,12 +17,12 @@ namespace lockstep {
 /// The type of elements.
 struct StoredElement {
   std::string name;            ///< "u16", "i8", "f128", "a string"
-  std::optional<DType> dtype;  ///< what it is read as, an attribute dtype aside
+  std::optional<DType> dtype;  ///< the type it is read as, without an attribute dtype
   std::size_t bytes = 0;
   bool is_big_endian = false;
 };
 
-/// Where the elements of a chunked data set are looked up.
+/// The index of the chunks of a chunked data set.
 struct ChunkIndex {
   enum class Kind : std::uint8_t {
     kTree1,
@@ -34,8 +33,8 @@ struct ChunkIndex {
     kTree2
   } kind = Kind::kTree1;
   std::uint64_t address = kUndefined;
-  std::uint64_t single_bytes = 0;  ///< of one chunk, which filters have made of it; 0: none did
-  std::uint32_t single_mask = 0;   ///< filters that it did not go through
+  std::uint64_t single_bytes = 0;  ///< of a single chunk after its filters; 0: no filters
+  std::uint32_t single_mask = 0;   ///< filters that were not applied to it
 };
 
 struct StoredFilter {
@@ -47,10 +46,10 @@ struct StoredFilter {
 struct StoredElements {
   enum class Layout : std::uint8_t { kCompact, kContiguous, kChunked } layout = Layout::kContiguous;
   std::vector<std::byte> compact = {};  ///< all elements
-  std::uint64_t address = kUndefined;   ///< of contiguous ones; kUndefined: none were written
+  std::uint64_t address = kUndefined;   ///< of contiguous elements; kUndefined: none were written
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> chunk = {};  ///< elements of a chunk in each dimension
-  bool edges_are_filtered = true;         ///< chunks that reach beyond the data set, too
+  bool edges_are_filtered = true;         ///< including chunks that reach beyond the data set
   ChunkIndex index = {};
   std::vector<StoredFilter> filters = {};  ///< of chunks, in the order of writing
 };
@@ -58,21 +57,21 @@ struct StoredElements {
 struct StoredDataset {
   StoredElement element;
   Shape shape;
-  /// What each dimension may grow to; nothing: without limit.
+  /// Maximum size of each dimension; nothing: unlimited.
   std::vector<std::optional<std::uint64_t>> most_sizes;
   StoredElements elements;
 };
 
 /// Reads the messages of a data set's header. Errors, of the file's kind, name file and object:
-/// what keeps elements outside of the file (virtual and external storage), filters that are not
-/// read here, types shared with other data sets, no shape, or too many dimensions.
+/// elements outside of the file (virtual and external storage), unsupported filters, types shared
+/// with other data sets, no shape, or too many dimensions.
 StoredDataset decode_dataset(const FileRegions& regions, const std::vector<HeaderMessage>& messages,
                              const std::string& object);
 
-/// A message's type, and how many bytes it takes.
+/// The type in a message, and its size in bytes.
 StoredElement decode_element(RegionCursor& in);
 
-/// Raises "FILE: OBJECT ..." for what is no damage but not read either.
+/// Raises "FILE: OBJECT ..." for undamaged data that is not supported.
 [[noreturn]] void refuse(const FileRegions& regions, const std::string& object,
                          const std::string& what);
 

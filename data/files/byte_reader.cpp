@@ -38,7 +38,7 @@ ByteReader::ByteReader(const std::string& path, std::int64_t most_bytes)
   stream_->file = gzdopen(descriptor, "rb");
   if (stream_->file == nullptr) {
     ::close(descriptor);
-    throw std::bad_alloc();  // all that can be wrong with an open descriptor
+    throw std::bad_alloc();  // the only possible failure for an open descriptor
   }
   gzbuffer(stream_->file, 1U << 17);
 }
@@ -50,14 +50,14 @@ std::size_t ByteReader::read_some(std::uint8_t* to, std::size_t count) {
   int code = Z_OK;
   const char* message = gzerror(stream_->file, &code);
   if (code == Z_ERRNO) raise_errno(ErrorKind::kData, path_ + ": cannot be read");
-  // Z_BUF_ERROR is how zlib reports a gzip stream that ends early.
+  // zlib reports a gzip stream that ends early as Z_BUF_ERROR.
   if (got < 0 || code == Z_BUF_ERROR) {
     raise(ErrorKind::kData, "{}: damaged gzip data: {}", path_,
           code == Z_BUF_ERROR ? "unexpected end of file" : message);
   }
   delivered_ += static_cast<std::uint64_t>(got);
   if (delivered_ > most_bytes_)
-    raise(ErrorKind::kData, "{}: more than data.max_file_mb: {} is compressed in it", path_,
+    raise(ErrorKind::kData, "{}: inflates to more than data.max_file_mb: {}", path_,
           most_bytes_ >> 20);
   return static_cast<std::size_t>(got);
 }

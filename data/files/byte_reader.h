@@ -1,5 +1,5 @@
-// Reads a file from the front, inflating it on the way if it is gzip data (recognized by content,
-// not by name), up to a limit: a few bytes of gzip data can become gigabytes.
+// Reads a file from the front, up to a limit. Gzip data (recognized by content, not by name) is
+// inflated on the way: the limit matters because a few bytes of it can become gigabytes.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ class ByteReader {
   const std::string& path() const { return path_; }
   std::uint64_t most_bytes() const { return most_bytes_; }
 
-  /// The next `count` bytes, or fewer at the end of the file. Memory grows with what is read, not
-  /// with `count`, so that a lying header cannot exhaust it. Error kData on damaged gzip data, and
-  /// where more than the limit comes out of it.
+  /// The next `count` bytes, or fewer at the end of the file. Memory grows with the bytes read, not
+  /// with `count`, so that a false header cannot exhaust it. Error kData on damaged gzip data, and
+  /// if it inflates to more than the limit.
   std::vector<std::uint8_t> read(std::uint64_t count);
   std::vector<std::uint8_t> read_all();
 
-  /// How many bytes are left; consumes them.
+  /// Number of bytes left; consumes them.
   std::uint64_t skip_to_end();
 
  private:

@@ -17,7 +17,7 @@ struct Magic {
 
 template <std::size_t N>
 constexpr std::string_view bytes(const char (&text)[N]) {
-  return {text, N - 1};  // zero bytes within it included
+  return {text, N - 1};  // including zero bytes within it
 }
 
 constexpr std::string_view kAsJsonl = "write its text column as JSON Lines or plain text first";
@@ -49,7 +49,7 @@ constexpr std::array kMagics = {
 };
 
 constexpr std::size_t kLookedAt = std::size_t{1} << 16;
-/// Text has no zero bytes, but for a stray one; numbers have many.
+/// Text has no zero bytes, except a stray one; numbers have many.
 constexpr std::ptrdiff_t kMostZerosPerMille = 10;
 
 bool is_bzip2(std::string_view contents) {
@@ -82,8 +82,7 @@ bool looks_like_jsonl(std::string_view contents) {
 
 std::string warning_of_jsonl(const std::string& path) {
   return fmt::format(
-      "{}: looks like JSON Lines, whose quotes and names of fields are learnt, too; data.type: "
-      "jsonl "
+      "{}: looks like JSON Lines: quotes and names of fields are trained on, too; data.type: jsonl "
       "takes one field of each line",
       printable(path));
 }

@@ -13,7 +13,7 @@ std::string read_text(const std::string& path, std::uint64_t max_bytes) {
     raise(ErrorKind::kData, "{}: the file is empty (0 bytes), but text is needed", path);
   }
   if (file.size() > max_bytes)
-    raise(ErrorKind::kData, "{}: has {} bytes, of which at most {} are read", path, file.size(),
+    raise(ErrorKind::kData, "{}: has {} bytes, more than the maximum of {}", path, file.size(),
           max_bytes);
   std::string out(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(out)));

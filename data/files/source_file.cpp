@@ -63,18 +63,18 @@ SourceFile::~SourceFile() {
 }
 
 void SourceFile::read(std::uint64_t offset, std::span<std::byte> out) const {
-  LS_CHECK(offset + out.size() <= size_, "bytes [{}, {}) of {} in {} were asked for", offset,
+  LS_CHECK(offset + out.size() <= size_, "bytes [{}, {}) of {} in {} were requested", offset,
            offset + out.size(), size_, path_);
   while (!out.empty()) {
     const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kMaxTransfer),
                                 static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) raise_errno(ErrorKind::kData, printable(path_) + ": cannot be read");
-    if (got == 0) break;  // shorter than it was: check_unchanged says so
+    if (got == 0) break;  // shorter than it was: check_unchanged reports it
     out = out.subspan(static_cast<std::size_t>(got));
     offset += static_cast<std::uint64_t>(got);
   }
-  // After the bytes were read, so that these are known to be of the file that was opened.
+  // After the bytes were read, so that they are known to come from the opened version of the file.
   if (!out.empty() || is_time_to_look()) check_unchanged();
   if (!out.empty())
     raise(ErrorKind::kData, "{}: ends at byte {} of {}", printable(path_), offset, size_);

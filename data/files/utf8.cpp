@@ -22,7 +22,7 @@ std::optional<Utf8Character> decode_utf8(std::string_view text, std::size_t offs
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[offset + i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return Utf8Character{lead, 1};
-  // The smallest code point that may take so many bytes; below it the form is overlong.
+  // The smallest code point that may use this many bytes; a smaller one is an overlong form.
   std::size_t bytes = 0;
   char32_t smallest = 0;
   char32_t code_point = 0;
@@ -91,7 +91,7 @@ bool begins_character(std::string_view bytes) {
                            : lead < 0xF5 ? 4
                                          : 1;
   if (bytes.size() >= size) return false;
-  // Only the second byte is bound by the first, and 0x80 may stand for any after it.
+  // The first byte restricts only the second; 0x80 represents any byte after it.
   return bytes.size() == 1 ||
          decode_utf8(std::string(bytes).append(size - bytes.size(), '\x80'), 0).has_value();
 }

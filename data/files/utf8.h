@@ -19,32 +19,32 @@ std::optional<Utf8Character> decode_utf8(std::string_view text, std::size_t offs
 /// Appends a code point.
 void append_utf8(std::string& out, char32_t code_point);
 
-/// The end of the longest run of UTF-8 that begins at `offset`.
+/// The end of the longest valid UTF-8 text that begins at `offset`.
 std::size_t end_of_utf8(std::string_view text, std::size_t offset);
 
-/// Whether some character has these bytes, one or more, as its first and goes on.
+/// Whether these bytes, one or more, are the beginning of some character but not all of it.
 bool begins_character(std::string_view bytes);
 
-/// Makes text of bytes that come piece by piece. What is not UTF-8 becomes U+FFFD, one for each
-/// "maximal subpart" (the Unicode Standard, 3.9), as Rust's String::from_utf8_lossy has it.
+/// Makes valid text from bytes that arrive piece by piece. Invalid bytes become U+FFFD, one for
+/// each "maximal subpart" (the Unicode Standard, 3.9), as in Rust's String::from_utf8_lossy.
 class Utf8Repair {
  public:
-  /// Whole characters; keeps back the first bytes of one that may go on.
+  /// Whole characters; holds back the first bytes of a character that may continue.
   std::string add(std::string_view bytes);
-  /// U+FFFD for what was kept back.
+  /// U+FFFD for held-back bytes.
   std::string finish();
 
  private:
   std::string begun_;
 };
 
-/// The same of all bytes at once.
+/// The same for all bytes at once.
 std::string valid_utf8(std::string_view bytes);
 
-/// How many characters there are; a byte that is not UTF-8 counts as one.
+/// The number of characters; a byte that is not UTF-8 counts as one.
 std::size_t count_characters(std::string_view text);
 
-/// Where character number `count` begins, counted likewise; text.size() if there are no more.
+/// The offset of character number `count`, counted in the same way; text.size() if there are fewer.
 std::size_t character_offset(std::string_view text, std::size_t count);
 
 /// For messages: "'é' (U+00E9)"; control characters only by number: "U+000A".

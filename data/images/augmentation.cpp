@@ -11,9 +11,10 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMirrored = 2;  ///< turned_upright()'s word for it
+constexpr int kMirrored = 2;  ///< as in turned_upright()
 
-/// Words of a sample: whether it is flipped, how far it is shifted down and right, and the box.
+/// Random words of a sample: whether it is flipped, how far it is shifted down and right, and the
+/// box.
 constexpr std::size_t kFlip = 0, kDown = 1, kRight = 2, kBox = 3;
 
 double uniform(std::uint32_t word, double low, double high) {
@@ -25,12 +26,12 @@ std::int64_t below(std::uint32_t word, std::int64_t count) {
   return static_cast<std::int64_t>(word * static_cast<std::uint64_t>(count) >> 32);
 }
 
-/// To even where it lies between, as Python's round().
+/// Rounds halves to even, as Python's round().
 std::int64_t rounded(double x) {
   return static_cast<std::int64_t>(std::nearbyint(x));
 }
 
-/// A part of the image once that is height x width.
+/// A part of the image after it is resized to height x width.
 Raster resized(const Raster& image, std::int64_t height, std::int64_t width,
                Interpolation interpolation, const PixelBox& part) {
   if (image.height == height && image.width == width) return cropped(image, part);
@@ -39,7 +40,7 @@ Raster resized(const Raster& image, std::int64_t height, std::int64_t width,
   return resize(image, whole, height, width, interpolation, part);
 }
 
-/// What of the box lies in an image of height x width; of its centre, something does.
+/// The part of the box that lies in an image of height x width; not empty for a centred box.
 PixelBox within(const PixelBox& box, std::int64_t height, std::int64_t width) {
   PixelBox out{.top = std::max<std::int64_t>(box.top, 0),
                .left = std::max<std::int64_t>(box.left, 0)};
@@ -83,7 +84,7 @@ Raster fitted(const Raster& image, std::int64_t height, std::int64_t width,
                         .left = rounded(static_cast<double>(size[1] - width) / 2),
                         .height = height,
                         .width = width};
-  // Of an image a pixel wide and a million high, all would be more than memory holds.
+  // For an image a pixel wide and a million high, the whole result would not fit in memory.
   const PixelBox seen = within(centre, size[0], size[1]);
   Raster out = resized(image, size[0], size[1], augmentation.interpolation, seen);
   if (seen == centre) return out;

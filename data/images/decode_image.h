@@ -1,12 +1,12 @@
-// PNG and JPEG files as pixels. What comes out of the many kinds of them is one thing:
+// PNG and JPEG files as pixels. Their many variants are converted to one form:
 //
 //   palette        the colours it stands for
-//   alpha          left out, as Pillow's convert("RGB") leaves it out
+//   alpha          dropped, as by Pillow's convert("RGB")
 //   16 bits        rounded to 8
 //   1, 2, 4 bits   spread over 0 to 255
-//   CMYK, YCCK     taken as stored inverted, as Adobe's and Pillow do: C K / 255 and so on
-//   gamma, ICC     ignored: the numbers in the file are what is learnt
-//   orientation    EXIF's is applied, of PNG too
+//   CMYK, YCCK     taken as stored inverted, as Adobe and Pillow do: C K / 255 and so on
+//   gamma, ICC     ignored: models are trained on the numbers in the file
+//   orientation    EXIF's is applied, also in PNG
 #pragma once
 
 #include <span>
@@ -16,12 +16,12 @@
 
 namespace lockstep {
 
-/// Whether they begin as a file of either format does.
+/// Whether the bytes begin like a file of either format.
 bool is_image(std::span<const std::uint8_t> bytes);
 
-/// The image in `bytes`, whose first ones say the format; `source` names it in messages. Upright,
-/// of 1 or 3 channels as it is stored. Error kData naming source and cause if it is of neither
-/// format, damaged, cut short, or claims more than `limits.pixels`.
+/// The image in `bytes`, whose first bytes tell the format; `source` names it in messages. Upright,
+/// of 1 or 3 channels as stored. Error kData naming source and cause if it is of neither format,
+/// damaged, truncated, or claims more than `limits.pixels`.
 Raster decode_image(std::span<const std::uint8_t> bytes, const std::string& source,
                     const ImageLimits& limits = {});
 

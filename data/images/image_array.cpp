@@ -30,7 +30,7 @@ Raster ImageArray::image(std::int64_t index) const {
 std::string ImageArray::digest() const {
   Sha256 hash;
   for (const std::int64_t size : images_.shape.sizes()) hash.update(&size, sizeof size);
-  // A byte each where that is enough, as it was when there were no others.
+  // One byte per label if that is enough, as in earlier versions, which had no others.
   if (std::ranges::all_of(images_.labels,
                           [](std::int32_t label) { return label >= 0 && label < 256; })) {
     const std::vector<std::uint8_t> bytes(images_.labels.begin(), images_.labels.end());

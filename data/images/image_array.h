@@ -9,14 +9,14 @@
 
 namespace lockstep {
 
-/// What a reader of a file of images delivers.
+/// The result of reading a file of images.
 struct LabelledImages {
   std::string source;  ///< files, for messages
   Shape shape;         ///< [channels, height, width] of one image
-  /// Images one after another, each in the order of `shape`.
+  /// Images one after another, each in row-major order of `shape`.
   std::vector<std::uint8_t> pixels = {};
   std::vector<std::int32_t> labels = {};  ///< one per image
-  std::string label_source = {};          ///< where they are of another place than `source`
+  std::string label_source = {};          ///< if they are from another place than `source`
 };
 
 class ImageArray final : public ImageSource {

@@ -71,7 +71,7 @@ ImageDataset::Found ImageDataset::blank(std::int64_t index) const {
 
 ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) const {
   const bool evaluates = key.skipped != nullptr && !key.epoch;
-  std::string first;  // what is wrong with image `index` itself
+  std::string first;  // the error of image `index` itself
   for (std::int64_t bad = 0;; ++bad) {
     const std::int64_t at = (index + bad) % size();
     try {
@@ -87,8 +87,8 @@ ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) c
       }
       if (bad + 1 == std::min(kMostBad, size()))
         raise(ErrorKind::kData,
-              "{}; nor could the {} images after it be read: data.on_bad_sample=skip passes over "
-              "no more than {} in a row, remove them",
+              "{}; the {} images after it cannot be read either: data.on_bad_sample=skip skips at "
+              "most {} in a row; remove them",
               first, bad, kMostBad - 1);
     }
   }

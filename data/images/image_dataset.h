@@ -1,4 +1,4 @@
-// Labelled images as samples: made to fit, changed at random in training, and scaled.
+// Labelled images as samples: fitted, changed at random in training, and scaled.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 
 namespace lockstep {
 
-/// Pixels become (byte / 255 - mean) / stddev. Either both empty (just scaling to [0, 1]), or one
-/// value each for all channels, or one per channel.
+/// Pixels become (byte / 255 - mean) / stddev. Either both are empty (pixels are scaled to [0, 1]),
+/// or each has one value for all channels, or one per channel.
 struct PixelScaling {
   std::vector<double> mean = {};
   std::vector<double> stddev = {};
 };
 
-/// What becomes of an image that cannot be read.
+/// How an image that cannot be read is handled.
 enum class OnBadSample : std::uint8_t {
   kError,
-  kSkip,  ///< the next one that can takes its place
+  kSkip,  ///< the next readable image replaces it
 };
 
 struct ImageOptions {
@@ -31,14 +31,14 @@ struct ImageOptions {
   Augmentation augmentation = {};
   PixelScaling scaling = {};
   std::int64_t classes = 0;     ///< labels are below it
-  SoftLabels soft_labels = {};  ///< of what is trained on
+  SoftLabels soft_labels = {};  ///< for training samples
   OnBadSample on_bad_sample = OnBadSample::kError;
 };
 
-/// Sample i is {"image": f32 [C,H,W], "label": i32 []}, and what soft labels have.
+/// Sample i is {"image": f32 [C,H,W], "label": i32 []}, and the fields of soft labels.
 class ImageDataset final : public Dataset {
  public:
-  /// Of images trained on that cannot be read one after another; then it is an error after all.
+  /// Maximum number of unreadable training images in a row; more are an error.
   static constexpr std::int64_t kMostBad = 16;
 
   /// Error kUsage if the scaling does not fit the channels or divides by zero; kData if a label is
@@ -49,15 +49,15 @@ class ImageDataset final : public Dataset {
   std::vector<FieldSpec> fields() const override;
   /// As in an evaluation.
   Sample get(std::int64_t index) const override { return draw(index, {}); }
-  /// Where it is skipped, the place of image i is taken by the first that can be read of those that
-  /// follow it in the source, drawn as sample i; in an evaluation, where what is told of does not
-  /// count, by a blank one.
+  /// With kSkip, an unreadable image i is replaced by the first readable image that follows it in
+  /// the source, drawn as sample i. In an evaluation, where a skipped sample does not count, it is
+  /// replaced by a blank one.
   Sample draw(std::int64_t index, const DrawKey& key) const override;
   void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
            const DrawKey& key) const override {
     lockstep::mix(samples, indices, options_.soft_labels, key);
   }
-  /// Of what the source has; what becomes of it is the run's business.
+  /// Of the source's images, independent of how the run changes them.
   std::string digest() const override { return images_->digest(); }
   std::string describe() const override { return images_->describe(); }
   std::string source(std::int64_t index) const override { return images_->source(index); }
@@ -72,7 +72,7 @@ class ImageDataset final : public Dataset {
 
   std::shared_ptr<const ImageSource> images_;
   ImageOptions options_;
-  std::vector<std::array<float, 256>> scaled_;  ///< per channel: the value of every byte
+  std::vector<std::array<float, 256>> scaled_;  ///< per channel: the scaled value of every byte
 };
 
 }  // namespace lockstep

@@ -25,8 +25,8 @@ bool is_image_name(const fs::path& name) {
   return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
 }
 
-/// Whether it is a folder, or a link to one. A link among classes that leads nowhere is an error:
-/// without it the classes behind it would have other labels.
+/// Whether it is a folder, or a link to one. A link to a class that leads nowhere is an error:
+/// without it, the labels of the following classes would change.
 bool is_class(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_type type = entry.status(error).type();
@@ -61,7 +61,7 @@ std::vector<std::string> classes_in(const std::string& folder, LeftOut& images) 
   return out;
 }
 
-/// The names of the images in a folder, sorted; who reads one says what is wrong with it.
+/// The names of the images in a folder, sorted; the reader of an image reports its errors.
 std::vector<std::string> images_in(const std::string& folder, LeftOut& other_files,
                                    LeftOut& inner_folders) {
   std::vector<std::string> out;
@@ -79,7 +79,7 @@ std::vector<std::string> images_in(const std::string& folder, LeftOut& other_fil
   return out;
 }
 
-/// All of an image; of something else its beginning, however much it is. Error kData if the image's
+/// The whole file of an image; of anything else only the first bytes. Error kData if the image's
 /// file is too large.
 std::vector<std::uint8_t> bytes_of(const std::string& path, const ImageLimits& limits) {
   constexpr std::size_t kHead = 16;
@@ -95,7 +95,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& path, const ImageLimits& l
   return out;
 }
 
-/// Of what cannot be read, none: who wants an image of it says why.
+/// A default hash if the file cannot be read: the reader of the image reports why.
 Hash128 content_hash(const std::string& path, HashCoverage coverage) {
   try {
     return coverage == HashCoverage::kWhole ? hash_file(path)
@@ -117,7 +117,7 @@ ImageFolder::ImageFolder(const std::string& folder, std::vector<std::string> cla
     : folder_(folder), limits_(limits), classes_(std::move(classes)) {
   const std::vector<std::string> own = classes_in(folder, of_no_class_);
   if (own.empty())
-    raise(ErrorKind::kData, "{}: no class in it: images lie in a folder for each class",
+    raise(ErrorKind::kData, "{}: no class in it: images must be in one folder for each class",
           printable(folder));
   if (classes_.empty()) classes_ = own;
   for (const std::string& name : own) {
@@ -140,9 +140,9 @@ std::vector<std::string> ImageFolder::left_out() const {
       out.push_back(fmt::format("{}: {}: {} (the first is {})", printable(folder_), text,
                                 what.count, printable(what.first)));
   };
-  add(other_files_, "files of classes that are not .png, .jpg or .jpeg by name and are left out");
-  add(inner_folders_, "folders within those of classes, whose images are not read");
-  add(of_no_class_, "images beside the folders of classes, which are of none and are left out");
+  add(other_files_, "files in class folders, not named .png, .jpg or .jpeg, which are left out");
+  add(inner_folders_, "folders inside class folders, whose images are not read");
+  add(of_no_class_, "images outside of class folders, which have no class and are left out");
   return out;
 }
 
@@ -155,7 +155,7 @@ std::string ImageFolder::digest() const {
   std::uint64_t bytes = 0;
   for (const File& file : files_) {
     std::error_code error;
-    const std::uintmax_t size = fs::file_size(file.path, error);  // who reads it says what is wrong
+    const std::uintmax_t size = fs::file_size(file.path, error);  // its reader reports the error
     const std::string line =
         fmt::format("{} {} {}\n", file.label, error ? 0 : size, file.path.substr(folder_.size()));
     names.update(line.data(), line.size());
@@ -207,7 +207,7 @@ std::vector<std::string> image_files(const std::string& folder) {
       for (const std::string& image : images_in(folder + "/" + name, unread, unread))
         out.push_back(folder + "/" + name + "/" + image);
   } catch (const Error&) {
-    return {};  // who opens the folder says why
+    return {};  // the error is reported when the folder is opened
   }
   return out;
 }

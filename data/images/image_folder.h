@@ -1,4 +1,4 @@
-// Labelled images in files: a folder for each class, as torchvision's ImageFolder has them.
+// Labelled images in files: a folder for each class, as in torchvision's ImageFolder.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// What an ImageFolder does not read.
+/// Files or folders that an ImageFolder does not read.
 struct LeftOut {
   std::int64_t count = 0;
   std::string first = {};  ///< path of the one whose name sorts first
@@ -17,20 +17,21 @@ struct LeftOut {
   void add(const std::string& path);
 };
 
-/// Classes are the folders in it, sorted by name (bytes, not the language's order); their images
-/// are the .png, .jpg and .jpeg files in them, sorted likewise. What is hidden, of another kind,
-/// deeper, or in no class is left out; left_out() counts the last three.
+/// Classes are the subfolders, sorted by name (by bytes, not by the language's order). Their images
+/// are the .png, .jpg and .jpeg files in them, sorted likewise. Entries that are hidden, of another
+/// kind, deeper, or in no class are left out; left_out() counts the last three.
 class ImageFolder final : public ImageSource {
  public:
-  /// `classes` that labels count, those of the data that is trained on; empty: the folder's own.
-  /// Error kData naming the folder if it cannot be read, has no class, one that is none of
-  /// `classes`, one without images, or a link for a class that leads nowhere.
+  /// `classes`: the classes that labels count, those of the training data; empty: the folder's own.
+  /// Error kData naming the folder if it cannot be read, has no class, has a class that is not in
+  /// `classes` or has no images, or if a link for a class leads nowhere.
   explicit ImageFolder(const std::string& folder, std::vector<std::string> classes = {},
                        const ImageLimits& limits = {});
 
   const std::vector<std::string>& classes() const { return classes_; }
-  /// What is not read, for people: nothing, or a sentence each for files of other names and for
-  /// folders in those of classes, and for images beside these, with their number and the first one.
+  /// Sentences for users about files that are not read: one for files of other names, one for
+  /// folders inside class folders, one for images outside of them, with their number and the first
+  /// one.
   std::vector<std::string> left_out() const;
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   Raster image(std::int64_t index) const override;
@@ -58,7 +59,7 @@ class ImageFolder final : public ImageSource {
   std::vector<File> files_;
 };
 
-/// Images in files of their own, whose labels are not known: all are 0.
+/// Images in separate files, without known labels: all are 0.
 class ImageFiles final : public ImageSource {
  public:
   explicit ImageFiles(std::vector<std::string> paths, const ImageLimits& limits = {})
@@ -76,7 +77,7 @@ class ImageFiles final : public ImageSource {
   ImageLimits limits_;
 };
 
-/// The files that an ImageFolder of it reads, in its order; nothing if it cannot be read.
+/// The files that an ImageFolder of `folder` reads, in its order; nothing if it cannot be read.
 std::vector<std::string> image_files(const std::string& folder);
 
 }  // namespace lockstep

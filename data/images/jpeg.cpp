@@ -17,13 +17,13 @@
 namespace lockstep {
 namespace {
 
-/// Progressive files have about ten; each passes over the whole image, so that of the largest ones
-/// fewer are borne.
+/// Progressive files have about ten; each scan passes over the whole image, so fewer are allowed
+/// for the largest images.
 constexpr std::int64_t kMostScans = 500;
 constexpr std::int64_t kMostScansOfLargest = 64;
-/// Huffman codes spend a bit or more on each block of 8 x 8 pixels.
+/// Huffman codes use at least a bit for each block of 8 x 8 pixels.
 constexpr std::int64_t kMostPixelsPerByte = 8 * 64;
-/// Arithmetic codes can spend next to nothing; up to here they are taken at their word.
+/// Arithmetic codes can use almost none; up to this size any claim is accepted.
 constexpr std::int64_t kMostPixelsUnderArithmetic = std::int64_t{1} << 24;
 
 /// As PngFile (png.cpp): errors leave libjpeg by longjmp, over frames that have nothing to destroy.
@@ -110,8 +110,8 @@ class JpegFile {
     common->err->format_message(common, file.message_);
     std::longjmp(file.jump_, 1);
   }
-  /// libjpeg goes on with grey pixels where data is damaged or ends too early. What follows leaves
-  /// the pixels as they are.
+  /// libjpeg continues with grey pixels if data is damaged or ends too early, so warnings are
+  /// errors, except those that do not affect the pixels.
   static void note(j_common_ptr common, int level) {
     const int code = common->err->msg_code;
     const bool harmless = level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM ||
@@ -126,7 +126,7 @@ class JpegFile {
     std::longjmp(file.jump_, 1);
   }
 
-  /// RGB of pixels_ as inks, each of which says how much of it is missing.
+  /// Converts inks to RGB: the value of each ink is the amount that is missing.
   std::vector<std::uint8_t> without_inks() const {
     std::vector<std::uint8_t> out(pixels_.size() / 4 * 3);
     for (std::size_t i = 0; i < out.size() / 3; ++i)
@@ -136,7 +136,7 @@ class JpegFile {
     return out;
   }
 
-  /// libjpeg forgets the markers with the last row.
+  /// libjpeg drops the markers with the last row.
   int orientation() const {
     constexpr char kExif[] = "Exif\0";  // and one more zero
     for (const jpeg_marker_struct* m = reader_.marker_list; m != nullptr; m = m->next)

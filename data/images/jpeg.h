@@ -1,4 +1,4 @@
-// The only door to libjpeg; see decode_image.h.
+// The only file interface to libjpeg; see decode_image.h.
 #pragma once
 
 #include <span>

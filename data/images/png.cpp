@@ -13,11 +13,11 @@
 namespace lockstep {
 namespace {
 
-/// A byte of deflated data stands for no more.
+/// Maximum ratio of inflated to deflated bytes.
 constexpr std::size_t kMostDeflated = 1032;
 
-/// What libpng's callbacks reach. An error leaves libpng by longjmp: whatever it skips is held
-/// here, and no frame between has anything to destroy.
+/// The state that libpng's callbacks reach. An error leaves libpng by longjmp: everything it skips
+/// is held here, and no frame in between has anything to destroy.
 class PngFile {
  public:
   PngFile(std::span<const std::uint8_t> bytes, const std::string& source, const ImageLimits& limits)
@@ -70,8 +70,9 @@ class PngFile {
     raise(ErrorKind::kData, "{}: a damaged PNG image: {}", source_, message_);
   }
 
-  /// libpng sets aside what a chunk claims before it reads it, be it more than there is: its limit
-  /// of a chunk's memory is a warning, and the orientation's chunk is read in spite of it.
+  /// libpng allocates what a chunk claims before it reads it, even if the file is shorter: its
+  /// limit of a chunk's memory is only a warning, and the chunk with the orientation is read in
+  /// spite of it.
   void check_chunk_lengths() const {
     constexpr std::size_t kSignature = 8;
     constexpr std::size_t kHead = 8;  // the length of what follows it, big-endian, and the name
@@ -86,7 +87,7 @@ class PngFile {
     }
   }
 
-  /// Of what is not pixels, only the orientation is wanted. libpng inflates texts and profiles.
+  /// Skips chunks other than pixels and orientation. libpng would inflate texts and profiles.
   void pass_over_chunks() {
     constexpr int kAllThatCanBe = -1;
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, kAllThatCanBe);
@@ -95,7 +96,7 @@ class PngFile {
     png_set_chunk_malloc_max(png_, bytes_.size());
   }
 
-  /// 8 bits, grey or RGB; of a palette the indices.
+  /// Requests 8 bits, grey or RGB; for a palette the indices.
   void ask_for_bytes() {
     if (has_palette())
       png_set_packing(png_);
@@ -109,7 +110,7 @@ class PngFile {
 
   bool has_palette() const { return png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE; }
 
-  /// libpng would make black of an index that the palette lacks, without a word.
+  /// libpng would silently turn an index beyond the palette into black.
   Raster with_colours(const Raster& indices) {
     png_colorp colours = nullptr;
     int count = 0;

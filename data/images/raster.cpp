@@ -33,7 +33,7 @@ class Tiff {
 
 constexpr std::uint32_t kOrientationTag = 0x0112;
 constexpr std::uint32_t kShort = 3;
-constexpr std::uint32_t kLong = 4;  // some write it so, and readers take it
+constexpr std::uint32_t kLong = 4;  // some writers use it, and readers accept it
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kPrecision = 22;  ///< bits behind the point of a weight
+constexpr int kPrecision = 22;  ///< fraction bits of a weight
 constexpr std::int32_t kHalf = 1 << (kPrecision - 1);
 
 double triangle(double x) {
@@ -26,15 +26,15 @@ double cubic(double x) {
   return 0;
 }
 
-/// Of each position of a resampled line: the first of those it is made of, and their weights.
+/// For each position of a resampled line: the first source position, and the weights.
 struct Weights {
-  std::int64_t taps = 0;  ///< weights a position has room for; those too many are 0
+  std::int64_t taps = 0;  ///< weights per position; unused ones are 0
   std::vector<std::int64_t> first;
   std::vector<std::int64_t> count;
   std::vector<std::int32_t> values;  ///< [positions, taps]
 };
 
-/// Of `count` positions from `from` on, of all that there are.
+/// Weights of `count` positions, from position `from` on.
 Weights weights_of(std::int64_t size, double begin, double end, std::int64_t positions,
                    std::int64_t from, std::int64_t count, Interpolation interpolation) {
   const auto filter = interpolation == Interpolation::kBilinear ? triangle : cubic;
@@ -121,7 +121,7 @@ Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std
       weights_of(image.width, box.left, box.right, width, part.left, part.width, interpolation);
   Weights down =
       weights_of(image.height, box.top, box.bottom, height, part.top, part.height, interpolation);
-  // Rows that none of the result is made of are left out.
+  // Rows that the result does not use are left out.
   const std::int64_t top = down.first.front();
   const std::int64_t rows = down.first.back() + down.count.back() - top;
   for (std::int64_t& first : down.first) first -= top;

@@ -1,7 +1,7 @@
-// Resampling. The definition is Pillow's (Image.resize with a box, src/libImaging/Resample.c), so
-// that a model sees what it saw elsewhere: the filter is stretched by the factor by which the image
-// shrinks, its weights are rounded to 22 bits, columns are resampled before rows, and what lies
-// between is rounded to bytes.
+// Resampling, defined as in Pillow (Image.resize with a box, src/libImaging/Resample.c), so that a
+// model sees the same pixels as elsewhere. The filter is stretched by the factor by which the image
+// shrinks, its weights are rounded to 22 bits, columns are resampled before rows, and the
+// intermediate image is rounded to bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,12 @@ struct PixelBox {
   friend bool operator==(const PixelBox&, const PixelBox&) = default;
 };
 
-/// The part of the image as height x width pixels. Sizes are positive and the box lies within.
+/// Resamples the box to height x width pixels. Sizes are positive; the box lies within the image.
 Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
               Interpolation interpolation);
 
-/// What `part`, which lies within it, is of that; the rest, which may be larger than memory, is not
-/// computed.
+/// Only `part` of that result, which lies within it. The rest, which may be larger than memory, is
+/// not computed.
 Raster resize(const Raster& image, const ImageBox& box, std::int64_t height, std::int64_t width,
               Interpolation interpolation, const PixelBox& part);
 

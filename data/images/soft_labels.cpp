@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Numbers of one sample, uniform in (0, 1).
+/// Random numbers of one sample, uniform in (0, 1).
 class Draws {
  public:
   Draws(std::int64_t index, const DrawKey& key)
@@ -28,8 +28,8 @@ class Draws {
 };
 
 /// The logarithm of a number drawn from Gamma(shape, 1) (G. Marsaglia and W. W. Tsang, "A simple
-/// method for generating gamma variables", 2000; for shapes below 1 their section 6). It may be too
-/// small for a double itself.
+/// method for generating gamma variables", 2000; for shapes below 1 their section 6). The number
+/// itself may be too small for a double.
 double log_gamma_draw(double shape, Draws& draws) {
   if (shape < 1) {
     const double larger = log_gamma_draw(shape + 1, draws);

@@ -1,4 +1,4 @@
-// Labels that say more than one class: mixed ones (H. Zhang et al., "mixup: beyond empirical risk
+// Labels that name more than one class: mixed ones (H. Zhang et al., "mixup: beyond empirical risk
 // minimization", ICLR 2018) and smoothed ones (C. Szegedy et al., "Rethinking the Inception
 // architecture for computer vision", CVPR 2016). Training samples have them as fields of their own,
 // which the loss puts together (trainer/task/model.h): of K classes, sample i is of class k by
@@ -23,19 +23,18 @@ struct SoftLabels {
   double smoothing = 0;  ///< label_smoothing, in [0, 1)
 };
 
-/// What samples have besides image and label.
+/// The fields of samples besides image and label.
 std::vector<FieldSpec> soft_label_fields(const SoftLabels& labels);
 
-/// Adds these fields; they say nothing yet but how smooth the label is, and in an evaluation not
-/// even that.
+/// Adds these fields, not mixed yet: the weight is 1. In an evaluation the smoothing is 0.
 void add_soft_labels(Sample& sample, const SoftLabels& labels, const DrawKey& key);
 
-/// How much of itself sample `index` keeps.
+/// The weight with which sample `index` keeps its own image and label.
 double mix_weight(double alpha, std::int64_t index, const DrawKey& key);
 
-/// Mixes each sample's image with that of the next, the last one's with that of the first: pixels
-/// and labels by its weight. They are those of one logical shard, so that no rank needs another
-/// one's. In an evaluation, or where nothing is to be mixed, they are left as they are.
+/// Mixes each sample's pixels and labels with those of the next sample, the last one's with the
+/// first one's, by its weight. All samples are of one logical shard, so that no rank needs data of
+/// another. In an evaluation, or without mixup, samples do not change.
 void mix(std::span<Sample> samples, std::span<const std::int64_t> indices, const SoftLabels& labels,
          const DrawKey& key);
 

@@ -9,11 +9,11 @@
 namespace lockstep {
 namespace {
 
-/// Places in the noise at which an image's own may start.
+/// Number of places in the noise at which the noise of an image can start.
 constexpr std::int64_t kNoiseStarts = 1 << 16;
 
-/// Numbers that patterns are made of: those of many classes of large images overlap, each beginning
-/// at its own place, so that memory does not grow with both.
+/// Numbers that patterns are made of. The patterns of many classes of large images overlap, each
+/// with its own start, so that memory does not grow with the product of both.
 constexpr std::int64_t kPatternNumbers = 1 << 22;
 
 void check_size(std::int64_t size) {

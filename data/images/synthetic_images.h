@@ -9,13 +9,14 @@
 namespace lockstep {
 
 /// Sample i is {"image": f32 [C,H,W] in [0, 1), "label": i32 [] in [0, classes)}. An image is the
-/// mean of its class's own random pattern and noise, so that there is something to learn. Images
-/// take their noise from one long row of numbers, each at its own place: to make one costs no more
-/// than to copy it, and a benchmark measures the training.
+/// mean of its class's random pattern and noise, so that there is something to learn. The noise of
+/// each image is a part of one long array of random numbers, so making an image costs no more than
+/// copying it, and a benchmark measures the training.
 class SyntheticImages final : public Dataset {
  public:
   SyntheticImages(std::int64_t size, const Shape& shape, std::int64_t classes, std::uint64_t seed);
-  /// Other images of the same classes, as validation data is: what is learned of one serves both.
+  /// Other images of the same classes, for validation: what a model learns from one applies to
+  /// both.
   SyntheticImages others(std::int64_t size, std::uint64_t seed) const;
 
   std::int64_t size() const override { return size_; }
@@ -32,7 +33,7 @@ class SyntheticImages final : public Dataset {
   std::int64_t classes_;
   std::uint64_t seed_;
   std::uint64_t pattern_seed_;
-  std::shared_ptr<const std::vector<float>> patterns_;  ///< of class c from c * pattern_step_ on
+  std::shared_ptr<const std::vector<float>> patterns_;  ///< of class c, from c * pattern_step_ on
   std::int64_t pattern_step_ = 1;
   std::vector<float> noise_;  ///< halved
 };

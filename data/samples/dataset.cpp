@@ -45,7 +45,7 @@ std::map<std::string, std::int64_t> Dataset::lengths(std::int64_t index) const {
 }
 
 void check_index(const Dataset& dataset, std::int64_t index) {
-  LS_CHECK(index >= 0 && index < dataset.size(), "sample {} of a dataset of {} was asked for",
+  LS_CHECK(index >= 0 && index < dataset.size(), "sample {} of a dataset of {} was requested",
            index, dataset.size());
 }
 

@@ -1,4 +1,4 @@
-// SHA-256 as lower-case hexadecimal, which tells data from other data.
+// SHA-256 as lower-case hexadecimal, which identifies data.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ std::string sha256_hex(std::string_view bytes);
 /// Finishes `hash`.
 std::string finish_hex(Sha256& hash);
 
-/// Whether a dataset's digest that was saved with a run is that of the data it has `now`. One of an
-/// earlier version, which left the bytes of images out, is the beginning of today's.
+/// Whether `saved`, the digest stored with a run, matches the digest of its data `now`. A digest of
+/// an earlier version, which did not cover the bytes of images, is the beginning of today's.
 bool is_same_data(const std::string& saved, const std::string& now);
 
 }  // namespace lockstep

@@ -9,22 +9,22 @@
 namespace lockstep {
 namespace {
 
-/// What a dataset fails with is an error of the data, unless the machine is to blame.
+/// A failure of a dataset is an error of the data, unless the machine is to blame.
 Error as_data_error(const std::exception& cause) {
   return memory_error(cause).value_or(Error(ErrorKind::kData, cause.what()));
 }
 
-/// "sample 7 (corpus.bin)". A dataset that fails is not trusted to name its file without failing.
+/// "sample 7 (corpus.bin)". A dataset that has failed may also fail to name its file.
 std::string name_of_sample(const Dataset& dataset, std::int64_t index) {
   try {
     const std::string file = dataset.source(index);
     if (!file.empty()) return fmt::format("sample {} ({})", index, file);
-  } catch (...) {  // the message below is worth more than this failure
+  } catch (...) {  // the message below matters more than this failure
   }
   return fmt::format("sample {}", index);
 }
 
-/// get(), which makes a sample, with errors that name it.
+/// Calls get(), which makes a sample, and adds the sample's name to errors.
 template <class Get>
 Sample make_sample(const Dataset& dataset, std::int64_t index, const Get& get) {
   try {
@@ -87,8 +87,8 @@ Lengths longest_of(const Dataset& dataset, std::span<const std::int64_t> indices
         out[field] = std::max(out[field], length);
     } catch (const std::exception& cause) {
       const Error error = as_data_error(cause);
-      raise(error.kind(), "the length of {} cannot be had: {}", name_of_sample(dataset, index),
-            error.what());
+      raise(error.kind(), "the length of {} cannot be determined: {}",
+            name_of_sample(dataset, index), error.what());
     }
   }
   return out;

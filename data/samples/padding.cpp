@@ -33,7 +33,7 @@ std::int64_t padded_length(const Padding& padding, std::int64_t longest, std::in
     case PaddingMode::kMax: length = maximum; break;
     case PaddingMode::kLongest: length = longest; break;
     case PaddingMode::kBucket: {
-      LS_CHECK(!padding.buckets.empty(), "padding to buckets that nobody has chosen");
+      LS_CHECK(!padding.buckets.empty(), "padding to buckets before they were chosen");
       const auto bucket = std::ranges::lower_bound(padding.buckets, longest);
       if (bucket == padding.buckets.end()) {
         raise(
@@ -58,7 +58,7 @@ std::vector<std::int64_t> bucket_lengths(const Padding& padding) {
 
 std::int64_t largest_length(const Padding& padding, std::int64_t maximum) {
   if (padding.mode != PaddingMode::kBucket) return round_up(maximum, padding.multiple_of);
-  LS_CHECK(!padding.buckets.empty(), "padding to buckets that nobody has chosen");
+  LS_CHECK(!padding.buckets.empty(), "padding to buckets before they were chosen");
   return round_up(padding.buckets.back(), padding.multiple_of);
 }
 

@@ -14,12 +14,12 @@ class SubsetDataset final : public Dataset {
   std::int64_t size() const override { return end_ - begin_; }
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   Sample get(std::int64_t index) const override;
-  /// With the whole's index, so that a sample is drawn alike wherever it is split.
+  /// Uses the whole's index, so that a sample is drawn in the same way wherever the split is.
   Sample draw(std::int64_t index, const DrawKey& key) const override;
   void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
            const DrawKey& key) const override;
   std::map<std::string, std::int64_t> lengths(std::int64_t index) const override;
-  /// Of the whole's digest and the range.
+  /// Hash of the whole's digest and the range.
   std::string digest() const override;
   std::string describe() const override;
   std::string source(std::int64_t index) const override;

@@ -11,7 +11,7 @@ namespace LOCKSTEP_API lockstep {
 
 /// A dataset whose sample i is row i of every field: {"x": f32 [N,2], "y": f32 [N,1]} has samples
 /// {"x": f32 [2], "y": f32 [1]}. The tensors must not change any more. Error kUsage if they have no
-/// rows, or not equally many.
+/// rows, or different numbers of rows.
 DatasetPtr tensor_dataset(std::map<std::string, HostTensor> fields);
 
 }  // namespace lockstep

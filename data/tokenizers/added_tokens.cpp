@@ -9,14 +9,14 @@
 namespace lockstep {
 namespace {
 
-// Looking for them takes their length at each place of a text.
+// A search takes their length at each place of a text.
 constexpr std::size_t kLongestToken = 1024;
 
 bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-/// Where the character that ends at `end` begins.
+/// Start of the character that ends at `end`.
 std::size_t last_character(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
   while (at > 0 && end - at < 4 && is_continuation(text[at])) --at;
@@ -72,7 +72,7 @@ std::pair<std::size_t, const TokenFinder::Rule*> TokenFinder::match(std::string_
 
 std::vector<TokenFinder::Part> TokenFinder::split(std::string_view text) const {
   std::vector<Part> out;
-  std::size_t done = 0;  // what is before it is in `out`
+  std::size_t done = 0;  // text before it is already in `out`
   std::size_t at = 0;
   while (!rules_.empty() && at < text.size()) {
     if (!begins_[static_cast<unsigned char>(text[at])]) {

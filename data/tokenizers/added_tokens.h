@@ -1,13 +1,13 @@
-// The "added_tokens" of a tokenizer.json: texts that are one token wherever they stand, before a
-// text is cut into words. Source: huggingface/tokenizers, tokenizers/src/tokenizer/
+// The "added_tokens" of a tokenizer.json: texts that are one token wherever they occur, found
+// before a text is cut into words. Source: huggingface/tokenizers, tokenizers/src/tokenizer/
 // added_vocabulary.rs.
 //
-//   special      stands for no text
-//   normalized   is looked for (as the normalizer makes it) in normalized text, else in the
-//   original lstrip       takes the white space before it along; rstrip, that behind it single_word
-//   only where no word character is next to it
+//   special        stands for no text
+//   normalized     is searched (normalized itself) in normalized text, else in the original
+//   lstrip         includes the white space before it; rstrip, that after it
+//   single_word    only if no word character is next to it
 //
-// Where several match, the first in the text does, and of those the longest.
+// If several match, the first in the text wins, and of those the longest.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,8 @@ class TokenFinder {
 
 class AddedTokens {
  public:
-  /// `json`: the list, or null for none. Error kData if an id is not the one that `vocabulary` has
-  /// for the token, or is another's.
+  /// `json`: the list, or null for none. Error kData if an id is not the id of the token in
+  /// `vocabulary`, or belongs to another token.
   AddedTokens(const JsonPlace* json, const Vocabulary& vocabulary, const Normalizer* normalizer);
 
   const std::vector<AddedToken>& list() const { return list_; }

@@ -117,7 +117,7 @@ bool BpeModel::append_bytes(std::string_view character, std::vector<std::int32_t
 
 void BpeModel::append_characters(std::string_view word, std::vector<std::int32_t>& out) const {
   const bool plain = prefix_.empty() && suffix_.empty();
-  bool unk_waits = false;  // an unk token that further unknown characters may join
+  bool unk_waits = false;  // an unk token that following unknown characters can join
   const auto put = [&](std::int32_t id) {
     if (unk_waits) out.push_back(*unk_);
     unk_waits = false;
@@ -200,7 +200,7 @@ void BpeModel::merge(std::vector<std::int32_t>& tokens) const {
     link(left).token = merge.merged;
     link(left).next = link(right).next;
     if (link(right).next < size) link(link(right).next).previous = left;
-    link(right).token = -1;  // gone
+    link(right).token = -1;  // removed
     consider(link(left).previous);
     consider(left);
   }

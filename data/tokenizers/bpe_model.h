@@ -10,7 +10,7 @@
 //   end_of_word_suffix         ends the last
 //
 // Without unk_token and byte_fallback an unknown character is an error (huggingface/tokenizers
-// leaves it out without a word).
+// drops it silently).
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class BpeModel final : public TokenModel {
   void index_characters();
   /// The rank of a pair, or kNoMerge.
   std::uint32_t find_merge(std::int32_t left, std::int32_t right) const;
-  /// Where in `slots_` a pair's rank is, or would be.
+  /// The index in `slots_` of a pair's rank, or where it would be.
   std::size_t slot_of(std::int32_t left, std::int32_t right) const;
   void append_characters(std::string_view word, std::vector<std::int32_t>& out) const;
   std::optional<std::int32_t> character_id(std::string_view character, bool first, bool last) const;
@@ -53,7 +53,7 @@ class BpeModel final : public TokenModel {
   bool fuse_unk_;
   bool byte_fallback_;
   bool ignore_merges_;
-  std::vector<Merge> merges_;         ///< by rank: lower goes first
+  std::vector<Merge> merges_;         ///< by rank; the lowest rank is merged first
   std::vector<std::uint32_t> slots_;  ///< ranks, hashed by pair; a power of two, at most half full
   std::array<std::int32_t, 0x180> early_;  ///< ids of the first characters; -1 for none
   std::array<std::int32_t, 256> bytes_;    ///< ids of <0x00> ...; -1 for none

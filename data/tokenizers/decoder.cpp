@@ -18,10 +18,10 @@ namespace {
 
 using Next = std::unique_ptr<PartSink>;
 
-// Each calls the next, so that they need a part of the stack together.
+// Each step calls the next one, so that all of them use the stack together.
 constexpr std::size_t kMostSteps = 100;
 
-/// Hands on what comes.
+/// Forwards its input.
 class Step : public PartSink {
  public:
   explicit Step(Next next) : next_(std::move(next)) {}
@@ -40,7 +40,7 @@ class Step : public PartSink {
   Next next_;
 };
 
-/// Waits for the end of each part.
+/// Buffers each part until it ends.
 class WholeParts : public Step {
  public:
   using Step::Step;
@@ -54,7 +54,7 @@ class WholeParts : public Step {
   std::string part_;
 };
 
-/// A decoder of one step, which is made of its settings.
+/// A decoder of one step, which is constructed from its settings.
 template <class S>
 class Single final : public Decoder {
  public:
@@ -65,7 +65,7 @@ class Single final : public Decoder {
   typename S::Settings settings_;
 };
 
-/// The length of the longest end of `text`, less than all of `begun`, with which that begins.
+/// Length of the longest proper prefix of `begun` at the end of `text`.
 std::size_t begun_at_end(std::string_view text, std::string_view begun) {
   std::size_t size = std::min(text.size(), begun.size() - 1);
   while (size > 0 && !text.ends_with(begun.substr(0, size))) --size;
@@ -85,7 +85,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = std::move(out);
 }
 
-/// Hands on parts in which a text, not empty, is replaced.
+/// Forwards parts after it replaces a non-empty text in them.
 class ReplaceText : public Step {
  public:
   ReplaceText(std::string_view from, std::string_view to, Next next)
@@ -194,7 +194,7 @@ class WordPiece final : public WholeParts {
     hand_on(text);
   }
 
-  /// Punctuation goes back to its word, as in English.
+  /// Joins punctuation to the word before it, as in English.
   static void clean_up(std::string& text) {
     constexpr std::array<std::pair<const char*, const char*>, 11> kJoins = {{{" .", "."},
                                                                              {" ?", "?"},
@@ -270,7 +270,7 @@ class ByteFallback final : public WholeParts {
     valid_ = 0;
     is_text_ = true;
   }
-  /// Nothing can make UTF-8 of the run any more.
+  /// The run can no longer become valid UTF-8.
   void replace_run() {
     for (std::size_t i = 0; i < run_.size(); ++i) hand_on("\uFFFD");
     run_.clear();
@@ -287,12 +287,12 @@ class ByteFallback final : public WholeParts {
     return static_cast<char>(static_cast<unsigned char>(value));
   }
 
-  std::string run_;        ///< bytes of the tokens that came one after the other
-  std::size_t valid_ = 0;  ///< of these, how many are whole characters
-  bool is_text_ = true;    ///< or may become it
+  std::string run_;        ///< bytes of consecutive byte tokens
+  std::size_t valid_ = 0;  ///< number of them that are whole characters
+  bool is_text_ = true;    ///< or can still become it
 };
 
-/// What ends a word is a space, but in the last part nothing.
+/// A word's end becomes a space, except in the last part, where it becomes nothing.
 class BpeDecoder final : public Step {
  public:
   struct Settings {
@@ -324,7 +324,7 @@ class BpeDecoder final : public Step {
   }
 
  private:
-  /// Of the part before, which is the last if `space` is empty.
+  /// Ends the word of the previous part, which is the last one if `space` is empty.
   void end_word(std::string_view space) {
     if (!ended_) return;
     ended_ = false;
@@ -334,10 +334,10 @@ class BpeDecoder final : public Step {
 
   const std::string& suffix_;
   std::string held_;    ///< from the first suffix on
-  bool ended_ = false;  ///< the part is complete, and it is not known yet whether it is the last
+  bool ended_ = false;  ///< the part is complete, but may or may not be the last one
 };
 
-/// By an expression, or at every place.
+/// Replaces the matches of an expression.
 class ReplaceMatches final : public WholeParts {
  public:
   ReplaceMatches(const ReplacePattern& pattern, Next next)
@@ -390,7 +390,7 @@ class StripDecoder final : public Step {
       --start_;
     }
     held_.erase(0, begin);
-    if (start_ > 0 && content.starts_with(held_)) return;  // may become what is stripped
+    if (start_ > 0 && content.starts_with(held_)) return;  // may become stripped text
     start_ = 0;
     const std::size_t ready = held_.size() - undecided();
     next().text(std::string_view(held_).substr(0, ready));
@@ -407,7 +407,7 @@ class StripDecoder final : public Step {
   }
 
  private:
-  /// How much at the end may be stripped there, should the part end soon.
+  /// Length at the end that would be stripped if the part ended now.
   std::size_t undecided() const {
     if (settings_.stop == 0) return 0;
     std::string_view rest = held_;
@@ -418,11 +418,11 @@ class StripDecoder final : public Step {
   }
 
   const Settings& settings_;
-  std::int32_t start_;  ///< so many may be stripped yet
+  std::int32_t start_;  ///< number that may still be stripped
   std::string held_;
 };
 
-/// Makes one part of all.
+/// Joins all parts into one.
 class Fuse final : public Step {
  public:
   struct Settings {
@@ -436,7 +436,7 @@ class Fuse final : public Step {
   }
 };
 
-/// Counts what passes, and compares it with what went into the first step.
+/// Counts its input, and compares the count with the input of the first step.
 class Measured final : public Step {
  public:
   Measured(std::shared_ptr<std::size_t> first, bool is_first, Next next)

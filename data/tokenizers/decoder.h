@@ -1,14 +1,14 @@
-// How tokens become text again: the "decoder" of a tokenizer.json. Source of each kind's meaning:
+// Turns tokens back into text: the "decoder" of a tokenizer.json. Source of each kind's meaning:
 // huggingface/tokenizers, tokenizers/src/decoders.
 //
 //   ByteLevel WordPiece Metaspace ByteFallback BPEDecoder Replace Strip Fuse Sequence
 //
-// One that is null joins tokens with spaces.
+// A null decoder joins tokens with spaces.
 //
-// A decoder is a chain of steps, each of which makes parts of parts; the first parts are tokens,
-// and the text is the last ones joined. Parts move through the chain as tokens come, piece by
-// piece, as soon as nothing that may follow can change them, so that a text which grows is that of
-// all tokens at once. What has to wait:
+// A decoder is a chain of steps. Each step turns parts into parts; the first parts are tokens, and
+// the text is the last parts joined. Parts move through the chain as tokens arrive, piece by piece,
+// as soon as later tokens cannot change them, so that a growing text equals the text of all tokens
+// at once. These must wait:
 //
 //   ByteFallback  a run of byte tokens until another token follows: the whole of a run that is not
 //                 UTF-8 becomes U+FFFD, one for each token
@@ -25,19 +25,19 @@
 
 namespace lockstep {
 
-/// Takes the parts of one text.
+/// Receives the parts of one text.
 class PartSink {
  public:
   virtual ~PartSink() = default;
-  virtual void text(std::string_view piece) = 0;  ///< of the part that is under way
-  virtual void end_part() = 0;                    ///< which may be empty
+  virtual void text(std::string_view piece) = 0;  ///< of the current part
+  virtual void end_part() = 0;                    ///< the part may be empty
   virtual void finish() = 0;                      ///< there are no more parts
 };
 
-/// The text in the end.
+/// Joins the last parts to the text.
 class JoinedParts final : public PartSink {
  public:
-  /// Appends to `out`, which must live longer.
+  /// Appends to `out`, which must outlive it.
   explicit JoinedParts(std::string& out) : out_(out) {}
   void text(std::string_view piece) override { out_ += piece; }
   void end_part() override {}
@@ -51,15 +51,15 @@ class JoinedParts final : public PartSink {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// Begins to decode one text, whose parts are handed on to `next`. The decoder must live longer.
+  /// Begins to decode one text; its parts go to `next`. The decoder must outlive the result.
   virtual std::unique_ptr<PartSink> begin(std::unique_ptr<PartSink> next) const = 0;
   virtual std::size_t steps() const { return 1; }
 };
 
-/// Error kData naming the place of what is not known. There may be 100 steps.
+/// Error kData naming the place of anything unknown. At most 100 steps are allowed.
 std::unique_ptr<const Decoder> make_decoder(const JsonPlace& json);
 
-/// That of a tokenizer without one.
+/// The decoder of a tokenizer without one.
 std::unique_ptr<const Decoder> make_spaced_decoder();
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// The tokenizers that lockstep wrote before it wrote tokenizer.json of Hugging Face's kind; old
-// checkpoints and prepared folders have them:
+// The tokenizer formats that lockstep wrote before it wrote Hugging Face's tokenizer.json; old
+// checkpoints and prepared folders contain them:
 //
 //   {"type": "char", "characters": ["\n", " ", ...]}
 //   {"type": "bpe", "vocab": {"!": 0, ...}, "merges": [["a", "b"], ...]}
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// The same tokenizer as a tokenizer.json of today. Error kData if it is none.
+/// Converts one to a tokenizer.json of today. Error kData if it is in neither format.
 std::string document_of_early_json(const JsonPlace& json);
 
 }  // namespace lockstep

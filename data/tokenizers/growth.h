@@ -1,4 +1,5 @@
-// A text that a step of a tokenizer makes longer, again and again, may grow without bound.
+// Limits on text growth: a step of a tokenizer that lengthens a text repeatedly could grow without
+// bound.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +9,10 @@
 
 namespace lockstep {
 
-/// What a step puts in. Error kData if it is longer than 1,024 bytes.
+/// A text that a step inserts. Error kData if it is longer than 1,024 bytes.
 std::string inserted_text(const JsonPlace& json);
 
-/// Error kData if a text of `before` bytes has become one of more than 64 times that, and 1 MB.
+/// Error kData if a text of `before` bytes grew to more than 64 times that, and to more than 1 MB.
 void check_growth(std::size_t before, std::size_t after);
 
 }  // namespace lockstep

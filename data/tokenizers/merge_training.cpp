@@ -40,7 +40,7 @@ class Trainer {
       const std::int64_t count = pairs_[top.pair].count;
       if (count < 1) continue;
       if (count < top.count) candidates_.push({count, top.pair});
-      if (count != top.count) continue;  // rarer by now; or queued again when it grew
+      if (count != top.count) continue;  // rarer by now, or queued again after it grew
       if (count < training_.min_frequency) break;
       merge(top.pair);
     }
@@ -50,10 +50,10 @@ class Trainer {
  private:
   struct Seen {
     std::int64_t count = 0;
-    std::vector<std::uint32_t> words;  ///< where it is, or was
+    std::vector<std::uint32_t> words;  ///< the words that contain or contained it
   };
 
-  /// Adds the pairs of a word, or takes them away (`sign` -1).
+  /// Adds the pairs of a word, or removes them (`sign` -1).
   void count_pairs(std::size_t index, std::int64_t sign) {
     const CountedWord& word = training_.words[index];
     for (std::size_t i = 1; i < word.tokens.size(); ++i) {
@@ -87,7 +87,7 @@ class Trainer {
     pairs_.erase(pair);
   }
 
-  /// The token that a pair becomes: a new one, unless another pair has made it before.
+  /// The token that replaces a pair: a new one, unless another pair has already made it.
   std::int32_t token_of(std::int32_t left, std::int32_t right) {
     const std::string& a = training_.tokens[static_cast<std::size_t>(left)];
     const std::string& b = training_.tokens[static_cast<std::size_t>(right)];

@@ -1,4 +1,4 @@
-// Characters of Unicode 15.1 and 16.0, which ICU 72 does not know. Source: the Unicode Character
+// Characters of Unicode 15.1 and 16.0, which ICU 72 does not support. Source: the Unicode Character
 // Database 16.0, DerivedGeneralCategory.txt.
 #pragma once
 
@@ -14,7 +14,7 @@ struct NewerCharacters {
   std::string_view category;  ///< "Lu", "Nd", ...
 };
 
-/// In order.
+/// In ascending order.
 std::span<const NewerCharacters> newer_characters();
 
 /// The general category of one of them.

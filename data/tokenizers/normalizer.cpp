@@ -16,7 +16,7 @@ bool is_ideograph(char32_t c) {
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-/// Appends what f(character, out) makes of each character.
+/// Calls f(character, out) for each character; f appends to `out`.
 template <class F>
 std::string map_characters(const std::string& text, const F& f) {
   std::string out;
@@ -63,7 +63,7 @@ class BertNormalizer final : public Normalizer {
   static std::string clean(const std::string& text) {
     return map_characters(text, [](char32_t c, std::string& out) {
       if (c == '\t' || c == '\n' || c == '\r' || is_white_space(c)) {
-        // U+0085 and the like are white space too, but control characters first.
+        // U+0085 and the like are also white space, but count as control characters first.
         if (c == '\t' || c == '\n' || c == '\r' || !is_control(c)) out += ' ';
       } else if (c != 0 && c != 0xFFFD && !is_control(c)) {
         append_utf8(out, c);

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr const char* kMetaspace = "\u2581";  // what SentencePiece writes a space as
+constexpr const char* kMetaspace = "\u2581";  // SentencePiece's symbol for a space
 
 PostProcessor post_processor_of(const JsonPlace& document) {
   const auto json = document.find("post_processor");
@@ -26,7 +26,7 @@ class PipelineTokenizer::Encoding {
       : tokenizer_(tokenizer), text_(text) {}
 
   std::vector<std::int32_t> run() && {
-    // A character each, or about four of them.
+    // A token has one character, or about four.
     out_.reserve(tokenizer_.cutter_.cut == nullptr ? text_.size() : text_.size() / 4);
     for (const TokenFinder::Part& part : tokenizer_.added_->in_original().split(text_)) {
       if (part.id >= 0) {
@@ -39,7 +39,7 @@ class PipelineTokenizer::Encoding {
   }
 
  private:
-  /// Runs of UTF-8, and of bytes that are not.
+  /// Splits into runs of valid UTF-8 and of other bytes.
   void add_bytes(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t valid_end = end_of_utf8(text, at);
@@ -85,7 +85,7 @@ class PipelineTokenizer::Encoding {
         add_word(word.text, cutter.byte_level);
         range.count = out_.size() - range.begin;
       } else {
-        out_.resize(out_.size() + range.count);  // may move what is copied
+        out_.resize(out_.size() + range.count);  // may move the source of the copy
         std::copy_n(out_.begin() + static_cast<std::ptrdiff_t>(range.begin), range.count,
                     out_.end() - static_cast<std::ptrdiff_t>(range.count));
       }
@@ -131,7 +131,7 @@ class PipelineTokenizer::Encoding {
   std::vector<std::int32_t> out_;
   std::deque<std::string> texts_;  ///< normalized
   std::deque<Words> words_;
-  // Per call: no lock, and no growth without end.
+  // Per call: needs no lock, and does not grow without end.
   std::unordered_map<std::string_view, Range> known_;
 };
 
@@ -140,7 +140,7 @@ PipelineTokenizer::PipelineTokenizer(const JsonPlace& document)
   document.allow_only({"version", "truncation", "padding", "added_tokens", "normalizer",
                        "pre_tokenizer", "post_processor", "decoder", "model"});
   if (const std::string version = document.string_or("version", "1.0"); version != "1.0")
-    document.refuse(fmt::format("the version {} is not known; 1.0 is", version));
+    document.refuse(fmt::format("the version {} is not supported, only 1.0", version));
   if (const auto json = document.find("normalizer")) normalizer_ = make_normalizer(*json);
   if (const auto json = document.find("pre_tokenizer")) cutter_ = make_pre_tokenizer(*json);
   model_ = make_token_model(document.at("model"));
@@ -171,7 +171,7 @@ std::optional<std::int32_t> PipelineTokenizer::first_known(
   return std::nullopt;
 }
 
-// The file does not say which token is for what; names do, as tokenizers of the hub have them.
+// The file does not tell which token is for what; their names do, as in the hub's tokenizers.
 void PipelineTokenizer::find_special_tokens() {
   special_.unk = model_->unk() ? model_->unk() : first_known({"[UNK]", "<unk>"});
   special_.pad = first_known({"[PAD]", "<pad>", "<|pad|>", "<|finetune_right_pad_id|>"});
@@ -183,7 +183,7 @@ void PipelineTokenizer::find_special_tokens() {
   special_.eos = first_known({"</s>", "<eos>", "[EOS]", "<|end_of_text|>", "<|endoftext|>"});
 }
 
-// A decoder that looks at no neighbours is asked once for each token.
+// A decoder that does not depend on neighbours is called once for each token.
 void PipelineTokenizer::find_texts(const JsonPlace& decoder) {
   const std::string type = decoder.type();
   if (type != "ByteLevel" && type != "Fuse") return;

@@ -1,11 +1,11 @@
-// The tokenizer that a Hugging Face tokenizer.json describes, as the library huggingface/tokenizers
-// runs it: added tokens are found in the text, the rest is normalized (normalizer.h), cut into
-// words (pre_tokenizer.h), and each word becomes tokens (token_model.h); post_processor.h adds
-// special tokens, decoder.h makes text of tokens.
+// The tokenizer that a Hugging Face tokenizer.json describes, run as by the library
+// huggingface/tokenizers: added tokens are found in the text, the rest is normalized (normalizer.h)
+// and cut into words (pre_tokenizer.h), and each word becomes tokens (token_model.h);
+// post_processor.h adds special tokens, decoder.h turns tokens into text.
 //
-// What lockstep does otherwise: a character that cannot be expressed is an error instead of lost;
-// where the vocabulary is one of bytes, any bytes can be encoded; truncation and padding of the
-// file are left to whoever makes batches.
+// Differences in lockstep: a character that cannot be expressed is an error and is not dropped;
+// with a vocabulary of bytes, any bytes can be encoded; the file's truncation and padding are not
+// applied, because batches are padded elsewhere.
 #pragma once
 
 #include <unordered_map>
@@ -23,7 +23,7 @@ namespace lockstep {
 
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// Error kData naming file and place of what is damaged, missing or not known.
+  /// Error kData naming file and place of anything damaged, missing or unknown.
   explicit PipelineTokenizer(const JsonPlace& document);
 
   std::vector<std::int32_t> encode(std::string_view text) const override;
@@ -59,8 +59,8 @@ class PipelineTokenizer final : public Tokenizer {
   std::unique_ptr<const Decoder> decoder_;
   std::int64_t vocab_size_ = 0;
   SpecialTokens special_;
-  std::string word_begin_;          ///< what tokens that begin a word begin with; "" if not known
-  std::vector<std::string> texts_;  ///< by id; empty if what a token says depends on its place
+  std::string word_begin_;          ///< prefix of tokens that begin a word; "" if unknown
+  std::vector<std::string> texts_;  ///< by id; empty if a token's text depends on its place
 };
 
 }  // namespace lockstep

@@ -1,10 +1,10 @@
-// How the tokens of a text, or of a pair, become the sequence that a model takes: the
+// Turns the tokens of a text, or of a pair, into the sequence that a model takes: the
 // "post_processor" of a tokenizer.json. Source: huggingface/tokenizers, tokenizers/src/processors.
 //
 //   TemplateProcessing  any arrangement
 //   BertProcessing      [CLS] a [SEP], [CLS] a [SEP] b [SEP]; types 0 and 1
 //   RobertaProcessing   <s> a </s>, <s> a </s></s> b </s>; type 0
-//   ByteLevel           adds nothing (it is about offsets in the text, which lockstep has none of)
+//   ByteLevel           adds nothing (it changes offsets in the text, which lockstep does not have)
 //   Sequence            of ByteLevel and one of the others
 #pragma once
 
@@ -22,13 +22,13 @@ class PostProcessor {
  public:
   /// Adds nothing.
   PostProcessor();
-  /// Error kData naming the place of what is not known.
+  /// Error kData naming the place of anything unknown.
   explicit PostProcessor(const JsonPlace& json);
 
   TokenSequence apply(std::span<const std::int32_t> a,
                       std::optional<std::span<const std::int32_t>> b) const;
 
-  /// What BertProcessing and RobertaProcessing call so.
+  /// The cls token of BertProcessing and RobertaProcessing.
   std::optional<std::int32_t> cls() const { return cls_; }
   std::optional<std::int32_t> sep() const { return sep_; }
   /// The largest id that is added; -1 for none.

@@ -18,7 +18,7 @@ constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 using Ranges = std::vector<TextRange>;
 
-/// All matches and what is between them.
+/// All matches and the text between them.
 Ranges ranges_of(const Regex& regex, std::string_view text) {
   Ranges out;
   std::size_t done = 0;
@@ -31,7 +31,7 @@ Ranges ranges_of(const Regex& regex, std::string_view text) {
   return out;
 }
 
-/// Each character for which `matches` holds, and what is between them.
+/// Each character for which `matches` is true, and the text between them.
 Ranges ranges_of(bool (*matches)(char32_t), std::string_view text) {
   Ranges out;
   std::size_t done = 0;
@@ -49,7 +49,7 @@ Ranges ranges_of(bool (*matches)(char32_t), std::string_view text) {
   return out;
 }
 
-/// Replaces each word by the ranges of it; empty ones are left out.
+/// Replaces each word by its ranges; empty ones are left out.
 template <class F>
 void split_words(Words& words, const F& ranges) {
   std::vector<Word> out;
@@ -62,7 +62,7 @@ void split_words(Words& words, const F& ranges) {
   words.list = std::move(out);
 }
 
-/// Cuts by a class of characters.
+/// Cuts at a class of characters.
 class ByClass final : public PreTokenizer {
  public:
   ByClass(bool (*matches)(char32_t), SplitBehavior behavior)
@@ -77,7 +77,7 @@ class ByClass final : public PreTokenizer {
   SplitBehavior behavior_;
 };
 
-/// Cuts by an expression; `inverted`, by what it does not match.
+/// Cuts at the matches of an expression; `inverted`: between them.
 class ByRegex final : public PreTokenizer {
  public:
   ByRegex(Regex regex, SplitBehavior behavior, bool inverted)
@@ -93,7 +93,7 @@ class ByRegex final : public PreTokenizer {
   }
 
  private:
-  /// The most frequent case, without a list of ranges between.
+  /// The most frequent case, without an intermediate list of ranges.
   void isolate(Words& words) const {
     std::vector<Word> out;
     if (words.list.size() == 1) out.reserve(words.list[0].text.size() / 4);
@@ -118,8 +118,8 @@ class ByRegex final : public PreTokenizer {
   bool inverted_;
 };
 
-/// Takes runs of word characters, and of others that are no white space: huggingface/tokenizers,
-/// pre_tokenizers/whitespace.rs, \w+|[^\w\s]+.
+/// Takes runs of word characters, and runs of others that are not white space:
+/// huggingface/tokenizers, pre_tokenizers/whitespace.rs, \w+|[^\w\s]+.
 class WordsAndOthers final : public PreTokenizer {
  public:
   void apply(Words& words) const override {
@@ -253,7 +253,7 @@ void add_byte_level(const JsonPlace& json, StepList& out) {
                                             SplitBehavior::kIsolated, false));
 }
 
-/// Adds the steps of a component. Those of ByteLevel lack their last, which `whole` says.
+/// Adds the steps of a component. ByteLevel's last step is not added but recorded in `whole`.
 void add_steps(const JsonPlace& json, StepList& out, WordCutter& whole) {
   const std::string type = json.type();
   if (whole.byte_level) {

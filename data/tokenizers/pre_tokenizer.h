@@ -1,4 +1,4 @@
-// How a text is cut into words, which tokens do not cross: the "pre_tokenizer" of a tokenizer.json.
+// Cuts a text into words, which tokens do not cross: the "pre_tokenizer" of a tokenizer.json.
 // Source of each kind's meaning: huggingface/tokenizers, tokenizers/src/pre_tokenizers.
 //
 //   ByteLevel       GPT-2's pattern (use_regex), and bytes as characters (byte_level.h)
@@ -20,12 +20,12 @@ struct Word {
   bool first;  ///< begins where the whole text begins
 };
 
-/// Words, and the texts that they are parts of, where those are not parts of the original.
+/// Words, and the texts that contain them if those are not parts of the original.
 struct Words {
   std::vector<Word> list;
   std::deque<std::string> texts;
 
-  /// Keeps a text that words can be parts of.
+  /// Stores a text that words can refer to.
   std::string_view keep(std::string text) { return texts.emplace_back(std::move(text)); }
 };
 
@@ -41,13 +41,14 @@ class PreTokenizer {
 struct WordCutter {
   std::unique_ptr<const PreTokenizer> cut;  ///< null if words are the whole text
   /// Its last step writes words in the byte-level alphabet. `cut` leaves that to the caller, who
-  /// then has views of the text, and needs it once for each distinct word only.
+  /// then has views of the text, and needs to do it only once for each distinct word.
   bool byte_level = false;
-  /// Some step does: the vocabulary is one of bytes, and what is not UTF-8 can be expressed.
+  /// Some step does so: the vocabulary is one of bytes, and text that is not UTF-8 can be
+  /// expressed.
   bool takes_bytes = false;
 };
 
-/// Error kData naming the place of what is not known.
+/// Error kData naming the place of anything unknown.
 WordCutter make_pre_tokenizer(const JsonPlace& json);
 
 }  // namespace lockstep

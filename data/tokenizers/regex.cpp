@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t kLongestPattern = 20'000;
 
-// What each place of a text may take: so many calls of PCRE2's match function, each of which may
-// read on within so many bytes.
+// Limits for each place of a text: the number of calls of PCRE2's match function, and the bytes
+// after the place that each call may read.
 constexpr std::uint32_t kFewCalls = 128;
 constexpr std::size_t kWindow = 512;
-// For each byte of a text, what all places that need more than that may take together.
+// Steps per byte of a text, shared by all places that need more than that.
 constexpr std::uint64_t kMoreSteps = 16384;
-constexpr std::uint32_t kMostMemory = 256 << 10;  // KiB, of what the interpreter remembers
+constexpr std::uint32_t kMostMemory = 256 << 10;  // KiB, for the interpreter's memory
 
 struct Range {
   std::size_t begin;
@@ -77,19 +77,19 @@ struct Regex::Expression {
         place(std::move(place)),
         translated(pcre2_pattern(shown, this->place)),
         search(translated, 0, shown, this->place),
-        // Without that, a loop whose steps nobody can see may be made of one that has steps.
+        // Otherwise a loop with counted steps could become one with hidden steps.
         alone(translated, PCRE2_ANCHORED | PCRE2_NO_AUTO_POSSESS, shown, this->place),
         hides_steps(lockstep::hides_steps(shown)) {
-    // Where the machine allows no just-in-time code, the interpreter matches.
+    // If the machine does not allow just-in-time code, the interpreter matches.
     jit = pcre2_jit_compile(search.code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
   }
 
   std::string shown;
   std::string place;
   std::string translated;
-  Code search;       ///< from any place on, fast
+  Code search;       ///< from any place, fast
   Code alone;        ///< at one place, by the interpreter, which counts its steps
-  bool hides_steps;  ///< but not all of them
+  bool hides_steps;  ///< except some of them
   bool jit;
 };
 
@@ -113,7 +113,7 @@ class Search {
       const std::size_t end = window_end(at, kWindow);
       Outcome outcome = attempt(at, end, kFewCalls, alone);
       if (outcome.kind == Kind::kTooManyCalls && !alone) {
-        alone_until = end;  // some place up to there takes them
+        alone_until = end;  // some place up to there needs them
         continue;
       }
       if (outcome.kind == Kind::kCut && outcome.range.begin > at) {
@@ -143,8 +143,9 @@ class Search {
     return end;
   }
 
-  /// A match in what is before `end`; kCut, and where it would begin, if that depends on what is
-  /// behind. Checking is left out because the caller has checked, and each call would check all.
+  /// A match in the text before `end`; kCut, and where it would begin, if that depends on the text
+  /// after it. Without checks of UTF-8: the caller has checked, and each call would check
+  /// everything.
   Outcome attempt(std::size_t at, std::size_t end, std::uint32_t calls, bool alone) {
     pcre2_set_match_limit(memory_.context, calls);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text_.data());
@@ -159,13 +160,13 @@ class Search {
                       options | PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, memory_.data, memory_.context);
     if (result == PCRE2_ERROR_NOMATCH) return {Kind::kNone};
     if (result == PCRE2_ERROR_MATCHLIMIT) return {Kind::kTooManyCalls};
-    if (result < 0 && result != PCRE2_ERROR_PARTIAL) refuse("more memory than it may");
+    if (result < 0 && result != PCRE2_ERROR_PARTIAL) refuse("more memory than allowed");
     const std::size_t* range = pcre2_get_ovector_pointer(memory_.data);
     const bool cut = result == PCRE2_ERROR_PARTIAL || (range[1] == end && end < text_.size());
     return {cut ? Kind::kCut : Kind::kMatch, {range[0], range[1]}};
   }
 
-  /// At one place that takes more than others, as long as there are steps left.
+  /// At one place that needs more steps than others, while steps are left.
   Outcome insist(std::size_t at, Kind reason) {
     std::size_t window = kWindow;
     std::uint64_t calls = kFewCalls;
@@ -173,10 +174,10 @@ class Search {
       if (reason == Kind::kCut) window *= 4;
       if (reason == Kind::kTooManyCalls) calls *= 4;
       const std::size_t end = window_end(at, window);
-      // A call reads one character or, where steps are hidden, perhaps all.
+      // A call reads one character or, if steps are hidden, perhaps all.
       const std::uint64_t cost =
           expression_.hides_steps ? calls * (end - at + 1) : calls + (end - at);
-      if (cost > steps_left_ || calls > UINT32_MAX) refuse("more steps than it may");
+      if (cost > steps_left_ || calls > UINT32_MAX) refuse("more steps than allowed");
       steps_left_ -= cost;
       const Outcome out = attempt(at, end, static_cast<std::uint32_t>(calls), true);
       reason = out.kind;
@@ -188,8 +189,8 @@ class Search {
     const std::string_view shown(expression_.shown);
     const std::size_t end = character_offset(shown, 200);
     raise(ErrorKind::kData,
-          "{}: the regular expression \"{}{}\" takes {} in a text of {} bytes: take alternatives "
-          "that match the same, or repetitions in repetitions, out of it, or another tokenizer",
+          "{}: the regular expression \"{}{}\" takes {} in a text of {} bytes: remove alternatives "
+          "that match the same and nested repetitions from it, or use another tokenizer",
           expression_.place, shown.substr(0, end), end < shown.size() ? "..." : "", what,
           text_.size());
   }
@@ -234,7 +235,8 @@ void Regex::for_each_match(std::string_view text,
     const auto range = search ? search->next(at) : find_literal(text, literal_, at);
     if (!range) return;
     const auto [begin, end] = *range;
-    // An empty match right behind another is none, and the search goes on a character later.
+    // An empty match directly after another match does not count; the search continues a character
+    // later.
     if (begin != end || last_end != end) f(begin, end);
     last_end = end;
     at = end;

@@ -1,5 +1,5 @@
-// The regular expressions of a tokenizer.json, which are written for Oniguruma (Ruby's syntax) and
-// are matched by PCRE2. The two differ, and a pattern is rewritten so that it means what it says:
+// The regular expressions of a tokenizer.json. They are written for Oniguruma (Ruby's syntax) and
+// matched by PCRE2. The two differ, so a pattern is rewritten to keep its meaning:
 //
 //   \s \S    Unicode's White_Space; PCRE2's own has U+180E as well
 //   \w \W \b letters, marks, numbers, connectors; PCRE2's has letters, numbers and _
@@ -8,13 +8,13 @@
 //   ^ $      at every line
 //   \p{Han}  the characters of a script; PCRE2 takes it for those used in the script
 //
-// What PCRE2 has no equal for is refused: sets within sets and their intersection, a possessive
-// {n,m}+ (in Ruby a repeated repetition), calls of groups, (?m), \K and \G.
+// Constructs without an equivalent in PCRE2 are refused: sets within sets and their intersection, a
+// possessive {n,m}+ (in Ruby a repeated repetition), calls of groups, (?m), \K and \G.
 //
-// The work on a text is bounded by its length, whatever the pattern. Each place may take 128 calls
+// The work on a text is bounded by its length, whatever the pattern. Each place may use 128 calls
 // of PCRE2's match function, which read within 512 bytes: less than 2^16 steps, where a step tries
-// one item of the pattern at one character. Places that need more may take 16384 more steps for
-// each byte of the text together. Words of usual tokenizers take some tens.
+// one item of the pattern at one character. Places that need more share a budget of 16384 steps for
+// each byte of the text. Words of usual tokenizers take some tens of steps.
 #pragma once
 
 #include <functional>
@@ -26,9 +26,9 @@ namespace lockstep {
 
 class Regex {
  public:
-  /// Error kData, which begins with `place`, for a pattern that cannot be compiled or is refused.
+  /// Error kData, beginning with `place`, for a pattern that cannot be compiled or is refused.
   Regex(const std::string& pattern, const std::string& place);
-  /// What matches exactly these characters.
+  /// An expression that matches exactly these characters.
   static Regex of_literal(std::string text);
   ~Regex();
   Regex(Regex&&) noexcept;

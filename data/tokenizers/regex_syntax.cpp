@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// The insides of sets.
+// The contents of sets.
 constexpr std::string_view kSpace =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kNotSpace =
@@ -156,8 +156,8 @@ class Translator {
     copy(2);
   }
 
-  /// Writes \p{Han}, which ends at `end`, up to the name, if it is that of a script: PCRE2 would
-  /// take it for all characters that are used in the script as well.
+  /// Writes \p{Han}, which ends at `end`, up to the name, if it is the name of a script: PCRE2
+  /// would otherwise also match all characters that are used in the script.
   void script(std::size_t end) {
     const std::size_t begin = at_ + (follows("\\p{^") || follows("\\P{^") ? 4 : 3);
     const std::string name(pattern_.substr(begin, end - begin));

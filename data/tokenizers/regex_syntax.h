@@ -1,4 +1,4 @@
-// From Oniguruma's syntax to PCRE2's; regex.h says what differs.
+// Translates Oniguruma's syntax to PCRE2's; regex.h lists the differences.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace lockstep {
 
-/// Error kData, which begins with `place`, for what has no equal.
+/// Error kData, beginning with `place`, for a construct without an equivalent.
 std::string pcre2_pattern(std::string_view oniguruma, const std::string& place);
 
-/// Whether a matcher that counts where it can go back passes over repetitions that it does not
-/// count: possessive ones, and those in atomic groups, lookahead and lookbehind.
+/// Whether the pattern has repetitions that a matcher does not count when it counts the places to
+/// which it can go back: possessive ones, and those in atomic groups, lookahead and lookbehind.
 bool hides_steps(std::string_view oniguruma);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// "Replace" of a tokenizer.json, which is a normalizer and a decoder: every match of a pattern by
+// "Replace" of a tokenizer.json, a normalizer and a decoder: replaces every match of a pattern by
 // one text. {"pattern": {"String": " "}, "content": "▁"}, or {"Regex": "..."}.
 #pragma once
 
@@ -17,7 +17,7 @@ class ReplacePattern {
  public:
   explicit ReplacePattern(const JsonPlace& json);
   std::string apply(std::string_view text) const;
-  /// What is replaced, if it is a text and no expression; else "".
+  /// The replaced text, if the pattern is a text and not an expression; else "".
   std::string_view literal() const { return regex_.literal(); }
   const std::string& content() const { return content_; }
 

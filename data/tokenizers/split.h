@@ -33,7 +33,7 @@ struct TextRange {
   bool matched;
 };
 
-/// The ranges of a whole text, in order, made into those that it is cut into.
+/// Turns the ranges of a whole text, in order, into the ranges that it is cut into.
 std::vector<TextRange> cut(std::vector<TextRange> ranges, SplitBehavior behavior);
 
 }  // namespace lockstep

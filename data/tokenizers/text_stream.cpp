@@ -27,7 +27,7 @@ std::string TextStream::without_known(std::string text) {
     known_.erase(0, same);
     return "";
   }
-  // Back to where the character begins that differs.
+  // Back to the start of the character that differs.
   while (differ != text.begin() && (static_cast<unsigned char>(*differ) & 0xC0U) == 0x80U) --differ;
   known_.clear();
   return {differ, text.end()};

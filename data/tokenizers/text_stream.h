@@ -1,5 +1,6 @@
-// The text of tokens that come one by one, for whom it is shown to: whole characters, none of which
-// is taken back. What is not UTF-8 is U+FFFD, as in the text that Hugging Face's decode() gives.
+// The text of tokens that arrive one by one, for display: whole characters that are never taken
+// back. Bytes that are not UTF-8 become U+FFFD, as in the text that Hugging Face's decode()
+// returns.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,15 @@ namespace lockstep {
 
 class TextStream {
  public:
-  /// `before`: tokens whose text is known already, as that of a prompt. The tokenizer must live
-  /// longer.
+  /// `before`: tokens whose text is already known, for example that of a prompt. The tokenizer must
+  /// outlive it.
   explicit TextStream(const Tokenizer& tokenizer, std::span<const std::int32_t> before = {});
 
-  /// The text that one more token adds; "" as long as later tokens can change it: in front of the
-  /// other bytes of a character, within a run of byte tokens (decoder.h).
+  /// The text that one more token adds; "" as long as later tokens can change it: before the other
+  /// bytes of a character, or within a run of byte tokens (decoder.h).
   std::string add(std::int32_t token);
-  /// The rest. All that was given joins to the text of all tokens from where it differs from that
-  /// of `before`: behind it, unless what follows changes how `before` ends.
+  /// The rest. The returned texts together are the text of all tokens, from the point where it
+  /// differs from that of `before`: after it, unless later tokens change the end of `before`.
   std::string finish();
 
  private:
@@ -30,7 +31,7 @@ class TextStream {
 
   std::unique_ptr<Decoding> decoding_;
   Utf8Repair repair_;
-  std::string known_;  ///< text of `before` that was not given yet
+  std::string known_;  ///< text of `before` that was not returned yet
 };
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@ std::unique_ptr<const TokenModel> make_token_model(const JsonPlace& json) {
   const bool is_bpe = json.find("type") ? json.type() == "BPE" : json.find("merges").has_value();
   if (is_bpe) return std::make_unique<BpeModel>(json);
   if (json.type() == "WordPiece") return std::make_unique<WordPieceModel>(json);
-  json.refuse(fmt::format("the model '{}' is not known; known are BPE and WordPiece", json.type()));
+  json.refuse(fmt::format("the model '{}' is not known; BPE and WordPiece are", json.type()));
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// How a word becomes tokens: the "model" of a tokenizer.json, which is BPE (bpe_model.h) or
+// Turns a word into tokens: the "model" of a tokenizer.json, which is BPE (bpe_model.h) or
 // WordPiece (word_piece_model.h).
 #pragma once
 
@@ -28,20 +28,20 @@ class TokenModel {
 
   /// Appends the tokens of a word, which is UTF-8. Throws UnknownCharacter.
   virtual void encode(std::string_view word, std::vector<std::int32_t>& out) const = 0;
-  /// What begins a token that is not the first of its word; "" for nothing.
+  /// The prefix of a token that is not the first of its word; "" for none.
   virtual const std::string& continuing_prefix() const = 0;
   virtual std::optional<std::int32_t> unk() const = 0;
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:
-  /// The id of a token that the model names. Error kData if it is not in the vocabulary.
+  /// The id of a token that the model requires. Error kData if it is not in the vocabulary.
   std::int32_t need(const JsonPlace& json, std::string_view token) const;
 
  private:
   Vocabulary vocabulary_;
 };
 
-/// Error kData naming the place of what is not known: Unigram, WordLevel.
+/// Error kData naming the place of anything unsupported: Unigram, WordLevel.
 std::unique_ptr<const TokenModel> make_token_model(const JsonPlace& json);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// The tokenizer.json of tokenizers that lockstep makes itself. What is read from other files or
-// trained is written as such a document first, so that there is one way to become a tokenizer.
+// The tokenizer.json of tokenizers that lockstep makes itself. Tokenizers that are trained or read
+// from other files are first written as such a document, so that all are constructed in one way.
 #pragma once
 
 #include <map>
@@ -21,12 +21,12 @@ std::string character_document(const std::vector<std::string>& characters);
 /// "<|endoftext|>", if it is there, is a special token.
 std::string byte_level_document(const TokenIds& ids, const TokenPairs& merges);
 
-/// BERT's: token i is tokens[i]. [PAD], [UNK], [CLS], [SEP] and [MASK] are special as far as they
-/// are there.
+/// BERT's: token i is tokens[i]. [PAD], [UNK], [CLS], [SEP] and [MASK] are special if they are in
+/// the list.
 std::string word_piece_document(const std::vector<std::string>& tokens, bool lowercase);
 
-/// The tokenizer of such a document. `name` is what it was made from; its lines are not those of
-/// the document, and so messages have none. Error kData if it cannot work.
+/// The tokenizer of such a document. `name` is its source; messages have no line numbers, because
+/// the source's lines are not those of the document. Error kData if it is invalid.
 TokenizerPtr tokenizer_of_document(const std::string& document, const std::string& name);
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls f(line, its number) for each line, whatever it ends with.
+/// Calls f(line, its number) for each line, with any kind of line end.
 template <class F>
 void for_each_line(std::string_view text, const F& f) {
   std::size_t number = 0;
@@ -52,7 +52,7 @@ TokenizerPtr gpt2_tokenizer(const JsonPlace& vocabulary, const std::string& voca
                                vocab_path + " and " + merges_path);
 }
 
-/// A cased vocabulary has words with capital letters; [UNK] and the like are in any.
+/// A cased vocabulary has words with capital letters; [UNK] and the like do not count.
 bool has_capitals(const std::vector<std::string>& tokens) {
   return std::ranges::any_of(tokens, [](const std::string& token) {
     return !token.starts_with('[') &&

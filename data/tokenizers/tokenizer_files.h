@@ -1,5 +1,4 @@
-// Tokenizers from other files than tokenizer.json (load_tokenizer finds out which), and from a
-// text.
+// Tokenizers from files other than tokenizer.json (load_tokenizer detects them), and from a text.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@ namespace lockstep {
 /// (vocab.bpe). Error kData naming the file, and the line of merges.txt.
 TokenizerPtr read_gpt2_tokenizer(const std::string& vocab_path, const std::string& merges_path);
 
-/// One token per character (code point) of `text`, in their order: nanoGPT's
+/// One token per character (code point) of `text`, in code point order: nanoGPT's
 /// data/shakespeare_char/prepare.py. `name` is its file. Error kData naming the byte if it is not
 /// UTF-8.
 TokenizerPtr character_tokenizer(const std::string& name, std::string_view text);

@@ -36,7 +36,7 @@ std::size_t end_of_chunk(std::string_view text, std::size_t begin) {
   return line_end == text.npos ? text.size() : line_end + 1;
 }
 
-/// Tokens and their ids while they are collected.
+/// Collects tokens and their ids.
 struct TokenList {
   std::vector<std::string> tokens;
   std::map<std::string, std::int32_t> ids;
@@ -152,7 +152,7 @@ TokenizerPtr TokenizerTrainer::train_word_piece() const {
   for (const auto& [character, count] : kept) list.add(character);
   const std::size_t first_continuing = list.tokens.size();
   for (const auto& [character, count] : kept) list.add(kPrefix + character);
-  // Only those that are within some word: counted below, and left out otherwise.
+  // Only those inside a word: counted below, and otherwise left out.
   std::vector<bool> used(list.tokens.size(), false);
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counted_words) {

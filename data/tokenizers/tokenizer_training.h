@@ -1,5 +1,5 @@
-// Makes a tokenizer from texts: GPT-2's byte-level BPE, or BERT's WordPiece, trained as BPE whose
-// tokens within a word begin with "##", as huggingface/tokenizers' WordPieceTrainer does.
+// Trains a tokenizer on texts: GPT-2's byte-level BPE, or BERT's WordPiece, trained as BPE whose
+// tokens within a word begin with "##", as by huggingface/tokenizers' WordPieceTrainer.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ enum class TrainedKind : std::uint8_t { kBpe, kWordPiece };
 
 struct TrainingOptions {
   TrainedKind kind = TrainedKind::kBpe;
-  std::int64_t vocab_size = 0;     ///< special tokens and characters count
+  std::int64_t vocab_size = 0;     ///< includes special tokens and characters
   std::int64_t min_frequency = 2;  ///< of a pair that becomes a token
-  bool lowercase = true;           ///< WordPiece: without accents, too
+  bool lowercase = true;           ///< WordPiece: also removes accents
 };
 
 /// The same texts and options give the same tokenizer. Special tokens get the first ids: BERT's
-/// [PAD] [UNK] [CLS] [SEP] [MASK], or <|endoftext|>; then characters in order of code point (of
-/// BPE, all bytes; of WordPiece, the 1,000 most frequent), then what is merged, in order.
+/// [PAD] [UNK] [CLS] [SEP] [MASK], or <|endoftext|>; then characters in order of code point (BPE:
+/// all bytes; WordPiece: the 1,000 most frequent), then the merged tokens, in order.
 class TokenizerTrainer {
  public:
   explicit TokenizerTrainer(TrainingOptions options);
 
   /// Counts the words of a text. Error kData, beginning with `name`, if WordPiece is to be trained
-  /// on what is not UTF-8.
+  /// on text that is not UTF-8.
   void add(const std::string& name, std::string_view text);
 
   /// Error kUsage if the vocabulary is too small for special tokens and characters.

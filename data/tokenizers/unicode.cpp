@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-/// ICU's normalizer of all characters that it knows.
+/// ICU's normalizer for all characters that it supports.
 const icu::Normalizer2& newest_normalizer(NormalForm form) {
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* out = [&] {
@@ -42,7 +42,7 @@ const icu::UnicodeSet& characters_of_unicode_9() {
   return kSet;
 }
 
-/// One that leaves characters alone which came after Unicode 9.
+/// A normalizer that does not change characters newer than Unicode 9.
 const icu::Normalizer2& normalizer(NormalForm form) {
   const auto of = [](NormalForm one) {
     return icu::FilteredNormalizer2(newest_normalizer(one), characters_of_unicode_9());
@@ -60,7 +60,7 @@ bool in_category(char32_t character, std::uint32_t mask) {
   return (U_GET_GC_MASK(static_cast<UChar32>(character)) & mask) != 0;
 }
 
-/// Whether Unicode had the character in that version, up to 15.
+/// Whether the character existed in that version of Unicode, up to 15.
 bool existed_in(std::uint8_t version, char32_t character) {
   UVersionInfo age = {};
   u_charAge(static_cast<UChar32>(character), age);

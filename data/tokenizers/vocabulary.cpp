@@ -8,8 +8,7 @@ namespace lockstep {
 
 void check_ids(std::int64_t largest, std::size_t count, const JsonPlace& json) {
   if (largest > 4 * static_cast<std::int64_t>(count) + 65536)
-    json.refuse(
-        fmt::format("the id {} is far beyond the {} tokens that there are", largest, count));
+    json.refuse(fmt::format("the id {} is far above the number of tokens, {}", largest, count));
 }
 
 Vocabulary::Vocabulary(const JsonPlace& json) {

@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// Lets a map of strings be asked for a view.
+/// Allows lookup of a string view in a map of strings.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -22,7 +22,7 @@ struct TextHash {
 
 class Vocabulary {
  public:
-  /// {"token": id, ...}. Error kData if an id is there twice, or far above the number of tokens.
+  /// {"token": id, ...}. Error kData if an id occurs twice, or is far above the number of tokens.
   explicit Vocabulary(const JsonPlace& json);
 
   std::optional<std::int32_t> id_of(std::string_view token) const {
@@ -42,8 +42,8 @@ class Vocabulary {
   std::size_t longest_ = 0;
 };
 
-/// Error kData if ids up to `largest` are far more than the `count` tokens that there are: a table
-/// by id would be mostly holes.
+/// Error kData if `largest`, the largest id, is far above `count`, the number of tokens: a table by
+/// id would be mostly empty.
 void check_ids(std::int64_t largest, std::size_t count, const JsonPlace& json);
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Encoding takes the square of it.
+// The time of encoding is quadratic in it.
 constexpr std::int32_t kLongestWord = 1000;
 
 }  // namespace

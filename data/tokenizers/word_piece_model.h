@@ -1,7 +1,8 @@
 // WordPiece: from the left, the longest token that the rest of the word begins with; a token that
-// is not the first of its word begins with a prefix. A word that cannot be made of tokens, or has
-// more than max_input_chars_per_word characters, is the unk token. Source: google-research/bert,
-// tokenization.py, and huggingface/tokenizers, tokenizers/src/models/wordpiece/mod.rs.
+// is not the first of its word begins with a prefix. A word that cannot be split into tokens, or
+// has more than max_input_chars_per_word characters, becomes the unk token. Source:
+// google-research/bert, tokenization.py, and huggingface/tokenizers,
+// tokenizers/src/models/wordpiece/mod.rs.
 #pragma once
 
 #include "data/tokenizers/token_model.h"

@@ -1,5 +1,5 @@
-// A stream of tokens in pieces of one length, each with its special tokens around it: what masked
-// language models read.
+// A stream of tokens in pieces of one length, each with special tokens around it, for masked
+// language models.
 #pragma once
 
 #include "data/samples/dataset.h"
@@ -8,12 +8,11 @@
 
 namespace lockstep {
 
-/// Sample i is {"tokens": i32 [T]}, stream[i*S .. i*S+N) between the special tokens that
-/// Tokenizer::with_special_tokens() adds, of which there are T - N. What does not fill a sample is
-/// left out.
+/// Sample i is {"tokens": i32 [T]}, stream[i*S .. i*S+N) between the T - N special tokens that
+/// Tokenizer::with_special_tokens() adds. Tokens at the end that do not fill a sample are left out.
 class ChunkDataset final : public Dataset {
  public:
-  /// T = length; S = stride, 0 for N. Error kUsage if the special tokens leave no room, kData if
+  /// T = length; S = stride, 0 means N. Error kUsage if the special tokens leave no room, kData if
   /// the stream does not fill one sample.
   ChunkDataset(TokenStreamPtr stream, TokenizerPtr tokenizer, std::int64_t length,
                std::int64_t stride = 0);

@@ -12,7 +12,7 @@ namespace lockstep {
 /// The target of a token that has none: PyTorch's ignore_index.
 inline constexpr std::int32_t kNoTarget = -100;
 
-/// What a sample has of its document, both i32 [L] where a shape is not said.
+/// The fields of a sample, i32 [L] if no shape is given.
 enum class DocumentFields : std::uint8_t {
   kNextToken,  ///< "tokens" document[0 .. L), "targets" document[1 .. L+1); padded with kNoTarget
   kLabel,      ///< "tokens", "label" i32 []
@@ -21,8 +21,8 @@ enum class DocumentFields : std::uint8_t {
 
 class DocumentDataset final : public Dataset {
  public:
-  /// Tokens are padded with `pad`. Documents with nothing to predict (fewer than two tokens) are
-  /// left out where the next token is predicted. Error kData if none is left.
+  /// Tokens are padded with `pad`. If the next token is predicted, documents with fewer than two
+  /// tokens are left out. Error kData if none is left.
   DocumentDataset(Documents documents, DocumentFields fields, std::int32_t pad);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(documents_.all.size()); }
@@ -32,14 +32,14 @@ class DocumentDataset final : public Dataset {
   std::map<std::string, std::int64_t> lengths(std::int64_t index) const override;
   std::string digest() const override { return documents_.digest(); }
   std::string describe() const override;
-  /// With its line: "corpus.jsonl:12".
+  /// Includes its line: "corpus.jsonl:12".
   std::string source(std::int64_t index) const override;
 
-  /// Tokens of a sample on average.
+  /// Mean number of tokens of a sample.
   double mean_length() const;
 
  private:
-  /// Of sample `index`.
+  /// The length of sample `index`.
   std::int64_t length(std::int64_t index) const;
 
   Documents documents_;

@@ -53,7 +53,7 @@ Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame
           most);
   }
   if (frame != DocumentFrame::kSpecialTokens) {
-    own.resize(std::min(own.size(), most));  // it goes on
+    own.resize(std::min(own.size(), most));  // cut: it has no end token
     return own;
   }
   LS_USER_CHECK(most > around, "data.sequence_length {} leaves no room between {} special tokens",

@@ -1,4 +1,4 @@
-// Texts that each are a sample, or that samples are packed from, with the place where each stands.
+// Texts that each are a sample, or that are packed into samples, with their places in files.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace lockstep {
 
-/// Where a document begins.
+/// The place where a document begins.
 struct DocumentPlace {
-  std::int64_t file = 0;  ///< of a list of files
+  std::int64_t file = 0;  ///< index in a list of files
   std::int64_t line = 0;  ///< from 1
 };
 
@@ -56,13 +56,13 @@ struct Documents {
   std::string digest() const;
 };
 
-/// What is done with a document that is longer than a sample may be.
+/// The handling of a document that is longer than a sample may be.
 enum class OnTooLong : std::uint8_t { kError, kTruncate };
 
-/// What stands around a document's own tokens.
+/// The tokens around a document's own.
 enum class DocumentFrame : std::uint8_t {
-  kEndOfText,  ///< the tokenizer's end-of-text token after it, if there is one, unless it is cut
-  kSeparator,  ///< its sep token, or else the same
+  kEndOfText,      ///< the tokenizer's end-of-text token after it, if any, unless it is cut
+  kSeparator,      ///< its sep token, or else as kEndOfText
   kSpecialTokens,  ///< Tokenizer::with_special_tokens()
 };
 
@@ -71,7 +71,7 @@ struct DocumentLimit {
   OnTooLong on_too_long = OnTooLong::kError;
 };
 
-/// Error kData naming file and line of a document that cannot be encoded, or is too long.
+/// Error kData naming file and line of a document that cannot be encoded or is too long.
 Documents tokenize_documents(const TextDocuments& documents, const Tokenizer& tokenizer,
                              DocumentFrame frame, const DocumentLimit& limit = {});
 

@@ -1,5 +1,5 @@
-// JSON Lines: one JSON object per line, one of its fields the text of a document, and another one,
-// perhaps, its label. Blank lines are skipped.
+// JSON Lines: one JSON object per line. One of its fields is the text of a document; another one
+// may be its label. Blank lines are skipped.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct JsonlOptions {
   std::int64_t classes = 0;      ///< labels are integers below it
 };
 
-/// The documents of these files, in order. Error kData naming file, line and column for a line
-/// that is not such an object (core/base/json_tree.h says what is JSON), or if a file has none.
+/// The documents of these files, in order. Error kData naming file, line and column for a line that
+/// is not such an object (core/base/json_tree.h defines JSON), or if a file has no document.
 TextDocuments read_jsonl(const std::vector<std::string>& paths, const JsonlOptions& options);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMasked = 0.8;
 constexpr double kMaskedOrRandom = 0.9;
-constexpr std::size_t kWords = 3;  ///< random words of a token: chosen? what becomes of it? which?
+constexpr std::size_t kWords = 3;  ///< random words per token: chosen? how replaced? by which?
 
 /// 3 random words for each token of a sample.
 std::vector<std::uint32_t> words_of(std::int64_t index, const DrawKey& key, std::size_t tokens) {
@@ -72,10 +72,10 @@ Sample MaskedDataset::draw(std::int64_t index, const DrawKey& key) const {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::int32_t token = given[i];
     if (at(vocabulary_.special, token)) {
-      chosen = false;  // nothing goes on with the word of a special token
+      chosen = false;  // nothing continues the word of a special token
       continue;
     }
-    // A word is chosen with its first token.
+    // A word is chosen together with its first token.
     const bool goes_on = masking_.whole_words && i > 0 && !at(vocabulary_.special, given[i - 1]) &&
                          at(vocabulary_.continues_word, token);
     if (!goes_on) chosen = uniform_from_bits(words[kWords * i]) < masking_.probability;

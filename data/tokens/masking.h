@@ -1,6 +1,6 @@
-// Masked language modelling (Devlin et al., arXiv:1810.04805; Hugging Face's run_mlm): of the
-// tokens that are chosen 80 % become the mask token, 10 % a random token of the whole vocabulary,
-// 10 % stay, and the model is to tell what they were. The masks are new in each epoch.
+// Masked language modelling (Devlin et al., arXiv:1810.04805; Hugging Face's run_mlm): 80 % of the
+// chosen tokens become the mask token, 10 % a random token of the whole vocabulary, and 10 % do not
+// change; the model predicts the original tokens. The masks are new in each epoch.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ struct Masking {
   bool whole_words = false;   ///< all tokens of a word are chosen, or none
 };
 
-/// What masking knows of a vocabulary.
+/// The facts about a vocabulary that masking needs.
 struct MaskVocabulary {
   std::int32_t mask = 0;
   std::int64_t size = 0;  ///< random tokens are below it
-  /// By token; those beyond the end are neither.
+  /// By token; tokens beyond the end have neither property.
   std::vector<bool> special = {};         ///< never chosen
-  std::vector<bool> continues_word = {};  ///< goes on with the word of the token before it
+  std::vector<bool> continues_word = {};  ///< continues the word of the token before it
 
   /// Error kUsage if the tokenizer has no mask token.
   static MaskVocabulary of(const Tokenizer& tokenizer);
 };
 
-/// Samples of another dataset, which has a field "tokens" i32 [L]: some of them masked, and
-/// "targets" i32 [L], what they were, kNoTarget where nothing was chosen. Which depends on index,
-/// seed and epoch, and in an evaluation on index and seed alone.
+/// Samples of another dataset with a field "tokens" i32 [L], some of them masked, and "targets" i32
+/// [L]: the original tokens, or kNoTarget where none was chosen. The choice depends on index, seed
+/// and epoch, and in an evaluation only on index and seed.
 class MaskedDataset final : public Dataset {
  public:
   /// Error kUsage for a probability outside (0, 1].
@@ -44,7 +44,7 @@ class MaskedDataset final : public Dataset {
   Sample get(std::int64_t index) const override { return draw(index, {}); }
   Sample draw(std::int64_t index, const DrawKey& key) const override;
   std::map<std::string, std::int64_t> lengths(std::int64_t index) const override;
-  /// Of what is masked, not of the masks.
+  /// Of the original data, not of the masks.
   std::string digest() const override { return whole_->digest(); }
   std::string describe() const override;
   std::string source(std::int64_t index) const override { return whole_->source(index); }

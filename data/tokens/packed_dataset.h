@@ -1,5 +1,5 @@
-// Samples of one length, filled with documents one after another, of which each token sees its own
-// only. (Where attention crosses documents, they are a TokenStream like any other.)
+// Samples of one length, filled with one document after another; each token attends only to its own
+// document. (If attention crosses documents, they are a TokenStream like any other.)
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace lockstep {
 
-/// Sample i has the documents' tokens [i*T, i*T + T), documents cut where it begins and ends:
-/// "tokens", "targets" (the next token of the same document, kNoTarget after its last),
-/// "segments" (1, 2, ... within the sample) and "positions" (0, 1, ... from the beginning of the
-/// document, or of the sample if that is cut), all i32 [T]. What does not fill a sample is left
-/// out.
+/// Sample i has the documents' tokens [i*T, i*T + T); documents are cut at its ends: "tokens",
+/// "targets" (the next token of the same document, kNoTarget after its last), "segments" (1, 2, ...
+/// within the sample) and "positions" (0, 1, ... from the beginning of the document, or of the
+/// sample if the document is cut), all i32 [T]. Tokens at the end that do not fill a sample are
+/// left out.
 class PackedDataset final : public Dataset {
  public:
   /// Error kData if the documents do not fill one sample.

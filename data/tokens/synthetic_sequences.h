@@ -1,5 +1,5 @@
 // Random sequences of tokens for models that do not predict the next one: with masked tokens to
-// guess, or with a label.
+// predict, or with a label.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class SyntheticSequences final : public Dataset {
     std::int64_t samples;
     std::int64_t length;
     std::int64_t vocab_size;
-    std::int64_t n_classes;  ///< of labels; not read without them
+    std::int64_t n_classes;  ///< of labels; unused without labels
   };
 
   /// Error kUsage for sizes below 1.

@@ -15,17 +15,17 @@ namespace lockstep {
 void for_each_line(std::string_view text,
                    const std::function<void(std::int64_t, std::string_view)>& visit);
 
-/// Nothing but blanks.
+/// Whether the line has only blanks.
 bool is_blank(std::string_view line);
 
-/// What of a plain text file is a document.
+/// The unit of a plain text file that is a document.
 enum class DocumentUnit : std::uint8_t {
   kLine,       ///< each line that is not blank
-  kParagraph,  ///< lines up to a blank one, with their ends between them
+  kParagraph,  ///< lines up to a blank one, joined with their line ends
   kFile,
 };
 
-/// The documents of these files, in order. Error kData if a file has none.
+/// The documents of these files, in order. Error kData if a file has no document.
 TextDocuments read_text_documents(const std::vector<std::string>& paths, DocumentUnit unit);
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@ namespace lockstep {
 /// with T = block_size and S = stride. There are (n - 1 - T) / S + 1 of them.
 ///
 /// stride = T (the default) uses every token once per epoch; stride = 1 makes every offset a
-/// sample, which together with shuffling is nanoGPT's drawing of random crops.
+/// sample, which together with shuffling is like nanoGPT's random crops.
 class TokenDataset final : public Dataset {
  public:
   /// Error kData naming the stream, its length and the length needed if it has fewer than T + 1

@@ -17,7 +17,7 @@ constexpr std::int32_t kLlama3Magic = 20240801;  // u32 tokens, version 7
 constexpr std::int32_t kVersion = 1;
 using Header = std::array<std::int32_t, 256>;
 
-/// The file's first words, zeros where it ends before.
+/// The file's first words, zeros beyond its end.
 Header read_header(const SourceFile& file) {
   Header header{};
   auto bytes = std::as_writable_bytes(std::span(header));
@@ -25,7 +25,7 @@ Header read_header(const SourceFile& file) {
   return header;
 }
 
-/// Where the tokens of an llm.c file begin, after every field of the header was checked.
+/// The offset of the tokens of an llm.c file, after every field of the header was checked.
 std::uint64_t begin_of_llm_c(const SourceFile& file, const Header& header) {
   const std::string& path = file.path();
   if (file.size() < sizeof header) {
@@ -118,8 +118,8 @@ void TokenShards::read(std::int64_t first, std::span<std::int32_t> out) const {
 
 void TokenShards::read_from(const Shard& shard, std::int64_t offset,
                             std::span<std::int32_t> out) const {
-  // The file's tokens are read into the upper half of `out` and widened from its front: what is
-  // written there lies below what is still to be widened.
+  // The file's tokens are read into the upper half of `out` and widened from its front: a written
+  // value always lies before the values that are still to be widened.
   const auto narrow = std::as_writable_bytes(out).last(out.size() * sizeof(std::uint16_t));
   shard.file->read(shard.begin + static_cast<std::uint64_t>(offset) * sizeof(std::uint16_t),
                    narrow);

@@ -19,7 +19,7 @@
 
 namespace lockstep {
 
-/// kAuto takes a file for llm.c's if it begins with the magic number, and for headerless otherwise.
+/// kAuto takes a file as llm.c's if it begins with the magic number, and as headerless otherwise.
 /// (As headerless tokens the magic would be 55448 and 308; GPT-2 has only 50257 tokens.)
 enum class TokenFileFormat : std::uint8_t { kAuto, kLlmC, kHeaderless };
 
@@ -27,8 +27,8 @@ class SourceFile;
 
 class TokenShards final : public TokenStream {
  public:
-  /// Error kData naming the file if one is missing, is empty, has a foreign header, or is not
-  /// exactly as long as its header says. read() errors if a file has changed since.
+  /// Error kData naming the file if it is missing or empty, has a foreign header, or its length
+  /// differs from its header. read() fails if a file has changed since.
   TokenShards(const std::vector<std::string>& paths, std::int64_t vocab_size,
               TokenFileFormat format = TokenFileFormat::kAuto);
   ~TokenShards() override;
@@ -48,7 +48,7 @@ class TokenShards final : public TokenStream {
   };
   static Shard open(const std::string& path, TokenFileFormat format, std::int64_t first);
   const Shard& shard_of(std::int64_t position) const;
-  /// Tokens offset ... of one file.
+  /// Reads out.size() tokens of one file, from token `offset`.
   void read_from(const Shard& shard, std::int64_t offset, std::span<std::int32_t> out) const;
 
   std::vector<Shard> shards_;
@@ -58,8 +58,8 @@ class TokenShards final : public TokenStream {
 /// Writes an llm.c shard, or replaces one, as an AtomicFile. Error kData if a token does not fit 16
 /// bits, there are 2^31 or more, or the file cannot be written.
 void write_token_shard(const std::string& path, std::span<const std::int32_t> tokens);
-/// The same into a new file, whose failed writes are for the caller to find. `path` is what
-/// messages call it.
+/// The same into a new file; the caller checks it for failed writes. `path` is its name in
+/// messages.
 void write_token_shard(PosixFile& file, const std::string& path,
                        std::span<const std::int32_t> tokens);
 

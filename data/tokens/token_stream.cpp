@@ -10,7 +10,7 @@ namespace lockstep {
 
 void TokenStream::check_range(std::int64_t first, std::size_t count) const {
   LS_CHECK(first >= 0 && first + static_cast<std::int64_t>(count) <= size(),
-           "tokens [{}, {}) of {} were asked for", first, first + static_cast<std::int64_t>(count),
+           "tokens [{}, {}) of {} were requested", first, first + static_cast<std::int64_t>(count),
            size());
 }
 

@@ -20,7 +20,7 @@ class TokenStream {
   /// out[i] = token first + i. Thread-safe. Error kData naming file, position and value if a token
   /// is outside the vocabulary.
   virtual void read(std::int64_t first, std::span<std::int32_t> out) const = 0;
-  /// The file token `position` comes from; empty if none.
+  /// The file that token `position` comes from; empty if none.
   virtual std::string source(std::int64_t position) const = 0;
   virtual std::string describe() const = 0;
 
@@ -37,8 +37,8 @@ using TokenStreamPtr = std::shared_ptr<const TokenStream>;
 /// Tokens held in memory.
 class MemoryTokens final : public TokenStream {
  public:
-  /// `name` is the file the tokens were made from, or what else to call them in messages.
-  /// Error kData if a token is outside the vocabulary.
+  /// `name` is the source file of the tokens, or another name for messages. Error kData if a token
+  /// is outside the vocabulary.
   MemoryTokens(std::string name, std::vector<std::int32_t> tokens, std::int64_t vocab_size);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(tokens_.size()); }

@@ -1,4 +1,4 @@
-// The assignment problem: rows are given columns, each one of its own, for the least sum of costs.
+// The assignment problem: each row gets its own column, with the minimum sum of costs.
 #pragma once
 
 #include <cmath>
@@ -10,10 +10,10 @@
 #include <vector>
 
 /// The column of each row. `cost`: [rows, columns] row-major, rows <= columns. O(rows^2 columns)
-/// steps: one shortest augmenting path a row, with potentials (Jonker and Volgenant, "A shortest
+/// steps: one shortest augmenting path per row, with potentials (Jonker and Volgenant, "A shortest
 /// augmenting path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
-/// The same costs give the same columns, and of equal ones the first is tried first. Error
-/// std::invalid_argument for other sizes and for costs that are not finite.
+/// The same costs give the same columns; of columns with equal costs the first is tried first.
+/// Error std::invalid_argument for other sizes and for costs that are not finite.
 inline std::vector<std::int32_t> assign(std::span<const float> cost, std::size_t rows,
                                         std::size_t columns) {
   if (rows > columns || cost.size() != rows * columns)
@@ -22,7 +22,7 @@ inline std::vector<std::int32_t> assign(std::span<const float> cost, std::size_t
     if (!std::isfinite(value)) throw std::invalid_argument("assign: a cost is not finite");
 
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  const std::size_t start = columns;  // a column that the row to be placed has at first
+  const std::size_t start = columns;  // a column that the row to place has at first
   std::vector<double> row_price(rows, 0), column_price(columns + 1, 0);
   std::vector<std::size_t> row_of(columns + 1, kNone), previous(columns + 1, start);
   for (std::size_t row = 0; row < rows; ++row) {

@@ -1,6 +1,6 @@
-// A detector whose step depends on values: which query of the model answers for which box of an
-// image is an assignment problem, made of what the model just predicted. Three ways to write it,
-// and what each costs, are told in README.md beside this file.
+// A detector whose step depends on values: an assignment problem, made from the model's
+// predictions, decides which query of the model is matched with which box of an image. README.md
+// beside this file describes three ways to write it, and their costs.
 //
 //   build/release/bin/dynamic_step match=read|padded|host_call [fetch=each|late] [steps=40]
 //                                  [run=runs/boxes] [device.threads=1 ...]
@@ -23,7 +23,7 @@ constexpr std::int64_t kImages = 1024, kSide = 32, kBatch = 32;
 constexpr std::int64_t kClasses = 3;
 constexpr std::int64_t kMaxBoxes = 20;  // of an image
 constexpr std::int64_t kQueries = 32;   // predictions for an image
-constexpr float kNoBox = -1;            // as the cost of what is no box; costs of boxes are >= 0
+constexpr float kNoBox = -1;            // cost where there is no box; costs of boxes are >= 0
 
 // ---- Data: grey images with 1 to kMaxBoxes rectangles, whose brightness is their class ----------
 
@@ -84,7 +84,7 @@ struct Detector : Module {
   }
 };
 
-// ---- Loss of a set: every box is answered for by one query ----------------------------------
+// ---- Loss of a set: every box is matched with one query ---------------------------------------
 
 /// Generalized IoU (Rezatofighi et al., arXiv:1902.09630) of boxes [...,4], broadcast: [...].
 Tensor generalized_iou(const Tensor& a, const Tensor& b) {
@@ -110,7 +110,7 @@ Tensor generalized_iou(const Tensor& a, const Tensor& b) {
   return reduce_sum(both / either - (around - either) / around, {-1});
 }
 
-/// f32 [B,T,Q]: what it costs if query q answers for box t; kNoBox where there is no box t.
+/// f32 [B,T,Q]: the cost of matching query q with box t; kNoBox where there is no box t.
 Tensor match_costs(const Predictions& predicted, const Batch& batch) {
   const Tensor& labels = batch["labels"];  // [B,T]
   const std::int64_t b = labels.size(0);
@@ -128,7 +128,7 @@ Tensor match_costs(const Predictions& predicted, const Batch& batch) {
   return select(broadcast_in_dim(greater_equal(labels, 0.0), pairs, {0, 1}), cost, kNoBox);
 }
 
-/// Boxes and the query that answers for each, for K of them.
+/// K boxes, and the query matched with each.
 struct Matches {
   Tensor queries;  // i32 [K], into the B*Q of the batch
   Tensor boxes;    // [K,4]
@@ -145,7 +145,7 @@ Loss set_loss(const Predictions& predicted, const Matches& matches) {
   const Tensor class_loss = cross_entropy(gather(logits, matches.queries, 0), matches.labels);
   TraceContext& context = logits.context();
   const Shape queries{logits.size(0)};
-  const Tensor answers =  // 1 for a query that answers for a box
+  const Tensor answers =  // 1 for a query that is matched with a box
       scatter_add(context.filled(0, {DType::kF32, queries}), matches.queries, weight, 0);
   const Tensor empty_loss =
       cross_entropy(logits, context.filled(kClasses, {DType::kI32, queries})) * (1.0 - answers);
@@ -155,8 +155,8 @@ Loss set_loss(const Predictions& predicted, const Matches& matches) {
 
 // ---- Matching, on the host ----------------------------------------------------------------------
 
-/// i32 [B*T]: the query of each box, into the B*Q of the batch; some query of the image's where
-/// there is no box. `cost`: as match_costs() makes it.
+/// i32 [B*T]: the query of each box, as an index into the B*Q of the batch; where there is no box,
+/// some query of the image. `cost`: as returned by match_costs().
 HostTensor match_boxes(const HostTensor& cost) {
   const auto costs = cost.as<const float>();
   const auto images = static_cast<std::size_t>(cost.shape()[0]);
@@ -173,14 +173,14 @@ HostTensor match_boxes(const HostTensor& cost) {
   return HostTensor::of(Shape{static_cast<std::int64_t>(queries.size())}, queries);
 }
 
-/// Of all T boxes of all images, those that are none included.
+/// All T boxes of all images, including missing ones.
 Matches all_matches(const Batch& batch, const Tensor& queries) {
   return {queries, reshape(batch["boxes"], {-1, 4}), reshape(batch["labels"], {-1})};
 }
 
 // ---- Three ways to write the step ---------------------------------------------------------------
 
-/// What `step_by_reading` makes of the costs: pairs of a box and a query, M in all.
+/// The matching of `step_by_reading`: pairs of a box and a query, M in total.
 struct Pairs {
   HostTensor boxes;    // i32 [M], into the B*T of the batch
   HostTensor queries;  // i32 [M], into its B*Q
@@ -199,9 +199,9 @@ Pairs match_pairs(const HostTensor& cost) {
   return {HostTensor::of(shape, boxes), HostTensor::of(shape, answers)};
 }
 
-/// As it is first ported from a framework that runs op by op: predict, read, match, and go on with
-/// as many pairs as there are boxes in this batch. The read cuts the step in two, so that the loss
-/// has to predict once more; and another number of pairs is another program.
+/// The direct port from a framework that runs op by op: predict, read, match, and go on with as
+/// many pairs as this batch has boxes. The read cuts the step in two, so that the loss must predict
+/// again; and a different number of pairs is a different program.
 StepResult step_by_reading(Session& session, Trainer& trainer, const Detector& net,
                            const Batch& batch) {
   const Tensor cost = match_costs(net(batch["image"]), batch);
@@ -215,7 +215,7 @@ StepResult step_by_reading(Session& session, Trainer& trainer, const Detector& n
   });
 }
 
-/// The same with one size in all steps: nothing is compiled again, but the cut is still there.
+/// The same with one size in all steps: nothing is compiled again, but the cut remains.
 StepResult step_by_reading_padded(Session& session, Trainer& trainer, const Detector& net,
                                   const Batch& batch) {
   const Tensor cost = match_costs(net(batch["image"]), batch);
@@ -240,7 +240,7 @@ StepResult step_by_host_call(Trainer& trainer, const Detector& net, const Batch&
 
 // ---- The program --------------------------------------------------------------------------------
 
-/// What the command line says, as words name=value.
+/// The options on the command line, as words name=value.
 struct Choice {
   std::string match = "host_call", fetch = "late", run = "runs/boxes";
   std::int64_t steps = 40;

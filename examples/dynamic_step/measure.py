@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures the ways to write the step of dynamic_step, and prints the tables of README.md. Fails if they do not show
-what README.md says.
+what README.md states.
 
-Each way runs in turn, `--repeats` times; the tables have medians. Nothing is taken from or left in the compile cache.
-Iterations and times are those of metrics.jsonl from step 10 on; how long the device stands idle is measured in a trace
-of the same steps of another run, as the time between two executions on the device's track.
+Each way runs in turn, `--repeats` times; the tables have medians. The compile cache is neither read nor written.
+Iterations and times are those of metrics.jsonl from step 10 on. The idle time of the device is measured in a trace of
+the same steps of another run, as the time between two executions on the device's track.
 """
 import argparse
 import json
@@ -57,7 +57,7 @@ def idle_ms(trace):
 
 
 class Measured:
-    """What one run of a way says."""
+    """The results of one run of a way."""
 
     def __init__(self, options, way, folder):
         words = [*(["mpirun", "--bind-to", "none", "--oversubscribe", "-n", options.ranks] if options.ranks > 1 else []),
@@ -123,7 +123,7 @@ def largest_difference(a, b):
 
 
 def claims(ways, steps):
-    """What README.md says: (whether it is so, in words)."""
+    """The claims of README.md: (whether it holds, its text)."""
     read, padded, host, each = (ways[name] for name in ("read", "padded", "host_call", "fetch each"))
     yield all(way.repeated and len(way.losses) == steps for way in ways.values()), "every run has the same losses"
     yield padded.losses == host.losses == each.losses, "padded, host_call and fetch=each have equal losses"

@@ -1,12 +1,12 @@
-// `lockstep` with a model, a dataset and a metric of your own: everything that the command does for
-// its own models it does for yours.
+// `lockstep` with your own model, dataset and metric: everything that the command does for its own
+// models also works for yours.
 //
 //   cmake --build --preset release --target own_command
 //   build/release/bin/own_command train examples/own_command/curve.yaml model.width=64
 //   build/release/bin/own_command eval runs/curve
 //
 // Under mpirun it trains on all ranks, with the same hash; `train ... --resume`, `train ...
-// --dry-run`, `config schema` and `models` know the model, too.
+// --dry-run`, `config schema` and `models` support the model, too.
 
 #include <lockstep/lockstep.h>
 
@@ -18,7 +18,7 @@ using namespace lockstep;
 
 namespace {
 
-/// Points of a noisy sine: {"x": f32 [1], "y": f32 [1]}. It is its own section of the config.
+/// Points of a noisy sine: {"x": f32 [1], "y": f32 [1]}. It has its own section of the config.
 struct CurveData {
   static constexpr std::string_view kName = "curve";
   static constexpr std::string_view kDoc = "points of a noisy sine";
@@ -67,7 +67,7 @@ DataSource CurveData::open(const OpenContext& context) const {
           .validation = std::make_shared<Points>(*this, context.seed + 1)};
 }
 
-/// The largest error of all points: no ratio of sums, and so an evaluator.
+/// The largest error of all points: not a ratio of sums, and therefore an evaluator.
 struct WorstError final : Evaluator {
   static constexpr std::string_view kName = "worst_error";
   static constexpr std::string_view kDoc = "the largest error of a point";

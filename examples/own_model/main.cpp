@@ -1,5 +1,5 @@
-// A model of your own with everything the trainer can do: it runs alone and under mpirun with the
-// same result, saves, and goes on where it was when it is started again.
+// Your own model with all functions of the trainer: it runs alone and under mpirun with the same
+// result, saves, and continues where it stopped when it is started again.
 //
 //   build/release/bin/own_model [device.threads=2 ...]
 //   mpirun --bind-to none -n 2 build/release/bin/own_model

@@ -1,4 +1,4 @@
-"""bench/all_reduce: what it prints, and what it refuses."""
+"""bench/all_reduce: its output, and the arguments that it refuses."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What bench/compare.py makes of runs: statistics, ratios, limits, text; and a short real run."""
+"""The results of bench/compare.py from runs: statistics, ratios, limits, text; and a short real run."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""bench/learning.py, lengths.py and digits.py: what they make of texts and of runs, and what they refuse."""
+"""bench/learning.py, lengths.py and digits.py: their results from texts and runs, and their refusals."""
 
 import contextlib
 import io
@@ -128,7 +128,7 @@ class Lengths(WithFolder):
 
     def test_bad_arguments(self):
         few, many = self.file("few.txt", "a\n\nb\n"), self.file("many.txt", "a\n\n" * 300)
-        self.assert_refused(lengths, "2 documents are too few, 256 the least (the texts have 2 paragraphs)", few)
+        self.assert_refused(lengths, "2 documents are too few; at least 256 are needed (the texts have 2 paragraphs)", few)
         self.assert_refused(lengths, "--rounds must be 2 or more: the first compiles", many, "--rounds", 1)
         self.assert_refused(lengths, "--precisions fp32,fp8: there are fp32 and bf16-mixed", many, "--precisions",
                             "fp32,fp8")

@@ -1,4 +1,4 @@
-"""Checkpoint files for campaigns: a small run that made some, and commands whose ends are judged."""
+"""Checkpoint files for campaigns: a small run that made some, and commands whose results are judged."""
 import subprocess
 
 import lockstep_runs

@@ -1,5 +1,5 @@
-"""Jobs on two hosts whose network fails: a cable is pulled for good or for a moment, a host dies, a link
-is slow. Whoever can still run ends with the job in bounded time; what mends goes on to the same hash."""
+"""Jobs on two hosts whose network fails: a cable is pulled for ever or for a moment, a host dies, a link is
+slow. Every process that can still run ends with the job in bounded time; a job that recovers has the same hash."""
 import sys
 import time
 

@@ -1,5 +1,5 @@
-"""Trains, evaluates and samples under drawn limits of the address space: whichever allocation fails, the command ends
-with 6 and says what was needed, or it succeeds; never with a signal, an internal error or a bare std::bad_alloc."""
+"""Trains, evaluates and samples under random limits of the address space: whichever allocation fails, the command ends
+with 6 and states the memory needed, or it succeeds; never with a signal, an internal error or a bare std::bad_alloc."""
 import resource
 
 from campaign import Campaign

@@ -1,11 +1,11 @@
 // A library for LD_PRELOAD that makes one I/O call on a run's checkpoints fail.
 //
-//   IO_FAULT_PATH   calls count whose path, or whose descriptor's path, holds this text
-//   IO_FAULT_CALL   which of them fails, from 1
-//   IO_FAULT_KIND   EIO, ENOSPC or EINTR: the call fails so. SHORT: a read or write moves half.
-//   DROP: a write leaves
-//                   eight bytes in its middle out and reports success; other calls are as always.
-//                   SLOW: every fsync takes 0.7 s longer, whatever IO_FAULT_CALL is
+//   IO_FAULT_PATH   only calls count whose path, or whose descriptor's path, contains this text
+//   IO_FAULT_CALL   number of the call that fails, from 1
+//   IO_FAULT_KIND   EIO, ENOSPC or EINTR: the call fails with it. SHORT: a read or write moves
+//                   half. DROP: a write leaves out eight bytes in its middle and reports success;
+//                   other calls are normal. SLOW: every fsync takes 0.7 s longer, whatever
+//                   IO_FAULT_CALL is
 //   IO_FAULT_LOG    gets a line per call: its name; and "fault" after the one that failed
 #include <dirent.h>
 #include <dlfcn.h>

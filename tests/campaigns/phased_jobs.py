@@ -1,6 +1,6 @@
-"""Jobs of each kind (train, eval, generate; on one host or two; started by mpirun or by lockstep launch), and what
-phase each of their ranks is in. A rank publishes its phase on a page that others of its host can open
-(core/base/activity.h), so that a campaign can strike where it wants to, not only where most of the time goes."""
+"""Jobs of each kind (train, eval, generate; on one host or two; started by mpirun or by lockstep launch), and the
+phase of each of their ranks. A rank publishes its phase on a page that other processes of its host can open
+(core/base/activity.h), so that a campaign can strike in any phase, not only where most of the time goes."""
 import mmap
 import os
 import re

@@ -1,6 +1,6 @@
 """Stops one rank (SIGSTOP) in each phase from exec to exit of `train`, `eval` and `generate`, on one host and on two,
-under mpirun and under lockstep launch: all that can still run ends with code 7 soon after distributed.stall_abort_s,
-and that rank is named. The last rank to live has nobody left under mpirun who could miss it; launch does.
+under mpirun and under lockstep launch: every process that can still run ends with code 7 soon after
+distributed.stall_abort_s, and that rank is named. Under mpirun, nothing waits for the last live rank; launch does.
 
     python3 -B stop_campaign.py LOCKSTEP MPIRUN [--seconds N] [--seed N]
 """

@@ -1,4 +1,4 @@
-// Saving is all or nothing, cleans up after the dead, and prunes only what may go.
+// Saving is all or nothing, removes files of dead writers, and prunes only what it may.
 #include "checkpoint/commit.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What is saved is what is loaded, and the same state makes the same bytes.
+// A loaded state equals the saved one, and the same state makes the same bytes.
 #include "checkpoint/file_format.h"
 
 #include <gmock/gmock.h>

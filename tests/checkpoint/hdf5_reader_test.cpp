@@ -1,5 +1,5 @@
-// Files of users: what other programs write is read, what leads out of a file or is damaged is
-// refused by name.
+// Files of users: those of other programs are read; a link out of a file or damage is refused, and
+// the message names it.
 #include "checkpoint/hdf5_reader.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST(Hdf5Reader, RefusesWhatIsInAnotherFile) {
     EXPECT_EQ(read_error(path, "/away/y"),
               path +
                   ": /away is an external link, to another file (b.h5: /x), which is not followed; "
-                  "copy what it leads to, with h5py: new['NAME'] = old['NAME'][()]");
+                  "copy its target, with h5py: new['NAME'] = old['NAME'][()]");
     samples::add_soft_link(path, "soft", "/x");
     EXPECT_THAT(read_error(path, "/soft"),
                 HasSubstr(": /soft is a soft link to '/x' and not a data set; name that instead"));

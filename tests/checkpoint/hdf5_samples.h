@@ -10,18 +10,18 @@ namespace lockstep::samples {
 
 enum class Hdf5Version : std::uint8_t { kEarliest, kLatest };
 
-/// A data set of u8, f32 or whatever `type` names, whose elements count up from 0.
+/// A data set of u8, f32 or the `type`, whose elements count up from 0.
 struct SampleDataset {
   std::string path;
   enum class Type : std::uint8_t { kU8, kF32, kF32BigEndian, kI64 } type = Type::kU8;
   std::vector<std::uint64_t> sizes;
   std::vector<std::uint64_t> chunk = {};  ///< empty: contiguous
-  std::vector<std::uint64_t> most = {};   ///< what it may grow to, 0: anything; empty: `sizes`
+  std::vector<std::uint64_t> most = {};   ///< maximum sizes, 0: unlimited; empty: `sizes`
   bool is_compact = false;
   bool shuffle = false;
   bool gzip = false;
   bool fletcher32 = false;
-  bool early = false;  ///< space for all chunks is set aside
+  bool early = false;  ///< space for all chunks is allocated at once
   /// Rows from here on are not written.
   std::uint64_t written_rows = ~std::uint64_t{0};
 };
@@ -34,10 +34,10 @@ struct SampleFile {
   std::vector<std::pair<std::string, std::string>> attributes = {};
 };
 
-/// Writes it or replaces what is there.
+/// Writes the file, or replaces it.
 void write_sample(const std::string& path, const SampleFile& file);
 
-/// Adds to an HDF5 file what leads out of it, under `name`.
+/// Adds a link that leads out of an HDF5 file, under `name`.
 void add_soft_link(const std::string& path, const std::string& name, const std::string& target);
 void add_external_link(const std::string& path, const std::string& name, const std::string& file,
                        const std::string& target);
@@ -50,7 +50,7 @@ void add_virtual(const std::string& path, const std::string& name, std::uint64_t
 void add_external_storage(const std::string& path, const std::string& name, std::uint64_t n,
                           const std::string& file);
 
-/// Files of every kind, small enough to be mutated.
+/// Files of every kind, small enough for mutation.
 std::vector<SampleFile> small_samples();
 
 }  // namespace lockstep::samples

@@ -1,4 +1,4 @@
-// Files with a valid seal and hostile contents: each is read as it stands or refused by name.
+// Files with a valid seal and hostile contents: each is read unchanged or refused with its name.
 #include "checkpoint/hdf5_structure.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST_F(Hostile, ATensorWithAnotherLayout) {
     std::string other = contiguous;
     other.back() = kind;
     EXPECT_THAT(load_error(with("", contiguous, other)),
-                HasSubstr("its storage layout (contiguous) is another"));
+                HasSubstr("its storage layout (contiguous) is not as expected"));
   }
 }
 

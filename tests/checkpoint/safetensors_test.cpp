@@ -158,14 +158,14 @@ TEST(Safetensors, RefusesLengthsThatAreNot) {
         .substr(path.size());
   };
   EXPECT_EQ(refuse("abc"),
-            ": not a safetensors file: it has 3 bytes, and not even the 8 of the header's length");
+            ": not a safetensors file: it has 3 bytes, less than the 8 of the header's length");
   EXPECT_EQ(refuse(std::string("\x10\0\0\0\0\0\0\0{}", 10)),
             ": not a safetensors file: a header of 16 bytes in a file of 10");
   EXPECT_EQ(refuse(std::string("\1\xe1\xf5\5\0\0\0\0{}", 10)),
-            ": not a safetensors file: a header of 100000001 bytes, of which 100000000 are "
+            ": not a safetensors file: a header of 100000001 bytes; at most 100000000 are "
             "allowed");
   EXPECT_EQ(refuse(std::string(8, '\xff')),
-            ": not a safetensors file: a header of 18446744073709551615 bytes, of which 100000000 "
+            ": not a safetensors file: a header of 18446744073709551615 bytes; at most 100000000 "
             "are allowed");
   EXPECT_EQ(error_of([] { SafetensorsFile file("/nowhere/x"); }),
             "4: /nowhere/x: No such file or directory");
@@ -175,10 +175,10 @@ TEST(Safetensors, RefusesWhatIsNotJson) {
   EXPECT_EQ(refusal(""), "the header does not begin with '{'");
   EXPECT_EQ(refusal(" {}", 0), "the header does not begin with '{'");
   EXPECT_EQ(refusal("[]", 0), "the header does not begin with '{'");
-  EXPECT_EQ(refusal("{", 0), "the header is not JSON from its byte 2 on");
-  EXPECT_EQ(refusal("{} x", 0), "the header is not JSON from its byte 4 on");
-  EXPECT_EQ(refusal(std::string("{}\0", 3), 0), "the header is not JSON from its byte 3 on");
-  EXPECT_EQ(refusal("{\"\xff\":1}", 0), "the header is not JSON from its byte 3 on");
+  EXPECT_EQ(refusal("{", 0), "the header is not JSON from byte 2 on");
+  EXPECT_EQ(refusal("{} x", 0), "the header is not JSON from byte 4 on");
+  EXPECT_EQ(refusal(std::string("{}\0", 3), 0), "the header is not JSON from byte 3 on");
+  EXPECT_EQ(refusal("{\"\xff\":1}", 0), "the header is not JSON from byte 3 on");
   EXPECT_EQ(refusal(R"({"a":)" + std::string(100'000, '['), 0), "'a' is a list, not an object");
 }
 
@@ -201,7 +201,7 @@ TEST(Safetensors, RefusesWhatTheFormatHasNot) {
   EXPECT_EQ(tensor(R"("shape":[[2]])"), "the shape of tensor 'a' has a list in it");
   EXPECT_EQ(tensor(R"("shape":[1,1,1,1,1,1,1,1,1])"), "tensor 'a' has more than 8 dimensions");
   EXPECT_EQ(tensor(R"("strides":[2])"),
-            "tensor 'a' has a field 'strides', which the format does not know");
+            "tensor 'a' has a field 'strides', which the format does not have");
   EXPECT_EQ(tensor(R"("dtype":"F32","shape":[2])"), "tensor 'a' has no 'data_offsets'");
   EXPECT_EQ(tensor(R"("shape":[2],"data_offsets":[0,8])"), "tensor 'a' has no 'dtype'");
   for (const char* offsets : {"[]", "[0]", "[0,8,8]", "[8,0]", "[-8,0]", "[0,8.0]", "[\"0\",8]"})
@@ -229,8 +229,7 @@ TEST(Safetensors, RefusesSizesThatDoNotFit) {
   EXPECT_EQ(one("[2]", "[0,8]"), "no error");
   EXPECT_EQ(one("[3]", "[0,8]"),
             "tensor 'a' is F32[3] and takes 12 bytes, but data_offsets [0, 8] give it 8");
-  EXPECT_EQ(one("[4]", "[0,16]"),
-            "tensor 'a' reaches to byte 16 of the data, of which the file has 8");
+  EXPECT_EQ(one("[4]", "[0,16]"), "tensor 'a' reaches to byte 16 of the data, but the file has 8");
   EXPECT_EQ(one("[4294967296,4294967296]", "[0,0]"),
             "the shape [4294967296,4294967296] of tensor 'a' has more elements than can be "
             "counted");
@@ -254,13 +253,13 @@ TEST(Safetensors, RefusesGapsAndOverlaps) {
   EXPECT_EQ(two("[0,4]", "[2,6]", 6), "tensors 'a' and 'b' overlap at byte 2 of the data");
   EXPECT_EQ(two("[0,4]", "[0,4]", 4), "tensors 'a' and 'b' overlap at byte 0 of the data");
   EXPECT_EQ(two("[0,4]", "[6,10]", 10),
-            "bytes 4 to 6 of the data, before tensor 'b', are of no tensor");
+            "bytes 4 to 6 of the data, before tensor 'b', belong to no tensor");
   EXPECT_EQ(two("[1,5]", "[5,9]", 9),
-            "bytes 0 to 1 of the data, before tensor 'a', are of no tensor");
+            "bytes 0 to 1 of the data, before tensor 'a', belong to no tensor");
   EXPECT_EQ(two("[0,4]", "[4,8]", 9),
-            "bytes 8 to 9 of the data, the end of the file, are of no tensor");
+            "bytes 8 to 9 of the data, the end of the file, belong to no tensor");
   EXPECT_EQ(two("[0,4]", "[4,8]", 7),
-            "tensor 'b' reaches to byte 8 of the data, of which the file has 7");
+            "tensor 'b' reaches to byte 8 of the data, but the file has 7");
 }
 
 TEST(Safetensors, NamesInMessagesArePrintable) {

@@ -1,4 +1,4 @@
-// safetensors files as bytes, put together by hand.
+// safetensors files as bytes, composed by hand.
 #pragma once
 
 #include <cstdint>

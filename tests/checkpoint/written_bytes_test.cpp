@@ -1,4 +1,4 @@
-// A write that gets lost is found before the file is sealed.
+// A lost write is found before the file is sealed.
 #include "checkpoint/written_bytes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""lockstep calibrate: its file, what becomes of a bad one, and what it does without mpirun."""
+"""lockstep calibrate: its file, the handling of a bad one, and its result without mpirun."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Runs the executable that the tests of this folder are given as their first argument."""
+"""Runs the executable that is the first argument of this folder's tests."""
 
 import pathlib
 import subprocess

@@ -141,8 +141,8 @@ class IrRun(CommandLineTest):
         with h5py.File(self.folder / "a.h5", "a") as file:
             del file["x"]
             file["x"] = h5py.ExternalLink("b.h5", "/x")
-        self.refuses(2, "a.h5: /x is an external link, to another file (b.h5: /x), which is not followed; copy what "
-                     "it leads to, with h5py: new['NAME'] = old['NAME'][()]", *command)
+        self.refuses(2, "a.h5: /x is an external link, to another file (b.h5: /x), which is not followed; copy its "
+                     "target, with h5py: new['NAME'] = old['NAME'][()]", *command)
         with h5py.File(self.folder / "a.h5", "a") as file:
             del file["x"]
             file.create_dataset("x", (1 << 28, 5), "f4", chunks=(1, 5))

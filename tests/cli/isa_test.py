@@ -1,4 +1,4 @@
-"""device.max_isa: less of the processor than it has, and more than it has."""
+"""device.max_isa: fewer instructions than the processor has, and more than it has."""
 
 import os
 import pathlib

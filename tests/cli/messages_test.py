@@ -1,4 +1,4 @@
-"""Exit codes and messages of commands that cannot do what they are asked."""
+"""Exit codes and messages of commands that fail."""
 
 import unittest
 

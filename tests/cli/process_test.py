@@ -1,4 +1,4 @@
-"""The process as its surroundings see it: broken outputs, limits, and ranks under mpirun."""
+"""The process and its environment: broken outputs, limits, and ranks under mpirun."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""A short run from the command line: train, resume, look at it, evaluate it, sample from it."""
+"""A short run from the command line: train, resume, inspect, evaluate, sample."""
 
 import fcntl
 import json

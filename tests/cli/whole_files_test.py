@@ -1,5 +1,5 @@
-"""Every file that a command writes is written whole or not at all: no disk that is full, and no call that fails,
-leaves a part of one, or takes what was there before."""
+"""Every file that a command writes is written whole or not at all: a full disk or a failing call never leaves a part of
+a file, and never removes the old one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-// Ranks that cannot talk to each other say who and why before they try.
+// Ranks that cannot work together name the rank and the reason before any collective.
 #include "collectives/greeting.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What collectives must compute, said serially: the operands of every rank are functions of
-// (seed, rank, element), so that each rank can know the result by itself.
+// The results of collectives, computed serially: the operands of every rank are functions of (seed,
+// rank, element), so that each rank can compute the result by itself.
 #pragma once
 
 #include <cmath>

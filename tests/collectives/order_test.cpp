@@ -1,4 +1,5 @@
-// When things happen: `ready` events, order, and what one rank's failure means to the others.
+// The order of events: `ready` events, collectives, and the effect of one rank's failure on the
+// others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -228,7 +229,7 @@ TEST(Submit, RefusesWhatCannotBeCarriedOut) {
 
 TEST(InProcess, NeedsARank) {
   EXPECT_EQ(error_of([] { make_in_process_communicators(0); }),
-            "2: 0 in-process ranks asked for; at least 1 is needed");
+            "2: 0 in-process ranks requested; at least 1 is needed");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// all_reduce of data in memory that the ranks share, against the serial oracle, and what must hold
+// all_reduce of data in memory that the ranks share, against the serial oracle, and the conditions
 // between the steps that use it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST(SharedBuffers, AreForOneHolderAtATime) {
 TEST(SharedBuffers, HaveAtLeastOneByte) {
   on_sharing_ranks(2, [](Communicator& comm) {
     EXPECT_EQ(error_of([&] { (void)comm.shared_buffer(0); }),
-              "2: a shared buffer of no bytes was asked for");
+              "2: a shared buffer of 0 bytes was requested");
   });
 }
 
@@ -247,7 +247,7 @@ TEST(SharedBuffers, AreInHugePagesWhereTheSystemHasThem) {
 TEST(SharedBuffers, LargerThanTheNodesMemoryAreRefusedBeforeTheyAreTouched) {
   on_sharing_ranks(2, [](Communicator& comm) {
     EXPECT_THAT(error_of([&] { (void)comm.shared_buffer(std::size_t{1} << 45); }),
-                testing::StartsWith("6: 35184372088832 bytes of shared memory asked for, "));
+                testing::StartsWith("6: 35184372088832 bytes of shared memory requested, "));
   });
 }
 

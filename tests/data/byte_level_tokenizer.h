@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// All bytes in order of their number, then the tokens that `merges` make, then <|endoftext|>.
+/// All bytes in order, then the tokens made by `merges`, then <|endoftext|>.
 inline TokenizerPtr byte_level_tokenizer(const TokenPairs& merges) {
   TokenIds ids;
   const auto add = [&](const std::string& token) {

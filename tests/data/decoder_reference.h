@@ -1,5 +1,5 @@
-// The decoders of huggingface/tokenizers (tokenizers/src/decoders) as they stand there: each makes
-// a whole list of parts of a whole list of parts.
+// The decoders of huggingface/tokenizers (tokenizers/src/decoders), in their original form: each
+// turns a whole list of parts into a whole list of parts.
 #pragma once
 
 #include <string>

@@ -31,15 +31,15 @@ struct JpegFile {
   JpegKind kind = JpegKind::kRgb;
   std::vector<std::uint8_t> samples = {};  ///< without any, some
   bool progressive = false;
-  bool arithmetic = false;  ///< coded so, instead of Huffman's
+  bool arithmetic = false;  ///< arithmetic coding instead of Huffman's
   int orientation = 0;      ///< 0: no EXIF block
   bool adobe_marker = true;
 };
 
-/// Of quality 100, every sample with all of its colour.
+/// Of quality 100, without subsampling of colours.
 std::string encode_jpeg(const JpegFile& file);
 
-/// A TIFF structure that says so, as EXIF blocks have it.
+/// A TIFF structure with this orientation, as in EXIF blocks.
 std::string exif_block(int orientation, bool little_endian = true);
 
 }  // namespace lockstep

@@ -106,17 +106,17 @@ TEST_F(ImageFolderTest, CountsWhatIsLeftOutOfClasses) {
   add_class("cat/fold.png");
   EXPECT_THAT(ImageFolder(folder_.path()).left_out(),
               ElementsAre(folder_.path() +
-                              ": files of classes that are not .png, .jpg or .jpeg by name and "
-                              "are left out: 3 (the first is " +
+                              ": files in class folders, not named .png, .jpg or .jpeg, which are "
+                              "left out: 3 (the first is " +
                               folder_ / "ant/notes)",
                           folder_.path() +
-                              ": folders within those of classes, whose images are not read: 2 "
+                              ": folders inside class folders, whose images are not read: 2 "
                               "(the first is " +
                               folder_ / "cat/fold.png)"));
   folder_.write("z.jpg", "x");
   EXPECT_EQ(ImageFolder(folder_.path()).left_out().back(),
             folder_.path() +
-                ": images beside the folders of classes, which are of none and are left out: 1 "
+                ": images outside of class folders, which have no class and are left out: 1 "
                 "(the first is " +
                 folder_ / "z.jpg)");
 }
@@ -133,7 +133,7 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutImages) {
   add_class("bee");
   EXPECT_EQ(data_error([&] { open(); }), folder_ / "bee: no PNG or JPEG image in it");
   EXPECT_EQ(data_error([&] { ImageFolder(folder_ / "bee"); }),
-            folder_ / "bee: no class in it: images lie in a folder for each class");
+            folder_ / "bee: no class in it: images must be in one folder for each class");
   EXPECT_EQ(data_error([&] { ImageFolder(folder_ / "none"); }),
             folder_ / "none: cannot be read: No such file or directory");
   EXPECT_THAT(image_files(folder_ / "none"), ElementsAre());
@@ -192,10 +192,9 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
   for (const char* name : {"ant/y.png", "cat/a.png"}) folder_.write(name, "");
   EXPECT_EQ(data_error([&] { contents(*open(OnBadSample::kSkip)); }),
             folder_ /
-                "ant/y.png: neither a PNG nor a JPEG image: the file is empty; nor could the "
-                "3 images after it be read: data.on_bad_sample=skip passes over no more than 15 in "
-                "a row, "
-                "remove them");
+                "ant/y.png: neither a PNG nor a JPEG image: the file is empty; the 3 images "
+                "after it cannot be read either: data.on_bad_sample=skip skips at most 15 in a "
+                "row; remove them");
 }
 
 // What is told of does not count in an evaluation, so that nothing has to take its place.

@@ -1,11 +1,11 @@
-// A tokenizer with every special token, as those of masked language models have.
+// A tokenizer with every special token, like those of masked language models.
 #pragma once
 
 #include "data/tokenizers/tokenizer.h"
 
 namespace lockstep {
 
-/// Letters 'a' to 'e' are tokens 0 to 4, of which 'd' and 'e' go on with a word; then come [CLS] 5,
+/// Letters 'a' to 'e' are tokens 0 to 4, of which 'd' and 'e' continue a word; then come [CLS] 5,
 /// [SEP] 6, which ends a text, [MASK] 7 and [PAD] 8.
 class MarkingTokenizer final : public Tokenizer {
  public:

@@ -1,4 +1,4 @@
-// What a sample of tokens holds.
+// The fields of a sample of tokens.
 #pragma once
 
 #include <string>

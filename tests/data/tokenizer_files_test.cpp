@@ -1,5 +1,5 @@
-// Tokenizers from files of other kinds: characters, GPT-2's pair, vocab.txt, what lockstep wrote
-// before; and GPT-2 itself.
+// Tokenizers from files of other kinds: characters, GPT-2's pair, vocab.txt, earlier lockstep
+// formats; and GPT-2 itself.
 #include "data/tokenizers/tokenizer_files.h"
 
 #include <gtest/gtest.h>

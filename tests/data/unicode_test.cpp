@@ -1,6 +1,6 @@
-// All characters, as the parts of huggingface/tokenizers 0.23.2 class them. The digests are of what
-// those parts say themselves: unicode_categories 0.1.1, unicode-normalization-alignments 0.1.12,
-// regex-syntax 0.8.10 and char of Rust 1.95, asked for each character.
+// The classes of all characters in the parts of huggingface/tokenizers 0.23.2. The digests are
+// computed from the answers of those parts for each character: unicode_categories 0.1.1,
+// unicode-normalization-alignments 0.1.12, regex-syntax 0.8.10 and char of Rust 1.95.
 #include "data/tokenizers/unicode.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Whole graphs of which nothing is estimated node by node: compiled against reference kernels.
+// Whole graphs without estimates of each node: compiled kernels against reference kernels.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace lockstep::testing {
 
 /// Runs a graph by compiled kernels, by the reference rounded after every node, and by the
-/// reference in f64, and compares output by output. Integers and bools must be equal. Of floats let
-/// e be the f64 result: the rounded reference is one sample of what roundings do to this graph on
-/// these inputs, and the compiled result must be as near to e, in the 2-norm, as that sample but
-/// for a factor of kSampleFactor and a few roundings of e itself. Elements that are not finite must
-/// be alike. What is wrong, or nothing.
+/// reference in f64, and compares output by output. Integers and bools must be equal. For floats
+/// let e be the f64 result. The rounded reference is one sample of the effect of roundings on this
+/// graph and these inputs; the compiled result must be as near to e, in the 2-norm, as that sample,
+/// up to a factor of kSampleFactor and a few roundings of e itself. Elements that are not finite
+/// must be the same. Returns the error, or nothing.
 std::string compare_both_ways(const Graph& graph, const std::vector<HostTensor>& inputs);
 
 inline constexpr double kSampleFactor = 8;

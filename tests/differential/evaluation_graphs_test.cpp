@@ -1,5 +1,5 @@
-// The programs of an evaluation of residual networks, compiled, which absorbs their norms into
-// weights, and by the reference, which does what was recorded.
+// The programs of an evaluation of residual networks: compiled, which absorbs their norms into
+// weights, and by the reference, which runs the recorded graph.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// As gtest_main, and the arguments of a campaign (differential.h).
+// Like gtest_main, with the arguments of a campaign (differential.h).
 #include <gtest/gtest.h>
 
 #include "tests/differential/differential.h"

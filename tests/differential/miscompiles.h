@@ -1,4 +1,4 @@
-// Mistakes that compilers make, planted: what the differential test must catch.
+// Planted mistakes that compilers make, which the differential test must catch.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,15 @@ namespace lockstep::testing {
 
 struct Miscompile {
   std::string_view name;
-  /// A pass that is wrong: the graph with one mistake at its first chance; nothing if there is
-  /// none.
+  /// A wrong pass: the graph with one mistake at its first chance; nothing if there is no chance.
   std::optional<Graph> (*pass)(const Graph& graph) = nullptr;
-  /// A kernel or a memory plan that is wrong: false if there is no chance.
+  /// A wrong kernel or memory plan: false if there is no chance.
   bool (*spoil)(SpoiledPlan& plan) = nullptr;
 };
 
-/// Made by a wrong pass (miscompiled_passes.cpp).
+/// Mistakes of a pass (miscompiled_passes.cpp).
 std::vector<Miscompile> miscompiled_passes();
-/// Made by wrong kernels, groups or plans (miscompiled_plans.cpp).
+/// Mistakes of kernels, groups or plans (miscompiled_plans.cpp).
 std::vector<Miscompile> miscompiled_plans();
 
 }  // namespace lockstep::testing

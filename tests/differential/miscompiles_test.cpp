@@ -1,5 +1,4 @@
-// The differential test catches what it is there for: every planted miscompile, within the graphs
-// of the usual campaign.
+// The differential test catches every planted miscompile within the graphs of the usual campaign.
 #include "tests/differential/miscompiles.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Where a graph may give 0 or -0, nothing is said about what divides by it.
+// If a graph may give 0 or -0, there is no estimate for values divided by it.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Every random graph gives the right values when it is compiled; and the graphs leave nothing out.
+// Every random graph gives the right values when compiled; and the graphs cover all cases.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -14,7 +14,7 @@ struct SpoiledPlan : Plan {
   std::vector<std::shared_ptr<const Kernel>> kernels;
 };
 
-/// What is done to a plan before it runs: nothing, or a planted mistake. False: not applicable.
+/// A change of a plan before it runs: nothing, or a planted mistake. False: not applicable.
 using Spoil = std::function<bool(SpoiledPlan&)>;
 
 }  // namespace lockstep::testing

@@ -1,4 +1,5 @@
-// The graphs that stand in tests, in text form or in .ir files, run compiled as by the reference.
+// The graphs in tests, in text form or in .ir files, give the same results compiled and by the
+// reference.
 #include <gtest/gtest.h>
 
 #include <filesystem>

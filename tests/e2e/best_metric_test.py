@@ -1,4 +1,4 @@
-"""Which checkpoint is the best: by the metric that is watched now, whatever was watched before."""
+"""The best checkpoint is that of the metric that is watched now, whatever was watched before."""
 import re
 
 from lockstep_runs import EndToEndTest, Run, image_data, main
@@ -58,7 +58,7 @@ class BestMetric(EndToEndTest):
         run = Run(self.folder, "none", {**self.config, "checkpoint.keep_best": False, "eval.interval": 0})
         run.train()
         outcome = self.lockstep("eval", run.path, "--best")
-        self.assert_fails(outcome, 2, f"{run.path}: no checkpoint is the best: the run was not evaluated")
+        self.assert_fails(outcome, 2, f"{run.path}: there is no best checkpoint: the run was not evaluated")
 
 
 if __name__ == "__main__":

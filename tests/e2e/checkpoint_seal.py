@@ -1,4 +1,4 @@
-"""The seal that lockstep puts on a checkpoint, for tests that change what is under it."""
+"""The seal of a checkpoint, for tests that change the contents under it."""
 import hashlib
 import struct
 

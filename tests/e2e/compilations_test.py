@@ -1,5 +1,5 @@
-"""A program that recompiles is told why: on the console, in <run>/compilations.jsonl of every rank, and by an error
-where it asks for one. Runs that do not recompile are told nothing."""
+"""A program that recompiles reports why: on the console, in <run>/compilations.jsonl of every rank, and by an error
+if the config requests one. Runs that do not recompile report nothing."""
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Ranks that were given different things are refused before anything is done, with the key, its
-values and who has them; what may differ between ranks changes no bit of the result."""
+"""Ranks with different inputs are refused at the start, with the key, its values and their ranks;
+inputs that may differ between ranks change no bit of the result."""
 import re
 import shutil
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""LOCKSTEP_DUMP_DIR: the programs of every rank as files that `lockstep ir` prints and runs again, also those that
-came from the disk; LOCKSTEP_DEBUG=1: what they are, and each execution."""
+"""LOCKSTEP_DUMP_DIR: the programs of every rank as files that `lockstep ir` prints and runs again, also those from
+the disk; LOCKSTEP_DEBUG=1: descriptions of programs and executions."""
 import re
 import sys
 

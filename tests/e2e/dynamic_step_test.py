@@ -1,5 +1,5 @@
-"""examples/dynamic_step: three ways to write a step that depends on values learn the same; what is wrong with two of
-them is named with its line, and nothing is said of the third. Its README shows what is there."""
+"""examples/dynamic_step: three ways to write a step that depends on values learn the same; the errors of two of them
+are reported with their lines, and none of the third. Its README shows the actual program."""
 import importlib.util
 import json
 import re

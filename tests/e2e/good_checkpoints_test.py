@@ -1,4 +1,4 @@
-"""Good checkpoints stay good: what a run that goes wrong leaves behind, and how it ends."""
+"""Good checkpoints stay good: the files and the end of a run that goes wrong."""
 import os
 import re
 import resource

@@ -1,5 +1,5 @@
 // A library for LD_PRELOAD: the process sends no SIGKILL while there is a file of this name in the
-// folder where it runs. What it kills after some time then has the time that a test gives it.
+// folder where it runs. So a test can extend the time before it kills a process.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>

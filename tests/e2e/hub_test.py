@@ -1,4 +1,4 @@
-"""A model from a Hugging Face folder is trained, and given back as one."""
+"""A model from a Hugging Face folder is trained, and exported as one."""
 import hashlib
 import json
 import re
@@ -288,8 +288,8 @@ class Refusals(HubTest):
         weights = hub / "model.safetensors"
         weights.write_bytes(weights.read_bytes()[:-4])
         size = sum(array.nbytes for array in self.tensors.values())
-        self.refused(4, f"{weights}: not a safetensors file: tensor 'ln_f.bias' reaches to byte {size} of the data, of "
-                     f"which the file has {size - 4}", hub)
+        self.refused(4, f"{weights}: not a safetensors file: tensor 'ln_f.bias' reaches to byte {size} of the data, but "
+                     f"the file has {size - 4}", hub)
         weights.unlink()
         self.refused(4, f"{hub}: the folder has neither model.safetensors nor model.safetensors.index.json", hub)
 

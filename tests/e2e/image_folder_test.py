@@ -1,4 +1,4 @@
-"""Images in folders of classes: the same bits whoever decodes and changes them, and broken ones named or skipped."""
+"""Images in folders of classes: the same bits for any decoding threads, and broken images are named or skipped."""
 import csv
 import json
 import os
@@ -51,7 +51,7 @@ class ImageFolders(EndToEndTest):
         self.assertNotIn("the data has", self.outcome.text)
 
     def test_what_folders_of_classes_hold_besides_images_is_warned_of(self):
-        words = "files of classes that are not .png, .jpg or .jpeg by name and are left out: 1 (the first is"
+        words = "files in class folders, not named .png, .jpg or .jpeg, which are left out: 1 (the first is"
         self.trained("images", training__max_steps=1)
         self.assertNotIn(words, self.outcome.text)
         (self.data / "3" / "a.webp").write_text("")

@@ -1,4 +1,4 @@
-"""lockstep launch: what it returns, what it starts again, what it leaves behind."""
+"""lockstep launch: its exit codes, its restarts, and its leftovers."""
 import os
 import signal
 import time

@@ -1,4 +1,4 @@
-"""A user's first hour: train on text, evaluate, generate, and ask beforehand what it will take."""
+"""A user's first hour: train on text, evaluate, generate, and predict the costs before."""
 import math
 import re
 from collections import Counter

@@ -1,5 +1,5 @@
-"""Samples of different lengths: one hash whatever pads them on however many ranks, losses that do not depend on
-how far they are padded, memory that was foreseen, and exact errors."""
+"""Samples of different lengths: one hash for any padding and number of ranks, losses that do not depend on the padded
+length, memory as predicted, and exact errors."""
 import json
 import re
 import signal

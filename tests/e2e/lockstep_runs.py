@@ -1,5 +1,5 @@
-"""Starts lockstep the way a user does (a YAML file, a command, perhaps mpirun) and reads what a run
-leaves behind. Shared by the end-to-end tests, each of which is started as
+"""Starts lockstep as a user does (a YAML file, a command, perhaps mpirun) and reads the files of a
+run. Shared by the end-to-end tests, each of which is started as
 
     python3 -B NAME_test.py LOCKSTEP MPIRUN [unittest arguments]
 

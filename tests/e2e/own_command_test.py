@@ -1,5 +1,5 @@
-"""A program that registers a model, a dataset and a metric of its own (examples/own_command) does with
-them what `lockstep` does with its own; `lockstep` works on its files, and says what it lacks."""
+"""A program that registers its own model, dataset and metric (examples/own_command) can do with them
+what `lockstep` does with its own; `lockstep` works on its files, and reports what is missing."""
 import json
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A program with a model of its own (examples/own_model): one hash on any number of ranks, through kills and
+"""A program with its own model (examples/own_model): one hash on any number of ranks, through kills and
 resumes; errors become exit codes."""
 import re
 import signal

@@ -1,10 +1,10 @@
-// A program of a user's, for own_parts_test.py: its model has batch normalization, also in a block
-// that is computed again, and a function on the host in its loss.
+// A user's program for own_parts_test.py: its model has batch normalization, also in a block that
+// is computed again, and a function on the host in its loss.
 //
 //   own_parts STEPS [version=N] [bad_sample=N] [throw_at=STEP] [thrown=N] [KEY=VALUE ...]
 //
 // version: of the host function; bad_sample: gets a label that the function refuses; throw_at: the
-// step after which rank 1 throws; thrown: what, instead of a std::exception.
+// step after which rank 1 throws; thrown: the thrown value, instead of a std::exception.
 #include <lockstep/lockstep.h>
 
 #include <algorithm>

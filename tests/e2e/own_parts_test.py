@@ -1,7 +1,7 @@
-"""A program with a model of its own that has buffers, blocks computed again and a function on the host (own_parts.cpp):
-one hash on any number of ranks and through a kill; a function that fails ends the job with its words.
+"""A program with its own model that has buffers, blocks computed again and a function on the host (own_parts.cpp):
+one hash on any number of ranks and through a kill; a function that fails ends the job with its message.
 
-What one rank throws ends the other, too: wait() gives up long before distributed.stall_abort_s would."""
+An exception of one rank ends the other, too: wait() gives up long before distributed.stall_abort_s would."""
 import re
 import signal
 from pathlib import Path

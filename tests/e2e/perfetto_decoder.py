@@ -1,5 +1,5 @@
 """Reads a trace in Perfetto's format, by the field numbers of the public schema (protos/perfetto/trace/ of
-github.com/google/perfetto) and nothing of lockstep's. Strict: what a viewer would drop or guess at is an error.
+github.com/google/perfetto) and without lockstep's code. Strict: anything that a viewer would drop or guess is an error.
 """
 import struct
 

@@ -1,4 +1,4 @@
-"""What /proc says about processes."""
+"""The facts about processes in /proc."""
 import os
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""lockstep profile tells of a run's folder alone, in one screen, what recompiles and what ends that, which rank is late,
-and where the time went, by class, op, module and line."""
+"""lockstep profile reads only a run's folder and prints on one screen the recompilations with their remedies, the late
+rank, and the shares of the time, by class, op, module and line."""
 import csv
 import io
 import json

@@ -1,5 +1,5 @@
-"""A run that is asked to stop, or loses a checkpoint, goes on exactly where it was; a run that
-cannot go on says why."""
+"""A run that is asked to stop, or loses a checkpoint, continues exactly where it was; a run that
+cannot continue reports why."""
 import os
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGUSR1 end a process in any phase: saved if there is something to save, with code 75."""
+"""SIGINT, SIGTERM and SIGUSR1 end a process in any phase with code 75, and its state is saved if there is any."""
 import os
 import re
 import signal

@@ -1,4 +1,4 @@
-"""Jobs over several nodes, which are namespaces of this machine: one hash wherever the ranks are; a
+"""Jobs over several nodes, which are namespaces of this machine: one hash for any placement of ranks; a
 lost node or network ends the job."""
 import json
 import signal

@@ -1,5 +1,5 @@
-// Builds a graph node by node together with the estimates of its values: a node whose value nothing
-// certain could be said about is refused, so that what is built can be compared in every output.
+// Builds a graph node by node together with the estimates of its values. A node whose value has no
+// certain estimate is refused, so that every output of the graph can be compared.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace lockstep::testing {
 
-/// The graph does not take this node. Caught by whoever tries random nodes.
+/// The graph refuses this node. Caught by the code that tries random nodes.
 struct Refused {};
 
 /// How the elements of a float input are drawn.
@@ -33,16 +33,17 @@ class GraphBuilder {
   T one_of(std::initializer_list<T> from) {
     return from.begin()[pick(0, static_cast<std::int64_t>(from.size()) - 1)];
   }
-  /// From the few sizes that this graph likes, so that shapes meet; 1 at times.
+  /// From a few sizes of this graph, so that shapes match; sometimes 1.
   std::int64_t size();
   Shape shape(int min_rank, int max_rank);
-  /// The float that this graph is mostly made of.
+  /// The main float dtype of this graph.
   DType main_float() const { return main_float_; }
   std::vector<std::int64_t> permutation(std::int64_t n);
 
   // --- Values. ---
   using Wanted = std::function<bool(ValueId)>;
-  /// A value that is `wanted`, unused and recent ones more often; nothing if there is none.
+  /// A random value for which `wanted` is true, more often an unused or recent one; nothing if
+  /// there is none.
   std::optional<ValueId> find(const Wanted& wanted);
   Type type(ValueId id) const { return graph_[id].type; }
   Shape shape_of(ValueId id) const { return graph_[id].type.shape; }
@@ -58,7 +59,7 @@ class GraphBuilder {
   ValueId scalar(DType dtype, double value);  ///< a constant
   ValueId splat(DType dtype, const Shape& shape, double value);
 
-  /// Refused if the op does not take these, or if the value is undecidable or too large.
+  /// Refused if the op does not accept these operands, or if the value is undecidable or too large.
   ValueId add(Op op, std::vector<ValueId> operands, Attrs attrs = {});
   ValueId add_call(std::vector<ValueId> operands, std::shared_ptr<const Graph> body);
   ValueId convert(ValueId x, DType to);
@@ -66,10 +67,11 @@ class GraphBuilder {
   ValueId reduce(Op op, ValueId x, std::vector<std::int64_t> dims);
   ValueId reshape(ValueId x, const Shape& to);
 
-  /// `value` shall be the next value of the input.
+  /// Makes `value` the next value of the input.
   void update(ValueId value, ValueId input) { wanted_updates_.push_back({value, input}); }
 
-  /// The graph: unused values and some others are its outputs, and update inputs where they can.
+  /// The graph: unused values and some others are its outputs, and they update inputs where
+  /// possible.
   Graph finish();
   const std::vector<HostTensor>& inputs() const { return inputs_; }
 

@@ -1,9 +1,9 @@
-"""Writes a source with one mistake planted in it: what the tests must catch.
+"""Writes a source with one planted mistake, which the tests must catch.
 
 Usage: plant.py MUTANT SOURCE OUTPUT
 
-A mutant is a piece of the source that must stand in it once, and what stands there instead. The
-mistakes are made in copies of the sources: the product knows nothing of them.
+A mutant is a piece of the source that must occur in it once, and its replacement. The mistakes are
+made in copies of the sources: the product does not contain them.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
 // `lockstep` with a dataset of arrays: samples are the rows of the data sets of an HDF5 file. So a
-// test in another language chooses what a model sees, field by field.
+// test in another language sets the input of a model, field by field.
 #include <string>
 
 #include "checkpoint/tensors_file.h"

@@ -1,7 +1,7 @@
-// Writes what layers compute, forward and backward, for torch_layers_test.py to compare: a file
+// Writes the results of layers, forward and backward, for torch_layers_test.py to compare: a file
 // FOLDER/<case>.h5 each, with the inputs ("in.x"), parameters ("parameter.fc.weight"), result
-// ("out"), the gradient that came in ("dout") and those that came out ("din.x", "gradient.fc.
-// weight"). Kernels are the ones that train, and numbers are f32.
+// ("out"), the incoming gradient ("dout") and the computed ones ("din.x", "gradient.fc.weight").
+// Kernels are those of training, and numbers are f32.
 //
 //   layer_values FOLDER
 #include <cstdio>

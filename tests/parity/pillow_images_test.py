@@ -1,4 +1,4 @@
-"""Images against Pillow: image_values writes what ours decodes and resizes, and Pillow does the same.
+"""Images against Pillow: image_values writes the pixels that lockstep decodes and resizes, and Pillow does the same.
 
     python3 -B pillow_images_test.py IMAGE_VALUES; exit code 77: no Pillow here
 """

@@ -1,5 +1,5 @@
-"""Parity of generation with PyTorch: what `lockstep generate --temperature 0` writes with its cache of
-keys and values is what plain PyTorch writes that computes everything again for each token, from the
+"""Parity of generation with PyTorch: `lockstep generate --temperature 0`, with its cache of keys and
+values, writes the same text as plain PyTorch, which computes everything again for each token, from the
 same trained weights.
 
     python3 -B torch_generate_test.py LOCKSTEP MPIRUN; exit code 77: no PyTorch here

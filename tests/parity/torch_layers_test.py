@@ -1,4 +1,4 @@
-"""Layers against PyTorch, forward and backward: layer_values writes what ours compute in f32, and the
+"""Layers against PyTorch, forward and backward: layer_values writes lockstep's results in f32, and the
 same formulas run here in f64, from the same inputs and parameters.
 
     python3 -B torch_layers_test.py LAYER_VALUES; exit code 77: no PyTorch here

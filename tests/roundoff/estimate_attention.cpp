@@ -1,7 +1,8 @@
-// How far attention may be off, to first order in u = 2^-24. Everything is computed in f32; results
-// are rounded to their dtype once. Operands of products are bf16 if those of attention are: weights
-// and gradients of scores are rounded before they are multiplied, by at most a relative h (else 0).
-// What underflows may be flushed to zero: a weight, each of the products that it is in, a sum.
+// The maximum error of attention, to first order in u = 2^-24. Everything is computed in f32;
+// results are rounded to their dtype once. Operands of products are bf16 if those of attention are:
+// weights and gradients of scores are rounded before they are multiplied, by at most a relative h
+// (else 0). Underflow may be flushed to zero: in a weight, in each of the products that contain it,
+// in a sum.
 //
 // Scores s = scale q.k: |q.k| <= |q| |k| (2-norms), so that with S = scale max|q| max|k|, and
 // operands that are off by dq and dk, a score is off by at most

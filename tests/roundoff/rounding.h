@@ -1,4 +1,4 @@
-// The arithmetic behind estimates: roundings, granularities, how errors of elements propagate.
+// The arithmetic of estimates: roundings, granularities, propagation of errors.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace lockstep::testing {
 
-double arithmetic_roundoff(DType dtype);  ///< of what it is computed in: f32 for 16-bit floats
+double arithmetic_roundoff(DType dtype);  ///< of its arithmetic: f32 for 16-bit floats
 double smallest_of(DType dtype);          ///< below this, numbers may be flushed or lose bits
 double flushed_of(DType dtype);           ///< below this, arithmetic may give zero
-double largest_of(DType dtype);           ///< finite number of what it is computed in
-double least_of(DType dtype);             ///< positive number that is stored
-/// The unit in the last place of x, a normal number, in what `dtype` is computed in.
+double largest_of(DType dtype);           ///< finite number of its arithmetic
+double least_of(DType dtype);             ///< smallest positive number that is stored
+/// The unit in the last place of x, a normal number, in the arithmetic of `dtype`.
 double ulp_of(DType dtype, double x);
 
 /// The largest power of two that divides x; x is finite and not 0.
@@ -28,27 +28,27 @@ bool fits_double(const HostTensor& integers);
 /// The values of estimates, without their errors.
 std::vector<HostTensor> values_of(std::span<const Estimate* const> estimates);
 
-/// The node with its floats in f64, so that nothing is rounded; operands likewise.
+/// The value of the node with its floats and operands in f64, so that nothing is rounded.
 HostTensor evaluate_wide(const Node& node, const std::vector<HostTensor>& operands);
-/// The node as it is, rounded as the oracle rounds.
+/// The value of the unchanged node, rounded as the oracle rounds.
 HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& operands);
 
-/// A float result from its unrounded elements, and how far arithmetic may be from each before it
-/// rounds to the node's dtype; nothing if it is open whether an element is finite.
+/// A float result from its unrounded elements and the maximum error of arithmetic before it rounds
+/// to the node's dtype; nothing if it is open whether an element is finite.
 std::optional<Estimate> rounded(const Node& node, HostTensor unrounded, std::vector<double> error);
 
-/// Units in the last place that an elementary function may be off by; 0 of all other elementwise
-/// ops, whose result IEEE arithmetic prescribes in every bit.
+/// Maximum error of an elementary function in units in the last place; 0 for all other elementwise
+/// ops, whose result IEEE arithmetic defines in every bit.
 double promised_ulps(Op op);
-/// Elementwise ops that give one of their operands, or what every float dtype holds.
+/// Elementwise ops that return one of their operands, or a value that every float dtype has.
 bool rounds_nothing(Op op);
 
 struct Inexact {
   double value;
   double error;
 };
-/// How far f(operands) may be from `result`, f of the values, if the operands are off by their
-/// errors; nothing if anything is possible.
+/// The maximum distance of f(operands) from `result`, f of the values, if the operands have their
+/// errors; nothing if it is unbounded.
 std::optional<double> propagate(Op op, std::span<const Inexact> operands, double result);
 
 // estimate_attention.cpp

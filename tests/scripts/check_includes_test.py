@@ -69,7 +69,7 @@ class CheckIncludes(SmallTrees, unittest.TestCase):
 
     def test_includes_need_the_full_path(self):
         self.refused("core/ir/a.cpp", '#include "graph.h"\n', "must be included by its full path")
-        self.refused("core/ir/a.cpp", '#include "../ir/none.h"\n', "is no file below the top folder")
+        self.refused("core/ir/a.cpp", '#include "../ir/none.h"\n', "is not a file below the top folder")
         self.refused("core/ir/a.cpp", "#include <core/ir/graph.h>\n", 'is included as "core/ir/graph.h"')
 
     def test_a_users_program_has_headers_of_its_own(self):

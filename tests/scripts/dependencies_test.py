@@ -1,4 +1,4 @@
-"""Compares the libraries and headers that a build uses with what scripts/install_deps.sh installs.
+"""Compares the libraries and headers that a build uses with the packages of scripts/install_deps.sh.
 
 Usage: dependencies_test.py BUILD_FOLDER
 

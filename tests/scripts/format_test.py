@@ -1,4 +1,4 @@
-"""Every tracked C++ file is as clang-format leaves it."""
+"""Every tracked C++ file is formatted as by clang-format."""
 
 import pathlib
 import re

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Whether the condition holds within ten seconds; asks every few milliseconds.
+/// Whether the condition becomes true within ten seconds; checks every few milliseconds.
 inline bool comes_true(const std::function<bool()>& condition) {
   for (int i = 0; i < 5000; ++i) {
     if (condition()) return true;

@@ -118,8 +118,9 @@ TEST(Judge, EndsALoneLoopThatStandsStill) {
   Trial trial(1);
   trial.rank(0).host_lane = {Phase::kInputWait, 5, ""};
   trial.rank(0).device_lane = {Phase::kIdle, -1, ""};
-  EXPECT_EQ(trial.run(1000).fatal,
-            "rank 0 (host, 100) does not get on, at step 5 in the wait for the loader, for 301 s");
+  EXPECT_EQ(
+      trial.run(1000).fatal,
+      "rank 0 (host, 100) makes no progress, at step 5 in the wait for the loader, for 301 s");
 }
 
 TEST(Judge, LeavesCommandsAloneThatAreNoLoop) {
@@ -133,9 +134,10 @@ TEST(Judge, JudgesEveryPhaseThatAnotherRankWaitsFor) {
   Trial trial(2);
   trial.rank(0).host_lane = {Phase::kPrepare, -1, ""};
   trial.wait_in(1, "exchange 'resume from'");
-  EXPECT_EQ(trial.run(1000).fatal,
-            "rank 0 (host, 100) does not get on, in the preparation of the run, for 301 s; rank 1 "
-            "waits for it in exchange 'resume from'");
+  EXPECT_EQ(
+      trial.run(1000).fatal,
+      "rank 0 (host, 100) makes no progress, in the preparation of the run, for 301 s; rank 1 "
+      "waits for it in exchange 'resume from'");
 }
 
 TEST(Judge, GivesTheStartOfAProcessTheTimeOfAForeignCall) {
@@ -154,9 +156,10 @@ TEST(Judge, GivesForeignCallsTheirTimeAndNamesThem) {
   EXPECT_EQ(trial.run(1790).fatal, "");
   EXPECT_THAT(
       trial.take_warnings(),
-      ElementsAre("rank 0 (host, 100) does not get on (in Dataset::get), at step 5 in the wait for "
-                  "the loader, for 31 s; the job ends after 1800 s "
-                  "(distributed.foreign_call_abort_s)"));
+      ElementsAre(
+          "rank 0 (host, 100) makes no progress (in Dataset::get), at step 5 in the wait for "
+          "the loader, for 31 s; the job ends after 1800 s "
+          "(distributed.foreign_call_abort_s)"));
   EXPECT_THAT(trial.run(100).fatal, HasSubstr("in Dataset::get"));
   EXPECT_NEAR(trial.now(), 1801, 2);
 }
@@ -237,7 +240,7 @@ TEST(Judge, LeavesARankAloneThatWaitsForOneThatCompiles) {
   trial.wait_in(0, "all_reduce bucket 0", 0);
   EXPECT_EQ(trial.run(1790).fatal, "");
   EXPECT_THAT(trial.run(20).fatal,
-              HasSubstr("rank 1 (host, 101) does not get on (in waiting for another process that "
+              HasSubstr("rank 1 (host, 101) makes no progress (in waiting for another process that "
                         "compiles), at step 0 in a compilation, for 1801 s"));
 }
 
@@ -259,7 +262,7 @@ TEST(Judge, WaitsOnItsWayOutForWhoStillWorksOnItsNode) {
   trial.rank(3).state = ProcessState::kUnknown;
   EXPECT_EQ(trial.run_while_moving(1000, {2}).fatal, "");
   EXPECT_THAT(trial.take_warnings(), IsEmpty());
-  EXPECT_THAT(trial.run(1000).fatal, HasSubstr("rank 2 (host, 102) does not get on"));
+  EXPECT_THAT(trial.run(1000).fatal, HasSubstr("rank 2 (host, 102) makes no progress"));
 }
 
 TEST(Judge, NamesARankThatLeftTooEarly) {
@@ -275,7 +278,8 @@ TEST(Judge, EndsAJobInWhichAllWaitForEachOther) {
   trial.wait_in(0, "all_reduce bucket 2", 812);
   trial.wait_in(1, "all_reduce bucket 2", 812);
   EXPECT_EQ(trial.run(1000).fatal,
-            "no rank gets on for 301 s: ranks 0 1 wait for each other (messages are lost, or the "
+            "no rank has made progress for 301 s: ranks 0 1 wait for each other (messages are "
+            "lost, or the "
             "network is cut) in all_reduce bucket 2 at step 812");
   EXPECT_THAT(trial.take_warnings(), SizeIs(1));
 }
@@ -284,9 +288,10 @@ TEST(Judge, EndsAWaitForRanksThatCannotBeSeen) {
   Trial trial(1);
   trial.scene().unseen = {1, 2};
   trial.wait_in(0, "all_reduce bucket 2", 812);
-  EXPECT_EQ(trial.run(1000).fatal,
-            "no rank gets on for 301 s: rank 0 waits for ranks 1 2, which cannot be seen from "
-            "host, in all_reduce bucket 2 at step 812");
+  EXPECT_EQ(
+      trial.run(1000).fatal,
+      "no rank has made progress for 301 s: rank 0 waits for ranks 1 2, which cannot be seen from "
+      "host, in all_reduce bucket 2 at step 812");
 }
 
 TEST(Judge, GivesMpiInitTheTimeOfAForeignCall) {
@@ -334,7 +339,7 @@ TEST(Judge, EndsAWaitForARankWhoseNodeIsNotHeardOf) {
   EXPECT_EQ(trial.run(1).fatal, "");
   trial.rank(1).age_s = 301;
   EXPECT_THAT(trial.run(1).fatal,
-              HasSubstr("rank 1 (host, 101) is out of sight: its node is not heard of, "));
+              HasSubstr("rank 1 (host, 101) is out of sight: its node sends no reports, "));
 }
 
 TEST(Judge, LeavesRanksToTheWatchThatHearsOfThem) {
@@ -365,7 +370,7 @@ TEST(Judge, NamesTheRankOutOfSightThatAnotherWantsToCompile) {
   trial.rank(1).host_lane = {Phase::kCompile, 0, ""};
   trial.rank(1).foreign_calls = {"waiting for another process that compiles"};
   EXPECT_THAT(trial.run(1).fatal,
-              HasSubstr("rank 0 (host, 100) is out of sight: its node is not heard of, "));
+              HasSubstr("rank 0 (host, 100) is out of sight: its node sends no reports, "));
 }
 
 TEST(Judge, NamesAllRanksThatAreStuck) {

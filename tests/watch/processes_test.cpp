@@ -1,4 +1,4 @@
-// What the watch learns from /proc: who belongs to a job, in which state, and where its page is.
+// The watch's facts from /proc: the processes of a job, their states, and their pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Binary files: checkpoints and entries of the compile cache that somebody changed, safetensors.
+// Binary files: modified checkpoints and entries of the compile cache, safetensors.
 #include <cstring>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// One target as libFuzzer wants it. A finding aborts, so that libFuzzer keeps the input.
+// One target in libFuzzer's form. A finding aborts, so that libFuzzer keeps the input.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Feeds mutated inputs to the fuzz targets, in child processes with a limit of memory and of time,
-// and says which inputs crash, hang, exhaust memory or are refused wrongly.
+// and reports inputs that crash, hang, exhaust memory or are refused with a wrong error.
 //
 //   fuzz_inputs [--seconds N] [--seed N] [--keep FOLDER] [TARGET...]
 //   fuzz_inputs TARGET --input FILE       one input, in this process

@@ -1,4 +1,4 @@
-// A parser of foreign bytes as something to fuzz: what it is given, and what may come of it.
+// A parser of foreign bytes as a fuzz target: its inputs, and the allowed outcomes.
 #pragma once
 
 #include <random>
@@ -13,19 +13,19 @@ namespace lockstep::fuzz {
 struct Target {
   std::string name;
   ErrorKind refusal;  ///< the kind that every refusal must have
-  /// Good inputs: what is mutated. Made when the target is first used.
+  /// Valid inputs, which are mutated. Made when the target is first used.
   std::vector<std::string> (*seeds)();
-  std::vector<std::string_view> words;  ///< that mean something to the parser
-  /// Gives the input to the parser. Accepting it and refusing it with an Error of `refusal` are
-  /// both right.
+  std::vector<std::string_view> words;  ///< words with a meaning to the parser
+  /// Passes the input to the parser. Both accepting it and refusing it with an Error of `refusal`
+  /// are right.
   void (*run)(const std::string& input);
-  /// Makes a mutated input pass what would stop it at once, such as a checksum; may be null.
+  /// Repairs a check that would stop a mutated input at once, such as a checksum; may be null.
   void (*seal)(std::string& input, std::mt19937_64& random) = nullptr;
-  /// What every refusal must contain: the input's name. Empty where the caller names it.
+  /// Text that every refusal must contain: the input's name. Empty if the caller names it.
   std::string place = "";
 };
 
-/// All of them, in the order they are run.
+/// All targets, in the order in which they run.
 std::vector<Target> text_targets();
 std::vector<Target> data_targets();
 std::vector<Target> hdf5_targets();
@@ -33,14 +33,14 @@ std::vector<Target> binary_targets();
 std::vector<Target> hub_targets();
 std::vector<Target> all_targets();
 
-/// A finding, in words; empty if what came of the input is right.
+/// A description of the finding; empty if the outcome of the input is right.
 std::string judge(const Target& target, const std::string& input);
 
-/// Input number `number` of a seed: a good one after a few changes. A function of its arguments.
+/// Input number `number` of a seed: a valid one after a few changes. A function of its arguments.
 std::string draw_input(const Target& target, const std::vector<std::string>& good,
                        std::uint64_t seed, std::uint64_t number);
 
-/// A regular file that exists in memory only. Its path lives as long as it does.
+/// A regular file that exists only in memory. Its path is valid as long as the object lives.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes);

@@ -1,4 +1,4 @@
-// Configs, graphs, tokenizers: what is text.
+// Text formats: configs, graphs, tokenizers.
 #include <fmt/ranges.h>
 
 #include "core/ir/text.h"

@@ -1,4 +1,4 @@
-// What tells artifacts of other builds and other machines apart.
+// The identifiers that distinguish artifacts of other builds and other machines.
 #include "core/base/build_id.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Two digests in one header: who explains a difference.
+// Two digests in one header: which owner explains a difference.
 #include "core/base/carried_digest.h"
 
 #include <gtest/gtest.h>

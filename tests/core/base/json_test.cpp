@@ -1,4 +1,4 @@
-// What the strict reader of JSON takes, and what it refuses, with line and column.
+// Texts that the strict reader of JSON accepts, and those that it refuses, with line and column.
 #include <gtest/gtest.h>
 
 #include <limits>

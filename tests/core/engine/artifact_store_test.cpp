@@ -1,5 +1,5 @@
-// A folder of artifacts survives whatever happens to it: what was kept is found again unchanged, or
-// not at all.
+// A folder of artifacts survives any damage: a kept artifact is found again unchanged, or not at
+// all.
 #include "core/engine/artifact_store.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Chains of what is compiled.
+// Chains in compiled programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

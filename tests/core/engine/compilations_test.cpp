@@ -1,5 +1,5 @@
-// What an engine says of every program that it makes: planted recompilations of every cause, and
-// loops that give no reason for any.
+// The engine's report about every program that it makes: planted recompilations of every cause, and
+// loops without any.
 #include <filesystem>
 #include <fstream>
 

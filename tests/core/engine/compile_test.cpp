@@ -1,4 +1,4 @@
-// What a step compiles to.
+// The result of compiling a step.
 #include "core/engine/compile.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What one engine compiled, another finds on disk, whatever happened to the disk in between.
+// Programs compiled by one engine are found by another on disk, after any event on the disk
+// between.
 #include <filesystem>
 #include <fstream>
 #include <random>

@@ -1,4 +1,4 @@
-// A variable's new value takes the old one's memory, unless somebody still needs that.
+// A variable's new value takes the old one's memory, unless the old value is still needed.
 #include "core/engine/donation.h"
 
 #include "tests/core/engine/rank.h"

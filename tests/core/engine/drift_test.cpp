@@ -1,4 +1,4 @@
-// A rank whose state is no longer that of the others is found, named, and ends the job.
+// A rank whose state differs from that of the others is found, named, and ends the job.
 #include <atomic>
 #include <functional>
 

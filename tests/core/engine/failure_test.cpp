@@ -1,4 +1,4 @@
-// What a failed step leaves behind.
+// The state after a failed step.
 #include "tests/core/engine/rank.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-// What fusion makes of the composites that models are written in, with their gradients.
+// The result of fusion for the composites of models, with their gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

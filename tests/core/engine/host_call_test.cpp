@@ -1,5 +1,5 @@
-// Functions on the host within steps: when they run, what is counted, and what is left of a step
-// whose function fails.
+// Functions on the host within steps: the time of the call, the counters, and the state after a
+// step whose function fails.
 #include "core/trace/host_call.h"
 
 #include <cstddef>
@@ -248,7 +248,7 @@ void hang_in_a_host_call() {
 TEST(HostCallThatHangs, IsNamedByTheWatchThatEndsTheProcess) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(hang_in_a_host_call(), testing::ExitedWithCode(7),
-              "does not get on \\(in host_call match_boxes\\), at step 3 in the update");
+              "makes no progress \\(in host_call match_boxes\\), at step 3 in the update");
 }
 
 struct HostCallOnDisk : WithDiskCache {

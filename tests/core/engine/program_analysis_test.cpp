@@ -1,4 +1,4 @@
-// What debug level 1 says of programs and executions, line by line.
+// The output of debug level 1 about programs and executions, line by line.
 #include "core/engine/program_analysis.h"
 
 #include "core/trace/mode.h"

@@ -1,4 +1,4 @@
-// Programs as files: what was compiled and what came from the disk, in a form that runs again.
+// Programs as files: compiled ones and those from the disk, in a form that runs again.
 #include "core/engine/program_dump.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// One rank as the engine's tests need it: device, trace and engine, and how to look inside.
+// One rank for the engine's tests: device, trace and engine, with access to their internals.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -51,14 +51,14 @@ struct Rank {
     return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
   }
 
-  /// Holds the device until the event is set.
+  /// Blocks the device until the event is set.
   EventPtr block_device() {
     auto gate = std::make_shared<Event>();
     device.enqueue([gate] { gate->wait(); });
     return gate;
   }
 
-  ManualClock clock;  // stands still: what is measured does not depend on the machine
+  ManualClock clock;  // stands still: measured times do not depend on the machine
   Metrics metrics{clock};
   SpanStream spans{clock, metrics};
   std::unique_ptr<Communicator> own_communicator;
@@ -77,7 +77,7 @@ inline const TensorLease& device_tensor_of(const Tensor& tensor) {
   return dynamic_cast<DeviceValue&>(*tensor.state().value).tensor();
 }
 
-/// Where a computed tensor lies; waits for it.
+/// The address of a computed tensor; waits for it.
 inline const std::byte* address_of(const Tensor& tensor) {
   device_tensor_of(tensor)->ready->wait();
   return device_tensor_of(tensor)->shards.at(0)->data();

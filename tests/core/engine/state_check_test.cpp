@@ -1,4 +1,4 @@
-// Which part of the state is looked at when, and what is said of a difference.
+// Which part of the state is checked at which step, and the report about a difference.
 #include "core/engine/state_check.h"
 
 #include <gmock/gmock.h>

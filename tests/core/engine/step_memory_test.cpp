@@ -1,4 +1,4 @@
-// What is planned is what is allocated, to the byte.
+// The allocated memory equals the planned memory, to the byte.
 #include "core/engine/step_memory.h"
 
 #include <deque>

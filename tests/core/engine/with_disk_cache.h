@@ -1,4 +1,4 @@
-// Engines that keep what they compile in one folder, as several processes would.
+// Engines that keep compiled programs in one folder, as several processes would.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ struct WithDiskCache : testing::Test {
   }
 
   const TemporaryFolder parent;
-  const std::filesystem::path folder = parent / "cache";  ///< not there until something is kept
+  const std::filesystem::path folder = parent / "cache";  ///< made when a program is kept
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Graphs of tens of thousands of nodes are told apart in milliseconds.
+// Differences between graphs of tens of thousands of nodes are found in milliseconds.
 #include <chrono>
 
 #include "core/base/rng.h"

@@ -1,5 +1,4 @@
-// Programs that are recorded twice, the second time with something else in them, and the reasons
-// that are given for it.
+// Programs that are recorded twice, the second time with a change, and the reported reasons.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +16,7 @@
 
 namespace lockstep {
 
-/// A value that nobody ever reads.
+/// A value that is never read.
 class PlantedValue final : public TensorValue {
  public:
   using TensorValue::TensorValue;
@@ -29,7 +28,7 @@ struct Planted {
   Tensor input(const Type& type, std::string_view name, InputKind kind = InputKind::kBatch) {
     return context.tensor(std::make_shared<PlantedValue>(type), kind, name);
   }
-  /// Of a recorded program, whose handles are alive now.
+  /// Explains the cut of a recorded program, whose handles are alive now.
   Explanation cut(CutSite end = {"step end", "main.cpp:50"}, const std::string& mode = "") {
     CutTrace trace = context.cut();
     CutContext around{begin, end, mode, trace.recorded, {}};
@@ -55,7 +54,7 @@ struct Planted {
   std::int64_t programs = 0;
 };
 
-/// Causes and texts of what is no consequence: "input_shape batch.x[length]: 57 -> 61".
+/// Causes and texts without consequences: "input_shape batch.x[length]: 57 -> 61".
 inline std::vector<std::string> causes_of(const Explanation& explanation) {
   std::vector<std::string> out;
   for (const Difference& difference : explanation.differences)
@@ -67,7 +66,7 @@ inline std::vector<std::string> causes_of(const Explanation& explanation) {
 struct PlantedTest : testing::Test, Planted {
   using Body = std::function<std::vector<Tensor>()>;
 
-  /// The causes of the second program, where one was recorded by each of the functions.
+  /// The causes of the second program; each function records one program.
   std::vector<std::string> told(const Body& first, const Body& second) {
     {
       const std::vector<Tensor> held = first();
@@ -77,13 +76,13 @@ struct PlantedTest : testing::Test, Planted {
     last = cut();
     return causes_of(last);
   }
-  /// The same of one function that is told which time it is.
+  /// The same for one function, whose argument is true in the second recording.
   std::vector<std::string> told(const std::function<std::vector<Tensor>(bool)>& body) {
     return told([&] { return body(false); }, [&] { return body(true); });
   }
 
   Explanation last;
-  int line = 0;  ///< that is to be named
+  int line = 0;  ///< the line to be named
 };
 
 }  // namespace lockstep

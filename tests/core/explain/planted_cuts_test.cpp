@@ -1,4 +1,4 @@
-// Handles, modes and reads that change what is cut, and what is no cause.
+// Handles, modes and reads that change a cut, and changes that are no cause.
 #include "core/trace/ops.h"
 #include "tests/core/explain/planted.h"
 

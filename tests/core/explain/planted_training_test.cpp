@@ -1,5 +1,5 @@
-// What people change from step to step in a model that trains: with gradients and scopes, where one
-// change of theirs alters the graph in many places.
+// Changes that users make from step to step in a model that trains: with gradients and scopes,
+// where one change alters the graph in many places.
 #include <algorithm>
 #include <optional>
 

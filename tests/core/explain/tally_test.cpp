@@ -1,4 +1,4 @@
-// The table at the end of a run, and what it leaves out.
+// The table at the end of a run, and the entries that it leaves out.
 #include "core/explain/tally.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A graph in which every op stands at least once, for tests that must leave none out.
+// A graph that contains every op at least once, for tests that must cover all of them.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Functions on the host by themselves: who they are, what they must give back, who finds them.
+// Functions on the host alone: their identity, their required results, and how they are found.
 #include "core/ir/host_function.h"
 
 #include <gmock/gmock.h>

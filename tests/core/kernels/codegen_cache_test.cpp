@@ -1,4 +1,4 @@
-// Generated code: shared between sizes, offered by another process, never trusted when damaged.
+// Generated code: shared between sizes, taken from another process, never trusted if damaged.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Fusing changes no bit: a random group gives what its members give when each is a kernel of its
-// own. (Totals alone are divided otherwise.)
+// Fusing changes no bit: a random group gives the results of its members as separate kernels. (Only
+// totals are divided differently.)
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// Products and attention with few rows on one side, as of a model that makes one token at a time.
+// Products and attention with few rows on one side, as in a model that makes one token at a time.
 #include <gtest/gtest.h>
 
 #include <limits>

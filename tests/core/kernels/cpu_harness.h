@@ -1,4 +1,4 @@
-// Runs single nodes on production kernels and holds them against the reference.
+// Runs single nodes on production kernels and compares them with the reference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ inline Case make_group(std::shared_ptr<const Graph> body, const Shape& domain, i
   return {std::move(node), std::move(operands)};
 }
 
-/// One without rows and columns, over the shape of its result.
+/// A group without rows and columns, over the shape of its result.
 inline Case make_group(std::shared_ptr<const Graph> body, std::vector<HostTensor> operands) {
   const Shape domain = (*body)[body->outputs[0]].type.shape;
   return make_group(std::move(body), domain, domain.rank(), std::move(operands));
@@ -79,7 +79,7 @@ inline std::vector<Type> result_types(const Node& node) {
 struct RunOptions {
   Isa isa = tested_target().isa;
   int threads = 1;
-  std::size_t misalign = 0;  ///< bytes by which operands and result are off a cache line
+  std::size_t misalign = 0;  ///< bytes of misalignment of operands and result to a cache line
 };
 
 /// Memory whose guard bytes show writes past the end.

@@ -1,5 +1,5 @@
-// oneDNN's instruction set is one for the process: another is an error, never ignored. Each test
-// runs in a process of its own.
+// oneDNN has one instruction set per process: a different one is an error, never ignored. Each test
+// runs in its own process.
 #include <gtest/gtest.h>
 
 #include <array>

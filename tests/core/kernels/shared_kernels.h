@@ -8,12 +8,12 @@
 
 namespace lockstep::cpu_test {
 
-/// vdpbf16ps where there is one, be it fast or slow: it must be right.
+/// vdpbf16ps if the processor has it, fast or slow: it must be correct.
 inline Bf16Units bf16_units() {
   return __builtin_cpu_supports("avx512bf16") ? Bf16Units::kVectors : Bf16Units::kNone;
 }
 
-/// The kernels of all tests, so that code that several cases share is generated once.
+/// The kernels of all tests, so that code for several cases is generated once.
 inline std::shared_ptr<const Kernel> shared_kernel(const Node& node, std::span<const Type> operands,
                                                    Isa isa) {
   static KernelCache avx2({.isa = Isa::kAvx2});

@@ -1,4 +1,4 @@
-// What tests of layers need: a model's root, a trace, and values of what was recorded.
+// The common parts of tests of layers: a model's root, a trace, and values of recorded tensors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ struct LayerTest : testing::Test {
     return context.tensor(std::make_shared<HostScalar>(tensor), InputKind::kParameter, "x");
   }
 
-  /// The only live recipe's value.
+  /// The value of the only live recipe.
   std::vector<float> value_of(const Tensor& tensor) {
     const CutTrace cut = context.cut();
     std::vector<HostTensor> inputs;
@@ -39,8 +39,7 @@ struct LayerTest : testing::Test {
     const auto values = outputs[0].as<float>();
     return {values.begin(), values.end()};
   }
-  /// Whether all that was recorded but inputs is said to come from here: "norm_test.cpp:9
-  /// (h.norm)".
+  /// Expects that all recorded nodes except inputs have this origin: "norm_test.cpp:9 (h.norm)".
   void expect_origin(const std::string& place) {
     for (const Node& node : context.pending().nodes) {
       if (node.op == Op::kInput) continue;

@@ -1,5 +1,5 @@
-// A layer that is called with an undefined tensor says so, with the line that called it and its own
-// path. That all layers are tried is read from the headers.
+// A layer that is called with an undefined tensor reports the line that called it and its own path.
+// The headers are read to check that all layers are tested.
 #include <algorithm>
 #include <fstream>
 #include <functional>

@@ -46,9 +46,9 @@ class Draw {
   /// One of `dtypes`, the first most often; f64 if for_gradient and they are floats.
   DType dtype(const std::vector<DType>& dtypes);
 
-  /// Mostly small, often 1, at times `least` (0 or 1); at most `most`. Shrinks.
+  /// Mostly small, often 1, sometimes `least` (0 or 1); at most `most`. Shrinks.
   std::int64_t size(std::int64_t least = 0, std::int64_t most = 40);
-  /// Of a bounded number of elements; kLarge: of more than any kernel gives one task.
+  /// With a bounded number of elements; kLarge: with more than any kernel gives to one task.
   Shape shape(int min_rank = 0, int max_rank = 4);
 
   /// Integers and bools ignore `fill`: small numbers and the extremes.

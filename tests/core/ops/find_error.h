@@ -1,5 +1,5 @@
-// Whether a kernel's result is right: within the bounds that tests/roundoff/estimate.h derives for
-// its op on exact operands.
+// Checks whether a kernel's result is right: within the bounds that tests/roundoff/estimate.h
+// derives for its op on exact operands.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// For any number of results of one case, which is evaluated once: empty if the result is
-/// acceptable, else says where it is not.
+/// acceptable, else the place of the error.
 std::function<std::string(const HostTensor&)> error_finder(const OpCase& op_case);
 
 /// The same for a single result.

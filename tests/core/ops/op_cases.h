@@ -21,16 +21,16 @@ struct OpCase {
 
   std::vector<Type> operand_types() const;
   Node node() const;    ///< the node, its type inferred
-  Graph graph() const;  ///< inputs for the operands, the node, and it as the only output
+  Graph graph() const;  ///< inputs for the operands, the node, and its result as the only output
 };
 
 /// "gather(f32[3,4], i64[2]) {axis=[1]}"
 std::ostream& operator<<(std::ostream& out, const OpCase& op_case);
 
-/// What the cases of an op are for.
+/// The purpose of the cases of an op.
 enum class CaseKind : std::uint8_t {
-  /// Every dtype the op takes but f64; ranks 0 to 4; sizes 0, 1 and odd ones; NaN, infinities,
-  /// extreme integers and indices out of range wherever the op says what becomes of them.
+  /// Every dtype of the op except f64; ranks 0 to 4; sizes 0, 1 and odd ones; NaN, infinities,
+  /// extreme integers and indices out of range wherever the op defines their result.
   kSmall,
   /// The same, but large enough that kernels divide the work.
   kLarge,

@@ -1,5 +1,5 @@
-// The cases and bounds themselves: no op is left out, and the bounds tell a right result from a
-// wrong one.
+// The cases and bounds themselves: no op is left out, and the bounds separate right results from
+// wrong ones.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

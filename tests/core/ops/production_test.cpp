@@ -1,5 +1,5 @@
 // Every production kernel against the oracle in f64, within derived bounds (find_error.h), and
-// against itself: its bits depend on its node and its operands alone.
+// against itself: its bits depend only on its node and its operands.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

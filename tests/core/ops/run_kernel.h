@@ -10,18 +10,18 @@
 
 namespace lockstep {
 
-/// How a kernel is run; none of it may change a bit of the result.
+/// How a kernel is run; no option may change a bit of the result.
 struct RunOptions {
-  /// Every operand and the result lie this many elements beyond a 64-byte boundary.
+  /// Every operand and the result begin this many elements after a 64-byte boundary.
   std::size_t shift = 0;
-  /// The result takes this operand's memory.
+  /// The result reuses this operand's memory.
   std::optional<std::size_t> in_place = {};
 };
 
 std::shared_ptr<const Kernel> make_kernel(const OpCase& op_case, const Target& target);
 
-/// The result. Memory that the kernel must not read before it writes it is full of NaNs; writing
-/// outside the result is an error kInternal.
+/// The result. Memory that the kernel must not read before it writes it is filled with NaNs; a
+/// write outside the result is an error kInternal.
 HostTensor run_kernel(const Kernel& kernel, const OpCase& op_case, ThreadPool& pool,
                       const RunOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Every elementwise op is reached by a function of trace/ops.h.
+// Every elementwise op has a function in trace/ops.h.
 #include <gtest/gtest.h>
 
 #include "core/trace/ops.h"

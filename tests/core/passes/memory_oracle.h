@@ -1,5 +1,5 @@
-// An executable proof of a memory plan: runs it on memory whose every byte knows which byte of
-// which value it holds.
+// An executable proof of a memory plan: runs it on memory in which every byte records the value and
+// the byte of it that it holds.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace lockstep::testing {
 
-/// Throws std::logic_error if a command finds anything but its
-/// operands, writes where it may not, or if an output ends as anything but its value.
+/// Throws std::logic_error if a command does not find its operands, writes to memory that is not
+/// its own, or if an output does not end as its value.
 class MemoryOracle {
  public:
   MemoryOracle(const Graph& graph, const MemoryPlan& plan, const MemoryQuery& query)
@@ -64,7 +64,7 @@ class MemoryOracle {
     return area(a) == area(b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
 
-  /// The element of its operand that an element of a slice is.
+  /// The element of its operand that corresponds to an element of a slice.
   std::int64_t sliced(const Node& slice, std::int64_t element) const {
     const Shape& from = graph_[slice.operands[0]].type.shape;
     const auto strides = from.strides();
@@ -77,7 +77,7 @@ class MemoryOracle {
     }
     return out;
   }
-  /// Views hold elements of the value that they look at.
+  /// Views hold elements of their base value.
   Byte meaning(ValueId id, std::int64_t number) const {
     for (; plan_.is_view[at(id)]; id = graph_[id].operands[0])
       if (graph_[id].op == Op::kSlice) {
@@ -127,8 +127,8 @@ class MemoryOracle {
     for (ValueId result = id; result < end; ++result) write(result, slot(result));
   }
 
-  /// What a command of a launch or chain writes, no other of it may write, nor read, but for a
-  /// later one of a chain that takes its result.
+  /// No other command of a launch or chain may write or read the output of one of its commands,
+  /// except a later one of a chain that takes its result.
   void check_launches(const Launches& launches) const {
     for (ValueId id = 0; id < graph_.size(); ++id)
       for (ValueId other = launches.first[at(id)]; other <= launches.last[at(id)]; ++other) {

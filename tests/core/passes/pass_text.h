@@ -13,14 +13,14 @@ namespace lockstep::testing {
 
 using PlainPass = Graph (*)(Graph, const Target&);
 
-/// What the pass makes of a text, printed. Labels do not show.
+/// The result of the pass on a text, printed. Labels are not compared.
 inline std::string after(PlainPass pass, std::string_view text) {
   Graph graph = pass(parse(text, "before.ir"), Target{});
   verify(graph, "the pass under test");
   return print(graph);
 }
 
-/// The text as it prints: numbered, one node a line.
+/// The text in printed form: numbered, one node per line.
 inline std::string normal(std::string_view text) {
   return print(parse(text, "after.ir"));
 }

@@ -1,4 +1,4 @@
-// What plans cost, by whoever has the times.
+// Costs of plans, by the source of the times.
 #include "core/runtime/plan_cost.h"
 
 #include <gtest/gtest.h>

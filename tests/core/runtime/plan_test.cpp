@@ -1,4 +1,4 @@
-// What a command says of its node.
+// The facts about its node in a command.
 #include "core/runtime/plan.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Plans as people read them, word for word.
+// The text form of plans, word for word.
 #include "core/runtime/plan_text.h"
 
 #include <gtest/gtest.h>

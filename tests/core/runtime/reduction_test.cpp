@@ -1,4 +1,4 @@
-// Gradient sums over shards and ranks against the tree they promise.
+// Gradient sums over shards and ranks against the documented tree.
 #include "core/runtime/reduction.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Plans without a compiler: every value has memory of its own.
+// Plans without a compiler: every value has its own memory.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a cut keeps, and how values travel from one trace to the next.
+// The values that a cut keeps, and their way from one trace to the next.
 #include <gtest/gtest.h>
 
 #include "core/ir/verify.h"

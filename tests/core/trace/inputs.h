@@ -1,4 +1,4 @@
-// Tensors with values, as the trace's tests need them.
+// Tensors with values, for tests of the trace.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ inline Tensor input_of(TraceContext& context, const std::vector<float>& values,
                         InputKind::kParameter, "x");
 }
 
-/// The node that a pending tensor stands for.
+/// The node of a pending tensor.
 inline const Node& node_of(const Tensor& tensor) {
   return tensor.context().pending()[tensor.context().node_of(tensor)];
 }

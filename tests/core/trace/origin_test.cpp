@@ -1,4 +1,4 @@
-// Every node knows the user's line and module path.
+// Every node has the user's line and module path.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

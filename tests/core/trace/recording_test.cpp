@@ -1,4 +1,4 @@
-// What a call records: a node with its type, or an error at the user's line.
+// The result of recording a call: a node with its type, or an error at the user's line.
 #include <gtest/gtest.h>
 
 #include <functional>

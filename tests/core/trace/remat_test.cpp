@@ -1,4 +1,4 @@
-// What remat() records: the backward pass reads copies of a region's nodes, and nothing else
+// The effect of remat(): the backward pass reads copies of a region's nodes, and nothing else
 // changes.
 #include "core/trace/remat.h"
 

@@ -1,5 +1,5 @@
-// An undefined tensor is no number and no operand: every function over tensors says so, with the
-// user's line and which operand it is. That the table has all functions is read from the headers.
+// An undefined tensor is not a valid operand: every function over tensors reports it, with the
+// user's line and the operand. The headers are read to check that the table has all functions.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a training step on a batch of another length takes to compile: counted, not timed
+// The cost of compiling a training step for a batch of another length: counted, not timed
 // (bench/new_length does that).
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Datasets of images as the registry's rows open them.
+// Datasets of images as opened by the registry's rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Datasets of text as the registry's rows open them for each kind of model.
+// Datasets of text as opened by the registry's rows for each kind of model.
 #include <gtest/gtest.h>
 
 #include "tests/data/token_fields.h"

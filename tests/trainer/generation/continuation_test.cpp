@@ -1,4 +1,4 @@
-// A cache of keys and values changes no token: it is held against computing everything again.
+// A cache of keys and values changes no token, compared with computing everything again.
 #include "trainer/generation/continuation.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What padded positions hold changes no bit of training or evaluation, even where a sample has no
-// token at all.
+// The contents of padded positions change no bit of training or evaluation, even where a sample has
+// no token at all.
 #include <gtest/gtest.h>
 
 #include <cmath>

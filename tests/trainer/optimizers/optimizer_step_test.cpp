@@ -1,4 +1,4 @@
-// What keeps a state that has blown up from going on.
+// The checks that stop a state that has diverged.
 #include "trainer/optimizers/optimizer_step.h"
 
 #include <gmock/gmock.h>

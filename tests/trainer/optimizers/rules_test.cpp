@@ -1,5 +1,5 @@
-// Optimizers against closed forms of what they do: where the gradient is constant, zero or a single
-// impulse, the parameter after t steps is a formula. Numbers with few bits make most of them exact.
+// Optimizers against closed forms: if the gradient is constant, zero or a single impulse, the
+// parameter after t steps is a formula. Numbers with few bits make most of them exact.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

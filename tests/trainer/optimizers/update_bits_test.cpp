@@ -1,6 +1,6 @@
-// Replicas stay equal on unlike processors only if the update program gives the same bits on all
-// that have the instruction set that was agreed on: those of IEEE arithmetic in the order that the
-// program states, whatever else a processor has.
+// Replicas stay equal on different processors only if the update program gives the same bits on all
+// that have the agreed instruction set: those of IEEE arithmetic in the order of the program,
+// whatever else a processor has.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

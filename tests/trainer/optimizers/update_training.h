@@ -1,4 +1,4 @@
-// The update program on parameters and gradients that a test gives, on one rank with one shard.
+// The update program on given parameters and gradients, on one rank with one shard.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// A matrix if it has two dimensions, else a vector, as optimizers tell them apart.
+/// A matrix if it has two dimensions, else a vector; optimizers distinguish them.
 struct MadeParameter {
   Shape shape;
   std::vector<float> initial;

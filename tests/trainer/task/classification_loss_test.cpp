@@ -1,4 +1,4 @@
-// What models that classify count beside their loss.
+// The counts of classification models besides their loss.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What is recorded of some steps, and the trace that is made of it.
+// The recorded events of some steps, and the trace made from them.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -61,7 +61,7 @@ struct Whole : Module {
 
   Tensor changed(Tensor x) const {
     const double temperature = 0.5;
-x = x * x.context().scalar(temperature, DType::kF32, "temperature");       // made anew in each step
+x = x * x.context().scalar(temperature, DType::kF32, "temperature");       // a new one in each step
 x = dropout(x, x.context().scalar(rate, DType::kF32, "rate"));             // drops in training only
     return x;
   }
@@ -75,9 +75,9 @@ Tensor y = host_call(round_up, {stop_gradient(x)}, Type{DType::kF32, x.shape()})
     const Tensor error = out(x) - batch["y"], losses = reduce_sum(error * error, {1});
     const Tensor correct = convert(less(losses, 0.5), DType::kF32), scores = x - y;
 return {.sum = batch.masked_sum(losses),             // differentiated; sums, not means
-        .count = batch.count(),                      // what the sum is divided by in the end
+        .count = batch.count(),                      // the divisor of the sum, at the end
         .metrics = {{"accuracy", {batch.masked_sum(correct), batch.count()}}},  // any number of ratios
-        .outputs = {{"scores", scores}}};            // what evaluators see on the host
+        .outputs = {{"scores", scores}}};            // for evaluators, on the host
   }
   Session& session;
   double rate;

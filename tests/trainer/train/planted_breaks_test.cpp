@@ -1,5 +1,5 @@
-// Reads that break steps, planted in a training loop: each is found, with its line and what it
-// read, as often as it happened, and nothing else is.
+// Reads that break steps, planted in a training loop: each is found, with its line, its value and
+// its count, and nothing else is reported.
 #include <functional>
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-// Programs that read values: which reads are told of, and which are refused.
+// Programs that read values: which reads are reported, and which are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

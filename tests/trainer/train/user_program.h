@@ -1,4 +1,4 @@
-// A program as users write one: a module, a dataset, and a session with a folder for its run.
+// A user's program: a module, a dataset, and a session with a folder for its run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ inline DatasetPtr points(std::int64_t count) {
   return tensor_dataset({{"x", x}, {"y", y}});
 }
 
-/// What a session is made of, within LOCKSTEP_MAX_ISA:
+/// The parts of a session, within LOCKSTEP_MAX_ISA:
 ///   Session session(ProcessCall{words, settings, watch}, {});
 struct UserProgram : testing::Test {
   UserProgram() { settings.max_isa = settings_from_environment().max_isa; }

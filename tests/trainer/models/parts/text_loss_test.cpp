@@ -1,4 +1,4 @@
-// The losses of models of text and their gradients, where some targets do not count.
+// The losses of text models and their gradients, where some targets do not count.
 #include <gtest/gtest.h>
 
 #include "core/trace/functions.h"

@@ -1,6 +1,6 @@
-// The library in one header: what a program with a model, a dataset or an op of its own includes.
-// Every header that this one includes, directly or not, is public and is installed with it; the
-// others are not. ARCHITECTURE.md tells how a header becomes public.
+// The library in one header: a program with its own model, dataset or op includes it. Every header
+// that this one includes, directly or not, is public and is installed with it; the others are not.
+// ARCHITECTURE.md describes how to make a header public.
 #pragma once
 
 #include "core/base/rng.h"

@@ -17,7 +17,7 @@ struct BatchPlan {
   std::int64_t ranks = 0;
   std::int64_t shards_per_rank = 0;
 
-  /// Of the rank at this position (core/base/topology.h).
+  /// The first shard of the rank at this position (core/base/topology.h).
   std::int64_t first_shard(std::int64_t position) const { return position * shards_per_rank; }
   /// "batch 64 = micro 8 x shards 8 (ranks 4 x 2)"
   std::string to_string() const;
@@ -28,9 +28,9 @@ struct BatchPlan {
 /// of the summation tree (core/base/reduce_tree.h).
 std::optional<std::string> batch_problem(const TrainingConfig& training, std::int64_t ranks);
 
-/// Error kUsage that begins with the place of the setting to change.
+/// Error kUsage that begins with the location of the setting to change.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
-/// The same for settings that no config gave.
+/// The same for settings that do not come from a config.
 BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
                      std::int64_t ranks);
 

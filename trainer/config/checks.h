@@ -14,14 +14,14 @@ namespace LOCKSTEP_API lockstep {
 
 class Registry;
 
-/// Receives a problem: the keys it involves, the first of which gets the blame, and what is wrong.
+/// Receives a problem: the keys it involves, the main one first, and a text.
 using ReportProblem =
     std::function<void(std::initializer_list<std::string_view> keys, std::string message)>;
 
-/// Reports every rule that `config` breaks, those of its model and its dataset included.
+/// Reports every rule that `config` breaks, including those of its model and its dataset.
 void check_config(const Config& config, const Registry& registry, const ReportProblem& report);
 
-/// The rules of what a session is made with, whatever it trains.
+/// Checks the settings of a session, independent of what it trains.
 void check_session(const Config& config, const ReportProblem& report);
 
 }  // namespace lockstep

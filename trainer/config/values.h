@@ -12,7 +12,7 @@
 namespace lockstep {
 
 /// Sets the key's member from `node`. If the value is refused, returns why ("'training.max_steps'
-/// must be an integer >= -1, not 'abc'") and leaves the member alone.
+/// must be an integer >= -1, not 'abc'") and does not change the member.
 std::optional<std::string> set_value(const ConfigKey& key, const YamlNode& node, Config& config);
 
 /// The same from a command line's text. Strings are taken literally; lists are written [a, b].
@@ -28,7 +28,7 @@ std::string value_text(const ConfigKey& key, const Config& config);
 /// The same of the key's default.
 std::string default_value_text(const ConfigKey& key);
 
-/// The value of a key that is a string or a list of strings, without empty ones.
+/// The strings of a key that is a string or a list of strings, without empty ones.
 std::vector<std::string> texts_of(const ConfigKey& key, const Config& config);
 
 }  // namespace lockstep

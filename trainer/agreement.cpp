@@ -111,7 +111,7 @@ std::string describe_differences(const std::vector<std::vector<Term>>& terms,
   }
   if (groups.size() > terms.size())
     lines.push_back(
-        fmt::format("  and in other ways {} more groups of ranks, of which the first is {}",
+        fmt::format("  and {} more groups of ranks with other differences, the first is {}",
                     groups.size() - terms.size(), groups[terms.size()].to_string()));
   return fmt::format("{}", fmt::join(lines, "\n"));
 }

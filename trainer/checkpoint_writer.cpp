@@ -222,10 +222,11 @@ SaveProblem CheckpointWriter::save_suspect(double magnitude) {
   remove_other_suspects(path);
   SaveProblem out{
       ErrorKind::kNonFinite,
-      fmt::format("step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: "
-                  "the state was saved as {} and is no checkpoint; earlier checkpoints are intact. "
-                  "Lower optimizer.learning_rate or set training.gradient_clip_norm, and resume",
-                  staging_.trainer.step, magnitude, options_.good_magnitude, path)};
+      fmt::format(
+          "step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: the "
+          "state was saved as {} and is not a checkpoint; earlier checkpoints are intact. Lower "
+          "optimizer.learning_rate or set training.gradient_clip_norm, and resume",
+          staging_.trainer.step, magnitude, options_.good_magnitude, path)};
   log_.warn("{}", out.text);
   save_start(staging_.trainer);
   return out;
@@ -250,7 +251,7 @@ void CheckpointWriter::save_start(TrainerState now) {
     save_checkpoint(options_.folder, staging_, log_);
     good_on_file_ = start_.step;
   } catch (const std::exception& e) {
-    log_.warn("the state that the run began with cannot be saved: {}", e.what());
+    log_.warn("the run's initial state cannot be saved: {}", e.what());
   }
 }
 
@@ -270,10 +271,9 @@ std::string CheckpointWriter::go_back_to_good() {
   if (!has_file(good_on_file_)) return "";
   const std::vector<std::string> aside = set_aside_after(options_.folder, good_on_file_, log_);
   return fmt::format(
-      "step {} is the newest state that is known to be good, and --resume goes on "
-      "from it{}{}",
+      "step {} is the newest state that is known to be good, and --resume continues from it{}{}",
       good_on_file_,
-      aside.empty() ? "" : "; set aside, as no checkpoints any more: ", fmt::join(aside, ", "));
+      aside.empty() ? "" : "; set aside, no longer checkpoints: ", fmt::join(aside, ", "));
 }
 
 void CheckpointWriter::remove_other_suspects(const std::string& kept) {

@@ -71,12 +71,14 @@ InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < units.size(); ++rank)
       if (units[rank] == *least) ranks.push_back(static_cast<int>(rank));
-    log.info("kernels of all ranks use {}, not {}: {} {} no more", name_of(target_of(*least)),
-             name_of(target_of(*most)), list_ranks(ranks), ranks.size() == 1 ? "has" : "have");
+    log.info("kernels of all ranks use {}, not {}: {} {} no wider units",
+             name_of(target_of(*least)), name_of(target_of(*most)), list_ranks(ranks),
+             ranks.size() == 1 ? "has" : "have");
   }
-  LS_USER_CHECK(*least <= own,
-                "the ranks agreed on {}, but this processor has {}; LOCKSTEP_PRETEND_ISA says more",
-                name_of(target_of(*least)), name_of(target_of(own)));
+  LS_USER_CHECK(
+      *least <= own,
+      "the ranks agreed on {}, but this processor has only {}: LOCKSTEP_PRETEND_ISA is too high",
+      name_of(target_of(*least)), name_of(target_of(own)));
   const Target target = target_of(*least);
   limit_onednn(target);
   return {target, {models.begin(), models.end()}};

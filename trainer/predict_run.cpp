@@ -82,16 +82,15 @@ ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const R
   const DataNeeds needs = registry.needs(config.model);
   const DatasetRow& data = registry.at(config.data);
   LS_USER_CHECK(needs.inputs == "images" && data.images != nullptr,
-                "{} was trained on {} data, model '{}': there are no images to predict from", run,
+                "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
                 data.name, config.model.name);
   if (auto facts = saved_image_facts(saved.trainer().samples, saved.path())) return *facts;
   const auto& [channels, height, width] = needs.image;
   const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
-  LS_USER_CHECK(
-      size[0] > 1,
-      "{} does not say how large its images are, as an earlier lockstep saved it; resume the "
-      "run for a step to save that, too",
-      saved.path());
+  LS_USER_CHECK(size[0] > 1,
+                "{} does not hold the size of its images, because an earlier version of lockstep "
+                "saved it; resume the run for one step to save it",
+                saved.path());
   return {.shape = {channels, size[0], size[1]}};
 }
 

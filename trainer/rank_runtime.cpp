@@ -121,8 +121,8 @@ void RankRuntime::log_to(const std::string& run_folder) {
 std::shared_ptr<const void> RankRuntime::claim_for_training(const Module& module) {
   std::weak_ptr<const void>& trained = trained_[&module.parameters()];
   LS_USER_CHECK(trained.expired(),
-                "the module is trained by another Trainer, which would go on with the values that "
-                "this one gives it; end that one first, or use it for all steps");
+                "another Trainer trains the module and would continue with the values that this "
+                "one gives it; destroy that one first, or use it for all steps");
   const auto claim = std::make_shared<char>();
   trained = claim;
   return claim;
@@ -193,7 +193,7 @@ std::string describe_fallback(const Config& config, const Target& target) {
       "{}kernels use {}{}",
       falls_back ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
                  : "",
-      narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
+      narrow ? "AVX2" : "AVX-512, where bf16 products are no faster than fp32",
       widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
 }
 

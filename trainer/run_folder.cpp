@@ -25,8 +25,8 @@ std::string place_aside(const RunFolder& folder, int number) {
 void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
   if (earlier == EarlierRun::kGoesOn || list_checkpoints(folder.checkpoints).empty()) return;
   LS_USER_CHECK(earlier == EarlierRun::kMovesAside,
-                "another training has just written to {}, which had nothing to resume before; "
-                "start again to go on from there, or choose another run.name",
+                "another training has just written checkpoints to {}, which had none before; start "
+                "again to resume from them, or choose another run.name",
                 folder.path);
   int number = 1;
   while (fs::exists(place_aside(folder, number))) ++number;
@@ -52,12 +52,12 @@ void tell_others(const RunFolder& folder, const CheckpointReader& newest, Log& l
   std::error_code error;
   if (trainer.confirmation == Confirmation::kDoubtful && fs::exists(good, error))
     log.warn(
-        "it is in doubt whether training goes on well from step {}; the newest state that is "
-        "known to be good is that of --resume={}",
+        "the state of step {} is in doubt: training may not continue well from it; the newest "
+        "state that is known to be good is that of --resume={}",
         trainer.step, good);
   for (const CheckpointFile& suspect : list_suspects(folder.checkpoints))
     if (suspect.step > trainer.step)
-      log.info("passed over {}, which was set aside; --resume={} goes on from it", suspect.path,
+      log.info("ignored {}, which was set aside; --resume={} continues from it", suspect.path,
                suspect.path);
 }
 
@@ -113,9 +113,9 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
     // Whoever has checkpoints and asks to resume does not mean to begin again.
     if (!found.newest && !found.skipped.empty())
       raise(ErrorKind::kCheckpoint, "{}",
-            describe_skipped(folder.checkpoints, found.skipped,
-                             " (to start anew all the same, leave out --resume or set "
-                             "checkpoint.resume=none)"));
+            describe_skipped(
+                folder.checkpoints, found.skipped,
+                " (to start a new run, leave out --resume or set checkpoint.resume=none)"));
     for (const SkippedCheckpoint& skipped : found.skipped)
       log.warn("skipped {}: {}", skipped.path, skipped.reason);
     if (found.newest) tell_others(folder, *found.newest, log);

@@ -91,8 +91,8 @@ void RunSaves::say_what_is_saved(bool slow) {
   if (slow)
     runtime_.log().warn(
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
-        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
-        "is saved",
+        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch, to save all "
+        "steps",
         step(), readable_time(writer_->last_write_seconds()), saved);
   else
     runtime_.log().info(

@@ -134,7 +134,7 @@ int run(int argc, char** argv, const SessionOptions& options,
       if (memory_error(exception)) throw;
       raise(ErrorKind::kInternal, "the program threw: {}", exception.what());  // not our bug
     } catch (...) {
-      raise(ErrorKind::kInternal, "the program threw what is no std::exception");
+      raise(ErrorKind::kInternal, "the program threw an exception that is not a std::exception");
     }
     session.finish();
     return session.exit_code();

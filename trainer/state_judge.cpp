@@ -118,8 +118,8 @@ std::string StateJudge::settle(std::int64_t step, const std::optional<StepEviden
   progress_.confirmation = Confirmation::kDoubtful;
   if (++doubts_ != kDoubtsToTell) return "";
   return fmt::format(
-      "step {}: {}: the state of step {} is the newest that is known to be good, and "
-      "its checkpoint stays",
+      "step {}: {}: the state of step {} is the newest that is known to be good, and its "
+      "checkpoint is kept",
       step, doubt, progress_.good_step);
 }
 

@@ -59,7 +59,7 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
   if (!is_of_run(saved.path(), folder, communicator))
     raise(ErrorKind::kUsage,
           "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
-          "the beginning of the run that saved it: raise the limit above {}, or begin a new run "
+          "the beginning of the run that saved it: raise the limit above {}, or start a new run "
           "with its weights (lockstep export, model.from_pretrained)",
           saved.path(), step, total, limit, step);
   if (step == total)
@@ -69,8 +69,8 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
         saved.path(), step, limit);
   else
     log.warn(
-        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, "
-        "raise the limit above {}; to begin anew, leave out --resume",
+        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, raise "
+        "the limit above {}; to start a new run, leave out --resume",
         saved.path(), step, total, limit, step);
 }
 
@@ -146,7 +146,7 @@ int finish_run(Session& session, RunEnd end, std::int64_t step) {
     case RunEnd::kUnsaved: return static_cast<int>(ErrorKind::kPreempted);
     case RunEnd::kRunning: break;
   }
-  LS_CHECK(false, "the run ended without an end");
+  LS_CHECK(false, "the run ended without a reason");
 }
 
 /// A run that goes on needs the folder that it began with no more.

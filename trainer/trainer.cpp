@@ -33,7 +33,7 @@ void warn_of_other_processors(TrainerState& progress, RankRuntime& runtime) {
   const auto compare = [&](std::string& saved, const std::string& now, const char* what) {
     if (!saved.empty() && saved != now)
       runtime.log().warn(
-          "the checkpoint was trained with {} {}, and goes on with {}: its hash will not be that "
+          "the checkpoint was trained with {} {}, and continues with {}: its hash will not be that "
           "of an uninterrupted run",
           what, saved, now);
     saved = now;
@@ -90,7 +90,7 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
   if (saved != nullptr)
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
   else if (spec.folder && spec.config.checkpoint.resume == "auto")
-    runtime.log().info("nothing to resume in {}: starting anew{}", spec.folder->path,
+    runtime.log().info("nothing to resume in {}: starting a new run{}", spec.folder->path,
                        where_else(*spec.folder));
   start_state(state, runtime, spec, saved);
   return lock;

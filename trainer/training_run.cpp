@@ -100,7 +100,8 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
 TrainingRun::~TrainingRun() = default;
 
 void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
-  LS_USER_CHECK(feed_ == nullptr, "steps() was called while the steps of another call go on");
+  LS_USER_CHECK(feed_ == nullptr,
+                "steps() was called while the steps of another call were still running");
   const DataLoaderOptions& options = data.options();
   Communicator& communicator = runtime_.communicator();
   batch_ = plan_batch(options.global_batch, options.micro_batch,
@@ -115,7 +116,7 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
   const std::string digest = digest_of(*data.dataset(), activity_);
   if (resumed_ && steps_done() == first_step_ &&
       !is_same_data(state_.progress.dataset_digest, digest)) {
-    runtime_.log().warn("the training data differs from what the checkpoint was trained on");
+    runtime_.log().warn("the training data differs from that of the checkpoint");
     state_.progress.losses = {};  // of other data, they say nothing
   }
   state_.progress.dataset_digest = digest;
@@ -269,11 +270,11 @@ void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary)
   runtime_.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
   if (limit.empty()) return;
   rule_out_drift();
-  blow_up(fmt::format(
-      "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
-      "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
-      "training.gradient_clip_norm, and resume",
-      done.step, what, limit, spec_.config.training.max_skipped_steps));
+  blow_up(
+      fmt::format("step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains, "
+                  "and stops; earlier checkpoints are intact. Lower optimizer.learning_rate or set "
+                  "training.gradient_clip_norm, and resume",
+                  done.step, what, limit, spec_.config.training.max_skipped_steps));
 }
 
 void TrainingRun::stop_at_nonfinite(const InFlight& done, const std::string& what) {
@@ -296,7 +297,7 @@ void TrainingRun::blow_up(const std::string& what) {
 // them. The lowest shard that finds something is right for all ranks.
 std::string TrainingRun::name_nonfinite(const InFlight& done) {
   const LossFunction* loss = loss_ != nullptr ? loss_ : lasting_loss_ ? &lasting_loss_ : nullptr;
-  if (loss == nullptr) return "the step cannot be looked at again, as its loss is gone";
+  if (loss == nullptr) return "the step cannot be run again, because its loss no longer exists";
   activity_.begin(Phase::kTrace, done.step);
   record_step(state_, *loss, done.batch, inputs_, done.update);
   std::string mine;
@@ -371,8 +372,7 @@ void TrainingRun::stop_feeding() {
 
 void TrainingRun::save() {
   LS_USER_CHECK(spec_.folder.has_value(),
-                "a run without a folder (TrainerOptions::run) has no "
-                "place to save to");
+                "a run without a folder (TrainerOptions::run) cannot save");
   finish_all();
   save_now();
   runtime_.engine().compare_whole_state();
@@ -449,7 +449,7 @@ void TrainingRun::watch_data(const DataLoader& data) {
   data_watch_.reset();
   const std::int64_t interval = spec_.config.distributed.check_interval;
   if (spec_.same_data || runtime_.communicator().size() == 1 || interval == 0) return;
-  runtime_.log().info("one more sample is compared between the ranks every {} steps", interval);
+  runtime_.log().info("the ranks compare one more sample every {} steps", interval);
   data_watch_ = std::make_unique<DataWatch>(data.dataset(), seed_of(spec_.config), interval,
                                             runtime_.communicator().topology());
 }

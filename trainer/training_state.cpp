@@ -44,7 +44,7 @@ const TensorEntry& find_saved(const SharedCheckpoint& saved, const StateTensor& 
         saved.path(), tensor.name, what);
   if (found->dtype != tensor.type.dtype || !(found->shape == tensor.type.shape))
     raise(ErrorKind::kCheckpoint,
-          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model wants {}; check the model "
+          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model needs {}; check the model "
           "section of the config",
           saved.path(), tensor.name, what, name_of(found->dtype), found->shape.to_string(),
           tensor.type.to_string());
@@ -59,8 +59,8 @@ void check_no_strangers(const SharedCheckpoint& saved, const std::vector<StateTe
   for (const TensorEntry& entry : saved.tensors())
     if (entry.path.starts_with(prefix) && !known.contains(entry.path))
       raise(ErrorKind::kCheckpoint,
-            "{}: the checkpoint's tensor '{}' has no place in the model; check the model section "
-            "of the config",
+            "{}: the checkpoint's tensor '{}' is not in the model; check the model section of the "
+            "config",
             saved.path(), entry.path.substr(prefix.size()));
 }
 
@@ -116,9 +116,11 @@ TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType comput
   for (const auto& [name, rule] : groups) {
     LS_USER_CHECK(
         std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
-        "no trained parameter is in group '{}'; Module::set_group() puts some there", name);
-    LS_USER_CHECK(rule.slots() == optimizer.slots(),
-                  "group '{}' must be updated by the same rule as all, with other settings", name);
+        "no trained parameter is in group '{}'; add some with Module::set_group()", name);
+    LS_USER_CHECK(
+        rule.slots() == optimizer.slots(),
+        "group '{}' must have the same update rule as the other parameters, with other settings",
+        name);
   }
 }
 

@@ -18,10 +18,9 @@ void check_inputs(const Graph& graph) {
       for (const ValueId operand : node.operands)
         LS_USER_CHECK(
             operand != input,
-            "{}: the loss uses a tensor of {} that was computed from its batch before the "
-            "step was cut, by a read of a value or by the step's end: read after the "
-            "step, or in a host_call(); what is to be kept from step to step is a buffer "
-            "of a module",
+            "{}: the loss uses a tensor of {} that was computed from its batch before the step was "
+            "cut, by a read of a value or by the step's end: read after the step, or in a "
+            "host_call(); to keep a value between steps, use a buffer of a module",
             node.origin.to_string(), kept.type.to_string());
   }
 }

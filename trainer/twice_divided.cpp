@@ -334,8 +334,8 @@ std::optional<TwiceDivided> find_twice_divided(const Ratio& ratio, const Batch& 
                   "sum of the values, batch.masked_sum(values) or sum(values), or a count of 1, "
                   "x.context().constant(1.0, DType::kI64)",
                   context.pending()[mean->at].origin.to_string(), what, mean->elements,
-                  mean->certain ? "" : " (if the number that it is divided by is no weight)",
-                  counted, what, number ? fmt::format("{}", *number) : std::string("so many")),
+                  mean->certain ? "" : " (unless the divisor is a weight)", counted, what,
+                  number ? fmt::format("{}", *number) : std::string("so many")),
       mean->certain};
 }
 

@@ -58,7 +58,7 @@ T count(const Json& json, const char* key) {
   constexpr double kMost = 1e15;
   const double value = positive(json, key);
   if (value != std::floor(value) || value > (sizeof(T) < 8 ? 1e6 : kMost))
-    refuse(fmt::format("{} is {}, which is no count", key, value));
+    refuse(fmt::format("{} is {}, which is not a count", key, value));
   return static_cast<T>(value);
 }
 
@@ -155,7 +155,7 @@ Json cost_json(double ns) {
 }
 
 MachineLimits read(const Json& json) {
-  if (!json.is_object() || json.value("format", "") != kFormat) refuse("it is no calibration");
+  if (!json.is_object() || json.value("format", "") != kFormat) refuse("it is not a calibration");
   if (const int version = json.at("version").get<int>(); version != kVersion)
     refuse(fmt::format("it has version {}, and this build reads {}", version, kVersion));
   MachineLimits out;

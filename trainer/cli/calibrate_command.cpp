@@ -129,11 +129,11 @@ int run(const CommandCall& call) {
   const std::string path =
       arguments.value("output").value_or(limits_path(settings, this_machine(target)));
   LS_USER_CHECK(!path.empty(),
-                "there is no place for the file, as neither XDG_CACHE_HOME nor HOME "
-                "is set: give --output FILE");
+                "there is no cache folder for the file, since neither XDG_CACHE_HOME nor HOME is "
+                "set: give --output FILE");
   if (settings.world_rank == 0) check_limits_path(path);
   if (!arguments.has("json") && settings.world_rank == 0)
-    call.out << fmt::format("measuring for {}; other work disturbs it\n",
+    call.out << fmt::format("measuring for {}; other load disturbs the measurement\n",
                             arguments.has("quick") ? "a few seconds" : "about half a minute")
              << std::flush;
   call.watch.activity().begin(Phase::kPrepare, -1, "calibration");
@@ -167,29 +167,30 @@ CliCommand calibrate_command() {
   return {
       .name = "calibrate",
       .positionals = {},
-      .help = "measure what this machine can do, for profiles to be compared with",
+      .help = "measure this machine's limits, with which profiles are compared",
       .details =
-          "Dots by dtype and size, memory by threads and working set, sums over ranks, and the "
-          "cost\n"
-          "of small things: least times of three rounds, in lockstep's own kernels. The file in "
-          "the\n"
-          "cache folder serves all machines of this kind; without it a default is assumed. \"~\"\n"
-          "marks what differed between rounds by more than a tenth: something disturbed it.\n"
+          "Measures dots by dtype and size, memory by threads and working set, sums over ranks, "
+          "and\n"
+          "the cost of launches, clock readings and events: the minimum times of three rounds, "
+          "with\n"
+          "lockstep's own kernels. The file in the cache folder is for all machines of this kind;\n"
+          "without it lockstep uses default limits. \"~\" marks a figure that differed between "
+          "rounds\n"
+          "by more than a tenth, probably because of other load.\n"
           "Under mpirun the sums are those over the job's ranks.\n",
-      .options = {{.name = "output",
-                   .value = "FILE",
-                   .help = "write there, not to the cache folder"},
-                  {.name = "json", .value = "", .help = "print the file's text, not a table"},
-                  {.name = "quick",
-                   .value = "",
-                   .help = "one round of short measurements: figures may be a third too low"},
-                  {.name = "show",
-                   .value = "FILE",
-                   .help = "measure nothing; print what is known, or what FILE says",
-                   .bare = kOwn},
-                  {.name = "all-reduce",
-                   .value = "",
-                   .help = "under mpirun: only the sums over this job's ranks, not kept"}},
+      .options =
+          {{.name = "output", .value = "FILE", .help = "write to FILE instead of the cache folder"},
+           {.name = "json", .value = "", .help = "print the file's text, not a table"},
+           {.name = "quick",
+            .value = "",
+            .help = "one round of short measurements: figures may be a third too low"},
+           {.name = "show",
+            .value = "FILE",
+            .help = "measure nothing; print the stored limits, or those in FILE",
+            .bare = kOwn},
+           {.name = "all-reduce",
+            .value = "",
+            .help = "under mpirun: measure only the sums over this job's ranks, store nothing"}},
       .run = run};
 }
 

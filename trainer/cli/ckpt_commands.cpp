@@ -36,13 +36,14 @@ CliCommand on_path(std::string name, std::string help, int (*run)(const CommandC
 
 std::vector<CliCommand> ckpt_commands() {
   std::vector<CliCommand> out{
-      on_path("ls", "list a run's checkpoints and whether they are sound", run<checkpoint_ls>),
-      on_path("inspect", "print what a checkpoint holds", run<checkpoint_inspect>),
-      on_path("verify", "check every bit; exit code 4 if one is wrong", run<checkpoint_verify>),
+      on_path("ls", "list a run's checkpoints and whether they are valid", run<checkpoint_ls>),
+      on_path("inspect", "print the contents of a checkpoint", run<checkpoint_inspect>),
+      on_path("verify", "check every bit of a checkpoint; exit code 4 if it is damaged",
+              run<checkpoint_verify>),
       on_path("hash", "print the SHA-256 of a checkpoint's tensors", run<checkpoint_hash>),
       on_path("prune", "remove all but the newest checkpoints, the best and the newest good one",
               prune)};
-  out.back().options = {{"keep-last", "N", "how many of the newest to keep (3)"}};
+  out.back().options = {{"keep-last", "N", "number of newest checkpoints to keep (3)"}};
   return out;
 }
 

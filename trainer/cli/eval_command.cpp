@@ -19,8 +19,8 @@ CliCommand eval_command() {
       .name = "eval",
       .positionals = {"RUN"},
       .help = "print loss and accuracy of a run on its validation data",
-      .details = "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n",
-      .options = {{"best", "", "the checkpoint with the best metric, not the newest"}},
+      .details = "RUN is a run's folder, whose newest good checkpoint is used, or a checkpoint.\n",
+      .options = {{"best", "", "use the checkpoint with the best metric, not the newest"}},
       .run = run};
 }
 

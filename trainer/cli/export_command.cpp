@@ -9,7 +9,8 @@ namespace {
 
 int run(const CommandCall& call) {
   const std::optional<std::string> to = call.arguments.value("to");
-  LS_USER_CHECK(to.has_value() && !to->empty(), "--to FOLDER must say where the model goes");
+  LS_USER_CHECK(to.has_value() && !to->empty(),
+                "--to FOLDER is missing: the folder to write the model to");
   call.out << export_run({.run = call.arguments.positionals()[0],
                           .to = *to,
                           .best = call.arguments.has("best"),
@@ -21,17 +22,18 @@ int run(const CommandCall& call) {
 }  // namespace
 
 CliCommand export_command() {
-  return {.name = "export",
-          .positionals = {"RUN"},
-          .help = "write a run's model as a Hugging Face folder",
-          .details =
-              "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint. The\n"
-              "folder has config.json, model.safetensors and the tokenizer's files; transformers\n"
-              "and `model.from_pretrained` read it.\n",
-          .options = {{"to", "FOLDER", "where the model goes; it must be empty or not be there"},
-                      {"best", "", "the checkpoint with the best metric, not the newest"},
-                      {"force", "", "replace the files of the model in a folder that is there"}},
-          .run = run};
+  return {
+      .name = "export",
+      .positionals = {"RUN"},
+      .help = "write a run's model as a Hugging Face folder",
+      .details =
+          "RUN is a run's folder, whose newest good checkpoint is used, or a checkpoint. The\n"
+          "folder has config.json, model.safetensors and the tokenizer's files; transformers\n"
+          "and `model.from_pretrained` can read it.\n",
+      .options = {{"to", "FOLDER", "folder to write the model to; it must be empty or not exist"},
+                  {"best", "", "use the checkpoint with the best metric, not the newest"},
+                  {"force", "", "replace the files of the model in an existing folder"}},
+      .run = run};
 }
 
 }  // namespace lockstep

@@ -27,21 +27,22 @@ int run(const CommandCall& call) {
 }  // namespace
 
 CliCommand generate_command() {
-  return {
-      .name = "generate",
-      .positionals = {"RUN"},
-      .help = "print a prompt and how a run's model continues it",
-      .details =
-          "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
-          "What is not given is as in the `sample` section of the run's config.\n",
-      .options = {{"prompt", "TEXT", "what to continue; empty: from the token that begins a text"},
-                  {"max-new-tokens", "N", "tokens to add"},
-                  {"temperature", "T", "divides the logits; 0: always the likeliest token"},
-                  {"top-k", "K", "choose among the K likeliest tokens; 0: among all"},
-                  {"top-p", "P", "among the fewest likeliest with this probability together"},
-                  {"num-samples", "N", "so many continuations"},
-                  {"seed", "S", "of the random choice"}},
-      .run = run};
+  return {.name = "generate",
+          .positionals = {"RUN"},
+          .help = "print a prompt and its continuation by a run's model",
+          .details =
+              "RUN is a run's folder, whose newest good checkpoint is used, or a checkpoint.\n"
+              "The defaults are those of the `sample` section of the run's config.\n",
+          .options = {{"prompt", "TEXT",
+                       "text to continue; empty: start from the token that begins a text"},
+                      {"max-new-tokens", "N", "number of tokens to generate"},
+                      {"temperature", "T", "divides the logits; 0: always the likeliest token"},
+                      {"top-k", "K", "draw from the K likeliest tokens; 0: from all"},
+                      {"top-p", "P",
+                       "draw from the fewest likeliest tokens with this total probability"},
+                      {"num-samples", "N", "number of continuations"},
+                      {"seed", "S", "seed of the random draws"}},
+          .run = run};
 }
 
 }  // namespace lockstep

@@ -25,8 +25,8 @@ CliCommand ir_print_command() {
   return {.name = "ir print",
           .positionals = {"FILE.ir"},
           .help = "check a graph and print it in its canonical text form",
-          .details = "With LOCKSTEP_DEBUG=5 --passes prints the graph after each pass too.\n",
-          .options = {{"passes", "", "print what the compiler's passes make of it"}},
+          .details = "With LOCKSTEP_DEBUG=5, --passes also prints the graph after each pass.\n",
+          .options = {{"passes", "", "print the graph after the compiler's passes"}},
           .run = run};
 }
 

@@ -38,7 +38,8 @@ int run(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const auto ranks = arguments.integer("ranks", 1, kMostRanks);
   LS_USER_CHECK(ranks, "the number of ranks is missing: lockstep launch -n N -- train CONFIG");
-  LS_USER_CHECK(!call.settings.under_launcher, "lockstep launch starts mpirun, not the other way");
+  LS_USER_CHECK(!call.settings.under_launcher,
+                "lockstep launch starts mpirun: do not run it under mpirun");
   LaunchOptions options;
   options.ranks = static_cast<int>(*ranks);
   if (const auto hosts = arguments.value("hosts"))
@@ -68,21 +69,23 @@ CliCommand launch_command() {
           .positionals = {"COMMAND"},
           .rest = "...",
           .max_rest = CliCommand::kAnyNumber,
-          .help = "run a command on several ranks by mpirun, and restart what was lost",
+          .help = "run a command on several ranks with mpirun, and restart lost jobs",
           .details =
-              "As in: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
-              "A job that loses a rank or a host, or stalls, goes on from its last checkpoint.\n"
+              "Example: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
+              "A job that loses a rank or a host, or stalls, resumes from its last checkpoint.\n"
               "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
               "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
-          .options = {{.name = "ranks", .value = "N", .help = "how many ranks", .letter = 'n'},
+          .options = {{.name = "ranks", .value = "N", .help = "number of ranks", .letter = 'n'},
                       {.name = "hosts",
                        .value = "HOST[:RANKS],...",
-                       .help = "where they run; this host is the first. Default: here, or where "
-                               "Slurm's allocation says"},
-                      {.name = "hostfile", .value = "FILE", .help = "the same as a file of mpirun"},
+                       .help = "hosts of the ranks; this host is the first. Default: this host, or "
+                               "Slurm's allocation"},
+                      {.name = "hostfile",
+                       .value = "FILE",
+                       .help = "the same, as a hostfile of mpirun"},
                       {.name = "max-restarts",
                        .value = "K",
-                       .help = "how often a lost job is started again (3)"}},
+                       .help = "maximum number of restarts of a lost job (3)"}},
           .run = run};
 }
 

@@ -19,18 +19,18 @@ int run(const CommandCall& call) {
 }  // namespace
 
 CliCommand predict_command() {
-  return {.name = "predict",
-          .positionals = {"RUN", "IMAGE"},
-          .rest = "...",
-          .max_rest = CliCommand::kAnyNumber,
-          .help = "print the classes that images are likely of",
-          .details =
-              "RUN is a run's folder, whose newest good checkpoint is taken, or a checkpoint.\n"
-              "Each IMAGE is a PNG or JPEG file. It is resized, its centre is cut out, and pixels\n"
-              "are normalized as in the run's evaluation; colours become grey, or grey becomes\n"
-              "colours, as the model takes them.\n",
-          .options = {{"top", "N", "classes of each image, the likeliest first; 5 unless given"}},
-          .run = run};
+  return {
+      .name = "predict",
+      .positionals = {"RUN", "IMAGE"},
+      .rest = "...",
+      .max_rest = CliCommand::kAnyNumber,
+      .help = "print the likeliest classes of images",
+      .details =
+          "RUN is a run's folder, whose newest good checkpoint is used, or a checkpoint.\n"
+          "Each IMAGE is a PNG or JPEG file. It is resized, cropped to its centre and normalized\n"
+          "as in the run's evaluation, and converted to grey or to colour as the model requires.\n",
+      .options = {{"top", "N", "number of classes of each image, the likeliest first (5)"}},
+      .run = run};
 }
 
 }  // namespace lockstep

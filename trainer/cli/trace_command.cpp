@@ -67,7 +67,7 @@ int run(const CommandCall& call) {
 CliCommand trace_command() {
   return {.name = "trace",
           .positionals = {"RUN"},
-          .help = "what the trace of a run has, or the trace for another viewer",
+          .help = "summarize the trace of a run, or convert it for another viewer",
           .details =
               "RUN is a run's folder, or a file of that format. A run with\n"
               "profile.trace.steps=[FIRST,LAST] writes RUN/trace.perfetto-trace, which\n"

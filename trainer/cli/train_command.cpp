@@ -17,25 +17,27 @@ int run(const CommandCall& call) {
 }  // namespace
 
 CliCommand train_command() {
-  return {.name = "train",
-          .positionals = {"CONFIG"},
-          .rest = "[key.path=value ...]",
-          .max_rest = CliCommand::kAnyNumber,
-          .help = "train a model; under mpirun, by all ranks together",
-          .details =
-              "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"
-              "one of its keys, as in training.max_steps=100. SIGUSR1, SIGTERM or SIGINT saves a\n"
-              "checkpoint at the next step and ends with exit code 75; to a job of mpirun, send\n"
-              "SIGUSR1: the others leave it no time to save.\n",
-          .options = {{.name = "resume",
-                       .value = "PATH",
-                       .help = "go on from a checkpoint; alone: from the run's newest good one, if "
-                               "there is one",
-                       .bare = "auto"},
-                      {.name = "dry-run",
-                       .value = "",
-                       .help = "compile, print parameters, memory and batch arithmetic, and stop"}},
-          .run = run};
+  return {
+      .name = "train",
+      .positionals = {"CONFIG"},
+      .rest = "[key.path=value ...]",
+      .max_rest = CliCommand::kAnyNumber,
+      .help = "train a model; under mpirun, by all ranks together",
+      .details =
+          "CONFIG is a YAML file (see `lockstep config schema`); key.path=value overrides\n"
+          "one of its keys, for example training.max_steps=100. SIGUSR1, SIGTERM or SIGINT saves "
+          "a\n"
+          "checkpoint at the next step and ends with exit code 75. To mpirun, send SIGUSR1: after\n"
+          "the other signals it gives the ranks no time to save.\n",
+      .options = {{.name = "resume",
+                   .value = "PATH",
+                   .help = "resume from a checkpoint; without PATH: from the run's newest good "
+                           "one, if there is one",
+                   .bare = "auto"},
+                  {.name = "dry-run",
+                   .value = "",
+                   .help = "compile, print parameters, memory and batch arithmetic, and stop"}},
+      .run = run};
 }
 
 }  // namespace lockstep

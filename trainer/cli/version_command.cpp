@@ -45,11 +45,12 @@ int run(const CommandCall& call) {
 }  // namespace
 
 CliCommand version_command() {
-  return {.name = "version",
-          .positionals = {},
-          .help = "print the version, the build id, and what this build computes with here",
-          .details = "Ranks of one job need the same build id.\n",
-          .run = run};
+  return {
+      .name = "version",
+      .positionals = {},
+      .help = "print the version, the build id, the libraries and the instruction set used here",
+      .details = "Ranks of one job need the same build id.\n",
+      .run = run};
 }
 
 }  // namespace lockstep

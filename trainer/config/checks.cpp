@@ -40,7 +40,7 @@ std::string datasets_that_give(const std::string& inputs, const Registry& regist
   std::vector<std::string_view> names;
   for (const DatasetRow& row : registry.datasets())
     if (row.can_give(inputs)) names.push_back(row.name);
-  if (names.empty()) return fmt::format("'{}', which no dataset gives", inputs);
+  if (names.empty()) return fmt::format("'{}', which no dataset has", inputs);
   const std::string_view last = names.back();
   names.pop_back();
   return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);

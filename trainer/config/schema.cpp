@@ -128,7 +128,7 @@ void Schema::refuse_second(const ConfigKey& key) const {
   for (const ConfigKey& other : keys_) {
     if (other.path != key.path || &other == &key) continue;
     LS_USER_CHECK(other.row != nullptr,
-                  "{} '{}' has a key '{}', which section '{}' has for all: call it otherwise",
+                  "{} '{}' has a key '{}', which section '{}' has for all: choose another name",
                   key.rows->what, key.row->name, key.name, key.section);
     LS_USER_CHECK(other.row != key.row, "{} '{}' has two keys '{}'", key.rows->what, key.row->name,
                   key.name);

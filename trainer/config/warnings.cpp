@@ -58,11 +58,11 @@ void check_lengths(const Config& c, const Registry& registry, Warnings& out) {
   if (!registry.at(c.data).varies) return;
   if (c.data.group_by_length > 0 && c.data.padding == PaddingMode::kMax)
     out.add("data.group_by_length",
-            "saves nothing with 'data.padding: max', which pads all samples alike; choose longest "
-            "or bucket");
+            "saves nothing with 'data.padding: max', which pads all samples to one length; choose "
+            "longest or bucket");
   if (!c.data.buckets.empty())
     out.add_if_given("data.max_buckets", c.data.max_buckets, Config{}.data.max_buckets,
-                     "'data.buckets' says which lengths there are");
+                     "'data.buckets' gives the lengths");
 }
 
 void check_crops(const Config& c, const Registry& registry, Warnings& out) {
@@ -70,7 +70,7 @@ void check_crops(const Config& c, const Registry& registry, Warnings& out) {
   if (row.images == nullptr) return;
   const Augmentation& changes = row.images(c.data.keys)->augmentation;
   if (changes.random_resized_crop) return;
-  constexpr std::string_view kReason = "it is of 'data.random_resized_crop: true'";
+  constexpr std::string_view kReason = "it is for 'data.random_resized_crop: true'";
   out.add_if_given("data.crop_scale", changes.crop_scale, Augmentation{}.crop_scale, kReason);
   out.add_if_given("data.crop_ratio", changes.crop_ratio, Augmentation{}.crop_ratio, kReason);
 }

@@ -20,7 +20,7 @@ std::vector<Key> keys_of() {
                  .member = bind<&Data::stride>(),
                  .range = size_at_least(0),
                  .unit = "tokens",
-                 .doc = "Distance between the starts of neighbouring training samples; 0 takes the "
+                 .doc = "Distance between the starts of neighbouring training samples; 0 uses the "
                         "sequence length, 1 with shuffle draws crops at any position."});
   return out;
 }

@@ -36,7 +36,7 @@ SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& op
   LS_USER_CHECK(out.top_k >= 0, "top_k {} must be 0 (all tokens) or more", out.top_k);
   LS_USER_CHECK(out.top_p > 0 && out.top_p <= 1, "top_p {} must be above 0 and at most 1 (all)",
                 out.top_p);
-  LS_USER_CHECK(out.num_samples > 0, "{} samples: at least one must be asked for", out.num_samples);
+  LS_USER_CHECK(out.num_samples > 0, "{} samples: there must be at least one", out.num_samples);
   return out;
 }
 

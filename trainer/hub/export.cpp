@@ -260,11 +260,11 @@ class FolderBeside {
 void check_target(const fs::path& target, bool force) {
   std::error_code error;
   if (!fs::exists(target, error)) return;
-  LS_USER_CHECK(fs::is_directory(target, error), "{}: is there, and is no folder", target.string());
-  LS_USER_CHECK(force || fs::is_empty(target, error),
-                "{}: the folder is not empty; choose another one, or --force replaces the model "
-                "that is in it",
-                target.string());
+  LS_USER_CHECK(fs::is_directory(target, error), "{}: exists and is not a folder", target.string());
+  LS_USER_CHECK(
+      force || fs::is_empty(target, error),
+      "{}: the folder is not empty; choose another one, or replace the model in it with --force",
+      target.string());
 }
 
 /// What a reader would take, or find contradicted, beside the new files.
@@ -324,7 +324,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
       options.best ? open_best_checkpoint(options.run) : open_checkpoint(options.run);
   const Config config = saved_config(checkpoint.config_yaml(), checkpoint.path(), registry);
   const ModelRow& model = registry.at(config.model);
-  LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no form on the Hugging Face hub",
+  LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no Hugging Face format",
                 checkpoint.path(), model.name);
   check_saved_tokenizer(checkpoint.trainer().tokenizer, checkpoint.path());
   const std::string tokenizer = checkpoint.trainer().tokenizer;

@@ -75,8 +75,8 @@ void check_kind(const HubValues& values, const HubFormat& format, const std::str
   });
   if (!known)
     problems.add(given,
-                 "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' "
-                 "takes what fits)",
+                 "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' uses "
+                 "the weights that fit)",
                  shortened(architectures[0].dump()), model, fmt::join(format.architectures, ", "));
 }
 

@@ -41,7 +41,7 @@ Judgement LastRanks::judge(std::int64_t now_ns, const RanksInSight& ranks) {
   const bool has_started = !seen_here_.empty();
   if (!has_started || seconds_since(ran_ns_) <= kMpirunPatience) return {};
   return {.warnings = {},
-          .fatal = fmt::format("the ranks of this host have ended, and mpirun does not: {}",
+          .fatal = fmt::format("the ranks of this host have ended, but mpirun has not: {}",
                                describe_missing(ranks))};
 }
 

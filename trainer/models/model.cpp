@@ -52,7 +52,7 @@ Tensor of_labels(const Batch& batch, const F& of) {
 }  // namespace
 
 Tensor Model::next_logits(const Tensor&, KeyValueCache&) const {
-  raise(ErrorKind::kUsage, "this model keeps nothing of the tokens before");
+  raise(ErrorKind::kUsage, "this model has no cache of keys and values");
 }
 
 Tensor Model::logits(const Tensor&) const {

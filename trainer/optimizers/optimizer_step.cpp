@@ -165,7 +165,7 @@ StepSummary StepNumbers::read(std::source_location where) const {
 }
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
-  LS_USER_CHECK(!tensors.empty(), "the sum of squares of no tensors has no trace to be in");
+  LS_USER_CHECK(!tensors.empty(), "the sum of squares needs at least one tensor");
   std::vector<Tensor> blocks;
   for (const Tensor& tensor : tensors) {
     const std::int64_t n = tensor.shape().elements();

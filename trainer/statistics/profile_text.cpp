@@ -61,7 +61,7 @@ std::string label(const LedgerRow& row, GroupBy by) {
     case GroupBy::kModule: return row.module.empty() ? "(no module)" : row.module;
     case GroupBy::kLine: return row.line;
     case GroupBy::kOp:
-      if (row.op.empty()) return "(commands of programs that are gone)";
+      if (row.op.empty()) return "(commands of dropped programs)";
       return shortened(row.op) + " " + place(row) +
              (row.places > 1 ? fmt::format(" and {} more", row.places - 1) : "");
   }
@@ -134,8 +134,8 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   const double step = mean_step_ms(profiles);
   const std::vector<double> ms = sorted(first.step_ms);
   std::string out = fmt::format(
-      "{} steps of {}: least {}, median {}, 99 % {}, longest {} of rank {} ({} more left out: the "
-      "first of each program)\n",
+      "{} steps of {}: minimum {}, median {}, 99 % {}, maximum {} of rank {} ({} more left out: "
+      "the first of each program)\n",
       first.steps, readable_ms(step), readable_ms(ms.front()), readable_ms(quantile(ms, 0.5)),
       readable_ms(quantile(ms, 0.99)), readable_ms(ms.back()), first.rank, first.left_out);
   const StepShares shares = step_shares(profiles);
@@ -144,7 +144,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
                        percent(shares.ms[i], step));
   out += fmt::format("; of the device's time {:.0f} % in fused kernels\n",
                      percent(shares.fused_ms, shares[TimeShare::kDevice]));
-  out += fmt::format("  commands run at {:.0f} % of what this machine can do at most ({})\n",
+  out += fmt::format("  commands run at {:.0f} % of this machine's limits ({})\n",
                      percent(shares.attainable_ms, shares.launched_ms), first.limits);
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];

@@ -73,8 +73,8 @@ void check_sum(const RankProfile& profile) {
 }
 
 RankProfile read(const Json& json) {
-  LS_USER_CHECK(json.at("format") == kFormat, "this is no profile");
-  LS_USER_CHECK(json.at("version") == kVersion, "version {} is not known here",
+  LS_USER_CHECK(json.at("format") == kFormat, "this is not a profile");
+  LS_USER_CHECK(json.at("version") == kVersion, "version {} is not supported",
                 json.at("version").dump());
   RankProfile out;
   out.ranks = static_cast<int>(whole(json, "ranks", 1, kMaxRanks));

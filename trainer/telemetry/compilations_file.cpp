@@ -94,7 +94,7 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
         read_line(Json::parse(JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
                   rank, out);
       } catch (const std::exception& e) {
-        raise(ErrorKind::kUsage, "{}:{}: no line of a compilation: {}", path, number, e.what());
+        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, number, e.what());
       }
     }
   }
@@ -147,7 +147,7 @@ void CompilationsFile::open(const std::string& path, Log& log) {
   path_ = path;
   log_ = &log;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) log.warn("{}: compilations cannot be written down: {}", path_, std::strerror(errno));
+  if (fd_ < 0) log.warn("{}: compilations cannot be written: {}", path_, std::strerror(errno));
   for (const std::string& line : std::exchange(kept_, {}))
     if (fd_ >= 0) write(line);
 }
@@ -155,7 +155,7 @@ void CompilationsFile::open(const std::string& path, Log& log) {
 void CompilationsFile::write(const std::string& line) {
   const ssize_t written = ::write(fd_, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return;
-  log_->warn("{}: a compilation could not be written down, and no later one will be: {}", path_,
+  log_->warn("{}: a compilation could not be written, and later ones will not be: {}", path_,
              written < 0 ? std::strerror(errno) : "the disk is full");
   ::close(std::exchange(fd_, -1));
 }

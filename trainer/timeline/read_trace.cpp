@@ -40,7 +40,7 @@ class Reader {
 
  private:
   void check(bool ok, const char* why) const {
-    if (!ok) raise(ErrorKind::kData, "{} is no trace of lockstep's: {}", name_, why);
+    if (!ok) raise(ErrorKind::kData, "{} is not a trace of lockstep: {}", name_, why);
   }
 
   void take(const perfetto::TracePacket& packet) {

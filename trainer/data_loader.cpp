@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// What was asked to be masked must be there. Nobody asked for the default.
+/// A field that the user wants to mask must exist; the default need not.
 void check_mask(const Padding& padding, const std::vector<FieldSpec>& fields) {
   if (padding.mask_of == Padding{}.mask_of) return;
   std::vector<std::string> of_variable_length;

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kHashText = 32;  ///< characters of a hash, which its rank's file follows
+constexpr std::size_t kHashText = 32;  ///< characters of a hash, followed by the rank's file
 
 /// `details`: of each rank, the hash of the sample and the file that it is from.
 Error explain(std::int64_t sample, const std::vector<std::string>& details,

@@ -64,11 +64,11 @@ struct MachineVerdict {
   bool fits = true;
 };
 
-/// The simulated devices' memory is the machine's: whether it has enough for its ranks.
+/// Whether the machine's memory is enough for the simulated devices of its ranks.
 MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
                              const Topology& topology) {
   const auto available = static_cast<double>(available_memory());
-  if (available == 0) return {};  // nobody knows
+  if (available == 0) return {};  // unknown
   const auto ranks = topology.ranks_of(topology.node()).size();
   const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks) +
                         static_cast<double>(staging);

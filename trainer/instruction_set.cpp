@@ -14,13 +14,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What is within both.
+/// The smaller of both.
 MaxIsa within_both(MaxIsa a, MaxIsa b) {
   if (a == MaxIsa::kAuto || b == MaxIsa::kAuto) return a == MaxIsa::kAuto ? b : a;
   return a == b ? a : MaxIsa::kAvx2;
 }
 
-/// Each has what those before it have, so that the least of some is what they have in common.
+/// Each includes the previous ones, so that the minimum of several is what they have in common.
 VectorUnits units_of(const Target& target) {
   if (target.isa == Isa::kAvx2) return VectorUnits::kAvx2;
   switch (target.bf16) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kMostInABatch = 16;
 
-/// The images as the run's evaluation would have them.
+/// The images, resized and normalized as in the run's evaluation.
 DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
                        const std::vector<std::string>& paths) {
   const ImageSettings& settings = *registry.at(config.data).images(config.data.keys);
@@ -76,7 +76,7 @@ void print_classes(const EvalBatch& batch, const HostTensor& logits, const Datas
                likeliest(std::span(all).subspan(row * classes, classes), top, facts.classes));
 }
 
-/// What the run was trained on; of a checkpoint that does not say it, what its config does.
+/// The image facts of the run's data; if the checkpoint does not have them, those of its config.
 ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const Registry& registry,
                     const std::string& run) {
   const DataNeeds needs = registry.needs(config.model);

@@ -16,10 +16,10 @@
 namespace lockstep {
 namespace {
 
-/// Of images that a checkpoint may be of.
+/// Maximum size of images in a checkpoint.
 constexpr std::int64_t kMostPixels = 178'956'970;
 
-// Passes the result of `read` on; its errors become those of a checkpoint.
+// Returns the result of `read`; its errors become errors of the checkpoint.
 template <class Read>
 auto of_checkpoint(Read read) {
   try {
@@ -29,7 +29,7 @@ auto of_checkpoint(Read read) {
   }
 }
 
-/// Names of folders are bytes; in JSON, those that are no text are what is printed of them.
+/// Names of folders are bytes; names that are not text are stored in JSON as they are printed.
 std::string as_text(const std::string& name) {
   return end_of_utf8(name, 0) == name.size() ? name : printable(name);
 }

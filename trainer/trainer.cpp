@@ -26,8 +26,8 @@ void check_state_fits(TrainingState& state, const Config& config) {
         format_bytes(config.device.memory_gb * 0x1p30));
 }
 
-/// A run that goes on elsewhere is as good, but its bits are no longer those that it would have
-/// had.
+/// A run that resumes on other hardware is valid, but its bits differ from those of an
+/// uninterrupted run.
 void warn_of_other_processors(TrainerState& progress, RankRuntime& runtime) {
   const InstructionSet& set = runtime.instruction_set();
   const auto compare = [&](std::string& saved, const std::string& now, const char* what) {
@@ -67,7 +67,7 @@ TrainingState make_state(Module& module, Optimizer optimizer, OptimizerGroups gr
   return out;
 }
 
-/// A new run that failed early has moved one aside that somebody may mean to resume.
+/// A new run that failed early may have moved aside a run that the user wants to resume.
 std::string where_else(const RunFolder& folder) {
   const std::string moved = find_moved_run(folder);
   return moved.empty() ? "" : fmt::format(" (an earlier run is in {}: --resume={})", moved, moved);
@@ -96,7 +96,7 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
   return lock;
 }
 
-/// The options in the words of the config, whose sections the run goes by.
+/// The options as a config, whose sections the run uses.
 Config config_of(const TrainerOptions& o, const Config& session) {
   Config out = session;
   out.run.seed = static_cast<std::int64_t>(o.seed);
@@ -140,7 +140,8 @@ void check_options(const TrainerOptions& o) {
                 "save_interval, keep_best and resume need a folder: give TrainerOptions::run");
 }
 
-/// What checkpoints keep as the config, and what ranks must have in common, a line each.
+/// The settings that checkpoints store as the config and that ranks must have in common, one per
+/// line.
 std::vector<Term> terms_of(const TrainerOptions& o, const Module& module,
                            const Optimizer& optimizer) {
   std::vector<Term> out;

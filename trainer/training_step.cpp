@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-/// What a step computed for a shard is no input of another step: which samples it belongs to is
-/// lost, and ranks differ in how many shards they have. Inputs that were given have names.
+/// A value that a step computed for a shard cannot be an input of another step: its samples are
+/// unknown there, and ranks may differ in their number of shards. Given inputs have names.
 void check_inputs(const Graph& graph) {
   for (const ValueId input : graph.inputs) {
     const Node& kept = graph[input];
@@ -25,7 +25,7 @@ void check_inputs(const Graph& graph) {
   }
 }
 
-/// record(); what it recorded before it threw is dropped.
+/// Calls record(); if it throws, drops what it recorded.
 template <class F>
 auto record_whole(TraceContext& context, const std::source_location& where, const F& record) {
   context.set_caller(where);
@@ -79,7 +79,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   mode.key = {context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
               context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
   for (ModuleBuffer& buffer : state.module.buffers().all())
-    buffer.take_updates();  // of one that threw
+    buffer.take_updates();  // drops those of a loss that threw
   return record_whole(context, caller.where, [&] {
     const Loss output = record_loss(loss, batch, context, std::move(mode), caller);
     std::vector<Tensor> values;

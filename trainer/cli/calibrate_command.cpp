@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a job that sums; it takes about three. Then the result does without.
+/// Limit of a job that measures sums; it takes about three. After it the sums are left out.
 constexpr double kMostSecondsOfJob = 20;
 
 constexpr const char* kOwn = "auto";  ///< --show without a file
@@ -46,7 +46,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// The sums of this job's ranks; the ranks but 0 have nothing more to do then.
+/// The sums of this job's ranks; ranks other than 0 have no further work.
 std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
   const auto communicator = make_communicator({}, call.settings, call.watch);
   std::vector<AllReduceTime> out =
@@ -56,8 +56,8 @@ std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
   return out;
 }
 
-/// Those of a job of `ranks` on this machine, appended to `sums`. Returns the exit code with which
-/// this process is to end because somebody wants it to; else 0.
+/// Appends the sums of a job of `ranks` on this machine to `sums`. Returns the exit code if a
+/// signal asked this process to end; else 0.
 int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTime>& sums) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/sums.json";
@@ -85,7 +85,7 @@ int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTim
   return 0;
 }
 
-/// How many ranks jobs are to have that sum on this machine.
+/// The numbers of ranks of the jobs that measure sums on this machine.
 std::vector<int> ranks_of_jobs(int cores) {
   std::vector<int> out;
   for (const int ranks : {2, 4})
@@ -103,7 +103,7 @@ int show(const CommandCall& call, const std::string& file) {
   return 0;
 }
 
-/// Under mpirun: the sums alone.
+/// Under mpirun: measures the sums only.
 int measure_sums(const CommandCall& call) {
   LS_USER_CHECK(call.settings.under_launcher && call.settings.world_size > 1,
                 "--all-reduce measures the sums over the ranks of a job: "

@@ -82,7 +82,7 @@ Finding examine_folder(const std::string& folder, std::uint64_t bytes, const std
   return {Verdict::kWarn, folder, problem + "; " + use};
 }
 
-/// Whether profiles know what this machine can do.
+/// Whether the limits of this machine are stored for profiles.
 Finding examine_calibration(const Settings& settings) {
   if (!processor().has("avx2")) return {Verdict::kOk, "calibration", "none"};
   const FoundLimits found = find_limits(settings, host_target(settings.max_isa));
@@ -92,7 +92,7 @@ Finding examine_calibration(const Settings& settings) {
   return {Verdict::kOk, "calibration", text};
 }
 
-/// The libraries whose versions matter to results and file formats.
+/// The libraries whose versions affect results and file formats.
 Finding examine_libraries() {
   std::vector<std::string> found;
   for (const std::string& file : loaded_libraries())

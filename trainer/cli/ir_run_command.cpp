@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxGigabytes = 1 << 20;
 
-/// What input number i is called in the file: its name, or "i" if it has none.
+/// The data set of input number i in the file: its name, or "i" if it has none.
 std::vector<std::string> input_names(const Graph& graph, const std::string& file) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -28,10 +28,10 @@ std::vector<std::string> input_names(const Graph& graph, const std::string& file
   return out;
 }
 
-/// Everything in which the file's data sets and the graph's inputs differ, a line each.
+/// All differences between the file's data sets and the graph's inputs, one line each.
 std::string find_problems(const Graph& graph, const std::vector<std::string>& names,
                           const NamedTensors& tensors, const std::string& file) {
-  std::vector<std::string_view> unused;  // data sets that are no input: what a name may have meant
+  std::vector<std::string_view> unused;  // data sets that are not inputs: possible misspellings
   for (const auto& [name, tensor] : tensors)
     if (std::find(names.begin(), names.end(), name) == names.end()) unused.push_back(name);
   std::string out;

@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 constexpr int kMostRestarts = 1000000;
-constexpr int kRestarts = 3;  ///< unless told otherwise
+constexpr int kRestarts = 3;  ///< the default
 
-/// Sets where training with these words saves, and its limits. The config is read here so that an
-/// error in it is reported once, before anything is started.
+/// Sets the folder in which training with these arguments saves, and its limits. The config is read
+/// here so that an error in it is reported once, before anything is started.
 void prepare_training(std::span<const std::string> words, const Registry& registry,
                       LaunchOptions& options) {
   const Arguments arguments(words, train_command().options);
@@ -26,7 +26,7 @@ void prepare_training(std::span<const std::string> words, const Registry& regist
   options.limits = watch_limits(config);
 }
 
-/// The limits of the run that these words of eval or generate name.
+/// The limits of the run that these arguments of eval or generate name.
 WatchLimits limits_of_run(std::span<const std::string> words, const Registry& registry,
                           const CliCommand& command) {
   const Arguments arguments(words, command.options);

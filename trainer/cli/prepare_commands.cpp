@@ -40,7 +40,7 @@ TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
   return load_tokenizer(type);
 }
 
-/// Files that belong together: none takes the place of an old one before all are written.
+/// Files that belong together: no old one is replaced before all new ones are written.
 class PreparedFiles {
  public:
   explicit PreparedFiles(fs::path folder) : folder_(std::move(folder)) {}
@@ -79,7 +79,7 @@ class PreparedFiles {
     return files_.back().file->file();
   }
   void end(std::string about) {
-    files_.back().file->file().sync();  // a full disk shows here at the latest
+    files_.back().file->file().sync();  // a full disk is detected here at the latest
     files_.back().about = std::move(about);
   }
 

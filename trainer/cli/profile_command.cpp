@@ -18,11 +18,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownRows = 20;
 
-/// What a run's folder tells.
+/// The contents of a run's folder.
 struct RunFiles {
   std::vector<RankProfile> profiles;
   int ranks = 1;            ///< of the job that wrote the profiles
-  CauseTally compilations;  ///< of rank 0, or of the one that was asked for
+  CauseTally compilations;  ///< of rank 0, or of the requested rank
   std::vector<Cuts::Row> cuts;
 };
 
@@ -40,7 +40,7 @@ RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
   return out;
 }
 
-/// What of the ranks is not there, or how to have statistics at all.
+/// A note on missing profiles, or on how to get profiles.
 std::string missing(const RunFiles& files, std::optional<std::int64_t> rank,
                     const std::string& run) {
   if (!files.profiles.empty()) {

@@ -32,14 +32,14 @@ std::string plain_text(const std::string& path) {
   return out;
 }
 
-/// The texts of a field, a line or more each.
+/// The texts of a field, one or more lines each.
 std::string text_of_field(const std::string& path, const std::string& field) {
   std::string out;
   try {
     for (const TextDocument& document : read_jsonl({path}, {.text_field = field}).all)
       out += document.text + "\n";
   } catch (const Error& error) {
-    // The field is a config's where it is not an option's.
+    // Messages name the config key: replace it with the option.
     constexpr std::string_view kKey = "data.text_field";
     std::string message = error.what();
     if (const std::size_t at = message.find(kKey); at != std::string::npos)

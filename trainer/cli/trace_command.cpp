@@ -25,7 +25,7 @@ std::string trace_path(const std::string& run) {
   return out;
 }
 
-/// How many events each track has, and how long something is going on there.
+/// The number of events of each track, and its busy time.
 void print_tracks(const TraceFile& trace, std::ostream& out) {
   struct Sum {
     std::int64_t events = 0;

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Keys of one path that are equal in all respects but the row that they belong to.
+/// Keys of one path that differ only in the row that they belong to.
 struct KeyOfRows {
   const ConfigKey* key;
   std::optional<Condition> when;  ///< of all of them together
@@ -245,7 +245,8 @@ std::vector<std::string> config_diff(const Config& before, const Config& after,
   };
   std::vector<std::string> out;
   for (const ConfigKey& key : schema.keys()) {
-    if (schema.find(key.path) != &key) continue;  // another row's key of a path that was met
+    if (schema.find(key.path) != &key)
+      continue;  // another row's key of a path that is already printed
     const std::string a = text(key.path, before);
     const std::string b = text(key.path, after);
     if (a != b) out.push_back(fmt::format("{}: {} -> {}", key.path, a, b));

@@ -17,8 +17,8 @@ class Warnings {
     all_.push_back(fmt::format("{}: '{}' {}", loaded_.where(key), key,
                                fmt::format(format, std::forward<Args>(args)...)));
   }
-  /// For a key that is given, with another value than it has without a word, although `reason`
-  /// leaves it without effect.
+  /// For a key that is given with a value other than its default, although it has no effect because
+  /// of `reason`.
   template <class T>
   void add_if_given(std::string_view key, const T& value, const T& otherwise,
                     std::string_view reason) {
@@ -42,7 +42,7 @@ void check_warmup(const Config& c, const Registry& registry, std::int64_t steps,
           warmup, steps, peak * static_cast<double>(steps) / static_cast<double>(warmup), peak);
 }
 
-/// The first evaluation is always the best so far, and who stops at the last step stops nothing.
+/// The first evaluation is always the best so far, and a stop at the last step has no effect.
 void check_patience(const Config& c, std::int64_t steps, Warnings& out) {
   if (c.early_stopping.patience == 0 || c.eval.interval == 0 || steps == 0) return;
   const std::int64_t before_the_end = (steps - 1) / c.eval.interval;

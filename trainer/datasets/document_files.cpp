@@ -57,7 +57,7 @@ std::string all_text(const TextDocuments& documents) {
   return out;
 }
 
-/// Samples as a model takes them.
+/// Samples in the form that the model requires.
 class SampleMaker {
  public:
   SampleMaker(const OpenContext& context, TokenizerPtr tokenizer, Packing packing,
@@ -129,7 +129,7 @@ class SampleMaker {
   OnTooLong on_too_long_;
 };
 
-/// `read` gives the documents of files.
+/// `read` returns the documents of files.
 template <class Data, class Read>
 DataSource open_documents(const Data& data, const OpenContext& context, const Read& read) {
   LS_USER_CHECK(context.needs.inputs != "labelled_tokens" || data.packing == Packing::kNone,
@@ -140,7 +140,7 @@ DataSource open_documents(const Data& data, const OpenContext& context, const Re
   if (!data.val_path.empty()) split.validation = read(data.val_path);
   const bool learns =
       context.tokenizer_json.empty() && context.tokenizer.type == TokenizerType::kChar;
-  // As of a text, characters are those of all that was given, its validation part included.
+  // As for text data, the characters are those of all files, including the validation part.
   std::string text;
   if (learns)
     text = all_text(split.train) + (data.val_path.empty() ? all_text(split.validation) : "");

@@ -48,7 +48,7 @@ void ImageFolderData::check(const Config& run, const ReportProblem& report) cons
 DataSource ImageFolderData::open(const OpenContext& context) const {
   const auto& [channels, height, width] = context.needs.image;
   const auto size = images.size().value_or(std::array{height, width});
-  // One row is what a model has to say that takes any height and width.
+  // A model that takes any height and width declares a height of 1.
   LS_USER_CHECK(!images.image_size.empty() || height > 1,
                 "data.image_size must be given: the model does not define a height and a width");
   check_channels_of_files(channels, "the model");

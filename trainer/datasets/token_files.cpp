@@ -25,7 +25,7 @@ std::vector<Key> keys_of() {
   return out;
 }
 
-/// Samples of a stream as a model takes them; stride 0: the sequence length.
+/// Samples of a stream in the form that the model requires; stride 0: the sequence length.
 class SampleMaker {
  public:
   SampleMaker(const OpenContext& context, TokenizerPtr tokenizer)
@@ -46,7 +46,7 @@ class SampleMaker {
   TokenizerPtr tokenizer_;
 };
 
-/// All files as one text, and what to call it.
+/// All files as one text, and its name in messages.
 struct Text {
   std::string name;
   std::string content;

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// So many classes are shown one by one; of more, so many of the worst.
+/// Maximum number of classes that are shown; if there are more, the worst ones.
 constexpr std::size_t kShownClasses = 20;
 constexpr std::size_t kShownConfusions = 10;
 
@@ -46,7 +46,7 @@ std::vector<ClassRow> rows_of(const std::map<Confusion::Cell, std::int64_t>& cou
   return out;
 }
 
-/// Those that are wrong, the most frequent first.
+/// The wrong predictions, the most frequent first.
 std::vector<Entry> confusions_of(const std::map<Confusion::Cell, std::int64_t>& counts) {
   std::vector<Entry> out;
   for (const auto& [cell, count] : counts)

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Of the library whose files these are like.
+/// Version of the library whose format these files have.
 constexpr const char* kTransformersVersion = "4.46.3";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
@@ -59,13 +59,13 @@ std::string json_of(const std::optional<std::int32_t>& id) {
   return id ? std::to_string(*id) : "null";
 }
 
-/// What the run's samples were, as far as the checkpoint says it.
+/// The description of the run's samples, if the checkpoint has it.
 ImageFacts saved_facts(const Source& source) {
   return saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
       .value_or(ImageFacts{});
 }
 
-/// By the names that the data had for its classes, or else numbers.
+/// The data's names of its classes, or else numbers.
 void add_labels(const Source& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
@@ -92,7 +92,7 @@ HubValues image_values(const Source& source, const Registry& registry) {
     const ConfigKey* key = schema.find(path, source.config);
     const bool is_there = key != nullptr && key->row != nullptr;
     Json values = is_there ? Json::parse(json_of(*key, source.config)) : Json::array({none});
-    if (!values.is_array()) values = Json::array({values});  // a list of one is written as it
+    if (!values.is_array()) values = Json::array({values});  // a single number
     while (values.size() < channels) values.push_back(values.back());
     out[name] = values.dump();
   };
@@ -101,14 +101,14 @@ HubValues image_values(const Source& source, const Registry& registry) {
   return out;
 }
 
-/// How the run's evaluation makes images fit; of data without files, as ImageSettings begins.
+/// How the run's evaluation resizes images; for data without files, the defaults of ImageSettings.
 ImageSettings image_settings(const Source& source, const Registry& registry) {
   const DatasetRow& data = registry.at(source.config.data);
   return data.images == nullptr ? ImageSettings{} : *data.images(source.config.data.keys);
 }
 
-/// timm makes the shorter side side / "crop_pct", rounded down, and cuts out the centre, which is
-/// as large as what was trained on: a ResNet takes images of any size, whatever its config says.
+/// timm resizes the shorter side to side / "crop_pct", rounded down, and crops the centre to the
+/// size of the training images: a ResNet takes images of any size, whatever its config says.
 HubValues timm_image_values(const Source& source, const Registry& registry) {
   HubValues out = image_values(source, registry);
   const ImageSettings images = image_settings(source, registry);
@@ -196,8 +196,8 @@ void write_tokenizer(const Source& source, const Registry& registry, const fs::p
   write_text(folder / kTokenizerConfig, config.dump(2) + "\n");
 }
 
-/// Transformers' ViTImageProcessor makes images a square whatever their sides; CLIPImageProcessor
-/// is the one that resizes the shorter side and cuts out the centre, as lockstep does.
+/// Transformers' ViTImageProcessor resizes every image to a square; CLIPImageProcessor resizes the
+/// shorter side and crops the centre, as lockstep does.
 void write_preprocessor(const Source& source, const Registry& registry, const fs::path& folder) {
   HubValues values = image_values(source, registry);
   const auto& [channels, height, width] = registry.needs(source.config.model).image;
@@ -236,7 +236,7 @@ void write_files(const Source& source, const Registry& registry, const fs::path&
   write_text(folder / kHubConfig, hub_config_text(values));
 }
 
-/// A folder beside the one that is asked for. What it holds in the end is gone.
+/// A temporary folder beside the requested one; its contents are removed in the end.
 class FolderBeside {
  public:
   explicit FolderBeside(const fs::path& target)
@@ -267,15 +267,15 @@ void check_target(const fs::path& target, bool force) {
       target.string());
 }
 
-/// What a reader would take, or find contradicted, beside the new files.
+/// Old files that a reader would use, or that contradict the new files.
 bool is_of_a_model(const std::string& name) {
   return name == kWeightsIndex || name == kHubTokenizer || name == kTokenizerConfig ||
          name == kGenerationConfig || name == kHubPreprocessor ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 
-/// What stays of a folder that the new one replaces: all that is no file of the model. Links, so
-/// that nothing is copied; copies on a file system without them.
+/// Keeps the files of the replaced folder that do not belong to the model. Hard links, so that
+/// nothing is copied; copies on a file system without them.
 void keep_other_files(const fs::path& old, const fs::path& fresh) {
   constexpr auto kWhole = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
   for (const auto& entry : fs::directory_iterator(old)) {
@@ -316,7 +316,7 @@ void move_into_place(const fs::path& from, const fs::path& target) {
 std::string export_run(const ExportOptions& options, const Registry& registry) {
   std::error_code error;
   const fs::path given = fs::absolute(options.to).lexically_normal();
-  const fs::path real = fs::weakly_canonical(given, error);  // of a link what it points to
+  const fs::path real = fs::weakly_canonical(given, error);  // follows symbolic links
   const fs::path& target = error ? given : real;
   const fs::path place = target.has_filename() ? target : target.parent_path();
   check_target(place, options.force);
@@ -337,7 +337,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
     move_into_place(beside.path(), place);
   } catch (const fs::filesystem_error& e) {
     raise(ErrorKind::kCheckpoint, "cannot write {}: {}", place.string(), e.code().message());
-  } catch (const Error& e) {  // names the folder that would have become this one
+  } catch (const Error& e) {  // names the temporary folder
     if (e.kind() != ErrorKind::kCheckpoint) throw;
     raise(ErrorKind::kCheckpoint, "cannot export to {}: {}", place.string(), e.what());
   }

@@ -10,9 +10,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMaxListed = 200;  ///< of what an error lists; the rest is counted
+constexpr std::size_t kMaxListed = 200;  ///< that an error lists; the others are counted
 
-/// The first ones, and how many more there are.
+/// The first ones, and the number of others.
 std::string join_some(std::vector<std::string> lines, std::size_t most,
                       const std::string& separator) {
   const std::size_t count = lines.size();

@@ -37,7 +37,7 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// "12.3" per second of the row's time, in units of 1e9; a dash where nothing is counted.
+/// "12.3" per second of the row's time, in units of 1e9; a dash if nothing is counted.
 std::string rate(double amount, double ms) {
   return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : "-";
 }
@@ -47,13 +47,13 @@ std::string place(const LedgerRow& row) {
   return row.module.empty() ? row.line : fmt::format("{} ({})", row.line, row.module);
 }
 
-/// Long lists of operands cut short: JSON and CSV have them whole.
+/// Shortens long lists of operands; JSON and CSV have them in full.
 std::string shortened(const std::string& op) {
   constexpr std::size_t kShown = 72;
   return op.size() <= kShown ? op : op.substr(0, kShown) + "...";
 }
 
-/// What tells the group from others beside program and work.
+/// The label that distinguishes the group from others, besides program and work.
 std::string label(const LedgerRow& row, GroupBy by) {
   if (!row.is_launch()) return "";
   switch (by) {
@@ -90,7 +90,7 @@ std::string header(bool several_ranks) {
                      several_ranks ? "  skew, slowest rank" : "");
 }
 
-/// As CSV wants a text.
+/// A text quoted for CSV.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
@@ -158,7 +158,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
 }
 
 std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most) {
-  constexpr double kShownMs = 0.0005;  // what does not print as zero
+  constexpr double kShownMs = 0.0005;  // shorter times would print as zero
   const double step = mean_step_ms(profiles);
   std::string out = header(profiles.size() > 1);
   LedgerRow rest;

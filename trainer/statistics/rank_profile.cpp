@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "lockstep profile";
 constexpr int kVersion = 1;
-// Of what is read: far beyond all that is.
+// Limits of the reader: far above any real file.
 constexpr std::int64_t kMaxRanks = 1 << 16;
 constexpr std::int64_t kMaxSteps = std::int64_t{1} << 50;
 constexpr double kMaxAmount = 1e18;
@@ -56,7 +56,7 @@ std::int64_t whole(const Json& json, const char* key, std::int64_t least, std::i
   return value.get<std::int64_t>();
 }
 
-/// What a terminal would take for commands is left out.
+/// Replaces control characters, which a terminal would interpret.
 std::string text(const Json& json) {
   auto out = json.get<std::string>();
   for (char& c : out)
@@ -141,7 +141,8 @@ RankProfile parse_rank_profile(std::string_view text, const std::string& where) 
 }
 
 void remove_profiles(const std::string& run_folder) {
-  std::error_code error;  // what cannot be removed cannot be written over either: that is warned of
+  std::error_code error;  // a file that cannot be removed cannot be overwritten either: the write
+                          // logs a warning
   fs::remove_all(fs::path(run_folder) / "profile", error);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Lines that are kept for a file that may come.
+/// Maximum number of lines that are kept until a file is open.
 constexpr std::size_t kMaxKept = 1024;
 
 Json differences_json(const std::vector<Difference>& differences) {
@@ -65,7 +65,7 @@ void read_line(const Json& json, int rank, CauseTally& to) {
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
     difference.perhaps = each.value("perhaps", false);
-    // Older files have that of the main cause alone.
+    // Older files have only the main cause.
     difference.remedy = remedies.emplace_back(each.value("remedy", remedy));
   }
   to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
@@ -89,7 +89,7 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
       if (Json::parse(line, nullptr, false).is_discarded())
-        continue;  // cut short as the disk was full
+        continue;  // truncated because the disk was full
       try {
         read_line(Json::parse(JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
                   rank, out);

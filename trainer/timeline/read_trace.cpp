@@ -10,7 +10,7 @@ using perfetto::TrackEvent;
 
 using Names = std::map<std::uint64_t, std::string>;
 
-/// What a packet sequence said before.
+/// The state of a packet sequence from its earlier packets.
 struct Sequence {
   Names names;
   Names categories;

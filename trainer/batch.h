@@ -1,4 +1,4 @@
-// A batch on the device, as passed to a model's loss: the fields of one logical shard by name.
+// A batch on the device, as passed to a model's loss: the fields of one micro-batch by name.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class Batch {
   bool has(std::string_view name) const { return fields_.contains(name); }
   const Fields& fields() const { return fields_; }
 
-  /// Number of samples of a shard, padding samples included.
+  /// Number of samples of the micro-batch, padding samples included.
   std::int64_t size() const;
   /// i64[]: the number of samples that count, without padding samples.
   Tensor count(std::source_location where = std::source_location::current()) const;

@@ -15,11 +15,11 @@ class Session;
 
 struct DataLoaderOptions {
   std::int64_t global_batch = 0;  ///< samples of a step, over all ranks; must be given
-  std::int64_t micro_batch = 0;   ///< samples of a logical shard; must be given, divides the global
-                                  ///< batch
-  bool shuffle = true;            ///< a new random order in each epoch, the same on all ranks
-  std::int64_t workers = 1;       ///< threads that read and collate; no result depends on it
-  std::int64_t prefetch = 8;      ///< batches kept ready in host memory
+  std::int64_t micro_batch =
+      0;                      ///< samples of a micro-batch; must be given, divides the global batch
+  bool shuffle = true;        ///< a new random order in each epoch, the same on all ranks
+  std::int64_t workers = 1;   ///< threads that read and collate; no result depends on it
+  std::int64_t prefetch = 8;  ///< batches kept ready in host memory
   std::int64_t device_prefetch = 2;  ///< batches kept ready in device memory
   Padding padding = {};              ///< of fields of variable length
   /// Groups samples of similar length into the same step, within windows of this many samples of

@@ -1,4 +1,4 @@
-// What a model requires of its data, and what the data provides to the model.
+// The requirements of a model on its data, and the facts that the data provides to the model.
 #pragma once
 
 #include <array>

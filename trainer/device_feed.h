@@ -19,7 +19,7 @@
 
 namespace lockstep {
 
-/// One step's fields on the device, each with one value per logical shard of this rank.
+/// One step's fields on the device, each with one value per micro-batch of this rank.
 struct DeviceBatch {
   std::int64_t step = 0;
   std::map<std::string, DeviceTensorPtr> fields;

@@ -39,7 +39,7 @@ struct EvaluateOptions {
   DType compute_dtype = DType::kF32;
   std::vector<std::shared_ptr<const Evaluator>> evaluators = {};
   std::int64_t step = 0;            ///< for messages
-  std::source_location where = {};  ///< the user's line, likewise
+  std::source_location where = {};  ///< the user's line, for messages
   Activity activity = {};           ///< reports every batch
   std::function<void(const std::string&)> on_skipped =
       {};                                     ///< called for each skipped sample; or null

@@ -1,6 +1,6 @@
-// The loss of a model on one logical shard: sums, not means. The update adds them over all shards
-// of the step and divides once, so that the result does not depend on how a batch was split into
-// shards.
+// The loss of a model on one micro-batch: sums, not means. The update adds them over all
+// micro-batches of the step and divides once, so that the result does not depend on how a batch was
+// split into micro-batches.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// A metric: sum / count, each added over all shards of a step, or all batches of an evaluation. If
-/// the total count is zero, the metric is absent.
+/// A metric: sum / count, each added over all micro-batches of a step, or all batches of an
+/// evaluation. If the total count is zero, the metric is absent.
 struct Ratio {
   Tensor sum;    ///< scalar, of a float dtype
   Tensor count;  ///< scalar, of an integer or float dtype
@@ -34,7 +34,7 @@ struct Loss {
   std::map<std::string, Tensor> outputs = {};
 };
 
-/// A model, or any function that returns the loss of a batch of one logical shard.
+/// A model, or any function that returns the loss of one micro-batch.
 using LossFunction = std::function<Loss(const Batch&)>;
 
 /// Error kUsage that names the member of the loss that is missing or of the wrong type. `where`:

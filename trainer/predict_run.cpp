@@ -52,7 +52,7 @@ std::string likeliest(std::span<const double> logits, std::int64_t top,
   return out;
 }
 
-/// Of one batch: [batch, classes].
+/// Logits of one batch: [batch, classes].
 HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, HostBatch batch) {
   Batch::Fields fields;
   for (auto& [name, value] : batch)

@@ -38,7 +38,7 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
 void leave_later_states(const RunFolder& folder, const std::string& path, std::int64_t step,
                         Log& log);
 
-/// What to do with checkpoints that are already in the folder of a starting run.
+/// Action for checkpoints that are already in the folder of a starting run.
 enum class EarlierRun : std::uint8_t {
   kGoesOn,      ///< one of them was resumed
   kMovesAside,  ///< a new run was asked for

@@ -16,7 +16,7 @@ namespace lockstep {
 /// The memory of a rank in bytes, whichever of loader, device or host is faster.
 struct RunMemory {
   std::int64_t state = 0;
-  std::int64_t batches = 0;       ///< reserved for batches, and the shards' numbers
+  std::int64_t batches = 0;       ///< reserved for batches, and the micro-batches' indices
   std::int64_t step_results = 0;  ///< of training steps in flight
   std::int64_t results = 0;       ///< the same, or those of evaluation batches if they are larger
   StepMemory step;                ///< of one step; its results are included in those

@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// Error kOutOfMemory, before a value is drawn or read, for a model that cannot fit whatever the
-/// batch.
+/// Error kOutOfMemory, before a value is drawn or read, for a model that does not fit with any
+/// batch size.
 void check_state_fits(TrainingState& state, const Config& config) {
   const auto needed = static_cast<double>(state_bytes(state));
   if (needed <= config.device.memory_gb * 0x1p30) return;

@@ -158,7 +158,7 @@ class TrainingRun {
   bool resumed_;
   std::int64_t first_step_;
 
-  // Of the steps that begin() requested.
+  // For the steps that begin() requested.
   std::int64_t total_steps_ = 0;
   std::optional<StepSampler> sampler_;
   BatchPlan batch_;

@@ -8,8 +8,9 @@
 namespace lockstep {
 namespace {
 
-/// A value that a step computed for a shard cannot be an input of another step: its samples are
-/// unknown there, and ranks may differ in their number of shards. Given inputs have names.
+/// A value that a step computed for a micro-batch cannot be an input of another step: its samples
+/// are unknown there, and ranks may differ in their number of micro-batches. Given inputs have
+/// names.
 void check_inputs(const Graph& graph) {
   for (const ValueId input : graph.inputs) {
     const Node& kept = graph[input];

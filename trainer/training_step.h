@@ -1,4 +1,4 @@
-// The training step, recorded: forward and backward of one logical shard, and the update.
+// Records the training step: forward and backward of one micro-batch, and the update.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace lockstep {
 
 /// Inputs that every step of a run shares.
 struct StepInputs {
-  Tensor shard;  ///< i64[], one value per logical shard: its number in the global batch
+  Tensor shard;  ///< i64[], one value per micro-batch: its index in the global batch
   std::uint64_t seed = 0;
 };
 
-/// The numbers of this rank's shards, on the device.
+/// The indices of this rank's micro-batches, on the device.
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
                             std::uint64_t seed);
 

@@ -18,9 +18,9 @@ struct TwiceDivided {
 };
 
 /// Checks `ratio`, which messages call `what` ("the loss"), in the pending trace: whether its sum
-/// ends in a mean over the samples of `batch`, the values of one logical shard, while its count is
+/// ends in a mean over the samples of `batch`, the values of one micro-batch, while its count is
 /// larger than 1. A mean over other dimensions, a mean that is multiplied by the number of samples
-/// again, and a mean with a count of 1 (a mean over the shards' means) are correct.
+/// again, and a mean with a count of 1 (a mean over the micro-batches' means) are correct.
 std::optional<TwiceDivided> find_twice_divided(const Ratio& ratio, const Batch& batch,
                                                const std::string& what);
 

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr double kMostSeconds = 80;
-/// Of each measurement in a round.
+/// Time of each measurement in a round.
 constexpr double kSeconds = 0.06;
 constexpr double kQuickSeconds = 0.005;
 

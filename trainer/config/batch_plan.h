@@ -1,5 +1,6 @@
-// How a global batch divides over logical shards and ranks (DESIGN 4): global_batch_size = shards x
-// micro_batch_size, and every rank takes an equal, contiguous run of shards.
+// How a global batch divides into micro-batches ("shards") and over ranks (DESIGN 4):
+// global_batch_size = shards x micro_batch_size, and every rank takes an equal, contiguous range of
+// shards.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct BatchPlan {
 };
 
 /// Why the batch cannot be divided over `ranks` ranks, with the nearest settings that work; nothing
-/// if it can. Deterministic training also needs each rank's run of shards to be a complete subtree
-/// of the summation tree (core/base/reduce_tree.h).
+/// if it can. Deterministic training also needs each rank's range of shards to be a complete
+/// subtree of the summation tree (core/base/reduce_tree.h).
 std::optional<std::string> batch_problem(const TrainingConfig& training, std::int64_t ranks);
 
 /// Error kUsage that begins with the location of the setting to change.

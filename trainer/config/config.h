@@ -56,7 +56,7 @@ struct TrainingConfig {
   std::int64_t max_steps = -1;   ///< -1: no limit; 0: initialize, save step 0 and exit
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
   std::int64_t global_batch_size = 0;
-  std::int64_t micro_batch_size = 0;  ///< samples in one logical shard
+  std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch
   Precision precision = Precision::kFp32;
   double gradient_clip_norm = 0.0;  ///< 0: no clipping
   OnNonfinite on_nonfinite = OnNonfinite::kStop;

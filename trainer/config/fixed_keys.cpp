@@ -135,8 +135,7 @@ std::vector<KeyGroup> training() {
          .range = size_at_least(1),
          .unit = "samples",
          .doc =
-             "Samples in one logical shard, the unit of work; global_batch_size is a multiple of "
-             "it.",
+             "Samples in one micro-batch, the unit of work; global_batch_size is a multiple of it.",
          .required = true},
         {.name = "precision",
          .member = bind<&TrainingConfig::precision>(),

@@ -122,7 +122,7 @@ std::string condition_text(const Condition& when) {
   return fmt::format("Only with {}: {}.", when.key, fmt::join(when.values, " or "));
 }
 
-/// What the key means, its other names included.
+/// The meaning of the key, including its other names.
 std::string doc_text(const ConfigKey& key) {
   if (key.aliases.empty()) return key.doc;
   return fmt::format("{} Also written {}.", key.doc, fmt::join(key.aliases, ", "));

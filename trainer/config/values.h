@@ -18,7 +18,7 @@ std::optional<std::string> set_value(const ConfigKey& key, const YamlNode& node,
 /// The same from a command line's text. Strings are taken literally; lists are written [a, b].
 std::optional<std::string> set_value(const ConfigKey& key, std::string_view text, Config& config);
 
-/// Gives the member its default again.
+/// Resets the member to its default.
 void reset_value(const ConfigKey& key, Config& config);
 
 /// The value as YAML on one line, such that set_value restores it exactly: 0.001, [0.9, 0.99],

@@ -24,7 +24,7 @@ struct YamlNode {
   Kind kind = Kind::kNull;
   std::string text;  ///< kScalar: unescaped; kMap: its name in messages if it is of another format,
                      ///< not "a section"
-  bool quoted = false;             ///< kScalar: was quoted, so it is a string whatever it contains
+  bool quoted = false;             ///< kScalar: was quoted, so it is always a string
   std::vector<YamlNode> items;     ///< kList
   std::vector<YamlEntry> entries;  ///< kMap, in the order of the text, keys unique
 

@@ -34,7 +34,7 @@ constexpr const char* kTransformersVersion = "4.46.3";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
-/// What is exported.
+/// The checkpoint and settings that are exported.
 struct Source {
   CheckpointReader checkpoint;
   Config config;
@@ -287,8 +287,8 @@ void keep_other_files(const fs::path& old, const fs::path& fresh) {
   }
 }
 
-/// At every instant the old folder or the new one is whole at `target`; only on a file system that
-/// cannot exchange two folders neither is for a moment, and both lie beside it.
+/// At every instant the old folder or the new one is whole at `target`; on a file system that
+/// cannot exchange two folders, neither is there for a moment, and both are beside it.
 void replace_folder(const fs::path& fresh, const fs::path& target) {
   keep_other_files(target, fresh);
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;

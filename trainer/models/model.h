@@ -15,7 +15,7 @@ namespace LOCKSTEP_API lockstep {
 
 class Model : public Module {
  public:
-  /// The loss of one logical shard. The fields are those of the dataset's samples: "tokens" and
+  /// The loss of one micro-batch. The fields are those of the dataset's samples: "tokens" and
   /// "targets" i32 [B,T], or "image" f32 [B,C,H,W] and "label" i32 [B].
   virtual Loss operator()(const Batch& batch) const = 0;
   /// Logits [B,T,V] for tokens [B,T]. Error kUsage for models that do not generate.

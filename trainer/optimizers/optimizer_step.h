@@ -1,6 +1,6 @@
 // The update program of a training step: gradients are all-reduced, divided by the global count,
 // clipped by their global norm and applied. Its result does not depend on the number of ranks or
-// shards.
+// micro-batches.
 #pragma once
 
 #include <map>
@@ -55,9 +55,9 @@ struct UpdatedState {
   Tensor& sound;  ///< bool[]
 };
 
-/// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one logical
-/// shard. Assigns the new values to parameters, their copies, slots, buffers and `sound`, unless
-/// loss or norm are not finite, or `sound` is false.
+/// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one
+/// micro-batch. Assigns the new values to parameters, their copies, slots, buffers and `sound`,
+/// unless loss or norm are not finite, or `sound` is false.
 ///
 /// `sound` becomes false, and stays so, when a new parameter is not finite, or with
 /// stop_at_nonfinite when loss or norm are not: steps that are already queued then change nothing,

@@ -26,7 +26,7 @@ double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
 
-/// Of sorted values, 0 <= q <= 1; the nearest rank.
+/// A quantile of sorted values, 0 <= q <= 1; the nearest rank.
 double quantile(const std::vector<double>& sorted, double q) {
   const auto last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(q * last + 0.5)];

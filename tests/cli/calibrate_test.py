@@ -69,9 +69,9 @@ class Calibrate(CommandLineTest):
         self.assertEqual(self.calibrate("--show", "--json").stdout, text)
         self.assertIn(f"calibration: calibrated {limits['date']} (quick)\n",
                       self.lockstep("doctor", env=self.environment).stdout)
-        self.assertIn(f"on such a machine (calibrated {limits['date']} (quick)):\n", self.dry_run())
+        self.assertIn(f"step's commands (calibrated {limits['date']} (quick)):\n", self.dry_run())
         if limits["machine"]["isa"] != "avx2":  # those are other kernels
-            self.assertIn("on such a machine (not calibrated: default):\n", self.dry_run("device.max_isa=avx2"))
+            self.assertIn("step's commands (not calibrated: default):\n", self.dry_run("device.max_isa=avx2"))
 
         # Damage: whatever remains is no calibration.
         file.write_text(text[:len(text) // 2])

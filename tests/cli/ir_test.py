@@ -115,7 +115,7 @@ class IrRun(CommandLineTest):
             "a.h5: data set 'x' is f64[2,3], but the input is f32[2,3]\n"
             "a.h5: data set 'w' is f32[4,3], but the input is f32[3,4]\n"
             "a.h5: data set 'scale' is missing, the input f32[]; did you mean 'scal'?\n"
-            "a.h5: data set 'scal' is no input of the graph; did you mean 'scale'?",
+            "a.h5: data set 'scal' is not an input of the graph; did you mean 'scale'?",
             *self.run_layer(x=numpy.zeros((2, 3)), w=numpy.zeros((4, 3), "f4"), scale=None,
                             scal=numpy.float32(1)),
         )
@@ -162,7 +162,7 @@ class IrRun(CommandLineTest):
 
     def test_what_must_be_given(self):
         self.run_layer()
-        self.refuses(2, "--output is missing: where to write the results", "ir", "run", "a.ir")
+        self.refuses(2, "--output is missing: the file to write the results to", "ir", "run", "a.ir")
         self.refuses(2, "a.ir has 3 inputs: give their values with --input",
                      "ir", "run", "a.ir", "--output", "b.h5")
         self.refuses(2, "--kernels must be compiled or reference, not 'fast'",

@@ -82,8 +82,9 @@ class TextInputs(CommandLineTest):
         self.write("plain.txt", (TEXT + "\n") * 3)
         for command, *words in self.COMMANDS:
             for file in ("train.jsonl", "named.txt"):
-                self.refuses(3, f"{file}: JSON, whose quotes and names of fields would be learnt, too: --text-field "
-                                "NAME takes one field of each line's object; --plain-text takes it as it is",
+                self.refuses(3, f"{file}: JSON, so that its quotes and names of fields would also be learnt: "
+                                "--text-field NAME reads one field of each line's object; --plain-text reads it as "
+                                "plain text",
                              "prepare", command, file, *words)
         self.assertFalse((self.folder / "o").exists())
         self.succeeds("prepare", "tokenizer", "train.jsonl", "--text-field", "text", "--type", "bpe", "--vocab-size",
@@ -112,7 +113,8 @@ class TextInputs(CommandLineTest):
                               ("in.h5", f"an HDF5 file and no text: {column}"),
                               ("in.bin", "binary data, with many zero bytes, and no text: give text files")):
             for command, *words in self.COMMANDS:
-                self.refuses(3, f"{file}: {problem}; --plain-text takes it as it is", "prepare", command, file, *words)
+                self.refuses(3, f"{file}: {problem}; --plain-text reads it as plain text",
+                             "prepare", command, file, *words)
 
 
 class Tokenizer(CommandLineTest):
@@ -134,7 +136,7 @@ class Tokenizer(CommandLineTest):
         words = ("prepare", "tokenizer", "in.txt")
         self.refuses(2, "--output is missing: the file to write", *words)
         self.refuses(2, "--type must be bpe or wordpiece, not 'x'", *words, "--output", "o", "--type", "x")
-        self.refuses(2, "--vocab-size is missing: how many tokens there are to be",
+        self.refuses(2, "--vocab-size is missing: the number of tokens",
                      *words, "--output", "o", "--type", "bpe")
         self.refuses(2, "a vocabulary of 20 is too small: special tokens and characters alone are 257",
                      *words, "--output", "o", "--type", "bpe", "--vocab-size", "20")

@@ -123,9 +123,9 @@ class Run(CommandLineTest):
     def test_dry_run_writes_nothing(self):
         printed = self.succeeds("train", "tiny.yaml", "--dry-run")
         self.assertIn("batch 4 = micro 2 x shards 2 (ranks 1 x 2)", printed)
-        self.assertRegex(printed, r"\nleast time of a step's commands on such a machine \((not )?calibrated.+\):\n"
+        self.assertRegex(printed, r"\nlower bound of the time of a step's commands \((not )?calibrated.+\):\n"
                                   r"(  [\w -]+ +[\d.]+ ms +\d+ %\n){3,}"
-                                  r"  total +[\d.]+ ms\ndevice memory of a rank at its peak:\n")
+                                  r"  total +[\d.]+ ms\npeak device memory of a rank:\n")
         self.assertFalse((self.folder / "runs").exists())
 
     def test_dry_run_compares_with_the_machine(self):

@@ -22,8 +22,8 @@ class BestMetric(EndToEndTest):
         self.assertRegex(self.lockstep("ckpt", "ls", run.path).out,
                          rf"(?m)^ +{lowest['step']} .* ok, the best: eval/loss {lowest['eval/loss']:.4g}")
         outcome = run.train("training.max_steps=60", "early_stopping.metric=eval/accuracy", resume="auto", ranks=2)
-        self.assertIn(f"early_stopping watches eval/accuracy (max) from now on: the best so far, "
-                      f"{lowest['eval/loss']:.6g} of step {lowest['step']}, is of eval/loss (min), and is forgotten",
+        self.assertIn(f"early_stopping uses eval/accuracy (max) from now on: the best value so far, "
+                      f"{lowest['eval/loss']:.6g} of step {lowest['step']}, is of eval/loss (min) and is discarded",
                       outcome.out)
         later = [r for r in run.metrics() if "eval/accuracy" in r and r["step"] > 20]
         best = max(later, key=lambda r: r["eval/accuracy"])  # the first of those that are as good
@@ -33,7 +33,7 @@ class BestMetric(EndToEndTest):
         self.assertRegex(evaluated.out, rf"^step: {best['step']}, .*eval/accuracy: {best['eval/accuracy']:.6f}")
         self.assertRegex(self.lockstep("ckpt", "inspect", run.path).out, "best_metric_name: eval/accuracy")
         again = run.train("training.max_steps=65", "early_stopping.metric=eval/accuracy", resume="auto")
-        self.assertNotIn("forgotten", again.out)
+        self.assertNotIn("discarded", again.out)
 
     def test_an_unknown_metric_is_refused_before_the_first_step(self):
         for ranks in (None, 2):
@@ -41,8 +41,8 @@ class BestMetric(EndToEndTest):
             outcome = run.start("early_stopping.metric=eval/acuracy", "eval.metrics=[perplexity]", ranks=ranks).wait()
             self.assert_fails(outcome, 2)
             for error in outcome.errors:
-                self.assertRegex(error, r"^(rank 1: )?early_stopping\.metric is 'eval/acuracy', but the evaluation gives "
-                                 r"no such metric; it gives eval/accuracy, eval/loss, eval/perplexity, eval/top5$")
+                self.assertRegex(error, r"^(rank 1: )?early_stopping\.metric is 'eval/acuracy', but the evaluation has "
+                                 r"no such metric; it has eval/accuracy, eval/loss, eval/perplexity, eval/top5$")
             self.assertEqual(run.metrics(), [])
             self.assertEqual(run.checkpoint_steps(), [])
 
@@ -52,7 +52,7 @@ class BestMetric(EndToEndTest):
         once = run.hash(20)
         outcome = run.train("early_stopping.metric=eval/accuracy")
         self.assertEqual(run.hash(20), once)
-        self.assertEqual(len(re.findall("forgotten", outcome.out)), 0)
+        self.assertEqual(len(re.findall("discarded", outcome.out)), 0)
 
     def test_best_says_why_there_is_none(self):
         run = Run(self.folder, "none", {**self.config, "checkpoint.keep_best": False, "eval.interval": 0})

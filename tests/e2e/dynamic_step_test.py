@@ -154,8 +154,8 @@ class DynamicStep(EndToEndTest):
             self.assertEqual(outcome.code, 0, outcome)
         self.assertEqual([record["cause"] for record in self.compilations(folder)], ["first_compile"])
         self.assertEqual(self.lockstep("profile", folder).out,
-                         "nothing was compiled again: 1 program made or loaded\nno read of a value stopped a step\n"
-                         "no times: a run with profile.ledger=true leaves them when it ends\n")
+                         "nothing was recompiled: 1 program compiled or loaded\nno read of a value stopped a step\n"
+                         "no times: a run with profile.ledger=true writes them when it ends\n")
         self.assertFalse((folder / "trace.perfetto-trace").exists())
 
     def test_forbidden_reads_are_an_error_that_names_the_line(self):

@@ -52,7 +52,7 @@ class GoodCheckpoints(EndToEndTest):
                 self.assertRegex(
                     error, r"^(rank 1: )?step 7: loss nan and gradient norm -?nan are not finite; the "
                     r"update was left out: 7 steps in a row were skipped "
-                    r"\(training\.max_skipped_steps: 7\), so the run no longer trains and stops; ")
+                    r"\(training\.max_skipped_steps: 7\), so the run no longer trains, and stops; ")
 
     def test_a_run_that_blows_up_keeps_its_good_checkpoint(self):
         run = Run(self.folder, "blown", small_gpt(self.text, checkpoint__keep_last=1))
@@ -63,7 +63,7 @@ class GoodCheckpoints(EndToEndTest):
                             "checkpoint.save_interval=2", ranks=2, resume="auto", expect=5)
         self.assertRegex(outcome.errors[0], r"^(rank 1: )?step 20: the largest parameter is "
                          r"\S+e\+\d\d, in the last good state it was \S+: the state was saved as "
-                         r"\S+/step-00000020\.suspect\.h5 and is no checkpoint; ")
+                         r"\S+/step-00000020\.suspect\.h5 and is not a checkpoint; ")
         self.assertEqual(run.checkpoint_steps(), [10])
         self.assertEqual(run.hash(10), good)
         suspects = [path.name for path in (run.path / "checkpoints").glob("*.suspect.h5")]
@@ -92,16 +92,16 @@ class GoodCheckpoints(EndToEndTest):
             self.assertEqual(run.hash(10), good)
             self.assertLessEqual(len(steps), 2)
             if rate == 3:
-                self.assertIn("the state of step 10 is the newest that is known to be good, and its checkpoint stays",
+                self.assertIn("the state of step 10 is the newest that is known to be good, and its checkpoint is kept",
                               outcome.out)
             if outcome.code == 5:
                 self.assertEqual(steps, [10])
-                self.assertIn("; step 10 is the newest state that is known to be good, and --resume goes on from it",
+                self.assertIn("; step 10 is the newest state that is known to be good, and --resume continues from it",
                               outcome.errors[0])
                 more = run.train("training.max_steps=12", resume="auto")
                 self.assertIn(f"resuming from {run.checkpoint(10)} at step 10", more.out)
                 if interval == 1:  # else nothing was saved
-                    self.assertRegex(more.out, r"passed over \S+\.suspect\.h5, which was set aside; --resume=")
+                    self.assertRegex(more.out, r"ignored \S+\.suspect\.h5, which was set aside; --resume=")
             else:
                 more = run.train("training.max_steps=12", resume=run.checkpoint(10))
                 self.assertIn("the run goes back to step 10: set aside ", more.out)

@@ -133,7 +133,7 @@ class Import(HubTest):
         drawn = ("h.1.ln_2.bias", "wpe.weight")
         fresh, _ = self.taken("fresh", None)
         self.assert_same(found, {name: (fresh if name in drawn else self.tensors)[name] for name in self.tensors})
-        self.assertIn("drawn, as the folder lacks them: 'h.1.ln_2.bias' f32[48]", out)
+        self.assertIn("drawn, because they are not in the folder: 'h.1.ln_2.bias' f32[48]", out)
         self.assertIn("in the folder only: 'score.weight' F32[2,48]", out)
         self.assertIn("not taken: 'wpe.weight' is F32[16,48], but the model has f32[32,48]", out)
 
@@ -197,7 +197,7 @@ class OtherModels(HubTest):
         self.assert_same({name: found[name] for name in body}, body)
         self.assertEqual(sorted(set(found) - set(body)), ["bert.pooler.dense.bias", "bert.pooler.dense.weight",
                                                           "classifier.bias", "classifier.weight"])
-        self.assertIn("drawn, as the folder lacks them: ", out)
+        self.assertIn("drawn, because they are not in the folder: ", out)
         self.assertIn("in the folder only: 'cls.predictions.bias' F32[30]", out)
         self.export(self.folder / "classifier", self.folder / "classes")
         config = json.loads((self.folder / "classes" / "config.json").read_text())
@@ -252,8 +252,8 @@ class Refusals(HubTest):
         hub = self.gpt2("hub_wrong", tensors)
         for ranks in (None, 2):
             self.refused(
-                4, f"{hub}: the weights are not those of the model ('model.strict: false' takes what fits and draws "
-                "the rest):\n"
+                4, f"{hub}: the weights are not those of the model ('model.strict: false' uses those that fit and draws "
+                "the others):\n"
                 "  missing: 'h.1.ln_2.bias' f32[48]\n"
                 "  surplus: 'score.weight' F32[2,48]\n"
                 "  'lm_head.weight' is not equal to 'wte.weight', which the model ties it to\n"
@@ -267,7 +267,7 @@ class Refusals(HubTest):
                  "is of model_type \"llama\", but 'model.name: gpt2' reads \"gpt2\""),
                 ("hub_classes", {"architectures": ["GPT2ForSequenceClassification"]},
                  "is of architecture \"GPT2ForSequenceClassification\", but 'model.name: gpt2' reads GPT2LMHeadModel, "
-                 "GPT2Model ('model.strict: false' takes what fits)"),
+                 "GPT2Model ('model.strict: false' uses the weights that fit)"),
                 ("hub_scaled", {"scale_attn_by_inverse_layer_idx": True},
                  "has scale_attn_by_inverse_layer_idx: true, but 'gpt2' computes false only")):
             hub = self.gpt2(name, **changes)
@@ -388,8 +388,8 @@ class Export(HubTest):
         (out / "config.json").write_text("{}")
         (out / "model.safetensors.index.json").write_text("{}")
         outcome = self.export(run.path, out, expect=2)
-        self.assertEqual(outcome.errors, [f"{out}: the folder is not empty; choose another one, or --force replaces "
-                                          "the model that is in it"])
+        self.assertEqual(outcome.errors, [f"{out}: the folder is not empty; choose another one, or replace "
+                                          "the model in it with --force"])
         self.assertEqual((out / "config.json").read_text(), "{}")
         self.export(run.path, out, "--force")
         self.assertEqual((out / "README.md").read_text(), "mine")
@@ -430,7 +430,7 @@ class Export(HubTest):
         run.train()
         outcome = self.export(run.path, self.folder / "no", expect=2)
         self.assertEqual(outcome.errors,
-                         [f"{run.checkpoint(0)}: model 'mlp' has no form on the Hugging Face hub"])
+                         [f"{run.checkpoint(0)}: model 'mlp' has no Hugging Face format"])
         self.assertFalse((self.folder / "no").exists())
 
 

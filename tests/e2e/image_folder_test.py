@@ -90,11 +90,11 @@ class ImageFolders(EndToEndTest):
         skip = {"data__on_bad_sample": "skip", "data__val_path": str(self.data), "eval__interval": STEPS}
         skipped = self.trained("skip", **skip)
         # 12 steps of 32 of 200 samples: twice each at most, whatever was fetched ahead.
-        told = re.findall(r"(\d) samples? trained on could not be read", self.outcome.text)
+        told = re.findall(r"(\d) training samples? could not be read", self.outcome.text)
         self.assertIn(told, (["1"], ["2"]), str(self.outcome))
         self.assertEqual(self.outcome.text.count(f"skipped {broken}: a damaged PNG image: the file ends too early"), 1)
         self.assertEqual(self.trained("skip_4", "data.loader_workers=2", ranks=4, **skip), skipped)
-        self.assertEqual(re.findall(r"(\d) samples? trained on could not be read", self.outcome.text), told)
+        self.assertEqual(re.findall(r"(\d) training samples? could not be read", self.outcome.text), told)
         self.assertIn(f"skipped {broken}: ", self.outcome.text, "whichever rank had it")
         for ranks in (None, 2):
             outcome = self.lockstep("eval", self.folder / "skip", ranks=ranks)
@@ -118,7 +118,7 @@ class ImageFolders(EndToEndTest):
         self.trained("skip_huge", ranks=2, **skip)
         self.assertIn(f"skipped {limit}", self.outcome.text)
         self.assertIn(f"skipped {png}: a damaged PNG image", self.outcome.text)
-        self.assertRegex(self.outcome.text, r"\d samples trained on could not be read")
+        self.assertRegex(self.outcome.text, r"\d training samples could not be read")
         outcome = Run(self.folder, "pixels", self.config(data__max_pixels=3)).train(expect=3)
         self.assertRegex(outcome.text, r"claims \d+ x \d+ pixels, more than data.max_pixels: 3")
 
@@ -164,7 +164,7 @@ class ImageFolders(EndToEndTest):
         run.train()
         (self.data / "3").rename(self.data / "a\x1b[2J\n")
         told = (f"{self.data}: 200 images of 10 classes: class 3 is '4', but '3' in {run.checkpoint(STEPS)}; "
-                "name the folders as they were, or begin a new run")
+                "give the folders their previous names, or start a new run")
         self.assert_fails(self.lockstep("eval", run.path), 3, told)
         outcome = run.train(f"training.max_steps={STEPS + 1}", resume="auto", expect=3)
         self.assert_fails(outcome, 3, told)
@@ -172,7 +172,7 @@ class ImageFolders(EndToEndTest):
         self.assertEqual(self.lockstep("eval", run.path).code, 0)
 
     def test_a_resume_notices_images_that_changed_at_equal_size(self):
-        words = "the training data differs from what the checkpoint was trained on"
+        words = "the training data differs from that of the checkpoint"
         run = Run(self.folder, "changed", self.config(training__max_steps=1))
         run.train()
         self.assertNotIn(words, run.train("training.max_steps=2", resume="auto").text)

@@ -57,7 +57,8 @@ class OwnCommand(EndToEndTest):
         self.assertRegex(outcome.out, r"eval/worst_error: \d")
         stock = self.lockstep("eval", self.reference.path)
         self.assert_fails(stock, 4)
-        self.assertIn("was saved by a program with a model 'curve', which this one lacks (it has mlp, lenet, resnet, vit, gpt2,",
+        self.assertIn("was saved by a program with the model 'curve', which this one does not have "
+                      "(it has mlp, lenet, resnet, vit, gpt2,",
                       stock.err)
 
     def test_lockstep_handles_its_checkpoints(self):

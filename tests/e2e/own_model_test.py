@@ -84,7 +84,7 @@ class OwnModel(EndToEndTest):
         self.assertIn("in.weight", self.lockstep("ckpt", "inspect", run).out)
         outcome = self.lockstep("eval", run)
         self.assertEqual(outcome.code, 4, outcome)
-        self.assertIn("saved by a program with a model of its own", outcome.err)
+        self.assertIn("saved by a program with its own model", outcome.err)
 
 
 if __name__ == "__main__":

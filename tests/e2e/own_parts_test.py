@@ -62,7 +62,7 @@ class OwnParts(EndToEndTest):
 
     def test_a_program_that_throws_on_one_rank_ends_the_job(self):
         for words, message in (([], "the program threw: no page 41"),
-                               (["thrown=41"], "the program threw what is no std::exception")):
+                               (["thrown=41"], "the program threw an exception that is not a std::exception")):
             with self.subTest(words=words):
                 outcome = self.start("threw", 1_000_000, "throw_at=5", *words, ranks=2).wait()
                 self.assert_fails(outcome, 1, f"rank 1: {message}")

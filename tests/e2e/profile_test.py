@@ -30,7 +30,7 @@ class Profile(EndToEndTest):
         self.assertRegex(lines[0], r"^recompilations: 7 of \d+ programs were versions of others")
         self.assertRegex(lines[2], r"constant +7 +0 .* constant f32\[\] recompiling.cpp:\d+ had 8 values")
         self.assertIn("give the number as a tensor, x.context().scalar(", lines[3])
-        self.assertEqual(lines[-1], "no times: a run with profile.ledger=true leaves them when it ends")
+        self.assertEqual(lines[-1], "no times: a run with profile.ledger=true writes them when it ends")
         told = json.loads(self.profile(run, "--json").out)
         self.assertEqual(told["compilations"][0]["cause"], "constant")
         self.assertRegex(told["compilations"][0]["line"], r"^recompiling.cpp:\d+$")
@@ -38,9 +38,9 @@ class Profile(EndToEndTest):
 
     def test_a_run_without_either_says_so(self):
         lines = self.profile(self.run_of("steady", 4)).out.splitlines()
-        self.assertEqual(lines, ["nothing was compiled again: 2 programs made or loaded",
+        self.assertEqual(lines, ["nothing was recompiled: 2 programs compiled or loaded",
                                  "no read of a value stopped a step",
-                                 "no times: a run with profile.ledger=true leaves them when it ends"])
+                                 "no times: a run with profile.ledger=true writes them when it ends"])
 
     def test_the_late_rank_is_named_with_what_makes_it_late(self):
         run = self.run_of("late", 20, "profile.ledger=true", ranks=2)
@@ -86,7 +86,7 @@ class Profile(EndToEndTest):
             self.assertIn(said, self.profile(run, *words, code=2).err)
         self.assertIn("there is no such run", self.profile(run / "nowhere", code=2).err)
         self.assertIn("is a file: RUN is the folder of a run", self.profile(run / "cuts.json", code=2).err)
-        self.assertIn("is no run's folder", self.profile(self.folder, code=2).err)
+        self.assertIn("is not a run's folder", self.profile(self.folder, code=2).err)
         self.assertIn("there is no profile of rank 5", self.profile(run, "--rank", "5").out)
         file = run / "profile" / "rank-0.json"
         file.write_text(file.read_text()[:500])

@@ -101,7 +101,7 @@ class BadCheckpoints(ReferenceRun):
             outcome = run.start(*overrides, ranks=ranks, **words).wait()
             self.assert_fails(outcome, 4)
             lines = outcome.errors[0].splitlines()
-            self.assertIn("no checkpoint can be used (to start anew all the same, leave out --resume "
+            self.assertIn("no checkpoint can be used (to start a new run, leave out --resume "
                           "or set checkpoint.resume=none):", lines[0])
             for line, step in zip(lines[1:], (60, 40, 20)):
                 self.assertRegex(line, f"^  {re.escape(str(run.checkpoint(step)))}: {DAMAGED}$")
@@ -118,7 +118,7 @@ class BadCheckpoints(ReferenceRun):
         shutil.copy(self.reference.checkpoint(60),
                     run.path / "checkpoints" / "step-00000060.suspect.h5")
         outcome = run.train(resume="auto")
-        self.assertIn("starting anew", outcome.out)
+        self.assertIn("starting a new run", outcome.out)
         self.assert_ends_like_reference(run)
 
     def refuse(self, checkpoint, problem):
@@ -157,7 +157,7 @@ class BadCheckpoints(ReferenceRun):
                             resume=self.reference.checkpoint(40)).wait()
         size = vocabulary(self.config["data.path"])
         self.assert_fails(outcome, 4, f"{self.reference.checkpoint(40)}: the checkpoint's 'wte.weight' in 'model' is f32[{size},48], but "
-                          f"the model wants f32[{size},64]; check the model section of the config")
+                          f"the model needs f32[{size},64]; check the model section of the config")
 
 
 class ChangedRuns(ReferenceRun):
@@ -185,7 +185,7 @@ class ChangedRuns(ReferenceRun):
             for ranks in (None, 2):
                 outcome = run.train(ranks=ranks, resume=run.checkpoint(60))
                 self.assertEqual(outcome.text.count(": its hash will not be that of an uninterrupted run"), 1)
-                self.assertIn(f"the checkpoint was trained with {what} {there}, and goes on with {here}: its hash",
+                self.assertIn(f"the checkpoint was trained with {what} {there}, and continues with {here}: its hash",
                               outcome.text)
         run.checkpoint(60).write_bytes(sealed(contents))
         self.assertNotIn("uninterrupted", run.train(resume="auto").text)
@@ -204,7 +204,7 @@ class ChangedRuns(ReferenceRun):
         for words in ({"resume": "auto"}, {"resume": run.checkpoint(60)}):
             outcome = run.train("training.max_steps=50", **words)
             self.assertIn(f"nothing to train: {run.checkpoint(60)} is of step 60, and the run ends at step 50 "
-                          "(training.max_steps: 50); to train on, raise the limit above 60; to begin anew, leave out "
+                          "(training.max_steps: 50); to train on, raise the limit above 60; to start a new run, leave out "
                           "--resume", outcome.text)
         self.assertEqual(run.checkpoint_steps(), [20, 40, 60])
         self.assertEqual(run.hash(), self.reference.hash())
@@ -217,7 +217,7 @@ class ChangedRuns(ReferenceRun):
             outcome = run.start(f"training.max_steps={limit}", ranks=ranks, resume=saved).wait()
             self.assert_fails(outcome, 2, f"nothing to train: {saved} is of step 60, and the run ends at step {limit} "
                               f"(training.max_steps: {limit}). Steps count from the beginning of the run that saved it: "
-                              "raise the limit above 60, or begin a new run with its weights (lockstep export, "
+                              "raise the limit above 60, or start a new run with its weights (lockstep export, "
                               "model.from_pretrained)")
             self.assertFalse(run.path.exists(), "a refused run leaves nothing behind")
         run.train("training.max_steps=61", resume=saved)
@@ -251,7 +251,7 @@ class ChangedRuns(ReferenceRun):
         self.assertEqual(run.column("step"), [1, 2, 3, 4, 5])
         shutil.rmtree(run.path / "checkpoints")
         outcome = run.train("training.max_steps=1", resume="auto")
-        self.assertIn(f"nothing to resume in {run.path}: starting anew (an earlier run is in {run.path}.2: "
+        self.assertIn(f"nothing to resume in {run.path}: starting a new run (an earlier run is in {run.path}.2: "
                       f"--resume={run.path}.2)", outcome.out)
 
 

@@ -115,8 +115,8 @@ class Signals(EndToEndTest):
     def refused_save(self, log):
         """The step that the log says was not saved, as the last save had taken too long, and the one of that save."""
         said = re.search(r"step (\d+) is NOT saved, as the last save took ([\d.]+) (m?)s; (?:the last checkpoint is of|that "
-                         r"of) step (\d+)(?: is being written)?\. Send SIGUSR1 to mpirun, or use lockstep launch: then "
-                         r"all is saved\n", log)
+                         r"of) step (\d+)(?: is being written)?\. Send SIGUSR1 to mpirun, or use lockstep launch, "
+                         r"to save all steps\n", log)
         self.assertTrue(said, log)
         self.assertGreaterEqual(float(said[2]) / (1000 if said[3] else 1), 0.5)
         self.assertNotIn("asked to stop: saved", log)

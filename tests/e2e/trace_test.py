@@ -219,7 +219,7 @@ class Windows(EndToEndTest):
         self.assertFalse((late.path / "trace.perfetto-trace").exists())
         past = self.run_of("past")
         past.train("training.max_steps=5")
-        self.assertIn("profile.trace.steps: the run goes on at step 5, behind [1, 2]: there is no trace",
+        self.assertIn("profile.trace.steps: the run resumes at step 5, after [1, 2]: there is no trace",
                       past.train("profile.trace.steps=[1,2]", resume="auto").text)
 
     def test_a_dry_run_traces_nothing(self):
@@ -233,7 +233,7 @@ class Windows(EndToEndTest):
         path.write_bytes(b"something else")
         outcome = self.lockstep("trace", path)
         self.assertEqual(outcome.code, 3, str(outcome))
-        self.assertIn("is no trace of lockstep's", outcome.err)
+        self.assertIn("is not a trace of lockstep", outcome.err)
         plain = self.run_of("untraced")
         plain.train()
         self.assertIn("has no trace: train it with profile.trace.steps", self.lockstep("trace", plain.path).err)

@@ -54,7 +54,7 @@ std::string describe_least_time(const CompiledStep& step, std::int64_t shards,
   }
   std::ranges::sort(classes, std::greater<>());
   std::string out =
-      fmt::format("least time of a step's commands on such a machine ({}):\n", limits.origin());
+      fmt::format("lower bound of the time of a step's commands ({}):\n", limits.origin());
   for (const auto& [ms, name] : classes)
     out += fmt::format("  {:<28} {:>10.3f} ms {:>3.0f} %\n", name, ms, 100 * ms / sum);
   return out + fmt::format("  {:<28} {:>10.3f} ms\n", "total", sum);
@@ -65,11 +65,11 @@ struct MachineVerdict {
   bool fits = true;
 };
 
-/// The simulated devices' memory is the machine's: whether it has enough for its ranks.
+/// Whether the machine's memory is enough for the simulated devices of its ranks.
 MachineVerdict judge_machine(std::int64_t bytes_per_rank, std::int64_t staging,
                              const Topology& topology) {
   const auto available = static_cast<double>(available_memory());
-  if (available == 0) return {};  // nobody knows
+  if (available == 0) return {};  // unknown
   const auto ranks = topology.ranks_of(topology.node()).size();
   const double needed = static_cast<double>(bytes_per_rank) * static_cast<double>(ranks) +
                         static_cast<double>(staging);
@@ -116,7 +116,7 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
       fmt::format("model: {:L} parameters in {} tensors\n", state.module.parameters().elements(),
                   state.module.parameters().all().size());
   out += batch.to_string() + "\n";
-  if (!chosen.text.empty()) out += chosen.text + "; of the longest:\n";
+  if (!chosen.text.empty()) out += chosen.text + "; for the longest:\n";
   out +=
       fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
                   count_launches(step->shard), count_launches(step->update), flops * 1e-9);
@@ -124,7 +124,7 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
   const auto ranks = static_cast<int>(topology.ranks_of(topology.node()).size());
   out += describe_least_time(*step, batch.shards_per_rank, limits,
                              {.threads = session.device().options().threads, .ranks = ranks});
-  out += "device memory of a rank at its peak:\n";
+  out += "peak device memory of a rank:\n";
   out += line("parameters, optimizer state", need.state);
   out += line("gradient sums", need.step.gradient_sums);
   out += line("activations, temporaries", need.step.arena);

@@ -1,4 +1,4 @@
-// --dry-run: what a run would take, without running it.
+// --dry-run: the resources that a run needs, without running it.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace lockstep {
 
-/// What a config's training step compiles to.
+/// The compiled training step of a config.
 struct CompiledConfig {
   std::shared_ptr<const CompiledStep> step;
   std::int64_t parameters = 0;  ///< elements
   std::int64_t slots = 0;       ///< of the optimizer, per parameter
 };
 
-/// Records and compiles the training step for one rank, in a session of its own, for what is within
-/// both device.max_isa and `max`. No tensor gets memory.
+/// Records and compiles the training step for one rank, in its own session, for instruction sets
+/// within both device.max_isa and `max`. No tensor gets memory.
 CompiledConfig compile_config(const Config& config, const Registry& registry,
                               MaxIsa max = MaxIsa::kAuto);
 
 struct DryRun {
   std::string text;
-  bool fits;  ///< device.memory_gb, and all ranks of this node the machine's memory
+  bool
+      fits;  ///< the run fits device.memory_gb, and all ranks of this node fit the machine's memory
 };
 
-/// Compiles the training step, and describes parameters, batch arithmetic, the least time that the
-/// step's commands can take on a machine with these limits, and device memory with the largest
-/// tensors, with verdicts against device.memory_gb and the memory that the machine has available
-/// for all ranks. `state` is made but not initialized.
+/// Compiles the training step, and describes parameters, batch arithmetic, the lower bound of the
+/// time of the step's commands on a machine with these limits, and device memory with the largest
+/// tensors. States whether that fits device.memory_gb and the memory that is available for all
+/// ranks. `state` is made but not initialized.
 DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                         const MachineLimits& limits);

@@ -25,7 +25,7 @@ std::string six_decimals(double x) {
   return std::isfinite(x) ? fmt::format("{:.6f}", x) : format_significant(x, 6);
 }
 
-/// The numbers were printed: that they cannot be kept is no reason to fail.
+/// The numbers were printed: a failure to save them is not an error.
 void write_confusion(const std::string& path, const std::string& csv, Log& log) {
   try {
     write_file(path, csv, ErrorKind::kUsage);
@@ -42,8 +42,8 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   watch.set_limits(early_watch_limits(run, registry));
-  // The ranks must talk before they know the config, which is in the checkpoint. An evaluation sums
-  // nothing in memory that ranks share.
+  // The ranks must communicate before they have the config, which is in the checkpoint. An
+  // evaluation sums nothing in shared memory.
   Config plain;
   plain.distributed.allreduce = AllReducePath::kMpi;
   std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);

@@ -1,4 +1,4 @@
-// A run's checkpoint, evaluated. `watch` is as in trainer/apps/train.h.
+// Evaluates a checkpoint of a run. `watch` is as in trainer/apps/train.h.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace lockstep {
 
 class Registry;
 
-/// Evaluates the newest checkpoint of a run that verifies (or a checkpoint file), or with `best`
-/// the one with the best metric, on its validation data and prints loss and accuracy. Returns 0.
+/// Evaluates the newest valid checkpoint of a run (or a checkpoint file), or with `best` the one
+/// with the best metric, on its validation data and prints loss and accuracy. Returns 0.
 int evaluate_run(const std::string& run, bool best, const Registry& registry,
                  const Settings& settings, Watch& watch);
 

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Of the library whose files these are like.
+/// Version of the library whose format these files have.
 constexpr const char* kTransformersVersion = "4.46.3";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kGenerationConfig = "generation_config.json";
@@ -92,7 +92,7 @@ HubValues image_values(const ExportSource& source, const Registry& registry) {
     const ConfigKey* key = schema.find(path, source.config);
     const bool is_there = key != nullptr && key->row != nullptr;
     Json values = is_there ? Json::parse(json_of(*key, source.config)) : Json::array({none});
-    if (!values.is_array()) values = Json::array({values});  // a list of one is written as it
+    if (!values.is_array()) values = Json::array({values});  // a single number
     while (values.size() < channels) values.push_back(values.back());
     out[name] = values.dump();
   };
@@ -237,7 +237,7 @@ void write_files(const ExportSource& source, const Registry& registry, const fs:
   write_text(folder / kHubConfig, hub_config_text(values));
 }
 
-/// A folder beside the one that is asked for. What it holds in the end is gone.
+/// A temporary folder beside the requested one; its contents are removed in the end.
 class FolderBeside {
  public:
   explicit FolderBeside(const fs::path& target)
@@ -261,22 +261,22 @@ class FolderBeside {
 void check_target(const fs::path& target, bool force) {
   std::error_code error;
   if (!fs::exists(target, error)) return;
-  LS_USER_CHECK(fs::is_directory(target, error), "{}: is there, and is no folder", target.string());
-  LS_USER_CHECK(force || fs::is_empty(target, error),
-                "{}: the folder is not empty; choose another one, or --force replaces the model "
-                "that is in it",
-                target.string());
+  LS_USER_CHECK(fs::is_directory(target, error), "{}: exists and is not a folder", target.string());
+  LS_USER_CHECK(
+      force || fs::is_empty(target, error),
+      "{}: the folder is not empty; choose another one, or replace the model in it with --force",
+      target.string());
 }
 
-/// What a reader would take, or find contradicted, beside the new files.
+/// Old files that a reader would use, or that contradict the new files.
 bool is_of_a_model(const std::string& name) {
   return name == kWeightsIndex || name == kHubTokenizer || name == kTokenizerConfig ||
          name == kGenerationConfig || name == kHubPreprocessor ||
          (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 
-/// What stays of a folder that the new one replaces: all that is no file of the model. Links, so
-/// that nothing is copied; copies on a file system without them.
+/// Keeps the files of the replaced folder that do not belong to the model. Hard links, so that
+/// nothing is copied; copies on a file system without them.
 void keep_other_files(const fs::path& old, const fs::path& fresh) {
   constexpr auto kWhole = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
   for (const auto& entry : fs::directory_iterator(old)) {
@@ -288,8 +288,8 @@ void keep_other_files(const fs::path& old, const fs::path& fresh) {
   }
 }
 
-/// At every instant the old folder or the new one is whole at `target`; only on a file system that
-/// cannot exchange two folders neither is for a moment, and both lie beside it.
+/// At every instant the old folder or the new one is whole at `target`; on a file system that
+/// cannot exchange two folders, neither is there for a moment, and both are beside it.
 void replace_folder(const fs::path& fresh, const fs::path& target) {
   keep_other_files(target, fresh);
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
@@ -317,7 +317,7 @@ void move_into_place(const fs::path& from, const fs::path& target) {
 std::string export_run(const ExportOptions& options, const Registry& registry) {
   std::error_code error;
   const fs::path given = fs::absolute(options.to).lexically_normal();
-  const fs::path real = fs::weakly_canonical(given, error);  // of a link what it points to
+  const fs::path real = fs::weakly_canonical(given, error);  // follows symbolic links
   const fs::path& target = error ? given : real;
   const fs::path place = target.has_filename() ? target : target.parent_path();
   check_target(place, options.force);
@@ -325,7 +325,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
       options.best ? open_best_checkpoint(options.run) : open_checkpoint(options.run);
   const Config config = saved_config(checkpoint.config_yaml(), checkpoint.path(), registry);
   const ModelRow& model = registry.at(config.model);
-  LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no form on the Hugging Face hub",
+  LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no Hugging Face format",
                 checkpoint.path(), model.name);
   check_saved_tokenizer(checkpoint.trainer().tokenizer, checkpoint.path());
   const std::string tokenizer = checkpoint.trainer().tokenizer;
@@ -338,7 +338,7 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
     move_into_place(beside.path(), place);
   } catch (const fs::filesystem_error& e) {
     raise(ErrorKind::kCheckpoint, "cannot write {}: {}", place.string(), e.code().message());
-  } catch (const Error& e) {  // names the folder that would have become this one
+  } catch (const Error& e) {  // names the temporary folder
     if (e.kind() != ErrorKind::kCheckpoint) throw;
     raise(ErrorKind::kCheckpoint, "cannot export to {}: {}", place.string(), e.what());
   }

@@ -1,4 +1,4 @@
-// What a run's config asks for, made.
+// Makes the objects that a run's config describes.
 #pragma once
 
 #include "data/sampler.h"
@@ -17,10 +17,10 @@ DType compute_dtype(Precision precision);
 /// State of `module` under the config's optimizer, without values.
 TrainingState make_training_state(const Config& config, const Registry& registry, Module& module);
 
-/// Of samples of different lengths; buckets may still have to be chosen.
+/// For samples of different lengths; buckets may still have to be chosen.
 Padding padding_of(const DataConfig& data);
 
-/// Which samples a run's steps train on.
+/// Chooses the samples of each training step.
 StepSampler training_sampler(const Config& config, const DatasetPtr& train);
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-/// The options of a run's sample section, with those of the command.
+/// The options of a run's sample section, overridden by those of the command.
 SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& options) {
   SampleConfig out = saved;
   out.prompt = options.prompt.value_or(out.prompt);
@@ -37,11 +37,12 @@ SampleConfig sample_options(const SampleConfig& saved, const GenerateOptions& op
   LS_USER_CHECK(out.top_k >= 0, "top_k {} must be 0 (all tokens) or more", out.top_k);
   LS_USER_CHECK(out.top_p > 0 && out.top_p <= 1, "top_p {} must be above 0 and at most 1 (all)",
                 out.top_p);
-  LS_USER_CHECK(out.num_samples > 0, "{} samples: at least one must be asked for", out.num_samples);
+  LS_USER_CHECK(out.num_samples > 0, "{} samples: there must be at least one", out.num_samples);
   return out;
 }
 
-/// The prompt's tokens; of an empty one, the token that begins a text or else ends the one before.
+/// The prompt's tokens; for an empty prompt, the token that begins a text, or else the token that
+/// ends one.
 std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt) {
   std::vector<std::int32_t> out = tokenizer.encode(prompt);
   if (!out.empty()) return out;
@@ -53,8 +54,8 @@ std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const std::s
   return {*first};
 }
 
-/// Draws tokens until every sample has ended or has as many as it may, and prints them: one sample
-/// as it grows, several one after the other in the end.
+/// Draws tokens until every sample has ended or has the maximum number, and prints them: a single
+/// sample as it grows, several samples one after the other at the end.
 void print_samples(Continuation& samples, const Tokenizer& tokenizer,
                    const std::vector<std::int32_t>& prompt, const SampleConfig& sample) {
   const DrawOptions draw{.temperature = sample.temperature,
@@ -77,7 +78,7 @@ void print_samples(Continuation& samples, const Tokenizer& tokenizer,
   for (std::int64_t i = 0; i < sample.max_new_tokens; ++i) {
     const std::vector<float> logits = samples.next_logits();
     const std::size_t width = logits.size() / count;
-    // A vocabulary that was padded up has rows without tokens.
+    // A padded vocabulary has rows without tokens.
     const std::size_t known = std::min(width, static_cast<std::size_t>(tokenizer.vocab_size()));
     for (std::size_t s = 0; s < count; ++s) {
       next[s] = draw_token(std::span(logits).subspan(s * width, known), draw, s,

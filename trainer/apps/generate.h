@@ -1,4 +1,4 @@
-// What a run's model makes of a prompt. `watch` is as in trainer/apps/train.h.
+// Continues a prompt by a run's model. `watch` is as in trainer/apps/train.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lockstep {
 
 class Registry;
 
-/// Overrides of the run's sample section; absent ones keep it.
+/// Overrides of the run's sample section; absent ones keep its values.
 struct GenerateOptions {
   std::optional<std::string> prompt;
   std::optional<std::int64_t> max_new_tokens;
@@ -23,7 +23,7 @@ struct GenerateOptions {
   std::optional<std::int64_t> seed;
 };
 
-/// Prints the prompt and its continuation by the newest good checkpoint of a run. Returns 0.
+/// Prints the prompt and its continuation, using the newest good checkpoint of a run. Returns 0.
 int generate(const std::string& run, const Registry& registry, const GenerateOptions& options,
              const Settings& settings, Watch& watch);
 

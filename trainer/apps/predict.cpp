@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kMostInABatch = 16;
 
-/// The images as the run's evaluation would have them.
+/// The images, resized and normalized as in the run's evaluation.
 DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
                        const std::vector<std::string>& paths) {
   const ImageSettings& settings = *registry.at(config.data).images(config.data.keys);
@@ -53,7 +53,7 @@ std::string likeliest(std::span<const double> logits, std::int64_t top,
   return out;
 }
 
-/// Of one batch: [batch, classes].
+/// Logits of one batch: [batch, classes].
 HostTensor logits_of(Engine& engine, const Model& model, DType compute_dtype, HostBatch batch) {
   Batch::Fields fields;
   for (auto& [name, value] : batch)
@@ -77,22 +77,21 @@ void print_classes(const EvalBatch& batch, const HostTensor& logits, const Datas
                likeliest(std::span(all).subspan(row * classes, classes), top, facts.classes));
 }
 
-/// What the run was trained on; of a checkpoint that does not say it, what its config does.
+/// The image facts of the run's data; if the checkpoint does not have them, those of its config.
 ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const Registry& registry,
                     const std::string& run) {
   const DataNeeds needs = registry.needs(config.model);
   const DatasetRow& data = registry.at(config.data);
   LS_USER_CHECK(needs.inputs == "images" && data.images != nullptr,
-                "{} was trained on {} data, model '{}': there are no images to predict from", run,
+                "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
                 data.name, config.model.name);
   if (auto facts = saved_image_facts(saved.trainer().samples, saved.path())) return *facts;
   const auto& [channels, height, width] = needs.image;
   const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
-  LS_USER_CHECK(
-      size[0] > 1,
-      "{} does not say how large its images are, as an earlier lockstep saved it; resume the "
-      "run for a step to save that, too",
-      saved.path());
+  LS_USER_CHECK(size[0] > 1,
+                "{} does not hold the size of its images, because an earlier version of lockstep "
+                "saved it; resume the run for one step to save it",
+                saved.path());
   return {.shape = {channels, size[0], size[1]}};
 }
 

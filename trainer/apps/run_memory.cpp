@@ -49,13 +49,14 @@ bool evaluates(const Config& config, const DataSource& data) {
   return config.eval.interval > 0 && data.validation != nullptr;
 }
 
-/// Whether steps differ in what they take.
+/// Whether steps differ in their memory.
 bool lengths_vary(const Config& config, const DataSource& data) {
   return config.data.padding != PaddingMode::kMax &&
          std::ranges::any_of(data.train->fields(), &FieldSpec::variable_length);
 }
 
-/// An engine beside that of a run, which neither counts nor keeps what is only planned.
+/// An engine besides that of the run, so that programs that are only planned are neither counted
+/// nor kept.
 class Planner {
  public:
   explicit Planner(RankRuntime& runtime)
@@ -80,7 +81,7 @@ class Planner {
   Engine engine_;
 };
 
-/// Nothing for a model whose steps cannot be recorded: the first of them says so in its place.
+/// Nothing for a model whose steps cannot be recorded: the first step reports the error.
 std::optional<RunMemory> foresee(const Config& config, const Registry& registry,
                                  RankRuntime& runtime, const DataSource& data,
                                  const BatchPlan& batch) {
@@ -150,7 +151,7 @@ BatchTypes longest_batch(const Config& config, const DataSource& data, std::int6
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,
                       const DataSource& data, const BatchPlan& batch) {
   const bool varies = lengths_vary(config, data);
-  if (!varies && !evaluates(config, data)) return;  // the first step takes as much as any
+  if (!varies && !evaluates(config, data)) return;  // the first step takes as much as any other
   const auto limit = static_cast<std::int64_t>(runtime.device().options().memory_bytes);
   const std::optional<RunMemory> need = foresee(config, registry, runtime, data, batch);
   if (!need || need->total() <= limit) return;

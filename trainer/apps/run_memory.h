@@ -1,4 +1,4 @@
-// What a run has in use of its device at its peak: known before it begins, to the byte.
+// A run's peak device memory: computed before it begins, exact to the byte.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace lockstep {
 
-/// Of a rank, whoever is faster, loader, device or host.
+/// The memory of a rank in bytes, whichever of loader, device or host is faster.
 struct RunMemory {
   std::int64_t state = 0;
-  std::int64_t batches = 0;       ///< that are set aside, and the shards' numbers
+  std::int64_t batches = 0;       ///< reserved for batches, and the micro-batches' indices
   std::int64_t step_results = 0;  ///< of training steps in flight
-  std::int64_t results = 0;       ///< the same, or those of evaluation batches if they are more
-  StepMemory step;                ///< of one step; its results are among those
-  std::int64_t evaluation = 0;    ///< what an evaluation takes more than a step
+  std::int64_t results = 0;       ///< the same, or those of evaluation batches if they are larger
+  StepMemory step;                ///< of one step; its results are included in those
+  std::int64_t evaluation = 0;    ///< what an evaluation needs in addition to a step
 
   std::int64_t total() const {
     return state + batches + results + step.total() - step.results + evaluation;
@@ -31,24 +31,23 @@ struct RunMemory {
   }
 };
 
-/// Compiles the training step on batches of these types, and runs nothing: `state` needs no values,
-/// and has none afterwards.
+/// Compiles the training step for batches of these types, and runs nothing: `state` needs no
+/// values, and has none afterwards.
 std::shared_ptr<const CompiledStep> compile_training(const Config& config, Engine& engine,
                                                      TrainingState& state, const LossFunction& loss,
                                                      const BatchTypes& batch);
 
-/// Of the run whose `step` compile_training() gave; compiles its evaluation, too.
+/// The memory of the run whose `step` compile_training() returned; also compiles its evaluation.
 RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& engine,
                      TrainingState& state, const LossFunction& loss, const DataSource& data,
                      const BatchPlan& batch, const BatchTypes& fields, const CompiledStep& step);
 
-/// The fields of training batches, padded as far as steps of the run ever are.
+/// The fields of training batches, padded to the maximum length in the run.
 BatchTypes longest_batch(const Config& config, const DataSource& data, std::int64_t micro_batch);
 
-/// Error kOutOfMemory for a run that would find out on the way that its device is too small: in an
-/// evaluation, or at the first long samples. Where the first step already takes too much it is left
-/// to that, which can tell what was alive. The model is one of its own, so that nothing of
-/// `runtime` changes.
+/// Error kOutOfMemory for a run that would run out of device memory later: in an evaluation, or at
+/// the first long samples. If the first step already needs too much, that step throws the error,
+/// since it can list the live tensors. Uses its own model, so that `runtime` does not change.
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,
                       const DataSource& data, const BatchPlan& batch);
 

@@ -35,14 +35,14 @@ std::int64_t count_steps(const TrainingConfig& training, const StepSampler& samp
   return total;
 }
 
-/// "training.max_steps: 50": what ends a run of `total` steps.
+/// "training.max_steps: 50": the limit that ends a run of `total` steps.
 std::string limit_of(const TrainingConfig& training, std::int64_t total) {
   return training.max_steps == total ? fmt::format("training.max_steps: {}", total)
                                      : fmt::format("training.max_epochs: {}, of {} steps in all",
                                                    training.max_epochs, total);
 }
 
-/// Whether a checkpoint lies in the run's folder, as the master sees it. Called by all ranks.
+/// Whether a checkpoint is in the run's folder on the master. Collective.
 bool is_of_run(const std::string& checkpoint, const RunFolder& folder, Communicator& communicator) {
   std::error_code error;
   const fs::path own = fs::weakly_canonical(folder.checkpoints, error);
@@ -50,8 +50,8 @@ bool is_of_run(const std::string& checkpoint, const RunFolder& folder, Communica
   return communicator.exchange("whose checkpoint", here ? "own" : "other")[0] == "own";
 }
 
-/// A run that ended may be resumed over and over, as scripts do, and then says that it has. From
-/// another run's checkpoint, nothing would come of it but a copy of that. Called by all ranks.
+/// A finished run may be resumed repeatedly, as scripts do: then it only logs that it is finished.
+/// From another run's checkpoint it would only make a copy: that is an error. Collective.
 void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, const Config& config,
                       std::int64_t total, Communicator& communicator, Log& log) {
   const std::int64_t step = saved.trainer().step;
@@ -60,7 +60,7 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
   if (!is_of_run(saved.path(), folder, communicator))
     raise(ErrorKind::kUsage,
           "nothing to train: {} is of step {}, and the run ends at step {} ({}). Steps count from "
-          "the beginning of the run that saved it: raise the limit above {}, or begin a new run "
+          "the beginning of the run that saved it: raise the limit above {}, or start a new run "
           "with its weights (lockstep export, model.from_pretrained)",
           saved.path(), step, total, limit, step);
   if (step == total)
@@ -70,12 +70,12 @@ void check_steps_left(const SharedCheckpoint& saved, const RunFolder& folder, co
         saved.path(), step, limit);
   else
     log.warn(
-        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, "
-        "raise the limit above {}; to begin anew, leave out --resume",
+        "nothing to train: {} is of step {}, and the run ends at step {} ({}); to train on, raise "
+        "the limit above {}; to start a new run, leave out --resume",
         saved.path(), step, total, limit, step);
 }
 
-/// What differs from the config that the checkpoint was saved with.
+/// Logs the differences from the config that the checkpoint was saved with.
 std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Config& config,
                                         const Registry& registry, Log& log) {
   try {
@@ -112,7 +112,7 @@ DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_s
           .tokens_per_sample = tokens_per_sample};
 }
 
-/// Steps to `total`, with evaluations in between and at the end.
+/// Trains to step `total`, with evaluations in between and at the end.
 void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
                  const DataLoader* validation, const EvalConfig& config,
                  const Evaluators& evaluators, std::int64_t total) {
@@ -126,7 +126,7 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
     trainer.try_evaluate(*validation, loss, evaluators, "eval", std::source_location::current());
   };
   Trainer::Steps steps = trainer.steps(train, total);
-  // The signal that ended the run before may have cut its evaluation short.
+  // The signal that ended the previous run may have interrupted its evaluation.
   if (is_due() && !trainer.parts().run.evaluated()) evaluate();
   for (const Batch& batch : steps) {
     trainer.step(batch, model);
@@ -134,7 +134,7 @@ void train_steps(Trainer& trainer, const Model& model, const DataLoader& train,
   }
 }
 
-/// The end of a run: what was measured, and the exit code.
+/// The end of a run: reports the measurements and returns the exit code.
 int finish_run(Session& session, RunEnd end, std::int64_t step) {
   RankRuntime& runtime = session.runtime();
   runtime.activity().begin(Phase::kFinish, step);
@@ -147,10 +147,10 @@ int finish_run(Session& session, RunEnd end, std::int64_t step) {
     case RunEnd::kUnsaved: return static_cast<int>(ErrorKind::kPreempted);
     case RunEnd::kRunning: break;
   }
-  LS_CHECK(false, "the run ended without an end");
+  LS_CHECK(false, "the run ended without a reason");
 }
 
-/// A run that goes on needs the folder that it began with no more.
+/// A resumed run no longer needs the folder of its initial weights.
 void settle_model_keys(const LoadedConfig& loaded, const std::optional<SharedCheckpoint>& saved,
                        const Registry& registry, Config& config) {
   if (config.model.from_pretrained.empty()) return;
@@ -167,7 +167,7 @@ Config without_folder(Config config, const std::optional<SharedCheckpoint>& save
   return config;
 }
 
-/// What a new run begins with in place of drawn values; nothing if it draws all.
+/// The given initial values of a new run in place of drawn ones; null if it draws all.
 std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
                                                   const Registry& registry, const Model& model,
                                                   Activity activity) {
@@ -177,7 +177,7 @@ std::shared_ptr<const Pretrained> open_pretrained(const ModelConfig& config,
                                       config.strict);
 }
 
-/// A run learns in spite of that, too, but it is hardly what was meant.
+/// Such a run learns, but it is probably a mistake.
 void warn_of_data(const DataSource& data, const DataNeeds& needs, Log& log) {
   for (const std::string& warning : data.warnings) log.warn("{}", warning);
   const auto classes = static_cast<std::int64_t>(data.classes.size());

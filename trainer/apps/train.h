@@ -1,5 +1,5 @@
-// A run, trained. Called by the command line. `watch` is told what goes on, and asked whether a
-// signal wants the end; one that watches nothing will do.
+// Trains a run. Called by the command line. It reports its activity to `watch`, and asks it whether
+// a signal requested the end; a watch that watches nothing is sufficient.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct TrainOptions {
 };
 
 /// Trains to the end of the run; every rank calls it. Returns 0, or 75 if asked to stop and saved.
-/// Errors are thrown on every rank, each with the cause it knows.
+/// Errors are thrown on every rank, each with the cause known to that rank.
 int train(const LoadedConfig& config, const Registry& registry, const TrainOptions& options,
           const Settings& settings, Watch& watch);
 

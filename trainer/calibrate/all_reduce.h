@@ -1,5 +1,5 @@
-// How long sums over ranks take, each as in a training step: a bucket in a SharedBuffer, where the
-// ranks share memory, summed by the thread that submits it and waits.
+// Measures how long sums over ranks take, each as in a training step: a bucket in a SharedBuffer,
+// if the ranks share memory, summed by the thread that submits it and waits.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace lockstep {
 
-/// A bucket of f32 behind a few of one element, in the ranks' memory, or in this rank's own where
-/// they share none. Held for one sum, as for one step.
+/// A bucket of f32 after a few buckets of one element, in the ranks' shared memory, or in this
+/// rank's own memory if they share none. It is held for one sum, as for one step.
 class TimedBucket {
  public:
   TimedBucket(Communicator& communicator, std::int64_t bytes);
 
   /// Writes all elements, as a backward pass does.
   void fill(float value);
-  /// Small sums, after which all ranks run, and at the same place.
+  /// Runs small sums, after which all ranks run and are at the same place.
   void start_together();
-  /// The seconds of the sum.
+  /// Sums the bucket; returns the seconds.
   double sum();
   const float* sums() const;
 
@@ -40,8 +40,8 @@ class TimedBucket {
 /// The slowest rank's time of each sum; the same on all ranks.
 std::vector<double> slowest_of_ranks(Communicator& communicator, const std::vector<double>& mine);
 
-/// Buckets of 4 KiB to 25 MiB, each summed anew several times; the least time counts. Called by all
-/// ranks; the result is the same on all of them.
+/// Measures buckets of 4 KiB to 25 MiB, each summed several times; the minimum time counts. Called
+/// by all ranks; the result is the same on all of them.
 std::vector<AllReduceTime> measure_all_reduce(Communicator& communicator, bool quick);
 
 }  // namespace lockstep

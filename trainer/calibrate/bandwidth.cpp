@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-// Functions of their own, with arrays that are told apart: the loops are vectorized.
+// Separate functions with arrays that do not alias, so that the loops are vectorized.
 __attribute__((target("avx512f,prefer-vector-width=512"))) void triad_avx512(
     float* __restrict a, const float* __restrict b, const float* __restrict c, float s,
     std::int64_t count) {
@@ -27,7 +27,7 @@ __attribute__((target("avx2"))) void triad_avx2(float* __restrict a, const float
   for (std::int64_t i = 0; i < count; ++i) a[i] = b[i] + s * c[i];
 }
 
-/// `count` arrays of equal size that are `bytes` in all.
+/// `count` arrays of equal size, `bytes` in total.
 struct Arrays {
   Arrays(std::int64_t bytes, std::int64_t count)
       : elements(bytes / count / static_cast<std::int64_t>(Buffer::kAlignment) *
@@ -44,11 +44,11 @@ struct Arrays {
   std::vector<BufferPtr> memory;
 };
 
-/// Bytes per second of all threads, if `pass` goes over a thread's `arrays` once.
+/// Bytes per second of all threads; `pass` goes over a thread's `arrays` once.
 template <class Pass>
 double rate_of(int threads, std::int64_t working_set, std::int64_t arrays, double seconds,
                const Pass& pass) {
-  // Long enough that handing tasks to threads is nothing, whatever lies in a cache.
+  // Long enough that the time to start tasks is negligible, even if the data is in a cache.
   constexpr std::int64_t kBytesOfTask = 256 << 20;
   const std::int64_t passes = std::max<std::int64_t>(1, kBytesOfTask / working_set);
   std::size_t bytes = 0;
@@ -56,7 +56,7 @@ double rate_of(int threads, std::int64_t working_set, std::int64_t arrays, doubl
     auto pool = std::make_shared<ThreadPool>(threads);
     auto of_thread =
         std::make_shared<std::vector<std::unique_ptr<Arrays>>>(static_cast<std::size_t>(threads));
-    // Each made by one thread, and on its node of memory, as long as threads take turns.
+    // Each is made by one thread, on that thread's NUMA node, if each thread gets one task.
     pool->parallel_for(threads, [&](std::int64_t i) {
       (*of_thread)[static_cast<std::size_t>(i)] = std::make_unique<Arrays>(working_set, arrays);
     });
@@ -90,7 +90,7 @@ std::int64_t set_beyond_caches(int threads) {
   constexpr std::int64_t kSet = 192 << 20;
   constexpr std::int64_t kLeast = 12 << 20;
   const auto available = static_cast<std::int64_t>(available_memory());
-  if (available == 0) return kSet;  // nobody knows
+  if (available == 0) return kSet;  // unknown
   return std::clamp(available / 4 / threads, kLeast, kSet);
 }
 

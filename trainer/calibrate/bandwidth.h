@@ -1,4 +1,4 @@
-// How fast this machine's memory and caches are.
+// Measures the bandwidth of this machine's memory and caches.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace lockstep {
 
-/// Copy (std::memcpy) and triad of `threads` threads at once, each going over `working_set` bytes
-/// of its own for at least `seconds`; the least wall time in which all had done their part counts.
-/// Triad uses the target's vectors.
+/// Copy (std::memcpy) and triad on `threads` threads at once. Each thread works on its own
+/// `working_set` bytes for at least `seconds`; the minimum wall time in which all threads did their
+/// part counts. Triad uses the target's vectors.
 MemoryRate measure_bandwidth(const Target& target, int threads, std::int64_t working_set,
                              double seconds);
 
-/// The working set of a thread that lies beyond the caches: 192 MiB, as in STREAM's three arrays of
-/// 64, or less where `threads` times that would take over a quarter of what is available.
+/// A thread's working set in bytes that is larger than the caches: 192 MiB, as in STREAM's three
+/// arrays of 64, or less if `threads` times that is over a quarter of the available memory.
 std::int64_t set_beyond_caches(int threads);
 
 }  // namespace lockstep

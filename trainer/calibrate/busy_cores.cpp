@@ -24,9 +24,9 @@ double time_of(const std::function<void()>& work, int calls, Time time) {
   return (seconds_now(time) - begin) / calls;
 }
 
-/// Calls for `seconds`; the least time of a call.
+/// Calls for `seconds`; returns the minimum time of a call.
 double time_calls(const std::function<void()>& work, double seconds, Time time) {
-  constexpr double kTimed = 100e-6;  // against which looking at the clock is nothing
+  constexpr double kTimed = 100e-6;  // long enough that reading the clock is negligible
   double least = time_of(work, 1, time);
   const int calls = static_cast<int>(std::clamp(kTimed / least, 1.0, 1e4));
   const double begin = seconds_now(Time::kWall);

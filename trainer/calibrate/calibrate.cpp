@@ -21,11 +21,11 @@ using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr double kMostSeconds = 80;
-/// Of each measurement in a round.
+/// Time of each measurement in a round.
 constexpr double kSeconds = 0.06;
 constexpr double kQuickSeconds = 0.005;
 
-/// How much faster than f32 dots of a dtype are that has units of its own.
+/// How much faster dots of a dtype with its own units are than f32 dots.
 constexpr double kFast = 1.2;
 
 /// The linear layers of the benchmark models: mlp, gpt_micro, gpt_baby, and one of few features.
@@ -38,13 +38,13 @@ constexpr Size kSizes[] = {{"small", 64, 512, 512},
                            {"large", 2048, 1536, 384},
                            {"tall", 16384, 64, 64}};
 
-/// 1, 2, 4 and all.
+/// Numbers of threads: 1, 2, 4 and all.
 std::set<int> numbers_of_threads(int cores) {
   std::set<int> out{1, std::min(2, cores), std::min(4, cores), cores};
   return out;
 }
 
-/// One rank alone, and as many as the cores have room for.
+/// One rank alone, and as many ranks as fit on the cores.
 std::vector<BusyCores> uses_of(int cores) {
   std::vector<BusyCores> out;
   for (const int threads : numbers_of_threads(cores)) {
@@ -63,7 +63,7 @@ std::vector<DotRate> dots_to_measure(int cores) {
   return out;
 }
 
-/// In the first cache, in the second one, in what is shared, and beyond.
+/// Working sets in the first-level cache, in the second, in the shared one, and in memory.
 std::vector<MemoryRate> memory_to_measure(int cores) {
   std::vector<MemoryRate> out;
   for (const int threads : numbers_of_threads(cores))

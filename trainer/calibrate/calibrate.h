@@ -10,15 +10,16 @@ struct CalibrateOptions {
   Target target;           ///< whose kernels; oneDNN must have been limited to it
   int cores = 1;           ///< that may be used
   bool quick = false;      ///< one round of shorter measurements: for tests
-  Activity activity = {};  ///< told of every measurement
+  Activity activity = {};  ///< reports every measurement
 };
 
-/// All but the sums over ranks. Everything is measured in three rounds a third of the time apart,
-/// so that who disturbs a round does not disturb the result: the best counts, and `spread` tells
-/// how far off the worst was. No round is begun that would end after 80 seconds.
+/// Measures all limits but the sums over ranks. Everything is measured in three rounds a third of
+/// the time apart, so that load which disturbs one round does not disturb the result: the best
+/// round counts, and `spread` is the distance of the worst one. No round starts that would end
+/// after 80 seconds.
 MachineLimits measure_machine(const CalibrateOptions& options);
 
-/// Figures that are measured now, by this build; `seconds` is to be filled in.
+/// Describes figures that are measured now, by this build; the caller fills in `seconds`.
 Calibration calibration_now(bool quick);
 
 }  // namespace lockstep

@@ -86,9 +86,9 @@ std::string to_table(const MachineLimits& limits) {
   if (!limits.memory.empty()) out += memory(limits);
   out += all_reduce(limits);
   if (limits.launch_ns > 0)
-    out += fmt::format("a launch {}, a look at the clock {}, an event {}\n",
-                       readable_ns(limits.launch_ns), readable_ns(limits.clock_ns),
-                       readable_ns(limits.event_ns));
+    out +=
+        fmt::format("a launch {}, a clock reading {}, an event {}\n", readable_ns(limits.launch_ns),
+                    readable_ns(limits.clock_ns), readable_ns(limits.event_ns));
   if (!limits.fast_dtypes.empty()) {
     out += "dots are fast in";
     for (const DType dtype : limits.fast_dtypes) out += fmt::format(" {}", name_of(dtype));

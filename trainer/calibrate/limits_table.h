@@ -1,4 +1,4 @@
-// A machine's limits for people.
+// A machine's limits as text for people.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// A few tables. A figure whose rounds were more than a tenth apart has a "~" before it.
+/// A few tables. A figure whose rounds differed by more than a tenth has a "~" before it.
 std::string to_table(const MachineLimits& limits);
 
 }  // namespace lockstep

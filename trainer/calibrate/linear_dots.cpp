@@ -39,12 +39,12 @@ void measure_dot(DotRate& row, const Target& target, double seconds) {
   for (const LinearDot dot :
        {LinearDot::kForward, LinearDot::kInputGradient, LinearDot::kWeightGradient}) {
     const MakeWork make = [&row, &target, dot] {
-      // Not movable, as its pool of threads is not.
+      // Not movable, because its thread pool is not.
       const auto kernel = std::shared_ptr<SingleKernel>(new SingleKernel(
           linear_dot(dot, row.dtype, row.m, row.k, row.n, target, row.cores.threads)));
       return [kernel] { kernel->run(); };
     };
-    // Of several threads that share a product, one waits for the others: its own time is not all.
+    // If several threads share a product, one waits for the others: its own CPU time is not enough.
     const Time time = row.cores.threads == 1 ? Time::kThread : Time::kWall;
     row.flops_per_s = std::max(row.flops_per_s,
                                row.flops() / least_seconds(make, row.cores.ranks, seconds, time));

@@ -1,4 +1,4 @@
-// The matrix products of linear layers, as training does them, in lockstep's own kernels.
+// The matrix products of linear layers as in training, with lockstep's own kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ enum class LinearDot : std::uint8_t {
 SingleKernel linear_dot(LinearDot dot, DType dtype, std::int64_t rows, std::int64_t in,
                         std::int64_t out, const Target& target, int threads = 1);
 
-/// Fills in the rate of `row`, whose other members say what to measure: the highest of the three
-/// products on x [m,k] and w [k,n], each on warm caches for at least `seconds`, while all ranks do
-/// the same.
+/// Fills in the rate of `row`; its other members describe what to measure. The rate is the highest
+/// of the three products on x [m,k] and w [k,n], each on warm caches for at least `seconds`, while
+/// all ranks do the same.
 void measure_dot(DotRate& row, const Target& target, double seconds);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 /// Bits that are numbers of either sign in [1/2, 1) as f32 and as two of bf16, in [1, 2) as two of
-/// f16, drawn by xorshift: memory of ones would need less power than that of training.
+/// f16, drawn by xorshift: constant memory would need less power than training does.
 void fill(const BufferPtr& buffer, std::uint32_t seed) {
   std::uint32_t random = 2463534242U + seed;
   const std::size_t words = buffer->bytes() / sizeof random;

@@ -1,4 +1,4 @@
-// One production kernel on made-up operands, to be timed.
+// One production kernel on generated operands, for timing.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace lockstep {
 class SingleKernel {
  public:
   /// op(operands){attrs}, on `threads` threads. Operands are f32, bf16 or f16 and hold numbers of
-  /// either sign from 1/2 to 2. oneDNN must have been limited to the target before.
+  /// either sign with a magnitude from 1/2 to 2. oneDNN must be limited to the target before.
   SingleKernel(Op op, std::span<const Type> operands, Attrs attrs, const Target& target,
                int threads = 1);
 

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-/// Sums of 16 elements, each of the one before, that no pass joins.
+/// Sums of 16 elements, each of the previous one; no pass joins them.
 double launch_seconds(const Target& target, double seconds) {
   constexpr int kCommands = 512;
   const Type type{DType::kF32, {16}};
@@ -29,7 +29,7 @@ double launch_seconds(const Target& target, double seconds) {
   const LoadedPlan plan = compile_and_load(graph, options, kernels, Log::null());
   ThreadPool pool(1);
   const auto communicator = make_single_communicator();
-  const BufferPtr memory = allocate_host(4 * type.bytes());  // zeros, whatever is added
+  const BufferPtr memory = allocate_host(4 * type.bytes());  // zeros, so that sums stay zero
   std::fill_n(memory->data(), memory->bytes(), std::byte{0});
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.plan->arena_bytes));
   const auto at = [&](std::size_t i) { return memory->data() + i * type.bytes(); };
@@ -39,7 +39,7 @@ double launch_seconds(const Target& target, double seconds) {
   return all / static_cast<double>(count_launches(*plan.plan));
 }
 
-/// Of one call of many.
+/// Seconds of one call, measured over many calls.
 template <class F>
 double seconds_of(const F& f, double seconds) {
   constexpr int kCalls = 1000;
@@ -54,7 +54,7 @@ struct Adding final : SpanListener {
   std::int64_t ns = 0;
 };
 
-/// Of a device command, of which a step has most.
+/// An event as of a device command, the most frequent kind in a step.
 double event_seconds(const Clock& clock, double seconds) {
   Metrics metrics(clock);
   SpanStream spans(clock, metrics);

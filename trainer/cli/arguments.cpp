@@ -45,8 +45,8 @@ const Option* find_option(std::span<const Option> options, std::string_view name
   return found == options.end() ? nullptr : &*found;
 }
 
-/// The words with "--resume" written out as "--resume=auto". (An implicit value of Boost's would
-/// take the next word instead, if there is one.)
+/// The words with "--resume" written out as "--resume=auto". (Boost's implicit value would take the
+/// next word instead, if there is one.)
 std::vector<std::string> write_out_bare(std::span<const std::string> words,
                                         std::span<const Option> options) {
   std::vector<std::string> out(words.begin(), words.end());

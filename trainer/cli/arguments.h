@@ -16,9 +16,9 @@ namespace lockstep {
 struct Key;
 
 struct Option {
-  std::string name;       ///< "resume" for --resume
-  std::string value;      ///< what its value is called in the help: "PATH"; empty: a mere flag
-  std::string help;       ///< one line
+  std::string name;   ///< "resume" for --resume
+  std::string value;  ///< the name of its value in the help: "PATH"; empty: a flag without a value
+  std::string help;   ///< one line
   std::string bare = "";  ///< the value of "--resume" alone; empty: a value must be given
   char letter = '\0';     ///< 'n' for "-n N" beside "--ranks N"; 0: none
 };
@@ -34,8 +34,8 @@ class Arguments {
   bool wants_help() const { return has("help"); }
   std::optional<std::string> value(std::string_view option) const;
 
-  /// The value as a number that the config key `like` could have: "--top-k must be an integer >= 0,
-  /// not 'many'" is the error (kUsage) otherwise.
+  /// The value as a number in the range of the config key `like`. Error kUsage otherwise: "--top-k
+  /// must be an integer >= 0, not 'many'".
   std::optional<std::int64_t> integer(std::string_view option, const Key& like) const;
   std::optional<double> number(std::string_view option, const Key& like) const;
 

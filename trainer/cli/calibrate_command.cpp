@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a job that sums; it takes about three. Then the result does without.
+/// Limit of a job that measures sums; it takes about three. After it the sums are left out.
 constexpr double kMostSecondsOfJob = 20;
 
 constexpr const char* kOwn = "auto";  ///< --show without a file
@@ -46,7 +46,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// The sums of this job's ranks; the ranks but 0 have nothing more to do then.
+/// The sums of this job's ranks; ranks other than 0 have no further work.
 std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
   const auto communicator = make_communicator({}, call.settings, call.watch);
   std::vector<AllReduceTime> out =
@@ -56,8 +56,8 @@ std::vector<AllReduceTime> sums_of_this_job(const CommandCall& call) {
   return out;
 }
 
-/// Those of a job of `ranks` on this machine, appended to `sums`. Returns the exit code with which
-/// this process is to end because somebody wants it to; else 0.
+/// Appends the sums of a job of `ranks` on this machine to `sums`. Returns the exit code if a
+/// signal asked this process to end; else 0.
 int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTime>& sums) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/sums.json";
@@ -85,7 +85,7 @@ int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTim
   return 0;
 }
 
-/// How many ranks jobs are to have that sum on this machine.
+/// The numbers of ranks of the jobs that measure sums on this machine.
 std::vector<int> ranks_of_jobs(int cores) {
   std::vector<int> out;
   for (const int ranks : {2, 4})
@@ -103,7 +103,7 @@ int show(const CommandCall& call, const std::string& file) {
   return 0;
 }
 
-/// Under mpirun: the sums alone.
+/// Under mpirun: measures the sums only.
 int measure_sums(const CommandCall& call) {
   LS_USER_CHECK(call.settings.under_launcher && call.settings.world_size > 1,
                 "--all-reduce measures the sums over the ranks of a job: "
@@ -129,11 +129,11 @@ int run_calibrate(const CommandCall& call) {
   const std::string path =
       arguments.value("output").value_or(limits_path(settings, this_machine(target)));
   LS_USER_CHECK(!path.empty(),
-                "there is no place for the file, as neither XDG_CACHE_HOME nor HOME "
-                "is set: give --output FILE");
+                "there is no cache folder for the file, since neither XDG_CACHE_HOME nor HOME is "
+                "set: give --output FILE");
   if (settings.world_rank == 0) check_limits_path(path);
   if (!arguments.has("json") && settings.world_rank == 0)
-    call.out << fmt::format("measuring for {}; other work disturbs it\n",
+    call.out << fmt::format("measuring for {}; other load disturbs the measurement\n",
                             arguments.has("quick") ? "a few seconds" : "about half a minute")
              << std::flush;
   call.watch.activity().begin(Phase::kPrepare, -1, "calibration");
@@ -167,14 +167,16 @@ CliCommand calibrate_command() {
   return {
       .name = "calibrate",
       .positionals = {},
-      .help = "measure what this machine can do, for profiles to be compared with",
+      .help = "measure this machine's limits, with which profiles are compared",
       .details =
-          "Dots by dtype and size, memory by threads and working set, sums over ranks, and the "
-          "cost\n"
-          "of small things: least times of three rounds, in lockstep's own kernels. The file in "
-          "the\n"
-          "cache folder serves all machines of this kind; without it a default is assumed. \"~\"\n"
-          "marks what differed between rounds by more than a tenth: something disturbed it.\n"
+          "Measures dots by dtype and size, memory by threads and working set, sums over ranks, "
+          "and\n"
+          "the cost of launches, clock readings and events: the minimum times of three rounds, "
+          "with\n"
+          "lockstep's own kernels. The file in the cache folder is for all machines of this kind;\n"
+          "without it lockstep uses default limits. \"~\" marks a figure that differed between "
+          "rounds\n"
+          "by more than a tenth, probably because of other load.\n"
           "Under mpirun the sums are those over the job's ranks.\n",
       .options = {{.name = "output",
                    .value = "FILE",

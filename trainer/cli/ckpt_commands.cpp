@@ -44,7 +44,7 @@ std::vector<CliCommand> ckpt_commands() {
       on_path("hash", "print the SHA-256 of a checkpoint's tensors", run_on_path<checkpoint_hash>),
       on_path("prune", "remove all but the newest checkpoints, the best and the newest good one",
               prune)};
-  out.back().options = {{"keep-last", "N", "how many of the newest to keep (3)"}};
+  out.back().options = {{"keep-last", "N", "number of newest checkpoints to keep (3)"}};
   return out;
 }
 

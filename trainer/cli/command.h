@@ -1,4 +1,4 @@
-// One command of the command line: what it takes, what it says about itself, and what it does.
+// One command of the command line: its arguments, its help texts and its function.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// What a command is run with.
+/// The inputs of a command's function.
 struct CommandCall {
   const Arguments& arguments;
   const Registry& registry;
@@ -24,11 +24,11 @@ struct CommandCall {
 
 struct CliCommand {
   std::string name;                      ///< "train", "ckpt ls"
-  std::vector<std::string> positionals;  ///< that must be given: {"CONFIG"}
-  std::string rest = "";                 ///< what may follow, as the usage writes it
-  std::size_t max_rest = 0;              ///< how many of `rest` there may be
-  std::string help;                      ///< one line, without a period
-  std::string details = "";              ///< further lines of `lockstep NAME --help`
+  std::vector<std::string> positionals;  ///< the required ones: {"CONFIG"}
+  std::string rest = "";     ///< the optional arguments that may follow, as written in the usage
+  std::size_t max_rest = 0;  ///< the maximum number of `rest`
+  std::string help;          ///< one line, without a period
+  std::string details = "";  ///< further lines of `lockstep NAME --help`
   std::vector<Option> options = {};
   int (*run)(const CommandCall& call) = nullptr;  ///< returns the exit code; throws Error
 

@@ -1,4 +1,4 @@
-// The command line of `lockstep` for a program with rows of its own.
+// The command line of `lockstep` for a program that registers its own rows.
 #pragma once
 
 #include "core/base/api.h"
@@ -6,8 +6,8 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// A whole program: `lockstep`, with the models, datasets, optimizers and metrics of `registry`. To
-/// be called first in main(), which returns its value.
+/// A whole program: `lockstep`, with the models, datasets, optimizers and metrics of `registry`.
+/// Call it first in main(), and return its value.
 int command_line(int argc, char** argv, const Registry& registry);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// All commands. Each is made in a file of its name; a new one is a file and a line in commands.cpp.
+// All commands. Each is in a file of its name; a new one is a file and a line in commands.cpp.
 #pragma once
 
 #include <vector>

@@ -41,8 +41,8 @@ std::vector<CliCommand> config_commands() {
            .positionals = {"CONFIG"},
            .rest = rest,
            .max_rest = CliCommand::kAnyNumber,
-           .help = "say what is wrong with a config, all at once",
-           .options = {{"ranks", "N", "ranks that the batch must divide over"}},
+           .help = "check a config and print all of its problems",
+           .options = {{"ranks", "N", "check that the batch divides over N ranks"}},
            .run = check},
           {.name = "config show",
            .positionals = {"CONFIG"},
@@ -55,8 +55,8 @@ std::vector<CliCommand> config_commands() {
            .rest = "[CONFIG]",
            .max_rest = 1,
            .help = "print all keys with type, default, unit and meaning",
-           .details = "A CONFIG, if one is given, is checked first.\n",
-           .options = {{"json", "", "as a JSON schema, for editors"}},
+           .details = "If a CONFIG is given, it is checked first.\n",
+           .options = {{"json", "", "print a JSON schema, for editors"}},
            .run = schema}};
 }
 

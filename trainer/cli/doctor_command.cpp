@@ -39,15 +39,15 @@ Finding examine_processor(const Settings& settings) {
   if (!wide)
     return {Verdict::kWarn, "cpu", text + "; kernels use AVX2: without AVX-512 training is slower"};
   if (host_target(settings.max_isa).isa == Isa::kAvx2)
-    return {Verdict::kWarn, "cpu", text + "; kernels use AVX2, as LOCKSTEP_MAX_ISA says"};
-  return {Verdict::kOk, "cpu", text + "; kernels use AVX-512 (device.max_isa may say less)"};
+    return {Verdict::kWarn, "cpu", text + "; kernels use AVX2 because of LOCKSTEP_MAX_ISA"};
+  return {Verdict::kOk, "cpu", text + "; kernels use AVX-512 (unless device.max_isa limits them)"};
 }
 
 Finding examine_cores(const Settings& settings) {
   const int usable = usable_cores();
   std::string text = fmt::format("{} of {} usable", usable, online_cores());
   if (usable < online_cores())
-    text += settings.under_launcher ? "; mpirun pins ranks unless it is given --bind-to none"
+    text += settings.under_launcher ? "; mpirun pins ranks unless started with --bind-to none"
                                     : "; this process is pinned";
   const bool crowded = settings.world_size > online_cores();
   if (crowded) text += fmt::format("; {} ranks share them", settings.world_size);
@@ -82,7 +82,7 @@ Finding examine_folder(const std::string& folder, std::uint64_t bytes, const std
   return {Verdict::kWarn, folder, problem + "; " + use};
 }
 
-/// Whether profiles know what this machine can do.
+/// Whether the limits of this machine are stored for profiles.
 Finding examine_calibration(const Settings& settings) {
   if (!processor().has("avx2")) return {Verdict::kOk, "calibration", "none"};
   const FoundLimits found = find_limits(settings, host_target(settings.max_isa));
@@ -92,7 +92,7 @@ Finding examine_calibration(const Settings& settings) {
   return {Verdict::kOk, "calibration", text};
 }
 
-/// The libraries whose versions matter to results and file formats.
+/// The libraries whose versions affect results and file formats.
 Finding examine_libraries() {
   std::vector<std::string> found;
   for (const std::string& file : loaded_libraries())
@@ -109,8 +109,8 @@ int run_doctor(const CommandCall& call) {
       examine_cores(call.settings),
       examine_memory(),
       examine_launcher(call.settings),
-      examine_folder("/dev/shm", kSharedMemory, "ranks of one node talk through it"),
-      examine_folder("/tmp", kTemporary, "mpirun keeps its session there"),
+      examine_folder("/dev/shm", kSharedMemory, "ranks of one node communicate through it"),
+      examine_folder("/tmp", kTemporary, "mpirun keeps its session files there"),
       examine_calibration(call.settings),
       examine_libraries()};
   int status = 0;

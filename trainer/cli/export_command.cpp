@@ -9,7 +9,8 @@ namespace {
 
 int run_export(const CommandCall& call) {
   const std::optional<std::string> to = call.arguments.value("to");
-  LS_USER_CHECK(to.has_value() && !to->empty(), "--to FOLDER must say where the model goes");
+  LS_USER_CHECK(to.has_value() && !to->empty(),
+                "--to FOLDER is missing: the folder to write the model to");
   call.out << export_run({.run = call.arguments.positionals()[0],
                           .to = *to,
                           .best = call.arguments.has("best"),

@@ -22,7 +22,7 @@ Graph read_ir_file(const std::string& path, std::optional<int> ranks) {
   Graph graph = parse(read_text_form(path), path, ranks);
   try {
     verify(graph, "parse");
-  } catch (const Error& e) {  // the file's author broke the rule, not lockstep
+  } catch (const Error& e) {  // an error of the file, not of lockstep
     raise(ErrorKind::kUsage, "{}: {}", path, e.what());
   }
   return graph;

@@ -1,4 +1,4 @@
-// What the `ir` commands share: reading FILE.ir.
+// Reads FILE.ir for the `ir` commands.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,8 @@
 
 namespace lockstep {
 
-/// The graph of a file in the IR's text form (core/ir/text.h), which the specification of the IR
-/// (core/ir/verify.h) accepts; its collectives are for `ranks`, if given. Error kUsage naming the
-/// file.
+/// The graph of a file in the IR's text form (core/ir/text.h), verified (core/ir/verify.h); its
+/// collectives are for `ranks` ranks, if given. Error kUsage naming the file.
 Graph read_ir_file(const std::string& path, std::optional<int> ranks = std::nullopt);
 
 }  // namespace lockstep

@@ -15,23 +15,23 @@ namespace {
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxGigabytes = 1 << 20;
 
-/// What input number i is called in the file: its name, or "i" if it has none.
+/// The data set of input number i in the file: its name, or "i" if it has none.
 std::vector<std::string> input_names(const Graph& graph, const std::string& file) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string_view name = graph[graph.inputs[i]].name;
     out.emplace_back(name.empty() ? std::to_string(i) : std::string(name));
     LS_USER_CHECK(std::count(out.begin(), out.end(), out.back()) == 1,
-                  "{}: two inputs are called '{}', so that data sets cannot be told apart", file,
-                  out.back());
+                  "{}: two inputs are called '{}', so that their data sets cannot be distinguished",
+                  file, out.back());
   }
   return out;
 }
 
-/// Everything in which the file's data sets and the graph's inputs differ, a line each.
+/// All differences between the file's data sets and the graph's inputs, one line each.
 std::string find_problems(const Graph& graph, const std::vector<std::string>& names,
                           const NamedTensors& tensors, const std::string& file) {
-  std::vector<std::string_view> unused;  // data sets that are no input: what a name may have meant
+  std::vector<std::string_view> unused;  // data sets that are not inputs: possible misspellings
   for (const auto& [name, tensor] : tensors)
     if (std::find(names.begin(), names.end(), name) == names.end()) unused.push_back(name);
   std::string out;
@@ -50,7 +50,7 @@ std::string find_problems(const Graph& graph, const std::vector<std::string>& na
   }
   const std::vector<std::string_view> inputs(names.begin(), names.end());
   for (const std::string_view name : unused)
-    out += fmt::format("\n{}: data set '{}' is no input of the graph{}", file, name,
+    out += fmt::format("\n{}: data set '{}' is not an input of the graph{}", file, name,
                        did_you_mean(nearest_word(name, inputs)));
   return out;
 }
@@ -77,7 +77,7 @@ int run_ir_run(const CommandCall& call) {
                 "--kernels must be compiled or reference, not '{}'", kernels);
   const auto threads = static_cast<int>(arguments.integer("threads", 1, kMaxThreads).value_or(1));
   const std::optional<std::string> output = arguments.value("output");
-  LS_USER_CHECK(output.has_value(), "--output is missing: where to write the results");
+  LS_USER_CHECK(output.has_value(), "--output is missing: the file to write the results to");
 
   const Graph graph = read_ir_file(file, /*ranks=*/1);
   const std::optional<std::int64_t> max_gb = arguments.integer("max-gb", 1, kMaxGigabytes);
@@ -106,16 +106,17 @@ CliCommand ir_run_command() {
       .positionals = {"FILE.ir"},
       .help = "run a graph on tensors from an HDF5 file",
       .details =
-          "Every input of the graph takes the data set of its name, /NAME (input number i from 0\n"
-          "takes /i if it has no name), of exactly its type; a scalar is a data set of rank 0.\n"
+          "Every input of the graph is read from the data set of its name, /NAME (input number i\n"
+          "from 0 from /i if it has no name), of exactly its type; a scalar is a data set of rank "
+          "0.\n"
           "Output number i becomes the data set /i. f32, f64, f16, i32, i64 and u8 are the HDF5\n"
           "types of those names; bf16 is u16 with the attribute dtype = \"bf16\", and bool is u8\n"
-          "with dtype = \"bool\". Collectives see one rank and one shard.\n"
-          "A graph with a host_call runs in the program that has its function, not here.\n",
-      .options = {{"input", "A.h5", "the inputs; not needed if the graph has none"},
+          "with dtype = \"bool\". Collectives run for one rank and one shard.\n"
+          "A graph with a host_call runs only in the program that has its function, not here.\n",
+      .options = {{"input", "A.h5", "file with the inputs; not needed if the graph has none"},
                   {"max-gb", "N",
-                   "largest size of all inputs in GiB, refused unread beyond it (16)"},
-                  {"output", "B.h5", "where to write the outputs; replaced if it exists"},
+                   "maximum size of all inputs in GiB; a larger file is refused unread (16)"},
+                  {"output", "B.h5", "file to write the outputs to; replaced if it exists"},
                   {"kernels", "KIND",
                    "compiled: as in training (default); reference: naive loops in f64, rounded "
                    "after every node"},

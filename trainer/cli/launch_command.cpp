@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 constexpr int kMostRestarts = 1000000;
-constexpr int kRestarts = 3;  ///< unless told otherwise
+constexpr int kRestarts = 3;  ///< the default
 
-/// Sets where training with these words saves, and its limits. The config is read here so that an
-/// error in it is reported once, before anything is started.
+/// Sets the folder in which training with these arguments saves, and its limits. The config is read
+/// here so that an error in it is reported once, before anything is started.
 void prepare_training(std::span<const std::string> words, const Registry& registry,
                       LaunchOptions& options) {
   const Arguments arguments(words, train_command().options);
@@ -26,7 +26,7 @@ void prepare_training(std::span<const std::string> words, const Registry& regist
   options.limits = watch_limits(config);
 }
 
-/// The limits of the run that these words of eval or generate name.
+/// The limits of the run that these arguments of eval or generate name.
 WatchLimits limits_of_run(std::span<const std::string> words, const Registry& registry,
                           const CliCommand& command) {
   const Arguments arguments(words, command.options);
@@ -38,7 +38,8 @@ int run_launch(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
   const auto ranks = arguments.integer("ranks", 1, kMostRanks);
   LS_USER_CHECK(ranks, "the number of ranks is missing: lockstep launch -n N -- train CONFIG");
-  LS_USER_CHECK(!call.settings.under_launcher, "lockstep launch starts mpirun, not the other way");
+  LS_USER_CHECK(!call.settings.under_launcher,
+                "lockstep launch starts mpirun: do not run it under mpirun");
   LaunchOptions options;
   options.ranks = static_cast<int>(*ranks);
   if (const auto hosts = arguments.value("hosts"))
@@ -68,18 +69,20 @@ CliCommand launch_command() {
           .positionals = {"COMMAND"},
           .rest = "...",
           .max_rest = CliCommand::kAnyNumber,
-          .help = "run a command on several ranks by mpirun, and restart what was lost",
+          .help = "run a command on several ranks with mpirun, and restart lost jobs",
           .details =
-              "As in: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
-              "A job that loses a rank or a host, or stalls, goes on from its last checkpoint.\n"
+              "Example: lockstep launch -n 4 --hosts node1,node2 -- train gpt.yaml --resume\n"
+              "A job that loses a rank or a host, or stalls, resumes from its last checkpoint.\n"
               "SIGTERM, SIGINT or SIGUSR1 saves a checkpoint and ends with exit code 75; a second\n"
               "SIGINT ends at once. OpenMPI's own settings are read from OMPI_MCA_* variables.\n",
-          .options = {{.name = "ranks", .value = "N", .help = "how many ranks", .letter = 'n'},
+          .options = {{.name = "ranks", .value = "N", .help = "number of ranks", .letter = 'n'},
                       {.name = "hosts",
                        .value = "HOST[:RANKS],...",
-                       .help = "where they run; this host is the first. Default: here, or where "
-                               "Slurm's allocation says"},
-                      {.name = "hostfile", .value = "FILE", .help = "the same as a file of mpirun"},
+                       .help = "hosts of the ranks; this host is the first. Default: this host, or "
+                               "Slurm's allocation"},
+                      {.name = "hostfile",
+                       .value = "FILE",
+                       .help = "the same, as a hostfile of mpirun"},
                       {.name = "max-restarts",
                        .value = "K",
                        .help = "how often a lost job is started again (3)"}},

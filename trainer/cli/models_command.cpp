@@ -24,7 +24,7 @@ int run_models(const CommandCall& call) {
     if (row.sizes.empty()) line(row.name, count_parameters(row, row.defaults), row.doc);
     for (const auto& [text, size] : row.sizes) line(row.name, count_parameters(row, size), text);
   }
-  call.out << "\neval.metrics beside those of the model's loss\n";
+  call.out << "\neval.metrics in addition to those of the model's loss\n";
   for (const MetricRow& row : call.registry.metrics())
     call.out << fmt::format("{:<24}  {}\n", row.name, row.doc);
   return 0;

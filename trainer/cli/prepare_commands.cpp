@@ -32,7 +32,7 @@ TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
     LS_USER_CHECK(vocab && merges, "--tokenizer gpt2 needs --vocab and --merges");
     return read_gpt2_tokenizer(*vocab, *merges);
   }
-  LS_USER_CHECK(!vocab && !merges, "--vocab and --merges are of --tokenizer gpt2");
+  LS_USER_CHECK(!vocab && !merges, "--vocab and --merges are for --tokenizer gpt2");
   if (type == "char") return character_tokenizer(name, text);
   LS_USER_CHECK(fs::exists(type),
                 "--tokenizer must be char, gpt2 or a file (tokenizer.json, vocab.txt), not '{}'",
@@ -40,7 +40,7 @@ TokenizerPtr make_tokenizer(const Arguments& arguments, const std::string& name,
   return load_tokenizer(type);
 }
 
-/// Files that belong together: none takes the place of an old one before all are written.
+/// Files that belong together: no old one is replaced before all new ones are written.
 class PreparedFiles {
  public:
   explicit PreparedFiles(fs::path folder) : folder_(std::move(folder)) {}
@@ -79,7 +79,7 @@ class PreparedFiles {
     return files_.back().file->file();
   }
   void end(std::string about) {
-    files_.back().file->file().sync();  // a full disk shows here at the latest
+    files_.back().file->file().sync();  // a full disk is detected here at the latest
     files_.back().about = std::move(about);
   }
 
@@ -123,12 +123,12 @@ TrainingOptions training_options(const Arguments& arguments) {
                 type);
   out.kind = type == "bpe" ? TrainedKind::kBpe : TrainedKind::kWordPiece;
   const auto vocab_size = arguments.integer("vocab-size", 1, 10'000'000);
-  LS_USER_CHECK(vocab_size.has_value(), "--vocab-size is missing: how many tokens there are to be");
+  LS_USER_CHECK(vocab_size.has_value(), "--vocab-size is missing: the number of tokens");
   out.vocab_size = *vocab_size;
   out.min_frequency = arguments.integer("min-frequency", 1, INT32_MAX).value_or(out.min_frequency);
   out.lowercase = !arguments.has("cased");
   LS_USER_CHECK(out.lowercase || out.kind == TrainedKind::kWordPiece,
-                "--cased is of --type wordpiece: bpe leaves the text as it is");
+                "--cased is for --type wordpiece: bpe does not change the text");
   return out;
 }
 
@@ -192,13 +192,13 @@ std::vector<CliCommand> prepare_commands() {
        .help = "turn text files into token shards",
        .details = "Writes DIR/train.bin and DIR/val.bin (llm.c's header and u16 tokens, for\n"
                   "data.type: tokens), and DIR/tokenizer.json. The texts are joined in the order\n"
-                  "given; the tail of the whole becomes val.bin.\n",
+                  "given; the last part becomes val.bin.\n",
        .options = with_text_inputs(
            {{"output", "DIR", "the folder to write to"},
             {"tokenizer", "TYPE", "char (default), gpt2, or a tokenizer.json or vocab.txt"},
             {"vocab", "FILE", "vocab.json of gpt2"},
             {"merges", "FILE", "merges.txt of gpt2"},
-            {"val-fraction", "F", "part of the text to validate on (0.1)"}}),
+            {"val-fraction", "F", "part of the text for validation (0.1)"}}),
        .run = prepare_text},
       {.name = "prepare tokenizer",
        .positionals = {"IN"},
@@ -211,16 +211,17 @@ std::vector<CliCommand> prepare_commands() {
            "lockstep prepare text --tokenizer FILE.\n",
        .options = with_text_inputs(
            {{"type", "TYPE", "bpe or wordpiece"},
-            {"vocab-size", "N", "tokens there are to be; fewer if the texts have no more"},
+            {"vocab-size", "N", "number of tokens; fewer if the texts have fewer"},
             {"output", "FILE", "the tokenizer.json to write"},
-            {"min-frequency", "N", "how often a pair of tokens must be there to become one (2)"},
+            {"min-frequency", "N", "minimum count of a pair of tokens that is merged (2)"},
             {"cased", "", "wordpiece: keep capitals and accents"}}),
        .run = prepare_tokenizer},
       {.name = "prepare idx",
        .positionals = {"IMAGES", "LABELS"},
        .help = "check a pair of IDX files (.gz too) and summarize it",
-       .details = "Prints shape, labels, and the mean and deviation to normalize with. Training\n"
-                  "reads IDX files as they are (data.type: idx).\n",
+       .details =
+           "Prints shape, labels, and the mean and standard deviation for normalization. Training\n"
+           "reads IDX files as they are (data.type: idx).\n",
        .run = prepare_idx}};
 }
 

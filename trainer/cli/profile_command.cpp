@@ -18,11 +18,11 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kShownRows = 20;
 
-/// What a run's folder tells.
+/// The contents of a run's folder.
 struct RunFiles {
   std::vector<RankProfile> profiles;
   int ranks = 1;            ///< of the job that wrote the profiles
-  CauseTally compilations;  ///< of rank 0, or of the one that was asked for
+  CauseTally compilations;  ///< of rank 0, or of the requested rank
   std::vector<Cuts::Row> cuts;
 };
 
@@ -30,7 +30,7 @@ RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
   LS_USER_CHECK(fs::exists(run), "{}: there is no such run", run);
   LS_USER_CHECK(fs::is_directory(run), "{} is a file: RUN is the folder of a run", run);
   LS_USER_CHECK(fs::exists(fs::path(run) / "config.yaml") || fs::exists(fs::path(run) / "logs"),
-                "{} is no run's folder: it has neither config.yaml nor logs", run);
+                "{} is not a run's folder: it has neither config.yaml nor logs", run);
   RunFiles out;
   out.profiles = read_profiles(run);
   if (!out.profiles.empty()) out.ranks = out.profiles[0].ranks;
@@ -40,7 +40,7 @@ RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
   return out;
 }
 
-/// What of the ranks is not there, or how to have statistics at all.
+/// A note on missing profiles, or on how to get profiles.
 std::string missing(const RunFiles& files, std::optional<std::int64_t> rank,
                     const std::string& run) {
   if (!files.profiles.empty()) {
@@ -51,7 +51,7 @@ std::string missing(const RunFiles& files, std::optional<std::int64_t> rank,
   }
   if (rank && fs::exists(fs::path(run) / "profile"))
     return fmt::format("there is no profile of rank {}\n", *rank);
-  return "no times: a run with profile.ledger=true leaves them when it ends\n";
+  return "no times: a run with profile.ledger=true writes them when it ends\n";
 }
 
 void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
@@ -60,7 +60,7 @@ void print_text(const RunFiles& files, GroupBy by, std::ostream& out) {
   for (const std::string& text : {again, reads})
     if (!text.empty()) out << text << "\n";
   if (const std::int64_t programs = files.compilations.misses(); again.empty() && programs > 0)
-    out << fmt::format("nothing was compiled again: {} program{} made or loaded\n", programs,
+    out << fmt::format("nothing was recompiled: {} program{} compiled or loaded\n", programs,
                        programs == 1 ? "" : "s");
   if (reads.empty() && !files.cuts.empty()) out << "no read of a value stopped a step\n";
   if (files.profiles.empty()) return;
@@ -120,14 +120,18 @@ CliCommand profile_command() {
   return {
       .name = "profile",
       .positionals = {"RUN"},
-      .help = "what a run compiled again and why, which reads stopped it, where its time went",
+      .help =
+          "print a run's recompilations and their causes, the reads that stopped it, and its times",
       .details =
-          "RUN is a run's folder: nothing is run. What was compiled is told of a run that goes\n"
-          "on or was killed, too; reads and times when it has ended. Times are those of a run\n"
-          "with profile.ledger=true, means over its ranks: ms a step, share of the step, the "
-          "least\n"
-          "time, commands a step, rates, the part of what `lockstep calibrate` found that this\n"
-          "machine can do (limit), and how much longer than the mean the slowest rank takes.\n",
+          "RUN is a run's folder: nothing is run. Compilations are printed also for a run that is\n"
+          "still running or was killed; reads and times only for one that has ended. Times are\n"
+          "those of a run with profile.ledger=true, means over its ranks: ms per step, share of "
+          "the\n"
+          "step, the minimum of a step (least), commands per step, rates, the part of the "
+          "machine's\n"
+          "limits that `lockstep calibrate` measured (limit), and how much longer than the mean "
+          "the\n"
+          "slowest rank takes (skew).\n",
       .options = {{.name = "by",
                    .value = "GROUP",
                    .help = "a row for each class of work, op, module or line of the source: class "

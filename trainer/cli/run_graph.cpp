@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-/// A graph may ask for terabytes, which Linux promises and then kills for.
+/// A graph may need terabytes: Linux would allow the allocation and kill the process later.
 void require_memory(double bytes) {
   const double available = static_cast<double>(available_memory());
   if (available > 0 && bytes > available) {

@@ -1,5 +1,5 @@
-// Running one graph on the host, outside of any training: by the naive reference, or compiled as in
-// training. What `lockstep ir run` does, and what compares the two.
+// Runs one graph on the host, outside of training: with the naive reference, or compiled as in
+// training. `lockstep ir run` uses it, and comparisons of the two.
 #pragma once
 
 #include <span>
@@ -14,22 +14,22 @@
 
 namespace lockstep {
 
-/// Outputs of `graph` for `inputs` (one per Graph::inputs), by the passes and kernels that training
-/// uses. Collectives see one rank and one shard: an all_reduce is its operand. Error kOutOfMemory,
-/// before anything runs, if the machine has less memory available than that takes; kUsage for a
-/// graph that one rank cannot run, or that calls what is not in `functions`. The inputs are left as
-/// they are.
+/// Outputs of `graph` for `inputs` (one per Graph::inputs), with the passes and kernels of
+/// training. Collectives are for one rank and one shard: an all_reduce is its operand. Error
+/// kOutOfMemory, before anything runs, if the machine has less memory available than the graph
+/// needs; kUsage for a graph that one rank cannot run, or that calls a function missing in
+/// `functions`. Does not change the inputs.
 std::vector<HostTensor> run_compiled(const Graph& graph, std::span<const HostTensor> inputs,
                                      int threads, const Target& target, Log& log,
                                      const HostFunctions& functions = {});
 
-/// The two halves of run_compiled: what a graph compiles to, and running that.
+/// The two halves of run_compiled: compiling a graph, and running the result.
 LoadedPlan compile_graph(const Graph& graph, const Target& target, Log& log,
                          const HostFunctions& functions = {});
 std::vector<HostTensor> run_plan_on_host(const LoadedPlan& plan, std::span<const HostTensor> inputs,
                                          int threads);
 
-/// The same by evaluate_reference().
+/// The same with evaluate_reference().
 std::vector<HostTensor> run_reference(const Graph& graph, std::span<const HostTensor> inputs,
                                       const HostFunctions& functions = {});
 

@@ -1,13 +1,13 @@
-// Standard output that cannot be written (a full disk, a closed pipe) is an error where the text is
-// what the command is for, and none of training's business.
+// Standard output that cannot be written (a full disk, a closed pipe) is an error of commands whose
+// result is the text. Training ignores it.
 #pragma once
 
 #include <iosfwd>
 
 namespace lockstep {
 
-/// Flushes. Error kInternal if not all that was printed was written; but a pipe whose reader has
-/// gone, as in `lockstep ckpt inspect RUN | head`, is none.
+/// Flushes. Error kInternal if not all of the output was written. A pipe whose reader has closed
+/// it, as in `lockstep ckpt inspect RUN | head`, is no error.
 void finish_output(std::ostream& out);
 
 /// The same for C's stdout.

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kAsItIs = "--plain-text takes it as it is";
+constexpr std::string_view kAsItIs = "--plain-text reads it as plain text";
 
 bool has_json_name(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension().string();
@@ -25,22 +25,21 @@ std::string plain_text(const std::string& path) {
     raise(ErrorKind::kData, "{}: {} and no text: {}; {}", printable(path), foreign->what,
           foreign->remedy, kAsItIs);
   if (has_json_name(path) || looks_like_jsonl(out))
-    raise(
-        ErrorKind::kData,
-        "{}: JSON, whose quotes and names of fields would be learnt, too: --text-field NAME takes "
-        "one field of each line's object; {}",
-        printable(path), kAsItIs);
+    raise(ErrorKind::kData,
+          "{}: JSON, so that its quotes and names of fields would also be learnt: --text-field "
+          "NAME reads one field of each line's object; {}",
+          printable(path), kAsItIs);
   return out;
 }
 
-/// The texts of a field, a line or more each.
+/// The texts of a field, one or more lines each.
 std::string text_of_field(const std::string& path, const std::string& field) {
   std::string out;
   try {
     for (const TextDocument& document : read_jsonl({path}, {.text_field = field}).all)
       out += document.text + "\n";
   } catch (const Error& error) {
-    // The field is a config's where it is not an option's.
+    // Messages name the config key: replace it with the option.
     constexpr std::string_view kKey = "data.text_field";
     std::string message = error.what();
     if (const std::size_t at = message.find(kKey); at != std::string::npos)
@@ -53,8 +52,8 @@ std::string text_of_field(const std::string& path, const std::string& field) {
 }  // namespace
 
 std::vector<Option> text_input_options() {
-  return {{"text-field", "NAME", "files are JSON Lines: take this field of each line's object"},
-          {"plain-text", "", "take files as they are, whatever they look like"}};
+  return {{"text-field", "NAME", "files are JSON Lines: read this field of each line's object"},
+          {"plain-text", "", "read files as plain text, whatever they contain"}};
 }
 
 std::vector<TextInput> read_text_inputs(const Arguments& arguments) {

@@ -1,4 +1,4 @@
-// The texts that `lockstep prepare` is given: plain ones, or a field of JSON Lines.
+// The input texts of `lockstep prepare`: plain text, or a field of JSON Lines.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct TextInput {
   std::string text;
 };
 
-/// Of a command that has them: --text-field and --plain-text.
+/// The options --text-field and --plain-text, for commands that read such texts.
 std::vector<Option> text_input_options();
 
-/// What the positional arguments name. Error kData naming the file, and what to do, for one that is
-/// no text; kUsage for options that contradict each other.
+/// Reads the files of the positional arguments. Error kData naming the file, and what to do, for a
+/// file that is not text; kUsage for options that contradict each other.
 std::vector<TextInput> read_text_inputs(const Arguments& arguments);
 
 }  // namespace lockstep

@@ -25,7 +25,7 @@ std::string trace_path(const std::string& run) {
   return out;
 }
 
-/// How many events each track has, and how long something is going on there.
+/// The number of events of each track, and its busy time.
 void print_tracks(const TraceFile& trace, std::ostream& out) {
   struct Sum {
     std::int64_t events = 0;
@@ -67,7 +67,7 @@ int run_trace(const CommandCall& call) {
 CliCommand trace_command() {
   return {.name = "trace",
           .positionals = {"RUN"},
-          .help = "what the trace of a run has, or the trace for another viewer",
+          .help = "summarize the trace of a run, or convert it for another viewer",
           .details =
               "RUN is a run's folder, or a file of that format. A run with\n"
               "profile.trace.steps=[FIRST,LAST] writes RUN/trace.perfetto-trace, which\n"

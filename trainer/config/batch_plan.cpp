@@ -25,7 +25,7 @@ struct Setting {
   }
 };
 
-/// The nearest values below and above Setting::*field that work, with everything else kept.
+/// The nearest values below and above Setting::*field that work, if the other settings are kept.
 std::vector<std::int64_t> nearest(const Setting& setting, std::int64_t Setting::*field,
                                   std::int64_t step, std::int64_t limit) {
   const auto works = [&](std::int64_t value) {

@@ -1,5 +1,6 @@
-// How a global batch divides over logical shards and ranks (DESIGN 4): global_batch_size = shards x
-// micro_batch_size, and every rank takes an equal, contiguous run of shards.
+// How a global batch divides into micro-batches ("shards") and over ranks (DESIGN 4):
+// global_batch_size = shards x micro_batch_size, and every rank takes an equal, contiguous range of
+// shards.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,20 @@ struct BatchPlan {
   std::int64_t ranks = 0;
   std::int64_t shards_per_rank = 0;
 
-  /// Of the rank at this position (core/base/topology.h).
+  /// The first shard of the rank at this position (core/base/topology.h).
   std::int64_t first_shard(std::int64_t position) const { return position * shards_per_rank; }
   /// "batch 64 = micro 8 x shards 8 (ranks 4 x 2)"
   std::string to_string() const;
 };
 
 /// Why the batch cannot be divided over `ranks` ranks, with the nearest settings that work; nothing
-/// if it can. Deterministic training also needs each rank's run of shards to be a complete subtree
-/// of the summation tree (core/base/reduce_tree.h).
+/// if it can. Deterministic training also needs each rank's range of shards to be a complete
+/// subtree of the summation tree (core/base/reduce_tree.h).
 std::optional<std::string> batch_problem(const TrainingConfig& training, std::int64_t ranks);
 
-/// Error kUsage that begins with the place of the setting to change.
+/// Error kUsage that begins with the location of the setting to change.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
-/// The same for settings that no config gave.
+/// The same for settings that do not come from a config.
 BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
                      std::int64_t ranks);
 

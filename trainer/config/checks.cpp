@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// A fresh run moves an earlier one of its name aside: that must never be a folder of other things.
+/// A new run moves an earlier run of its name aside: that folder must never hold anything else.
 void check_run_name(const Config& c, const ReportProblem& report) {
   const std::string& name = c.run.name;
   if (name == "." || name == ".." || name.find('/') != std::string::npos) {
@@ -40,7 +40,7 @@ std::string datasets_that_give(const std::string& inputs, const Registry& regist
   std::vector<std::string_view> names;
   for (const DatasetRow& row : registry.datasets())
     if (row.can_give(inputs)) names.push_back(row.name);
-  if (names.empty()) return fmt::format("'{}', which no dataset gives", inputs);
+  if (names.empty()) return fmt::format("'{}', which no dataset has", inputs);
   const std::string_view last = names.back();
   names.pop_back();
   return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);
@@ -131,7 +131,7 @@ void check_trace(const Config& c, const ReportProblem& report) {
                      fmt::join(steps, ", ")));
 }
 
-/// A word that other programs take for on or off would be a folder of that name.
+/// Words that mean on or off in other programs would be the names of folders here.
 void check_compile_cache(const Config& c, const ReportProblem& report) {
   const std::string& choice = c.device.compile_cache;
   if (choice == "off" || choice == "auto") return;
@@ -154,7 +154,7 @@ void check_compile_cache(const Config& c, const ReportProblem& report) {
 
 void check_batch(const Config& c, const ReportProblem& report) {
   if (c.training.global_batch_size < 1 || c.training.micro_batch_size < 1) return;  // not given
-  constexpr std::int64_t kAnyRanks = 1;  // a number of ranks is known only when the job starts
+  constexpr std::int64_t kAnyRanks = 1;  // the number of ranks is known only when the job starts
   if (auto problem = batch_problem(c.training, kAnyRanks)) {
     report({"training.global_batch_size", "training.micro_batch_size"}, std::move(*problem));
   }

@@ -12,7 +12,7 @@ class Registry;
 /// Reports every rule that `config` breaks, those of its model and its dataset included.
 void check_config(const Config& config, const Registry& registry, const ReportProblem& report);
 
-/// The rules of what a session is made with, whatever it trains.
+/// Checks the settings of a session, independent of what it trains.
 void check_session(const Config& config, const ReportProblem& report);
 
 }  // namespace lockstep

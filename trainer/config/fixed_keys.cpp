@@ -27,7 +27,7 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
        object<&Config::run>,
        {{.name = "dir",
          .member = bind<&RunConfig::dir>(),
-         .doc = "Folder under which every run has a folder of its own."},
+         .doc = "Folder that contains the folders of all runs."},
         {.name = "name",
          .member = bind<&RunConfig::name>(),
          .doc = "Folder of this run inside run.dir; by default the config file's name."},
@@ -46,16 +46,16 @@ std::vector<KeyGroup> run_and_model(const Condition& has_hub_form) {
        {{.name = "from_pretrained",
          .member = bind<&ModelConfig::from_pretrained>(),
          .doc = "Hugging Face folder with config.json and model.safetensors (or shards and their "
-                "index) that a new run begins with: its weights, what it says of the model's keys "
-                "that are not given here, and its tokenizer if no other is named.",
+                "index) for a new run: its weights, its values for model keys that are not given "
+                "here, and its tokenizer if no other is given.",
          .may_be_empty = true,
          .per_rank = true,
          .file = true,
          .files_in = hub_files},
         {.name = "strict",
          .member = bind<&ModelConfig::strict>(),
-         .doc = "The folder's weights must be exactly the model's; false takes those that fit and "
-                "draws the others, as a new head."}},
+         .doc = "The folder's weights must be exactly the model's; false uses those that fit and "
+                "draws the others, for example those of a new head."}},
        has_hub_form},
   };
 }
@@ -74,8 +74,8 @@ std::vector<KeyGroup> data_keys(const RowConditions& rows) {
          .member = bind<&DataConfig::sequence_length>(),
          .range = size_at_least(0),
          .unit = "tokens",
-         .doc = "Tokens in one sample, or in the longest where their lengths vary; 0 takes the "
-                "longest sequence that the model knows."}},
+         .doc = "Tokens in one sample, or in the longest if their lengths vary; 0 uses the model's "
+                "maximum."}},
        rows.takes_tokens},
       {"data",
        object<&Config::data>,
@@ -135,8 +135,7 @@ std::vector<KeyGroup> training() {
          .range = size_at_least(1),
          .unit = "samples",
          .doc =
-             "Samples in one logical shard, the unit of work; global_batch_size is a multiple of "
-             "it.",
+             "Samples in one micro-batch, the unit of work; global_batch_size is a multiple of it.",
          .required = true},
         {.name = "precision",
          .member = bind<&TrainingConfig::precision>(),
@@ -152,11 +151,11 @@ std::vector<KeyGroup> training() {
         {.name = "max_skipped_steps",
          .member = bind<&TrainingConfig::max_skipped_steps>(),
          .range = at_least(0),
-         .doc = "As many skipped updates in a row, or half of the last 100 steps, end the run with "
-                "exit code 5; 0 is no limit."},
+         .doc = "This many skipped updates in a row, or half of the last 100 steps, end the run "
+                "with exit code 5; 0 is no limit."},
         {.name = "deterministic",
          .member = bind<&TrainingConfig::deterministic>(),
-         .doc = "The same bits on any number of ranks and threads."}}},
+         .doc = "The results have the same bits on any number of ranks and threads."}}},
   };
 }
 
@@ -169,7 +168,7 @@ std::vector<KeyGroup> optimizer_and_schedule() {
        object<&Config::scheduler>,
        {{.name = "name",
          .member = bind<&SchedulerConfig::name>(),
-         .doc = "Course of the learning rate after warm-up."},
+         .doc = "Shape of the learning rate after warm-up."},
         {.name = "warmup_steps",
          .member = bind<&SchedulerConfig::warmup_steps>(),
          .range = count_at_least(0),
@@ -180,13 +179,13 @@ std::vector<KeyGroup> optimizer_and_schedule() {
        {{.name = "min_lr",
          .member = bind<&SchedulerConfig::min_lr>(),
          .range = at_least(0),
-         .doc = "Learning rate that decay ends at."},
+         .doc = "Learning rate at the end of the decay."},
         {.name = "decay_steps",
          .member = bind<&SchedulerConfig::decay_steps>(),
          .range = count_at_least(0),
          .unit = "steps",
          .doc =
-             "Step at which min_lr is reached, warm-up included; 0 takes the length of the run."}},
+             "Step at which min_lr is reached, warm-up included; 0 uses the length of the run."}},
        Condition{"scheduler.name", {"linear", "cosine"}}},
   };
 }
@@ -199,22 +198,21 @@ std::vector<KeyGroup> evaluation_and_checkpoints() {
          .member = bind<&EvalConfig::interval>(),
          .range = count_at_least(0),
          .unit = "steps",
-         .doc = "Evaluate every so many steps and after the last one; 0 is never."},
+         .doc = "Evaluate once per this many steps and after the last one; 0 is never."},
         {.name = "max_batches",
          .member = bind<&EvalConfig::max_batches>(),
          .range = count_at_least(0),
          .unit = "batches",
-         .doc = "Batches of the validation data to use; 0 takes all of it."},
+         .doc = "Batches of the validation data to use; 0 uses all of it."},
         {.name = "batch_size",
          .member = bind<&EvalConfig::batch_size>(),
          .range = size_at_least(0),
          .unit = "samples",
-         .doc = "Samples in one evaluation batch; 0 takes training.micro_batch_size."},
+         .doc = "Samples in one evaluation batch; 0 uses training.micro_batch_size."},
         {.name = "metrics",
          .member = bind<&EvalConfig::metrics>(),
-         .doc =
-             "Metrics beside those of the model's loss, as `lockstep models` lists them; [] adds "
-             "none.",
+         .doc = "Metrics in addition to those of the model's loss, from the list of `lockstep "
+                "models`; [] adds none.",
          .may_be_empty = true}}},
       {"early_stopping",
        object<&Config::early_stopping>,
@@ -222,15 +220,15 @@ std::vector<KeyGroup> evaluation_and_checkpoints() {
          .member = bind<&EarlyStoppingConfig::patience>(),
          .range = count_at_least(0),
          .unit = "evaluations",
-         .doc = "Stop after so many evaluations without improvement; 0 is off."},
+         .doc = "Stop after this many evaluations without improvement; 0 is off."},
         {.name = "metric",
          .member = bind<&EarlyStoppingConfig::metric>(),
-         .doc = "What must improve, for early stopping and checkpoint.keep_best: eval/<name> of "
-                "any metric that an evaluation gives."},
+         .doc = "Metric that must improve, for early stopping and checkpoint.keep_best: "
+                "eval/<name> of any metric of an evaluation."},
         {.name = "mode",
          .member = bind<&EarlyStoppingConfig::mode>(),
-         .doc = "Whether less or more of the metric is better; auto takes min for names that end "
-                "in loss or perplexity, else max."},
+         .doc = "Whether the minimum or the maximum of the metric is the best; auto uses min for "
+                "names that end in loss or perplexity, else max."},
         {.name = "min_delta",
          .member = bind<&EarlyStoppingConfig::min_delta>(),
          .range = at_least(0),
@@ -239,20 +237,19 @@ std::vector<KeyGroup> evaluation_and_checkpoints() {
        object<&Config::checkpoint>,
        {{.name = "resume",
          .member = bind<&CheckpointConfig::resume>(),
-         .doc =
-             "Start from nothing (none), from the run's newest checkpoint that verifies (auto), or "
-             "from the checkpoint at a path."},
+         .doc = "Start a new run (none), or resume from the run's newest valid checkpoint (auto) "
+                "or from the checkpoint at a path."},
         {.name = "save_interval",
          .member = bind<&CheckpointConfig::save_interval>(),
          .range = count_at_least(-1),
          .unit = "steps",
-         .doc = "Save every so many steps and after the last one; 0 is only after the last, -1 is "
-                "never."},
+         .doc = "Save once per this many steps and after the last one; 0 is only after the last, "
+                "-1 is never."},
         {.name = "keep_last",
          .member = bind<&CheckpointConfig::keep_last>(),
          .range = count_at_least(1),
          .unit = "checkpoints",
-         .doc = "Newest checkpoints to keep."},
+         .doc = "Number of newest checkpoints to keep."},
         {.name = "keep_best",
          .member = bind<&CheckpointConfig::keep_best>(),
          .doc = "Also keep the checkpoint with the best early_stopping.metric."}}},
@@ -265,8 +262,8 @@ std::vector<KeyGroup> distributed() {
        object<&Config::distributed>,
        {{.name = "allreduce",
          .member = bind<&DistributedConfig::allreduce>(),
-         .doc = "How gradients travel: shm through memory that the ranks of one node share, mpi "
-                "through messages, auto through shared memory where all ranks have it."},
+         .doc = "Transport of gradients: shm uses memory that the ranks of one node share, mpi "
+                "uses messages, auto uses shared memory if all ranks have it."},
         {.name = "bucket_mb",
          .member = bind<&DistributedConfig::bucket_mb>(),
          .range = {0, 65536, true},
@@ -289,20 +286,20 @@ std::vector<KeyGroup> distributed() {
          .member = bind<&DistributedConfig::stall_abort_s>(),
          .range = above(0),
          .unit = "seconds",
-         .doc = "End the job with exit code 7 when it makes none for this long."},
+         .doc = "End the job with exit code 7 when such a rank makes no progress for this long."},
         {.name = "foreign_call_abort_s",
          .member = bind<&DistributedConfig::foreign_call_abort_s>(),
          .range = above(0),
          .unit = "seconds",
-         .doc = "The same for calls whose progress nobody can see: one fsync, Dataset::get, "
+         .doc = "The same for calls whose progress is not visible: one fsync, Dataset::get, "
                 "MPI_Init."},
         {.name = "check_interval",
          .member = bind<&DistributedConfig::check_interval>(),
          .range = count_at_least(0),
          .unit = "steps",
-         .doc = "Ranks compare their whole state once in so many steps, a part of it at each; a "
-                "difference ends the job with exit code 7. Of data that is above 8 GiB or in no "
-                "file they compare one sample as often (code 3). 0 is never."}}},
+         .doc = "Ranks compare their whole state once per this many steps, a part of it at each; a "
+                "difference ends the job with exit code 7. Of data above 8 GiB or without files "
+                "they compare one sample in the same interval (code 3). 0 is never."}}},
   };
 }
 
@@ -329,8 +326,8 @@ std::vector<KeyGroup> machine_and_output() {
          .doc = "Executions the host may queue ahead of the device."},
         {.name = "max_isa",
          .member = bind<&DeviceConfig::max_isa>(),
-         .doc = "The widest vector units kernels may use; avx512 is without AMX. Where the machine "
-                "has less, less is used."},
+         .doc = "The widest vector units that kernels may use, as far as the machine has them; "
+                "avx512 is without AMX."},
         {.name = "compile_cache",
          .member = bind<&DeviceConfig::compile_cache>(),
          .doc =
@@ -341,19 +338,19 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&DeviceConfig::compile_cache_gb>(),
          .range = {0, 65536, true},
          .unit = "GiB",
-         .doc = "What device.compile_cache may hold before the least recently used steps go.",
+         .doc = "Maximum size of device.compile_cache, beyond which the least recently used steps "
+                "are removed.",
          .per_rank = true},
         {.name = "max_programs",
          .member = bind<&DeviceConfig::max_programs>(),
          .range = {1, 65536},
          .unit = "programs",
-         .doc = "Different programs kept in memory. A run that needs more compiles without end: it "
-                "is told which input, dimension or line is the cause."},
+         .doc = "Different programs kept in memory. A run that needs more compiles again and "
+                "again: a message names the input, dimension or line that causes it."},
         {.name = "on_max_programs",
          .member = bind<&DeviceConfig::on_max_programs>(),
-         .doc =
-             "What happens beyond device.max_programs: warn and drop the least recently used, or "
-             "stop with exit code 2."}}},
+         .doc = "Action beyond device.max_programs: warn and drop the least recently used program, "
+                "or stop with exit code 2."}}},
       {"logging",
        object<&Config::logging>,
        {{.name = "interval",
@@ -368,8 +365,8 @@ std::vector<KeyGroup> machine_and_output() {
        object<&Config::profile>,
        {{.name = "ledger",
          .member = bind<&ProfileConfig::ledger>(),
-         .doc =
-             "Measure every device command; print where time went and save profile/rank-N.json."},
+         .doc = "Measure every device command; print how time was spent and save "
+                "profile/rank-N.json."},
         {.name = "metrics_report",
          .member = bind<&ProfileConfig::metrics_report>(),
          .doc = "Print all metrics and counters when the run ends."},
@@ -382,8 +379,8 @@ std::vector<KeyGroup> machine_and_output() {
          .member = bind<&TraceConfig::steps>(),
          .range = count_at_least(0),
          .unit = "steps",
-         .doc = "First and last step to trace, counted from 0: what every thread of all ranks did "
-                "goes to trace.perfetto-trace in the run's folder. [] traces none.",
+         .doc = "First and last step to trace, counted from 0: the work of every thread of all "
+                "ranks is written to trace.perfetto-trace in the run's folder. [] traces none.",
          .may_be_empty = true}}},
   };
 }

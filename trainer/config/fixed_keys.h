@@ -1,5 +1,5 @@
-// The keys that every run has, whatever its model, data and optimizer. Adding one is a member in
-// config.h (with its default) and a row in fixed_keys.cpp.
+// The keys of every run, independent of its model, data and optimizer. To add one, add a member to
+// config.h (with its default) and a row to fixed_keys.cpp.
 #pragma once
 
 #include <optional>
@@ -20,15 +20,15 @@ struct KeyGroup {
 
 /// Conditions on the registry's rows.
 struct RowConditions {
-  Condition takes_tokens;    ///< models whose data a tokenizer may make
+  Condition takes_tokens;    ///< models whose data may come from a tokenizer
   Condition generates_text;  ///< models
-  Condition has_hub_form;    ///< models that are read from Hugging Face folders
-  Condition masks;           ///< models that find out masked tokens
+  Condition has_hub_form;    ///< models that can be read from Hugging Face folders
+  Condition masks;           ///< models that predict masked tokens
   Condition varies;          ///< datasets whose samples may differ in length
 };
 
-/// In the order of the schema. The selectors of rows have no names yet, and the beginning of their
-/// documentation.
+/// In the order of the schema. The selectors of rows have no names yet, and only the beginning of
+/// their documentation.
 std::vector<KeyGroup> fixed_keys(const RowConditions& rows);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// A run that starts from a Hugging Face folder takes from its config.json what the run's own config
-// leaves open.
+// A run that starts from a Hugging Face folder takes the keys from its config.json that the run's
+// own config does not give.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,22 @@
 
 namespace lockstep {
 
-/// What came of a config.json.
+/// The result of reading a config.json.
 struct FolderKeys {
-  std::vector<std::string> overruled;  ///< "model.n_layer is 6, not 12": of those that were given
-  std::vector<std::string> problems;   ///< values that are none for the model's keys
+  std::vector<std::string> overruled;  ///< "model.n_layer is 6, not 12": of keys that were given
+  std::vector<std::string> problems;   ///< values that are invalid for the model's keys
 };
 
-/// Sets the keys of the model that FOLDER/config.json has and `is_given` denies; FOLDER is
-/// model.from_pretrained. FOLDER/tokenizer.json is the tokenizer unless one is given, or the data
-/// is tokens already, whose tokenizer stands beside them. Data of images takes data.normalize_mean
-/// and normalize_std from the folder likewise. Error kUsage as read_hub_config().
+/// Sets the keys of the model that are in FOLDER/config.json and for which `is_given` is false;
+/// FOLDER is model.from_pretrained. FOLDER/tokenizer.json is the tokenizer unless one is given, or
+/// the data is tokens already, whose tokenizer is beside them. Image data takes data.normalize_mean
+/// and normalize_std from the folder in the same way. Error kUsage as read_hub_config().
 FolderKeys take_folder_keys(const Schema& schema,
                             const std::function<bool(std::string_view path)>& is_given,
                             Config& config);
 
-/// Of a run that goes on: the keys of its model, its tokenizer, and how its images are scaled, as
-/// they were saved, but for those that the config gives now. No folder is read.
+/// For a resumed run: takes the saved keys of its model, its tokenizer and the scaling of its
+/// images, except those that the config gives now. Reads no folder.
 void take_saved_keys(const Config& saved, const LoadedConfig& given, const Registry& registry,
                      Config& config);
 

@@ -18,7 +18,7 @@ std::vector<KeyGroup> generation_keys(const Condition& generates_text) {
         {.name = "temperature",
          .member = bind<&SampleConfig::temperature>(),
          .range = at_least(0),
-         .doc = "Divides the logits; 0 takes the likeliest token."},
+         .doc = "Divides the logits; 0 always draws the likeliest token."},
         {.name = "top_k",
          .member = bind<&SampleConfig::top_k>(),
          .range = size_at_least(0),
@@ -27,8 +27,8 @@ std::vector<KeyGroup> generation_keys(const Condition& generates_text) {
         {.name = "top_p",
          .member = bind<&SampleConfig::top_p>(),
          .range = {0, 1, true},
-         .doc = "Draw from the fewest likeliest tokens only that have this probability together, "
-                "after top_k; 1 is all."},
+         .doc = "Draw only from the fewest likeliest tokens with this total probability, after "
+                "top_k; 1 is all."},
         {.name = "num_samples",
          .member = bind<&SampleConfig::num_samples>(),
          .range = {1, 4096},

@@ -1,4 +1,4 @@
-// The keys of the `sample` section: what generation draws.
+// The keys of the `sample` section: how generation draws tokens.
 #pragma once
 
 #include "trainer/config/fixed_keys.h"

@@ -27,14 +27,14 @@ namespace {
 
 using Source = ConfigOrigin::Source;
 
-/// What somebody may have meant by a name that is no key or section. Keys of a section are those of
-/// the rows that `config` chose there, or of all rows where nothing is chosen yet.
+/// Suggests a key or section for an unknown name. Keys of a section are those of the rows that
+/// `config` chose there, or of all rows if none is chosen yet.
 class Suggestions {
  public:
   Suggestions(const Schema& schema, const Config& config) : schema_(schema), config_(config) {}
 
-  /// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key that
-  /// lives elsewhere, "" for neither.
+  /// "learning_rate" for a near miss in the same section, "optimizer.learning_rate" for a key of
+  /// another section, else "".
   std::string key(std::string_view section, std::string_view name) const {
     std::vector<std::string_view> siblings;
     for (const ConfigKey& key : schema_.keys()) {
@@ -53,7 +53,8 @@ class Suggestions {
     return near.empty() ? key("", name) : near;
   }
 
-  /// What "train.max_steps" means: a whole path, or a section if no key of it is near, or "".
+  /// A suggestion for "train.max_steps": a whole path, or a section if none of its keys is similar,
+  /// or "".
   std::string path(std::string_view section, std::string_view name) const {
     const std::string near = nearest_section(section);
     if (near.empty()) return key("", name);
@@ -71,7 +72,7 @@ class Suggestions {
     return chosen.empty() || chosen == key.row->name;
   }
 
-  /// The section that a misspelled or shortened name means ("train": "training"), or "".
+  /// The section of a misspelled or shortened name ("train": "training"), or "".
   std::string nearest_section(std::string_view name) const {
     const std::vector<std::string_view> sections = schema_.sections();
     if (const std::string_view near = nearest_word(name, sections); !near.empty())
@@ -87,7 +88,7 @@ class Suggestions {
   const Config& config_;
 };
 
-/// A text without its middle if it is long: the values of a hostile config need not be repeated.
+/// A long text without its middle, so that messages do not repeat large values of a hostile config.
 std::string shorten(std::string text) {
   constexpr std::size_t kHead = 300;
   constexpr std::size_t kTail = 150;
@@ -105,7 +106,7 @@ std::string shorten(std::string text) {
 
 class ConfigLoader {
  public:
-  /// What becomes of model.from_pretrained.
+  /// How to handle model.from_pretrained.
   enum class Folder : std::uint8_t { kIsRead, kMayBeGone, kIsPassedOver };
 
   ConfigLoader(const std::string& file, const Registry& registry, Folder folder)
@@ -127,7 +128,7 @@ class ConfigLoader {
       }
       raise_problems();
     }
-    // What the selectors choose says which keys there are, and what is near to a misspelled one.
+    // The selectors' choices determine the existing keys, and the suggestions for misspelled ones.
     choose_rows(root, overrides);
     for (const YamlEntry& entry : root.entries) take_section(entry);
     for (const std::string& override : overrides) take_override(override);
@@ -146,7 +147,7 @@ class ConfigLoader {
   }
 
  private:
-  static constexpr std::size_t kMaxProblems = 30;  ///< that are listed; the rest is counted
+  static constexpr std::size_t kMaxProblems = 30;  ///< that are listed; the others are counted
 
   struct Problem {
     ConfigOrigin origin;
@@ -158,7 +159,7 @@ class ConfigLoader {
   }
   bool given(std::string_view path) const { return out_.origins.contains(path); }
 
-  /// The place of a key, of its section, or of the whole file.
+  /// The location of a key, of its section, or of the whole file.
   ConfigOrigin blame(std::string_view path) const {
     if (const auto key = out_.origins.find(path); key != out_.origins.end()) return key->second;
     const std::string_view section = path.substr(0, path.find('.'));
@@ -166,7 +167,7 @@ class ConfigLoader {
     return found == out_.origins.end() ? in_file(1, 1) : found->second;
   }
 
-  /// Of keys that do not go together: the one the command line brought in, else the first.
+  /// Of keys that contradict each other: the one from the command line, else the first.
   std::string_view culprit(std::initializer_list<std::string_view> keys) const {
     for (std::string_view key : keys) {
       if (given(key) && blame(key).source == Source::kCommandLine) return key;
@@ -178,8 +179,8 @@ class ConfigLoader {
     problems_.push_back({origin, std::move(message)});
   }
 
-  /// Sets the selectors, as far as they can be read, and with them the rows' own structs. What is
-  /// wrong with one is reported when its turn comes.
+  /// Sets the selectors that can be read, and the structs of their rows. Errors in them are
+  /// reported later, with the other keys.
   void choose_rows(const YamlNode& root, std::span<const std::string> overrides) {
     Config& config = out_.config;
     for (const RowSection& section : row_sections()) {
@@ -247,7 +248,7 @@ class ConfigLoader {
     if (first_problem) report(origin, std::move(*first_problem));
   }
 
-  /// A file gives a key once, by whatever name; of a command line the last word counts.
+  /// A file may give a key only once, by any of its names; on the command line the last one counts.
   bool refuse_second_name(const std::string& path, const std::string& written,
                           const ConfigOrigin& origin) {
     const auto before = written_.find(path);
@@ -276,7 +277,7 @@ class ConfigLoader {
     Config scratch;  // selectors are set already
     if (key != nullptr) return set_value(*key, value, scratch);
     // A key of a row that was not chosen has no effect, whatever its value is (see check_effect).
-    // Where nothing is chosen, one of the rows must take it.
+    // If nothing is chosen, one of the rows must accept it.
     std::optional<std::string> problem;
     for (const ConfigKey& other : schema_.keys()) {
       if (other.path != path) continue;
@@ -292,7 +293,7 @@ class ConfigLoader {
   void unknown_section(const std::string& name, const ConfigOrigin& origin) {
     const std::string near = suggestions_.section(name);
     report(origin, fmt::format("unknown section '{}'{}", name, did_you_mean(near)));
-    // What was meant is not missing as well.
+    // Do not also report the intended key as missing.
     for (const ConfigKey& key : schema_.keys()) {
       if (key.section == near || key.path == near) bad_.insert(key.path);
     }
@@ -331,11 +332,11 @@ class ConfigLoader {
   }
 
   /// A key that is given must have an effect, and one that is required and has an effect must be
-  /// given. A file's keys that a command line made pointless (by choosing another model, say) are
-  /// dropped instead.
+  /// given. Keys of a file that have no effect because of the command line (for example another
+  /// model) are dropped.
   void check_effect(const ConfigKey& key) {
     for (const ConfigKey* k = &key; k->when; k = schema_.find(k->when->key)) {
-      if (bad_.contains(k->when->key)) return;  // no telling
+      if (bad_.contains(k->when->key)) return;  // the condition is unknown
     }
     const Condition* unmet = schema_.unmet(key, out_.config);
     if (unmet == nullptr) {
@@ -346,12 +347,12 @@ class ConfigLoader {
       }
       return;
     }
-    // Another row's key of the path may be meant.
+    // The path may be that of another row's key.
     const ConfigKey* meant = schema_.find(key.path, out_.config);
     if (!given(key.path) || (meant != nullptr && meant != &key)) return;
     const ConfigOrigin origin = blame(key.path);
     const bool overridden = given(unmet->key) && blame(unmet->key).source == Source::kCommandLine;
-    out_.origins.erase(out_.origins.find(key.path));  // said once, or forgotten
+    out_.origins.erase(out_.origins.find(key.path));  // reported or dropped once
     if (origin.source == Source::kFile && overridden) {
       if (key.row == nullptr) reset_value(key, out_.config);
       bad_.erase(key.path);
@@ -363,7 +364,7 @@ class ConfigLoader {
                               key.path));
   }
 
-  /// The keys of the model that only the folder gives.
+  /// Sets the keys of the model that only the folder gives.
   void take_pretrained() {
     constexpr std::string_view kKey = "model.from_pretrained";
     const std::string& folder = out_.config.model.from_pretrained;
@@ -385,7 +386,7 @@ class ConfigLoader {
       }
       if (problems_.empty()) return;
     }
-    // Rules about what nobody has said would mislead.
+    // Rules about keys that were not given would mislead.
     for (const ConfigKey& key : schema_.keys())
       if (key.section == "model") bad_.insert(key.path);
     bad_.insert("tokenizer.type");
@@ -399,7 +400,7 @@ class ConfigLoader {
       };
       return order(a) < order(b);
     });
-    // An alias of several keys is one thing that was written.
+    // An alias of several keys was written only once.
     const auto repeated = std::ranges::unique(problems_, [](const Problem& a, const Problem& b) {
       return a.origin.text == b.origin.text && a.message == b.message;
     });
@@ -421,7 +422,7 @@ class ConfigLoader {
   std::vector<Problem> problems_;
   /// Keys whose value was refused: rules about them would mislead.
   std::set<std::string, std::less<>> bad_;
-  /// What the config calls a key, by its path.
+  /// The name of a key in the config, by its path.
   std::map<std::string, std::string, std::less<>> written_;
 };
 

@@ -1,5 +1,5 @@
-// Reading a config: YAML text and command-line overrides in, a validated Config out, or one Error
-// that lists everything that is wrong, each with its place:
+// Reads a config: takes YAML text and command-line overrides, returns a validated Config, or throws
+// one Error that lists all problems, each with its location:
 //   gpt.yaml:14:3: unknown key 'optimizer.learning_rat'; did you mean 'learning_rate'?
 //   command line: training.max_steps=many: 'training.max_steps' must be an integer >= -1, not
 //   'many'
@@ -17,7 +17,7 @@ namespace lockstep {
 
 class Registry;
 
-/// Where a value was given.
+/// The location where a value was given.
 struct ConfigOrigin {
   enum class Source { kFile, kCommandLine };
   Source source = Source::kFile;
@@ -28,33 +28,34 @@ struct ConfigOrigin {
 
 struct LoadedConfig {
   Config config;
-  std::string file;  ///< as it was given
+  std::string file;  ///< the path as given
   std::map<std::string, ConfigOrigin, std::less<>>
       origins;  ///< of keys and sections that were given
-  /// What the config says otherwise than model.from_pretrained, in whose place it stands.
+  /// The keys for which the config overrides model.from_pretrained, as texts.
   std::vector<std::string> overruled = {};
-  /// Why that folder could not be read; only a run that goes on can do without it.
+  /// Why that folder could not be read; only a resumed run does not need it.
   std::string missing_folder = {};
 
-  /// The place to blame for a key: where it was given, else its section, else the file.
+  /// The location to name in messages about a key: where it was given, else its section, else the
+  /// file.
   std::string where(std::string_view path) const;
 };
 
-/// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins.
-/// The models, datasets and optimizers to choose from are those of `registry`. run.name defaults to
-/// the file's name without extension. The config.json of model.from_pretrained gives the keys of
-/// the model that are left open. Error kUsage with one line per problem: those of the file by
-/// line, then those of the command line. `may_go_on`: the run may be one that is there already, and
-/// no longer needs the folder that it began with.
+/// Reads `path` and applies overrides "section.key=value" in order; the last one of a key wins. The
+/// config may choose the models, datasets and optimizers of `registry`. run.name defaults to the
+/// file's name without extension. The config.json of model.from_pretrained sets the keys of the
+/// model that are not given. Error kUsage with one line per problem: those of the file by line,
+/// then those of the command line. `may_go_on`: the run may already exist, and then no longer needs
+/// that folder.
 LoadedConfig load_config(const std::string& path, const Registry& registry,
                          std::span<const std::string> overrides = {}, bool may_go_on = false);
 
-/// The same for a text already in memory; `file` is what messages call it. No folder is read: a
-/// config that was saved with a run has all keys.
+/// The same for a text in memory; messages call it `file`. Reads no folder: a config that was saved
+/// with a run has all keys.
 LoadedConfig parse_config(std::string_view text, const std::string& file, const Registry& registry,
                           std::span<const std::string> overrides = {});
 
-/// A model, dataset or optimizer that a config's text chooses and the registry lacks.
+/// A model, dataset or optimizer that a config's text chooses and that is not in the registry.
 struct MissingRow {
   std::string_view what;  ///< "model", "dataset", "optimizer"
   std::string name;

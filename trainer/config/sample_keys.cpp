@@ -22,13 +22,13 @@ std::vector<KeyGroup> length_keys(const Condition& varies) {
          .member = bind<&DataConfig::pad_to_multiple_of>(),
          .range = size_at_least(1),
          .unit = "tokens",
-         .doc = "Padded lengths are rounded up to a multiple of it."},
+         .doc = "Padded lengths are rounded up to a multiple of this number."},
         {.name = "group_by_length",
          .member = bind<&DataConfig::group_by_length>(),
          .range = count_at_least(0),
          .unit = "samples",
-         .doc = "Samples of like length make a step together, within windows of so many of the "
-                "shuffled order; 0 is off."}},
+         .doc = "Samples of similar length are grouped into the same step, within windows of this "
+                "many samples of the shuffled order; 0 is off."}},
        varies},
       {"data",
        data_section,
@@ -43,7 +43,7 @@ std::vector<KeyGroup> length_keys(const Condition& varies) {
          .member = bind<&DataConfig::max_buckets>(),
          .range = {1, 1024},
          .unit = "lengths",
-         .doc = "How many lengths data.buckets: auto may choose."}},
+         .doc = "Maximum number of lengths that data.buckets: auto chooses."}},
        Condition{"data.padding", {"bucket"}}},
   };
 }
@@ -55,8 +55,8 @@ std::vector<KeyGroup> masking_keys(const Condition& masks) {
        {{.name = "mlm_probability",
          .member = bind<&DataConfig::mlm_probability>(),
          .range = {0, 1, true},
-         .doc = "Probability of a token to be one that the model is to find out; 80 % of them "
-                "become the mask token, 10 % a random one, 10 % stay."},
+         .doc = "Probability that the model must predict a token; 80 % of these tokens become the "
+                "mask token, 10 % a random one, 10 % stay."},
         {.name = "mlm_whole_words",
          .member = bind<&DataConfig::mlm_whole_words>(),
          .doc = "Choose words instead, with all of their tokens."}},

@@ -1,4 +1,4 @@
-// The keys of how samples are padded, ordered and masked: a part of fixed_keys.h.
+// The keys for padding, ordering and masking samples: a part of fixed_keys.h.
 #pragma once
 
 #include <vector>

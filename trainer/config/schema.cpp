@@ -50,7 +50,7 @@ void complete_selector(ConfigKey& key, const RowSection& section, const Registry
   key.doc += ".";
 }
 
-/// What the config has at an enum or a choice.
+/// The value of an enum or a choice in the config.
 std::string_view chosen_value(const ConfigKey& selector, const Config& config) {
   const void* object = selector.object_in(config);
   if (const auto* choice = std::get_if<ChoiceMember>(&selector.member))
@@ -103,7 +103,7 @@ void* ConfigKey::object_in(Config& config) const {
 }
 
 const void* ConfigKey::object_in(const Config& config) const {
-  // Reached through a mutable Config, of which nothing is changed: what is empty stays so.
+  // Needs a mutable Config, but changes nothing: an empty struct stays empty.
   auto& reached = const_cast<Config&>(config);
   if (row != nullptr && rows->keys(reached).empty()) return row->defaults.object();
   return object_in(reached);
@@ -128,7 +128,7 @@ void Schema::refuse_second(const ConfigKey& key) const {
   for (const ConfigKey& other : keys_) {
     if (other.path != key.path || &other == &key) continue;
     LS_USER_CHECK(other.row != nullptr,
-                  "{} '{}' has a key '{}', which section '{}' has for all: call it otherwise",
+                  "{} '{}' has a key '{}', which section '{}' has for all: choose another name",
                   key.rows->what, key.row->name, key.name, key.section);
     LS_USER_CHECK(other.row != key.row, "{} '{}' has two keys '{}'", key.rows->what, key.row->name,
                   key.name);

@@ -17,7 +17,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Keys of one path that are equal in all respects but the row that they belong to.
+/// Keys of one path that differ only in the row that they belong to.
 struct KeyOfRows {
   const ConfigKey* key;
   std::optional<Condition> when;  ///< of all of them together
@@ -125,7 +125,7 @@ std::string condition_text(const Condition& when) {
   return fmt::format("Only with {}: {}.", when.key, fmt::join(when.values, " or "));
 }
 
-/// What the key means, its other names included.
+/// The meaning of the key, including its other names.
 std::string doc_text(const ConfigKey& key) {
   if (key.aliases.empty()) return key.doc;
   return fmt::format("{} Also written {}.", key.doc, fmt::join(key.aliases, ", "));
@@ -248,7 +248,8 @@ std::vector<std::string> config_diff(const Config& before, const Config& after,
   };
   std::vector<std::string> out;
   for (const ConfigKey& key : schema.keys()) {
-    if (schema.find(key.path) != &key) continue;  // another row's key of a path that was met
+    if (schema.find(key.path) != &key)
+      continue;  // another row's key of a path that is already printed
     const std::string a = text(key.path, before);
     const std::string b = text(key.path, after);
     if (a != b) out.push_back(fmt::format("{}: {} -> {}", key.path, a, b));

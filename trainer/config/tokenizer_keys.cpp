@@ -16,8 +16,8 @@ std::vector<KeyGroup> tokenizer_keys(const Condition& takes_tokens) {
        {{.name = "type",
          .member = bind<&TokenizerConfig::type>(),
          .doc = "How text becomes tokens: one per character of the corpus, GPT-2's byte-pair "
-                "encoding, or what a file says. With none, tokens take the tokenizer.json beside "
-                "them, if there is one."}},
+                "encoding, or that of a file. With none, data of tokens uses the tokenizer.json "
+                "beside it, if there is one."}},
        takes_tokens},
       {"tokenizer",
        section,

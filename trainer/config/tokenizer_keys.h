@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// `takes_tokens`: models whose data a tokenizer may make.
+/// `takes_tokens`: models whose data may come from a tokenizer.
 std::vector<KeyGroup> tokenizer_keys(const Condition& takes_tokens);
 
 }  // namespace lockstep

@@ -159,7 +159,7 @@ class Setter {
   }
 
  private:
-  /// Which of the names the node is; nothing after an error was noted.
+  /// The index of the node in the names; nothing if an error was recorded.
   std::optional<std::size_t> index_of_name(std::span<const std::string_view> names) {
     if (node_.kind != Kind::kScalar) {
       refuse_value();
@@ -194,7 +194,7 @@ class Setter {
     }
   }
 
-  /// The list's numbers; nothing after an error was noted.
+  /// The list's numbers; nothing if an error was recorded.
   template <class T>
   std::optional<std::vector<T>> numbers() {
     if (node_.kind != Kind::kList) {
@@ -214,7 +214,7 @@ class Setter {
     return out;
   }
 
-  /// The node's string; null after an error was noted.
+  /// The node's string; null if an error was recorded.
   const std::string* string_of(const YamlNode& node) {
     if (node.kind != Kind::kScalar) {
       refuse_value();
@@ -249,7 +249,7 @@ bool is_list(const ConfigKey& key) {
          std::holds_alternative<Member<std::optional<IndexRange>>>(key.member);
 }
 
-/// Whether every YAML reader takes `text` for a string without quotes.
+/// Whether every YAML reader reads `text` without quotes as a string.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kReserved[] = {"true", "false", "null", "yes", "no",
                                             "on",   "off",   "y",    "n"};
@@ -286,7 +286,7 @@ std::string string_text(std::string_view text) {
 struct Printer {
   const Key& key;
   const void* object;
-  /// Members are reached through a mutable object; nothing here changes it.
+  /// Access to members needs a mutable object; nothing here changes it.
   template <class T>
   const T& of(Member<T> member) const {
     return member(const_cast<void*>(object));
@@ -322,7 +322,7 @@ struct Printer {
   std::string operator()(const ChoiceMember& c) const { return of(c.member); }
 };
 
-/// Gives a member the value that it has in other defaults.
+/// Sets a member to its value in other defaults.
 struct Resetter {
   void* object;
   void* defaults;

@@ -17,8 +17,8 @@ class Warnings {
     all_.push_back(fmt::format("{}: '{}' {}", loaded_.where(key), key,
                                fmt::format(format, std::forward<Args>(args)...)));
   }
-  /// For a key that is given, with another value than it has without a word, although `reason`
-  /// leaves it without effect.
+  /// For a key that is given with a value other than its default, although it has no effect because
+  /// of `reason`.
   template <class T>
   void add_if_given(std::string_view key, const T& value, const T& otherwise,
                     std::string_view reason) {
@@ -42,7 +42,7 @@ void check_warmup(const Config& c, const Registry& registry, std::int64_t steps,
           warmup, steps, peak * static_cast<double>(steps) / static_cast<double>(warmup), peak);
 }
 
-/// The first evaluation is always the best so far, and who stops at the last step stops nothing.
+/// The first evaluation is always the best so far, and a stop at the last step has no effect.
 void check_patience(const Config& c, std::int64_t steps, Warnings& out) {
   if (c.early_stopping.patience == 0 || c.eval.interval == 0 || steps == 0) return;
   const std::int64_t before_the_end = (steps - 1) / c.eval.interval;
@@ -58,11 +58,11 @@ void check_lengths(const Config& c, const Registry& registry, Warnings& out) {
   if (!registry.at(c.data).varies) return;
   if (c.data.group_by_length > 0 && c.data.padding == PaddingMode::kMax)
     out.add("data.group_by_length",
-            "saves nothing with 'data.padding: max', which pads all samples alike; choose longest "
-            "or bucket");
+            "saves nothing with 'data.padding: max', which pads all samples to one length; choose "
+            "longest or bucket");
   if (!c.data.buckets.empty())
     out.add_if_given("data.max_buckets", c.data.max_buckets, Config{}.data.max_buckets,
-                     "'data.buckets' says which lengths there are");
+                     "'data.buckets' gives the lengths");
 }
 
 void check_crops(const Config& c, const Registry& registry, Warnings& out) {
@@ -70,7 +70,7 @@ void check_crops(const Config& c, const Registry& registry, Warnings& out) {
   if (row.images == nullptr) return;
   const Augmentation& changes = row.images(c.data.keys)->augmentation;
   if (changes.random_resized_crop) return;
-  constexpr std::string_view kReason = "it is of 'data.random_resized_crop: true'";
+  constexpr std::string_view kReason = "it is for 'data.random_resized_crop: true'";
   out.add_if_given("data.crop_scale", changes.crop_scale, Augmentation{}.crop_scale, kReason);
   out.add_if_given("data.crop_ratio", changes.crop_ratio, Augmentation{}.crop_ratio, kReason);
 }

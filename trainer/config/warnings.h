@@ -1,5 +1,5 @@
-// What a config asks for that a run of its length does not do. The run is as good as without it,
-// but it is hardly what was meant.
+// Finds settings that have no effect in a run of its length. The run is valid, but the settings are
+// probably a mistake.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// A sentence each, with the place of the key and what to do. `steps`: how long the run is.
+/// One sentence each, with the location of the key and what to do. `steps`: the length of the run.
 std::vector<std::string> config_warnings(const LoadedConfig& loaded, const Registry& registry,
                                          std::int64_t steps);
 

@@ -13,13 +13,13 @@
 namespace lockstep {
 namespace {
 
-/// Ends the parse: what follows cannot be understood.
+/// Ends parsing: the rest of the text cannot be interpreted.
 struct Refused {
   YamlIssue issue;
 };
 
 [[noreturn]] void refuse(const YAML::Mark& mark, std::string message) {
-  // yaml-cpp marks some errors with -1 for "nowhere".
+  // yaml-cpp marks some errors with -1 for "no location".
   throw Refused{{std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1, std::move(message)}};
 }
 
@@ -139,7 +139,7 @@ class TreeBuilder final : public YAML::EventHandler {
     frame.node.entries.push_back(std::move(entry));
   }
 
-  /// yaml-cpp takes the end of the file for a closing quote. Block scalars have none.
+  /// yaml-cpp treats the end of the file as a closing quote. Block scalars have none.
   bool quote_closes(std::size_t start) const {
     const char quote = start < text_.size() ? text_[start] : '\0';
     if (quote != '"' && quote != '\'') return true;
@@ -193,7 +193,8 @@ std::size_t utf8_length(std::string_view text, std::size_t i) {
   return 0;
 }
 
-/// Refuses what must not reach yaml-cpp: foreign encodings, control characters, tab indentation.
+/// Refuses input that yaml-cpp must not parse: foreign encodings, control characters, tab
+/// indentation.
 void check_characters(std::string_view text) {
   YAML::Mark mark;
   bool indentation = true;
@@ -219,7 +220,7 @@ void check_characters(std::string_view text) {
   }
 }
 
-/// yaml-cpp's commonest complaints in the user's terms.
+/// yaml-cpp's most frequent errors in the user's terms.
 std::string explain(const std::string& message) {
   constexpr std::pair<std::string_view, std::string_view> kExplanations[] = {
       {"end of sequence flow not found", "a list's '[' is not closed"},

@@ -1,7 +1,7 @@
-// Strict YAML: a small tree in which every key and value knows its place, built from the events of
-// yaml-cpp. What yaml-cpp would let pass in silence is refused here: duplicate keys, anchors,
-// aliases and `<<`, tags, several documents, keys that are not words, tabs that indent, control
-// characters, bytes that are not UTF-8, and nesting or sizes no config has.
+// Strict YAML: a small tree in which every key and value stores its location, built from the events
+// of yaml-cpp. It refuses what yaml-cpp silently accepts: duplicate keys, anchors, aliases and
+// `<<`, tags, several documents, keys that are not words, tabs that indent, control characters,
+// bytes that are not UTF-8, and nesting or sizes beyond any config.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Something wrong at a place in a text; both numbers count from 1.
+/// A problem at a location in a text; line and column count from 1.
 struct YamlIssue {
   int line = 1;
   int column = 1;
@@ -22,13 +22,13 @@ struct YamlEntry;
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;                ///< kScalar: unescaped; kMap: what messages call it if it is of
-                                   ///< another format, not "a section"
-  bool quoted = false;             ///< kScalar: not a plain word, so a string whatever it spells
+  std::string text;  ///< kScalar: unescaped; kMap: its name in messages if it is of another format,
+                     ///< not "a section"
+  bool quoted = false;             ///< kScalar: was quoted, so it is always a string
   std::vector<YamlNode> items;     ///< kList
   std::vector<YamlEntry> entries;  ///< kMap, in the order of the text, keys unique
 
-  /// What messages call it: "nothing", "'abc'", "a list", "a section".
+  /// Its name in messages: "nothing", "'abc'", "a list", "a section".
   std::string describe() const;
 };
 
@@ -42,8 +42,8 @@ struct YamlEntry {
 constexpr std::size_t kMaxYamlBytes = 64 * 1024;
 constexpr int kMaxYamlDepth = 8;
 
-/// Parses one document. Problems are appended to `issues`; a text that is not YAML at all gives one
-/// issue and an empty tree. Never throws on account of the text.
+/// Parses one document. Appends problems to `issues`; a text that is not YAML at all gives one
+/// issue and an empty tree. No text makes it throw.
 YamlNode parse_yaml(std::string_view text, std::vector<YamlIssue>& issues);
 
 /// Whether `text` is well-formed UTF-8.

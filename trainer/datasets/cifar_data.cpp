@@ -18,7 +18,7 @@ std::vector<Key> CifarData::keys() {
        .file = true},
       {.name = "format",
        .member = bind<&CifarData::format>(),
-       .doc = "What the files' records are; of CIFAR-100 the fine labels are learnt."}};
+       .doc = "Format of the files' records; for CIFAR-100 the fine labels are used."}};
   out.push_back(file_size_key<CifarData>());
   add_image_keys<CifarData>(out);
   return out;

@@ -21,13 +21,13 @@ std::vector<Key> document_keys() {
   out.push_back({.name = "packing",
                  .member = bind<&Data::packing>(),
                  .doc = "none: each document is a sample of its own length. across: samples of the "
-                        "sequence length are filled with documents one after another, and tokens "
-                        "see those before them. within: the same, but a token sees its own "
-                        "document only, in which positions begin at 0."});
-  out.push_back({.name = "on_too_long",
-                 .member = bind<&Data::on_too_long>(),
-                 .doc = "A document that is longer than the sequence length is an error, or loses "
-                        "its end."});
+                        "sequence length are filled with consecutive documents, and tokens attend "
+                        "to all earlier ones. within: the same, but a token attends to its own "
+                        "document only, in which positions start at 0."});
+  out.push_back(
+      {.name = "on_too_long",
+       .member = bind<&Data::on_too_long>(),
+       .doc = "A document that is longer than the sequence length is an error, or is truncated."});
   return out;
 }
 
@@ -129,18 +129,18 @@ class DocumentSampleMaker {
   OnTooLong on_too_long_;
 };
 
-/// `read` gives the documents of files.
+/// `read` returns the documents of files.
 template <class Data, class Read>
 DataSource open_documents(const Data& data, const OpenContext& context, const Read& read) {
   LS_USER_CHECK(context.needs.inputs != "labelled_tokens" || data.packing == Packing::kNone,
-                "data.packing: {} leaves no document to classify; choose none",
+                "data.packing: {} leaves no single document to classify; choose none",
                 name_of(data.packing));
   DocumentSplit split =
       split_documents(read(data.path), data.val_path.empty() ? 1.0 - data.val_fraction : 1.0);
   if (!data.val_path.empty()) split.validation = read(data.val_path);
   const bool learns =
       context.tokenizer_json.empty() && context.tokenizer.type == TokenizerType::kChar;
-  // As of a text, characters are those of all that was given, its validation part included.
+  // As for text data, the characters are those of all files, including the validation part.
   std::string text;
   if (learns)
     text = all_text(split.train) + (data.val_path.empty() ? all_text(split.validation) : "");
@@ -161,11 +161,10 @@ std::vector<Key> JsonlData::keys() {
   std::vector<Key> out = document_keys<JsonlData>();
   out.push_back({.name = "text_field",
                  .member = bind<&JsonlData::text_field>(),
-                 .doc = "Field of each line's object that is the text."});
+                 .doc = "Field of each line's object with the text."});
   out.push_back({.name = "label_field",
                  .member = bind<&JsonlData::label_field>(),
-                 .doc = "Field that is the label, an integer from 0, for models that classify "
-                        "text."});
+                 .doc = "Field with the label, an integer from 0, for models that classify text."});
   return out;
 }
 
@@ -188,7 +187,7 @@ std::vector<Key> DocumentsData::keys() {
   std::vector<Key> out = document_keys<DocumentsData>();
   out.push_back({.name = "document",
                  .member = bind<&DocumentsData::document>(),
-                 .doc = "What is a document: each line that is not blank, each paragraph (lines up "
+                 .doc = "Unit of a document: each line that is not blank, each paragraph (lines up "
                         "to a blank one), or each file."});
   return out;
 }

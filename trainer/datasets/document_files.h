@@ -17,9 +17,9 @@ namespace lockstep {
 
 /// How documents become samples.
 enum class Packing : std::uint8_t {
-  kNone,    ///< one each, of its own length
-  kAcross,  ///< samples of one length of documents one after another, which see each other
-  kWithin,  ///< the same, but a token sees its own document only
+  kNone,    ///< one sample per document, of its own length
+  kAcross,  ///< samples of a fixed length of consecutive documents; tokens attend across documents
+  kWithin,  ///< the same, but a token attends to its own document only
 };
 
 template <>
@@ -45,7 +45,7 @@ struct JsonlData {
   std::vector<std::string> val_path = {};
   double val_fraction = 0.1;  ///< the last documents of `path`, when val_path is empty
   std::string text_field = "text";
-  std::string label_field = "label";  ///< of models that classify text
+  std::string label_field = "label";  ///< for models that classify text
   Packing packing = Packing::kNone;
   OnTooLong on_too_long = OnTooLong::kError;
 

@@ -14,8 +14,8 @@ std::vector<std::int32_t> labels_of(const HostTensor& tensor, const std::string&
     std::vector<std::int32_t> out;
     for (const auto value : values) {
       if (!std::in_range<std::int32_t>(value))
-        raise(ErrorKind::kData, "{}: label {} of image {} is no number of a class", place, value,
-              out.size());
+        raise(ErrorKind::kData, "{}: label {} of image {} is not the number of a class", place,
+              value, out.size());
       out.push_back(static_cast<std::int32_t>(value));
     }
     return out;
@@ -70,36 +70,34 @@ LabelledImages read_images(const std::string& path, const Hdf5Data& data) {
 }  // namespace
 
 std::vector<Key> Hdf5Data::keys() {
-  std::vector<Key> out = {
-      {.name = "path",
-       .member = bind<&Hdf5Data::path>(),
-       .doc = "HDF5 file to train on.",
-       .required = true,
-       .per_rank = true,
-       .file = true},
-      {.name = "val_path",
-       .member = bind<&Hdf5Data::val_path>(),
-       .doc = "HDF5 file to validate on, with data sets of the same names.",
-       .may_be_empty = true,
-       .per_rank = true,
-       .file = true},
-      {.name = "image_dataset",
-       .member = bind<&Hdf5Data::image_dataset>(),
-       .doc = "Name of the data set of images, u8 of 3 or 4 dimensions."},
-      {.name = "label_dataset",
-       .member = bind<&Hdf5Data::label_dataset>(),
-       .doc = "Name of the data set of labels, u8, i32 or i64."},
-      {.name = "layout",
-       .member = bind<&Hdf5Data::layout>(),
-       .doc =
-           "Where the channels of images of four dimensions are: behind the number of the image, "
-           "or last."},
-      {.name = "max_gb",
-       .member = bind<&Hdf5Data::max_gb>(),
-       .range = above(0),
-       .unit = "GiB",
-       .doc = "Largest size of the images and labels of a file, which are held in memory; a file "
-              "that claims more is refused before they are read."}};
+  std::vector<Key> out = {{.name = "path",
+                           .member = bind<&Hdf5Data::path>(),
+                           .doc = "HDF5 file to train on.",
+                           .required = true,
+                           .per_rank = true,
+                           .file = true},
+                          {.name = "val_path",
+                           .member = bind<&Hdf5Data::val_path>(),
+                           .doc = "HDF5 file to validate on, with data sets of the same names.",
+                           .may_be_empty = true,
+                           .per_rank = true,
+                           .file = true},
+                          {.name = "image_dataset",
+                           .member = bind<&Hdf5Data::image_dataset>(),
+                           .doc = "Name of the data set of images, u8 of 3 or 4 dimensions."},
+                          {.name = "label_dataset",
+                           .member = bind<&Hdf5Data::label_dataset>(),
+                           .doc = "Name of the data set of labels, u8, i32 or i64."},
+                          {.name = "layout",
+                           .member = bind<&Hdf5Data::layout>(),
+                           .doc = "Position of the channels in images of four dimensions: after "
+                                  "the number of the image, or last."},
+                          {.name = "max_gb",
+                           .member = bind<&Hdf5Data::max_gb>(),
+                           .range = above(0),
+                           .unit = "GiB",
+                           .doc = "Maximum size of the images and labels of a file, which are held "
+                                  "in memory; a larger file is refused before it is read."}};
   add_image_keys<Hdf5Data>(out);
   return out;
 }

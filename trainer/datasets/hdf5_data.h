@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// Where the channels of an array of four dimensions are.
+/// The position of the channels in an array of four dimensions.
 enum class ImageLayout : std::uint8_t { kChannelsFirst, kChannelsLast };
 
 template <>

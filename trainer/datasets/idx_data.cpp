@@ -31,7 +31,7 @@ std::vector<Key> IdxData::keys() {
        .file = true},
       {.name = "val_path",
        .member = bind<&IdxData::val_path>(),
-       .doc = "File or files to validate on; without it, a part of data.path is.",
+       .doc = "File or files to validate on; without it, a part of data.path is used.",
        .may_be_empty = true,
        .per_rank = true,
        .file = true},
@@ -50,7 +50,8 @@ std::vector<Key> IdxData::keys() {
        .member = bind<&IdxData::val_range>(),
        .range = count_at_least(0),
        .unit = "samples",
-       .doc = "Samples to validate on, of val_path or else of path; [] means all of val_path."}};
+       .doc = "Samples to validate on, of val_path if it is given, else of path; [] means all of "
+              "val_path."}};
   out.push_back(file_size_key<IdxData>());
   add_image_keys<IdxData>(out);
   return out;

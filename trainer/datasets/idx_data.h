@@ -1,4 +1,4 @@
-// Labelled images in two IDX files, as MNIST's (data/images/idx.h).
+// Labelled images in two IDX files, such as MNIST (data/images/idx.h).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct IdxData {
   static constexpr std::string_view kDoc = "IDX images and labels, .gz too";
   static constexpr std::string_view kGives = "images";
 
-  std::vector<std::string> path = {};  ///< one file, as of the other three
+  std::vector<std::string> path = {};  ///< one file, also in the other three lists
   std::vector<std::string> labels = {};
   std::vector<std::string> val_path = {};
   std::vector<std::string> val_labels = {};

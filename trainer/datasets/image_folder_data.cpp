@@ -10,35 +10,32 @@
 namespace lockstep {
 
 std::vector<Key> ImageFolderData::keys() {
-  std::vector<Key> out = {
-      {.name = "path",
-       .member = bind<&ImageFolderData::path>(),
-       .doc = "Folder to train on, with a folder of images for each class.",
-       .required = true,
-       .per_rank = true,
-       .file = true,
-       .files_in = image_files},
-      {.name = "val_path",
-       .member = bind<&ImageFolderData::val_path>(),
-       .doc = "Folder to validate on, with folders of the same names.",
-       .may_be_empty = true,
-       .per_rank = true,
-       .file = true,
-       .files_in = image_files},
-      {.name = "on_bad_sample",
-       .member = bind<&ImageFolderData::on_bad_sample>(),
-       .doc = "What becomes of an image that cannot be read: error ends the run, skip takes the "
-              "next one that can and counts it (SkippedSamples). More than 15 in a row that are "
-              "trained "
-              "on end the run."},
-      {.name = "max_pixels",
-       .member = bind<&ImageFolderData::images, &ImageSettings::max_pixels>(),
-       .range = {1, 0x1p40},
-       .unit = "pixels",
-       .doc =
-           "An image that claims more is refused before it is decoded, which takes up to 9 bytes "
-           "for a pixel."},
-      file_size_key<ImageFolderData>()};
+  std::vector<Key> out = {{.name = "path",
+                           .member = bind<&ImageFolderData::path>(),
+                           .doc = "Folder to train on, with a folder of images for each class.",
+                           .required = true,
+                           .per_rank = true,
+                           .file = true,
+                           .files_in = image_files},
+                          {.name = "val_path",
+                           .member = bind<&ImageFolderData::val_path>(),
+                           .doc = "Folder to validate on, with folders of the same names.",
+                           .may_be_empty = true,
+                           .per_rank = true,
+                           .file = true,
+                           .files_in = image_files},
+                          {.name = "on_bad_sample",
+                           .member = bind<&ImageFolderData::on_bad_sample>(),
+                           .doc = "Action for an image that cannot be read: error ends the run; "
+                                  "skip uses the next readable one and counts it (SkippedSamples). "
+                                  "More than 15 training images in a row end the run."},
+                          {.name = "max_pixels",
+                           .member = bind<&ImageFolderData::images, &ImageSettings::max_pixels>(),
+                           .range = {1, 0x1p40},
+                           .unit = "pixels",
+                           .doc = "A larger image is refused before it is decoded; decoding needs "
+                                  "up to 9 bytes per pixel."},
+                          file_size_key<ImageFolderData>()};
   add_image_keys<ImageFolderData>(out);
   return out;
 }
@@ -51,9 +48,9 @@ void ImageFolderData::check(const Config& run, const ReportProblem& report) cons
 DataSource ImageFolderData::open(const OpenContext& context) const {
   const auto& [channels, height, width] = context.needs.image;
   const auto size = images.size().value_or(std::array{height, width});
-  // One row is what a model has to say that takes any height and width.
+  // A model that takes any height and width declares a height of 1.
   LS_USER_CHECK(!images.image_size.empty() || height > 1,
-                "data.image_size must be given: the model does not say a height and a width");
+                "data.image_size must be given: the model does not define a height and a width");
   check_channels_of_files(channels, "the model");
   ImageOptions options = images.options({channels, size[0], size[1]}, context.needs.n_classes);
   options.on_bad_sample = on_bad_sample;

@@ -25,7 +25,7 @@ std::optional<std::array<std::int64_t, 2>> ImageSettings::size() const {
 
 ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) const {
   LS_USER_CHECK(classes > 0 || (soft_labels.mixup == 0 && soft_labels.smoothing == 0),
-                "data.mixup and data.label_smoothing are for models that tell classes apart");
+                "data.mixup and data.label_smoothing are for models that classify");
   LS_USER_CHECK(augmentation.resize == 0 || augmentation.resize >= std::max(shape[1], shape[2]),
                 "'data.resize: {}' leaves images smaller than the {} x {} that samples have",
                 augmentation.resize, shape[1], shape[2]);
@@ -40,8 +40,8 @@ ImageOptions ImageSettings::options(const Shape& shape, std::int64_t classes) co
 
 void check_channels_of_files(std::int64_t channels, std::string_view what) {
   LS_USER_CHECK(channels == 1 || channels == 3,
-                "{} is of {} channels, but of a PNG or JPEG file comes 1 (grey) or 3 (colours)",
-                what, channels);
+                "{} has {} channels, but a PNG or JPEG file has 1 (grey) or 3 (colour)", what,
+                channels);
 }
 
 ImageOptions for_evaluation(ImageOptions options) {
@@ -57,10 +57,10 @@ void check_images(const ImageSettings& images, const Config& run, const ReportPr
   const Augmentation& changes = images.augmentation;
   if (changes.crop_scale[0] > changes.crop_scale[1])
     report({"data.crop_scale", "data.type"},
-           "'data.crop_scale' must be the least and then the largest");
+           "'data.crop_scale' must be the minimum, then the maximum");
   if (changes.crop_ratio[0] > changes.crop_ratio[1])
     report({"data.crop_ratio", "data.type"},
-           "'data.crop_ratio' must be the least and then the largest");
+           "'data.crop_ratio' must be the minimum, then the maximum");
   if (images.soft_labels.mixup > 0 && run.training.micro_batch_size < 2)
     report({"training.micro_batch_size", "data.mixup", "data.type"},
            "'data.mixup' mixes images of one micro-batch, but 'training.micro_batch_size' is 1");
@@ -88,7 +88,7 @@ ImagePair ImagesOfFiles::datasets(LabelledImages images) {
   } else if (own[0] != (*shape_)[0] || (settings_.image_size.empty() && own != *shape_)) {
     raise(ErrorKind::kData, "{}: images {}, but those trained on are {} [channel, height, width]{}",
           images.source, own.to_string(), shape_->to_string(),
-          own[0] == (*shape_)[0] ? "; data.image_size makes them alike" : "");
+          own[0] == (*shape_)[0] ? "; data.image_size resizes them to one size" : "");
   }
   const auto source = std::make_shared<ImageArray>(std::move(images));
   const ImageOptions options = settings_.options(*shape_, classes_);

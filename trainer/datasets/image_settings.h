@@ -1,5 +1,5 @@
-// What datasets of images have in common: their keys, and how images become samples by them. A
-// struct has a member `images` for it.
+// The common part of image datasets: their keys, and how images become samples. A dataset's struct
+// has a member `images` of this type.
 #pragma once
 
 #include <array>
@@ -26,37 +26,37 @@ struct ImageSettings {
   Augmentation augmentation = {};
   std::vector<double> normalize_mean = {0.0};  ///< pixels in [0, 1] become (x - mean) / std
   std::vector<double> normalize_std = {1.0};
-  SoftLabels soft_labels = {};                              ///< of training samples
-  bool of_any_size = false;                                 ///< images, until they are resized
+  SoftLabels soft_labels = {};  ///< of training samples
+  bool of_any_size = false;     ///< images may differ in size until they are resized
   std::int64_t max_file_mb = ByteReader::kMostBytes >> 20;  ///< MiB
-  std::int64_t max_pixels = ImageLimits{}.pixels;           ///< of images in files of their own
+  std::int64_t max_pixels = ImageLimits{}.pixels;           ///< of an image that has its own file
 
-  /// Whether samples are something else than images as they are stored.
+  /// Whether samples differ in size from the stored images.
   bool resizes() const { return of_any_size || !image_size.empty() || augmentation.resize > 0; }
-  /// Height and width; nothing where image_size is empty.
+  /// Height and width; nothing if image_size is empty.
   std::optional<std::array<std::int64_t, 2>> size() const;
   std::int64_t max_file_bytes() const { return max_file_mb << 20; }
-  /// Of images in files of their own.
+  /// For images that have their own files.
   ImageLimits limits() const {
     if (!of_any_size) return {};
     return {.file_bytes = max_file_bytes(), .pixels = max_pixels};
   }
-  /// Error kUsage for soft labels of a model without classes, and for what does not fit the shape
-  /// [channels, height, width].
+  /// Error kUsage for soft labels of a model without classes, and for settings that do not fit the
+  /// shape [channels, height, width].
   ImageOptions options(const Shape& shape, std::int64_t classes) const;
 };
 
-/// Error kUsage naming `what` is of so many channels unless files of images have as many.
+/// Error kUsage that names `what` and its `channels` unless image files have as many channels.
 void check_channels_of_files(std::int64_t channels, std::string_view what);
 
-/// Those of an evaluation, where labels say what they are.
+/// The options for an evaluation, where labels are hard.
 ImageOptions for_evaluation(ImageOptions options);
 
 void check_images(const ImageSettings& images, const Config& run, const ReportProblem& report);
-/// Of datasets that are not split: what is validated on is files of its own.
+/// For datasets that are not split: validation needs its own files.
 void check_val_path(bool is_empty, const Config& run, const ReportProblem& report);
 
-/// What is trained on, and the same samples for evaluation.
+/// The training dataset, and the same samples for evaluation.
 struct ImagePair {
   DatasetPtr train;
   DatasetPtr evaluation;
@@ -68,9 +68,9 @@ class ImagesOfFiles {
   ImagesOfFiles(const ImageSettings& images, std::int64_t classes)
       : settings_(images), classes_(classes) {}
 
-  /// Samples are of the size that is asked for, or else of that of the first call's images. Error
-  /// kData if the images have another number of channels than those, or another size that nobody
-  /// asked to change.
+  /// Samples have the requested size, or else that of the first call's images. Error kData if the
+  /// images have another number of channels than those, or another size and no resizing is
+  /// requested.
   ImagePair datasets(LabelledImages images);
 
  private:
@@ -79,7 +79,7 @@ class ImagesOfFiles {
   std::optional<Shape> shape_;
 };
 
-/// Of datasets that read whole files.
+/// For datasets that read whole files.
 template <class Data>
 Key file_size_key() {
   return {.name = "max_file_mb",
@@ -106,27 +106,28 @@ void add_image_keys(std::vector<Key>& to) {
        .member = bind<kImages, kChanges, &Augmentation::resize>(),
        .range = size_at_least(0),
        .unit = "pixels",
-       .doc = "Shorter side that images get before their centre is cut out; 0: the shortest that "
-              "covers it."},
+       .doc = "Length of the shorter side to which images are resized before the centre crop; 0: "
+              "the minimum that covers the crop."},
       {.name = "interpolation",
        .member = bind<kImages, kChanges, &Augmentation::interpolation>(),
-       .doc = "How images are resized; both as Pillow does."},
+       .doc = "How images are resized; both are the same as Pillow's."},
       {.name = "random_resized_crop",
        .member = bind<kImages, kChanges, &Augmentation::random_resized_crop>(),
        .doc = "Train on a random part of each image, as torchvision's RandomResizedCrop draws it."},
       {.name = "crop_scale",
        .member = bind<kImages, kChanges, &Augmentation::crop_scale>(),
        .range = {0, 1, true},
-       .doc = "Least and largest part of the area that random_resized_crop takes."},
+       .doc = "Minimum and maximum part of the area that random_resized_crop takes."},
       {.name = "crop_ratio",
        .member = bind<kImages, kChanges, &Augmentation::crop_ratio>(),
        .range = above(0),
-       .doc = "Least and largest width over height that random_resized_crop takes."},
+       .doc = "Minimum and maximum width over height that random_resized_crop takes."},
       {.name = "shift",
        .member = bind<kImages, kChanges, &Augmentation::shift>(),
        .range = size_at_least(0),
        .unit = "pixels",
-       .doc = "Training images are shifted at random by up to so much each way; black comes in."},
+       .doc = "Training images are shifted at random by up to this much in each direction; the gap "
+              "is black."},
       {.name = "horizontal_flip",
        .member = bind<kImages, kChanges, &Augmentation::horizontal_flip>(),
        .range = {0, 1},
@@ -143,7 +144,7 @@ void add_image_keys(std::vector<Key>& to) {
        .member = bind<kImages, &Images::soft_labels, &SoftLabels::mixup>(),
        .range = {0, 100},
        .doc = "Training images are mixed with another one of their micro-batch by a weight drawn "
-              "from Beta(mixup, mixup), and so are their labels; 0: not."},
+              "from Beta(mixup, mixup), and so are their labels; 0: off."},
       {.name = "label_smoothing",
        .member = bind<kImages, &Images::soft_labels, &SoftLabels::smoothing>(),
        .range = {0, 1, false, true},

@@ -20,7 +20,7 @@ DatasetPtr masked(DatasetPtr samples, const OpenContext& context, const Tokenize
 DatasetPtr masked_chunks(TokenStreamPtr stream, const OpenContext& context,
                          const TokenizerPtr& tokenizer, std::int64_t stride) {
   LS_USER_CHECK(tokenizer != nullptr,
-                "data for a masked language model needs a tokenizer, which knows the mask token");
+                "data for a masked language model needs a tokenizer, which has the mask token");
   return masked(
       std::make_shared<ChunkDataset>(std::move(stream), tokenizer, context.sequence_length, stride),
       context, *tokenizer);

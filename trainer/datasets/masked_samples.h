@@ -1,4 +1,4 @@
-// Samples for masked language models, as the config asks for them.
+// Samples for masked language models, with the config's settings.
 #pragma once
 
 #include "data/tokens/masking.h"
@@ -11,8 +11,8 @@ namespace lockstep {
 DatasetPtr masked(DatasetPtr samples, const OpenContext& context, MaskVocabulary vocabulary);
 DatasetPtr masked(DatasetPtr samples, const OpenContext& context, const Tokenizer& tokenizer);
 
-/// A stream cut to the sequence length, special tokens included, and masked; `stride` as
-/// ChunkDataset has it. Error kUsage without a tokenizer.
+/// A stream cut to the sequence length, special tokens included, and masked; `stride` as in
+/// ChunkDataset. Error kUsage without a tokenizer.
 DatasetPtr masked_chunks(TokenStreamPtr stream, const OpenContext& context,
                          const TokenizerPtr& tokenizer, std::int64_t stride);
 

@@ -1,4 +1,4 @@
-// The keys of datasets of text: files to train on, and what to validate on. A struct has members
+// The keys of text datasets: the files for training and for validation. A struct has members
 // `path`, `val_path` and `val_fraction` for them.
 #pragma once
 
@@ -21,7 +21,7 @@ std::vector<Key> path_keys() {
            .file = true},
           {.name = "val_path",
            .member = bind<&Data::val_path>(),
-           .doc = "File or files to validate on; without it, a part of data.path is.",
+           .doc = "File or files to validate on; without it, a part of data.path is used.",
            .may_be_empty = true,
            .per_rank = true,
            .file = true},

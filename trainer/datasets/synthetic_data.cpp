@@ -18,7 +18,7 @@ DatasetPtr make_sequences(const OpenContext& context, std::int64_t samples, std:
     return std::make_shared<TokenDataset>(
         std::make_shared<SyntheticTokens>(samples * length + 1, needs.vocab_size, seed), length);
   LS_USER_CHECK(needs.inputs == "masked_tokens" || needs.inputs == "labelled_tokens",
-                "synthetic data is of tokens or images: it cannot make what this model takes");
+                "synthetic data has tokens or images only, but this model takes other inputs");
   using Task = SyntheticSequences::Task;
   const Task task = needs.inputs == "masked_tokens" ? Task::kMasked : Task::kLabelled;
   return std::make_shared<SyntheticSequences>(
@@ -32,7 +32,7 @@ std::vector<Key> SyntheticData::keys() {
            .member = bind<&SyntheticData::num_samples>(),
            .range = count_at_least(1),
            .unit = "samples",
-           .doc = "Size of the synthetic dataset."}};
+           .doc = "Number of samples of the synthetic dataset."}};
 }
 
 DataSource SyntheticData::open(const OpenContext& context) const {

@@ -1,4 +1,4 @@
-// Random samples that are made as they are asked for: tokens or images, as the model takes.
+// Random samples, generated on request: tokens or images, as the model requires.
 #pragma once
 
 #include <string_view>

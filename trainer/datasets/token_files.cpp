@@ -20,7 +20,7 @@ std::vector<Key> token_keys() {
                  .member = bind<&Data::stride>(),
                  .range = size_at_least(0),
                  .unit = "tokens",
-                 .doc = "Distance between the starts of neighbouring training samples; 0 takes the "
+                 .doc = "Distance between the starts of neighbouring training samples; 0 uses the "
                         "sequence length, 1 with shuffle draws crops at any position."});
   return out;
 }
@@ -46,7 +46,7 @@ class TokenSampleMaker {
   TokenizerPtr tokenizer_;
 };
 
-/// All files as one text, and what to call it.
+/// All files as one text, and its name in messages.
 struct Text {
   std::string name;
   std::string content;

@@ -1,4 +1,4 @@
-// Datasets of tokens in files: plain text, and token shards that were prepared before.
+// Datasets of tokens in files: plain text, and token shards that were prepared earlier.
 #pragma once
 
 #include <string_view>
@@ -18,7 +18,7 @@ struct TextData {
 
   std::vector<std::string> path = {};  ///< files read one after the other
   std::vector<std::string> val_path = {};
-  double val_fraction = 0.1;  ///< the tail of `path` to validate on when val_path is empty
+  double val_fraction = 0.1;  ///< the last part of `path` to validate on when val_path is empty
   std::int64_t stride = 0;    ///< tokens between sample starts; 0: the sequence length
 
   static std::vector<Key> keys();

@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// So many classes are shown one by one; of more, so many of the worst.
+/// Maximum number of classes that are shown; if there are more, the worst ones.
 constexpr std::size_t kShownClasses = 20;
 constexpr std::size_t kShownConfusions = 10;
 
@@ -77,7 +77,7 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
   for (const ClassRow& row : rows)
     width = std::max(width, count_characters(shown(row.label, names)));
   std::string out =
-      fmt::format("{:<{}}  samples  accuracy  most often taken for\n", "class", width);
+      fmt::format("{:<{}}  samples  accuracy  most often predicted as\n", "class", width);
   for (const ClassRow& row : rows) {
     out += fmt::format("{:<{}}  {:>7}  {:>8.4f}", shown(row.label, names), width, row.samples,
                        row.accuracy());
@@ -92,8 +92,8 @@ std::string Confusion::table(const std::vector<std::string>& names) const {
                      classes);
   for (std::size_t i = 0; i < std::min(confusions.size(), kShownConfusions); ++i) {
     const auto& [cell, count] = confusions[i];
-    out +=
-        fmt::format("  {} taken for {}: {}\n", shown(cell[0], names), shown(cell[1], names), count);
+    out += fmt::format("  {} predicted as {}: {}\n", shown(cell[0], names), shown(cell[1], names),
+                       count);
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Which classes are taken for which: counts of an evaluation, by label and prediction.
+// A confusion matrix: counts of an evaluation, by label and prediction.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@ class Confusion {
   bool empty() const { return counts_.empty(); }
   const std::map<Cell, std::int64_t>& counts() const { return counts_; }
 
-  /// For people: each class with its samples, its accuracy and what it is most often taken for; of
-  /// many classes the worst, and the most frequent confusions of all. `names` of labels from 0 on;
-  /// those without are numbers.
+  /// A table for people: each class with its samples, its accuracy and its most frequent wrong
+  /// prediction; of many classes only the worst, and the most frequent confusions of all. `names`:
+  /// of labels from 0 on; labels without a name are numbers.
   std::string table(const std::vector<std::string>& names) const;
-  /// All counts that are not 0: "label,prediction,count", as RFC 4180 has it.
+  /// All counts that are not 0: "label,prediction,count", in the format of RFC 4180.
   std::string csv(const std::vector<std::string>& names) const;
 
  private:
   std::map<Cell, std::int64_t> counts_;
 };
 
-/// Fills a Confusion in where the loss has the outputs "label" and "prediction" (i32 [samples]).
-/// Has no metrics.
+/// Fills in a Confusion if the loss has the outputs "label" and "prediction" (i32 [samples]). Has
+/// no metrics.
 class ConfusionCounter final : public Evaluator {
  public:
   /// `to` outlives it.

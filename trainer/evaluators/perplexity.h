@@ -1,4 +1,4 @@
-// Perplexity: e to the mean loss of a token, as language models are compared.
+// Perplexity: exp of the mean loss per token, a standard metric of language models.
 #pragma once
 
 #include <string_view>

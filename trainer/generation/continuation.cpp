@@ -26,7 +26,7 @@ Continuation::Continuation(Engine& engine, const Model& model, DType compute_dty
   LS_CHECK(!prompt.empty() && samples > 0 && length > 0, "{} samples of {} tokens", samples,
            prompt.size());
   begin_ = std::max<std::int64_t>(size() - length_, 0);
-  // A program for one token is that of all positions, so a prompt has two or more.
+  // A program for one token would be the one for all positions, so a prompt has two or more.
   if (const auto shape = model.cache_shape(); shape && length_ > 1) make_cache(*shape);
 }
 
@@ -69,7 +69,7 @@ Tensor Continuation::rows(std::int64_t first, std::int64_t count, std::int64_t p
                            "tokens");
 }
 
-/// What follows the last token is padding, which a causal model does not see.
+/// Padding follows the last token; a causal model does not attend to it.
 Tensor Continuation::all_logits() {
   const std::int64_t count = size() - begin_;
   const Tensor logits = model_.logits(rows(begin_, count, length_));  // [B,T,V]

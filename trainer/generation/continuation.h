@@ -1,10 +1,10 @@
-// Sequences that a model continues, token by token, all of one length.
+// Sequences of equal length that a model continues, token by token.
 //
-// A prompt runs through a program for a few lengths (powers of two), which fills the cache of keys
-// and values; each token after it through one program for all positions, which reads the cache and
-// writes one row of it in place. When the model can see no more tokens, the older half of them is
-// forgotten: the newer half becomes a prompt. A model without a cache computes everything again for
-// each token, in a window of a fixed size.
+// A prompt runs through one of a few programs, for lengths that are powers of two, which fills the
+// cache of keys and values. Each later token runs through one program for all positions, which
+// reads the cache and writes one row of it in place. When the model's maximum length is reached,
+// the older half of the tokens is dropped: the newer half becomes a prompt. A model without a cache
+// computes everything again for each token, in a window of a fixed size.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace lockstep {
 
 class Continuation {
  public:
-  /// `samples` sequences that begin with `prompt`, which is not empty. `length` is how many tokens
-  /// the model can see. Engine and model must outlive this.
+  /// `samples` sequences that begin with `prompt`, which is not empty. `length` is the model's
+  /// maximum number of tokens. Engine and model must outlive this.
   Continuation(Engine& engine, const Model& model, DType compute_dtype, std::int64_t length,
                std::span<const std::int32_t> prompt, std::int64_t samples);
 
@@ -48,7 +48,7 @@ class Continuation {
   std::int64_t samples_;
   std::vector<std::vector<std::int32_t>> tokens_;
   KeyValueCache cache_;
-  std::int64_t begin_ = 0;  ///< tokens before it are forgotten
+  std::int64_t begin_ = 0;  ///< tokens before it are dropped
   std::int64_t kept_ = 0;   ///< tokens up to here are in the cache
 };
 

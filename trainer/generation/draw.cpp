@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-/// Tokens by falling logit, each found when it is asked for: a draw needs few of a vocabulary.
+/// Tokens by decreasing logit, each computed on request: a draw needs only a few of a vocabulary.
 class ByLikelihood {
  public:
   explicit ByLikelihood(std::span<const float> logits) : behind_{logits}, heap_(logits.size()) {
@@ -41,7 +41,7 @@ class ByLikelihood {
   std::vector<std::int32_t> heap_;
 };
 
-/// The probability that top_p is a part of, and of which the draw is one.
+/// The total probability to which top_p and the draw are relative.
 double total_of(std::span<const double> weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
@@ -82,7 +82,7 @@ std::int32_t draw_token(std::span<const float> logits, const DrawOptions& option
     weights.resize(count);
     total = kept;
   }
-  const bool is_open = options.top_p >= 1 && most == all;  // more tokens may be asked for
+  const bool is_open = options.top_p >= 1 && most == all;  // more tokens may be requested
   const RngKey key{.seed = options.seed, .stream = rng_stream("sample"), .step = position};
   double left = static_cast<double>(random_word(key, sample)) * 0x1.0p-32 * total;
   for (std::size_t i = 0;; ++i) {

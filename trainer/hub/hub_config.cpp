@@ -23,7 +23,7 @@ std::string shortened(const std::string& json) {
   return json.size() > kLongest ? json.substr(0, kLongest) + "..." : json;
 }
 
-/// What is wrong with a config.json, each with its place.
+/// The problems of a config.json, each with its location.
 struct Problems {
   std::string path;
   std::vector<std::string> all = {};
@@ -45,7 +45,7 @@ bool is_one_of(const std::vector<std::string>& names, const std::string& json) {
                              [&](const std::string& mine) { return json == Json(mine).dump(); });
 }
 
-/// What config.json says that it is must be what the model is.
+/// The types that config.json declares must be those of the model.
 void check_kind(const HubValues& values, const HubFormat& format, const std::string& model,
                 bool strict, Problems& problems) {
   const bool of_timm = format.model_type.empty();
@@ -75,8 +75,8 @@ void check_kind(const HubValues& values, const HubFormat& format, const std::str
   });
   if (!known)
     problems.add(given,
-                 "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' "
-                 "takes what fits)",
+                 "is of architecture {}, but 'model.name: {}' reads {} ('model.strict: false' uses "
+                 "the weights that fit)",
                  shortened(architectures[0].dump()), model, fmt::join(format.architectures, ", "));
 }
 
@@ -90,7 +90,7 @@ void check_fixed(const HubValues& values, const HubFormat& format, const std::st
   }
 }
 
-/// What holds members that are read must be able to.
+/// A value whose members are read must be an object.
 void check_objects(const HubValues& values, const HubFormat& format, Problems& problems) {
   std::set<std::string> outer(format.objects.begin(), format.objects.end());
   outer.insert("id2label");
@@ -103,15 +103,15 @@ void check_objects(const HubValues& values, const HubFormat& format, Problems& p
   }
 }
 
-/// Each member of the object and of those in it, but no deeper.
+/// Each member of the object and of the objects in it, but no deeper.
 HubValues flatten(const JsonPlace& root) {
   HubValues out;
-  // A dot in a key of the file itself is none of ours.
+  // A key of the file that has a dot itself is not a nested one.
   const auto is_plain = [](const std::string& key) { return key.find('.') == key.npos; };
   root.for_each_member([&](const std::string& outer, const JsonPlace& value) {
     if (!is_plain(outer)) return;
     out[outer] = {value.dump(), value.position()};
-    const bool has_names = outer == "id2label" || outer == "label2id";  // which may be many
+    const bool has_names = outer == "id2label" || outer == "label2id";  // which may be long
     if (!value.is_object() || has_names) return;
     value.for_each_member([&](const std::string& inner, const JsonPlace& member) {
       if (is_plain(inner)) out[outer + "." + inner] = {member.dump(), member.position()};
@@ -165,8 +165,8 @@ HubValues read_hub_config(const std::string& folder, const HubFormat& format,
 
 namespace {
 
-/// What pixels from 0 to 1 are multiplied with before they are normalized: transformers rescales
-/// those from 0 to 255.
+/// The factor for pixels from 0 to 1 before normalization: transformers rescales those from 0 to
+/// 255.
 double scale_of_pixels(const JsonPlace& json) {
   constexpr double kLargest = 255;
   if (!json.boolean_or("do_rescale", true)) return kLargest;

@@ -12,23 +12,23 @@ inline constexpr const char* kHubConfig = "config.json";
 inline constexpr const char* kHubTokenizer = "tokenizer.json";
 inline constexpr const char* kHubPreprocessor = "preprocessor_config.json";
 
-/// Those files of a model's folder that a run reads: config.json, the weights, tokenizer.json and
-/// preprocessor_config.json if they are there. Empty if the folder lacks one that it must have.
+/// The files of a model's folder that a run reads: config.json, the weights, and tokenizer.json and
+/// preprocessor_config.json if they exist. Empty if a required file is missing.
 std::vector<std::string> hub_files(const std::string& folder);
 
-/// The values of FOLDER/config.json for a model of this format, as from_hub() has them; null ones
-/// are left out, as the hub's library means them. Error kUsage naming file, line and column if it
-/// cannot be read (core/base/json_tree.h says what is JSON), or is of another model type, or,
-/// `strict`, of another architecture, or asks for what the model does not compute: all of it at
-/// once. Whether a value is one for the key of its name is for the caller to find. `model` is what
-/// messages call the model.
+/// The values of FOLDER/config.json for a model of this format, after from_hub(); null values are
+/// left out, as in the hub's library. Error kUsage naming file, line and column, with all problems
+/// at once, if it cannot be read (core/base/json_tree.h defines the JSON), is of another model
+/// type, is of another architecture (only if `strict`), or requests something that the model does
+/// not compute. The caller checks whether a value is valid for its key. Messages call the model
+/// `model`.
 HubValues read_hub_config(const std::string& folder, const HubFormat& format,
                           const std::string& model, bool strict);
 
-/// How a folder says that images are scaled: "image_mean" and "image_std" as JSON lists, of pixels
-/// from 0 to 1 whatever it rescales them by; nothing where it has no preprocessor_config.json.
-/// Error kUsage naming file, line and column for one that is no JSON object, or rescales by no
-/// number above 0.
+/// How a folder scales images: "image_mean" and "image_std" as JSON lists, for pixels from 0 to 1,
+/// whatever rescale factor it has; nothing if it has no preprocessor_config.json. Error kUsage
+/// naming file, line and column if that is not a JSON object, or its rescale factor is not a number
+/// above 0.
 HubValues read_preprocessor(const std::string& folder);
 
 /// The values as the library's own config.json: sorted, indented, with a last newline.

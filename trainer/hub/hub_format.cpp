@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// What the '*' of a pattern stands for in a name; nothing if they do not match.
+/// The text that the '*' of a pattern stands for in a name; nothing if they do not match.
 std::optional<std::string> matched_part(std::string_view name, std::string_view pattern) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos)

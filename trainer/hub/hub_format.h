@@ -1,6 +1,6 @@
-// What a model says about its form on the Hugging Face hub: what its folders call it and its
+// A model's format on the Hugging Face hub: the names that its folders use for it and its
 // parameters. `static HubFormat hub()` of the model's Config returns it; the keys of that Config
-// are then those of the hub's config.json, where they mean the same.
+// then have the names of the hub's config.json, where the meaning is the same.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// A name that matches `from`, in which one '*' stands for anything, becomes `to`, whose '*' is
-/// what that was.
+/// A name that matches `from`, in which one '*' stands for any text, becomes `to`, with the same
+/// text for its '*'.
 struct HubRename {
   std::string from;
   std::string to;
@@ -30,7 +30,7 @@ struct HubTied {
 /// A value of a config.json.
 struct HubValue {
   std::string json;
-  std::string place = "";  ///< "FILE:LINE:COLUMN" if it is from a file; goes with it to other names
+  std::string place = "";  ///< "FILE:LINE:COLUMN" if it is from a file; renaming keeps it
 
   HubValue() = default;
   HubValue(std::string json_text) : json(std::move(json_text)) {}
@@ -42,57 +42,57 @@ struct HubValue {
   }
 };
 
-/// The values of a config.json by key; those of an object inside also by "outer.inner".
+/// The values of a config.json by key; those of a nested object also by "outer.inner".
 using HubValues = std::map<std::string, HubValue>;
 
 struct HubFormat {
   /// "" for models of timm, whose config.json has an "architecture" and no type.
   std::string model_type;
-  /// What config.json may name under "architectures", or as timm's "architecture"; the first is
-  /// written, unless to_hub() names another.
+  /// The allowed names under "architectures" of config.json, or as timm's "architecture"; the first
+  /// one is written, unless to_hub() names another.
   std::vector<std::string> architectures;
   /// From a file's names to the model's, one rule after the other.
   std::vector<HubRename> read = {};
   /// From the model's names to a file's.
   std::vector<HubRename> write = {};
-  /// Names, after `read`, of what a file may hold and the model has no use for; '*' as above.
+  /// Names, after `read`, of tensors that a file may hold and the model does not use; '*' as above.
   std::vector<std::string> ignored = {};
-  /// Buffers that a file may lack: they begin as they are declared.
+  /// Buffers that may be missing in a file: they get their declared initial values.
   std::vector<std::string> may_lack = {};
   std::vector<HubTied> tied = {};
-  /// Which parameter has a row for each token.
+  /// The parameter that has a row for each token.
   std::string token_embedding = "";
-  /// Keys of config.json that change what is computed, and the one value (JSON) that the model
-  /// computes, if they are not null. Keys that nobody knows are passed over.
+  /// Keys of config.json that change the computation, each with the one value (JSON) that the model
+  /// supports, if they are not null. Unknown keys are ignored.
   HubValues fixed = {};
-  /// What the hub takes for keys that a config.json lacks, where the model's defaults differ.
+  /// The hub's defaults for keys missing in config.json, where the model's defaults differ.
   HubValues defaults = {};
-  /// What config.json has beside the model's keys.
+  /// Values that are written to config.json in addition to the model's keys.
   HubValues written = {};
   /// Keys of the model that are not the hub's.
   std::vector<std::string> own_keys = {};
-  /// Keys of config.json that hold an object, or null, of which from_hub() takes members. The
-  /// model's own keys "outer.inner" need not be named.
+  /// Keys of config.json that hold an object, or null, whose members from_hub() reads. The model's
+  /// own keys "outer.inner" need not be named.
   std::vector<std::string> objects = {};
-  /// Brings the values of a config.json into the form of the model's keys, and back. A value that
-  /// is no value of the key is refused by its place afterwards.
+  /// Converts the values of a config.json into the form of the model's keys, and back. A value that
+  /// is invalid for its key is refused later, with its location.
   void (*from_hub)(HubValues& values) = nullptr;
   void (*to_hub)(HubValues& values) = nullptr;
-  bool generates = false;  ///< text, and so has a generation_config.json
-  /// Is made for images, which preprocessor_config.json says how to scale; of timm's models
-  /// config.json does: from_hub() gives "image_mean" and "image_std", to_hub() finds them, and
+  bool generates = false;  ///< generates text, and so has a generation_config.json
+  /// The model takes images. preprocessor_config.json says how to scale them. For timm's models
+  /// config.json does: from_hub() returns "image_mean" and "image_std"; to_hub() gets them, and
   /// timm's "input_size", "crop_pct" and "interpolation".
   bool sees_images = false;
 };
 
-/// The elements of a value that is a list, of `size` of them if that is not 0. Nothing if there is
-/// no value, or null; error kUsage naming its place if it is anything else, an empty list too.
+/// The elements of a value that is a list, with `size` elements if that is not 0. Nothing if there
+/// is no value, or null; error kUsage naming its location if it is anything else or an empty list.
 std::vector<HubValue> hub_list(const HubValues& values, const std::string& key,
                                std::size_t size = 0);
 
-/// What a rule makes of a name; the name itself if it does not match.
+/// The name after one rule; unchanged if it does not match.
 std::string renamed(const std::string& name, const HubRename& rule);
-/// What all rules in order make of a name.
+/// The name after all rules in order.
 std::string renamed(std::string name, const std::vector<HubRename>& rules);
 /// Whether a name matches a pattern, see HubRename.
 bool matches(const std::string& name, const std::string& pattern);

@@ -10,9 +10,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMaxListed = 200;  ///< of what an error lists; the rest is counted
+constexpr std::size_t kMaxListed = 200;  ///< that an error lists; the others are counted
 
-/// The first ones, and how many more there are.
+/// The first ones, and the number of others.
 std::string join_some(std::vector<std::string> lines, std::size_t most,
                       const std::string& separator) {
   const std::size_t count = lines.size();
@@ -97,8 +97,9 @@ Pretrained::Pretrained(const std::string& folder, const HubFormat& format, const
   problems.insert(problems.end(), unfit_.begin(), unfit_.end());
   if (!problems.empty())
     raise(ErrorKind::kCheckpoint,
-          "{}: the weights are not those of the model ('model.strict: false' takes what fits and "
-          "draws the rest):\n  {}",
+          "{}: the weights are not those of the model ('model.strict: false' uses those that fit "
+          "and draws the others):\n"
+          "  {}",
           folder, join_some(std::move(problems), kMaxListed, "\n  "));
 }
 
@@ -117,7 +118,7 @@ std::vector<std::string> Pretrained::describe() const {
     if (!names.empty())
       out.push_back(fmt::format("{}: {}", what, join_some(names, kMaxLogged, ", ")));
   };
-  add("drawn, as the folder lacks them", missing_);
+  add("drawn, because they are not in the folder", missing_);
   add("in the folder only", surplus_);
   add("not taken", unfit_);
   return out;

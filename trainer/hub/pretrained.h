@@ -1,4 +1,4 @@
-// The weights of a Hugging Face folder, held against a model that is to begin with them.
+// The weights of a Hugging Face folder, matched with a model that starts from them.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ class Pretrained {
   /// to; with `strict` false only files that cannot be read are errors.
   Pretrained(const std::string& folder, const HubFormat& format, const Module& model, bool strict);
 
-  /// The value of a parameter or buffer, of its dtype, read now; nothing if it is to be drawn.
+  /// Reads the value of a parameter or buffer, in its dtype; nothing if it must be drawn.
   std::optional<HostTensor> value(const std::string& name) const;
 
-  /// What was taken, and what else there was, in lines for the log.
+  /// Describes which tensors were used and which were not, in lines for the log.
   std::vector<std::string> describe() const;
 
  private:
@@ -31,7 +31,7 @@ class Pretrained {
 
   Tensors named_as_parameters(const HubFormat& format);
   void join_tied(const HubFormat& format, const ParameterSet& parameters, Tensors& tensors);
-  /// Takes what the model has as `type` from `tensors`, or notes why not.
+  /// Takes the tensor of the model's `type` from `tensors`, or records why it cannot.
   void take(const std::string& name, const Type& type, bool may_lack, Tensors& tensors);
 
   SafetensorsFolder folder_;
@@ -39,7 +39,7 @@ class Pretrained {
   std::int64_t elements_ = 0;  ///< of those
   std::vector<std::string> missing_;
   std::vector<std::string> surplus_;
-  std::vector<std::string> unfit_;  ///< why a tensor of the right name is not taken
+  std::vector<std::string> unfit_;  ///< why a tensor of the right name is not used
 };
 
 }  // namespace lockstep

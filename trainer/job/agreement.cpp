@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kShownGroups = 8;
 constexpr std::size_t kShownKeys = 20;
 constexpr std::size_t kShownBytes = 160;    ///< of a value
-constexpr const char* kElsewhere = " ...";  ///< behind a group's host if it has others
+constexpr const char* kElsewhere = " ...";  ///< after a group's host if the group has others
 
 using Json = nlohmann::json;
 using Values = std::map<std::string, Term>;  ///< by key
@@ -26,7 +26,7 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Values keep their hash even where their text is cut off: two that differ in what is not shown
+/// A shortened text keeps the hash of its value, so that values that differ only in the hidden part
 /// differ.
 std::string shown(const std::string& value) {
   if (value.size() <= kShownBytes) return value;
@@ -44,8 +44,8 @@ Hash128 hash_of(std::span<const Term> terms) {
   return hasher.finish();
 }
 
-/// The keys in the order in which ranks have them: a key that only later groups have goes behind
-/// the one that it follows there.
+/// The keys in the order in which ranks have them: a key that only later groups have is placed
+/// after its predecessor there.
 std::vector<std::string> merge_keys(const std::vector<std::vector<Term>>& groups) {
   std::vector<std::string> out;
   for (const std::vector<Term>& terms : groups) {
@@ -111,7 +111,7 @@ std::string describe_differences(const std::vector<std::vector<Term>>& terms,
   }
   if (groups.size() > terms.size())
     lines.push_back(
-        fmt::format("  and in other ways {} more groups of ranks, of which the first is {}",
+        fmt::format("  and {} more groups of ranks with other differences, the first is {}",
                     groups.size() - terms.size(), groups[terms.size()].to_string()));
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
@@ -133,7 +133,7 @@ std::string_view what_differs(ErrorKind kind) {
   return kind == ErrorKind::kCheckpoint ? "checkpoints" : "things to do";
 }
 
-/// The path of a checkpoint is of no consequence on ranks that do not read it.
+/// The path of a checkpoint has no effect on ranks that do not read it.
 std::string resume_kind(const std::string& resume) {
   return resume == "none" || resume == "auto" ? resume : "a checkpoint";
 }

@@ -1,6 +1,6 @@
 // Ranks of one job must be given the same task: one config, one build, one data set. All ranks
-// compare one hash of what must be equal; only where it differs do texts travel, and the job ends
-// on every rank with the same message:
+// compare one hash of everything that must be equal. Only if the hashes differ, the ranks exchange
+// the texts, and the job ends on every rank with the same message:
 //
 //   the ranks were given different things to do:
 //     optimizer.learning_rate: 0.001 on rank 0 (node-a); 0.0005 on rank 1 (node-b)
@@ -25,48 +25,49 @@ namespace lockstep {
 
 class Registry;
 
-/// One thing that ranks have in common. Keys of a list are different.
+/// One value that must be equal on all ranks. The keys within a list are unique.
 struct Term {
   std::string key;
   std::string value;
-  std::string note = {};  ///< shown behind the value, not compared: a file's path
+  std::string note = {};  ///< printed after the value, not compared: a file's path
 };
 
-/// What the command line asks for, beyond the config.
+/// The settings of the command line that are not in the config.
 struct Task {
   std::string command;  ///< "train", "eval"
   bool dry_run = false;
   std::string resume = "none";  ///< none, auto or a path; overrides checkpoint.resume
 };
 
-/// All that must be equal before any rank does anything, in the order of the message.
+/// All values that must be equal before any rank starts to work, in the order of the message.
 std::vector<Term> terms_of(const Config& config, const Registry& registry, const Task& task,
                            const Settings& settings);
 
-/// require_agreement() on terms_of() with kUsage; nothing for a single rank.
+/// Calls require_agreement() on terms_of() with kUsage; does nothing for a single rank.
 void agree_on_task(Communicator& communicator, const Config& config, const Registry& registry,
                    const Task& task, const Settings& settings);
 
-/// All ranks call it at the same place. Nothing if all have the same terms, else, the same on every
-/// rank, a line for each key that differs: its values and the ranks and hosts that have them. At
-/// most 8 groups of equal ranks are shown, and 20 keys.
+/// Collective. Returns nothing if all ranks have the same terms; otherwise, the same on every rank,
+/// a line for each key that differs: its values and the ranks and hosts that have them. Prints at
+/// most 8 groups of equal ranks, and 20 keys.
 std::optional<std::string> find_differences(Communicator& communicator,
                                             std::span<const Term> terms);
 
-/// The same, with one Error of `kind` on every rank if there are differences.
+/// Like find_differences(), but throws one Error of `kind` on every rank if there are differences.
 void require_agreement(Communicator& communicator, std::span<const Term> terms, ErrorKind kind);
 
-/// Ranks that have the same in a comparison that failed.
+/// Ranks that have the same value in a comparison that failed.
 struct RankGroup {
-  std::vector<int> ranks;         ///< which are equal, ascending
-  std::string host;               ///< of the first, "..." behind it if others are elsewhere
+  std::vector<int> ranks;  ///< ranks with equal values, ascending
+  std::string host;        ///< of the first rank, followed by "..." if others run on other hosts
   std::string to_string() const;  ///< "rank 1 (node-b)", "ranks 0 2-5 (node-a ...)"
 };
 
-/// Which ranks have the same text, given one of each. The groups are in order of their first ranks.
+/// Groups the ranks by equal texts; `texts` has one text per rank. Groups are ordered by first
+/// rank.
 std::vector<RankGroup> group_equal(const Topology& topology, std::span<const std::string> texts);
 
-/// The same, called by all ranks, with one text each, most often of hashes.
+/// The same as a collective: each rank passes its own text, usually a hash.
 std::vector<RankGroup> group_ranks(Communicator& communicator, const std::string& mine);
 
 /// "rank 1", "ranks 0 2-5"

@@ -1,7 +1,7 @@
-// Warnings for people that any rank may see, and that must reach the console, which is rank 0's:
-// those of the compile cache. Where there are none, nothing is sent: a rank that has some says so
-// in the number that every step sums anyway (UpdateOptions::warned), and then all ranks exchange
-// them; what no step told of is exchanged when the job ends.
+// Warnings of any rank that must reach the console, which is rank 0's: those of the compile cache.
+// Without warnings nothing is sent. A rank that has some sets a flag in the numbers that every step
+// sums anyway (UpdateOptions::warned), and then all ranks exchange them. Warnings that no step
+// announced are exchanged when the job ends.
 #pragma once
 
 #include <mutex>
@@ -15,18 +15,18 @@ namespace lockstep {
 
 class ConsoleWarnings {
  public:
-  /// Beyond so many of a rank between two exchanges the others are in its log only.
+  /// The maximum number per rank between two exchanges; further ones are in its log only.
   static constexpr std::size_t kMaxKept = 16;
 
   /// References outlive it.
   ConsoleWarnings(Communicator& communicator, Log& log) : communicator_(communicator), log_(log) {}
 
-  /// A warning that this rank's log has. From any thread.
+  /// Adds a warning that is already in this rank's log. From any thread.
   void add(std::string warning);
-  /// Whether the others have to be told that this rank has warnings: once for each.
+  /// Whether this rank must notify the others of new warnings; true once for each.
   bool announce();
-  /// All ranks call it at the same place, with no collective under way. Those of other ranks that
-  /// rank 0 did not see itself appear in its log, with the ranks that did.
+  /// All ranks call it at the same place, with no collective under way. Rank 0 logs the warnings of
+  /// other ranks that it did not have itself, with the ranks that had them.
   void exchange();
 
  private:

@@ -21,16 +21,16 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kPieces = 256;  ///< that a file is divided into, again and again
+constexpr std::size_t kPieces = 256;  ///< into which a file is divided repeatedly
 constexpr std::int64_t kYoungNs = 2'000'000'000;
 
-/// A file of the config, by the place that it has there: its path is the rank's own affair.
+/// A file of the config, identified by its place there: its path may differ between ranks.
 struct DataFile {
   std::string key;
   std::string path;
   std::uint64_t bytes = 0;
   std::string problem;     ///< why it cannot be read; "" if it can
-  bool in_folder = false;  ///< that the config names in its place
+  bool in_folder = false;  ///< the config names its folder
 };
 
 struct FileIdentity {
@@ -83,12 +83,12 @@ std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
     const std::vector<std::string> paths = texts_of(key, config);
     std::vector<std::string> in_folder;
     if (key.files_in != nullptr && !paths.empty()) in_folder = key.files_in(paths[0]);
-    // By their names in it, which may mean something: the class of an image.
+    // By their names in the folder, which may have a meaning: the class of an image.
     for (const std::string& file : in_folder)
       add_file(fmt::format("{}/{}", key.path,
                            std::filesystem::path(file).lexically_relative(paths[0]).string()),
                file, /*in_folder=*/true, out);
-    // A folder that lacks what it must have stands for itself.
+    // A folder without the required files is represented by itself.
     if (!in_folder.empty()) continue;
     for (std::size_t i = 0; i < paths.size(); ++i)
       add_file(paths.size() == 1 ? key.path : fmt::format("{}[{}]", key.path, i), paths[i],
@@ -97,7 +97,7 @@ std::vector<DataFile> files_of(const Config& config, const Registry& registry) {
   return out;
 }
 
-/// The hash of the whole file, computed or remembered.
+/// The hash of the whole file, computed or from the cache.
 Hash128 whole_hash(const DataFile& file, ArtifactStore& kept, Activity activity) {
   const std::string& path = file.path;
   if (file.in_folder) return hash_file(path, activity);
@@ -179,7 +179,7 @@ std::string describe_first_difference(Communicator& communicator, const DataFile
 }
 
 /// Where the first file that all ranks can read and that is not equal on them differs; "" if there
-/// is none, or if the ranks' lists of files do not fit.
+/// is none, or if the ranks' lists of files do not match.
 std::string describe_first_file(Communicator& communicator, const std::vector<DataFile>& files,
                                 const std::vector<Term>& terms, Activity activity) {
   std::string mine;
@@ -235,7 +235,7 @@ std::string describe_coverage(const std::vector<DataFile>& files, HashCoverage c
                          : "");
 }
 
-/// Of samples that are evenly spread from the first to the last.
+/// The hash of samples that are evenly spaced from the first to the last.
 std::string hash_probes(const Dataset& dataset) {
   const std::int64_t last = dataset.size() - 1;
   const std::int64_t probes = std::min<std::int64_t>(kProbes, dataset.size());
@@ -251,7 +251,7 @@ bool agree_on_files(Communicator& communicator, const Config& config, const Regi
                     const DataAgreementOptions& options, Log& log) {
   if (communicator.size() == 1) return true;
   std::vector<DataFile> files = files_of(config, registry);
-  // Other numbers or sizes on another rank are a difference in any way of comparing.
+  // Numbers or sizes that differ between ranks are always a difference.
   const HashCoverage coverage = coverage_of(files, options.limits);
   ArtifactStore kept({.folder = options.cache_folder, .on_warning = options.on_warning}, log);
   const std::vector<Term> terms = terms_of(files, coverage, kept, options.activity);

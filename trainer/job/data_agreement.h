@@ -1,14 +1,13 @@
-// Ranks read their data themselves, each where its machine has it: before anything is made of it,
-// they compare it. A difference ends the job with code 3, names the files and the first byte that
-// differs.
+// Each rank reads its data from its own machine. Before they use the data, the ranks compare it. A
+// difference ends the job with code 3 and names the files and the first byte that differs.
 //
-// Files are compared by hashes of their raw bytes, all of them up to 8 GiB and 65536 files; of
-// more, sizes and 256 probes of each, and while the ranks train one sample after another
-// (data_watch.h). Where these would be probes of more than 4096 files, such as a folder of images,
-// all names and sizes, but so many probes of 256 files only. So is data that no file holds: by 256
-// samples before the first step. Hashes are kept beside the compiled steps, by device, inode, size
-// and times of the file; not of files in a folder, which are many, nor of one that was changed less
-// than 2 s ago, which may be changed again within the resolution of its times.
+// Up to 8 GiB and 65536 files, the ranks compare hashes of all raw bytes. Beyond that they compare
+// sizes and 256 probes of each file, and samples during training (data_watch.h). Of more than 4096
+// such files, for example a folder of images, they compare all names and sizes, but probe 256 files
+// only. Of data without files they compare 256 samples before the first step. Hashes are cached
+// beside the compiled steps, by device, inode, size and times of the file. Hashes of files in a
+// folder are not cached, since there are many; nor that of a file changed less than 2 s ago, since
+// it may change again within the resolution of its times.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +26,21 @@ namespace lockstep {
 class Registry;
 
 struct DataAgreementOptions {
-  std::string cache_folder = {};  ///< of hashes; empty: none are kept
-  /// Told of what is wrong with them, beside the log.
+  std::string cache_folder = {};  ///< for hashes; empty: no hash is cached
+  /// Called with each warning about the cache, in addition to the log.
   std::function<void(const std::string&)> on_warning = {};
-  Activity activity = {};  ///< is told of the progress
+  Activity activity = {};  ///< reports the progress
   HashLimits limits = {};  ///< of what is compared in full
 };
 
-/// Called by all ranks before data is opened. Error kData, the same on all ranks, if files differ
-/// or one cannot be read on some rank only. Says in the log how much was compared. Returns whether
-/// all of it was; false for data without files.
+/// Collective, called before data is opened. Error kData, the same on all ranks, if files differ or
+/// if only some ranks can read one. Logs how much was compared. Returns whether all data was
+/// compared; false for data without files.
 bool agree_on_files(Communicator& communicator, const Config& config, const Registry& registry,
                     const DataAgreementOptions& options, Log& log);
 
-/// Called by all ranks on what they made of the files: sizes and tokenizer, and of data without
-/// files the probes. Error kData.
+/// Collective, called on the opened data: compares sizes and tokenizer, and for data without files
+/// the probes. Error kData.
 void agree_on_datasets(Communicator& communicator, const DataSource& data);
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kHashText = 32;  ///< characters of a hash, which its rank's file follows
+constexpr std::size_t kHashText = 32;  ///< characters of a hash, followed by the rank's file
 
 /// `details`: of each rank, the hash of the sample and the file that it is from.
 Error explain(std::int64_t sample, const std::vector<std::string>& details,
@@ -27,10 +27,11 @@ Error explain(std::int64_t sample, const std::vector<std::string>& details,
     parts.push_back(fmt::format("hash {}{} on {}", text.substr(0, kHashText),
                                 file.empty() ? "" : fmt::format(", {},", file), group.to_string()));
   }
-  return {ErrorKind::kData,
-          fmt::format("the ranks read different data: sample {} has {}. Give all ranks the same "
-                      "files, and resume from a checkpoint of before they differed",
-                      sample, fmt::join(parts, "; "))};
+  return {
+      ErrorKind::kData,
+      fmt::format("the ranks read different data: sample {} has {}. Give all ranks the same files, "
+                  "and resume from a checkpoint that was saved before the files differed",
+                  sample, fmt::join(parts, "; "))};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Data that was too much to be compared before the first step, or that no file holds, is compared
-// while the ranks train: in every check interval all of them read one sample more, the same, chosen
-// by a counter, and its hash travels in the header of that step's first collective. The loader's
-// threads read it; nothing waits for it but that step.
+// Data that was too large to compare before the first step, or that has no file, is compared during
+// training. In every check interval all ranks read one additional sample, the same on all, chosen
+// by a counter. Its hash is sent in the header of that step's first collective. The loader's
+// threads read the sample; only that step waits for it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace lockstep {
 
 class DataWatch {
  public:
-  /// Looks at one sample every `interval` steps. The topology outlives it.
+  /// Compares one sample every `interval` steps. The topology outlives it.
   DataWatch(DatasetPtr dataset, std::uint64_t seed, std::int64_t interval,
             const Topology& topology);
 
-  /// Reads the sample of `step` if it is one of those. For the loader's threads, before the step is
-  /// handed out. Error kData naming sample, file and cause if it cannot be loaded.
+  /// Reads the sample of `step` if it has one. Called by the loader's threads before they return
+  /// the step. Error kData naming sample, file and cause if it cannot be loaded.
   void look(std::int64_t step);
-  /// What the ranks are to compare at `step`, once; null if nothing was looked at.
+  /// The hash that the ranks compare at `step`, once; null if no sample was read.
   CarriedDigestPtr take(std::int64_t step);
 
   /// The sample of `step`: a function of the seed, the step and the size of the dataset.

@@ -14,13 +14,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What is within both.
+/// The smaller of both.
 MaxIsa within_both(MaxIsa a, MaxIsa b) {
   if (a == MaxIsa::kAuto || b == MaxIsa::kAuto) return a == MaxIsa::kAuto ? b : a;
   return a == b ? a : MaxIsa::kAvx2;
 }
 
-/// Each has what those before it have, so that the least of some is what they have in common.
+/// Each includes the previous ones, so that the minimum of several is what they have in common.
 VectorUnits units_of(const Target& target) {
   if (target.isa == Isa::kAvx2) return VectorUnits::kAvx2;
   switch (target.bf16) {
@@ -71,12 +71,14 @@ InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < units.size(); ++rank)
       if (units[rank] == *least) ranks.push_back(static_cast<int>(rank));
-    log.info("kernels of all ranks use {}, not {}: {} {} no more", name_of(target_of(*least)),
-             name_of(target_of(*most)), list_ranks(ranks), ranks.size() == 1 ? "has" : "have");
+    log.info("kernels of all ranks use {}, not {}: {} {} no wider units",
+             name_of(target_of(*least)), name_of(target_of(*most)), list_ranks(ranks),
+             ranks.size() == 1 ? "has" : "have");
   }
-  LS_USER_CHECK(*least <= own,
-                "the ranks agreed on {}, but this processor has {}; LOCKSTEP_PRETEND_ISA says more",
-                name_of(target_of(*least)), name_of(target_of(own)));
+  LS_USER_CHECK(
+      *least <= own,
+      "the ranks agreed on {}, but this processor has only {}: LOCKSTEP_PRETEND_ISA is too high",
+      name_of(target_of(*least)), name_of(target_of(own)));
   const Target target = target_of(*least);
   limit_onednn(target);
   return {target, {models.begin(), models.end()}};

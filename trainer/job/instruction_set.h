@@ -1,7 +1,7 @@
-// The instruction set of a job: what the processors of all its ranks have. Gradients may come from
-// any kernels, but every rank must make the same new parameters of them, bit for bit, and the
-// update program does so on all processors only if it is compiled for the same set. So ranks agree
-// on it before the first kernel is made, and before oneDNN looks at the processor.
+// The instruction set of a job: the one that the processors of all its ranks have. Gradients may
+// come from any kernels, but every rank must compute the same new parameters from them, bit for
+// bit. The update program does so only if it is compiled for the same set on all ranks. So ranks
+// agree on it before the first kernel is made, and before oneDNN examines the processor.
 #pragma once
 
 #include <string>
@@ -22,10 +22,10 @@ struct InstructionSet {
 /// "AVX2", "AVX-512", "AVX-512 with bf16", "AVX-512 with AMX"
 std::string name_of(const Target& target);
 
-/// Called by all ranks, with the same `max`, which Settings::max_isa may narrow. Keeps this
-/// process's kernels within the result. Says in the log which ranks held it back, if not all have
-/// the same. Error kUsage if this processor has less than Settings::pretended_units made the others
-/// believe, or if kernels of this process were made for another result, see limit_onednn().
+/// Called by all ranks, with the same `max`, which Settings::max_isa may narrow. Limits this
+/// process's kernels to the result. If the ranks differ, logs which ranks limited it. Error kUsage
+/// if this processor has less than Settings::pretended_units claimed to the others, or if this
+/// process already has kernels for another result, see limit_onednn().
 InstructionSet agree_on_instruction_set(Communicator& communicator, MaxIsa max,
                                         const Settings& settings, Log& log);
 

@@ -15,11 +15,11 @@
 namespace lockstep {
 namespace {
 
-/// Host tensors of a large model live briefly, while parameters are drawn or read. In the heap's
-/// middle they would stay resident after they died (measured: 0.7 GB a rank for GPT-2 124M); a
-/// mapping of its own goes back to the system at once. Setting the threshold also keeps glibc from
-/// raising it, and with it the one for giving back the heap's end, which every step would meet. It
-/// is above the graph of a step, whose nodes would be mapped and faulted in anew by every step
+/// Host tensors of a large model live briefly, while parameters are drawn or read. In the middle of
+/// the heap their memory would stay resident after they are freed (measured: 0.7 GB per rank for
+/// GPT-2 124M); a separate mapping is returned to the system at once. A fixed threshold also keeps
+/// glibc from raising it, and the threshold for trimming the heap with it. It is larger than the
+/// graph of a step, whose nodes would otherwise be mapped and faulted in again by every step
 /// (gpt_micro with 1 MiB: 500 faults and a quarter of the host thread's time).
 void return_large_blocks() {
   constexpr int kMapped = 4 << 20;
@@ -28,9 +28,9 @@ void return_large_blocks() {
   mallopt(M_TRIM_THRESHOLD, kKeptAtTheEnd);
 }
 
-/// A broken pipe or a file-size limit is an error of the write that meets it, not a death. A
-/// standard descriptor that came closed is opened, lest a checkpoint get its number and be printed
-/// into.
+/// A broken pipe or a file-size limit is an error of the write, and does not kill the process. A
+/// standard descriptor that is closed is opened, so that a checkpoint cannot get its number and
+/// receive printed text.
 void prepare_process() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);

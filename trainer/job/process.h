@@ -1,6 +1,5 @@
-// The frame of a program: the process's surroundings put in order, the watch started, and what ends
-// as an exception turned into a message and an exit code. main() of the command line and of
-// programs of users is one call of it.
+// The frame of a program: prepares the process, starts the watch, and turns an exception into a
+// message and an exit code. main() of the command line and of users' programs is one call of it.
 #pragma once
 
 #include <functional>
@@ -12,15 +11,15 @@
 
 namespace lockstep {
 
-/// What a program's body is run with.
+/// The inputs of a program's body.
 struct ProcessCall {
   const std::vector<std::string>& arguments;  ///< without the program's name
   const Settings& settings;
   Watch& watch;
 };
 
-/// Runs `body` and returns the process's exit code: its value, or that of the exception it ended
-/// with (core/base/error.h), which is printed to standard error. First thing in main(), once.
+/// Runs `body` and returns the process's exit code: its value, or that of its exception
+/// (core/base/error.h), which is printed to standard error. Call it first in main(), once.
 int run_process(int argc, char** argv, const std::function<int(const ProcessCall&)>& body);
 
 }  // namespace lockstep

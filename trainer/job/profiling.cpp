@@ -14,10 +14,12 @@ constexpr std::size_t kPrintedOps = 20;  ///< the longest
 std::string ledger_table(const RankProfile& profile) {
   const std::vector<RankProfile> own{profile};
   if (profile.steps == 0) return "time ledger: no step ran twice\n";
-  return fmt::format("time ledger: {}{}longest commands, like ones together:\n{}",
-                     describe_steps(own),
-                     describe_rows(own, GroupBy::kClass, std::numeric_limits<std::size_t>::max()),
-                     describe_rows(own, GroupBy::kOp, kPrintedOps));
+  return fmt::format(
+      "time ledger: {}{}longest commands, grouped:\n"
+      "{}",
+      describe_steps(own),
+      describe_rows(own, GroupBy::kClass, std::numeric_limits<std::size_t>::max()),
+      describe_rows(own, GroupBy::kOp, kPrintedOps));
 }
 
 }  // namespace

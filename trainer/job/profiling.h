@@ -1,5 +1,5 @@
-// What a run measures of itself beyond its metrics, as the config's profile section says, and what
-// it tells of that, and of its cuts, at its end.
+// Measures a run beyond its metrics, as set in the config's profile section, and reports that, and
+// the run's cuts, at its end.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ namespace lockstep {
 class Profiling {
  public:
   /// Listens to the engine's device from now on. All references but the engine must outlive it; the
-  /// engine must have ended before it does. `limits`, of this machine, are asked for only if they
-  /// are needed.
+  /// engine must be destroyed before it. `limits`, of this machine, is called only if they are
+  /// needed.
   Profiling(const ProfileConfig& config, Engine& engine, SpanStream& spans,
             Communicator& communicator, const std::function<MachineLimits()>& limits, Log& log);
   ~Profiling();
   Profiling(const Profiling&) = delete;
   Profiling& operator=(const Profiling&) = delete;
 
-  /// Before anything of a step, and when all have run: see StepTrace.
+  /// begin_step() is called before each step, finish() when all have run: see StepTrace.
   void begin_step(std::int64_t step, const std::string& run_folder) {
     if (trace_) trace_->begin_step(step, run_folder);
   }
@@ -34,16 +34,17 @@ class Profiling {
     if (trace_) trace_->finish();
   }
 
-  /// On each rank, once the device has run all: prints what was asked for, and writes to the run's
-  /// folder, unless that is empty, a profile of each rank and the master's cuts.
+  /// Called on each rank when the device has run everything: prints the requested reports, and
+  /// writes to the run's folder, unless that is empty, a profile of each rank and the master's
+  /// cuts.
   void report(const std::string& run_folder, Log& log) const;
 
  private:
   ProfileConfig config_;
-  const Engine& engine_;  ///< for report() only: it is gone before this is
+  const Engine& engine_;  ///< for report() only: it is destroyed before this
   SpanStream& spans_;
   const Communicator& communicator_;
-  MachineLimits limits_;  ///< with a ledger
+  MachineLimits limits_;  ///< if there is a ledger
   std::optional<Ledger> ledger_;
   std::optional<StepTrace> trace_;
 };

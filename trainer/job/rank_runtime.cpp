@@ -25,8 +25,8 @@ DeviceOptions device_options(const Config& config, Activity activity) {
   return out;
 }
 
-/// The nodes of a job hear of each other's ranks through hubs: the launcher's, which are known
-/// before MPI is up, or, if it has none, those of the lowest ranks of the first two nodes.
+/// The nodes of a job report their ranks to each other through hubs: the launcher's, which are
+/// known before MPI starts, or, if it has none, those of the lowest ranks of the first two nodes.
 void watch_other_nodes(Communicator& communicator, const Settings& settings, Watch& watch) {
   const Topology& topology = communicator.topology();
   if (topology.nodes() == 1 || !settings.watch_address.empty()) return;
@@ -90,11 +90,11 @@ RankRuntime::RankRuntime(const Config& config, const Settings& settings,
 }
 
 RankRuntime::~RankRuntime() {
-  engine_->compilations();  // what waited for the next one is told
+  engine_->compilations();  // prints the lines that waited for the next one
   watch_.set_log(nullptr, false);
 }
 
-/// A folder of dumps for each rank, as programs of several have the same names.
+/// A folder of dumps for each rank, because programs of several ranks have the same names.
 CompileOptions RankRuntime::with_outlets(CompileOptions options, const Settings& settings) {
   options.artifacts.on_warning = warnings_to_console();
   if (!settings.dump_folder.empty())
@@ -121,8 +121,8 @@ void RankRuntime::log_to(const std::string& run_folder) {
 std::shared_ptr<const void> RankRuntime::claim_for_training(const Module& module) {
   std::weak_ptr<const void>& trained = trained_[&module.parameters()];
   LS_USER_CHECK(trained.expired(),
-                "the module is trained by another Trainer, which would go on with the values that "
-                "this one gives it; end that one first, or use it for all steps");
+                "another Trainer trains the module and would continue with the values that this "
+                "one gives it; destroy that one first, or use it for all steps");
   const auto claim = std::make_shared<char>();
   trained = claim;
   return claim;
@@ -140,7 +140,7 @@ WatchLimits early_watch_limits(const std::string& run, const Registry& registry)
   try {
     return watch_limits(load_config(file.string(), registry, {}, true).config);
   } catch (const Error&) {
-    return {};  // whatever is wrong with it, the checkpoint counts
+    return {};  // errors in it are ignored, because the config in the checkpoint counts
   }
 }
 
@@ -193,7 +193,7 @@ std::string describe_fallback(const Config& config, const Target& target) {
       "{}kernels use {}{}",
       falls_back ? fmt::format("device.max_isa is {}, but AVX-512 is not available: ", name_of(max))
                  : "",
-      narrow ? "AVX2" : "AVX-512, which multiplies bf16 no faster than fp32 here",
+      narrow ? "AVX2" : "AVX-512, where bf16 products are no faster than fp32",
       widens ? "; bf16 dots are fp32 dots on bf16-rounded inputs" : "");
 }
 

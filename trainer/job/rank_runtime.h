@@ -1,4 +1,4 @@
-// What one rank works with, made in one place and passed down: clock, metrics, log, communicator,
+// The objects of one rank, made in one place and passed down: clock, metrics, log, communicator,
 // device, trace context and engine.
 #pragma once
 
@@ -28,9 +28,8 @@ class Registry;
 
 class RankRuntime {
  public:
-  /// Made by all ranks at the same place: they agree on the instruction set.
-  /// Rank 0 logs to the console. The watch, which must outlive the runtime, gets the config's
-  /// limits and the log.
+  /// Collective: the ranks agree on the instruction set. Rank 0 logs to the console. The watch,
+  /// which must outlive the runtime, gets the config's limits and the log.
   RankRuntime(const Config& config, const Settings& settings,
               std::unique_ptr<Communicator> communicator, Watch& watch);
 
@@ -38,7 +37,7 @@ class RankRuntime {
   RankRuntime(const RankRuntime&) = delete;
   RankRuntime& operator=(const RankRuntime&) = delete;
 
-  /// What it was made with.
+  /// The config that it was made with.
   const Config& config() const { return config_; }
   const Clock& clock() const { return clock_; }
   Metrics& metrics() { return metrics_; }
@@ -54,27 +53,27 @@ class RankRuntime {
   const InstructionSet& instruction_set() const { return instruction_set_; }
   bool is_master() const { return communicator_->is_master_ordinal(); }
 
-  /// From now on the log goes to <run_folder>/logs/rank-N.log, too, and why programs are compiled
-  /// to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
+  /// From now on also writes the log to <run_folder>/logs/rank-N.log, and the reasons of
+  /// compilations to <run_folder>/compilations.jsonl; on nodes other than rank 0's to logs/.
   void log_to(const std::string& run_folder);
 
-  /// Error kUsage if the module, or another part of its model, is trained by a trainer already:
-  /// that one would go on with the values which the new one draws. Until the result is gone, it is
-  /// trained.
+  /// Marks the module as trained until the result is destroyed. Error kUsage if a trainer already
+  /// trains the module, or another part of its model: that trainer would continue with the values
+  /// that the new one draws.
   std::shared_ptr<const void> claim_for_training(const Module& module);
 
-  /// What a cache of this rank warns of: also on rank 0's console.
+  /// Passes warnings of this rank's caches also to rank 0's console.
   std::function<void(const std::string&)> warnings_to_console();
 
-  /// Before anything of a training step, on all ranks: what is done from now on is of that step.
+  /// Called on all ranks before each training step: all later work belongs to that step.
   void begin_step(std::int64_t step);
 
-  /// Waits for the device, then leaves the job together with the other ranks. The last call on
-  /// every way out but that of an exception. Throws what is still to be thrown.
+  /// Waits for the device, then leaves the job together with the other ranks. The last call, except
+  /// after an exception. Throws pending errors.
   void finish();
 
-  /// After finish(): what was compiled again and why, and what the config's profile section asks to
-  /// be told of the run.
+  /// Called after finish(): reports what was recompiled and why, and the profile that the config's
+  /// profile section requests.
   void report() const;
 
  private:
@@ -86,7 +85,7 @@ class RankRuntime {
   Metrics metrics_{clock_};
   SpanStream spans_{clock_, metrics_};
   std::unique_ptr<Log> log_;
-  // Destroyed last to first: nothing may talk to a communicator or a device that is gone.
+  // Destroyed last to first: no member may use a communicator or device that is destroyed.
   std::unique_ptr<Communicator> communicator_;
   ConsoleWarnings console_warnings_;
   InstructionSet instruction_set_;
@@ -99,27 +98,27 @@ class RankRuntime {
   std::map<const ParameterSet*, std::weak_ptr<const void>> trained_;
 };
 
-/// "4 ranks on 2 nodes", and what the placement costs where it costs something.
+/// "4 ranks on 2 nodes", and the cost of the placement if it has one.
 std::string describe_placement(const Topology& topology, bool deterministic);
 
-/// One line that says where `target` has less than the config asks for; empty if nowhere.
+/// One line on the config's requests that `target` does not support; empty if there are none.
 std::string describe_fallback(const Config& config, const Target& target);
 
-/// Where compiled steps, and hashes of files, are kept; empty for nowhere.
+/// The folder for compiled steps and hashes of files; empty: they are not kept.
 std::string cache_folder(const Config& config, const Settings& settings);
 
 /// distributed.stall_warn_s and the like.
 WatchLimits watch_limits(const Config& config);
 
-/// The limits in the config.yaml of a run's folder, where this host can read it, else the defaults.
-/// They hold until the config in the checkpoint is known, which counts.
+/// The limits in the config.yaml of a run's folder, if this host can read it, else the defaults.
+/// They hold until the config in the checkpoint is read, which replaces them.
 WatchLimits early_watch_limits(const std::string& run, const Registry& registry);
 
 /// Watches the ranks of other nodes from now on if the launcher has a hub for them.
 void join_hub_of_launcher(const Settings& settings, Watch& watch);
 
 /// MPI, with shared memory as distributed.allreduce says, under a launcher; else a job of one rank.
-/// Its waits for other ranks are published, and the ranks of other nodes watched.
+/// It publishes its waits for other ranks, and the ranks of other nodes are watched.
 std::unique_ptr<Communicator> make_communicator(const Config& config, const Settings& settings,
                                                 Watch& watch);
 

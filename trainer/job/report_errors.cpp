@@ -12,10 +12,10 @@
 namespace lockstep {
 namespace {
 
-/// Long enough for rank 0 to meet the same error; mpirun then ends this rank while it waits.
+/// Long enough for rank 0 to find the same error; mpirun then ends this rank while it waits.
 constexpr std::chrono::seconds kTimeOfRankZero{2};
 
-/// Why another rank left is worth more than that it is gone: longer than that rank takes to say it.
+/// Longer than a rank that left needs to print its error, which is more useful than that it left.
 constexpr std::chrono::seconds kTimeOfCause{4};
 
 /// Errors in what all ranks read: every rank finds them by itself.

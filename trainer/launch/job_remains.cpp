@@ -127,7 +127,7 @@ int end_processes_of_job(const std::string& token) {
 void remove_segments(const std::string& folder) {
   for (const std::uint32_t job : jobs_of_session(folder)) {
     for_each_entry("/dev/shm", [&](const fs::path& path) {
-      std::error_code error;  // what cannot be removed is not ours
+      std::error_code error;  // a file that cannot be removed is not ours
       if (is_segment(path.filename(), job)) fs::remove(path, error);
     });
   }

@@ -19,7 +19,7 @@ void add_sentence(std::string& text, const std::string& sentence) {
   text += fmt::format("{}{}", text.empty() ? "" : "; ", sentence);
 }
 
-/// Its page is looked for only if it is stopped: then it is told of.
+/// Its page is read only if it is stopped, since only then the report uses it.
 RankReport report_of(pid_t pid, const JobIdentity& identity) {
   RankReport out;
   const ProcessState state = process_state(pid);
@@ -41,7 +41,7 @@ Judgement LastRanks::judge(std::int64_t now_ns, const RanksInSight& ranks) {
   const bool has_started = !seen_here_.empty();
   if (!has_started || seconds_since(ran_ns_) <= kMpirunPatience) return {};
   return {.warnings = {},
-          .fatal = fmt::format("the ranks of this host have ended, and mpirun does not: {}",
+          .fatal = fmt::format("the ranks of this host have ended, but mpirun has not: {}",
                                describe_missing(ranks))};
 }
 
@@ -63,7 +63,7 @@ void LastRanks::remember(const RanksInSight& ranks) {
     }
   }
   for (const RankReport& report : ranks.elsewhere) {
-    if (seen_here_.contains(report.rank)) continue;  // this host speaks, too
+    if (seen_here_.contains(report.rank)) continue;  // this host's own reports are more recent
     const auto age_ns = static_cast<std::int64_t>(report.age_s * 1e9);
     if (runs_elsewhere(report)) ran_ns_ = std::max(ran_ns_, now_ns_ - age_ns);
   }
@@ -74,7 +74,7 @@ double LastRanks::seconds_since(std::int64_t ns) const {
 }
 
 Judgement LastRanks::judge_stopped(const RanksInSight& ranks) {
-  // Others that run elsewhere are heard of within this time.
+  // Ranks that run elsewhere send a report within this time.
   if (seconds_since(ran_ns_) <= OtherNodes::kPatience) return {};
   if (static_cast<int>(ranks.here.size()) == size_) return {};
   double seconds = 0;

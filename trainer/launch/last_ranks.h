@@ -1,13 +1,13 @@
-// Ranks watch each other (watch/judge.h). The last of them to live has nobody left who waits for
-// it but `lockstep launch`, which judges so:
+// Ranks watch each other (watch/judge.h). No rank watches the last one that runs, so `lockstep
+// launch` does, by these rules:
 //
-//   some rank runs, here or, as heard of, elsewhere     all is well, or the ranks' own matter
-//   all that are left here are stopped                  ended after distributed.stall_abort_s
-//   none is left here, none is heard of elsewhere       mpirun is given kMpirunPatience
-//   every rank of the job is stopped                    somebody suspended the job: no end
+//   some rank runs, here or as reported elsewhere       no action: the ranks watch each other
+//   all ranks that are left here are stopped            ended after distributed.stall_abort_s
+//   no rank is left here, none reported elsewhere       mpirun is ended after kMpirunPatience
+//   every rank of the job is stopped                    the job was suspended: not ended
 //
-// Times are of a steady clock. A judge that was itself not called for Judge::kSuspended starts all
-// counts anew.
+// Times are of a steady clock. If judge() was not called for Judge::kSuspended, all counts start
+// again.
 #pragma once
 
 #include <sys/types.h>
@@ -23,22 +23,22 @@
 
 namespace lockstep {
 
-/// The ranks of a job at one moment, as launch sees them.
+/// The ranks of a job at one moment, as `lockstep launch` sees them.
 struct RanksInSight {
-  int size = 0;                       ///< of the job; 0 before the first rank is here
-  std::vector<RankReport> here;       ///< on this host, not ended
-  std::vector<RankReport> elsewhere;  ///< as last heard of; kUnknown: not of late
+  int size = 0;                       ///< of the job; 0 before the first rank has started here
+  std::vector<RankReport> here;       ///< on this host, still running
+  std::vector<RankReport> elsewhere;  ///< as last reported; kUnknown: no recent report
 };
 
 class LastRanks {
  public:
   /// Seconds. mpirun ends sooner after its ranks, unless it waits for a host that it cannot reach,
-  /// or for itself (libpmix 4.2: a rank died while it introduced itself to mpirun).
+  /// or for itself (libpmix 4.2: a rank died while it connected to mpirun).
   static constexpr double kMpirunPatience = 10;
 
   explicit LastRanks(const WatchLimits& limits) : limits_(limits) {}
 
-  /// To be called often. `now_ns` never decreases.
+  /// Must be called often. `now_ns` never decreases.
   Judgement judge(std::int64_t now_ns, const RanksInSight& ranks);
 
  private:
@@ -50,14 +50,15 @@ class LastRanks {
   WatchLimits limits_;
   std::int64_t now_ns_ = 0;
   std::int64_t looked_ns_ = -1;
-  std::int64_t ran_ns_ = 0;                 ///< when some rank was last known to run
-  std::map<int, std::int64_t> stopped_ns_;  ///< since when, by rank: those that are stopped here
+  std::int64_t ran_ns_ = 0;                 ///< the last time that some rank was known to run
+  std::map<int, std::int64_t> stopped_ns_;  ///< by rank, for ranks stopped here: since when
   std::set<int> seen_here_;
   int size_ = 0;
   bool warned_ = false;
 };
 
-/// What /proc tells of the ranks that this mpirun has started here, and others of those elsewhere.
+/// Reads the state of the ranks that this mpirun has started here from /proc, and that of the ranks
+/// on other hosts from `others`.
 RanksInSight look_at_ranks(pid_t mpirun, std::int64_t now_ns, OtherNodes& others);
 
 }  // namespace lockstep

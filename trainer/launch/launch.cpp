@@ -39,7 +39,7 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stderr, "lockstep launch: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Keeps the signals that ask for an end from the process, for take() to find.
+/// Blocks the signals that ask the process to end; take() reads them.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -63,7 +63,7 @@ class HeldSignals {
   sigset_t before_;
 };
 
-/// The checkpoints of a run, to tell whether a job has made one.
+/// The checkpoints of a run, to detect whether a job has written one.
 class Saved {
  public:
   explicit Saved(const std::string& folder) : folder_(folder), at_start_(list()) {}
@@ -91,7 +91,7 @@ class Saved {
   std::set<File> at_start_;
 };
 
-/// What asked the job to stop, over all restarts.
+/// The signals that asked the job to stop, over all restarts.
 struct StopRequest {
   std::optional<MonotonicClock::time_point> since;
   std::optional<MonotonicClock::time_point> interrupted;  ///< by the first SIGINT
@@ -110,8 +110,8 @@ struct StopRequest {
   }
 };
 
-/// A variable of the environment, which mpirun and the ranks of this host inherit, while this
-/// lives; then it is `after`, or not set. There is no other thread that reads the environment.
+/// Sets an environment variable, which mpirun and the ranks of this host inherit, while this lives;
+/// then sets it to `after`, or unsets it. No other thread reads the environment.
 class Variable {
  public:
   Variable(const char* name, const std::string& value, std::string after = "")
@@ -132,7 +132,7 @@ class Variable {
   std::string after_;
 };
 
-/// How this job's processes and files are told from another's, over all restarts.
+/// Identifies this job's processes and files, over all restarts.
 struct JobNames {
   std::string token = make_job_token();
   /// For temporary files, among them mpirun's session.
@@ -158,13 +158,13 @@ struct JobNames {
 constexpr const char* kHubAddress = "LOCKSTEP_WATCH_ADDRESS";
 constexpr const char* kHubToken = "LOCKSTEP_WATCH_TOKEN";
 
-/// Where the nodes of the job hear of each other's ranks, in the ranks' environment.
+/// The address of the hub for reports on ranks of other nodes, in the ranks' environment.
 class Hub {
  public:
   explicit Hub(const std::string& interfaces)
       : hub_(token_), addresses_(hub_.addresses(interfaces)) {}
 
-  /// What the nodes tell each other from now on.
+  /// The reports that the nodes exchange from now on.
   OtherNodes listen() const { return {{addresses_ + "," + hub_.addresses("lo")}, token_}; }
 
  private:
@@ -235,7 +235,7 @@ class Attempt {
   MpirunJob job_;
 };
 
-/// Codes that say more than that something was lost, and would say the same again.
+/// Codes with a specific cause, which would occur again after a restart.
 bool is_final(int code) {
   switch (code) {
     case 0:
@@ -249,7 +249,7 @@ bool is_final(int code) {
   }
 }
 
-/// 1 is a rank's internal error, or mpirun's own; what else is not final is a loss.
+/// 1 is an internal error of a rank or of mpirun; any other code that is not final is a loss.
 int code_of_failure(int code) {
   const int internal = static_cast<int>(ErrorKind::kInternal);
   return code == internal ? internal : static_cast<int>(ErrorKind::kPeer);
@@ -283,7 +283,7 @@ int launch(const LaunchOptions& options) {
     if (stop.at_once) return kInterrupted;
     if (is_final(code)) return code;
     if (stop.since) {
-      // Ended by the signal itself, before there was anything that could take it.
+      // The signal itself ended it, before a handler was installed.
       if (code == kSignalled + SIGUSR1) return static_cast<int>(ErrorKind::kPreempted);
       return code_of_failure(code);
     }

@@ -1,5 +1,6 @@
-// `lockstep launch`: a job under mpirun, watched from outside. It ends when the job ends, whatever
-// became of ranks, hosts, network and mpirun itself, and leaves nothing behind on this machine.
+// `lockstep launch`: runs a job under mpirun and watches it from outside. It ends when the job
+// ends, even if ranks, hosts, the network or mpirun itself fail, and leaves nothing behind on this
+// machine.
 #pragma once
 
 #include <string>
@@ -15,23 +16,23 @@ struct LaunchOptions {
   std::vector<Host> hosts;
   std::string hostfile;
   int max_restarts = 0;
-  std::string tcp_interfaces;        ///< that reach the other hosts; empty for any
+  std::string tcp_interfaces;        ///< the interfaces that reach the other hosts; empty for any
   std::vector<std::string> command;  ///< of lockstep: {"train", "CONFIG", ...}
-  WatchLimits limits;                ///< of the command, as far as this machine knows them
-  /// Where the command leaves checkpoints, as this machine sees it; empty if it leaves none.
+  WatchLimits limits;                ///< of the command, as far as they are known on this machine
+  /// The folder on this machine to which the command writes checkpoints; empty if it writes none.
   std::string checkpoints;
-  double most_seconds = 0;  ///< of one start: then the job is ended, and is lost; 0: no limit
+  double most_seconds = 0;  ///< limit of one start: then the job is ended as lost; 0: no limit
 };
 
 /// Runs the command on all ranks and returns the exit code of the job:
-///   what the ranks returned, if all returned by themselves;
-///   7 if a rank, a host or mpirun was lost, or the job stalled, more often than max_restarts. That
-///   the last of its ranks is stuck nobody else can tell; see last_ranks.h;
-///   75 if asked to stop (SIGTERM, SIGINT, SIGUSR1): the ranks are told by SIGUSR1, which leaves
-///   them the time to save; 130 at once after a second SIGINT a second later.
+///   that of the ranks, if all returned by themselves;
+///   7 if a rank, a host or mpirun was lost, or the job stalled, more often than max_restarts. Only
+///   this process can detect that the last of the ranks is stuck; see last_ranks.h;
+///   75 if asked to stop (SIGTERM, SIGINT, SIGUSR1): it sends SIGUSR1 to the ranks, so that they
+///   have time to save; 130 at once after a second SIGINT at least a second later.
 ///
-/// A job that was lost, stalled, or failed for no reason that lies in its input (codes 2 to 6) is
-/// started again: with --resume once it has saved a checkpoint, from the start before.
+/// A job that was lost, stalled, or failed for a reason that is not in its input (codes 2 to 6) is
+/// started again: with --resume if it has saved a checkpoint, else from the start.
 int launch(const LaunchOptions& options);
 
 }  // namespace lockstep

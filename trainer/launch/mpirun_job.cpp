@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::chrono::seconds kTimeToEnd{3};
 
-/// In the child, between fork and exec: only what is safe there.
+/// Runs in the child, between fork and exec: only async-signal-safe calls.
 void become(char* const* words, int report, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);  // it died before that
+  if (getppid() != parent) _exit(1);  // the parent died before that
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
   for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ, SIGCHLD}) signal(number, SIG_DFL);

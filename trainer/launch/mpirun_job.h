@@ -11,9 +11,10 @@ namespace lockstep {
 
 class MpirunJob {
  public:
-  /// Starts it in a process group of its own, without standard input: an interrupt at the terminal
-  /// reaches the caller alone. SIGUSR1 is ignored in it until it can hand it on. If the calling
-  /// process dies, it gets SIGTERM, and ends its ranks. Error kUsage if there is no such program.
+  /// Starts mpirun in its own process group, without standard input: an interrupt at the terminal
+  /// reaches the caller only. mpirun ignores SIGUSR1 until it can forward it. If the calling
+  /// process dies, mpirun gets SIGTERM, and ends its ranks. Error kUsage if there is no such
+  /// program.
   explicit MpirunJob(const std::vector<std::string>& words);
   ~MpirunJob();  ///< kills it if it has not ended
   MpirunJob(const MpirunJob&) = delete;
@@ -21,14 +22,14 @@ class MpirunJob {
 
   pid_t pid() const { return pid_; }
 
-  /// Its exit code as a shell writes it, 128 + signal if one ended it; nothing while it runs.
+  /// Its exit code as in a shell: 128 + signal if a signal ended it; nothing while it runs.
   std::optional<int> poll();
 
   /// Sends a signal, if it still runs.
   void send(int signal_number);
 
-  /// SIGTERM; SIGKILL if that has not ended it after three seconds. mpirun has its own two for the
-  /// ranks.
+  /// Sends SIGTERM, and SIGKILL if it has not ended after three seconds. mpirun itself gives its
+  /// ranks two seconds.
   void end();
 
  private:

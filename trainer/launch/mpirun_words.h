@@ -11,17 +11,18 @@ struct Host {
   int ranks;
 };
 
-/// "a:4,b:2" or "a,b", in which case `ranks` are spread evenly, the first hosts getting what is
-/// left over. Error kUsage for counts that are no numbers, stand on some hosts only, or are fewer
-/// than `ranks`.
+/// "a:4,b:2", or "a,b", in which case `ranks` are distributed evenly, the first hosts getting the
+/// remainder. Error kUsage for counts that are not numbers, are given for some hosts only, or are
+/// fewer than `ranks`.
 std::vector<Host> parse_hosts(const std::string& text, int ranks);
 
-/// A job as mpirun is to see it.
+/// The description of a job for mpirun.
 struct MpirunOptions {
   int ranks = 1;
-  std::vector<Host> hosts;  ///< empty: those of the allocation mpirun finds itself in, or this one
+  std::vector<Host> hosts;  ///< empty: those of the allocation in which mpirun runs, or this host
   std::string hostfile;     ///< in mpirun's own form; empty for none
-  std::vector<std::string> variables;  ///< of the environment, handed on to all ranks by name
+  std::vector<std::string>
+      variables;  ///< environment variables that are passed on to all ranks, by name
   bool as_root = false;
 };
 

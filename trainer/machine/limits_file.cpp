@@ -34,7 +34,7 @@ const char* text_of(const Table& table, T value) {
   LS_CHECK(false, "a value without a name");
 }
 
-/// What is wrong with a file, to be put behind its name.
+/// The problem with a file, printed after its name.
 [[noreturn]] void refuse(const std::string& what) {
   raise(ErrorKind::kUsage, "{}", what);
 }
@@ -58,7 +58,7 @@ T count(const OrderedJson& json, const char* key) {
   constexpr double kMost = 1e15;
   const double value = positive(json, key);
   if (value != std::floor(value) || value > (sizeof(T) < 8 ? 1e6 : kMost))
-    refuse(fmt::format("{} is {}, which is no count", key, value));
+    refuse(fmt::format("{} is {}, which is not a count", key, value));
   return static_cast<T>(value);
 }
 
@@ -178,7 +178,7 @@ MachineLimits limits_of(const OrderedJson& json) {
   return out;
 }
 
-/// Why these limits are not all that roofs are made of; empty if they are.
+/// Why these limits are not sufficient for the roofline; empty if they are.
 std::string lack_of(const MachineLimits& limits) {
   bool f32 = false;
   for (const DotRate& row : limits.dots) f32 = f32 || row.dtype == DType::kF32;

@@ -30,7 +30,7 @@ std::uint64_t number_in(const std::string& path) {
   return file >> value ? value : kUnlimited;
 }
 
-/// What the control group (version 2, as containers have it) still allows.
+/// The memory that the control group (version 2, as in containers) still allows.
 std::uint64_t available_in_group() {
   const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max");
   const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current");
@@ -65,7 +65,7 @@ Processor processor() {
   Processor out;
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    if (line.empty()) break;  // the other cores are like the first
+    if (line.empty()) break;  // the other cores are assumed to be equal to the first
     if (line.starts_with("model name")) out.name = after_colon(line);
     if (!line.starts_with("flags")) continue;
     std::istringstream words(after_colon(line));

@@ -1,4 +1,4 @@
-// What the machine offers: the facts that `lockstep doctor` judges.
+// Facts about the machine, which `lockstep doctor` checks.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ std::uint64_t available_memory();
 
 struct Processor {
   std::string name;
-  std::vector<std::string> flags;  ///< as /proc/cpuinfo calls them: "avx2", "avx512f", "amx_bf16"
+  std::vector<std::string> flags;  ///< names as in /proc/cpuinfo: "avx2", "avx512f", "amx_bf16"
   bool has(const std::string& flag) const;
 };
 Processor processor();

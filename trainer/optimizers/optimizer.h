@@ -1,4 +1,4 @@
-// Optimizers: per-parameter update rules over the ops. They see the mean gradient of the global
+// Optimizers: per-parameter update rules over the ops. They get the mean gradient of the global
 // batch, already clipped.
 //
 // A rule is a plain struct of its settings with three functions, and `learning_rate` among the
@@ -21,7 +21,7 @@
 
 namespace LOCKSTEP_API lockstep {
 
-/// What a struct must have to be an update rule; Optimizer's functions say what each means.
+/// The members that an update rule must have; Optimizer's functions describe each of them.
 template <class T>
 concept UpdateRule = std::copy_constructible<T> &&
     requires(const T& rule, TraceContext& context, const Parameter& parameter,
@@ -48,7 +48,7 @@ class Optimizer {
     return *this;
   }
 
-  /// The peak, which a schedule starts from.
+  /// The peak learning rate of a schedule.
   double learning_rate() const { return held_->learning_rate(); }
 
   /// Names of the per-parameter state, zero at the start: "exp_avg", ... (PyTorch's names).
@@ -60,7 +60,7 @@ class Optimizer {
     return held_->scalars(context, step, learning_rate);
   }
 
-  /// New value of the parameter, and after it those of the slots in order.
+  /// The new value of the parameter, then those of the slots in order.
   std::vector<Tensor> update(const Parameter& parameter, const Tensor& gradient,
                              std::span<const Tensor> slots, std::span<const Tensor> scalars) const {
     return held_->update(parameter, gradient, slots, scalars);

@@ -35,8 +35,8 @@ std::vector<Tensor> in_name_order(std::span<Parameter* const> parameters,
   return out;
 }
 
-/// What a rank has to tell the others, as one number that is summed over shards, of which there are
-/// fewer than kStopRequested. It arrives as f32: what weighs more hides what weighs less.
+/// The flags of a rank, as one number that is summed over shards, of which there are fewer than
+/// kStopRequested. The sum is f32: a flag with a larger weight hides those with a smaller one.
 constexpr std::int64_t kWarned = 1;
 constexpr std::int64_t kStopRequested = std::int64_t{1} << 21;
 constexpr std::int64_t kSaveFailed = std::int64_t{1} << 42;
@@ -46,8 +46,9 @@ std::int64_t news(const UpdateOptions& options) {
          (options.save_failed ? kSaveFailed : 0);
 }
 
-/// 0, or NaN if an element is not finite. Fused with what makes the value: nothing is read for it.
-/// Slots need none: with a finite norm they only blow up together with their parameter.
+/// 0, or NaN if an element is not finite. Fused with the op that makes the value, so that it reads
+/// no memory. Slots need no check: with a finite norm they only blow up together with their
+/// parameter.
 Tensor sum_of_zeros(const Tensor& value) {
   return sum(value - value);
 }
@@ -165,7 +166,7 @@ StepSummary StepNumbers::read(std::source_location where) const {
 }
 
 Tensor sum_of_squares(std::span<const Tensor> tensors) {
-  LS_USER_CHECK(!tensors.empty(), "the sum of squares of no tensors has no trace to be in");
+  LS_USER_CHECK(!tensors.empty(), "the sum of squares needs at least one tensor");
   std::vector<Tensor> blocks;
   for (const Tensor& tensor : tensors) {
     const std::int64_t n = tensor.shape().elements();
@@ -195,7 +196,7 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   const std::vector<Tensor> sums = reduce_gradients(gradients);
 
   const Tensor count = convert(all_reduce(loss.count), DType::kF32);
-  // Of nothing, as where no token happened to be masked, loss and gradients are 0.
+  // If the count is 0, for example if no token was masked, loss and gradients are 0.
   const Tensor inverse_count = 1.0 / select(equal(count, 0.0), 1.0, count);
   const Tensor mean_loss = all_reduce(convert(loss.sum, DType::kF32)) * inverse_count;
   const StepMetrics metrics(loss, count, inverse_count);
@@ -220,10 +221,10 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
     for (const std::string& name : state.optimizer.slots())
       slots.push_back(state.slots.at(name)[i]);
     const Tensor gradient = sums[i] * scale;
-    line.reset();  // a rule of the user's has lines of its own
+    line.reset();  // a user's rule has its own source lines
     const std::vector<Tensor> next = rules.update(parameter, gradient, slots);
     line.emplace(context);
-    // A step that is not finite changes nothing.
+    // A non-finite step changes nothing.
     parameter.value.assign(select(apply, next[0], parameter.value));
     zeros.push_back(reshape(sum_of_zeros(parameter.value), Shape{1}));
     if (parameter.copy.defined())

@@ -1,5 +1,6 @@
 // The update program of a training step: gradients are all-reduced, divided by the global count,
-// clipped by their global norm and applied. What it computes does not depend on ranks or shards.
+// clipped by their global norm and applied. Its result does not depend on the number of ranks or
+// micro-batches.
 #pragma once
 
 #include <map>
@@ -19,11 +20,11 @@ struct StepSummary {
   double loss = 0;                        ///< mean over the global batch
   double grad_norm = 0;                   ///< of the mean gradient, before clipping
   std::map<std::string, double> metrics;  ///< those of the loss whose count is not zero
-  bool finite = true;        ///< whether loss and norm are; if not, nothing was updated
-  bool sound = true;         ///< what optimizer_step() made of `sound`
+  bool finite = true;        ///< whether loss and norm are finite; if not, nothing was updated
+  bool sound = true;         ///< the new value of `sound`, see optimizer_step()
   bool stop = false;         ///< whether any rank was asked to stop
   bool save_failed = false;  ///< whether a rank's checkpoint could not be written
-  /// Whether a rank has warnings for the console; not told beside the other two.
+  /// Whether a rank has warnings for the console; not set if `stop` or `save_failed` is.
   bool warned = false;
 };
 
@@ -41,10 +42,10 @@ struct UpdateOptions {
   bool stop_requested = false;     ///< on this rank
   bool save_failed = false;        ///< on this rank
   bool warned = false;             ///< on this rank
-  bool stop_at_nonfinite = false;  ///< a step that is not finite keeps later ones from updating
+  bool stop_at_nonfinite = false;  ///< after a non-finite step later steps do not update
 };
 
-/// What a step updates. References outlive it.
+/// The state that a step updates. The references outlive it.
 struct UpdatedState {
   const Optimizer& optimizer;
   const OptimizerGroups& groups;
@@ -54,18 +55,18 @@ struct UpdatedState {
   Tensor& sound;  ///< bool[]
 };
 
-/// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one logical
-/// shard. Assigns the new values to parameters, their copies, slots, buffers and `sound`, unless
-/// loss or norm are not finite, or `sound` is false.
+/// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one
+/// micro-batch. Assigns the new values to parameters, their copies, slots, buffers and `sound`,
+/// unless loss or norm are not finite, or `sound` is false.
 ///
 /// `sound` becomes false, and stays so, when a new parameter is not finite, or with
-/// stop_at_nonfinite when loss or norm are not: steps that were queued since change nothing, and
-/// what is saved of the values can be told from good ones.
+/// stop_at_nonfinite when loss or norm are not: steps that are already queued then change nothing,
+/// and saved values can be distinguished from good ones.
 StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
                            std::span<const Tensor> gradients, const UpdateOptions& options);
 
 /// The sum of squares of all elements of all tensors, in an order that depends on their shapes
-/// only: blocks of 16 Ki elements of each tensor, then one tree over the blocks of all.
+/// only: blocks of 16 Ki elements of each tensor, then one tree over all blocks.
 Tensor sum_of_squares(std::span<const Tensor> tensors);
 
 }  // namespace lockstep

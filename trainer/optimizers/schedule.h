@@ -19,10 +19,10 @@ namespace lockstep {
 
 class Schedule {
  public:
-  /// `total_steps` stands in for decay_steps if that is 0; only linear and cosine use it.
+  /// `total_steps` replaces decay_steps if that is 0; only linear and cosine use it.
   Schedule(const SchedulerConfig& scheduler, double learning_rate, std::int64_t total_steps);
 
-  /// The rate of the update made in 0-based `step`.
+  /// The rate of the update in 0-based `step`.
   double learning_rate(std::int64_t step) const;
 
  private:

@@ -1,4 +1,4 @@
-// lockstep's own rows: a new model, dataset or optimizer is its own files and a line here.
+// lockstep's own rows: a new model, dataset or optimizer needs its own files and a line here.
 #include "trainer/datasets/cifar_data.h"
 #include "trainer/datasets/document_files.h"
 #include "trainer/datasets/hdf5_data.h"

@@ -36,7 +36,7 @@ const RowType& find_row(const std::vector<RowType>& rows, const std::string& nam
         fmt::join(names, ", "), did_you_mean(nearest_word(name, names)));
 }
 
-/// What was chosen, or the defaults.
+/// The given settings, or the defaults.
 const OwnConfig& own_of(const Row& row, const OwnConfig& keys) {
   return keys.empty() ? row.defaults : keys;
 }

@@ -1,11 +1,11 @@
-// What a program can train: its models, datasets and optimizers, as a value. built_in() has
-// lockstep's own; a program adds its own and hands the registry to the command line:
+// The models, datasets and optimizers that a program can train, as a value. built_in() has
+// lockstep's own; a program adds its own and passes the registry to the command line:
 //
 //   Registry registry = built_in();
 //   registry.add_model<Mine>();
 //   return command_line(argc, argv, registry);
 //
-// A row is a class that says its name, what it is, and its own config keys:
+// A row is made from a class with its name, a short description and its own config keys:
 //
 //   add_model<M>     a Model with kName, kDoc; a struct M::Config with keys()
 //                    (trainer/settings/key.h) and, where they say something, needs() (what it asks
@@ -51,7 +51,7 @@ struct ImageSettings;
 
 namespace LOCKSTEP_API lockstep {
 
-/// What rows have. `defaults` holds the struct that the keys' members are reached in.
+/// The common part of all rows. `defaults` holds the struct with the keys' members.
 struct Row {
   std::string name;
   std::string doc;  ///< a phrase: "plain text"
@@ -73,7 +73,7 @@ struct DatasetRow : Row {
   bool varies = false;  ///< fields of variable length
   std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check;
   std::function<DataSource(const OwnConfig&, const OpenContext&)> open;
-  /// How images become samples, of those that have it (trainer/datasets/image_settings.h).
+  /// The image settings, for datasets that have them (trainer/datasets/image_settings.h).
   std::function<const ImageSettings*(const OwnConfig&)> images = nullptr;
 
   /// Whether a model that takes `inputs` can be trained on it.
@@ -84,14 +84,14 @@ struct OptimizerRow : Row {
   std::function<Optimizer(const OwnConfig&)> make;
 };
 
-/// A metric that is no ratio of sums.
+/// A metric that is not a ratio of sums.
 struct MetricRow : Row {
   std::function<std::shared_ptr<const Evaluator>()> make;
 };
 
 class Registry {
  public:
-  /// Error kUsage for a name that another row of the kind has.
+  /// Error kUsage for a name that another row of the same kind has.
   template <class M>
   void add_model();
   template <class D>
@@ -106,18 +106,18 @@ class Registry {
   std::span<const OptimizerRow> optimizers() const { return optimizers_; }
   std::span<const MetricRow> metrics() const { return metrics_; }
 
-  /// What a config chose. Error kUsage, with the names that there are, for one that is not
+  /// The row that a config chose. Error kUsage, listing the existing names, if it is not
   /// registered.
   const ModelRow& at(const ModelConfig& config) const;
   const DatasetRow& at(const DataConfig& config) const;
   const OptimizerRow& at(const OptimizerConfig& config) const;
 
   DataNeeds needs(const ModelConfig& config) const;
-  /// Its parameters are declared, without values.
+  /// Makes a model whose parameters are declared, without values.
   std::unique_ptr<Model> make_model(const ModelConfig& config, const DataFacts& data) const;
   DataSource open_dataset(const DataConfig& config, const OpenContext& context) const;
   Optimizer make_optimizer(const OptimizerConfig& config) const;
-  /// Those of these names. Error kUsage for one that is not registered.
+  /// Makes the evaluators of these names. Error kUsage for one that is not registered.
   std::vector<std::shared_ptr<const Evaluator>> make_evaluators(
       std::span<const std::string> names) const;
 
@@ -126,7 +126,7 @@ class Registry {
   static Row row_of() {
     return {std::string(T::kName), std::string(T::kDoc), S::keys(), OwnConfig(S{})};
   }
-  /// `check` of the struct, where it has one.
+  /// `check` of the struct, if it has one.
   template <class S>
   static std::function<void(const OwnConfig&, const Config&, const ReportProblem&)> check_of() {
     return [](const OwnConfig& own, const Config& run, const ReportProblem& report) {

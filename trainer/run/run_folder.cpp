@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the run of a name goes that `number` new ones have replaced.
+/// The folder to which the run that is replaced as number `number` is moved.
 std::string place_aside(const RunFolder& folder, int number) {
   return fmt::format("{}.{}", folder.path, number);
 }
@@ -25,8 +25,8 @@ std::string place_aside(const RunFolder& folder, int number) {
 void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
   if (earlier == EarlierRun::kGoesOn || list_checkpoints(folder.checkpoints).empty()) return;
   LS_USER_CHECK(earlier == EarlierRun::kMovesAside,
-                "another training has just written to {}, which had nothing to resume before; "
-                "start again to go on from there, or choose another run.name",
+                "another training has just written checkpoints to {}, which had none before; start "
+                "again to resume from them, or choose another run.name",
                 folder.path);
   int number = 1;
   while (fs::exists(place_aside(folder, number))) ++number;
@@ -36,8 +36,9 @@ void move_old_run(const RunFolder& folder, EarlierRun earlier, Log& log) {
            folder.path, aside);
 }
 
-/// What an earlier run measured that left no checkpoint, and so is not moved aside, would be taken
-/// for what the new one measures; profiles also by one that goes on, perhaps on fewer ranks.
+/// Removes measurements of an earlier run that left no checkpoint, and so is not moved aside: they
+/// would be mistaken for those of the new run. Profiles are removed also for a resumed run, which
+/// may have fewer ranks.
 void remove_old_measurements(const RunFolder& folder, EarlierRun earlier) {
   remove_profiles(folder.path);
   if (earlier == EarlierRun::kGoesOn) return;
@@ -45,19 +46,19 @@ void remove_old_measurements(const RunFolder& folder, EarlierRun earlier) {
     fs::remove_all(fs::path(folder.path) / name);
 }
 
-/// What else a user may want to go on from than the newest checkpoint.
+/// Logs other states from which the user may want to resume.
 void tell_others(const RunFolder& folder, const CheckpointReader& newest, Log& log) {
   const TrainerState& trainer = newest.trainer();
   const std::string good = (fs::path(folder.checkpoints) / checkpoint_file_name(trainer.good_step));
   std::error_code error;
   if (trainer.confirmation == Confirmation::kDoubtful && fs::exists(good, error))
     log.warn(
-        "it is in doubt whether training goes on well from step {}; the newest state that is "
-        "known to be good is that of --resume={}",
+        "the state of step {} is in doubt: training may not continue well from it; the newest "
+        "state that is known to be good is that of --resume={}",
         trainer.step, good);
   for (const CheckpointFile& suspect : list_suspects(folder.checkpoints))
     if (suspect.step > trainer.step)
-      log.info("passed over {}, which was set aside; --resume={} goes on from it", suspect.path,
+      log.info("ignored {}, which was set aside; --resume={} continues from it", suspect.path,
                suspect.path);
 }
 
@@ -110,12 +111,12 @@ std::optional<SharedCheckpoint> choose_checkpoint(const std::string& resume,
     if (resume == "none") return std::nullopt;
     if (resume != "auto") return open_checkpoint(resume);
     FoundCheckpoint found = find_newest(folder.checkpoints);
-    // Whoever has checkpoints and asks to resume does not mean to begin again.
+    // A user who has checkpoints and requests a resume does not want a new run.
     if (!found.newest && !found.skipped.empty())
       raise(ErrorKind::kCheckpoint, "{}",
-            describe_skipped(folder.checkpoints, found.skipped,
-                             " (to start anew all the same, leave out --resume or set "
-                             "checkpoint.resume=none)"));
+            describe_skipped(
+                folder.checkpoints, found.skipped,
+                " (to start a new run, leave out --resume or set checkpoint.resume=none)"));
     for (const SkippedCheckpoint& skipped : found.skipped)
       log.warn("skipped {}: {}", skipped.path, skipped.reason);
     if (found.newest) tell_others(folder, *found.newest, log);

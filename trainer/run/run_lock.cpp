@@ -24,7 +24,7 @@ std::string lock_path(const std::string& run_folder) {
   return (path.parent_path() / fmt::format(".{}.lock", path.filename().string())).string();
 }
 
-/// Whether somebody else still holds the lock after kPatience. A file system without locks counts
+/// Whether another process still holds the lock after kPatience. A file system without locks counts
 /// as free.
 bool is_taken(int fd) {
   for (auto waited = kLockPoll * 0; waited < kPatience; waited += kLockPoll) {

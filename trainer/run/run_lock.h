@@ -1,5 +1,5 @@
-// One training at a time in a run's folder: two would move each other's files aside and mix their
-// checkpoints.
+// Allows one training at a time in a run's folder: two would move each other's files aside and mix
+// their checkpoints.
 #pragma once
 
 #include <string>
@@ -7,14 +7,15 @@
 namespace lockstep {
 
 /// An advisory lock (flock) on the file <run.dir>/.<run.name>.lock, held until destruction or the
-/// end of the process, however it ends. The file lies beside the run's folder, since a folder may
-/// be moved aside, and stays. The folder's own path counts, whatever symbolic links led to it.
+/// end of the process, however it ends. The file is beside the run's folder, since a folder may be
+/// moved aside, and is never removed. The resolved path of the folder is used, without symbolic
+/// links.
 class RunLock {
  public:
   RunLock() = default;  ///< holds nothing
 
-  /// Waits a few seconds for the remains of a killed job to die. Error kUsage if the lock is still
-  /// held then or its file cannot be opened. `run_folder` must exist.
+  /// Waits a few seconds for the remaining processes of a killed job to end. Error kUsage if the
+  /// lock is still held then or its file cannot be opened. `run_folder` must exist.
   explicit RunLock(const std::string& run_folder);
   ~RunLock();
 

@@ -16,10 +16,10 @@
 namespace lockstep {
 namespace {
 
-/// Of images that a checkpoint may be of.
+/// Maximum size of images in a checkpoint.
 constexpr std::int64_t kMostPixels = 178'956'970;
 
-// Passes the result of `read` on; its errors become those of a checkpoint.
+// Returns the result of `read`; its errors become errors of the checkpoint.
 template <class Read>
 auto of_checkpoint(Read read) {
   try {
@@ -29,7 +29,7 @@ auto of_checkpoint(Read read) {
   }
 }
 
-/// Names of folders are bytes; in JSON, those that are no text are what is printed of them.
+/// Names of folders are bytes; names that are not text are stored in JSON as they are printed.
 std::string as_text(const std::string& name) {
   return end_of_utf8(name, 0) == name.size() ? name : printable(name);
 }
@@ -39,14 +39,13 @@ std::string as_text(const std::string& name) {
 Config saved_config(const std::string& yaml, const std::string& path, const Registry& registry) {
   if (yaml.starts_with(kOfAProgram))
     raise(ErrorKind::kCheckpoint,
-          "{}: saved by a program with a model of its own, which alone can evaluate it; lockstep "
-          "ckpt "
-          "works on it",
+          "{}: saved by a program with its own model; only that program can evaluate it; lockstep "
+          "ckpt can read it",
           path);
   for (const MissingRow& missing : find_missing_rows(yaml, registry))
     raise(ErrorKind::kCheckpoint,
-          "{}: was saved by a program with a {} '{}', which this one lacks (it has {}); use that "
-          "program, or register the {} (Registry::add_{})",
+          "{}: was saved by a program with the {} '{}', which this one does not have (it has {}); "
+          "use that program, or register the {} (Registry::add_{})",
           path, missing.what, missing.name, fmt::join(missing.registered, ", "), missing.what,
           missing.what);
   Config out = of_checkpoint(
@@ -87,8 +86,8 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
       throw std::out_of_range(fmt::format("images [{}, {}, {}]", channels, height, width));
     return out;
   } catch (const std::exception& problem) {
-    raise(ErrorKind::kCheckpoint, "{}: what is saved of its samples cannot be read: {}", path,
-          problem.what());
+    raise(ErrorKind::kCheckpoint, "{}: the saved description of its samples cannot be read: {}",
+          path, problem.what());
   }
 }
 
@@ -98,8 +97,8 @@ void check_saved_classes(const std::string& json, const std::string& path, const
   for (std::size_t i = 0; i < std::min(saved.size(), data.classes.size()); ++i)
     if (const std::string now = as_text(data.classes[i]); now != saved[i])
       raise(ErrorKind::kData,
-            "{}: class {} is '{}', but '{}' in {}; name the folders as they were, or begin a new "
-            "run",
+            "{}: class {} is '{}', but '{}' in {}; give the folders their previous names, or start "
+            "a new run",
             data.train->describe(), i, printable(now), printable(saved[i]), path);
 }
 

@@ -173,7 +173,7 @@ HostTensor SharedCheckpoint::read(const TensorEntry& entry) const {
     out = reader_ ? reader_->read(entry) : HostTensor(entry.dtype, entry.shape);
   } catch (const Error&) {
     if (communicator_->size() == 1) throw;
-    // Its header carries the news: the others meet the same error here.
+    // Its header sends the error to the other ranks, which throw it here.
     request.ready = std::make_shared<Event>();
     request.ready->fail(std::current_exception());
     out = HostTensor(entry.dtype, entry.shape);

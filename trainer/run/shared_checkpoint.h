@@ -1,5 +1,6 @@
-// A checkpoint that the master alone reads. The other ranks get it over the network, one tensor at
-// a time: they need not see the master's file system, and no rank holds a second copy of the whole.
+// A checkpoint that only the master reads. The other ranks get it over the network, one tensor at a
+// time: they do not need access to the master's file system, and no rank holds a second copy of the
+// whole checkpoint.
 #pragma once
 
 #include <functional>
@@ -15,20 +16,20 @@ namespace lockstep {
 
 class SharedCheckpoint {
  public:
-  /// Collective: all ranks call it. `open` runs on the master; the others learn what it found. If
-  /// it returns nothing, so does this on all ranks; an Error of it is thrown on all ranks.
+  /// Collective: all ranks call it. `open` runs on the master. If it returns nothing, this returns
+  /// nothing on all ranks; an Error that it throws is thrown on all ranks.
   static std::optional<SharedCheckpoint> open(
       Communicator& communicator, const std::function<std::optional<CheckpointReader>()>& open);
 
   const std::string& path() const { return path_; }
   const TrainerState& trainer() const { return trainer_; }
   const std::string& config_yaml() const { return config_yaml_; }
-  /// In the order of their paths' bytes.
+  /// Sorted by the bytes of their paths.
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
-  /// Null if there is none of this path.
+  /// Null if there is no tensor with this path.
   const TensorEntry* find(const std::string& path) const;
-  /// Collective, in the same order on all ranks. If the master cannot read it, the error is thrown
-  /// on all ranks.
+  /// Collective, in the same order on all ranks. If the master cannot read the tensor, the error is
+  /// thrown on all ranks.
   HostTensor read(const TensorEntry& entry) const;
 
  private:

@@ -1,6 +1,6 @@
-// The resolved configuration of a run, as plain structs: one per section of the YAML file. Who
-// needs a parameter takes `const Config&` (or just its section). What only one model, dataset or
-// optimizer has is a struct of its own, held as a value. Ranges and documentation are in
+// The resolved configuration of a run, as plain structs: one per section of the YAML file. Code
+// that needs a parameter takes `const Config&` (or just its section). Settings of only one model,
+// dataset or optimizer are a separate struct, held as a value. Ranges and documentation are in
 // fixed_keys.cpp and with those structs; `lockstep config schema` prints them.
 #pragma once
 
@@ -21,9 +21,9 @@ struct RunConfig {
 };
 
 struct ModelConfig {
-  std::string name;                  ///< of a model of the registry
+  std::string name;                  ///< of a model in the registry
   OwnConfig keys = {};               ///< its M::Config
-  std::string from_pretrained = {};  ///< a Hugging Face folder to begin with; "": none
+  std::string from_pretrained = {};  ///< a Hugging Face folder with the initial weights; "": none
   bool strict = true;                ///< its weights must be exactly those of the model
 };
 
@@ -35,15 +35,15 @@ struct TokenizerConfig {
 };
 
 struct DataConfig {
-  std::string type;                         ///< of a dataset of the registry
-  OwnConfig keys;                           ///< that dataset
-  std::int64_t sequence_length = 0;         ///< T; 0: the model's longest
+  std::string type;                         ///< of a dataset in the registry
+  OwnConfig keys;                           ///< the keys of that dataset
+  std::int64_t sequence_length = 0;         ///< T; 0: the model's maximum
   PaddingMode padding = PaddingMode::kMax;  ///< of samples of different lengths
-  std::vector<std::int64_t> buckets = {};   ///< empty: chosen for the data
-  std::int64_t max_buckets = 8;             ///< that are chosen
+  std::vector<std::int64_t> buckets = {};   ///< empty: chosen from the data
+  std::int64_t max_buckets = 8;             ///< the maximum number that is chosen
   std::int64_t pad_to_multiple_of = 1;
   std::int64_t group_by_length = 0;  ///< samples of a window; 0: off
-  double mlm_probability = 0.15;     ///< of each token, or word, to be hidden from a masked model
+  double mlm_probability = 0.15;     ///< of masking each token, or word
   bool mlm_whole_words = false;
   bool shuffle = true;
   std::int64_t loader_workers = 1;
@@ -56,7 +56,7 @@ struct TrainingConfig {
   std::int64_t max_steps = -1;   ///< -1: no limit; 0: initialize, save step 0 and exit
   std::int64_t max_epochs = -1;  ///< -1: no limit; whichever limit comes first ends the run
   std::int64_t global_batch_size = 0;
-  std::int64_t micro_batch_size = 0;  ///< samples in one logical shard
+  std::int64_t micro_batch_size = 0;  ///< samples in one micro-batch
   Precision precision = Precision::kFp32;
   double gradient_clip_norm = 0.0;  ///< 0: no clipping
   OnNonfinite on_nonfinite = OnNonfinite::kStop;
@@ -65,8 +65,8 @@ struct TrainingConfig {
 };
 
 struct OptimizerConfig {
-  std::string name = "adamw";  ///< of an optimizer of the registry
-  OwnConfig keys;              ///< that optimizer
+  std::string name = "adamw";  ///< of an optimizer in the registry
+  OwnConfig keys;              ///< the keys of that optimizer
 };
 
 struct SchedulerConfig {
@@ -80,12 +80,12 @@ struct EvalConfig {
   std::int64_t interval = 0;         ///< steps; 0: no evaluation
   std::int64_t max_batches = 0;      ///< 0: the whole validation set
   std::int64_t batch_size = 0;       ///< samples; 0: training.micro_batch_size
-  std::vector<std::string> metrics;  ///< beyond those of the loss
+  std::vector<std::string> metrics;  ///< in addition to those of the loss
 };
 
 struct EarlyStoppingConfig {
   std::int64_t patience = 0;         ///< evaluations without improvement; 0: off
-  std::string metric = "eval/loss";  ///< any that an evaluation gives
+  std::string metric = "eval/loss";  ///< any metric of an evaluation
   BetterMetric mode = BetterMetric::kAuto;
   double min_delta = 0.0;
 };
@@ -113,9 +113,9 @@ struct DeviceConfig {
   std::int64_t threads = 1;
   std::int64_t queue_depth = 2;
   MaxIsa max_isa = MaxIsa::kAuto;
-  std::string compile_cache = "auto";  ///< a folder, "auto" for the user's, or "off"
+  std::string compile_cache = "auto";  ///< a folder, "auto" for the user's cache folder, or "off"
   double compile_cache_gb = 1.0;
-  std::int64_t max_programs = 64;  ///< different ones that are kept; more are a mistake
+  std::int64_t max_programs = 64;  ///< that are kept; more are a mistake
   OnMaxPrograms on_max_programs = OnMaxPrograms::kWarn;
 };
 
@@ -130,9 +130,9 @@ struct TraceConfig {
 
 struct ProfileConfig {
   TraceConfig trace;
-  bool ledger = false;          ///< measure every command; print and save where the time went
+  bool ledger = false;          ///< measure every command; print and save the time of each
   bool metrics_report = false;  ///< print Metrics::report() when the run ends
-  bool forbid_reads = false;    ///< a value that is read within a step is an error
+  bool forbid_reads = false;    ///< reading a value within a step is an error
 };
 
 struct SampleConfig {

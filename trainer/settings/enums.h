@@ -1,4 +1,4 @@
-// The enums of the config and how YAML spells their values: one table per enum.
+// The enums of the config and the YAML names of their values: one table per enum.
 #pragma once
 
 #include <array>

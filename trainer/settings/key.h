@@ -1,5 +1,5 @@
-// One key of the config: its name, where its value lives, what is allowed and what it means. A
-// struct of settings lists its keys, one row each, beside their defaults:
+// One key of the config: its name, the member that holds its value, its allowed values and meaning.
+// A struct of settings lists its keys, one row each, beside their defaults:
 //
 //   struct Config {
 //     std::int64_t width = 16;
@@ -55,13 +55,13 @@ struct EnumMember {
   void (*set)(void* object, std::size_t index);
 };
 
-/// A string member that has one of `names`, which are known only when the program runs.
+/// A string member with one of `names`, which are known only at run time.
 struct ChoiceMember {
   Member<std::string> member;
   std::vector<std::string> names;
 };
 
-/// Where a key's value lives; the alternative is also the key's type.
+/// The member that holds a key's value; the alternative is also the key's type.
 using Binding =
     std::variant<Member<std::int64_t>, Member<double>, Member<bool>, Member<std::string>,
                  Member<std::vector<std::string>>, Member<std::vector<std::int64_t>>,
@@ -90,9 +90,9 @@ Binding bind() {
   }
 }
 
-/// Allowed numbers; for lists, of every element.
+/// Allowed numbers; for lists, they hold for every element.
 struct Range {
-  // Bounds far above any use, so that products of a few sizes cannot overflow; not worth printing.
+  // Bounds far above any use, so that products of a few sizes cannot overflow; not printed.
   static constexpr double kMaxSize = 1 << 24;
   static constexpr double kMaxCount = 1e15;
 
@@ -129,18 +129,18 @@ inline Range fraction() {
 
 struct Key {
   std::string name;  ///< within its section
-  /// Other names that a config may use; one that several keys have sets all of them.
+  /// Other names that a config may use; an alias of several keys sets all of them.
   std::vector<std::string> aliases = {};
   Binding member;
   Range range = {};
   std::string unit = "";
-  std::string doc;              ///< one sentence
-  bool required = false;        ///< where it has an effect
-  bool may_be_empty = false;    ///< strings and lists
-  bool per_rank = false;        ///< ranks of one job may differ: no result depends on it
-  std::string empty_word = "";  ///< of a list: what an empty one is called instead of []
+  std::string doc;            ///< one sentence
+  bool required = false;      ///< where it has an effect
+  bool may_be_empty = false;  ///< strings and lists
+  bool per_rank = false;      ///< may differ between the ranks of one job: no result depends on it
+  std::string empty_word = "";  ///< of a list: the name of an empty one instead of []
   bool file = false;            ///< names files that the run reads; they must be equal on all ranks
-  /// Of a key that names a folder: the files in it that the run reads.
+  /// For a key that names a folder: returns the files in it that the run reads.
   std::vector<std::string> (*files_in)(const std::string& folder) = nullptr;
 
   /// "integer >= 1", "one of adamw, sgd", "list of two numbers >= 0 and < 1", ...

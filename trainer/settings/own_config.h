@@ -1,5 +1,4 @@
-// The settings that only one model, dataset or optimizer has, as a value whose type only that one
-// knows.
+// The settings of one model, dataset or optimizer, as a type-erased value.
 #pragma once
 
 #include <concepts>
@@ -29,7 +28,7 @@ class OwnConfig {
 
   bool empty() const { return held_ == nullptr; }
 
-  /// The struct. Error kInternal if it is another one.
+  /// The struct. Error kInternal if it has another type.
   template <class T>
   const T& as() const {
     check(typeid(T));
@@ -41,7 +40,7 @@ class OwnConfig {
     return *static_cast<T*>(held_->object());
   }
 
-  /// What the members of the struct's keys are reached in; null if empty.
+  /// The struct that holds the members of its keys; null if empty.
   void* object() const { return held_ ? held_->object() : nullptr; }
 
  private:

@@ -1,5 +1,5 @@
-// Statistics of ops over the ranks of a run: what took how long, how that compares with what the
-// machine allows, which rank is late.
+// Statistics of ops over the ranks of a run: the time of each, its ratio to the machine's limits,
+// and the rank that is late.
 #pragma once
 
 #include <array>
@@ -18,18 +18,19 @@ namespace lockstep {
 struct OpStatistics {
   LedgerRow mean;               ///< over the ranks
   std::vector<double> rank_ms;  ///< of each rank, in the order of the profiles
-  /// How much longer the slowest rank takes than the mean: 0.1 is a tenth.
+  /// How much longer the slowest rank takes than the mean: 0.1 is 10 %.
   double skew() const;
   /// Index of the slowest.
   std::size_t slowest() const;
-  /// Of what the machine's limits allow, 1 is all; nothing for what is no launch.
+  /// The lower bound by the machine's limits over the measured time: 1 is the limit. Nothing for
+  /// rows that are not launches.
   std::optional<double> of_limit() const;
 };
 
-/// The longest first, by their mean.
+/// Sorted by mean time, the longest first.
 std::vector<OpStatistics> op_statistics(const std::vector<RankProfile>& profiles, GroupBy by);
 
-/// What a step's time is, in large.
+/// The main parts of a step's time.
 enum class TimeShare : std::uint8_t {
   kDevice,     ///< launches, with copies of donated memory and the state check
   kAllReduce,  ///< gradient sums, waiting for buckets, collectives
@@ -41,9 +42,9 @@ inline constexpr std::size_t kTimeShareCount = static_cast<std::size_t>(TimeShar
 
 struct StepShares {
   std::array<double, kTimeShareCount> ms{};
-  double fused_ms = 0;       ///< of the device's
+  double fused_ms = 0;       ///< part of the device's time
   double launched_ms = 0;    ///< launches that have a limit
-  double attainable_ms = 0;  ///< what the machine allows those
+  double attainable_ms = 0;  ///< the lower bound of those by the machine's limits
 
   double operator[](TimeShare share) const { return ms[static_cast<std::size_t>(share)]; }
 };
@@ -51,17 +52,17 @@ struct StepShares {
 /// Means over the ranks.
 StepShares step_shares(const std::vector<RankProfile>& profiles);
 
-/// The rank for whose gradients the others wait: of all ranks its own work, what is not waiting for
-/// buckets, takes longest.
+/// The rank for whose gradients the others wait: its own work, without waiting for buckets, takes
+/// the longest of all ranks.
 struct LateRank {
   std::size_t index = 0;  ///< in the profiles
   double work_ms = 0;     ///< a step
   double others_ms = 0;   ///< the mean of the other ranks' work
-  std::string most;       ///< what of it exceeds the others' most: "shard dot", "step idle"
-  double most_ms = 0;     ///< by so much
+  std::string most;    ///< the part that exceeds the others' by the most: "shard dot", "step idle"
+  double most_ms = 0;  ///< the excess of that part
 };
 
-/// Nothing for one rank, and if no rank's work exceeds the others' by a hundredth.
+/// Nothing for one rank, or if no rank's work exceeds the others' by 1 %.
 std::optional<LateRank> late_rank(const std::vector<RankProfile>& profiles);
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
 
-/// Of sorted values, 0 <= q <= 1; the nearest rank.
+/// A quantile of sorted values, 0 <= q <= 1; the nearest rank.
 double quantile(const std::vector<double>& sorted, double q) {
   const auto last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(q * last + 0.5)];
@@ -37,7 +37,7 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// "12.3" per second of the row's time, in units of 1e9; a dash where nothing is counted.
+/// "12.3" per second of the row's time, in units of 1e9; a dash if nothing is counted.
 std::string rate(double amount, double ms) {
   return amount > 0 && ms > 0 ? fmt::format("{:.1f}", amount / ms * 1e-6) : "-";
 }
@@ -53,7 +53,7 @@ std::string short_op(const std::string& op) {
   return op.size() <= kShown ? op : op.substr(0, kShown) + "...";
 }
 
-/// What tells the group from others beside program and work.
+/// The label that distinguishes the group from others, besides program and work.
 std::string label(const LedgerRow& row, GroupBy by) {
   if (!row.is_launch()) return "";
   switch (by) {
@@ -90,7 +90,7 @@ std::string header(bool several_ranks) {
                      several_ranks ? "  skew, slowest rank" : "");
 }
 
-/// As CSV wants a text.
+/// A text quoted for CSV.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
@@ -134,8 +134,8 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   const double step = mean_step_ms(profiles);
   const std::vector<double> ms = sorted(first.step_ms);
   std::string out = fmt::format(
-      "{} steps of {}: least {}, median {}, 99 % {}, longest {} of rank {} ({} more left out: the "
-      "first of each program)\n",
+      "{} steps of {}: minimum {}, median {}, 99 % {}, maximum {} of rank {} ({} more left out: "
+      "the first of each program)\n",
       first.steps, readable_ms(step), readable_ms(ms.front()), readable_ms(quantile(ms, 0.5)),
       readable_ms(quantile(ms, 0.99)), readable_ms(ms.back()), first.rank, first.left_out);
   const StepShares shares = step_shares(profiles);
@@ -144,7 +144,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
                        percent(shares.ms[i], step));
   out += fmt::format("; of the device's time {:.0f} % in fused kernels\n",
                      percent(shares.fused_ms, shares[TimeShare::kDevice]));
-  out += fmt::format("  commands run at {:.0f} % of what this machine can do at most ({})\n",
+  out += fmt::format("  commands run at {:.0f} % of this machine's limits ({})\n",
                      percent(shares.attainable_ms, shares.launched_ms), first.limits);
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];
@@ -158,7 +158,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
 }
 
 std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most) {
-  constexpr double kShownMs = 0.0005;  // what does not print as zero
+  constexpr double kShownMs = 0.0005;  // shorter times would print as zero
   const double step = mean_step_ms(profiles);
   std::string out = header(profiles.size() > 1);
   LedgerRow rest;

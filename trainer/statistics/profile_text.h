@@ -1,4 +1,4 @@
-// Profiles of a run's ranks for people and for programs.
+// Prints profiles of a run's ranks for people and for programs.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace lockstep {
 
-/// A line each on the steps, their shares, and the rank that is late.
+/// One line each for the steps, their shares, and the rank that is late.
 std::string describe_steps(const std::vector<RankProfile>& profiles);
 
-/// The longest `most` groups, a line each with time, share, least time, count, GFLOP/s, GB/s, the
-/// part of the machine's limit and, of several ranks, the skew; then a line on the rest.
+/// The longest `most` groups, one line each with time, share, minimum time, count, GFLOP/s, GB/s,
+/// the ratio to the machine's limit and, for several ranks, the skew; then a line for the rest.
 std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most);
 
 /// All groups, with a header; RFC 4180.

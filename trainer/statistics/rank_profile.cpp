@@ -142,7 +142,8 @@ RankProfile parse_rank_profile(std::string_view text, const std::string& where) 
 }
 
 void remove_profiles(const std::string& run_folder) {
-  std::error_code error;  // what cannot be removed cannot be written over either: that is warned of
+  std::error_code error;  // a file that cannot be removed cannot be overwritten either: the write
+                          // logs a warning
   fs::remove_all(fs::path(run_folder) / "profile", error);
 }
 

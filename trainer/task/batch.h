@@ -1,4 +1,4 @@
-// A batch on the device, as a model's loss sees it: the fields of one logical shard by name.
+// A batch on the device, as passed to a model's loss: the fields of one micro-batch by name.
 #pragma once
 
 #include <map>
@@ -16,22 +16,22 @@ class Batch {
   using Fields = std::map<std::string, Tensor, std::less<>>;
 
   Batch() = default;
-  /// `fields`: [samples, ...] each. "mask", where there is one (f32 [samples], in evaluations), is
-  /// 0 for samples that only fill the batch up. Error kUsage for an undefined one.
+  /// `fields`: [samples, ...] each. "mask" (f32 [samples], in evaluations only) is 0 for padding
+  /// samples, which only fill the batch up. Error kUsage for an undefined field.
   explicit Batch(Fields fields,
                  const std::source_location& where = std::source_location::current());
 
-  /// Error kUsage that lists the fields there are.
+  /// Error kUsage that lists the existing fields.
   const Tensor& operator[](std::string_view name) const;
   bool has(std::string_view name) const { return fields_.contains(name); }
   const Fields& fields() const { return fields_; }
 
-  /// Samples of a shard, those that only fill it up included.
+  /// Number of samples of the micro-batch, padding samples included.
   std::int64_t size() const;
-  /// i64[]: the samples that count.
+  /// i64[]: the number of samples that count, without padding samples.
   Tensor count(std::source_location where = std::source_location::current()) const;
-  /// values [samples, ...] summed over what counts: f32[]. Without a mask that is sum(values).
-  /// Error kUsage for values that are not per sample.
+  /// The sum of values [samples, ...] over the samples that count: f32[]. Without a mask it is
+  /// sum(values). Error kUsage for values that are not per sample.
   Tensor masked_sum(const Tensor& values,
                     std::source_location where = std::source_location::current()) const;
 

@@ -1,4 +1,4 @@
-// What batches look like on the device, known without fetching one, and what they take of it.
+// The types of a batch's fields on the device, computed without a batch, and their memory.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace lockstep {
 
 using BatchTypes = std::map<std::string, Type>;
 
-/// The fields of a batch of so many samples, padded to the longest that `padding`, whose buckets
-/// are there, ever pads to.
+/// The fields of a batch of `samples` samples, padded to the maximum length of `padding`, whose
+/// buckets must be set.
 BatchTypes train_batch_types(const Dataset& dataset, const Padding& padding, std::int64_t samples);
-/// The same of the evaluation loader, which adds a mask.
+/// The same for the evaluation loader, which adds a mask.
 BatchTypes eval_batch_types(const Dataset& dataset, const Padding& padding, std::int64_t samples);
 
-/// Device memory of one such batch, as the allocator counts it.
+/// Device memory of one such batch in bytes, as the allocator counts it.
 std::int64_t batch_bytes(const BatchTypes& batch);
 
 }  // namespace lockstep

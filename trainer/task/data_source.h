@@ -1,4 +1,4 @@
-// The datasets of a run, as its config asks for them.
+// The datasets of a run, opened as its config says.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct DataSource {
   std::int64_t vocab_size = 0;             ///< of tokens; 0 for images
   std::int64_t tokens_per_sample = 0;      ///< 0 for images
   std::vector<std::string> classes = {};   ///< names of labels from 0 on; empty: they have none
-  std::vector<std::string> warnings = {};  ///< for who trains: what may not be as it was meant
+  std::vector<std::string> warnings = {};  ///< for the user: possible mistakes in the data
 };
 
-/// What a dataset of the registry is opened with, besides its own keys.
+/// The inputs for opening a dataset of the registry, besides its own keys.
 struct OpenContext {
-  DataNeeds needs;                   ///< of the model that it is for
-  std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's longest
+  DataNeeds needs;                   ///< of the model
+  std::int64_t sequence_length = 0;  ///< data.sequence_length, or else the model's maximum
   std::uint64_t seed = 0;            ///< run.seed
   TokenizerConfig tokenizer = {};
   double mlm_probability = 0.15;    ///< data.mlm_probability
@@ -36,8 +36,8 @@ struct OpenContext {
   bool has_tokenizer() const {
     return tokenizer.type != TokenizerType::kNone || !tokenizer_json.empty();
   }
-  /// The run's tokenizer: the resumed one, or one made from files, or, of characters, from `text`,
-  /// which messages call `text_name`. Error kUsage if has_tokenizer() is false.
+  /// The run's tokenizer: the resumed one, or one made from files, or, for a character tokenizer,
+  /// from `text`, which messages call `text_name`. Error kUsage if has_tokenizer() is false.
   TokenizerPtr open_tokenizer(const std::string& text_name, const std::string& text) const;
 };
 

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// Of losses and what else is counted [N], by name.
+/// Losses and other counted values [N], by name.
 Loss sum_of_rows(const Tensor& losses, const std::map<std::string, Tensor>& counted,
                  const Batch& batch) {
   const std::int64_t rows = losses.size(0);
@@ -28,7 +28,8 @@ Loss sum_of_rows(const Tensor& losses, const std::map<std::string, Tensor>& coun
 constexpr std::int64_t kTop = 5;
 
 /// 1 where the target's logit [N,V] is among the five largest of its row, else 0: f32 [N]. Of equal
-/// ones the first are the larger, as in arg_max. Counts those that are not larger, lest a NaN pass.
+/// logits the first ones rank higher, as in arg_max. Counts those that are not larger, so that a
+/// NaN does not count as a hit.
 Tensor in_top_five(const Tensor& logits, const Tensor& targets) {
   const Tensor wide = convert(logits, DType::kF32);
   const Tensor classes = iota(wide.context(), wide.shape(), 1, DType::kI32);
@@ -40,7 +41,7 @@ Tensor in_top_five(const Tensor& logits, const Tensor& targets) {
   return convert(greater(count, static_cast<double>(wide.size(1) - kTop)), DType::kF32);
 }
 
-/// Of each sample what `of` gives for its label, or for the two that it is mixed of.
+/// For each sample the value of `of` for its label, or for its two mixed labels.
 template <class F>
 Tensor of_labels(const Batch& batch, const F& of) {
   const Tensor own = of(batch["label"]);
@@ -52,7 +53,7 @@ Tensor of_labels(const Batch& batch, const F& of) {
 }  // namespace
 
 Tensor Model::next_logits(const Tensor&, KeyValueCache&) const {
-  raise(ErrorKind::kUsage, "this model keeps nothing of the tokens before");
+  raise(ErrorKind::kUsage, "this model has no cache of keys and values");
 }
 
 Tensor Model::logits(const Tensor&) const {

@@ -1,4 +1,4 @@
-// What the registry builds and the command line trains: a module that returns the loss of a batch.
+// A module that returns the loss of a batch: the registry builds it, the command line trains it.
 #pragma once
 
 #include <optional>
@@ -15,30 +15,30 @@ namespace LOCKSTEP_API lockstep {
 
 class Model : public Module {
  public:
-  /// Of one logical shard. Fields are those of the dataset's samples: "tokens" and "targets" i32
-  /// [B,T], or "image" f32 [B,C,H,W] and "label" i32 [B].
+  /// The loss of one micro-batch. The fields are those of the dataset's samples: "tokens" and
+  /// "targets" i32 [B,T], or "image" f32 [B,C,H,W] and "label" i32 [B].
   virtual Loss operator()(const Batch& batch) const = 0;
   /// Logits [B,T,V] for tokens [B,T]. Error kUsage for models that do not generate.
   virtual Tensor logits(const Tensor& tokens) const;
-  /// What next_logits() keeps of every token; nothing for models that do not have it: they are
-  /// sampled by logits() of all tokens, again for each.
+  /// The shape of the cache that next_logits() uses; nothing for models without a cache: generation
+  /// computes logits() of all tokens again for each new token.
   virtual std::optional<CacheShape> cache_shape() const { return std::nullopt; }
-  /// Logits [B,V] of the token that follows the one at cache.last of `tokens` [B,T], which stand at
+  /// Logits [B,V] of the token that follows the one at cache.last of `tokens` [B,T], which are at
   /// cache.position; see KeyValueCache::attend for T. Error kUsage for models without a cache.
   virtual Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const;
 };
 
-/// Cross-entropy and "accuracy" of `logits` [N,V] against `targets` [N], where a sample of the
-/// batch has N / batch.size() rows.
+/// Cross-entropy and "accuracy" of `logits` [N,V] against `targets` [N]; each sample of the batch
+/// has N / batch.size() rows.
 Loss classification_loss(const Tensor& logits, const Tensor& targets, const Batch& batch,
                          Where where = Where::current());
 
 /// The same of `logits` [B,V] against batch["label"] [B], for batches that may be mixed and
 /// smoothed (data/images/soft_labels.h): with their fields it is the cross-entropy with soft
-/// targets, as timm's mixup and PyTorch's CrossEntropyLoss(label_smoothing) have it, and a sample's
-/// accuracy is the share of the label that was predicted. Evaluations of more than five classes
-/// have "top5", too: of samples whose label is among the five largest logits. Outputs "logits",
-/// "label" and "prediction", the class of the largest logit, i32 [B].
+/// targets, as in timm's mixup and PyTorch's CrossEntropyLoss(label_smoothing), and a sample's
+/// accuracy is the weight of the predicted class in the label. Evaluations of more than five
+/// classes also have "top5": the share of samples whose label is among the five largest logits.
+/// Outputs "logits", "label" and "prediction", the class of the largest logit, i32 [B].
 Loss classification_loss(const Tensor& logits, const Batch& batch, Where where = Where::current());
 
 }  // namespace lockstep

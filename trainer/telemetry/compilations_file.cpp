@@ -19,7 +19,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Lines that are kept for a file that may come.
+/// Maximum number of lines that are kept until a file is open.
 constexpr std::size_t kMaxKept = 1024;
 
 OrderedJson differences_json(const std::vector<Difference>& differences) {
@@ -65,7 +65,7 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
     difference.perhaps = each.value("perhaps", false);
-    // Older files have that of the main cause alone.
+    // Older files have only the main cause.
     difference.remedy = remedies.emplace_back(each.value("remedy", remedy));
   }
   to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
@@ -95,7 +95,7 @@ CauseTally read_compilations(const std::string& run_folder, int rank) {
                       JsonPlace::parse(line, JsonSource{.name = "JSON", .line = 0}).dump()),
                   rank, out);
       } catch (const std::exception& e) {
-        raise(ErrorKind::kUsage, "{}:{}: no line of a compilation: {}", path, number, e.what());
+        raise(ErrorKind::kUsage, "{}:{}: not a line of a compilation: {}", path, number, e.what());
       }
     }
   }
@@ -148,7 +148,7 @@ void CompilationsFile::open(const std::string& path, Log& log) {
   path_ = path;
   log_ = &log;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) log.warn("{}: compilations cannot be written down: {}", path_, std::strerror(errno));
+  if (fd_ < 0) log.warn("{}: compilations cannot be written: {}", path_, std::strerror(errno));
   for (const std::string& line : std::exchange(kept_, {}))
     if (fd_ >= 0) write(line);
 }
@@ -156,7 +156,7 @@ void CompilationsFile::open(const std::string& path, Log& log) {
 void CompilationsFile::write(const std::string& line) {
   const ssize_t written = ::write(fd_, line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return;
-  log_->warn("{}: a compilation could not be written down, and no later one will be: {}", path_,
+  log_->warn("{}: a compilation could not be written, and later ones will not be: {}", path_,
              written < 0 ? std::strerror(errno) : "the disk is full");
   ::close(std::exchange(fd_, -1));
 }

@@ -1,5 +1,5 @@
 // <run>/compilations.jsonl: a line for each program that a rank compiled, or loaded from the
-// compile cache, with the reason. A resumed run goes on in the same file.
+// compile cache, with the reason. A resumed run appends to the same file.
 //   {"rank": 0, "step": 3, "program": 5, "event": "compiled", "seconds": 1.31,
 //    "cause": "input_shape", "causes": ["input_shape"], "misses": 5, "alike": 4,
 //    "text": "batch.tokens[length]: 57 -> 61", "remedy": "pad it to a few sizes: ...",
@@ -19,19 +19,19 @@
 
 namespace lockstep {
 
-/// One line, without its end. Of the differences the first kMaxDifferences.
+/// One line, without its newline. Contains the first kMaxDifferences differences.
 std::string to_json(const CompilationRecord& record, int rank);
 inline constexpr std::size_t kMaxDifferences = 64;
 
 /// <run>/compilations.jsonl, which the ranks of rank 0's node share.
 std::string compilations_path(const std::string& run_folder);
-/// Of a rank on another node, which may see another file system, or a part of this one that does
-/// not order what nodes append: <run>/logs/compilations-rank-N.jsonl.
+/// For a rank on another node: <run>/logs/compilations-rank-N.jsonl. It may have another file
+/// system, or a shared one that does not order the appends of several nodes.
 std::string compilations_path(const std::string& run_folder, int rank);
 
-/// What the lines of this rank in a run's folder say; nothing, if there are none. A last line that
-/// was cut short is left out. Error kUsage, naming file and line, for any other that to_json did
-/// not write.
+/// Reads the lines of this rank in a run's folder; an empty tally if there are none. Ignores a
+/// truncated last line. Error kUsage, naming file and line, for any other line that to_json did not
+/// write.
 CauseTally read_compilations(const std::string& run_folder, int rank);
 
 class CompilationsFile {
@@ -41,10 +41,10 @@ class CompilationsFile {
   CompilationsFile(const CompilationsFile&) = delete;
   CompilationsFile& operator=(const CompilationsFile&) = delete;
 
-  /// Kept, if there is no file yet, until there is one.
+  /// Writes a line, or keeps it until a file is open.
   void add(const CompilationRecord& record);
-  /// Appends to it from now on. Lines are written whole, so that ranks of a node can share the
-  /// file. A failing disk is warned of, once.
+  /// Appends to this file from now on. Each line is one write, so that ranks of a node can share
+  /// the file. Logs one warning if the disk fails.
   void open(const std::string& path, Log& log);
 
  private:

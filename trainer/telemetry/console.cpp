@@ -38,7 +38,7 @@ std::string progress_line(const TelemetryRecord& record, std::int64_t total_step
 
 std::string format_significant(double x, int digits) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
-  // Whole numbers in full, unless there are so many digits that nobody would count them.
+  // Prints whole numbers in full, unless they have too many digits to read.
   if (std::fabs(x) >= std::pow(10.0, digits) && std::fabs(x) < 1e9) return fmt::format("{:.0f}", x);
   return fmt::format("{:.{}g}", x, digits);
 }

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// `total_steps` < 0: not known, so neither a total nor an eta is shown. What the record does not
-/// hold is left out.
+/// `total_steps` < 0: unknown, so neither a total nor an eta is printed. Values that the record
+/// does not have are left out.
 std::string progress_line(const TelemetryRecord& record, std::int64_t total_steps,
                           double seconds_since_start);
 

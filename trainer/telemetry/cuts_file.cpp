@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// Of what is read: far beyond all that is.
+// Limits of the reader: far above any real file.
 constexpr double kMaxMs = 1e12;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 50;
 

@@ -14,10 +14,11 @@ namespace lockstep {
 /// The rows as JSON text; times are sums.
 std::string to_json(const std::vector<Cuts::Row>& cuts);
 
-/// Replaces the file. A failing disk is warned of.
+/// Replaces the file. Logs a warning if the disk fails.
 void write_cuts(const std::string& path, const Cuts& cuts, Log& log);
 
-/// What write_cuts() wrote; nothing if there is no file. Error kUsage for a damaged one.
+/// Reads the rows that write_cuts() wrote; empty if there is no file. Error kUsage for a damaged
+/// one.
 std::vector<Cuts::Row> read_cuts(const std::string& path);
 
 }  // namespace lockstep

@@ -40,7 +40,7 @@ bool keeps(std::string_view line, std::int64_t last_step) {
 /// The lines of `path` that stay, newlines included; `all` tells whether that is the whole file.
 std::string kept_lines(const std::string& path, std::int64_t last_step, bool& all) {
   all = true;
-  // Not of a pipe or a device, which may never end.
+  // A pipe or a device is not read, since it may never end.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream in(path, std::ios::binary);
@@ -91,7 +91,7 @@ bool MetricsFile::complete_resumed_line(const std::string& line) {
   try {
     write_file(path_, text + record.dump() + "\n", ErrorKind::kUsage);
   } catch (const Error&) {
-    return false;  // a line of its own, if the disk takes that
+    return false;  // starts a new line, if the disk accepts it
   }
   ::close(std::exchange(fd_, -1));
   open();
@@ -108,7 +108,7 @@ MetricsFile::~MetricsFile() {
 }
 
 void MetricsFile::write(const TelemetryRecord& record) {
-  // One write call per line, so that a crash tears at most the last one.
+  // One write call per line, so that a crash truncates at most the last one.
   const std::string line = to_json(record) + "\n";
   if (!resumed_line_.empty() && complete_resumed_line(line)) return;
   const ssize_t written = ::write(fd_, line.data(), line.size());

@@ -15,22 +15,22 @@ std::string to_json(const TelemetryRecord& record);
 
 class MetricsFile {
  public:
-  /// Starts after `resumed_step`: of a file left by an earlier run, records up to that step stay;
-  /// later ones, which the resumed run will make again, and a last line torn by a crash are
-  /// removed. -1 starts an empty file. Error kUsage if the file cannot be written.
+  /// Starts after `resumed_step`: keeps the records up to that step of an existing file; removes
+  /// later ones, which the resumed run will write again, and a last line truncated by a crash. -1
+  /// starts an empty file. Error kUsage if the file cannot be written.
   MetricsFile(std::string path, std::int64_t resumed_step, Log& log);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
-  /// Appends one line; a record of the resumed step completes the line that the file has of it (an
-  /// evaluation that a signal had cut short). A failing disk costs metrics, not the training: it is
-  /// warned of once.
+  /// Appends one line; a record of the resumed step completes the existing line of that step (after
+  /// an evaluation that a signal interrupted). If the disk fails, metrics are lost and one warning
+  /// is logged; training continues.
   void write(const TelemetryRecord& record);
 
  private:
   void open();
-  /// Whether `line` is of the resumed step, and so became a part of the line that is there.
+  /// Whether `line` is of the resumed step, and was merged into its existing line.
   bool complete_resumed_line(const std::string& line);
 
   std::string path_;

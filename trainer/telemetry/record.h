@@ -1,5 +1,5 @@
-// What is measured at a step: one record per logging interval, written to the console, to
-// metrics.jsonl and to TensorBoard alike.
+// The measurements at a step: one record per logging interval, written to the console, to
+// metrics.jsonl and to TensorBoard.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// What was not measured stays empty and is not written.
+/// Values that were not measured stay empty and are not written.
 struct TelemetryRecord {
   std::int64_t step = 0;    ///< updates made so far
   double epoch = 0;         ///< passes over the training data so far
@@ -30,17 +30,17 @@ struct TelemetryRecord {
   std::optional<double> input_wait_ms = {};
   std::optional<double> exposed_comm_ms = {};
   std::optional<double> exposed_gap_ms = {};
-  /// How long the device stood still for saves that ended in the interval, in all.
+  /// Total time that the device paused for saves that ended in the interval.
   std::optional<double> checkpoint_stall_ms = {};
-  // Milliseconds that the loop spent on evaluations, and on saves, in the interval, in all.
+  // Total milliseconds that the loop spent on evaluations, and on saves, in the interval.
   std::optional<double> eval_ms = {};
   std::optional<double> save_ms = {};
-  std::optional<double> peak_bytes = {};  ///< device memory, most since the start
+  std::optional<double> peak_bytes = {};  ///< peak device memory since the start
   MetricValues evaluations = {};          ///< by full name: "eval/loss"
 };
 
-/// All that was measured by the names of metrics.jsonl and TensorBoard ("train/loss",
-/// "eval/accuracy", "perf/step_ms"), in order; step, epoch and wall_time are written by themselves.
+/// All measured values with their names in metrics.jsonl and TensorBoard ("train/loss",
+/// "eval/accuracy", "perf/step_ms"), in order; step, epoch and wall_time are written separately.
 std::vector<std::pair<std::string, double>> fields_of(const TelemetryRecord& record);
 
 }  // namespace lockstep

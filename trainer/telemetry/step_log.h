@@ -1,5 +1,4 @@
-// Turns what steps return and what the metrics counted into telemetry records, one per logging
-// interval.
+// Turns the results of steps and the metrics into telemetry records, one per logging interval.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +23,20 @@ struct FinishedStep {
 class StepLog {
  public:
   /// `telemetry` is null on ranks other than 0: they log nothing. `tokens_per_step`: of a global
-  /// batch; 0 if samples have none. Steps `first_step` + 1 and `last_step` are logged whatever the
-  /// interval.
+  /// batch; 0 if samples have none. Steps `first_step` + 1 and `last_step` are always logged.
   StepLog(Telemetry* telemetry, const Metrics& metrics, const Clock& clock,
           const Allocator& allocator, std::int64_t interval, double tokens_per_step,
           std::int64_t first_step, std::int64_t last_step);
 
   void add_step(const FinishedStep& done);
-  /// `metrics` by their full names ("eval/loss"). Joins the record of the same step if there is
-  /// one, else makes its own.
+  /// `metrics` by their full names ("eval/loss"). Added to the record of the same step if there is
+  /// one, else to a new record.
   void add_evaluation(std::int64_t step, double epoch, const MetricValues& metrics);
   /// Writes the last record.
   void flush();
 
  private:
-  /// What the metric grew by since it was asked last.
+  /// The increase of the metric since the last call.
   double grown_ms(const char* metric);
 
   Telemetry* telemetry_;
@@ -52,7 +50,7 @@ class StepLog {
   std::int64_t last_step_;
   std::int64_t last_ns_;
   std::map<std::string, double> last_totals_;
-  /// Waits for a possible evaluation of its step, which comes before the next step does.
+  /// Held for a possible evaluation of its step, which comes before the next step.
   std::optional<TelemetryRecord> held_;
 };
 

@@ -1,5 +1,5 @@
-// Where the training loop sends its measurements: the console line, metrics.jsonl and TensorBoard.
-// The master rank has one; other ranks have none.
+// Writes the measurements of the training loop: the console line, metrics.jsonl and TensorBoard.
+// Only the master rank has one.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,11 @@ namespace lockstep {
 class Telemetry {
  public:
   struct Start {
-    std::string run_folder;  ///< exists
-    std::int64_t resumed_step =
-        -1;  ///< step of the checkpoint the run starts from; -1: from nothing
-    std::int64_t total_steps = -1;  ///< -1: not known
-    double wall_time = 0;           ///< seconds since 1970, now
-    bool console = true;            ///< whether the log gets a line of each record
+    std::string run_folder;          ///< must exist
+    std::int64_t resumed_step = -1;  ///< step of the checkpoint the run starts from; -1: none
+    std::int64_t total_steps = -1;   ///< -1: not known
+    double wall_time = 0;            ///< seconds since 1970, now
+    bool console = true;             ///< whether to log a line for each record
   };
   Telemetry(const Start& start, const LoggingConfig& logging, const Clock& clock, Log& log);
 

@@ -32,7 +32,8 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
   return table;
 }
 
-/// TFRecord stores a rotated and offset crc, so that a crc of data that holds crcs stays sound.
+/// TFRecord stores a rotated and offset crc, so that the crc of data that contains crcs stays
+/// valid.
 std::uint32_t masked_crc32c(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return std::rotr(crc, 15) + 0xA282EAD8U;

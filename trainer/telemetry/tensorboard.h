@@ -1,7 +1,7 @@
-// TensorBoard event files, written natively. A file is a sequence of TFRecords
+// TensorBoard event files. A file is a sequence of TFRecords
 //   u64 length | u32 masked crc32c(length) | bytes | u32 masked crc32c(bytes)      (little endian)
 // whose bytes are tensorflow.Event protocol buffers (tensorflow/core/util/event.proto). Event's few
-// fields are encoded by hand, which spares the build TensorFlow's schema files.
+// fields are encoded by hand, so that the build does not need TensorFlow's schema files.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::string tf_record(std::string_view bytes);
 class TensorBoardFile {
  public:
   /// Creates `<folder>/events.out.tfevents.<start>.<host>.<pid>`. A run that resumes at a step > 0
-  /// tells TensorBoard to forget what earlier files hold from that step on. Error kUsage if the
+  /// makes TensorBoard discard the events of earlier files from that step on. Error kUsage if the
   /// file cannot be created.
   TensorBoardFile(const std::string& folder, double start_wall_time, std::int64_t resumed_step,
                   Log& log);
@@ -30,8 +30,8 @@ class TensorBoardFile {
   TensorBoardFile(const TensorBoardFile&) = delete;
   TensorBoardFile& operator=(const TensorBoardFile&) = delete;
 
-  /// One event with a scalar for each measured field. Like metrics, lost with a warning if the disk
-  /// fails.
+  /// Writes one event with a scalar for each measured field. If the disk fails, events are lost and
+  /// a warning is logged.
   void write(const TelemetryRecord& record);
 
   const std::string& path() const { return path_; }

@@ -29,7 +29,7 @@ constexpr std::uint64_t kTracksPerRank = std::uint64_t{1} << 16;
 /// Strings by number.
 class Interner {
  public:
-  /// The number, and whether it is a new one.
+  /// The number of a string, and whether it is new.
   std::pair<std::uint64_t, bool> operator()(const std::string& text) {
     const auto [at, is_new] = ids_.try_emplace(text, ids_.size() + 1);
     return {at->second, is_new};
@@ -39,7 +39,7 @@ class Interner {
   std::unordered_map<std::string, std::uint64_t> ids_;
 };
 
-/// Packets of one sequence, in the order of their times.
+/// Packets of one sequence, ordered by time.
 class PacketWriter {
  public:
   explicit PacketWriter(std::uint32_t sequence) : sequence_(sequence) {}
@@ -57,7 +57,8 @@ class PacketWriter {
     last_ns_ = at_ns;
     return *packet_->mutable_track_event();
   }
-  /// Defaults of all that follows: times are since the event before, tracks `default_track`.
+  /// Defaults of all later packets: times are relative to the previous event, tracks are
+  /// `default_track`.
   void start_timeline(std::int64_t at_ns, std::uint64_t default_track) {
     last_ns_ = at_ns;
     perfetto::TracePacket& packet = begin();
@@ -147,7 +148,7 @@ struct Flow {
   bool ends = false;
 };
 
-/// What is told of a command whenever it runs.
+/// The description of a command, written whenever it runs.
 struct CommandText {
   std::string name;
   std::string category;
@@ -353,7 +354,7 @@ class Encoder {
         writer_.add_argument(out, facts.args[i]).set_int_value(span.args[i]);
   }
 
-  /// False if its program is not known.
+  /// False if its program is unknown.
   bool describe_command(const RecordedSpan& span, TrackEvent& out) {
     const auto program = recorded_.programs.find(span.args[0]);
     if (program == recorded_.programs.end()) return false;

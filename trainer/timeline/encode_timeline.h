@@ -1,12 +1,11 @@
-// A rank's spans in Perfetto's format (ui.perfetto.dev): a packet sequence of its own, with what it
-// interns and tracks that no other rank has, so that the bytes of several ranks, one after the
-// other, are one trace.
+// A rank's spans in Perfetto's format (ui.perfetto.dev): its own packet sequence, with its own
+// interned strings and tracks, so that the concatenated bytes of several ranks are one trace.
 //
-// A span is a slice. A device command is called by its op and module path; its category is its
-// class of work, its source location the user's line, and its arguments are "shapes", "FLOPs",
-// "GFLOP/s" and "GB/s" (what it read and wrote). What a cut recorded, its execution, and the
-// all-reduces of that are a flow. The instant "clock" says how the rank's clock was compared with
-// rank 0's.
+// A span is a slice. The name of a device command is its op and module path; its category is its
+// class of work, its source location is the user's line, and its arguments are "shapes", "FLOPs",
+// "GFLOP/s" and "GB/s" (bytes read and written). The recording that a cut ended, its execution, and
+// the all-reduces of that are a flow. The instant "clock" holds the comparison of the rank's clock
+// with rank 0's.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace lockstep {
 
 struct RankTimeline {
   int rank = 0;
-  std::string host;  ///< "" if it is not known
+  std::string host;  ///< "" if unknown
   const RecordedSpans& recorded;
   NodeClock clock = {};
 };

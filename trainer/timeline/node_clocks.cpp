@@ -27,7 +27,7 @@ struct Bounds {
 };
 
 ClockOffset middle_of(const Bounds& bounds, std::int64_t at_ns) {
-  // Drift within the rounds may make them miss each other by a little.
+  // Because of drift the bounds of different rounds may contradict each other slightly.
   const auto [least, most] = std::minmax(bounds.least, bounds.most);
   return {at_ns, least + (most - least) / 2, (most - least + 1) / 2};
 }
@@ -64,7 +64,7 @@ ClockOffset compare_clocks(Communicator& communicator, const Clock& clock) {
   std::vector<std::vector<ExchangeTimes>> all;
   for (const std::string& bytes : communicator.exchange("clock readings", bytes_of(mine)))
     all.push_back(times_in(bytes));
-  // What all ranks of a node know of its clock: they come to the same offset.
+  // All ranks of a node have the same data on its clock, and so compute the same offset.
   const std::int64_t at =
       all[static_cast<std::size_t>(topology.ranks_of(topology.node())[0])].back().left_ns;
   if (topology.node() == 0) return {at};

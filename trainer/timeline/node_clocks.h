@@ -1,7 +1,7 @@
 // The clocks of several hosts on one timeline. All ranks of a host read one CLOCK_MONOTONIC; those
-// of two hosts differ by an offset that drifts. Who leaves an exchange does so after everybody has
-// entered it: each round bounds the offset from both sides, by the round trip of the messages, and
-// the quickest rounds bound it best.
+// of two hosts differ by an offset that drifts. A rank leaves an exchange after all ranks have
+// entered it: so each round bounds the offset from both sides, by the round trip of the messages,
+// and the fastest rounds give the tightest bounds.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace lockstep {
 
-/// How a node's clock stands to that of rank 0's node.
+/// The offset of a node's clock from that of rank 0's node.
 struct ClockOffset {
-  std::int64_t at_ns = 0;           ///< by the node's clock
-  std::int64_t offset_ns = 0;       ///< what it shows more
-  std::int64_t uncertainty_ns = 0;  ///< at most so much off, either way
+  std::int64_t at_ns = 0;           ///< when it was measured, by the node's clock
+  std::int64_t offset_ns = 0;       ///< node's clock minus rank 0's
+  std::int64_t uncertainty_ns = 0;  ///< maximum error in either direction
 };
 
-/// When a rank entered an exchange and left it, by its own clock.
+/// The times when a rank entered an exchange and left it, by its own clock.
 struct ExchangeTimes {
   std::int64_t entered_ns = 0;
   std::int64_t left_ns = 0;
 };
 
-/// From the same exchanges as two ranks saw them, of a node and of rank 0's.
+/// Computes the offset from the times of the same exchanges on a rank of a node and on rank 0's.
 ClockOffset bound_offset(std::span<const ExchangeTimes> rank, std::span<const ExchangeTimes> zero);
 
-/// Called by all ranks while no collective is under way: a few dozen exchanges. At once and exact
-/// where there is one node.
+/// Collective, called while no other collective is in progress: a few dozen exchanges. Immediate
+/// and exact if there is one node.
 ClockOffset compare_clocks(Communicator& communicator, const Clock& clock);
 
-/// From a node's time to that of rank 0's node: linear between two comparisons, and beyond them.
+/// Converts a node's time to that of rank 0's node: linear between two comparisons, and beyond
+/// them.
 class NodeClock {
  public:
   NodeClock() = default;
@@ -42,7 +43,7 @@ class NodeClock {
   std::int64_t on_timeline(std::int64_t ns) const;
   const ClockOffset& begin() const { return begin_; }
   const ClockOffset& end() const { return end_; }
-  std::int64_t uncertainty_ns() const;  ///< of the worse comparison
+  std::int64_t uncertainty_ns() const;  ///< the larger of the two comparisons'
 
  private:
   ClockOffset begin_;

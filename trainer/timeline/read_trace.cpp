@@ -10,7 +10,7 @@ using perfetto::TrackEvent;
 
 using Names = std::map<std::uint64_t, std::string>;
 
-/// What a packet sequence said before.
+/// The state of a packet sequence from its earlier packets.
 struct Sequence {
   Names names;
   Names categories;
@@ -40,7 +40,7 @@ class Reader {
 
  private:
   void check(bool ok, const char* why) const {
-    if (!ok) raise(ErrorKind::kData, "{} is no trace of lockstep's: {}", name_, why);
+    if (!ok) raise(ErrorKind::kData, "{} is not a trace of lockstep: {}", name_, why);
   }
 
   void take(const perfetto::TracePacket& packet) {

@@ -1,4 +1,4 @@
-// Events of a trace file in Perfetto's format, as encode_timeline writes it.
+// Reads the events of a trace file in Perfetto's format, as encode_timeline writes it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct TraceEvent {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t value = 0;  ///< of a counter
-  int depth = 0;           ///< slices of its track that it lies in
+  int depth = 0;           ///< number of slices of its track that enclose it
   std::string name;
   std::string category;
   std::vector<std::uint64_t> flows;
@@ -37,10 +37,10 @@ struct TraceEvent {
 
 struct TraceFile {
   std::map<std::uint64_t, TraceTrack> tracks;
-  std::vector<TraceEvent> events;  ///< of each rank in the order of their ends
+  std::vector<TraceEvent> events;  ///< those of each rank ordered by end
 };
 
-/// Messages call the bytes `name`. Error kData if they are no such trace.
+/// Messages call the bytes `name`. Error kData if they are not such a trace.
 TraceFile read_trace(const std::string& bytes, const std::string& name);
 
 }  // namespace lockstep

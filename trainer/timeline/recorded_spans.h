@@ -1,5 +1,5 @@
-// What a rank recorded of some steps: a plain copy of its spans and levels, with the programs whose
-// commands are among them.
+// The recording of some steps on a rank: a plain copy of its spans and levels, with the programs
+// whose commands are among them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// Training steps first, ..., last, as spans number them: the first of a run is 0.
+/// Training steps first, ..., last, numbered as in spans: the first step of a run is 0.
 struct StepWindow {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -32,11 +32,11 @@ struct RecordedSpan {
 };
 
 struct RecordedSpans {
-  std::vector<RecordedSpan> spans;  ///< each thread's in the order of their ends
+  std::vector<RecordedSpan> spans;  ///< those of each thread ordered by end
   std::vector<Level> levels;
   std::vector<std::string> names = {""};
   std::map<std::int64_t, std::shared_ptr<const CompiledStep>> programs;
-  std::int64_t dropped = 0;  ///< spans and levels for which there was no room
+  std::int64_t dropped = 0;  ///< number of spans and levels beyond the limit
 };
 
 }  // namespace lockstep

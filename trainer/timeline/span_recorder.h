@@ -1,6 +1,6 @@
-// Keeps the spans of some steps, and what happens beside them, as they come. Between start() and
-// stop() a span costs a copy of 88 bytes under a lock; before and after it nothing, as it does not
-// listen then.
+// Records the spans of some steps, and those outside of steps in the same time. Between start() and
+// stop() a span costs a copy of 88 bytes under a lock; before and after that nothing, since the
+// recorder is not registered then.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace lockstep {
 
 class SpanRecorder final : public SpanListener {
  public:
-  /// What is recorded is spans of the window's steps and of none. Both references must outlive the
+  /// Records spans of the window's steps and spans of no step. Both references must outlive the
   /// recording. Keeps at most `max_events` spans and levels, and counts the others.
   SpanRecorder(SpanStream& spans, const ProgramTable& programs, const StepWindow& window,
                std::size_t max_events = kMaxEvents);
@@ -28,7 +28,7 @@ class SpanRecorder final : public SpanListener {
 
   void start();
   void stop();
-  /// All that was recorded, once; after stop().
+  /// Returns the recording, once; call it after stop().
   RecordedSpans take();
 
   void on_span(const Span& span) override;
@@ -47,7 +47,7 @@ class SpanRecorder final : public SpanListener {
   std::size_t max_events_;
   std::mutex mutex_;
   std::size_t events_ = 0;
-  /// Blocks of one size: nobody waits while much is moved.
+  /// Blocks of equal size, so that no thread waits while a large vector is moved.
   std::vector<std::vector<RecordedSpan>> blocks_;
   std::int64_t last_program_ = -1;
   std::unordered_map<std::string, std::uint32_t> name_ids_;

@@ -38,13 +38,13 @@ void StepTrace::begin_step(std::int64_t step, const std::string& run_folder) {
 
 void StepTrace::start(std::int64_t step) {
   if (step > steps_.last) {
-    log_.warn("profile.trace.steps: the run goes on at step {}, behind [{}, {}]: there is no trace",
+    log_.warn("profile.trace.steps: the run resumes at step {}, after [{}, {}]: there is no trace",
               step, steps_.first, steps_.last);
     state_ = State::kDone;
     return;
   }
   if (run_folder_.empty() && communicator_.is_master_ordinal())
-    log_.warn("profile.trace.steps: a run without a folder keeps no trace");
+    log_.warn("profile.trace.steps: a run without a folder writes no trace");
   if (communicator_.topology().nodes() > 1) engine_.wait();  // its collectives come first
   clock_begin_ = compare_clocks(communicator_, spans_.clock());
   recorder_.start();
@@ -73,8 +73,7 @@ std::string StepTrace::encode() {
   const RecordedSpans recorded = recorder_.take();
   if (recorded.dropped > 0)
     log_.warn(
-        "profile.trace.steps: {} events more than the {} there is room for were left out; "
-        "trace fewer steps",
+        "profile.trace.steps: {} events beyond the limit of {} were left out; trace fewer steps",
         recorded.dropped, SpanRecorder::kMaxEvents);
   const int rank = communicator_.rank();
   return encode_timeline({.rank = rank,

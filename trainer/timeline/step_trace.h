@@ -1,4 +1,4 @@
-// profile.trace: the trace of some steps, of all ranks in one file, <run>/trace.perfetto-trace.
+// profile.trace: the trace of some steps of all ranks in one file, <run>/trace.perfetto-trace.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ class StepTrace {
   /// All references must outlive it but the engine, which it uses in begin_step() and finish().
   StepTrace(const StepWindow& steps, Engine& engine, SpanStream& spans, Communicator& communicator,
             Log& log);
-  /// What is recorded and not written is lost to the other ranks; the master writes its own.
+  /// If the recording was not written yet, the master writes its own; that of other ranks is lost.
   ~StepTrace();
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  /// Before anything of a step, on all ranks: begins to record where the window begins. Behind its
-  /// end it waits for the device, and the master writes the file. `run_folder`: of the master; ""
-  /// if the run has none.
+  /// Called on all ranks before each step: starts recording at the first step of the window. After
+  /// its last step it waits for the device, and the master writes the file. `run_folder`: of the
+  /// master; "" if the run has none.
   void begin_step(std::int64_t step, const std::string& run_folder);
 
-  /// On all ranks, when all steps have run: writes what the window has so far.
+  /// Called on all ranks when all steps have run: writes what was recorded so far.
   void finish();
 
  private:

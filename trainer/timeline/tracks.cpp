@@ -14,7 +14,7 @@ constexpr std::array kOrder = {SpanTrack::kHost,     SpanTrack::kDevice,
 
 struct Lane {
   std::vector<std::size_t> spans;
-  std::vector<std::int64_t> open_ends;  ///< of those that are not over, the outer first
+  std::vector<std::int64_t> open_ends;  ///< of the spans that are still open, the outer first
 };
 
 /// Lanes in which spans nest, or, if not `nests`, follow one another.
@@ -25,7 +25,7 @@ std::vector<Lane> make_lanes(const std::vector<RecordedSpan>& spans,
     const RecordedSpan& y = spans[b];
     if (x.begin_ns != y.begin_ns) return x.begin_ns < y.begin_ns;
     if (x.end_ns != y.end_ns) return x.end_ns > y.end_ns;
-    return a > b;  // of one thread: the outer one ended later
+    return a > b;  // on one thread the outer span ends later
   });
   std::vector<Lane> out;
   for (const std::size_t index : indices) {
@@ -72,7 +72,8 @@ std::vector<TimelineTrack> make_tracks(const RecordedSpans& recorded) {
       continue;
     }
     Thread& thread = threads[span.thread];
-    // The device's thread copies values, too, for functions on the host; the host's may copy some.
+    // The device's thread also copies values for functions on the host; the host's thread may copy
+    // some.
     const bool is_plain = track != SpanTrack::kTransfer;
     if (thread.spans.empty() || track == SpanTrack::kDevice ||
         (is_plain && thread.role == SpanTrack::kTransfer))

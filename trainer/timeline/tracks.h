@@ -1,5 +1,5 @@
-// Which track of a timeline a span lies in. Within a track spans nest: any two are one in the
-// other, or apart.
+// Assigns spans to tracks of a timeline. Within a track spans nest: of any two, one contains the
+// other, or they do not overlap.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace lockstep {
 struct TimelineTrack {
   std::string name;  ///< "host", "device", "communication", "communication 2", "loader", ...
   SpanTrack kind = SpanTrack::kHost;
-  /// In RecordedSpans::spans: by begin, the outer one first.
+  /// Indices in RecordedSpans::spans, ordered by begin, the outer one first.
   std::vector<std::size_t> spans;
 };
 
-/// A track for each thread, by what it does, and as many for communication as buckets are on their
-/// way at once. The host's first, then the device's.
+/// A track for each thread, named by its work, and as many for communication as there are buckets
+/// in flight at once. The host's first, then the device's.
 std::vector<TimelineTrack> make_tracks(const RecordedSpans& recorded);
 
 /// "host", "device", "transfer", "communication", "loader", "checkpoint".

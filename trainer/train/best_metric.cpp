@@ -38,7 +38,7 @@ double watched_metric(const EarlyStoppingConfig& config, const Evaluation& evalu
     for (const std::string& one : evaluation.names)
       names.push_back(fmt::format("{}{}", kPrefix, one));
     raise(ErrorKind::kUsage,
-          "early_stopping.metric is '{}', but the evaluation gives no such metric; it gives {}",
+          "early_stopping.metric is '{}', but the evaluation has no such metric; it has {}",
           config.metric, fmt::join(names, ", "));
   }
   const auto found = evaluation.metrics.find(name);
@@ -59,8 +59,8 @@ std::string begin_watching(const EarlyStoppingConfig& config, TrainerState& prog
   const bool is_other = before != config.metric || mode_before != mode;
   if (!is_other || progress.early_stopping.best_step < 0) return "";
   const std::string news = fmt::format(
-      "early_stopping watches {} ({}) from now on: the best so far, {:.6g} of step {}, is of {} "
-      "({}), and is forgotten",
+      "early_stopping uses {} ({}) from now on: the best value so far, {:.6g} of step {}, is of {} "
+      "({}) and is discarded",
       config.metric, mode, progress.best_metric, progress.early_stopping.best_step,
       before.empty() ? "an unknown metric" : before, mode_before.empty() ? "?" : mode_before);
   progress.best_metric = std::numeric_limits<double>::quiet_NaN();

@@ -20,10 +20,11 @@ namespace {
 
 /// A state that grew so much between two saves has blown up.
 constexpr double kAbsurdGrowth = 1e4;
-/// Below this, parameters are not large, whatever they were: some models begin with zeros.
+/// Parameters below this are never too large, since some models start with zeros.
 constexpr double kLeastMagnitude = 1;
 
-/// Advice, so that a refusal is no error: first touching so much in pages of 4 KiB takes a second.
+/// Only advice, so that a refusal is not an error: the first touch of this memory in pages of 4 KiB
+/// takes a second.
 void prefer_huge_pages(std::span<std::byte> bytes) {
   constexpr std::uintptr_t kPage = 4096;
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
@@ -139,7 +140,7 @@ void CheckpointWriter::run() {
       try {
         reserve();
       } catch (const std::bad_alloc&) {
-        staging_ = {};  // submit() will meet it again, where it can be reported
+        staging_ = {};  // submit() will fail in the same way, and can report it
       }
       lock.lock();
     } else if (phase_ == Phase::kReleased) {
@@ -183,7 +184,7 @@ SaveProblem CheckpointWriter::write() {
   } catch (const Error&) {
     return {};  // the run ends with it
   }
-  if (!sound_.as<bool>()[0]) return {};  // likewise: a step before was not finite
+  if (!sound_.as<bool>()[0]) return {};  // also: an earlier step was not finite
   if (const std::string bad = find_nonfinite(); !bad.empty())
     return {ErrorKind::kNonFinite,
             fmt::format("step {}: {} is not finite, so the state was not saved; earlier "
@@ -204,7 +205,7 @@ SaveProblem CheckpointWriter::write() {
   return {};
 }
 
-// What was good may have been suspect, or have gone: then the one before it is still kept.
+// The good state may have been suspect, or its file removed: then the previous one is still kept.
 void CheckpointWriter::save(double magnitude) {
   TrainerState& trainer = staging_.trainer;
   if (trainer.good_step != trainer.step && trainer.good_step != start_.step &&
@@ -222,22 +223,23 @@ SaveProblem CheckpointWriter::save_suspect(double magnitude) {
   remove_other_suspects(path);
   SaveProblem out{
       ErrorKind::kNonFinite,
-      fmt::format("step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: "
-                  "the state was saved as {} and is no checkpoint; earlier checkpoints are intact. "
-                  "Lower optimizer.learning_rate or set training.gradient_clip_norm, and resume",
-                  staging_.trainer.step, magnitude, options_.good_magnitude, path)};
+      fmt::format(
+          "step {}: the largest parameter is {:.3g}, in the last good state it was {:.3g}: the "
+          "state was saved as {} and is not a checkpoint; earlier checkpoints are intact. Lower "
+          "optimizer.learning_rate or set training.gradient_clip_norm, and resume",
+          staging_.trainer.step, magnitude, options_.good_magnitude, path)};
   log_.warn("{}", out.text);
   save_start(staging_.trainer);
   return out;
 }
 
-// In the memory of the state that was just saved, which nobody needs any more.
+// Uses the memory of the state that was just saved, which is no longer needed.
 void CheckpointWriter::save_start(TrainerState now) {
   if (!options_.make_start || has_file(good_on_file_) || has_file(start_.step)) return;
   TrainerState trainer = start_;
   trainer.good_step = start_.step;
   trainer.confirmation = Confirmation::kConfirmed;
-  // What is no counter is settled only when the run begins.
+  // Members that are not counters are set only when the run begins.
   trainer.seed = now.seed;
   trainer.dataset_digest = std::move(now.dataset_digest);
   trainer.tokenizer = std::move(now.tokenizer);
@@ -250,7 +252,7 @@ void CheckpointWriter::save_start(TrainerState now) {
     save_checkpoint(options_.folder, staging_, log_);
     good_on_file_ = start_.step;
   } catch (const std::exception& e) {
-    log_.warn("the state that the run began with cannot be saved: {}", e.what());
+    log_.warn("the run's initial state cannot be saved: {}", e.what());
   }
 }
 
@@ -263,17 +265,16 @@ std::string CheckpointWriter::go_back_to_good() {
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return phase_ == Phase::kIdle || phase_ == Phase::kSubmitted; });
-    phase_ = Phase::kIdle;  // the engine stands still, and so nothing writes to the staging memory
+    phase_ = Phase::kIdle;  // the engine is idle, so that nothing writes to the staging memory
   }
   if (has_file(state_.progress.good_step)) good_on_file_ = state_.progress.good_step;
   save_start(state_.progress);
   if (!has_file(good_on_file_)) return "";
   const std::vector<std::string> aside = set_aside_after(options_.folder, good_on_file_, log_);
   return fmt::format(
-      "step {} is the newest state that is known to be good, and --resume goes on "
-      "from it{}{}",
+      "step {} is the newest state that is known to be good, and --resume continues from it{}{}",
       good_on_file_,
-      aside.empty() ? "" : "; set aside, as no checkpoints any more: ", fmt::join(aside, ", "));
+      aside.empty() ? "" : "; set aside, no longer checkpoints: ", fmt::join(aside, ", "));
 }
 
 void CheckpointWriter::remove_other_suspects(const std::string& kept) {

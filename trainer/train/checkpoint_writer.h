@@ -1,15 +1,15 @@
-// Saves checkpoints while training goes on. The master rank has one.
+// Saves checkpoints while training goes on. Only the master rank has a writer.
 //
 // A save has three parts. submit() queues a command of the device's stream, which copies the state
 // into staging memory with all of the device's cores; the host does not wait for it, and the device
-// stands still for the copy alone. release() says that all steps before it are finished, their
-// metrics on file, and the other ranks' states the same. Then a thread looks at the copy, writes
-// the file, verifies it and prunes others. One save is under way at a time: the next submit() waits
-// for the file of the one before.
+// pauses for the copy only. release() states that all steps before it are finished, their metrics
+// are on file, and the other ranks' states are the same. Then a thread checks the copy, writes the
+// file, verifies it and prunes older ones. One save is in progress at a time: the next submit()
+// waits for the file of the previous one.
 //
-// A state with a value that is not finite is not written. One whose largest |parameter| is above
-// 1e4 times that of the last good save (and above 1e4) is suspect: it is written beside the
-// checkpoints (checkpoint/commit.h) and does not count as one; training goes on.
+// A state with a non-finite value is not written. One whose largest |parameter| is above 1e4 times
+// that of the last good save (and above 1e4) is suspect: it is written beside the checkpoints
+// (checkpoint/commit.h) and does not count as one; training goes on.
 //
 // Any other state is written as a checkpoint, in doubt or not (trainer/train/state_judge.h). While
 // the newest good state is that which the run began with, and has no file in the folder, a save in
@@ -45,39 +45,39 @@ class CheckpointWriter {
     std::string folder;
     Retention retention;
     std::string config_yaml;
-    double good_magnitude = 0;  ///< the largest |parameter| of the state that the run began with
-    /// Makes the tensors of that state again, in those of its argument; null: it needs no file.
+    double good_magnitude = 0;  ///< the largest |parameter| of the run's initial state
+    /// Computes the tensors of the initial state again, into its argument; null: it needs no file.
     std::function<void(CheckpointState&)> make_start = {};
-    Activity activity = {};  ///< told of what is written
-    bool reserve = true;     ///< make the staging memory now, in the background
+    Activity activity = {};  ///< reports what is written
+    bool reserve = true;     ///< allocate the staging memory now, in the background
   };
   /// The references must outlive it.
   CheckpointWriter(Options options, TrainingState& state, SpanStream& spans, Log& log);
-  /// Finishes what was released; what was only submitted is dropped.
+  /// Finishes a released save; drops a save that was only submitted.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// The state that the steps queued so far make, with its counters as they are now.
+  /// Submits the state after all steps queued so far, with its counters as they are now.
   void submit(Engine& engine);
-  /// What is known by now of what was submitted: good_step, confirmation and losses are taken.
-  /// Without effect if nothing waits to be released.
+  /// Sets what is known by now about the submitted state: takes good_step, confirmation and losses.
+  /// Has no effect if no save waits to be released.
   void set_judgement(const TrainerState& judged);
-  /// What was submitted may be written. Without effect if nothing waits for it.
+  /// Permits the submitted state to be written. Has no effect if no save waits to be released.
   void release();
-  /// Waits for what was released. Returns why the last save gave no checkpoint, if so.
+  /// Waits for the released save. Returns why the last save wrote no checkpoint, if it failed.
   SaveProblem wait();
-  /// The run blew up, and the engine stands still: the newest good checkpoint becomes the newest.
-  /// Returns what was done, for a message; nothing if there is none.
+  /// Called when the run blew up and the engine is idle: makes the newest good checkpoint the
+  /// newest one. Returns what was done, for a message; "" if there is no good checkpoint.
   std::string go_back_to_good();
-  /// What the last write took, until its file was there and verified; 0 if there was none.
+  /// The duration of the last write, until its file was written and verified; 0 if there was none.
   double last_write_seconds() const;
-  /// Whether a state that was submitted is not on file yet, and perhaps never will be.
+  /// Whether a submitted state is not on file yet. It may also be dropped.
   bool is_writing() const;
-  /// Whether a save failed: the run has to end. Does not wait. A suspect is no failure.
+  /// Whether a save failed, so that the run must end. Does not wait. A suspect is not a failure.
   bool failed() const;
 
-  /// Host memory that staging takes.
+  /// Host memory of the staging area in bytes.
   static std::int64_t staging_bytes(TrainingState& state);
 
  private:
@@ -89,11 +89,11 @@ class CheckpointWriter {
   SaveProblem write();
   void save(double magnitude);
   SaveProblem save_suspect(double magnitude);
-  /// The state that the run began with, if no good one is on file; `now`: of the run.
+  /// Saves the run's initial state if no good one is on file; `now`: the run's counters.
   void save_start(TrainerState now);
   bool has_file(std::int64_t step) const;
   void remove_other_suspects(const std::string& kept);
-  /// The first tensor that is not finite, for messages; empty for none.
+  /// The first tensor with a non-finite value, for messages; empty if there is none.
   std::string find_nonfinite() const;
   void await_idle(std::unique_lock<std::mutex>& lock) const;
 
@@ -103,7 +103,7 @@ class CheckpointWriter {
   Log& log_;
   TrainerState start_;         ///< the counters that the run began with
   std::int64_t good_on_file_;  ///< the newest good step that has a file, or needs none
-  CheckpointState staging_;    ///< of the thread while reserving or released, else of the caller
+  CheckpointState staging_;  ///< used by the thread while reserving or released, else by the caller
   HostTensor sound_;
   EventPtr copied_;
 

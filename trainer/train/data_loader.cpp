@@ -11,14 +11,14 @@
 namespace lockstep {
 namespace {
 
-/// What was asked to be masked must be there. Nobody asked for the default.
+/// A field that the user wants to mask must exist; the default need not.
 void check_mask(const Padding& padding, const std::vector<FieldSpec>& fields) {
   if (padding.mask_of == Padding{}.mask_of) return;
   std::vector<std::string> of_variable_length;
   for (const FieldSpec& field : fields)
     if (field.variable_length) of_variable_length.push_back(field.name);
   LS_USER_CHECK(std::ranges::find(of_variable_length, padding.mask_of) != of_variable_length.end(),
-                "padding.mask_of is '{}', which is no field of variable length; those are: {}",
+                "padding.mask_of is '{}', which is not a field of variable length; those are: {}",
                 padding.mask_of, fmt::join(of_variable_length, ", "));
 }
 

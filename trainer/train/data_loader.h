@@ -1,5 +1,5 @@
-// How a dataset becomes batches: of a training run (Trainer::steps) or of an evaluation
-// (Trainer::evaluate). Nothing is read before one of them asks.
+// Turns a dataset into batches of a training run (Trainer::steps) or of an evaluation
+// (Trainer::evaluate). Nothing is read before one of them requests a batch.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ class Session;
 
 struct DataLoaderOptions {
   std::int64_t global_batch = 0;  ///< samples of a step, over all ranks; must be given
-  std::int64_t micro_batch = 0;   ///< samples of a logical shard; must be given, divides the global
-                                  ///< batch
-  bool shuffle = true;            ///< a new random order in each epoch, the same on all ranks
-  std::int64_t workers = 1;       ///< threads that read and collate; no result depends on it
-  std::int64_t prefetch = 8;      ///< batches kept ready in host memory
+  std::int64_t micro_batch =
+      0;                      ///< samples of a micro-batch; must be given, divides the global batch
+  bool shuffle = true;        ///< a new random order in each epoch, the same on all ranks
+  std::int64_t workers = 1;   ///< threads that read and collate; no result depends on it
+  std::int64_t prefetch = 8;  ///< batches kept ready in host memory
   std::int64_t device_prefetch = 2;  ///< batches kept ready in device memory
   Padding padding = {};              ///< of fields of variable length
-  /// Samples of like length make a step together, within windows of so many samples of the order
-  /// that there would be otherwise; 0: not.
+  /// Groups samples of similar length into the same step, within windows of this many samples of
+  /// the original order; 0: off.
   std::int64_t group_by_length = 0;
   std::int64_t eval_batch = 0;         ///< samples of a batch of an evaluation; 0: micro_batch
   std::int64_t max_eval_batches = 0;   ///< 0: the whole dataset
@@ -32,7 +32,7 @@ struct DataLoaderOptions {
 
 class DataLoader {
  public:
-  /// Error kUsage for options that cannot work.
+  /// Error kUsage for invalid options.
   DataLoader(Session& session, DatasetPtr dataset, const DataLoaderOptions& options);
   DataLoader(DatasetPtr dataset, const DataLoaderOptions& options);
 

@@ -1,6 +1,6 @@
-// Batches on their way to the device: a thread takes them from the loader and starts their copies,
-// `depth` steps ahead of the training loop. All that can be there at once is set aside from the
-// start, so that a device with too little memory fails then, and not when the loader is quick.
+// Feeds batches to the device: a thread takes them from the loader and starts their copies, `depth`
+// steps ahead of the training loop. Memory for the maximum number of batches is reserved at the
+// start, so that a device with too little memory fails then, and not when the loader is fast.
 #pragma once
 
 #include <condition_variable>
@@ -19,19 +19,19 @@
 
 namespace lockstep {
 
-/// One step's fields on the device, each with one value per logical shard of this rank.
+/// One step's fields on the device, each with one value per micro-batch of this rank.
 struct DeviceBatch {
   std::int64_t step = 0;
   std::map<std::string, DeviceTensorPtr> fields;
   std::vector<std::string> skipped = {};  ///< StepBatch::skipped
 };
 
-/// How many batches the device holds at most: those fed ahead, and those of steps in flight.
+/// The maximum number of batches on the device: those fed ahead, and those of steps in flight.
 std::int64_t batches_on_device(const DeviceOptions& device, std::int64_t depth);
 
 class DeviceFeed {
  public:
-  /// `step_bytes`: what a step's batches take of this device. Error kOutOfMemory.
+  /// `step_bytes`: device memory of a step's batches. Error kOutOfMemory.
   DeviceFeed(Loader& loader, Device& device, std::int64_t depth, std::int64_t step_bytes);
   ~DeviceFeed();
   DeviceFeed(const DeviceFeed&) = delete;
@@ -42,7 +42,7 @@ class DeviceFeed {
 
  private:
   void run();
-  void tell_prefetched();  ///< under the lock
+  void tell_prefetched();  ///< requires the lock
 
   Loader& loader_;
   Device& device_;

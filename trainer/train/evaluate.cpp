@@ -19,7 +19,7 @@ struct Sums {
   double count = 0;
 };
 
-/// What a batch gave.
+/// The result of a batch.
 struct BatchSums {
   std::int64_t index = 0;
   std::map<std::string, Sums> metrics;
@@ -64,8 +64,8 @@ void add_from_bytes(const std::string& bytes, std::vector<BatchSums>& all) {
   }
 }
 
-/// A rank that was asked to stop sends this instead of sums, one that cannot read its data this and
-/// what is wrong.
+/// A rank that was asked to stop sends this instead of sums; one that cannot read its data sends
+/// this and the error.
 constexpr std::string_view kStopped = "stopped";
 constexpr std::string_view kFailed = "failed: ";
 

@@ -65,8 +65,8 @@ void RunSaves::finish() {
   raise(ErrorKind::kNonFinite, "{}{}{}", texts[0], back.empty() ? "" : "; ", back);
 }
 
-// mpirun that is interrupted kills its ranks a second after it has told them. A write that is under
-// way gets that second; a new one only if it needs the half of it. All ranks decide alike.
+// An interrupted mpirun kills its ranks one second after it has signalled them. A write in progress
+// gets that second; a new one starts only if it needs half of it. All ranks decide alike.
 bool RunSaves::has_time() {
   constexpr double kHurriedWrite = 0.5;  // seconds
   if (saved_step_ == step()) return true;
@@ -91,8 +91,8 @@ void RunSaves::say_what_is_saved(bool slow) {
   if (slow)
     runtime_.log().warn(
         "asked to stop by mpirun, which kills the ranks within a second: step {} is NOT saved, as "
-        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch: then all "
-        "is saved",
+        "the last save took {}; {}. Send SIGUSR1 to mpirun, or use lockstep launch, to save all "
+        "steps",
         step(), readable_time(writer_->last_write_seconds()), saved);
   else
     runtime_.log().info(

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether a word of the command line is an override of the session's own settings.
+/// Whether an argument is an override of the session's own settings.
 bool is_override(std::string_view word) {
   constexpr std::array<std::string_view, 4> kOwn = {"device.", "distributed.", "profile.",
                                                     "training.deterministic"};
@@ -57,7 +57,7 @@ Config config_of(const SessionOptions& options, const Registry& registry,
 }  // namespace
 
 Session::Session(const ProcessCall& process, const SessionOptions& options) {
-  const Registry registry;  // a session has no config that chooses: only the keys of all
+  const Registry registry;  // a session has no config with choices: only the fixed keys
   const Config config = config_of(options, registry, process.arguments);
   for (const std::string& word : process.arguments)
     if (!is_override(word)) arguments_.push_back(word);
@@ -126,15 +126,16 @@ int run(int argc, char** argv, const SessionOptions& options,
     try {
       body(session);
     } catch (const Error& error) {
-      // Everything was saved, and all ranks know it.
+      // Everything was saved, on all ranks.
       if (error.kind() != ErrorKind::kPreempted) throw;
       session.runtime().log().info("{}", error.what());
       session.set_exit_code(static_cast<int>(ErrorKind::kPreempted));
     } catch (const std::exception& exception) {
       if (memory_error(exception)) throw;
-      raise(ErrorKind::kInternal, "the program threw: {}", exception.what());  // not our bug
+      raise(ErrorKind::kInternal, "the program threw: {}",
+            exception.what());  // not a bug of lockstep
     } catch (...) {
-      raise(ErrorKind::kInternal, "the program threw what is no std::exception");
+      raise(ErrorKind::kInternal, "the program threw an exception that is not a std::exception");
     }
     session.finish();
     return session.exit_code();

@@ -1,4 +1,4 @@
-// A program's share of a job: its rank, its device, its log. A program of a user's own is
+// A program's part of a job: its rank, its device, its log. A user's program is
 //
 //   int main(int argc, char** argv) {
 //     return lockstep::run(argc, argv, [](lockstep::Session& session) { ... });
@@ -27,18 +27,18 @@ namespace LOCKSTEP_API lockstep {
 class RankRuntime;
 struct ProcessCall;
 
-/// What a session is made with. On the command line of the program, words like device.threads=2 or
+/// The options of a session. Arguments of the program like device.threads=2 or
 /// distributed.stall_abort_s=60 override them: any key of the sections device, distributed and
 /// profile that `lockstep config schema` lists, and training.deterministic.
 struct SessionOptions {
   double memory_gb = 4.0;       ///< of the device, a hard limit
   int threads = 1;              ///< cores that run one kernel
-  bool deterministic = true;    ///< one result on any number of ranks
+  bool deterministic = true;    ///< the same result on any number of ranks
   bool metrics_report = false;  ///< print all counters and times when the session ends
 };
 
 class Session {
-  /// A copy of a printed argument that lives until the line appears: texts become strings.
+  /// A copy of a printed argument that lives until the line is printed: texts become strings.
   template <class T>
   using Held = std::conditional_t<std::is_convertible_v<T, std::string_view>, std::string,
                                   std::remove_cvref_t<T>>;
@@ -46,9 +46,9 @@ class Session {
  public:
   /// Called by run().
   Session(const ProcessCall& process, const SessionOptions& options);
-  /// Of a runtime that was made elsewhere.
+  /// Takes a runtime that was made elsewhere.
   explicit Session(std::unique_ptr<RankRuntime> runtime);
-  /// A session that did not finish() leaves without waiting for anybody. What was made with it
+  /// A session that did not finish() leaves without waiting for other ranks. Objects made with it
   /// (tensors, the values of modules, trainers) cannot be used any more: error kUsage.
   ~Session();
   Session(const Session&) = delete;
@@ -57,7 +57,7 @@ class Session {
   int rank() const;
   int ranks() const;
   bool is_master() const;  ///< rank 0
-  /// What the command line held besides overrides, without the program's name.
+  /// The command-line arguments without overrides and without the program's name.
   const std::vector<std::string>& arguments() const { return arguments_; }
 
   /// Gives a module values without training it: parameters are functions of (seed, name).
@@ -65,9 +65,9 @@ class Session {
   /// A value on the device.
   Tensor tensor(HostTensor value, std::string_view name);
 
-  /// Writes a line on rank 0. An argument that is a number of a step (StepResult::loss()) is waited
-  /// for off the loop: the line appears, in order, once its numbers are there. Other arguments are
-  /// copied.
+  /// Writes a line on rank 0. The loop does not wait for an argument that is a number of a step
+  /// (StepResult::loss()): the line is printed, in order, once its numbers are computed. Other
+  /// arguments are copied.
   template <class... A>
   void print(fmt::format_string<Held<A>&...> format, A&&... arguments) {
     if (!is_master()) return;
@@ -84,9 +84,9 @@ class Session {
 
   // For lockstep itself.
   RankRuntime& runtime() { return *runtime_; }
-  /// Prints the lines whose numbers have arrived; all of them with `wait`.
+  /// Prints the lines whose numbers are computed; with `wait`, waits and prints all lines.
   void flush_lines(bool wait);
-  /// The exit code if the body ends well.
+  /// The exit code if the body ends without an exception.
   void set_exit_code(int code) { exit_code_ = code; }
   int exit_code() const { return exit_code_; }
   /// Expires with the session.
@@ -114,10 +114,10 @@ class Session {
   std::shared_ptr<const void> life_ = std::make_shared<char>();
 };
 
-/// Runs `body` in a session of its own and returns the process's exit code: 0, that of the error
-/// the body ended with (2 usage, 3 data, 4 checkpoint, 5 not finite, 6 device out of memory, 7 lost
-/// rank), or 75 if it was asked to stop and saved. Peers of a rank that fails are told. First thing
-/// in main(), once.
+/// Runs `body` in its own session and returns the process's exit code: 0, that of the body's error
+/// (2 usage, 3 data, 4 checkpoint, 5 not finite, 6 device out of memory, 7 lost rank), or 75 if it
+/// was asked to stop and saved. A rank that fails notifies its peers. Call it first in main(),
+/// once.
 int run(int argc, char** argv, const std::function<void(Session&)>& body);
 int run(int argc, char** argv, const SessionOptions& options,
         const std::function<void(Session&)>& body);

@@ -1,4 +1,4 @@
-// When leaving out updates that are not finite is no longer training (training.on_nonfinite: skip).
+// The limit of skipped non-finite updates, above which a run ends (training.on_nonfinite: skip).
 #pragma once
 
 #include <bitset>
@@ -8,15 +8,15 @@
 
 namespace lockstep {
 
-/// Counts skipped steps. The limit is reached by `max_in_a_row` of them one after the other, or by
-/// half of the last 100 steps. Every rank sees the same steps, and so comes to the same answer.
+/// Counts skipped steps. The limit is `max_in_a_row` consecutive steps, or half of the last 100
+/// steps. Every rank counts the same steps, and so gets the same result.
 class SkipLimit {
  public:
-  /// `max_in_a_row` 0: there is no limit, of neither kind.
+  /// `max_in_a_row` 0: no limit of either kind.
   explicit SkipLimit(std::int64_t max_in_a_row) : max_in_a_row_(max_in_a_row) {}
 
-  /// The next step was skipped or not. Returns which limit that reached, for a message: "10 steps
-  /// in a row were skipped"; empty for none.
+  /// Adds the next step. Returns the limit that it reached, for a message: "10 steps in a row were
+  /// skipped"; empty for none.
   std::string add(bool skipped);
 
  private:

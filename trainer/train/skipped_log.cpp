@@ -15,7 +15,7 @@ void SkippedLog::warn(const std::string& reason) {
   if (warned_.size() >= kMostWarnings || !warned_.insert(reason).second) return;
   const std::string warning =
       fmt::format("skipped {}{}", reason,
-                  warned_.size() == kMostWarnings ? " (more are counted, but not named)" : "");
+                  warned_.size() == kMostWarnings ? " (further ones are only counted)" : "");
   runtime_.log().warn("{}", warning);
   runtime_.warnings_to_console()(warning);
 }
@@ -28,8 +28,8 @@ void SkippedLog::end() {
   trained_ = 0;
   if (all == 0) return;
   runtime_.log().warn(
-      "{} {} trained on could not be read: others took their places (data.on_bad_sample: skip)",
-      all, all == 1 ? "sample" : "samples");
+      "{} training {} could not be read; others were used instead (data.on_bad_sample: skip)", all,
+      all == 1 ? "sample" : "samples");
 }
 
 }  // namespace lockstep

@@ -1,5 +1,4 @@
-// Tells people of samples that could not be read, where others took their places
-// (data.on_bad_sample: skip).
+// Logs samples that could not be read and were replaced by others (data.on_bad_sample: skip).
 #pragma once
 
 #include <cstdint>
@@ -11,19 +10,20 @@
 
 namespace lockstep {
 
-/// Of what this rank trained on; the end counts that of all ranks, each sample of a step once.
+/// Covers the samples that this rank trained on; end() counts those of all ranks, each sample of a
+/// step once.
 class SkippedLog {
  public:
-  /// Warnings of a rank, one for each file; the others are only counted.
+  /// The maximum number of warnings of a rank, one per file; further ones are only counted.
   static constexpr std::size_t kMostWarnings = 16;
 
   explicit SkippedLog(RankRuntime& runtime) : runtime_(runtime) {}
 
-  /// What is wrong with each of the samples of a step. It is also counted as SkippedSamples.
+  /// Adds the reason for each skipped sample of a step. They are also counted as SkippedSamples.
   void add(std::span<const std::string> reasons);
-  /// Of an evaluation, which counts by itself.
+  /// Logs a skipped sample of an evaluation, which has its own count.
   void warn(const std::string& reason);
-  /// All ranks call it, with no collective under way: says how many there were.
+  /// Collective, called with no other collective in progress: logs the number of skipped samples.
   void end();
 
  private:

@@ -10,17 +10,17 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kRecent = 64;
-constexpr std::size_t kEnough = 16;  ///< losses, to know the spread
+constexpr std::size_t kEnough = 16;  ///< losses needed for the spread
 constexpr double kPart = 0.07;       ///< of the level
 constexpr double kSpreads = 3;
 constexpr double kEvaluationPart = 0.1;
 constexpr double kNormGrowth = 10;
 constexpr int kDoubtsToTell = 3;  ///< fewer may be noise
 
-/// Of the noise in a row of numbers that may rise or fall.
+/// The spread of the noise in a series of numbers that may rise or fall.
 double spread_of(const std::vector<double>& row) {
   constexpr double kMedianOfNormal = 0.6745;
-  if (row.size() < 4) return 0;  // two differences say nothing
+  if (row.size() < 4) return 0;  // two differences are too few
   std::vector<double> bends;
   for (std::size_t i = 2; i < row.size(); ++i)
     bends.push_back(std::abs(row[i] - 2 * row[i - 1] + row[i - 2]));
@@ -29,7 +29,7 @@ double spread_of(const std::vector<double>& row) {
   return *middle / (kMedianOfNormal * std::sqrt(6.0));
 }
 
-/// How far a loss may be above the level: in line, or at all to be counted in.
+/// How far a loss may exceed the level: to be normal, or to be added to the history at all.
 struct Slack {
   double in_line;
   double counted;
@@ -105,7 +105,7 @@ std::string StateJudge::settle(std::int64_t step, const std::optional<StepEviden
   else if (next)
     doubt = doubt_of(progress_.losses, *next);
   else {
-    // Not known by itself, it is what those before it are.
+    // If unknown, it gets the judgement of the previous ones.
     if (doubts_ >= kDoubtsToTell) progress_.confirmation = Confirmation::kDoubtful;
     return "";
   }
@@ -118,8 +118,8 @@ std::string StateJudge::settle(std::int64_t step, const std::optional<StepEviden
   progress_.confirmation = Confirmation::kDoubtful;
   if (++doubts_ != kDoubtsToTell) return "";
   return fmt::format(
-      "step {}: {}: the state of step {} is the newest that is known to be good, and "
-      "its checkpoint stays",
+      "step {}: {}: the state of step {} is the newest that is known to be good, and its "
+      "checkpoint is kept",
       step, doubt, progress_.good_step);
 }
 

@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// Error kOutOfMemory, before a value is drawn or read, for a model that cannot fit whatever the
-/// batch.
+/// Error kOutOfMemory, before a value is drawn or read, for a model that does not fit with any
+/// batch size.
 void check_state_fits(TrainingState& state, const Config& config) {
   const auto needed = static_cast<double>(state_bytes(state));
   if (needed <= config.device.memory_gb * 0x1p30) return;
@@ -26,14 +26,14 @@ void check_state_fits(TrainingState& state, const Config& config) {
         format_bytes(config.device.memory_gb * 0x1p30));
 }
 
-/// A run that goes on elsewhere is as good, but its bits are no longer those that it would have
-/// had.
+/// A run that resumes on other hardware is valid, but its bits differ from those of an
+/// uninterrupted run.
 void warn_of_other_processors(TrainerState& progress, RankRuntime& runtime) {
   const InstructionSet& set = runtime.instruction_set();
   const auto compare = [&](std::string& saved, const std::string& now, const char* what) {
     if (!saved.empty() && saved != now)
       runtime.log().warn(
-          "the checkpoint was trained with {} {}, and goes on with {}: its hash will not be that "
+          "the checkpoint was trained with {} {}, and continues with {}: its hash will not be that "
           "of an uninterrupted run",
           what, saved, now);
     saved = now;
@@ -67,7 +67,7 @@ TrainingState make_state(Module& module, Optimizer optimizer, OptimizerGroups gr
   return out;
 }
 
-/// A new run that failed early has moved one aside that somebody may mean to resume.
+/// A new run that failed early may have moved aside a run that the user wants to resume.
 std::string where_else(const RunFolder& folder) {
   const std::string moved = find_moved_run(folder);
   return moved.empty() ? "" : fmt::format(" (an earlier run is in {}: --resume={})", moved, moved);
@@ -90,13 +90,13 @@ RunLock prepare(Session& session, TrainingState& state, const RunSpec& spec,
   if (saved != nullptr)
     runtime.log().info("resuming from {} at step {}", saved->path(), saved->trainer().step);
   else if (spec.folder && spec.config.checkpoint.resume == "auto")
-    runtime.log().info("nothing to resume in {}: starting anew{}", spec.folder->path,
+    runtime.log().info("nothing to resume in {}: starting a new run{}", spec.folder->path,
                        where_else(*spec.folder));
   start_state(state, runtime, spec, saved);
   return lock;
 }
 
-/// The options in the words of the config, whose sections the run goes by.
+/// The options as a config, whose sections the run uses.
 Config config_of(const TrainerOptions& o, const Config& session) {
   Config out = session;
   out.run.seed = static_cast<std::int64_t>(o.seed);
@@ -140,7 +140,8 @@ void check_options(const TrainerOptions& o) {
                 "save_interval, keep_best and resume need a folder: give TrainerOptions::run");
 }
 
-/// What checkpoints keep as the config, and what ranks must have in common, a line each.
+/// The settings that checkpoints store as the config and that ranks must have in common, one per
+/// line.
 std::vector<Term> terms_of(const TrainerOptions& o, const Module& module,
                            const Optimizer& optimizer) {
   std::vector<Term> out;

@@ -5,7 +5,7 @@
 //   for (const Batch& batch : trainer.steps(data, 500)) trainer.step(batch, net);
 //   session.print("eval {}", trainer.evaluate(data, net).at("loss"));
 //
-// All ranks of a job do the same. What a rank trains on is its part of each batch; what comes out
+// All ranks of a job make the same calls. Each rank trains on its part of each batch; the result
 // has the same bits on any number of ranks.
 #pragma once
 
@@ -34,7 +34,7 @@ namespace LOCKSTEP_API lockstep {
 struct Evaluation;
 struct StepOutcome;
 
-/// A number of a step that is computed behind the loop.
+/// A number of a step that is computed asynchronously.
 class StepNumber {
  public:
   StepNumber(std::shared_ptr<StepOutcome> step, std::string name)
@@ -48,7 +48,7 @@ class StepNumber {
   std::string name_;
 };
 
-/// A step that was handed over to the device.
+/// A step that was queued on the device.
 class StepResult {
  public:
   explicit StepResult(std::shared_ptr<StepOutcome> step) : step_(std::move(step)) {}
@@ -66,26 +66,26 @@ using Evaluators = std::vector<std::shared_ptr<const Evaluator>>;
 
 class Trainer {
  public:
-  /// Gives the module its values: fresh ones, or those of a checkpoint. All ranks call it with the
-  /// same. The module must outlive it; after the session it can only be destroyed. Errors: kUsage
-  /// for options, a run folder that cannot be made, ranks that differ, or a module that another
-  /// trainer trains; kCheckpoint for one that does not fit the module; kOutOfMemory for a model
-  /// that does not fit the device.
+  /// Gives the module its values: new ones, or those of a checkpoint. Collective, with the same
+  /// arguments on all ranks. The module must outlive it; after the session it can only be
+  /// destroyed. Errors: kUsage for options, a run folder that cannot be made, ranks that differ, or
+  /// a module that another trainer trains; kCheckpoint for a checkpoint that does not fit the
+  /// module; kOutOfMemory for a model that does not fit the device.
   Trainer(Session& session, Module& module, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
   class Steps;
-  /// Batches from the restored step to step `total`, counted from the first step of the run. Each
-  /// is to be given to step() once and lives until the next one. Between two of them the run saves
-  /// if it is time; when they end, it has saved. They end before `total` when a rank was asked to
-  /// stop, all ranks at one step, or when `patience` is over. The loader must outlive them.
+  /// Batches from the restored step to step `total`, counted from the first step of the run. Pass
+  /// each to step() once; it lives until the next one. The run saves between two batches if a save
+  /// is due, and after the last. The steps end before `total` when a rank was asked to stop, on all
+  /// ranks at the same step, or when `patience` is exceeded. The loader must outlive them.
   Steps steps(const DataLoader& data, std::int64_t total);
 
-  /// Records forward, backward and update and hands them over; returns while they run. `batch`:
-  /// that of the loop, or one made of its fields. `loss`: a module or a function from a Batch to a
-  /// Loss, which must not read values of tensors. If it throws, nothing was changed.
+  /// Records forward, backward and update and queues them; returns while they run. `batch`: that of
+  /// the loop, or one made of its fields. `loss`: a module or a function from a Batch to a Loss,
+  /// which must not read values of tensors. If it throws, nothing is changed.
   template <class F>
   StepResult step(const Batch& batch, F&& loss,
                   std::source_location where = std::source_location::current()) {
@@ -94,10 +94,10 @@ class Trainer {
     return step_loss(batch, as_function(loss), kIsModule, where);
   }
 
-  /// Exact over the loader's dataset: every sample counts once, and the values are the same on any
-  /// number of ranks. Logged as <name>/<metric>; as "eval" compared with the best. Error
-  /// kPreempted, which run() turns into exit code 75, if a rank was asked to stop: then the run has
-  /// saved.
+  /// Evaluates exactly over the loader's dataset: every sample counts once, and the values are the
+  /// same on any number of ranks. Logged as <name>/<metric>; those of "eval" are compared with the
+  /// best. Error kPreempted, which run() turns into exit code 75, if a rank was asked to stop: then
+  /// the run has saved.
   template <class F>
   MetricValues evaluate(const DataLoader& data, F&& loss, const Evaluators& evaluators = {},
                         const std::string& name = "eval",
@@ -105,17 +105,17 @@ class Trainer {
     return evaluate_loss(data, as_function(loss), evaluators, name, where);
   }
 
-  /// Saves now, and returns when the file is there.
+  /// Saves now, and returns when the file is written.
   void save();
 
   std::int64_t step_number() const;  ///< updates made so far
-  bool stopped() const;              ///< whether the run ended because it was asked to
+  bool stopped() const;              ///< whether the run ended because it was asked to stop
 
   // For lockstep itself.
   struct Parts;  ///< trainer_parts.h
   explicit Trainer(std::unique_ptr<Parts> parts);
   const Parts& parts() const { return *parts_; }
-  /// The same as evaluate(); nothing if a rank was asked to stop: then the steps end.
+  /// The same as evaluate(), but returns nothing if a rank was asked to stop: then the steps end.
   std::optional<Evaluation> try_evaluate(const DataLoader& data, const LossFunction& loss,
                                          const Evaluators& evaluators, const std::string& name,
                                          std::source_location where);
@@ -135,7 +135,7 @@ class Trainer {
   std::unique_ptr<Parts> parts_;
 };
 
-/// What a range-for goes over.
+/// The range of a range-for loop.
 class Trainer::Steps {
  public:
   class Iterator {
@@ -167,7 +167,7 @@ class Trainer::Steps {
 
   Trainer& trainer_;
   const Batch* batch_ = nullptr;
-  int exceptions_;  ///< under way when the steps began
+  int exceptions_;  ///< in flight when the steps began
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What a Trainer is made with, beyond module and optimizer.
+// The options of a Trainer, besides module and optimizer.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace LOCKSTEP_API lockstep {
 
 enum class Resume : std::uint8_t {
   kNone,  ///< an earlier run in the folder is moved aside
-  kAuto,  ///< from the folder's newest checkpoint that verifies, if there is one
+  kAuto,  ///< from the folder's newest valid checkpoint, if there is one
 };
 enum class OnNonFinite : std::uint8_t { kStop, kSkip };
 enum class SchedulePolicy : std::uint8_t { kConstant, kLinear, kCosine };
 
-/// The learning rate over the steps: warm-up from 0, then constant, or down to min_lr.
+/// The learning rate over the steps: warm-up from 0, then constant or decaying to min_lr.
 struct LearningRateSchedule {
   SchedulePolicy policy = SchedulePolicy::kConstant;
   std::int64_t warmup_steps = 0;
@@ -43,8 +43,8 @@ struct TrainerOptions {
   std::int64_t patience = 0;       ///< evaluations without improvement before steps() ends; 0: off
   std::int64_t log_interval = 10;  ///< steps; the first and the last are always logged
   bool progress_lines = false;     ///< on the console, too
-  /// Parameters of a group (Module::set_group) are updated with settings of their own, by the same
-  /// rule. The schedule scales all learning rates alike.
+  /// Parameters of a group (Module::set_group) are updated by the same rule with the group's
+  /// settings. The schedule scales all learning rates by the same factor.
   OptimizerGroups groups = {};
 };
 

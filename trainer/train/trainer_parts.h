@@ -1,4 +1,4 @@
-// What a Trainer consists of, for those who make one from something else than TrainerOptions.
+// The members of a Trainer, for code that makes one from other inputs than TrainerOptions.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct Trainer::Parts {
 
   Session& session;
   std::weak_ptr<const void> life = session.life();
-  std::shared_ptr<const void> claim;  ///< to train the module
+  std::shared_ptr<const void> claim;  ///< the right to train the module
   TrainingState state;
   RunLock lock;
   TrainingRun run;

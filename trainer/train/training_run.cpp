@@ -44,7 +44,7 @@ RunSaves::Options saves_of(const RunSpec& spec, TrainingState& state,
   return out;
 }
 
-/// It reads all of the data, which may take minutes.
+/// Reads all of the data, which may take minutes.
 std::string digest_of(const Dataset& dataset, Activity activity) {
   const ForeignCall reading(activity, "digest of the training data");
   return dataset.digest();
@@ -52,7 +52,7 @@ std::string digest_of(const Dataset& dataset, Activity activity) {
 
 }  // namespace
 
-/// Destroyed before anything else of the run: its threads use it.
+/// Destroyed before the other members of the run, because its threads use them.
 struct TrainingRun::Feed {
   Feed(const DataLoader& data, const StepSampler& sampler, const LoaderOptions& options,
        Device& device)
@@ -68,7 +68,7 @@ const StepSummary& StepOutcome::read(std::string_view name, std::source_location
   if (!summary) {
     const StepNumberRead told(numbers.values.context(), name, number);
     summary = numbers.read(where);
-    numbers.values = Tensor();  // the results of steps in flight have so much room and no more
+    numbers.values = Tensor();  // memory is reserved only for results of steps in flight
   }
   return *summary;
 }
@@ -100,7 +100,8 @@ TrainingRun::TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spe
 TrainingRun::~TrainingRun() = default;
 
 void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
-  LS_USER_CHECK(feed_ == nullptr, "steps() was called while the steps of another call go on");
+  LS_USER_CHECK(feed_ == nullptr,
+                "steps() was called while the steps of another call were still running");
   const DataLoaderOptions& options = data.options();
   Communicator& communicator = runtime_.communicator();
   batch_ = plan_batch(options.global_batch, options.micro_batch,
@@ -115,8 +116,8 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
   const std::string digest = digest_of(*data.dataset(), activity_);
   if (resumed_ && steps_done() == first_step_ &&
       !is_same_data(state_.progress.dataset_digest, digest)) {
-    runtime_.log().warn("the training data differs from what the checkpoint was trained on");
-    state_.progress.losses = {};  // of other data, they say nothing
+    runtime_.log().warn("the training data differs from that of the checkpoint");
+    state_.progress.losses = {};  // losses on other data are not comparable
   }
   state_.progress.dataset_digest = digest;
   if (runtime_.is_master() && spec_.folder && !telemetry_)
@@ -141,8 +142,8 @@ const Batch* TrainingRun::next() {
                 steps_done());
   LS_CHECK(feed_ != nullptr, "next() without begin()");
   current_.reset();
-  // What was trained since the last batch, and evaluated before it is saved: a resume from the last
-  // step has nothing left to do.
+  // Saves the previous step only now, after its evaluation if there was one, so that a resume from
+  // it has nothing left to do.
   if (steps_done() > first_step_ && due(spec_.config.checkpoint.save_interval)) save_now();
   if (steps_done() >= total_steps_ || stop_agreed_ || stop_early_) {
     end_run();
@@ -153,7 +154,7 @@ const Batch* TrainingRun::next() {
   return &*current_;
 }
 
-// Between two steps all ranks have queued the same, and know of the same warnings.
+// Between two steps all ranks have queued the same work, and have read the same flags on warnings.
 void TrainingRun::tell_warnings() {
   runtime_.engine().wait();
   runtime_.console_warnings().exchange();
@@ -209,7 +210,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
   }
   if (data_watch_) engine.carry(data_watch_->take(step));
   engine.mark_step(SyncReason::kStepEnd, where);
-  // Before this, no rank can have finished the step: there was nothing to save.
+  // Before this, no rank can have finished the step, so there was nothing to save.
   watch_.on_stop(spec_.folder ? OnStop::kSave : OnStop::kLeave);
   ++state_.progress.step;
   loss_ = &loss;
@@ -220,7 +221,7 @@ std::shared_ptr<StepOutcome> TrainingRun::step(const Batch& batch, const LossFun
 }
 
 // Results are read when their step has long been computed, so that reading never waits. Every rank
-// reads the same numbers for the same step, and so comes to the same decisions.
+// reads the same numbers for the same step, and so makes the same decisions.
 void TrainingRun::finish_step() {
   const InFlight done = std::move(in_flight_.front());
   in_flight_.pop_front();
@@ -269,11 +270,11 @@ void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary)
   runtime_.log().warn("step {}: {} (training.on_nonfinite: skip)", done.step, what);
   if (limit.empty()) return;
   rule_out_drift();
-  blow_up(fmt::format(
-      "step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains and stops; "
-      "earlier checkpoints are intact. Lower optimizer.learning_rate or set "
-      "training.gradient_clip_norm, and resume",
-      done.step, what, limit, spec_.config.training.max_skipped_steps));
+  blow_up(
+      fmt::format("step {}: {}: {} (training.max_skipped_steps: {}), so the run no longer trains, "
+                  "and stops; earlier checkpoints are intact. Lower optimizer.learning_rate or set "
+                  "training.gradient_clip_norm, and resume",
+                  done.step, what, limit, spec_.config.training.max_skipped_steps));
 }
 
 void TrainingRun::stop_at_nonfinite(const InFlight& done, const std::string& what) {
@@ -284,7 +285,7 @@ void TrainingRun::stop_at_nonfinite(const InFlight& done, const std::string& wha
                   done.step, name_nonfinite(done), what));
 }
 
-// A run that made no step leaves nothing behind: it begins again where it began.
+// A run that made no step saves nothing: it starts again from the same state.
 void TrainingRun::blow_up(const std::string& what) {
   blew_up_ = true;
   const bool made_steps = finished_step_ > first_step_;
@@ -292,11 +293,11 @@ void TrainingRun::blow_up(const std::string& what) {
   raise(ErrorKind::kNonFinite, "{}{}{}", what, back.empty() ? "" : "; ", back);
 }
 
-// The step's parameters and slots are still there: neither it nor what was queued behind it changed
-// them. The lowest shard that finds something is right for all ranks.
+// The step's parameters and slots are still there: neither it nor the steps queued after it changed
+// them. All ranks report the finding of the lowest shard that has one.
 std::string TrainingRun::name_nonfinite(const InFlight& done) {
   const LossFunction* loss = loss_ != nullptr ? loss_ : lasting_loss_ ? &lasting_loss_ : nullptr;
-  if (loss == nullptr) return "the step cannot be looked at again, as its loss is gone";
+  if (loss == nullptr) return "the step cannot be run again, because its loss no longer exists";
   activity_.begin(Phase::kTrace, done.step);
   record_step(state_, *loss, done.batch, inputs_, done.update);
   std::string mine;
@@ -316,21 +317,21 @@ std::string TrainingRun::name_nonfinite(const InFlight& done) {
                      std::stoll(lowest.substr(0, space)));
 }
 
-// All ranks have queued the same steps, so that all come to the end of them.
+// All ranks have queued the same steps, so that all can finish them.
 void TrainingRun::drain() {
   in_flight_.clear();
   runtime_.engine().wait();
   saves_.wait();
 }
 
-// One rank's damaged state makes the numbers of all not finite: then it is to blame.
+// The damaged state of one rank makes the numbers of all ranks non-finite: then report that rank.
 void TrainingRun::rule_out_drift() {
   drain();
   runtime_.engine().compare_whole_state();
 }
 
-// No header follows the last step. If it made a parameter that is not finite on one rank alone,
-// that one rules out drift, and the others must not go on to something else.
+// No header follows the last step. If it made a non-finite parameter on one rank only, that rank
+// checks for drift, and the others must take part in it.
 void TrainingRun::finish_all() {
   if (in_flight_.empty()) return;
   while (!in_flight_.empty()) finish_step();
@@ -363,7 +364,7 @@ void TrainingRun::end_early() {
 
 void TrainingRun::stop_feeding() {
   runtime_.engine().end_step();
-  if (feed_ != nullptr) watch_.on_stop(OnStop::kLeave);  // nobody asks for a save any more
+  if (feed_ != nullptr) watch_.on_stop(OnStop::kLeave);  // no save can be requested any more
   step_due_ = false;
   current_.reset();
   feed_.reset();
@@ -371,8 +372,7 @@ void TrainingRun::stop_feeding() {
 
 void TrainingRun::save() {
   LS_USER_CHECK(spec_.folder.has_value(),
-                "a run without a folder (TrainerOptions::run) has no "
-                "place to save to");
+                "a run without a folder (TrainerOptions::run) cannot save");
   finish_all();
   save_now();
   runtime_.engine().compare_whole_state();
@@ -382,7 +382,7 @@ void TrainingRun::save() {
 
 void TrainingRun::save_now() {
   if (!spec_.folder || saves_.saved_step() == steps_done()) return;
-  // The save before this one is released by the step after it.
+  // The previous save is released by the step after it.
   while (!in_flight_.empty() && in_flight_.front().step <= saves_.saved_step()) finish_step();
   const ScopedSpan span(runtime_.spans(), SpanKind::kSave, steps_done());
   TrainerState& progress = state_.progress;
@@ -396,7 +396,7 @@ void TrainingRun::save_now() {
   saves_.save();
 }
 
-// A resume goes on after the saved step, so its metrics must be on file before the checkpoint is.
+// A resume continues after the saved step, so its metrics must be on file before the checkpoint.
 void TrainingRun::release_save(const std::optional<StepEvidence>& next) {
   if (const std::string news = judge_.settle(saves_.saved_step(), next); !news.empty())
     runtime_.log().warn("{}", news);
@@ -404,8 +404,8 @@ void TrainingRun::release_save(const std::optional<StepEvidence>& next) {
   saves_.release();
 }
 
-// What the run saved before is kept if the steps before it were good, and if another one has shown
-// that all ranks have the same or there are no others.
+// The last save is kept if the steps before it were good, and if a later step has shown that all
+// ranks have the same state, or there is only one rank.
 void TrainingRun::keep_last_save() {
   feed_.reset();
   if (blew_up_) return;
@@ -444,12 +444,12 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   return out;
 }
 
-/// Data that was not compared in full is compared while the ranks train.
+/// Data that was not compared in full is compared during training.
 void TrainingRun::watch_data(const DataLoader& data) {
   data_watch_.reset();
   const std::int64_t interval = spec_.config.distributed.check_interval;
   if (spec_.same_data || runtime_.communicator().size() == 1 || interval == 0) return;
-  runtime_.log().info("one more sample is compared between the ranks every {} steps", interval);
+  runtime_.log().info("the ranks compare one more sample every {} steps", interval);
   data_watch_ = std::make_unique<DataWatch>(data.dataset(), seed_of(spec_.config), interval,
                                             runtime_.communicator().topology());
 }

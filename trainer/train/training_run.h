@@ -1,6 +1,6 @@
-// A run under way: feeds batches, records and hands over steps, reads their results a few steps
-// later, evaluates, saves, stops. Trainer (trainer.h) is its public face; `lockstep train` drives
-// it through that, too.
+// A run in progress: feeds batches, records and queues steps, reads their results a few steps
+// later, evaluates, saves, stops. Trainer (trainer.h) is its public interface; `lockstep train`
+// also uses that.
 #pragma once
 
 #include <cstdint>
@@ -28,83 +28,83 @@
 
 namespace lockstep {
 
-/// Why a run ended, or that it goes on.
+/// Why a run ended, or that it is still running.
 enum class RunEnd : std::uint8_t {
   kRunning,
   kFinished,
   kEarlyStopping,
   kPreempted,  ///< and saved
-  kUnsaved,    ///< asked to stop, without the time to save, and said so
+  kUnsaved,    ///< asked to stop, without time to save; a message was logged
 };
 
-/// What a run is, beyond its model and optimizer.
+/// The description of a run, besides its model and optimizer.
 struct RunSpec {
   /// Sections run.seed, training, scheduler, early_stopping, checkpoint, distributed, device and
   /// logging are used.
   Config config;
   std::optional<RunFolder> folder = {};  ///< nothing: the run leaves no files
-  std::string config_text = {};          ///< that checkpoints and <run>/config.yaml keep
-  std::string tokenizer = {};            ///< serialized, for checkpoints
-  std::string samples = {};              ///< what they are (saved_texts.h), for checkpoints
-  bool console = true;                   ///< progress lines
-  bool same_data = false;                ///< the ranks' data was compared in full
-  std::string how_to_resume = {};        ///< "--resume"
-  GivenValues values = {};               ///< what a new run begins with in place of drawn ones
+  std::string config_text = {};          ///< saved in checkpoints and <run>/config.yaml
+  std::string tokenizer = {};            ///< serialized, saved in checkpoints
+  std::string samples = {};        ///< their description (saved_texts.h), saved in checkpoints
+  bool console = true;             ///< progress lines
+  bool same_data = false;          ///< the ranks' data was compared in full
+  std::string how_to_resume = {};  ///< "--resume"
+  GivenValues values = {};         ///< initial values of a new run in place of drawn ones
 };
 
-/// The numbers of a step that was handed over, which arrive later. Shared by the run and the user's
+/// The numbers of a queued step, which are available later. Shared by the run and the user's
 /// handle.
 struct StepOutcome {
   std::int64_t number = 0;  ///< updates made with this one
-  StepNumbers numbers;      ///< on the device until they were read
+  StepNumbers numbers;      ///< on the device until they are read
   std::optional<StepSummary> summary;
 
   bool is_ready() const { return summary.has_value(); }
-  /// Waits. `name`: what messages call the number that is wanted.
+  /// Waits. `name`: the name of the requested number in messages.
   const StepSummary& read(std::string_view name = "the numbers",
                           std::source_location where = std::source_location::current());
 };
 
 class TrainingRun {
  public:
-  /// `state` has values; `resumed_from`: those of this checkpoint, unless it is empty. References
-  /// outlive the run.
+  /// `state` must have values; `resumed_from`: the checkpoint that they are from, or empty.
+  /// References outlive the run.
   TrainingRun(RankRuntime& runtime, TrainingState& state, RunSpec spec,
               const std::string& resumed_from);
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
   ~TrainingRun();
 
-  /// From now on batches of `data` are fed, from the current step to `total_steps`. Error kUsage
-  /// for a batch that does not divide over the ranks.
+  /// Feeds batches of `data` from now on, from the current step to `total_steps`. Error kUsage for
+  /// a batch that does not divide over the ranks.
   void begin(const DataLoader& data, std::int64_t total_steps);
-  /// Ends the step before (saves if it is time) and waits for the next batch. Null at the end, when
-  /// everything is saved: see end().
+  /// Ends the previous step (saves if a save is due) and waits for the next batch. Null at the end,
+  /// when everything is saved: see end().
   const Batch* next();
-  /// Hands over the step of a batch: that which next() gave, or what was made of it. `lasting`:
-  /// `loss` can still be called after this call returned. If `loss` throws, the batch can be given
-  /// again. `where`: the user's line.
+  /// Queues the step of a batch: the one that next() returned, or one made of its fields.
+  /// `lasting`: `loss` can still be called after this call returned. If `loss` throws, the batch
+  /// can be passed again. `where`: the user's line.
   std::shared_ptr<StepOutcome> step(const Batch& batch, const LossFunction& loss, bool lasting,
                                     const std::source_location& where);
-  /// Of what is trained now, logged as <name>/<metric>; if it is called "eval", compared with the
+  /// Evaluates the current state; logged as <name>/<metric>; if `name` is "eval", compared with the
   /// best. Nothing if a rank was asked to stop: then next() ends the run.
   std::optional<Evaluation> evaluate(const DataLoader& data, const LossFunction& loss,
                                      const std::string& name,
                                      std::vector<std::shared_ptr<const Evaluator>> evaluators,
                                      const std::source_location& where);
-  /// Error kUsage, which lists what there is, if an evaluation will not give the metric that early
-  /// stopping and keep_best go by. Evaluates one batch, unless the metric is one that is always
-  /// there; logs and judges nothing.
+  /// Error kUsage, which lists the existing metrics, if an evaluation will not have the metric of
+  /// early stopping and keep_best. Evaluates one batch, unless the metric always exists; logs and
+  /// judges nothing.
   void require_watched_metric(const DataLoader& data, const LossFunction& loss,
                               std::vector<std::shared_ptr<const Evaluator>> evaluators,
                               const std::source_location& where);
-  /// Saves now and waits until the file is there.
+  /// Saves now and waits until the file is written.
   void save();
-  /// Saves, as all ranks know that one was asked to stop; to be called instead of next().
+  /// Saves after all ranks agreed that one was asked to stop; called instead of next().
   void end_early();
   /// No more batches are needed.
   void stop_feeding();
-  /// The run ends with an exception: keeps what is known to be good.
+  /// Called when the run ends with an exception: keeps the last good save.
   void keep_last_save();
 
   RunEnd end() const { return end_; }
@@ -118,7 +118,7 @@ class TrainingRun {
   struct InFlight {
     std::int64_t step;
     UpdateOptions update;
-    Batch batch;  ///< for a second look at a step that was not finite
+    Batch batch;  ///< to run a non-finite step again
     std::shared_ptr<StepOutcome> outcome;
   };
   struct Feed;  ///< loader and device feed of a begin()
@@ -158,7 +158,7 @@ class TrainingRun {
   bool resumed_;
   std::int64_t first_step_;
 
-  // Of the steps that begin() asked for.
+  // For the steps that begin() requested.
   std::int64_t total_steps_ = 0;
   std::optional<StepSampler> sampler_;
   BatchPlan batch_;
@@ -169,8 +169,8 @@ class TrainingRun {
   std::unique_ptr<DataWatch> data_watch_;  ///< null: the ranks have the same data
   std::unique_ptr<Feed> feed_;
 
-  std::optional<Batch> current_;        ///< that next() gave
-  bool step_due_ = false;               ///< of which no step was made yet
+  std::optional<Batch> current_;        ///< that next() returned
+  bool step_due_ = false;               ///< no step was made of `current_` yet
   const LossFunction* loss_ = nullptr;  ///< while step() runs
   LossFunction lasting_loss_;
   std::deque<InFlight> in_flight_;
@@ -179,7 +179,7 @@ class TrainingRun {
   bool warned_ = false;  ///< a rank has warnings for the console
   bool warned_of_loss_ = false;
   RunEnd end_ = RunEnd::kRunning;
-  std::int64_t finished_step_ = -1;  ///< whose update is known to be good
+  std::int64_t finished_step_ = -1;  ///< the last one whose update is known to be good
   bool blew_up_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The evaluations of a run: what they measure, and what is decided by it.
+// The evaluations of a run, and the decisions that depend on them.
 #include <utility>
 
 #include "core/base/error.h"
@@ -32,7 +32,7 @@ std::optional<Evaluation> TrainingRun::evaluate(
   return result;
 }
 
-// Nothing is wrong with what was trained, and all ranks know that they stop here.
+// The trained state is valid, and all ranks stop here.
 void TrainingRun::stop_at_bad_evaluation(const std::string& failure) {
   if (spec_.folder && spec_.config.checkpoint.save_interval >= 0) {
     save();
@@ -90,7 +90,7 @@ void TrainingRun::judge(const Evaluation& result) {
   if (is_best) {
     progress.best_metric = value;
     progress.early_stopping = {steps_done(), 0};
-    // The best parameters exist only now: keep_best is a promise to have them on disk.
+    // The best parameters exist only now, and keep_best requires them on disk.
     if (spec_.config.checkpoint.keep_best) save_now();
     return;
   }

@@ -27,7 +27,7 @@ void copy_into(HostTensor& place, const HostTensor& value) {
   std::memcpy(place.bytes().data(), value.bytes().data(), value.bytes().size());
 }
 
-/// Where a tensor stands in a checkpoint.
+/// The path of a tensor in a checkpoint.
 std::string saved_path(const StateTensor& tensor) {
   return tensor.slot.empty() ? model_path(tensor.name) : optimizer_path(tensor.slot, tensor.name);
 }
@@ -44,7 +44,7 @@ const TensorEntry& find_saved(const SharedCheckpoint& saved, const StateTensor& 
         saved.path(), tensor.name, what);
   if (found->dtype != tensor.type.dtype || !(found->shape == tensor.type.shape))
     raise(ErrorKind::kCheckpoint,
-          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model wants {}; check the model "
+          "{}: the checkpoint's '{}' in '{}' is {}{}, but the model needs {}; check the model "
           "section of the config",
           saved.path(), tensor.name, what, name_of(found->dtype), found->shape.to_string(),
           tensor.type.to_string());
@@ -59,8 +59,8 @@ void check_no_strangers(const SharedCheckpoint& saved, const std::vector<StateTe
   for (const TensorEntry& entry : saved.tensors())
     if (entry.path.starts_with(prefix) && !known.contains(entry.path))
       raise(ErrorKind::kCheckpoint,
-            "{}: the checkpoint's tensor '{}' has no place in the model; check the model section "
-            "of the config",
+            "{}: the checkpoint's tensor '{}' is not in the model; check the model section of the "
+            "config",
             saved.path(), entry.path.substr(prefix.size()));
 }
 
@@ -85,7 +85,7 @@ Tensor put_and_wait(Engine& engine, HostTensor value, InputKind kind, const std:
   return engine.adopt(tensor, kind, name);
 }
 
-/// Rank 0's parameters and buffers become everybody's.
+/// Broadcasts rank 0's parameters and buffers to all ranks.
 void broadcast_values(TrainingState& state, Engine& engine, Communicator& communicator) {
   if (communicator.size() == 1) return;
   const OwnReads before_training(engine.context());
@@ -116,9 +116,11 @@ TrainingState::TrainingState(Module& module_, Optimizer optimizer_, DType comput
   for (const auto& [name, rule] : groups) {
     LS_USER_CHECK(
         std::ranges::any_of(trained, [&](const Parameter* p) { return p->group == name; }),
-        "no trained parameter is in group '{}'; Module::set_group() puts some there", name);
-    LS_USER_CHECK(rule.slots() == optimizer.slots(),
-                  "group '{}' must be updated by the same rule as all, with other settings", name);
+        "no trained parameter is in group '{}'; add some with Module::set_group()", name);
+    LS_USER_CHECK(
+        rule.slots() == optimizer.slots(),
+        "group '{}' must have the same update rule as the other parameters, with other settings",
+        name);
   }
 }
 
@@ -144,7 +146,8 @@ std::vector<StateTensor> state_tensors(TrainingState& state) {
   return out;
 }
 
-// By the bits without the sign, which order as the numbers do: a loop that is vectorized.
+// Compares the bits without the sign, which have the order of the magnitudes, so that the loop is
+// vectorized.
 double largest_magnitude(const HostTensor& tensor) {
   std::uint32_t largest = 0;
   for (const float value : tensor.as<const float>())
@@ -180,8 +183,8 @@ void begin_state(TrainingState& state, Engine& engine, Communicator& communicato
                  std::uint64_t seed, const GivenValues& given) {
   state.initial_magnitude = draw_values(state.module, engine, seed, given);
   broadcast_values(state, engine, communicator);
-  // Made after what was broadcast, which the other ranks made anew: tensors have one order on all
-  // ranks, and so steps one structure.
+  // Made after the broadcast tensors, which the other ranks made again, so that tensors have the
+  // same order, and steps the same structure, on all ranks.
   for (const StateTensor& tensor : state_tensors(state))
     if (tensor.role == StateTensor::Role::kSlot)
       *tensor.value = zeros(engine, tensor.type.shape, tensor.label());

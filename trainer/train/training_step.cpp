@@ -8,8 +8,9 @@
 namespace lockstep {
 namespace {
 
-/// What a step computed for a shard is no input of another step: which samples it belongs to is
-/// lost, and ranks differ in how many shards they have. Inputs that were given have names.
+/// A value that a step computed for a micro-batch cannot be an input of another step: its samples
+/// are unknown there, and ranks may differ in their number of micro-batches. Given inputs have
+/// names.
 void check_inputs(const Graph& graph) {
   for (const ValueId input : graph.inputs) {
     const Node& kept = graph[input];
@@ -18,15 +19,14 @@ void check_inputs(const Graph& graph) {
       for (const ValueId operand : node.operands)
         LS_USER_CHECK(
             operand != input,
-            "{}: the loss uses a tensor of {} that was computed from its batch before the "
-            "step was cut, by a read of a value or by the step's end: read after the "
-            "step, or in a host_call(); what is to be kept from step to step is a buffer "
-            "of a module",
+            "{}: the loss uses a tensor of {} that was computed from its batch before the step was "
+            "cut, by a read of a value or by the step's end: read after the step, or in a "
+            "host_call(); to keep a value between steps, use a buffer of a module",
             node.origin.to_string(), kept.type.to_string());
   }
 }
 
-/// record(); what it recorded before it threw is dropped.
+/// Calls record(); if it throws, drops what it recorded.
 template <class F>
 auto record_whole(TraceContext& context, const std::source_location& where, const F& record) {
   context.set_caller(where);
@@ -80,7 +80,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
   mode.key = {context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
               context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
   for (ModuleBuffer& buffer : state.module.buffers().all())
-    buffer.take_updates();  // of one that threw
+    buffer.take_updates();  // drops those of a loss that threw
   return record_whole(context, caller.where, [&] {
     const Loss output = record_loss(loss, batch, context, std::move(mode), caller);
     std::vector<Tensor> values;

@@ -1,4 +1,4 @@
-// The training step, recorded: forward and backward of one logical shard, and the update.
+// Records the training step: forward and backward of one micro-batch, and the update.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@ namespace lockstep {
 
 /// Inputs that every step of a run shares.
 struct StepInputs {
-  Tensor shard;  ///< i64[], one value per logical shard: its number in the global batch
+  Tensor shard;  ///< i64[], one value per micro-batch: its index in the global batch
   std::uint64_t seed = 0;
 };
 
-/// The numbers of this rank's shards, on the device.
+/// The indices of this rank's micro-batches, on the device.
 StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
                             std::uint64_t seed);
 
-/// Who asks for a loss.
+/// The caller that requests a loss.
 struct LossCaller {
   std::source_location where = std::source_location::current();  ///< the user's line
-  std::function<void(const std::string&)> warn = {};  ///< told of what may be a mistake in the loss
+  std::function<void(const std::string&)> warn = {};             ///< called with possible mistakes
 };
 
-/// Records one step and assigns the new values. Nothing runs until mark_step. An exception of
-/// `loss` is passed on; then nothing of the step is left in the trace, and no value has changed.
+/// Records one step and assigns the new values. Nothing runs until mark_step. Rethrows an exception
+/// of `loss`; then nothing of the step remains in the trace, and no value has changed.
 StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
                         const StepInputs& inputs, const UpdateOptions& update,
                         const LossCaller& caller = {});
 
-/// What becomes of Loss::outputs, which are computed only if somebody keeps them.
+/// Whether to keep Loss::outputs, which are computed only if they are kept.
 enum class LossOutputs : std::uint8_t { kKeep, kDrop };
 
-/// The loss recorded as evaluations want it: without dropout, with running statistics.
+/// Records the loss in evaluation mode: without dropout, with running statistics.
 Loss record_evaluation(const LossFunction& loss, const Batch& batch, DType compute_dtype,
                        LossOutputs outputs = LossOutputs::kKeep, const LossCaller& caller = {});
 

@@ -22,7 +22,7 @@ Dims places(std::span<const std::int64_t> dims) {
   return out;
 }
 
-/// Those of `from` that stay where `gone` are taken out.
+/// The elements of `from` without those of `gone`.
 Dims without(const Dims& from, const Dims& gone) {
   Dims out;
   for (std::size_t i = 0, to = 0; i < from.size(); ++i)
@@ -30,8 +30,8 @@ Dims without(const Dims& from, const Dims& gone) {
   return out;
 }
 
-/// A dimension that is split or joined leaves the samples in the first of those that it becomes, as
-/// they are the slowest part of it.
+/// If a dimension is split or joined, the samples are in the first of the new dimensions, because
+/// they vary slowest.
 Dims reshaped(const Dims& from, const Shape& old, const Shape& now) {
   Dims out;
   for (int i = 0, j = 0; i < old.rank() && j < now.rank(); ++i, ++j) {
@@ -53,13 +53,14 @@ Dims reshaped(const Dims& from, const Shape& old, const Shape& now) {
   return out;
 }
 
-/// Which dimensions of pending values go over samples; nothing for values where it is not known.
+/// The dimensions of pending values that go over samples; nothing for values where they are
+/// unknown.
 class SampleDims {
  public:
   explicit SampleDims(const Graph& graph) : graph_(graph) {}
 
   Dims of(ValueId id) {
-    // Operands come before their users: no recursion, as models are deep.
+    // Operands come before their users. No recursion, because models are deep.
     std::vector<ValueId> open{id};
     while (!open.empty()) {
       const ValueId next = open.back();
@@ -174,7 +175,7 @@ class Finder {
   struct Mean {
     ValueId at;
     std::int64_t elements;  ///< that were added
-    double factor;          ///< what the mean is multiplied by on the way to the sum
+    double factor;          ///< the factor of the mean in the sum
     bool certain;
   };
 
@@ -194,7 +195,7 @@ class Finder {
     return passes ? find(node.operands[0], factor) : std::nullopt;
   }
 
-  /// The number that a value is; nothing if that is known only when it is computed.
+  /// The constant value of a node; nothing if it is known only at run time.
   std::optional<double> constant(ValueId id) const {
     const Node& node = graph_[bare(id)];
     if (node.op != Op::kConstant || node.type.shape.rank() != 0) return std::nullopt;
@@ -216,7 +217,7 @@ class Finder {
   }
 
  private:
-  /// What a value is but for its dtype and shape.
+  /// The value without conversions of dtype and shape.
   ValueId bare(ValueId id) const {
     const Op op = graph_[id].op;
     return op == Op::kConvert || op == Op::kBroadcast || op == Op::kReshape
@@ -226,7 +227,7 @@ class Finder {
   bool adds_samples(const Node& reduce) {
     return (dims_.of(reduce.operands[0]) & places(reduce.attrs.ints(Attr::kDims))).any();
   }
-  /// The sum that a quotient or product is made of, if it is one.
+  /// The sum in a quotient or product, if there is one.
   const Node* sum_behind(ValueId id) const {
     while (graph_[id].op == Op::kReshape || graph_[id].op == Op::kConvert)
       id = graph_[id].operands[0];
@@ -274,7 +275,7 @@ class Finder {
     return Mean{id, elements(*sum), factor, true};
   }
 
-  /// `id`: value `of`, times `by`. A number of integers counts something.
+  /// `id`: value `of`, times `by`. `counts`: the divisor is an integer, so a count.
   std::optional<Mean> scaled(ValueId id, ValueId of, double by, double factor, bool counts) {
     const Node* const sum = sum_behind(of);
     if (sum != nullptr) {
@@ -287,7 +288,7 @@ class Finder {
     return find(of, factor * by);
   }
 
-  /// Whether it is the count, or that with what keeps it from being zero.
+  /// Whether it is the count, or the count with a guard against zero.
   bool is_count(ValueId id) const {
     id = bare(id);
     if (id == count_) return true;
@@ -320,7 +321,7 @@ std::optional<TwiceDivided> find_twice_divided(const Ratio& ratio, const Batch& 
   if (!number && !finder.depends_on_batch(count)) return std::nullopt;
   if (number) {
     const bool counts = *number == elements || (samples > 1 && std::fmod(*number, samples) == 0);
-    // Multiplied by so much it is a sum again.
+    // Multiplied by this number it is a sum again.
     if (*number <= 1 || !counts || mean->factor > 0.99 * std::min(*number, std::max(samples, 2.0)))
       return std::nullopt;
   } else if (mean->factor > 0.99 * samples && samples > 1) {
@@ -334,8 +335,8 @@ std::optional<TwiceDivided> find_twice_divided(const Ratio& ratio, const Batch& 
                   "sum of the values, batch.masked_sum(values) or sum(values), or a count of 1, "
                   "x.context().constant(1.0, DType::kI64)",
                   context.pending()[mean->at].origin.to_string(), what, mean->elements,
-                  mean->certain ? "" : " (if the number that it is divided by is no weight)",
-                  counted, what, number ? fmt::format("{}", *number) : std::string("so many")),
+                  mean->certain ? "" : " (unless the divisor is a weight)", counted, what,
+                  number ? fmt::format("{}", *number) : std::string("so many")),
       mean->certain};
 }
 

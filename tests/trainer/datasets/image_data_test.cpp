@@ -44,7 +44,7 @@ TEST(ImageFolderRow, GivesWhatTheModelTakes) {
   EXPECT_EQ(usage_error([&] {
               data.open(images_of({1, 1, 64}));
             }),
-            "data.image_size must be given: the model does not say a height and a width");
+            "data.image_size must be given: the model does not define a height and a width");
   EXPECT_EQ(usage_error([&] {
               data.open(images_of({3, 16, 16}, 1));
             }),
@@ -61,7 +61,7 @@ TEST(ImageFolderRow, RefusesWhatDoesNotFitTheModel) {
     });
   };
   EXPECT_EQ(refusal(4, {}),
-            "the model is of 4 channels, but of a PNG or JPEG file comes 1 (grey) or 3 (colours)");
+            "the model has 4 channels, but a PNG or JPEG file has 1 (grey) or 3 (colour)");
   EXPECT_EQ(refusal(3, {.augmentation = {.resize = 10}}),
             "'data.resize: 10' leaves images smaller than the 16 x 16 that samples have");
   EXPECT_EQ(refusal(3, {.normalize_mean = {0.5, 0.5}}),
@@ -85,7 +85,7 @@ TEST(ImageFolderRow, SmoothsAndMixesWhatIsTrainedOnOnly) {
   EXPECT_EQ(usage_error([&] {
               data.open(images_of({3, 4, 4}, 0));
             }),
-            "data.mixup and data.label_smoothing are for models that tell classes apart");
+            "data.mixup and data.label_smoothing are for models that classify");
 }
 
 TEST(CifarRow, GivesRecordsAsTheyAreOrAsAskedFor) {
@@ -172,7 +172,7 @@ TEST(Hdf5Row, ReadsDataSetsByName) {
       refusal("below"),
       path + ": /below: label -1 of image 1 is not from 0 to below 1000, the number of classes");
   EXPECT_EQ(refusal("beyond"),
-            path + ": /beyond: label 1099511627776 of image 1 is no number of a class");
+            path + ": /beyond: label 1099511627776 of image 1 is not the number of a class");
   EXPECT_EQ(refusal("three"), path + ": /images has 2 images, but /three has labels [3]");
   EXPECT_EQ(refusal("images"), path + ": /images has 2 images, but /images has labels [2,1,1,2]");
   EXPECT_EQ(data_error([&] { first_image("y", ImageLayout::kChannelsFirst); }),
@@ -212,8 +212,8 @@ TEST(IdxRow, RefusesImagesOfAnotherSizeToValidateOn) {
               data.open(images_of({1, 4, 4}));
             }),
             folder /
-                "val: images [1,5,4], but those trained on are [1,4,4] [channel, height, "
-                "width]; data.image_size makes them alike");
+                "val: images [1,5,4], but those trained on are [1,4,4] [channel, height, width]; "
+                "data.image_size resizes them to one size");
   data.images.image_size = {4};
   EXPECT_EQ(data.open(images_of({1, 4, 4})).validation->fields()[0].shape, (Shape{1, 4, 4}));
 }

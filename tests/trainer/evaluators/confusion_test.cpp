@@ -29,7 +29,7 @@ TEST(Confusion, CountsWhatTheMaskLetsThrough) {
             "\"a \"\"dog\"\", brown\",\"a \"\"dog\"\", brown\",2\r\n"
             "\"a \"\"dog\"\", brown\",2,2\r\n");
   EXPECT_EQ(confusion.table({"cat", "dog"}),
-            "class  samples  accuracy  most often taken for\n"
+            "class  samples  accuracy  most often predicted as\n"
             "cat          1    1.0000\n"
             "dog          4    0.5000  2 (2)\n");
 }
@@ -40,7 +40,7 @@ TEST(Confusion, PrintsNamesOnOneLineAndKeepsThemInFiles) {
   confusion.add({1, 0});
   const std::vector<std::string> names = {"k\xc3\xa4se-rot", "\x1b[31m\n"};
   EXPECT_EQ(confusion.table(names),
-            "class       samples  accuracy  most often taken for\n"
+            "class       samples  accuracy  most often predicted as\n"
             "k\xc3\xa4se-rot          1    0.0000  \\x1b[31m\\n (1)\n"
             "\\x1b[31m\\n        1    0.0000  k\xc3\xa4se-rot (1)\n");
   EXPECT_EQ(confusion.csv(names),
@@ -64,15 +64,15 @@ TEST(Confusion, OfManyClassesShowsTheWorst) {
   }
   const std::string table = confusion.table({});
   EXPECT_EQ(table.substr(0, table.find("\n98")),
-            "class  samples  accuracy  most often taken for\n"
+            "class  samples  accuracy  most often predicted as\n"
             "99         100    0.0100  0 (99)");
   EXPECT_EQ(table.find("\n79 "), std::string::npos);
   EXPECT_NE(table.find("(the worst 20 of 100 classes)\n"
                        "most frequent confusions:\n"
-                       "  99 taken for 0: 99\n"
-                       "  98 taken for 99: 98\n"),
+                       "  99 predicted as 0: 99\n"
+                       "  98 predicted as 99: 98\n"),
             std::string::npos);
-  EXPECT_EQ(table.find("  89 taken for"), std::string::npos);
+  EXPECT_EQ(table.find("  89 predicted as"), std::string::npos);
 }
 
 }  // namespace

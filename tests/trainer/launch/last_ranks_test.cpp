@@ -107,9 +107,8 @@ TEST_F(LastRanksTest, AHostWithoutRanksWaitsForThoseThatAreHeardOf) {
   EXPECT_EQ(run(1000, true), "");
   EXPECT_EQ(run(LastRanks::kMpirunPatience, false), "");
   EXPECT_EQ(run(1, false),
-            "the ranks of this host have ended, and mpirun does not: rank 1 (node2, 101) is out of "
-            "sight, in "
-            "sampling, for 10 s");
+            "the ranks of this host have ended, but mpirun has not: rank 1 (node2, 101) is out of "
+            "sight, in sampling, for 10 s");
 }
 
 TEST_F(LastRanksTest, WhoWasNeverHeardOfIsNamed) {

@@ -79,17 +79,17 @@ TEST(LimitsFile, ATextThatWasCutAnywhereIsDamaged) {
 
 TEST(LimitsFile, WhatNoMachineHasIsRefused) {
   const std::string text = to_json(calibrated_limits());
-  EXPECT_THAT(refused_limits("[1, 2]"), HasSubstr("it is no calibration"));
+  EXPECT_THAT(refused_limits("[1, 2]"), HasSubstr("it is not a calibration"));
   EXPECT_THAT(refused_limits("\x80\xff"), HasSubstr(":1:1: not valid JSON"));
   const auto expect_refused = [&](const char* old, const char* now, const char* why) {
     EXPECT_THAT(refused_limits(with_text(text, old, now)), HasSubstr(why));
   };
-  expect_refused("lockstep calibration", "other", "it is no calibration");
+  expect_refused("lockstep calibration", "other", "it is not a calibration");
   expect_refused(R"("version": 1)", R"("version": 9)", "it has version 9, and this build reads 1");
   expect_refused("123456789012.5", "-1", "flops_per_s is -1, which no machine has");
   expect_refused("123456789012.5", R"("fast")", "it is damaged");
-  expect_refused(R"("threads": 1)", R"("threads": 1e30)", "which is no count");
-  expect_refused(R"("threads": 1)", R"("threads": 1.5)", "which is no count");
+  expect_refused(R"("threads": 1)", R"("threads": 1e30)", "which is not a count");
+  expect_refused(R"("threads": 1)", R"("threads": 1.5)", "which is not a count");
   expect_refused(R"("dtype": "f32")", R"("dtype": "f99")", "there is no dtype 'f99'");
   expect_refused(R"("isa": "avx512")", R"("isa": "neon")", "'neon' is not known");
 }

@@ -151,9 +151,9 @@ TEST(Registry, AShownConfigLoadsAgainWithTheProgramThatHasTheModelOnly) {
                          "  path: a.csv\n  shuffle: true\n"));
   EXPECT_THAT(config_diff(config, saved_config(yaml, "a.h5", registry), registry), ElementsAre());
   EXPECT_EQ(error_of([&] { saved_config(yaml, "a.h5", built_in()); }),
-            "4: a.h5: was saved by a program with a model 'curve', which this one lacks (it has "
-            "mlp, lenet, resnet, vit, gpt2, llama, bert, bert_classifier); use that program, or "
-            "register the model (Registry::add_model)");
+            "4: a.h5: was saved by a program with the model 'curve', which this one does not have "
+            "(it has mlp, lenet, resnet, vit, gpt2, llama, bert, bert_classifier); use that "
+            "program, or register the model (Registry::add_model)");
 }
 
 TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
@@ -163,7 +163,7 @@ TEST(Registry, TheSchemaHasEachKeyOfAPathWithItsRows) {
                         "left out. Only with model.name: curve.\n"));
   EXPECT_THAT(text,
               HasSubstr("residual stream. Also written dropout. Only with model.name: gpt2.\n"));
-  EXPECT_THAT(text, HasSubstr("Classes to tell apart. Only with model.name: mlp or lenet.\n"));
+  EXPECT_THAT(text, HasSubstr("Number of classes. Only with model.name: mlp or lenet.\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.learning_rate: number >= 0, required\n    Peak learning "
                               "rate.\n"));
   EXPECT_THAT(text, HasSubstr("classifies texts), curve (a curve"));
@@ -196,8 +196,8 @@ TEST(Registry, RefusesAKeyThatTheSectionHasForAll) {
   Registry registry = built_in();
   registry.add_dataset<Shuffled>();
   EXPECT_EQ(error_of([&] { const Schema schema(registry); }),
-            "2: dataset 'points' has a key 'shuffle', which section 'data' has for all: call it "
-            "otherwise");
+            "2: dataset 'points' has a key 'shuffle', which section 'data' has for all: choose "
+            "another name");
 }
 
 TEST(OwnConfig, IsAValueThatKnowsItsType) {

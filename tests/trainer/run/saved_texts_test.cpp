@@ -48,7 +48,7 @@ TEST(ImageFacts, HoldLabelsToTheirClasses) {
        std::vector<std::vector<std::string>>{{"cat", "dog"}, {"cat", "dog", "emu"}, {"cat"}, {}})
     EXPECT_NO_THROW(check_saved_classes(json, "x.h5", images(classes)));
   EXPECT_NO_THROW(check_saved_classes("", "x.h5", images({"emu"})));
-  const std::string rest = "; name the folders as they were, or begin a new run";
+  const std::string rest = "; give the folders their previous names, or start a new run";
   EXPECT_EQ(refusal({"ant", "cat", "dog"}),
             "x: 1 images [1,2,3]: class 0 is 'ant', but 'cat' in x.h5" + rest);
   EXPECT_EQ(refusal({"cat", "\xff"}),
@@ -60,7 +60,7 @@ TEST(ImageFacts, RefuseWhatNobodySaved) {
   const auto refusal = [](const std::string& json) {
     return error_of(ErrorKind::kCheckpoint, [&] { saved_image_facts(json, "x.h5"); });
   };
-  const std::string begin = "x.h5: what is saved of its samples cannot be read: ";
+  const std::string begin = "x.h5: the saved description of its samples cannot be read: ";
   for (const char* json :
        {"{", "[]", "{}", R"({"image": [1, 2], "classes": []})",
         R"({"image": [1, 2, "3"], "classes": []})", R"({"image": [1, 2, 3], "classes": [4]})"})

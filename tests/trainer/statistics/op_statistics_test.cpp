@@ -107,10 +107,10 @@ TEST(OpStatistics, SharesLeaveNothingOut) {
 TEST(OpStatistics, TextHasSharesLimitsLateRankAndRates) {
   const std::vector<RankProfile> profiles{rank_with(0, 4), rank_with(1, 6)};
   const std::string steps = describe_steps(profiles);
-  EXPECT_THAT(steps, HasSubstr("3 steps of 10 ms: least 9 ms, median 10 ms"));
+  EXPECT_THAT(steps, HasSubstr("3 steps of 10 ms: minimum 9 ms, median 10 ms"));
   EXPECT_THAT(steps, HasSubstr("device 50.0 %, all-reduce 30.0 %, host 15.0 %, pauses 0.0 %, "
                                "other 5.0 %"));
-  EXPECT_THAT(steps, HasSubstr("60 % of what this machine can do at most (calibrated today)"));
+  EXPECT_THAT(steps, HasSubstr("60 % of this machine's limits (calibrated today)"));
   EXPECT_THAT(steps, HasSubstr("rank 1 on node is late: its own work takes 8 ms a step, 33 % "
                                "more"));
   const std::string rows = describe_rows(profiles, GroupBy::kOp, 2);

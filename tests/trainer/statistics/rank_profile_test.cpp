@@ -69,9 +69,9 @@ TEST(RankProfile, RefusesWhatItDidNotWrite) {
   EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)),
               HasSubstr(": not valid JSON: the text ends too"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("here: damaged: "));
-  EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is no profile"));
+  EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is not a profile"));
   EXPECT_THAT(refusal_of(R"({"format": "lockstep profile", "version": 9})"),
-              HasSubstr("here: version 9 is not known here"));
+              HasSubstr("here: version 9 is not supported"));
 }
 
 TEST(RankProfile, RefusesFiguresThatCannotBe) {

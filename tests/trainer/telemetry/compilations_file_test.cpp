@@ -94,7 +94,7 @@ TEST(CompilationsFile, RefusesLinesThatItDidNotWrite) {
     read_compilations(run.path(), 0);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("compilations.jsonl:1: no line of a compilation"));
+    EXPECT_THAT(e.what(), testing::HasSubstr("compilations.jsonl:1: not a line of a compilation"));
   }
 }
 
@@ -105,11 +105,11 @@ TEST(CompilationsFile, SaysOnceThatItCannotBeWritten) {
   full.open("/dev/full", *debug.log);
   full.add(records[0]);
   full.add(records[1]);
-  EXPECT_EQ(debug.lines_with("could not be written down").size(), 1U);
+  EXPECT_EQ(debug.lines_with("a compilation could not be written").size(), 1U);
   CompilationsFile nowhere(0);
   nowhere.open("/nonexistent/compilations.jsonl", *debug.log);
   nowhere.add(records[0]);
-  EXPECT_EQ(debug.lines_with("cannot be written down").size(), 1U);
+  EXPECT_EQ(debug.lines_with("compilations cannot be written").size(), 1U);
 }
 
 }  // namespace

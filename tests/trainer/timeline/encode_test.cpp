@@ -203,7 +203,7 @@ TEST(Timeline, NamesCommandsOfProgramsThatAreGone) {
 TEST(Timeline, IsReadStrictly) {
   for (const std::string bytes : {"", "something else", "\x0a\x02"})
     EXPECT_THAT(data_error([&] { read_trace(bytes, "a.file"); }),
-                HasSubstr("a.file is no trace of lockstep's"));
+                HasSubstr("a.file is not a trace of lockstep"));
   // An end without a begin.
   Recording recording({0, 0});
   recording.recorder.start();

@@ -18,8 +18,8 @@ TEST(BestMetric, OfAnotherMetricIsForgotten) {
   EXPECT_EQ(progress.best_metric, 1.09);
   EXPECT_EQ(progress.early_stopping.bad_evaluations, 2);
   EXPECT_EQ(begin_watching({.metric = "eval/accuracy"}, progress),
-            "early_stopping watches eval/accuracy (max) from now on: the best so far, 1.09 of step "
-            "40, is of eval/loss (min), and is forgotten");
+            "early_stopping uses eval/accuracy (max) from now on: the best value so far, 1.09 of "
+            "step 40, is of eval/loss (min) and is discarded");
   EXPECT_TRUE(std::isnan(progress.best_metric));
   EXPECT_EQ(progress.early_stopping.best_step, -1);
   EXPECT_EQ(progress.early_stopping.bad_evaluations, 0);
@@ -42,8 +42,8 @@ TEST(BestMetric, ThatCountedNothingIsNoNumberAndOneThatIsNotThereAnError) {
   EXPECT_EQ(watched_metric({.metric = "eval/loss"}, evaluation), 2);
   EXPECT_TRUE(std::isnan(watched_metric({.metric = "eval/mlm/accuracy"}, evaluation)));
   EXPECT_EQ(usage_error([&] { watched_metric({.metric = "eval/acuracy"}, evaluation); }),
-            "early_stopping.metric is 'eval/acuracy', but the evaluation gives no such metric; it "
-            "gives eval/loss, eval/mlm/accuracy");
+            "early_stopping.metric is 'eval/acuracy', but the evaluation has no such metric; it "
+            "has eval/loss, eval/mlm/accuracy");
   EXPECT_NE(usage_error([&] { watched_metric({.metric = "loss"}, evaluation); }), "");
 }
 

@@ -289,7 +289,7 @@ TEST_F(Program, AModuleHasOneTrainerAtATime) {
     const std::vector<float> trained = numbers_of(net.parameters().all()[0].value);
     for (Module* module : {static_cast<Module*>(&net), static_cast<Module*>(&net.out)})
       EXPECT_THAT(error_of([&] { Trainer(session, *module, Sgd{}); }),
-                  HasSubstr("the module is trained by another Trainer"));
+                  HasSubstr("another Trainer trains the module"));
     EXPECT_EQ(numbers_of(net.parameters().all()[0].value), trained);
     Net other;
     const Trainer beside(session, other, Sgd{});
@@ -429,7 +429,7 @@ TEST_F(Program, AMaskOfAFieldThatHasNoLengthIsRefused) {
   EXPECT_THAT(error_of([&] {
                 DataLoader(points(4), {.global_batch = 4, .micro_batch = 4, .padding = padding});
               }),
-              HasSubstr("padding.mask_of is 'x', which is no field of variable length"));
+              HasSubstr("padding.mask_of is 'x', which is not a field of variable length"));
 }
 
 TEST_F(Program, ARunThatAppearedMeanwhileIsNotMovedAside) {
@@ -444,7 +444,7 @@ TEST_F(Program, ARunThatAppearedMeanwhileIsNotMovedAside) {
                            runtime.log());
     });
   };
-  EXPECT_THAT(prepared(EarlierRun::kIsRefused), HasSubstr("start again to go on from there"));
+  EXPECT_THAT(prepared(EarlierRun::kIsRefused), HasSubstr("start again to resume from them"));
   EXPECT_TRUE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));
   EXPECT_EQ(prepared(EarlierRun::kMovesAside), "no error");
   EXPECT_FALSE(std::filesystem::exists(run.checkpoints + "/step-00000004.h5"));

@@ -84,8 +84,8 @@ TEST_F(TwiceDividedLoss, MayBeASumWithAWeight) {
   EXPECT_EQ(judge(sum(losses) / 6.0), Verdict::kDoubtful);
   EXPECT_EQ(judge(sum(losses) * (1.0 / 6)), Verdict::kDoubtful);
   EXPECT_EQ(judge((1.0 / 24) * sum(rows)), Verdict::kDoubtful);
-  EXPECT_THAT(text, HasSubstr("a mean of 24 values over the micro-batch (if the number that it is "
-                              "divided by is no weight), and its count is 6,"));
+  EXPECT_THAT(text, HasSubstr("a mean of 24 values over the micro-batch (unless the divisor is a "
+                              "weight), and its count is 6,"));
 }
 
 TEST_F(TwiceDividedLoss, SaysWhereAndByHowMuchAndWhatToDo) {

@@ -34,7 +34,7 @@ class BertEncoder : public Module {
     LayerNorm norm;
     Dropout dropout;
   };
-  /// norm(residual + dropout(dense(x))): how each half of a layer ends.
+  /// norm(residual + dropout(dense(x))): the end of each half of a layer.
   struct Output : Module {
     Output(Module& parent, std::int64_t in, const BertConfig& config);
     Tensor operator()(const Tensor& x, const Tensor& residual) const;
@@ -83,8 +83,8 @@ class Bert final : public Model {
   static constexpr std::string_view kDoc = "BERT, an encoder that predicts masked tokens";
   using Config = BertConfig;
 
-  /// Error kUsage if neither config nor data say the size of the vocabulary, or the data's is the
-  /// larger one.
+  /// Error kUsage if neither config nor data give the size of the vocabulary, or the data's is
+  /// larger.
   Bert(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
 

@@ -11,7 +11,7 @@ std::vector<Key> BertConfig::keys() {
            .member = bind<&BertConfig::vocab_size>(),
            .range = size_at_least(0),
            .unit = "tokens",
-           .doc = "Rows of the token embedding; 0 takes the tokenizer's vocabulary."},
+           .doc = "Rows of the token embedding; 0 uses the size of the tokenizer's vocabulary."},
           {.name = "hidden_size",
            .aliases = {"n_embd"},
            .member = bind<&BertConfig::hidden_size>(),
@@ -30,25 +30,26 @@ std::vector<Key> BertConfig::keys() {
           {.name = "intermediate_size",
            .member = bind<&BertConfig::intermediate_size>(),
            .range = size_at_least(1),
-           .doc = "Width between the layers of a feed-forward part."},
+           .doc = "Hidden width of a feed-forward part."},
           {.name = "max_position_embeddings",
            .aliases = {"block_size"},
            .member = bind<&BertConfig::max_position_embeddings>(),
            .range = size_at_least(1),
            .unit = "tokens",
-           .doc = "Positions the model knows: the longest sequence it takes."},
+           .doc = "Number of positions: the maximum sequence length."},
           {.name = "type_vocab_size",
            .member = bind<&BertConfig::type_vocab_size>(),
            .range = size_at_least(1),
-           .doc = "Token types: the parts of a sequence that it can tell apart."},
+           .doc = "Number of token types, which mark the parts of a sequence."},
           {.name = "hidden_act",
            .member = bind<&BertConfig::hidden_act>(),
-           .doc = "In the feed-forward parts and the head."},
+           .doc = "Activation in the feed-forward parts and the head."},
           {.name = "hidden_dropout_prob",
            .aliases = {"dropout"},
            .member = bind<&BertConfig::hidden_dropout_prob>(),
            .range = fraction(),
-           .doc = "Probability of dropping an element of embeddings and of what layers add."},
+           .doc = "Probability of dropping an element of embeddings and of the layers' outputs "
+                  "before the residual addition."},
           {.name = "attention_probs_dropout_prob",
            .aliases = {"dropout"},
            .member = bind<&BertConfig::attention_probs_dropout_prob>(),
@@ -64,8 +65,8 @@ std::vector<Key> BertConfig::keys() {
            .doc = "Standard deviation of the initial weights."},
           {.name = "gradient_checkpointing",
            .member = bind<&BertConfig::gradient_checkpointing>(),
-           .doc = "Compute each layer again for the backward pass instead of keeping its values: "
-                  "the same bits in less memory and more time."}};
+           .doc = "Compute each layer again in the backward pass instead of keeping its values: "
+                  "the same bits with less memory and more time."}};
 }
 
 DataNeeds BertConfig::needs() const {
@@ -105,12 +106,12 @@ std::vector<Key> BertClassifierConfig::keys() {
   out.push_back({.name = "num_labels",
                  .member = bind<&BertConfig::num_labels>(),
                  .range = size_at_least(2),
-                 .doc = "Classes; labels are below it."});
+                 .doc = "Number of classes; labels are below it."});
   out.push_back({.name = "classifier_dropout",
                  .aliases = {"dropout"},
                  .member = bind<&BertConfig::classifier_dropout>(),
                  .range = fraction(),
-                 .doc = "Probability of dropping an element of what the classifier sees."});
+                 .doc = "Probability of dropping an element of the classifier's input."});
   return out;
 }
 

@@ -4,11 +4,12 @@
 namespace lockstep {
 namespace {
 
-/// What both have in common.
+/// The common part of both.
 HubFormat bert_format() {
   return {.model_type = "bert",
           .architectures = {},
-          // TensorFlow's names of what norms have; then those of a BertModel without a head.
+          // TensorFlow's names of the parameters of norms; then the names of a BertModel without a
+          // head.
           .read = {{"*.LayerNorm.gamma", "*.LayerNorm.weight"},
                    {"*.LayerNorm.beta", "*.LayerNorm.bias"},
                    {"embeddings.*", "bert.embeddings.*"},
@@ -38,7 +39,7 @@ void classifier_from_hub(HubValues& values) {
 HubFormat BertConfig::hub() {
   HubFormat out = bert_format();
   out.architectures = {"BertForMaskedLM", "BertForPreTraining"};
-  // Of the sentence pairs that BERT was trained on, too.
+  // Tensors for the sentence pairs of BERT's training are also ignored.
   for (const char* name : {"bert.pooler.*", "cls.seq_relationship.*"}) out.ignored.push_back(name);
   out.tied = {{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
               {"cls.predictions.decoder.bias", "cls.predictions.bias"}};

@@ -96,7 +96,7 @@ Gpt2::Gpt2(const Gpt2Config& config, const DataFacts& data)
       h_(*this, "h"),
       ln_f_([&]() -> LayerNorm {
         LS_USER_CHECK(config.n_embd % config.n_head == 0,
-                      "model.n_embd {} does not divide by model.n_head {}", config.n_embd,
+                      "model.n_embd {} is not divisible by model.n_head {}", config.n_embd,
                       config.n_head);
         for (std::int64_t i = 0; i < config.n_layer; ++i) h_.add(config);
         return {*this, "ln_f", config.n_embd, config.layer_norm_epsilon};

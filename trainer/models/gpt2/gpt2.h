@@ -15,8 +15,8 @@ class Gpt2 final : public Model {
   static constexpr std::string_view kDoc = "GPT-2, a decoder that continues text";
   using Config = Gpt2Config;
 
-  /// Error kUsage if neither config nor data say the size of the vocabulary, or the data's is the
-  /// larger one.
+  /// Error kUsage if neither config nor data give the size of the vocabulary, or the data's is
+  /// larger.
   Gpt2(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
@@ -25,7 +25,7 @@ class Gpt2 final : public Model {
   Tensor next_logits(const Tensor& tokens, KeyValueCache& cache) const override;
 
  private:
-  /// A layer's part of the cache; without one (null) a sequence is seen whole.
+  /// A layer's part of the cache; without one (null) the input is a whole sequence.
   struct Cached {
     KeyValueCache* cache;
     std::size_t layer;

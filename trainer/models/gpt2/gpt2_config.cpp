@@ -40,23 +40,23 @@ std::vector<Key> Gpt2Config::keys() {
            .member = bind<&Gpt2Config::n_positions>(),
            .range = size_at_least(1),
            .unit = "tokens",
-           .doc = "Positions the model knows: the longest sequence it takes."},
+           .doc = "Number of positions: the maximum sequence length."},
           {.name = "vocab_size",
            .member = bind<&Gpt2Config::vocab_size>(),
            .range = size_at_least(0),
            .unit = "tokens",
-           .doc = "Rows of the token embedding; 0 takes the tokenizer's vocabulary."},
+           .doc = "Rows of the token embedding; 0 uses the size of the tokenizer's vocabulary."},
           {.name = "n_inner",
            .member = bind<&Gpt2Config::n_inner>(),
            .range = size_at_least(0),
-           .doc = "Width between the two layers of a feed-forward part; 0 is 4 n_embd."},
+           .doc = "Hidden width of a feed-forward part; 0 is 4 n_embd."},
           {.name = "activation_function",
            .member = bind<&Gpt2Config::activation_function>(),
-           .doc = "Between these layers; gelu_new is the tanh approximation."},
+           .doc = "Activation in the feed-forward parts; gelu_new is the tanh approximation."},
           dropout_key("embd_pdrop", bind<&Gpt2Config::embd_pdrop>(), "the embeddings"),
           dropout_key("attn_pdrop", bind<&Gpt2Config::attn_pdrop>(), "the attention weights"),
           dropout_key("resid_pdrop", bind<&Gpt2Config::resid_pdrop>(),
-                      "what is added to the residual stream"),
+                      "the additions to the residual stream"),
           {.name = "layer_norm_epsilon",
            .member = bind<&Gpt2Config::layer_norm_epsilon>(),
            .range = above(0),
@@ -67,8 +67,8 @@ std::vector<Key> Gpt2Config::keys() {
            .doc = "Standard deviation of the initial weights."},
           {.name = "gradient_checkpointing",
            .member = bind<&Gpt2Config::gradient_checkpointing>(),
-           .doc = "Compute each block again for the backward pass instead of keeping its values: "
-                  "the same bits in less memory and more time."}};
+           .doc = "Compute each block again in the backward pass instead of keeping its values: "
+                  "the same bits with less memory and more time."}};
 }
 
 DataNeeds Gpt2Config::needs() const {

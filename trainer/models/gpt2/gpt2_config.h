@@ -20,7 +20,7 @@ struct Gpt2Config {
   std::int64_t n_layer = 12;
   std::int64_t n_head = 12;
   std::int64_t n_embd = 768;
-  std::int64_t n_positions = 1024;  ///< the longest sequence the model takes
+  std::int64_t n_positions = 1024;  ///< the maximum sequence length
   std::int64_t vocab_size = 0;      ///< 0: the tokenizer's
   std::int64_t n_inner = 0;         ///< 0: 4 n_embd
   HiddenAct activation_function = HiddenAct::kGeluNew;
@@ -29,7 +29,7 @@ struct Gpt2Config {
   double resid_pdrop = 0.0;
   double layer_norm_epsilon = 1e-5;
   double initializer_range = 0.02;
-  bool gradient_checkpointing = false;  ///< keep the blocks' boundaries only (core/trace/remat.h)
+  bool gradient_checkpointing = false;  ///< keep only the blocks' inputs (core/trace/remat.h)
 
   std::int64_t inner_width() const { return n_inner > 0 ? n_inner : 4 * n_embd; }
 

@@ -15,7 +15,7 @@ HubFormat Gpt2Config::hub() {
           .architectures = {"GPT2LMHeadModel", "GPT2Model"},
           .read = {{"transformer.*", "*"}},
           .write = {{"*", "transformer.*"}},
-          // The causal mask, which old files hold for each layer.
+          // The causal mask, which old files have for each layer.
           .ignored = {"h.*.attn.bias", "h.*.attn.masked_bias"},
           .tied = {{"lm_head.weight", "wte.weight"}},
           .token_embedding = "wte.weight",

@@ -18,8 +18,8 @@ class Llama final : public Model {
   static constexpr std::string_view kDoc = "Llama, a decoder that continues text";
   using Config = LlamaConfig;
 
-  /// Error kUsage if neither config nor data say the size of the vocabulary, or the data's is the
-  /// larger one.
+  /// Error kUsage if neither config nor data give the size of the vocabulary, or the data's is
+  /// larger.
   Llama(const Config& config, const DataFacts& data);
   Loss operator()(const Batch& batch) const override;
   Tensor logits(const Tensor& tokens) const override;
@@ -56,7 +56,7 @@ class Llama final : public Model {
 
   CacheShape cache_shape_;
   Body model_;
-  std::unique_ptr<Linear> lm_head_;  ///< null where it is tied to the token embedding
+  std::unique_ptr<Linear> lm_head_;  ///< null if it is tied to the token embedding
 };
 
 }  // namespace lockstep

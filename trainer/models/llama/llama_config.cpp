@@ -12,7 +12,7 @@ std::vector<Key> llama_size_keys() {
            .member = bind<&LlamaConfig::vocab_size>(),
            .range = size_at_least(0),
            .unit = "tokens",
-           .doc = "Rows of the token embedding; 0 takes the tokenizer's vocabulary."},
+           .doc = "Rows of the token embedding; 0 uses the size of the tokenizer's vocabulary."},
           {.name = "hidden_size",
            .aliases = {"n_embd"},
            .member = bind<&LlamaConfig::hidden_size>(),
@@ -21,7 +21,7 @@ std::vector<Key> llama_size_keys() {
           {.name = "intermediate_size",
            .member = bind<&LlamaConfig::intermediate_size>(),
            .range = size_at_least(1),
-           .doc = "Width between the layers of a feed-forward part."},
+           .doc = "Hidden width of a feed-forward part."},
           {.name = "num_hidden_layers",
            .aliases = {"n_layer"},
            .member = bind<&LlamaConfig::num_hidden_layers>(),
@@ -35,8 +35,8 @@ std::vector<Key> llama_size_keys() {
           {.name = "num_key_value_heads",
            .member = bind<&LlamaConfig::num_key_value_heads>(),
            .range = size_at_least(0),
-           .doc = "Heads of keys and values, each shared by a group of neighbouring heads; 0 is "
-                  "num_attention_heads, which it divides."},
+           .doc = "Heads of keys and values, each shared by a group of neighbouring heads; divides "
+                  "num_attention_heads; 0 is num_attention_heads."},
           {.name = "head_dim",
            .member = bind<&LlamaConfig::head_dim>(),
            .range = size_at_least(0),
@@ -46,51 +46,53 @@ std::vector<Key> llama_size_keys() {
            .member = bind<&LlamaConfig::max_position_embeddings>(),
            .range = size_at_least(1),
            .unit = "tokens",
-           .doc = "The longest sequence that the model takes."}};
+           .doc = "The maximum sequence length."}};
 }
 
 std::vector<Key> rope_keys() {
-  return {{.name = "rope_theta",
-           .member = bind<&LlamaConfig::rope_theta>(),
-           .range = above(0),
-           .doc = "Base of the rotary embedding's frequencies."},
-          {.name = "rope_scaling.rope_type",
-           .member = bind<&LlamaConfig::rope_type>(),
-           .doc = "What of these frequencies is divided by rope_scaling.factor: nothing, all "
-                  "(linear), or the lower ones (llama3)."},
-          {.name = "rope_scaling.factor",
-           .member = bind<&LlamaConfig::rope_factor>(),
-           .range = at_least(1),
-           .doc = "How much longer sequences are than those that the frequencies were made for."},
-          {.name = "rope_scaling.low_freq_factor",
-           .member = bind<&LlamaConfig::low_freq_factor>(),
-           .range = above(0),
-           .doc = "llama3: frequencies of fewer turns in the original positions are divided."},
-          {.name = "rope_scaling.high_freq_factor",
-           .member = bind<&LlamaConfig::high_freq_factor>(),
-           .range = above(0),
-           .doc = "llama3: frequencies of more turns in the original positions are kept."},
-          {.name = "rope_scaling.original_max_position_embeddings",
-           .member = bind<&LlamaConfig::original_max_position_embeddings>(),
-           .range = size_at_least(1),
-           .unit = "tokens",
-           .doc = "llama3: the original positions."}};
+  return {
+      {.name = "rope_theta",
+       .member = bind<&LlamaConfig::rope_theta>(),
+       .range = above(0),
+       .doc = "Base of the rotary embedding's frequencies."},
+      {.name = "rope_scaling.rope_type",
+       .member = bind<&LlamaConfig::rope_type>(),
+       .doc = "Which of these frequencies are divided by rope_scaling.factor: none (default), all "
+              "(linear), or the lower ones (llama3)."},
+      {.name = "rope_scaling.factor",
+       .member = bind<&LlamaConfig::rope_factor>(),
+       .range = at_least(1),
+       .doc = "Ratio of the sequence length to that for which the frequencies were chosen."},
+      {.name = "rope_scaling.low_freq_factor",
+       .member = bind<&LlamaConfig::low_freq_factor>(),
+       .range = above(0),
+       .doc =
+           "llama3: frequencies with fewer turns than this in the original positions are divided."},
+      {.name = "rope_scaling.high_freq_factor",
+       .member = bind<&LlamaConfig::high_freq_factor>(),
+       .range = above(0),
+       .doc = "llama3: frequencies with more turns than this in the original positions are kept."},
+      {.name = "rope_scaling.original_max_position_embeddings",
+       .member = bind<&LlamaConfig::original_max_position_embeddings>(),
+       .range = size_at_least(1),
+       .unit = "tokens",
+       .doc = "llama3: number of the original positions."}};
 }
 
 std::vector<Key> layer_keys() {
   return {{.name = "hidden_act",
            .member = bind<&LlamaConfig::hidden_act>(),
-           .doc = "Of the gate in the feed-forward parts."},
+           .doc = "Activation of the gate in the feed-forward parts."},
           {.name = "rms_norm_eps",
            .member = bind<&LlamaConfig::rms_norm_eps>(),
            .range = above(0),
            .doc = "Added to the mean square in norms."},
           {.name = "attention_bias",
            .member = bind<&LlamaConfig::attention_bias>(),
-           .doc = "Biases in the projections of the attention."},
+           .doc = "The projections of the attention have biases."},
           {.name = "mlp_bias",
            .member = bind<&LlamaConfig::mlp_bias>(),
-           .doc = "Biases in the feed-forward parts."},
+           .doc = "The feed-forward parts have biases."},
           {.name = "tie_word_embeddings",
            .member = bind<&LlamaConfig::tie_word_embeddings>(),
            .doc = "The output layer is the token embedding."},
@@ -105,8 +107,8 @@ std::vector<Key> layer_keys() {
            .doc = "Standard deviation of the initial weights."},
           {.name = "gradient_checkpointing",
            .member = bind<&LlamaConfig::gradient_checkpointing>(),
-           .doc = "Compute each block again for the backward pass instead of keeping its values: "
-                  "the same bits in less memory and more time."}};
+           .doc = "Compute each block again in the backward pass instead of keeping its values: "
+                  "the same bits with less memory and more time."}};
 }
 
 }  // namespace

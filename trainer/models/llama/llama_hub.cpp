@@ -46,7 +46,7 @@ void llama_to_hub(HubValues& values) {
 HubFormat LlamaConfig::hub() {
   return {.model_type = "llama",
           .architectures = {"LlamaForCausalLM", "LlamaModel"},
-          // Those of a LlamaModel without a head.
+          // The names of a LlamaModel without a head.
           .read = {{"layers.*", "model.layers.*"},
                    {"embed_tokens.*", "model.embed_tokens.*"},
                    {"norm.*", "model.norm.*"}},

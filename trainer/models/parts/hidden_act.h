@@ -1,4 +1,4 @@
-// The activations that a model's config can name: Hugging Face's words for them.
+// The activations that a model's config can name, with Hugging Face's names.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct EnumNames<HiddenAct> {
                                                           "relu", "silu",     "swish"};
 };
 
-/// Two pairs of words mean the same.
+/// Two pairs of names mean the same function.
 constexpr Activation activation_of(HiddenAct act) {
   switch (act) {
     case HiddenAct::kGelu: return Activation::kGelu;

@@ -1,4 +1,4 @@
-// Self-attention by the names that Hugging Face's BERT and ViT have for its projections.
+// Self-attention with the names of Hugging Face's BERT and ViT for its projections.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace lockstep {
 
 /// softmax(q k^T / sqrt(width / heads)) v, heads side by side, with projections "query", "key" and
-/// "value" [width, width]. There is none of the result, unlike in MultiHeadAttention.
+/// "value" [width, width]. It has no output projection, unlike MultiHeadAttention.
 class SelfAttention : public Module {
  public:
   struct Options {
@@ -21,7 +21,7 @@ class SelfAttention : public Module {
   Tensor operator()(const Tensor& x, const SequenceLayout& layout = {}) const {
     return attend(x, x, layout);
   }
-  /// What elements [B,Tq,width] take of all of x [B,T,width]: [B,Tq,width].
+  /// Attention of queries [B,Tq,width] over all of x [B,T,width]: [B,Tq,width].
   Tensor of(const Tensor& queries, const Tensor& x) const { return attend(queries, x, {}); }
 
  private:

@@ -1,4 +1,4 @@
-// What models of text share: their inputs, their losses, and the rules of their configs.
+// The common part of text models: their inputs, their losses, and the rules of their configs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// The fields of a batch that say what its tokens are, what they see and where they stand.
+/// The fields of a batch with its tokens, their attention layout and their positions.
 struct TokenInputs {
   Tensor tokens;               ///< i32 [B,T]
   SequenceLayout layout = {};  ///< of "attention_mask" or "segments", and "positions"
@@ -26,19 +26,19 @@ struct TokenInputs {
 Loss token_loss(const Tensor& logits, const Batch& batch);
 /// The same where only tokens with a target >= 0 count (others have PyTorch's ignore index, -100).
 Loss chosen_token_loss(const Tensor& logits, const Batch& batch);
-/// Whether the batch has padding or several documents in a row, so that some targets may not count.
+/// Whether the batch has padding or several documents per row, so that some targets may not count.
 bool has_ignored_targets(const Batch& batch);
 
 /// Rows of a token embedding: model.vocab_size, or the tokenizer's vocabulary. Error kUsage if
-/// neither is known, or the tokenizer's is the larger one.
+/// neither is known, or the tokenizer's is larger.
 std::int64_t vocabulary_size(std::int64_t vocab_size, const DataFacts& data);
 
 struct TextModelSizes {
   std::int64_t vocab_size;  ///< 0: the tokenizer's
-  std::int64_t positions;   ///< the longest sequence
+  std::int64_t positions;   ///< the maximum sequence length
   const char* positions_key = "model.max_position_embeddings";
 };
-/// The rules that the config of every model of text has.
+/// Checks the rules for the config of every text model.
 void check_text_model(const TextModelSizes& sizes, const Config& run, const ReportProblem& report);
 
 }  // namespace lockstep

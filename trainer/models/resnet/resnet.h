@@ -1,5 +1,5 @@
 // ResNet (He et al., arXiv:1512.03385), which classifies images: convolutions, batch norms and ReLU
-// around shortcuts. In a bottleneck the 3 x 3 convolution has the stride, as in torchvision.
+// with shortcuts. In a bottleneck the 3 x 3 convolution has the stride, as in torchvision.
 // Parameter and buffer names, layouts and initialization are torchvision's, which timm's resnets
 // share: conv1, bn1, layer1.0.conv1, layer2.0.downsample.0, fc.
 #pragma once
@@ -25,7 +25,7 @@ class ResNet final : public Model {
   Loss operator()(const Batch& batch) const override;
 
  private:
-  /// A convolution without bias and the norm behind it.
+  /// A convolution without bias and the norm after it.
   struct NormedConv {
     struct Sizes {
       std::int64_t in;
@@ -41,7 +41,7 @@ class ResNet final : public Model {
     Conv2d conv;
     BatchNorm2d norm;
   };
-  /// Where a block changes the size of what it adds to.
+  /// The projection of a shortcut, for blocks that change the size of their input.
   struct Downsample : Module {
     Downsample(Module& parent, std::int64_t in, std::int64_t out, std::int64_t stride);
 
@@ -56,7 +56,7 @@ class ResNet final : public Model {
     std::int64_t out;
     std::int64_t stride;
     std::deque<NormedConv> convs;            ///< two or three
-    std::unique_ptr<Downsample> downsample;  ///< null: x itself, or x with zeros beside it
+    std::unique_ptr<Downsample> downsample;  ///< null: the shortcut is x, or x padded with zeros
   };
 
   std::int64_t num_channels_;

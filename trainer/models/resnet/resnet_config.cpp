@@ -16,12 +16,12 @@ std::vector<Key> ResNetConfig::keys() {
                   "the channels."},
           {.name = "stem",
            .member = bind<&ResNetConfig::stem>(),
-           .doc = "What comes before the stages: imagenet quarters height and width, cifar keeps "
-                  "them."},
+           .doc = "Layers before the stages: imagenet divides height and width by four, cifar "
+                  "keeps them."},
           {.name = "shortcut",
            .member = bind<&ResNetConfig::shortcut>(),
-           .doc = "Past blocks that change the size: a 1 x 1 convolution, or every other pixel and "
-                  "zeros for new channels."},
+           .doc = "Shortcut of blocks that change the size: a 1 x 1 convolution, or every other "
+                  "pixel and zeros for new channels."},
           {.name = "width",
            .member = bind<&ResNetConfig::width>(),
            .range = {1, 1 << 16},
@@ -34,14 +34,14 @@ std::vector<Key> ResNetConfig::keys() {
            .member = bind<&ResNetConfig::image_size>(),
            .range = size_at_least(1),
            .unit = "pixels",
-           .doc = "Height and width of images, where the data does not say them."},
+           .doc = "Height and width of images if the data does not define them."},
           {.name = "n_classes",
            .member = bind<&ResNetConfig::n_classes>(),
            .range = size_at_least(2),
-           .doc = "Classes to tell apart."},
+           .doc = "Number of classes."},
           {.name = "zero_init_last_norm",
            .member = bind<&ResNetConfig::zero_init_last_norm>(),
-           .doc = "Let the last norm of every block begin at 0, so that the block begins as its "
+           .doc = "Initialize the last norm of every block with 0, so that the block starts as its "
                   "shortcut."}};
 }
 
@@ -59,7 +59,7 @@ void ResNetConfig::check(const Config&, const ReportProblem& report) const {
   if (shortcut == ResNetShortcut::kPadding && layer_type == ResNetBlock::kBottleneck)
     report({"model.shortcut", "model.layer_type", "model.name"},
            "'model.shortcut: padding' is for basic blocks: the first bottleneck has four times the "
-           "channels of what it adds to");
+           "channels of its input");
 }
 
 std::vector<std::pair<std::string, ResNetConfig>> ResNetConfig::sizes() {

@@ -1,5 +1,6 @@
-// ResNet on the hub: a folder of timm's, whose state dict has torchvision's names. What timm's
-// resnets cannot be told, the stem of CIFAR and shortcuts of zeros, config.json says by our keys.
+// ResNet on the hub: a folder of timm, whose state dict has torchvision's names. Settings that
+// timm's resnets do not have, the stem of CIFAR and shortcuts of zeros, are in config.json under
+// lockstep's own keys.
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -87,7 +88,7 @@ HubFormat ResNetConfig::hub() {
   HubFormat out{.model_type = "",
                 .architectures = {},
                 .may_lack = {"*.num_batches_tracked"},
-                // Those of timm's variants with other layers than torchvision's.
+                // Keys of timm's variants with other layers than torchvision's.
                 .fixed = {{"global_pool", "\"avg\""},
                           {"model_args.act_layer", "\"relu\""},
                           {"model_args.avg_down", "false"},

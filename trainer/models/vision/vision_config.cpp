@@ -8,7 +8,7 @@ Key classes_key() {
   return {.name = "n_classes",
           .member = bind<&Model::n_classes>(),
           .range = size_at_least(2),
-          .doc = "Classes to tell apart."};
+          .doc = "Number of classes."};
 }
 
 }  // namespace

@@ -135,7 +135,8 @@ Tensor Vit::Body::class_token(const Tensor& image) const {
   Tensor x = embeddings(image);
   std::size_t left = encoder.layer.size();
   for (const Layer& layer : encoder.layer) {
-    // Nobody reads the other tokens of the last layer: a twelfth fewer operations in ViT base.
+    // The other tokens of the last layer are not used: this saves a twelfth of the operations in
+    // ViT base.
     const std::int64_t tokens = --left == 0 ? 1 : x.size(1);
     const auto run = [&](const Tensor& y) { return layer(y, tokens); };
     x = gradient_checkpointing ? remat(run, x) : run(x);

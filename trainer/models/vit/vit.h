@@ -1,5 +1,5 @@
 // ViT (Dosovitskiy et al., arXiv:2010.11929): a pre-norm transformer encoder over the patches of an
-// image, which classifies by what becomes of a class token. Parameter names, layouts and
+// image, which classifies by the final state of a class token. Parameter names, layouts and
 // initialization are those of Hugging Face's ViTForImageClassification.
 #pragma once
 
@@ -21,7 +21,8 @@ class Vit final : public Model {
   Loss operator()(const Batch& batch) const override;
 
  private:
-  /// The parameters of a convolution whose windows do not overlap, which is a dot of the patches.
+  /// The parameters of a convolution whose windows do not overlap, computed as a dot of the
+  /// patches.
   struct Projection : Module {
     Projection(Module& parent, const Config& config);
 
@@ -45,7 +46,7 @@ class Vit final : public Model {
     PatchEmbeddings patch_embeddings;
     Dropout dropout;
   };
-  /// dropout(dense(x)): how each half of a layer ends, before what it is added to.
+  /// dropout(dense(x)): the end of each half of a layer, before the residual addition.
   struct Output : Module {
     Output(Module& parent, std::int64_t in, const Config& config);
     Tensor operator()(const Tensor& x) const { return dropout(dense(x)); }
@@ -71,7 +72,7 @@ class Vit final : public Model {
   };
   struct Layer : Module {
     Layer(Module& parent, std::string_view name, const Config& config);
-    /// [B,T,hidden] -> [B,tokens,hidden], what becomes of the first of them.
+    /// [B,T,hidden] -> [B,tokens,hidden], the outputs of the first `tokens` tokens.
     Tensor operator()(const Tensor& x, std::int64_t tokens) const;
 
     LayerNorm layernorm_before;

@@ -21,7 +21,7 @@ std::vector<Key> vit_size_keys() {
           {.name = "intermediate_size",
            .member = bind<&VitConfig::intermediate_size>(),
            .range = size_at_least(1),
-           .doc = "Width between the layers of a feed-forward part."},
+           .doc = "Hidden width of a feed-forward part."},
           {.name = "image_size",
            .member = bind<&VitConfig::image_size>(),
            .range = {1, 1 << 14},
@@ -31,16 +31,16 @@ std::vector<Key> vit_size_keys() {
            .member = bind<&VitConfig::patch_size>(),
            .range = {1, 1 << 14},
            .unit = "pixels",
-           .doc = "Height and width of the patches that an image is cut into; divides image_size."},
+           .doc = "Height and width of the patches of an image; divides image_size."},
           {.name = "num_channels",
            .member = bind<&VitConfig::num_channels>(),
            .range = size_at_least(1),
-           .doc = "Channels of an image."},
+           .doc = "Number of channels of an image."},
           {.name = "num_labels",
            .aliases = {"n_classes"},
            .member = bind<&VitConfig::num_labels>(),
            .range = size_at_least(2),
-           .doc = "Classes; labels are below it."}};
+           .doc = "Number of classes; labels are below it."}};
 }
 
 }  // namespace
@@ -50,12 +50,13 @@ std::vector<Key> VitConfig::keys() {
   const std::vector<Key> others = {
       {.name = "hidden_act",
        .member = bind<&VitConfig::hidden_act>(),
-       .doc = "In the feed-forward parts."},
+       .doc = "Activation in the feed-forward parts."},
       {.name = "hidden_dropout_prob",
        .aliases = {"dropout"},
        .member = bind<&VitConfig::hidden_dropout_prob>(),
        .range = fraction(),
-       .doc = "Probability of dropping an element of embeddings and of what layers add."},
+       .doc = "Probability of dropping an element of embeddings and of the layers' outputs before "
+              "the residual addition."},
       {.name = "attention_probs_dropout_prob",
        .aliases = {"dropout"},
        .member = bind<&VitConfig::attention_probs_dropout_prob>(),
@@ -74,8 +75,8 @@ std::vector<Key> VitConfig::keys() {
        .doc = "Whether queries, keys and values have a bias."},
       {.name = "gradient_checkpointing",
        .member = bind<&VitConfig::gradient_checkpointing>(),
-       .doc = "Compute each layer again for the backward pass instead of keeping its values: the "
-              "same bits in less memory and more time."}};
+       .doc = "Compute each layer again in the backward pass instead of keeping its values: the "
+              "same bits with less memory and more time."}};
   out.insert(out.end(), others.begin(), others.end());
   return out;
 }

@@ -22,7 +22,7 @@ void vit_from_hub(HubValues& values) {
 HubFormat VitConfig::hub() {
   return {.model_type = "vit",
           .architectures = {"ViTForImageClassification"},
-          // Names of a ViTModel without a head.
+          // The names of a ViTModel without a head.
           .read = {{"embeddings.*", "vit.embeddings.*"},
                    {"encoder.*", "vit.encoder.*"},
                    {"layernorm.*", "vit.layernorm.*"},

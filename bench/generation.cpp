@@ -51,11 +51,11 @@ void run(const std::string& path, std::vector<std::string> overrides) {
   overrides.emplace_back("device.threads=1");
   const Config config = load_config(path, registry, overrides).config;
   Watch watch;
-  RankRuntime session(config, settings_from_environment(), make_single_communicator(), watch);
+  RankRuntime runtime(config, settings_from_environment(), make_single_communicator(), watch);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {});
   TrainingState state = make_training_state(config, registry, *model);
-  draw_values(*model, session.engine(), 1);
-  make_copies(state, session.engine());
+  draw_values(*model, runtime.engine(), 1);
+  make_copies(state, runtime.engine());
   const std::int64_t length = registry.needs(config.model).sequence_length;
   const auto bytes = static_cast<double>(size_of(state.compute_dtype)) *
                      static_cast<double>(model->parameters().elements());
@@ -69,7 +69,7 @@ void run(const std::string& path, std::vector<std::string> overrides) {
     const std::vector<std::int32_t> prompt(static_cast<std::size_t>(position), 7);
     places.push_back(
         {position,
-         Continuation(session.engine(), *model, state.compute_dtype, length, prompt, count),
+         Continuation(runtime.engine(), *model, state.compute_dtype, length, prompt, count),
          {}});
     places.back().samples.next_logits();  // for the prompt
     places.back().make_token();           // compiles

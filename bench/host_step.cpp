@@ -36,11 +36,13 @@ Config gpt_micro() {
 class HostStep {
  public:
   explicit HostStep(const Config& config)
-      : session_(config, Settings{}, make_single_communicator(), watch_),
+      : runtime_(config, Settings{}, make_single_communicator(), watch_),
         model_(registry_.make_model(config.model, {})),
         state_(make_training_state(config, registry_, *model_)),
-        inputs_{phantom(session_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0} {
-    Engine& engine = session_.engine();
+        inputs_{
+            phantom(runtime_.engine(), {DType::kI64, Shape{}}, InputKind::kBatch, "micro_batch"),
+            0} {
+    Engine& engine = runtime_.engine();
     Batch::Fields fields;
     const auto add = [&](const char* name, const Type& type) {
       fields[name] = phantom(engine, type, InputKind::kBatch, std::string("batch.") + name);
@@ -59,14 +61,14 @@ class HostStep {
 
   void compile() {
     const StepNumbers result = record_step(state_, std::cref(*model_), batch_, inputs_, update_);
-    session_.engine().compile_pending();
+    runtime_.engine().compile_pending();
   }
   [[gnu::noinline]] void run() { compile(); }
 
  private:
   Registry registry_ = built_in();
   Watch watch_;
-  RankRuntime session_;
+  RankRuntime runtime_;
   std::unique_ptr<Model> model_;
   TrainingState state_;
   StepInputs inputs_;

@@ -18,7 +18,7 @@ void measure(benchmark::State& state, const Record& record) {
   for (auto _ : state) graph.run();
   state.counters["GB/s"] = benchmark::Counter(graph.compulsory_bytes() * 1e-9,
                                               benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["commands"] = static_cast<double>(count_launches(graph.plan()));
+  state.counters["commands"] = static_cast<double>(count_bundles(graph.plan()));
 }
 
 /// Activations [rows, width] and parameters [width] of a benchmark.

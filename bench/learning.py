@@ -35,9 +35,9 @@ from jobs import Failed
 VOCABULARY = 2000
 PASSAGE = 200  # characters
 SHARD_HEADER = 1024  # bytes, of token shards
-LEAST_TEXT = {"masked": 50_000, "classify": 20_000}  # bytes: all together, and of each
-MOST_OF_UNIGRAM = 0.5
-LEAST_ACCURACY = 0.9
+MIN_TEXT = {"masked": 50_000, "classify": 20_000}  # bytes: all together, and of each
+MAX_OF_UNIGRAM = 0.5
+MIN_ACCURACY = 0.9
 
 
 def split_lines(text):
@@ -141,8 +141,8 @@ def masked(options, binary, folder):
         print(f"| {seed:4} | {unigram:13.1f} | {math.exp(result['eval/loss']):5.1f} | {ratios[-1]:5.3f} | "
               f"{100 * result['eval/accuracy']:6.1f} % |", flush=True)
     mean = sum(ratios) / len(ratios)
-    print(f"perplexity of masked tokens: {mean:.3f} of the unigram model's (at most {MOST_OF_UNIGRAM})")
-    return mean <= MOST_OF_UNIGRAM
+    print(f"perplexity of masked tokens: {mean:.3f} of the unigram model's (at most {MAX_OF_UNIGRAM})")
+    return mean <= MAX_OF_UNIGRAM
 
 
 def write_labelled(folder, texts):
@@ -171,13 +171,13 @@ def classify(options, binary, folder):
         found.append(experiment.train(seed)["eval/accuracy"])
         print(f"seed {seed}: {100 * found[-1]:.1f} % right", flush=True)
     mean = sum(found) / len(found)
-    print(f"accuracy on held-out passages: {100 * mean:.1f} % (at least {100 * LEAST_ACCURACY:.0f} %)")
-    return mean >= LEAST_ACCURACY
+    print(f"accuracy on held-out passages: {100 * mean:.1f} % (at least {100 * MIN_ACCURACY:.0f} %)")
+    return mean >= MIN_ACCURACY
 
 
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=sorted(LEAST_TEXT))
+    parser.add_argument("task", choices=sorted(MIN_TEXT))
     parser.add_argument("text", nargs="+", type=jobs.text_of, metavar="TEXT", help="file of UTF-8 text")
     parser.add_argument("--seeds", type=int, default=3, help="from 1 (%(default)s)")
     parser.add_argument("--tflop", type=float, default=100, help="budget of masked (%(default)s)")
@@ -190,8 +190,8 @@ def arguments(argv):
     if options.task == "masked":
         sizes = [(" ".join(name for name, _ in sizes), sum(size for _, size in sizes))]
     for name, size in sizes:
-        if size < LEAST_TEXT[options.task]:
-            parser.error(f"{name}: {size} bytes of text, but {options.task} needs {LEAST_TEXT[options.task]} at least")
+        if size < MIN_TEXT[options.task]:
+            parser.error(f"{name}: {size} bytes of text, but {options.task} needs {MIN_TEXT[options.task]} at least")
     if options.seeds < 1 or options.tflop <= 0:
         parser.error("--seeds and --tflop must be above 0")
     return options

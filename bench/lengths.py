@@ -28,7 +28,7 @@ from jobs import Failed
 
 BATCH = 16  # documents a step, of configs/bench/lengths.yaml
 VOCABULARY = 4000
-LEAST_DOCUMENTS = 16 * BATCH
+MIN_DOCUMENTS = 16 * BATCH
 WAYS = {
     "longest of the data": ["data.padding=max"],
     "longest of the step": ["data.padding=longest"],
@@ -127,8 +127,8 @@ def arguments(argv):
     if options.rounds < 2:
         parser.error("--rounds must be 2 or more: the first compiles")
     found = [document for _, text in options.text for document in paragraphs(text)]
-    if len(found) < LEAST_DOCUMENTS or options.documents < LEAST_DOCUMENTS:
-        parser.error(f"{min(len(found), options.documents)} documents are too few; at least {LEAST_DOCUMENTS} are needed "
+    if len(found) < MIN_DOCUMENTS or options.documents < MIN_DOCUMENTS:
+        parser.error(f"{min(len(found), options.documents)} documents are too few; at least {MIN_DOCUMENTS} are needed "
                      f"(the texts have {len(found)} paragraphs)")
     options.chosen = random.Random(1).sample(found, min(options.documents, len(found)) // BATCH * BATCH)
     return options

@@ -22,7 +22,7 @@ def read(pid, file, *keys):
     return [parse_kb(text, key) for key in keys]
 
 
-def keep_most(most, key, value):
+def keep_max(most, key, value):
     most[key] = max(most.get(key, 0), value)
 
 
@@ -107,12 +107,12 @@ class Sampler:
             if len(pids) < self._count:
                 pids = self._find()
             for pid in pids:
-                keep_most(self._peak_rss, pid, read(pid, "status", "VmHWM")[0])
+                keep_max(self._peak_rss, pid, read(pid, "status", "VmHWM")[0])
             if time.monotonic() < next_walk:
                 continue
             begin = time.thread_time()  # excludes time in which other processes run
             for pid in pids:
                 rss, pss = read(pid, "smaps_rollup", "Rss", "Pss")
-                keep_most(self._peak_shared, pid, rss - pss)
+                keep_max(self._peak_shared, pid, rss - pss)
                 self._largest_pss = max(self._largest_pss, pss)
             next_walk = time.monotonic() + (time.thread_time() - begin) / self._share

@@ -19,7 +19,7 @@ void measure(benchmark::State& state, CompiledGraph graph, std::int64_t elements
   state.counters["GB/s"] =
       benchmark::Counter(kBytesPerElement * static_cast<double>(elements) * 1e-9,
                          benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["commands"] = static_cast<double>(count_launches(graph.plan()));
+  state.counters["commands"] = static_cast<double>(count_bundles(graph.plan()));
 }
 
 /// AdamW of `tensors` parameters of `elements` each, in place.

@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kGigabyte = 0x1p30;
-constexpr double kMostBytes = 0x1p62;
+constexpr double kMaxBytes = 0x1p62;
 
 DType dtype_of(const StoredElement& element, const std::string& attribute,
                const FileRegions& regions, const std::string& object) {
@@ -49,7 +49,7 @@ class Hdf5Reader::Contents {
         texts_(regions_),
         root_(read_superblock(regions_)),
         limit_(std::move(limit)),
-        left_(static_cast<std::uint64_t>(std::min(limit_.gigabytes * kGigabyte, kMostBytes))) {}
+        left_(static_cast<std::uint64_t>(std::min(limit_.gigabytes * kGigabyte, kMaxBytes))) {}
 
   std::vector<std::string> data_sets() {
     std::vector<std::string> out;

@@ -117,10 +117,10 @@ bool read_judgement(const std::string& name, const Hdf5Attribute& value, Trainer
 }
 
 void check_ranges(const TrainerState& trainer, const std::string& path) {
-  const auto check = [&](const char* name, std::int64_t value, std::int64_t least) {
-    if (value >= least) return;
+  const auto check = [&](const char* name, std::int64_t value, std::int64_t min) {
+    if (value >= min) return;
     raise(ErrorKind::kCheckpoint, "{}: the attribute {} of {} is {}, which is below {}", path, name,
-          kTrainer, value, least);
+          kTrainer, value, min);
   };
   check("step", trainer.step, 0);
   check("epoch", trainer.epoch, 0);

@@ -1,5 +1,5 @@
 // Collective algorithms: free functions over a group, in bytes and dtypes. All members call the
-// same function with the same sizes; the comparison of headers (roll_call.h) ensures this.
+// same function with the same sizes; the comparison of headers (header_exchange.h) ensures this.
 //
 // Sums use direct exchange: every member sends to every other member at once, and data crosses the
 // wire once in each direction of each phase. The order of the sum is the fixed tree for any number

@@ -8,7 +8,7 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/backoff.h"
-#include "collectives/greeting.h"
+#include "collectives/handshake.h"
 #include "core/base/error.h"
 
 namespace lockstep {
@@ -31,22 +31,22 @@ Participant::Participant(Transport& transport, const ParticipantOptions& options
     : transport_(transport),
       by_rank_(transport, all_ranks(transport.topology()), interrupt),
       by_position_(transport, copy_of(transport.topology().by_position()), interrupt) {
-  greet(options);
+  exchange_handshakes(options);
   share_memory(options.shared_memory, interrupt);
-  roll_call_.emplace(transport, arena_ == nullptr ? nullptr : &arena_->flags(), interrupt);
+  header_exchange_.emplace(transport, arena_ == nullptr ? nullptr : &arena_->flags(), interrupt);
   if (arena_ == nullptr) return;
   lanes_ = lane_groups(transport, interrupt);
   subtrees_ = node_subtrees(transport.topology(), options.fixed_order);
 }
 
-void Participant::greet(const ParticipantOptions& options) {
-  Greeting greeting;
-  greeting.first.rank = transport_.topology().rank();
-  greeting.first.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
-  greeting.first.fixed_order = options.fixed_order ? 1 : 0;
-  greeting.first.build = options.build;
-  tree_add(by_rank_, greeting);
-  require_same_greeting(greeting, transport_.topology());
+void Participant::exchange_handshakes(const ParticipantOptions& options) {
+  Handshake handshake;
+  handshake.first.rank = transport_.topology().rank();
+  handshake.first.shared_memory = static_cast<std::uint32_t>(options.shared_memory);
+  handshake.first.fixed_order = options.fixed_order ? 1 : 0;
+  handshake.first.build = options.build;
+  tree_add(by_rank_, handshake);
+  require_same_handshake(handshake, transport_.topology());
 }
 
 // Sums over several nodes go through each node's memory; this is faster if a node has several

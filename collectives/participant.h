@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "collectives/group.h"
+#include "collectives/header_exchange.h"
 #include "collectives/node_sum.h"
-#include "collectives/roll_call.h"
 #include "collectives/shared_arena.h"
 #include "collectives/transport.h"
 #include "core/runtime/communicator.h"
@@ -38,9 +38,9 @@ class Participant {
 
   /// Null if ranks share no memory.
   const std::shared_ptr<SharedArena>& arena() const { return arena_; }
-  RollCall& roll_call() { return *roll_call_; }
+  HeaderExchange& header_exchange() { return *header_exchange_; }
   /// Whether a sum in shared memory needs messages to other nodes.
-  bool sums_need_messages() const { return roll_call_->needs_messages(); }
+  bool sums_need_messages() const { return header_exchange_->needs_messages(); }
 
   /// Moves and sums the data of a collective whose headers match. `region`: the shared region that
   /// holds the data, or null. With a region, any thread may call this if sums need no messages, and
@@ -51,14 +51,14 @@ class Participant {
   std::vector<std::string> exchange(const std::string& mine);
 
  private:
-  void greet(const ParticipantOptions& options);
+  void exchange_handshakes(const ParticipantOptions& options);
   void share_memory(SharedMemoryUse use, const std::function<void()>& interrupt);
 
   Transport& transport_;
   Group by_rank_;      ///< all ranks
   Group by_position_;  ///< all ranks; sums follow this order
   std::shared_ptr<SharedArena> arena_;
-  std::optional<RollCall> roll_call_;
+  std::optional<HeaderExchange> header_exchange_;
   std::vector<LaneGroup> lanes_;
   NodeSubtrees subtrees_;
   Scratch received_;

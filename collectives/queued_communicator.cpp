@@ -166,7 +166,7 @@ EventPtr QueuedCommunicator::push(Job job) {
 }
 
 bool QueuedCommunicator::post(const CollectiveHeader& header) {
-  if (!participant_->roll_call().post_early(header)) return false;
+  if (!participant_->header_exchange().post_early(header)) return false;
   next_post_ = header.sequence + 1;
   return true;
 }
@@ -322,7 +322,7 @@ void QueuedCommunicator::progress(Job job) {
     if (job.digests_differ) tell_difference(job);
     const std::exception_ptr not_ready = wait_until_ready(job.request);
     if (not_ready != nullptr) set_failure(job.header, not_ready);
-    const CollectiveVerdict verdict = roll_call(job);
+    const CollectiveVerdict verdict = exchange_headers(job);
     if (verdict.mismatch) throw Error(ErrorKind::kPeer, *verdict.mismatch);
     if (!verdict.failure && verdict.digests_differ && job.request.carried != nullptr) {
       if (on_own_thread()) tell_difference(job);
@@ -347,7 +347,7 @@ void QueuedCommunicator::progress(Job job) {
   }
 }
 
-CollectiveVerdict QueuedCommunicator::roll_call(const Job& job) {
+CollectiveVerdict QueuedCommunicator::exchange_headers(const Job& job) {
   const auto interrupt = [this] { check_on_job(); };
   const std::uint64_t sequence = job.header.sequence;
   if (arena_ != nullptr) {
@@ -359,7 +359,7 @@ CollectiveVerdict QueuedCommunicator::roll_call(const Job& job) {
       lock.lock();
     }
   }
-  return participant_->roll_call().compare(job.header, interrupt);
+  return participant_->header_exchange().compare(job.header, interrupt);
 }
 
 void QueuedCommunicator::sum_in_shared_memory(Job job) {

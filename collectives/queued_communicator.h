@@ -104,7 +104,7 @@ class QueuedCommunicator final : public Communicator {
   /// other ranks' parts of its sums.
   void drive(Lock& lock, const Takes& takes, bool completes);
   void progress(Job job);
-  CollectiveVerdict roll_call(const Job& job);
+  CollectiveVerdict exchange_headers(const Job& job);
   void sum_in_shared_memory(Job job);
   void move_data(const Job& job, const CollectiveVerdict& verdict);
   [[noreturn]] void tell_difference(const Job& job);

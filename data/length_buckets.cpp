@@ -119,11 +119,11 @@ void add_batch(LengthStatistics& out, const Dataset& dataset,
 }  // namespace
 
 LengthStatistics step_lengths(const Dataset& dataset, const StepSampler& sampler) {
-  LengthStatistics out{.batch = sampler.global_batch(), .maximum = maximum_of(dataset)};
-  const std::int64_t steps = std::min(sampler.steps_per_epoch(),
-                                      std::max<std::int64_t>(kScanned / sampler.global_batch(), 1));
+  LengthStatistics out{.batch = sampler.global_batch_size(), .maximum = maximum_of(dataset)};
+  const std::int64_t steps = std::min(
+      sampler.steps_per_epoch(), std::max<std::int64_t>(kScanned / sampler.global_batch_size(), 1));
   for (std::int64_t step = 0; step < steps; ++step)
-    add_batch(out, dataset, sampler.shard_indices(step, 0, sampler.global_batch()));
+    add_batch(out, dataset, sampler.micro_batch_indices(step, 0, sampler.global_batch_size()));
   for (std::int64_t sample = 0; sample < dataset.size(); ++sample)
     out.longest = std::max(out.longest, length_of(dataset, sample));
   return out;

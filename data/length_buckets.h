@@ -1,8 +1,8 @@
 // Chooses the lengths to pad to (`data.buckets: auto`), and reports the share of padding.
 //
 // Samples that are padded together get one length, that of the longest, rounded up to a bucket: in
-// training the samples of a global step, whose shards use one program; in an evaluation those of a
-// batch. So the choice uses the histogram of these maxima, not of the samples' lengths.
+// training the samples of a global step, whose micro-batches use one program; in an evaluation
+// those of a batch. So the choice uses the histogram of these maxima, not of the samples' lengths.
 #pragma once
 
 #include <cstdint>

@@ -26,18 +26,18 @@ Samples sorted_by_length(const Dataset& dataset, const Samples& samples) {
   return out;
 }
 
-Samples shuffled_batches(const Samples& sorted, std::int64_t global_batch,
+Samples shuffled_batches(const Samples& sorted, std::int64_t global_batch_size,
                          const LengthWindows::Window& window) {
-  const auto batches = static_cast<std::int64_t>(sorted.size()) / global_batch;
-  LS_CHECK(batches * global_batch == std::ssize(sorted), "{} samples in batches of {}",
-           sorted.size(), global_batch);
+  const auto batches = static_cast<std::int64_t>(sorted.size()) / global_batch_size;
+  LS_CHECK(batches * global_batch_size == std::ssize(sorted), "{} samples in batches of {}",
+           sorted.size(), global_batch_size);
   const Permutation place(window.seed, static_cast<std::uint64_t>(window.epoch), batches,
                           rng_stream("length windows", static_cast<std::uint64_t>(window.number)));
   Samples out;
   out.reserve(sorted.size());
   for (std::int64_t i = 0; i < batches; ++i) {
-    const auto first = sorted.begin() + place(i) * global_batch;
-    out.insert(out.end(), first, first + global_batch);
+    const auto first = sorted.begin() + place(i) * global_batch_size;
+    out.insert(out.end(), first, first + global_batch_size);
   }
   return out;
 }
@@ -56,14 +56,15 @@ LengthWindows::LengthWindows(DatasetPtr dataset, std::int64_t samples)
   LS_CHECK(samples >= 1, "windows of {} samples", samples);
 }
 
-std::shared_ptr<const Samples> LengthWindows::order(const Window& window, std::int64_t global_batch,
+std::shared_ptr<const Samples> LengthWindows::order(const Window& window,
+                                                    std::int64_t global_batch_size,
                                                     const std::function<Samples()>& in_order) {
   const std::lock_guard lock(mutex_);
   auto& slot = kept_[window];
   if (slot == nullptr) {
     try {
       const Samples sorted = sorted_by_length(*dataset_, in_order());
-      slot = std::make_shared<const Samples>(shuffled_batches(sorted, global_batch, window));
+      slot = std::make_shared<const Samples>(shuffled_batches(sorted, global_batch_size, window));
     } catch (...) {
       kept_.erase(window);
       throw;

@@ -30,9 +30,9 @@ class LengthWindows {
     friend auto operator<=>(const Window&, const Window&) = default;
   };
 
-  /// The samples of a window (in_order()) in their new order: batches of `global_batch`, which
+  /// The samples of a window (in_order()) in their new order: batches of `global_batch_size`, which
   /// divides their number. Called by several threads; one sorts, and the last few windows are kept.
-  std::shared_ptr<const Samples> order(const Window& window, std::int64_t global_batch,
+  std::shared_ptr<const Samples> order(const Window& window, std::int64_t global_batch_size,
                                        const std::function<Samples()>& in_order);
 
  private:

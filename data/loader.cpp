@@ -10,8 +10,9 @@
 namespace lockstep {
 namespace {
 
-/// The longest samples of each global step, if padding depends on them: all shards of a step are
-/// padded alike, so that one program serves them, and no rank's batches depend on what it fetches.
+/// The longest samples of each global step, if padding depends on them: all micro-batches of a step
+/// are padded alike, so that one program serves them, and no rank's batches depend on what it
+/// fetches.
 class StepLengths {
  public:
   StepLengths(DatasetPtr dataset, const StepSampler& sampler, const Padding& padding)
@@ -27,8 +28,8 @@ class StepLengths {
     const auto [found, is_new] = steps_.try_emplace(step);
     if (is_new) {
       try {
-        found->second =
-            longest_of(*dataset_, sampler_.shard_indices(step, 0, sampler_.global_batch()));
+        found->second = longest_of(
+            *dataset_, sampler_.micro_batch_indices(step, 0, sampler_.global_batch_size()));
       } catch (...) {
         steps_.erase(found);
         throw;
@@ -49,27 +50,31 @@ class StepLengths {
   std::map<std::int64_t, Lengths> steps_;
 };
 
-OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
-                                const LoaderOptions& options,
-                                const std::shared_ptr<SkippedSamples>& skipped) {
+OrderedFetch::Fetch micro_batch_fetch(const DatasetPtr& dataset, const StepSampler& sampler,
+                                      const LoaderOptions& options,
+                                      const std::shared_ptr<SkippedSamples>& skipped) {
   LS_USER_CHECK(options.first_step >= 0, "the first step must not be negative, but is {}",
                 options.first_step);
-  LS_USER_CHECK(options.micro_batch >= 1, "micro_batch_size must be at least 1, not {}",
-                options.micro_batch);
+  LS_USER_CHECK(options.micro_batch_size >= 1, "micro_batch_size must be at least 1, not {}",
+                options.micro_batch_size);
   LS_USER_CHECK(
-      options.first_shard >= 0 && options.shards >= 1 &&
-          (options.first_shard + options.shards) * options.micro_batch <= sampler.global_batch(),
-      "shards [{}, {}) of {} samples do not fit a global batch of {}", options.first_shard,
-      options.first_shard + options.shards, options.micro_batch, sampler.global_batch());
+      options.first_micro_batch >= 0 && options.micro_batches >= 1 &&
+          (options.first_micro_batch + options.micro_batches) * options.micro_batch_size <=
+              sampler.global_batch_size(),
+      "micro-batches [{}, {}) of {} samples do not fit a global batch of "
+      "{}",
+      options.first_micro_batch, options.first_micro_batch + options.micro_batches,
+      options.micro_batch_size, sampler.global_batch_size());
   check_padding(options.padding);
   const auto lengths = std::make_shared<StepLengths>(dataset, sampler, options.padding);
-  return [dataset, lengths, sampler, skipped, first = options.first_shard,
-          micro_batch = options.micro_batch, padding = options.padding, beside = options.beside,
-          spans = options.spans](std::int64_t step, std::int64_t part) {
+  return [dataset, lengths, sampler, skipped, first = options.first_micro_batch,
+          micro_batch_size = options.micro_batch_size, padding = options.padding,
+          beside = options.beside, spans = options.spans](std::int64_t step, std::int64_t part) {
     if (part == 0 && beside) beside(step);
     const DrawKey key{sampler.seed(), sampler.epoch_of(step)};
-    FetchedBatch out = fetch_batch(*dataset, sampler.shard_indices(step, first + part, micro_batch),
-                                   key, padding, lengths->of(step), spans);
+    FetchedBatch out =
+        fetch_batch(*dataset, sampler.micro_batch_indices(step, first + part, micro_batch_size),
+                    key, padding, lengths->of(step), spans);
     skipped->add(step, part, out.reasons());
     return std::move(out.fields);
   };
@@ -79,17 +84,18 @@ OrderedFetch::Fetch shard_fetch(const DatasetPtr& dataset, const StepSampler& sa
 
 Loader::Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options)
     : skipped_(std::make_shared<SkippedSamples>()),
-      fetch_(shard_fetch(dataset, sampler, options, skipped_), {.first = options.first_step,
-                                                                .end = options.end_step,
-                                                                .parts = options.shards,
-                                                                .workers = options.workers,
-                                                                .prefetch = options.prefetch,
-                                                                .activity = options.activity}) {}
+      fetch_(micro_batch_fetch(dataset, sampler, options, skipped_),
+             {.first = options.first_step,
+              .end = options.end_step,
+              .parts = options.micro_batches,
+              .workers = options.workers,
+              .prefetch = options.prefetch,
+              .activity = options.activity}) {}
 
 StepBatch Loader::next() {
   const std::int64_t step = fetch_.position();
-  std::vector<HostBatch> shards = fetch_.next();
-  return {step, std::move(shards), skipped_->take(step)};
+  std::vector<HostBatch> micro_batches = fetch_.next();
+  return {step, std::move(micro_batches), skipped_->take(step)};
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// The training loader: fetches this rank's shards for each step ahead of time, as batches.
+// The training loader: fetches this rank's micro-batches for each step ahead of time, as batches.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,36 @@
 
 namespace lockstep {
 
-/// The data that one rank trains on in one step: shards[i] is logical shard first_shard + i.
+/// The data that one rank trains on in one step: micro_batches[i] is micro-batch first_micro_batch
+/// + i.
 struct StepBatch {
   std::int64_t step = 0;
-  std::vector<HostBatch> shards;
-  /// The reason for each sample of these shards that could not be read and was replaced.
+  std::vector<HostBatch> micro_batches;
+  /// The reason for each sample of these micro-batches that could not be read and was replaced.
   std::vector<std::string> skipped = {};
 };
 
 struct LoaderOptions {
   std::int64_t first_step = 0;                ///< where a resumed run continues
   std::optional<std::int64_t> end_step = {};  ///< exclusive; unset: endless
-  std::int64_t first_shard = 0;               ///< this rank's contiguous run of shards
-  std::int64_t shards = 1;
-  std::int64_t micro_batch = 1;  ///< samples per shard
-  int workers = 0;               ///< threads; 0 fetches within next()
-  std::int64_t prefetch = 2;     ///< `loader_prefetch_size`: steps fetched ahead
+  std::int64_t first_micro_batch = 0;         ///< this rank's contiguous run of micro-batches
+  std::int64_t micro_batches = 1;
+  std::int64_t micro_batch_size = 1;  ///< samples per micro-batch
+  int workers = 0;                    ///< threads; 0 fetches within next()
+  std::int64_t prefetch = 2;          ///< `loader_prefetch_size`: steps fetched ahead
   Padding padding = {};
-  Activity activity = {};       ///< reports every shard
-  SpanStream* spans = nullptr;  ///< receives each shard's fetch and collation; null: nobody
-  /// Called with each step by the worker that fetches its first shard; null for nothing. An
-  /// exception becomes an error of that shard.
+  Activity activity = {};       ///< reports every micro-batch
+  SpanStream* spans = nullptr;  ///< receives each micro-batch's fetch and collation; null: nobody
+  /// Called with each step by the worker that fetches its first micro-batch; null for nothing. An
+  /// exception becomes an error of that micro-batch.
   std::function<void(std::int64_t step)> beside = {};
 };
 
-/// Content and order depend only on dataset, sampler and shard range: not on workers or prefetch.
+/// Content and order depend only on dataset, sampler and micro-batch range: not on workers or
+/// prefetch.
 class Loader {
  public:
-  /// Error kUsage if the shards do not fit the sampler's global batch.
+  /// Error kUsage if the micro-batches do not fit the sampler's global batch.
   Loader(const DatasetPtr& dataset, const StepSampler& sampler, const LoaderOptions& options);
 
   bool has_next() const { return fetch_.has_next(); }

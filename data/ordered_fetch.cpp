@@ -36,7 +36,8 @@ OrderedFetch::OrderedFetch(Fetch fetch, const Options& options)
     : fetch_(std::move(fetch)), options_(options), next_(options.first), started_(options.first) {
   LS_USER_CHECK(options.workers >= 0,
                 "the number of loader workers must not be negative, but is {}", options.workers);
-  LS_USER_CHECK(options.parts >= 1, "a loader needs at least one shard, not {}", options.parts);
+  LS_USER_CHECK(options.parts >= 1, "a loader needs at least one micro-batch, not {}",
+                options.parts);
   if (options.workers == 0) return;
   LS_USER_CHECK(options.prefetch >= 1,
                 "loader_prefetch_size must be at least 1 when there are workers, not {}",

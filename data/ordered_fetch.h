@@ -1,8 +1,8 @@
 // Runs numbered jobs on worker threads ahead of time and hands out their results in order.
 //
-// Work comes in groups (a step) of parts (its shards). Parts are fetched out of order by any free
-// worker; next() returns groups in order, with parts in order within a group, so that the output
-// does not depend on the number of workers.
+// Work comes in groups (a step) of parts (its micro-batches). Parts are fetched out of order by any
+// free worker; next() returns groups in order, with parts in order within a group, so that the
+// output does not depend on the number of workers.
 //
 // The number of groups is bounded: only next() starts new groups, never more than `prefetch` at a
 // time. Workers therefore never wait for room, and destruction cannot hang on a queue; it waits

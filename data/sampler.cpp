@@ -8,22 +8,23 @@
 
 namespace lockstep {
 
-StepSampler::StepSampler(std::uint64_t seed, std::int64_t size, std::int64_t global_batch,
+StepSampler::StepSampler(std::uint64_t seed, std::int64_t size, std::int64_t global_batch_size,
                          bool shuffle, std::shared_ptr<LengthWindows> windows)
     : seed_(seed),
       size_(size),
-      global_batch_(global_batch),
+      global_batch_size_(global_batch_size),
       shuffle_(shuffle),
       windows_(std::move(windows)) {
-  LS_USER_CHECK(global_batch >= 1, "global_batch_size must be at least 1, not {}", global_batch);
-  LS_USER_CHECK(global_batch <= size,
+  LS_USER_CHECK(global_batch_size >= 1, "global_batch_size must be at least 1, not {}",
+                global_batch_size);
+  LS_USER_CHECK(global_batch_size <= size,
                 "global_batch_size {} is larger than the dataset, which has {} samples: not even "
                 "one step fits into an epoch",
-                global_batch, size);
-  LS_USER_CHECK(windows_ == nullptr || windows_->samples() >= global_batch,
+                global_batch_size, size);
+  LS_USER_CHECK(windows_ == nullptr || windows_->samples() >= global_batch_size,
                 "group_by_length {} must be at least the global_batch_size, {}: steps are made of "
                 "the samples of one window",
-                windows_->samples(), global_batch);
+                windows_->samples(), global_batch_size);
 }
 
 std::vector<std::int64_t> StepSampler::in_order(std::int64_t epoch, std::int64_t first,
@@ -35,32 +36,36 @@ std::vector<std::int64_t> StepSampler::in_order(std::int64_t epoch, std::int64_t
   return out;
 }
 
-std::vector<std::int64_t> StepSampler::shard_indices(std::int64_t step, std::int64_t shard,
-                                                     std::int64_t micro_batch) const {
-  LS_CHECK(step >= 0 && shard >= 0 && (shard + 1) * micro_batch <= global_batch_,
-           "shard {} of {} samples in step {} with a global batch of {}", shard, micro_batch, step,
-           global_batch_);
+std::vector<std::int64_t> StepSampler::micro_batch_indices(std::int64_t step,
+                                                           std::int64_t micro_batch,
+                                                           std::int64_t micro_batch_size) const {
+  LS_CHECK(
+      step >= 0 && micro_batch >= 0 && (micro_batch + 1) * micro_batch_size <= global_batch_size_,
+      "micro-batch {} of {} samples in step {} with a global batch of "
+      "{}",
+      micro_batch, micro_batch_size, step, global_batch_size_);
   const std::int64_t epoch = epoch_of(step);
-  const std::int64_t first = step % steps_per_epoch() * global_batch_ + shard * micro_batch;
-  if (windows_ == nullptr) return in_order(epoch, first, micro_batch);
+  const std::int64_t first =
+      step % steps_per_epoch() * global_batch_size_ + micro_batch * micro_batch_size;
+  if (windows_ == nullptr) return in_order(epoch, first, micro_batch_size);
 
-  const std::int64_t width = windows_->samples() / global_batch_ * global_batch_;
+  const std::int64_t width = windows_->samples() / global_batch_size_ * global_batch_size_;
   const std::int64_t number = first / width;
   const std::int64_t begin = number * width;
-  const std::int64_t end = std::min(begin + width, steps_per_epoch() * global_batch_);
+  const std::int64_t end = std::min(begin + width, steps_per_epoch() * global_batch_size_);
   const auto grouped =
-      windows_->order({.seed = seed_, .epoch = epoch, .number = number}, global_batch_,
+      windows_->order({.seed = seed_, .epoch = epoch, .number = number}, global_batch_size_,
                       [&] { return in_order(epoch, begin, end - begin); });
   const auto from = grouped->begin() + (first - begin);
-  return {from, from + micro_batch};
+  return {from, from + micro_batch_size};
 }
 
 StepSampler make_step_sampler(const DatasetPtr& dataset, std::uint64_t seed,
-                              std::int64_t global_batch, bool shuffle,
+                              std::int64_t global_batch_size, bool shuffle,
                               std::int64_t group_by_length) {
   std::shared_ptr<LengthWindows> windows;
   if (group_by_length > 0) windows = std::make_shared<LengthWindows>(dataset, group_by_length);
-  return {seed, dataset->size(), global_batch, shuffle, std::move(windows)};
+  return {seed, dataset->size(), global_batch_size, shuffle, std::move(windows)};
 }
 
 }  // namespace lockstep

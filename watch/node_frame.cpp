@@ -17,8 +17,8 @@ void put(std::string& out, T value) {
   out.append(bytes.data(), bytes.size());
 }
 
-void put_text(std::string& out, std::string_view text, std::size_t most) {
-  text = text.substr(0, most);
+void put_text(std::string& out, std::string_view text, std::size_t max_bytes) {
+  text = text.substr(0, max_bytes);
   put(out, static_cast<std::uint8_t>(text.size()));
   out += text;
 }

@@ -57,12 +57,12 @@ int speaker(const std::vector<RankReport>& ranks) {
 }  // namespace
 
 /// The thread and its data.
-class Watch::Sentry {
+class Watch::WatchThread {
  public:
-  explicit Sentry(MappedPages pages);
-  ~Sentry();
-  Sentry(const Sentry&) = delete;
-  Sentry& operator=(const Sentry&) = delete;
+  explicit WatchThread(MappedPages pages);
+  ~WatchThread();
+  WatchThread(const WatchThread&) = delete;
+  WatchThread& operator=(const WatchThread&) = delete;
 
   ActivityPage* page() const { return &pages_.activity(); }
   Announcer& announcer() { return announcer_; }
@@ -124,7 +124,7 @@ std::unique_ptr<Watch> Watch::of_this_process() {
   auto out = std::make_unique<Watch>();
   try {
     if (MappedPages pages = make_own_pages())
-      out->sentry_ = std::make_unique<Sentry>(std::move(pages));
+      out->watch_thread_ = std::make_unique<WatchThread>(std::move(pages));
   } catch (const std::system_error&) {
     // No thread is available: a command that needs none can still do its work, unwatched.
   }
@@ -132,42 +132,42 @@ std::unique_ptr<Watch> Watch::of_this_process() {
 }
 
 Activity Watch::activity() const {
-  return Activity(sentry_ == nullptr ? nullptr : sentry_->page());
+  return Activity(watch_thread_ == nullptr ? nullptr : watch_thread_->page());
 }
 
 void Watch::set_limits(const WatchLimits& limits) {
-  if (sentry_ != nullptr) sentry_->set_limits(limits);
+  if (watch_thread_ != nullptr) watch_thread_->set_limits(limits);
 }
 
 void Watch::set_log(Log* log, bool is_console) {
-  if (sentry_ != nullptr) sentry_->announcer().set_log(log, is_console);
+  if (watch_thread_ != nullptr) watch_thread_->announcer().set_log(log, is_console);
 }
 
 std::string Watch::hold_hub(const std::string& token, const std::string& interfaces) {
-  return sentry_ == nullptr ? "" : sentry_->hold_hub(token, interfaces);
+  return watch_thread_ == nullptr ? "" : watch_thread_->hold_hub(token, interfaces);
 }
 
 void Watch::join_other_nodes(const std::vector<std::string>& hubs, const std::string& token) {
-  if (sentry_ != nullptr) sentry_->join_other_nodes(hubs, token);
+  if (watch_thread_ != nullptr) watch_thread_->join_other_nodes(hubs, token);
 }
 
 void Watch::on_stop(OnStop action) {
-  if (sentry_ != nullptr) sentry_->on_stop(action);
+  if (watch_thread_ != nullptr) watch_thread_->on_stop(action);
 }
 
 bool Watch::stop_requested() const {
-  return sentry_ != nullptr && StopSignals::requested();
+  return watch_thread_ != nullptr && StopSignals::requested();
 }
 
 bool Watch::stop_is_hurried() const {
-  return sentry_ != nullptr && sentry_->stop_is_hurried();
+  return watch_thread_ != nullptr && watch_thread_->stop_is_hurried();
 }
 
 int Watch::leave(int code) {
-  return sentry_ == nullptr ? code : sentry_->leave(code);
+  return watch_thread_ == nullptr ? code : watch_thread_->leave(code);
 }
 
-Watch::Sentry::Sentry(MappedPages pages)
+Watch::WatchThread::WatchThread(MappedPages pages)
     : pages_(std::move(pages)),
       identity_(job_identity_of(::getpid())),
       start_ns_(clock_.now_ns()),
@@ -184,7 +184,7 @@ Watch::Sentry::Sentry(MappedPages pages)
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Watch::Sentry::~Sentry() {
+Watch::WatchThread::~WatchThread() {
   stop_ = true;
   StopSignals::set_wake_descriptor(-1);
   (void)!eventfd_write(wake_, 1);
@@ -192,18 +192,18 @@ Watch::Sentry::~Sentry() {
   ::close(wake_);
 }
 
-void Watch::Sentry::set_limits(const WatchLimits& limits) {
+void Watch::WatchThread::set_limits(const WatchLimits& limits) {
   const std::lock_guard lock(mutex_);
   limits_ = limits;
 }
 
-std::string Watch::Sentry::hold_hub(const std::string& token, const std::string& interfaces) {
+std::string Watch::WatchThread::hold_hub(const std::string& token, const std::string& interfaces) {
   hub_.emplace(parse_side_token(token));
   return hub_->addresses(interfaces);
 }
 
-void Watch::Sentry::join_other_nodes(const std::vector<std::string>& hubs,
-                                     const std::string& token) {
+void Watch::WatchThread::join_other_nodes(const std::vector<std::string>& hubs,
+                                          const std::string& token) {
   const SideToken parsed = parse_side_token(token);
   if (identity_ && identity_->local_size == identity_->size) return;
   const std::lock_guard lock(mutex_);
@@ -211,12 +211,12 @@ void Watch::Sentry::join_other_nodes(const std::vector<std::string>& hubs,
   token_ = parsed;
 }
 
-bool Watch::Sentry::stop_is_hurried() const {
+bool Watch::WatchThread::stop_is_hurried() const {
   return StopSignals::requested() && StopSignals::sent_by_parent() && identity_ &&
          identity_->job.starts_with("ompi");
 }
 
-int Watch::Sentry::leave(int code) {
+int Watch::WatchThread::leave(int code) {
   on_stop_ = OnStop::kEnd;
   const Activity activity(&pages_.activity());
   activity.begin(Phase::kExit);
@@ -231,7 +231,7 @@ int Watch::Sentry::leave(int code) {
   return code;
 }
 
-void Watch::Sentry::run() {
+void Watch::WatchThread::run() {
   pthread_setname_np(pthread_self(), "lockstep-watch");
   while (!stop_) {
     look();
@@ -241,7 +241,7 @@ void Watch::Sentry::run() {
   if (others_) others_->tell(host_name(), ranks_of_this_node());
 }
 
-void Watch::Sentry::look() {
+void Watch::WatchThread::look() {
   pages_.activity().beat.fetch_add(1, std::memory_order_relaxed);
   follow_stop_request();
   {
@@ -258,7 +258,7 @@ void Watch::Sentry::look() {
   if (leaving_ && others_have_left()) others_left_ = true;
 }
 
-void Watch::Sentry::search_for_peers() {
+void Watch::WatchThread::search_for_peers() {
   if (!peers_ || peers_->all_found()) return;
   const std::int64_t now = clock_.now_ns();
   if (searched_ns_ > 0 && seconds(now - searched_ns_) < kSearchPeriod / 2) return;
@@ -266,7 +266,7 @@ void Watch::Sentry::search_for_peers() {
   peers_->look();
 }
 
-double Watch::Sentry::period() const {
+double Watch::WatchThread::period() const {
   if (leaving_) return kLeavePeriod;
   const bool searching = peers_ && !peers_->all_found();
   if (searching && seconds(clock_.now_ns() - start_ns_) < kSearchTime) return kSearchPeriod;
@@ -274,7 +274,7 @@ double Watch::Sentry::period() const {
   return std::clamp(std::min(limits.warn_s, limits.abort_s) / 4, kShortestPeriod, kLongestPeriod);
 }
 
-std::vector<RankReport> Watch::Sentry::ranks_of_this_node() {
+std::vector<RankReport> Watch::WatchThread::ranks_of_this_node() {
   std::vector<RankReport> out;
   if (peers_) out = peers_->read();
   RankReport own = read_page(pages_.activity());
@@ -286,7 +286,7 @@ std::vector<RankReport> Watch::Sentry::ranks_of_this_node() {
   return out;
 }
 
-Scene Watch::Sentry::scene() {
+Scene Watch::WatchThread::scene() {
   Scene out;
   out.ranks = ranks_of_this_node();
   for (const RankReport& report : out.ranks)
@@ -309,7 +309,7 @@ Scene Watch::Sentry::scene() {
 }
 
 // The lowest rank that can reports for its node; if it no longer can, the next one does.
-void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node) {
+void Watch::WatchThread::talk_to_other_nodes(const std::vector<RankReport>& own_node) {
   if (speaker(own_node) != own_rank()) return;
   const std::int64_t now = clock_.now_ns();
   if (!others_) {
@@ -328,7 +328,7 @@ void Watch::Sentry::talk_to_other_nodes(const std::vector<RankReport>& own_node)
 }
 
 // No message of any hub: this node is cut off, or all the others are.
-void Watch::Sentry::judge_hubs(Judgement& judgement) {
+void Watch::WatchThread::judge_hubs(Judgement& judgement) {
   const std::int64_t now = clock_.now_ns();
   const bool suspended = looked_ns_ > 0 && seconds(now - looked_ns_) > Judge::kSuspended;
   looked_ns_ = now;
@@ -354,7 +354,7 @@ void Watch::Sentry::judge_hubs(Judgement& judgement) {
       host_name(), where, judge_.limits().abort_s));
 }
 
-void Watch::Sentry::follow_stop_request() {
+void Watch::WatchThread::follow_stop_request() {
   if (!StopSignals::requested() || on_stop_ != OnStop::kLeave) return;
   const int code = static_cast<int>(ErrorKind::kPreempted);
   // mpirun ends ranks in this way when another one has failed: then that rank gives the reason.
@@ -371,7 +371,7 @@ void Watch::Sentry::follow_stop_request() {
   end_process(code);
 }
 
-void Watch::Sentry::announce(const Judgement& judgement, const Scene& scene) {
+void Watch::WatchThread::announce(const Judgement& judgement, const Scene& scene) {
   const bool aloud = speaker(scene.ranks) == own_rank();
   for (const std::string& warning : judgement.warnings)
     announcer_.say(Announcer::Weight::kWarning, warning, aloud);
@@ -386,7 +386,7 @@ void Watch::Sentry::announce(const Judgement& judgement, const Scene& scene) {
 
 // The lowest rank of the node waits until the others are gone; the others wait until it waits. So
 // if one is stuck while it ends, another is still there to report it.
-bool Watch::Sentry::others_have_left() {
+bool Watch::WatchThread::others_have_left() {
   for (const RankReport& report : peers_->read()) {
     const bool is_lockstep = report.beat > 0 || is_halted(report.state);  // not a script around it
     if (!is_lockstep || report.state == ProcessState::kGone) continue;
@@ -396,7 +396,7 @@ bool Watch::Sentry::others_have_left() {
   return true;
 }
 
-void Watch::Sentry::sleep(double seconds) {
+void Watch::WatchThread::sleep(double seconds) {
   std::vector<pollfd> waits{{wake_, POLLIN, 0}};
   if (peers_)
     for (const int death : peers_->death_descriptors()) waits.push_back({death, POLLIN, 0});
@@ -408,7 +408,7 @@ void Watch::Sentry::sleep(double seconds) {
 // Early in MPI_Init a rank introduces itself to mpirun. If it ends before the answer, libpmix 4.2
 // releases its record of the rank twice, and when all ranks have ended, mpirun waits for ever for a
 // lock in freed memory. So a rank that leaves waits for the answer.
-void Watch::Sentry::await_handshake() {
+void Watch::WatchThread::await_handshake() {
   const auto connects = static_cast<std::uint32_t>(Phase::kConnect);
   const std::int64_t start = clock_.now_ns();
   while (pages_.activity().host.phase == connects &&
@@ -417,7 +417,7 @@ void Watch::Sentry::await_handshake() {
 }
 
 // Not through destructors: threads of this process may hang anywhere.
-void Watch::Sentry::end_process(int code) {
+void Watch::WatchThread::end_process(int code) {
   await_handshake();
   pages_.activity().code_plus_one.store(static_cast<std::uint32_t>(code) + 1);
   std::_Exit(code);

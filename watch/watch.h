@@ -62,8 +62,8 @@ class Watch {
   int leave(int code);
 
  private:
-  class Sentry;
-  std::unique_ptr<Sentry> sentry_;  ///< null in a watch that watches nothing
+  class WatchThread;
+  std::unique_ptr<WatchThread> watch_thread_;  ///< null in a watch that watches nothing
 };
 
 }  // namespace lockstep

@@ -32,10 +32,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;  ///< MPI counts are 32-bit
+constexpr std::int64_t kMaxBytes = std::int64_t{4} << 30;  ///< MPI counts are 32-bit
 constexpr std::int64_t kBytesInAll = std::int64_t{1} << 30;
-constexpr std::int64_t kFewest = 10;
-constexpr std::int64_t kMost = 500;
+constexpr std::int64_t kMinIterations = 10;
+constexpr std::int64_t kMaxIterations = 500;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -149,7 +149,7 @@ class Bench {
 };
 
 /// "null" if nothing was measured.
-std::string least_ms(Communicator& communicator, const std::vector<double>& mine) {
+std::string min_ms(Communicator& communicator, const std::vector<double>& mine) {
   const std::vector<double> times = slowest_of_ranks(communicator, mine);
   if (times.empty()) return "null";
   return fmt::format("{:.6f}", *std::min_element(times.begin(), times.end()) * 1e3);
@@ -197,13 +197,13 @@ void run(const Options& options) {
   const std::unique_ptr<Communicator> communicator = make_mpi_communicator();
   Bench bench(*communicator);
   for (const std::int64_t bytes : options.sizes) {
-    const std::int64_t iterations = options.iterations > 0
-                                        ? options.iterations
-                                        : std::clamp(kBytesInAll / bytes, kFewest, kMost);
+    const std::int64_t iterations =
+        options.iterations > 0 ? options.iterations
+                               : std::clamp(kBytesInAll / bytes, kMinIterations, kMaxIterations);
     const Times times = bench.measure(bytes, iterations, !options.lockstep_only);
-    const std::string lockstep = least_ms(*communicator, times.lockstep);
-    const std::string mpi = least_ms(*communicator, times.mpi);
-    const std::string in_place = least_ms(*communicator, times.mpi_in_place);
+    const std::string lockstep = min_ms(*communicator, times.lockstep);
+    const std::string mpi = min_ms(*communicator, times.mpi);
+    const std::string in_place = min_ms(*communicator, times.mpi_in_place);
     const std::int64_t sent = bytes_of_a_node(*communicator, times.sent_between_nodes);
     if (communicator->is_master_ordinal())
       print(options.json, bytes, communicator->topology(), lockstep, mpi, in_place,
@@ -220,8 +220,8 @@ std::vector<std::int64_t> read_sizes(const std::string& text) {
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, bytes);
     LS_USER_CHECK(
-        error == std::errc{} && stop == end && bytes >= 4 && bytes % 4 == 0 && bytes <= kMostBytes,
-        "--sizes: '{}' must be a multiple of 4 bytes, from 4 to {}", word, kMostBytes);
+        error == std::errc{} && stop == end && bytes >= 4 && bytes % 4 == 0 && bytes <= kMaxBytes,
+        "--sizes: '{}' must be a multiple of 4 bytes, from 4 to {}", word, kMaxBytes);
     out.push_back(bytes);
   }
   LS_USER_CHECK(!out.empty(), "--sizes is empty");

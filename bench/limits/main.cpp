@@ -4,7 +4,7 @@
 //   limit = sum over the step's dots and convolutions of FLOPs / best rate measured for that shape
 //         + images' bytes / triad + optimizer bytes / triad + all-reduce bytes / triad
 //
-// Dots are those of the compiled shard program. A dot's best rate is the highest of oneDNN's
+// Dots are those of the compiled gradient program. A dot's best rate is the highest of oneDNN's
 // (primitive and sgemm), lockstep's product by tiles (both in every layout) and its own kernel, on
 // warm caches. Attention counts its dots (half of them if causal), or lockstep's attention kernel
 // if that is faster. A convolution's best rate is that of oneDNN's primitive or lockstep's kernel.
@@ -130,7 +130,7 @@ void run(const std::string& path, std::span<const std::string> overrides) {
   std::string dots;
   double dots_ms = 0;
   double gflop = 0;
-  for (const auto& [shape, limit] : measure(find_dots(compiled.step->shard.graph))) {
+  for (const auto& [shape, limit] : measure(find_dots(compiled.step->gradient.graph))) {
     dots += (dots.empty() ? "" : ",\n") + to_json(shape, limit);
     dots_ms += limit.seconds * 1e3;
     gflop += limit.flops * 1e-9;
@@ -139,7 +139,7 @@ void run(const std::string& path, std::span<const std::string> overrides) {
   constexpr double kElement = 4;
   const double all_reduce_bytes = kElement * static_cast<double>(compiled.parameters);
   const double optimizer_bytes = all_reduce_bytes * static_cast<double>(3 + 2 * compiled.slots);
-  const double image_bytes = image_traffic(compiled.step->shard.graph);
+  const double image_bytes = image_traffic(compiled.step->gradient.graph);
   const double image_ms = image_bytes / triad * 1e3;
   const double optimizer_ms = optimizer_bytes / triad * 1e3;
   const double all_reduce_ms = all_reduce_bytes / triad * 1e3;

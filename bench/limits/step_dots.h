@@ -1,4 +1,4 @@
-// The matrix products and convolutions of a compiled shard program, by shape.
+// The matrix products and convolutions of a compiled gradient program, by shape.
 #pragma once
 
 #include <compare>

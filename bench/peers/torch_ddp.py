@@ -93,9 +93,9 @@ def calibrate(workload, bf16):
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 1e-3)
     optimizers = {kind: make_optimizer(workload, model, kind) for kind in ("plain", "foreach")}
-    out = {"optimizer": least_times({kind: optimizer.step for kind, optimizer in optimizers.items()}, 5)}
+    out = {"optimizer": min_times({kind: optimizer.step for kind, optimizer in optimizers.items()}, 5)}
     if workload in CONVOLUTIONAL:
-        out["layout"] = least_times({layout: passes(workload, layout, bf16) for layout in LAYOUTS}, 3)
+        out["layout"] = min_times({layout: passes(workload, layout, bf16) for layout in LAYOUTS}, 3)
     return out
 
 
@@ -110,7 +110,7 @@ def passes(workload, layout, bf16):
     return both
 
 
-def least_times(calls, rounds):
+def min_times(calls, rounds):
     best = {kind: math.inf for kind in calls}
     for _ in range(rounds):
         for kind, call in calls.items():

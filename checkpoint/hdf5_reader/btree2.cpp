@@ -14,19 +14,19 @@ using namespace std::string_view_literals;
 
 constexpr std::uint64_t kBTreeHeaderBytes = 38;
 constexpr std::uint64_t kNodeBytes = 10;  // besides records and pointers
-constexpr std::size_t kMostLevels = 16;   // with two children each, records of any file
+constexpr std::size_t kMaxLevels = 16;    // with two children each, records of any file
 
 /// What a node above leaves says of each child, by level.
 struct BTreeLevel {
-  std::uint64_t most_records;     // of a node
+  std::uint64_t max_records;      // of a node
   std::uint64_t all_records;      // of it and all nodes below
   std::size_t all_records_bytes;  // size of that number; 0 for leaves, which do not have it
   std::uint64_t pointer_bytes;
 };
 
 /// Bytes of a number up to `most`.
-std::size_t bytes_of(std::uint64_t most) {
-  return static_cast<std::size_t>(std::bit_width(most | 1) - 1) / 8 + 1;
+std::size_t bytes_of(std::uint64_t max) {
+  return static_cast<std::size_t>(std::bit_width(max | 1) - 1) / 8 + 1;
 }
 
 class Tree {
@@ -45,7 +45,7 @@ class Tree {
     in.skip(2);  // when nodes are split and merged
     const auto root = in.number<std::uint64_t>();
     const std::uint64_t records = in.number<std::uint16_t>();
-    if (record_bytes_ == 0 || node_bytes_ < kNodeBytes + record_bytes_ || depth > kMostLevels)
+    if (record_bytes_ == 0 || node_bytes_ < kNodeBytes + record_bytes_ || depth > kMaxLevels)
       in.fail("the sizes of a tree are impossible");
     find_levels(depth, in);
     if (root != kUndefined) read_node(root, records, depth);
@@ -53,9 +53,9 @@ class Tree {
 
  private:
   void find_levels(std::size_t depth, const RegionCursor& in) {
-    const std::uint64_t most = (node_bytes_ - kNodeBytes) / record_bytes_;
-    count_bytes_ = bytes_of(most);
-    levels_.push_back({most, most, 0, 0});
+    const std::uint64_t max = (node_bytes_ - kNodeBytes) / record_bytes_;
+    count_bytes_ = bytes_of(max);
+    levels_.push_back({max, max, 0, 0});
     for (std::size_t i = 1; i <= depth; ++i) {
       const BTreeLevel& below = levels_.back();
       const std::uint64_t pointer = 8 + count_bytes_ + below.all_records_bytes;
@@ -71,7 +71,7 @@ class Tree {
 
   void read_node(std::uint64_t address, std::uint64_t records, std::size_t depth) {
     const BTreeLevel& level = levels_.at(depth);
-    if (records > level.most_records) regions_.fail(object_, "a node of a tree is too full");
+    if (records > level.max_records) regions_.fail(object_, "a node of a tree is too full");
     const std::uint64_t used = kNodeBytes + records * record_bytes_ +
                                (depth == 0 ? 0 : (records + 1) * level.pointer_bytes);
     const auto bytes = read_summed(regions_, address, used, object_);

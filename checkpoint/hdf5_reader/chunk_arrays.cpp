@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
-constexpr unsigned kMostPageBits = 32;
+constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 48;
+constexpr unsigned kMaxPageBits = 32;
 constexpr std::size_t kAddressBytes = 8;
 
 /// The common part of both kinds: elements in blocks, which may have pages with a checksum each.
@@ -79,7 +79,7 @@ class FixedArray : ArrayReader {
     const unsigned page_bits = in.number<std::uint8_t>();
     const auto count = in.number<std::uint64_t>();
     const auto block = in.number<std::uint64_t>();
-    if (page_bits > kMostPageBits || count > kMostElements)
+    if (page_bits > kMaxPageBits || count > kMaxElements)
       in.fail("its array of chunks has an impossible size");
     page_ = std::uint64_t{1} << page_bits;
     if (block != kUndefined) read_block(block, count);
@@ -114,19 +114,19 @@ class ExtensibleArray : ArrayReader {
     RegionCursor in(regions_, object_, bytes);
     in.expect("EAHD\0"sv, "the array of its chunks");
     read_kind(in);
-    const unsigned most_bits = in.number<std::uint8_t>();
+    const unsigned max_bits = in.number<std::uint8_t>();
     const std::uint64_t in_index = in.number<std::uint8_t>();
     smallest_ = in.number<std::uint8_t>();
     const std::uint64_t pointers = in.number<std::uint8_t>();
     const unsigned page_bits = in.number<std::uint8_t>();
     in.skip(6 * 8);  // numbers and sums
     const auto index = in.number<std::uint64_t>();
-    if (most_bits > 48 || !std::has_single_bit(smallest_) || !std::has_single_bit(pointers) ||
-        page_bits > kMostPageBits || most_bits < log2_of(smallest_))
+    if (max_bits > 48 || !std::has_single_bit(smallest_) || !std::has_single_bit(pointers) ||
+        page_bits > kMaxPageBits || max_bits < log2_of(smallest_))
       in.fail("its array of chunks has an impossible size");
     page_ = std::uint64_t{1} << page_bits;
-    offset_bytes_ = (most_bits + 7) / 8;
-    super_blocks_ = 1 + most_bits - log2_of(smallest_);
+    offset_bytes_ = (max_bits + 7) / 8;
+    super_blocks_ = 1 + max_bits - log2_of(smallest_);
     // Blocks of super blocks below this one stand in the index block.
     const std::uint64_t direct = 2 * log2_of(pointers);
     if (direct > super_blocks_) in.fail("its array of chunks has an impossible size");

@@ -12,11 +12,11 @@ constexpr std::size_t kFletcherBytes = 4;
 
 /// At most `most` bytes; one more if there are more. Memory is bounded by a multiple of the stored
 /// size, whatever size is claimed.
-std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::uint64_t most,
+std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::uint64_t max_bytes,
                                      const FileRegions& regions, const std::string& object) {
-  constexpr std::uint64_t kMostRatio = 1032;  // of deflate
-  constexpr std::uint64_t kLeast = 64;
-  std::vector<std::byte> out(std::min(most, kMostRatio * stored.size() + kLeast) + 1);
+  constexpr std::uint64_t kMaxRatio = 1032;  // of deflate
+  constexpr std::uint64_t kMinBytes = 64;
+  std::vector<std::byte> out(std::min(max_bytes, kMaxRatio * stored.size() + kMinBytes) + 1);
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
   // zlib's interface takes a non-const pointer to bytes that it only reads.
@@ -27,7 +27,7 @@ std::vector<std::byte> inflate_chunk(const std::vector<std::byte>& stored, std::
   const int status = inflate(&stream, Z_FINISH);
   const std::size_t got = out.size() - stream.avail_out;
   inflateEnd(&stream);
-  if (status != Z_STREAM_END && got <= most)
+  if (status != Z_STREAM_END && got <= max_bytes)
     regions.fail(object, "the gzip data of a chunk is damaged");
   out.resize(got);
   return out;

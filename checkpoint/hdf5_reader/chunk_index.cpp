@@ -118,10 +118,10 @@ class ChunkFinder {
   Place largest_grid(std::optional<std::size_t> unlimited) const {
     Place out;
     for (std::size_t i = 0; i < grid_.size(); ++i) {
-      const std::optional<std::uint64_t> most = dataset_.most_sizes[i];
+      const std::optional<std::uint64_t> max = dataset_.max_sizes[i];
       if (i == unlimited) continue;
-      if (!most) regions_.fail(object_, "the index of its chunks does not fit its dimensions");
-      out.push_back(divide_up(*most, dataset_.elements.chunk[i]));
+      if (!max) regions_.fail(object_, "the index of its chunks does not fit its dimensions");
+      out.push_back(divide_up(*max, dataset_.elements.chunk[i]));
     }
     if (unlimited) out.insert(out.begin(), 0);
     return out;
@@ -143,10 +143,10 @@ class ChunkFinder {
   void find_implicit(std::uint64_t address) {
     const Place largest = largest_grid(std::nullopt);
     // Chunks beyond the file would not be read, but must not be counted either.
-    const std::uint64_t most = regions_.size() / chunk_bytes_;
+    const std::uint64_t max = regions_.size() / chunk_bytes_;
     std::uint64_t all = 1;
     for (const std::uint64_t size : largest)
-      if (__builtin_mul_overflow(all, size, &all) || all > most)
+      if (__builtin_mul_overflow(all, size, &all) || all > max)
         regions_.fail(object_, "its chunks reach past the end of the file");
     for (std::uint64_t i = 0; i < all; ++i)
       if (const auto place = place_of(i, largest))
@@ -157,11 +157,11 @@ class ChunkFinder {
     const bool grows = index.kind == ChunkIndex::Kind::kExtensibleArray;
     std::optional<std::size_t> unlimited;
     if (grows) {
-      const auto found = std::ranges::find_if(dataset_.most_sizes,
-                                              [](const auto& most) { return !most.has_value(); });
-      if (found == dataset_.most_sizes.end())
+      const auto found = std::ranges::find_if(dataset_.max_sizes,
+                                              [](const auto& max) { return !max.has_value(); });
+      if (found == dataset_.max_sizes.end())
         regions_.fail(object_, "the index of its chunks does not fit its dimensions");
-      unlimited = static_cast<std::size_t>(found - dataset_.most_sizes.begin());
+      unlimited = static_cast<std::size_t>(found - dataset_.max_sizes.begin());
     }
     const Place largest = largest_grid(unlimited);
     const auto take = [&](ArrayElement element) {

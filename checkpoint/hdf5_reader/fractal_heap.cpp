@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 
 constexpr std::uint64_t kHeapHeaderBytes = 146;
 constexpr std::uint64_t kBlockPrefixBytes = 13;  // besides the block's offset
-constexpr int kMostBits = 48;                    // of a place in a heap
+constexpr int kMaxBits = 48;                     // of a place in a heap
 
 std::size_t log2_of(std::uint64_t number) {
   return static_cast<std::size_t>(std::bit_width(number)) - 1;
@@ -41,7 +41,7 @@ FractalHeap::FractalHeap(FileRegions& regions, std::uint64_t address, std::strin
   const auto root = in.number<std::uint64_t>();
   const std::uint64_t rows = in.number<std::uint16_t>();
   if (!std::has_single_bit(width_) || !std::has_single_bit(first_bytes_) ||
-      !std::has_single_bit(largest) || largest < first_bytes_ || bits > kMostBits || bits < 8 ||
+      !std::has_single_bit(largest) || largest < first_bytes_ || bits > kMaxBits || bits < 8 ||
       log2_of(largest) > static_cast<std::size_t>(bits) || largest_object == 0)
     in.fail("the sizes of a heap are impossible");
   offset_bytes_ = static_cast<std::size_t>(bits + 7) / 8;
@@ -57,7 +57,7 @@ FractalHeap::FractalHeap(FileRegions& regions, std::uint64_t address, std::strin
 
 std::uint64_t FractalHeap::row_bytes(std::uint64_t row) const {
   const std::uint64_t doublings = row == 0 ? 0 : row - 1;
-  if (doublings + log2_of(first_bytes_) + log2_of(width_) >= kMostBits)
+  if (doublings + log2_of(first_bytes_) + log2_of(width_) >= kMaxBits)
     regions_.fail(object_, "a heap is too large");
   return first_bytes_ << doublings;
 }
@@ -81,8 +81,8 @@ void FractalHeap::read_direct(std::uint64_t address, std::uint64_t offset, std::
 }
 
 void FractalHeap::read_indirect(std::uint64_t address, std::uint64_t offset, std::uint64_t rows) {
-  constexpr std::uint64_t kMostRows = 64;
-  if (rows > kMostRows) regions_.fail(object_, "a heap is too large");
+  constexpr std::uint64_t kMaxRows = 64;
+  if (rows > kMaxRows) regions_.fail(object_, "a heap is too large");
   const std::uint64_t bytes =
       kBlockPrefixBytes + offset_bytes_ + rows * width_ * 8 + kChecksumBytes;
   const auto block = read_summed(regions_, address, bytes, object_);

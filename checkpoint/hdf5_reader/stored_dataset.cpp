@@ -79,7 +79,7 @@ StoredElement decode_enumeration(RegionCursor& in, int version, std::size_t memb
 struct Space {
   bool is_null = false;
   std::vector<std::uint64_t> sizes;
-  std::vector<std::optional<std::uint64_t>> most;
+  std::vector<std::optional<std::uint64_t>> max_sizes;
 };
 
 Space decode_space(RegionCursor in) {
@@ -87,7 +87,7 @@ Space decode_space(RegionCursor in) {
   const int version = in.number<std::uint8_t>();
   if (version < 1 || version > 2) in.fail("the version of its data space is not known");
   const std::size_t rank = in.number<std::uint8_t>();
-  const bool has_most = (in.number<std::uint8_t>() & 1) != 0;
+  const bool has_max = (in.number<std::uint8_t>() & 1) != 0;
   constexpr int kNull = 2;
   if (version == 2)
     out.is_null = in.number<std::uint8_t>() == kNull;
@@ -95,9 +95,9 @@ Space decode_space(RegionCursor in) {
     in.skip(5);
   for (std::size_t i = 0; i < rank; ++i) out.sizes.push_back(in.number<std::uint64_t>());
   for (std::size_t i = 0; i < rank; ++i) {
-    const std::uint64_t most = has_most ? in.number<std::uint64_t>() : out.sizes[i];
-    out.most.push_back(most == kUndefined ? std::nullopt : std::optional(most));
-    if (most < out.sizes[i]) in.fail("it is larger than its maximum size");
+    const std::uint64_t max_sizes = has_max ? in.number<std::uint64_t>() : out.sizes[i];
+    out.max_sizes.push_back(max_sizes == kUndefined ? std::nullopt : std::optional(max_sizes));
+    if (max_sizes < out.sizes[i]) in.fail("it is larger than its maximum size");
   }
   return out;
 }
@@ -172,8 +172,8 @@ std::vector<StoredFilter> decode_filters(RegionCursor in, const FileRegions& reg
   if (version != 1 && version != 2) in.fail("the version of its filters is not known");
   const std::size_t count = in.number<std::uint8_t>();
   if (version == 1) in.skip(6);
-  constexpr std::size_t kMostFilters = 32;
-  if (count > kMostFilters) in.fail("it went through too many filters");
+  constexpr std::size_t kMaxFilters = 32;
+  if (count > kMaxFilters) in.fail("it went through too many filters");
   std::vector<StoredFilter> out;
   for (std::size_t i = 0; i < count; ++i) {
     constexpr std::uint16_t kFirstWithName = 256;
@@ -219,7 +219,7 @@ Shape shape_of(const Space& space, const FileRegions& regions, const std::string
 /// The last "dimension" of chunks is an element's size.
 void check_chunks(const FileRegions& regions, const std::string& object, StoredDataset& out) {
   std::vector<std::uint64_t>& chunk = out.elements.chunk;
-  if (out.shape.rank() == 0 || chunk.size() != out.most_sizes.size() + 1 ||
+  if (out.shape.rank() == 0 || chunk.size() != out.max_sizes.size() + 1 ||
       chunk.back() != out.element.bytes)
     regions.fail(object, "its chunks do not fit its dimensions or elements");
   chunk.pop_back();
@@ -279,7 +279,7 @@ StoredDataset decode_dataset(const FileRegions& regions, const std::vector<Heade
   out.element = decode_element(type_body);
   Space decoded = decode_space(body(*space));
   out.shape = shape_of(decoded, regions, object);
-  out.most_sizes = std::move(decoded.most);
+  out.max_sizes = std::move(decoded.max_sizes);
   decode_layout(body(*layout), regions, object, out.elements);
   if (const HeaderMessage* filters = find(HeaderMessage::kFilters))
     out.elements.filters = decode_filters(body(*filters), regions, object);

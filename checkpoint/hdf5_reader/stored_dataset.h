@@ -58,7 +58,7 @@ struct StoredDataset {
   StoredElement element;
   Shape shape;
   /// Maximum size of each dimension; nothing: unlimited.
-  std::vector<std::optional<std::uint64_t>> most_sizes;
+  std::vector<std::optional<std::uint64_t>> max_sizes;
   StoredElements elements;
 };
 

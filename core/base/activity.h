@@ -33,7 +33,7 @@ enum class Phase : std::uint8_t {
   kTrace,       ///< records a step and queues it, or waits until the device takes it
   kCompile,     ///< compiles, or waits for another process that does
   kRead,        ///< waits for a step's numbers
-  kForward,     ///< device: forward and backward of shards
+  kForward,     ///< device: forward and backward of micro-batches
   kReduce,      ///< device: waits for sums over ranks
   kUpdate,      ///< device: the optimizer
   kEvaluate,    ///< runs an evaluation

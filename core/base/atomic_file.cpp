@@ -56,8 +56,8 @@ std::optional<struct stat> status_of(const std::string& path, bool of_link, Erro
 
 /// The target of the last link of a chain, which need not exist.
 std::string behind_links(std::string path, ErrorKind kind) {
-  constexpr int kMostLinks = 40;  // as many as the kernel follows
-  for (int i = 0; i < kMostLinks; ++i) {
+  constexpr int kMaxLinks = 40;  // as many as the kernel follows
+  for (int i = 0; i < kMaxLinks; ++i) {
     const auto status = status_of(path, /*of_link=*/true, kind);
     if (!status || !S_ISLNK(status->st_mode)) return path;
     std::error_code error;
@@ -65,7 +65,7 @@ std::string behind_links(std::string path, ErrorKind kind) {
     if (error) raise(kind, "{}: {}", path, error.message());
     path = (fs::path(parent_folder(path)) / target).string();
   }
-  raise(kind, "{}: more than {} links", path, kMostLinks);
+  raise(kind, "{}: more than {} links", path, kMaxLinks);
 }
 
 /// The status of the old file, which is to be replaced.

@@ -108,19 +108,19 @@ bool JsonPlace::boolean() const {
   return tree_->text_of(node()) == "true";
 }
 
-std::optional<std::int64_t> JsonPlace::find_integer(std::int64_t least, std::int64_t most) const {
+std::optional<std::int64_t> JsonPlace::find_integer(std::int64_t min, std::int64_t max) const {
   std::int64_t value = 0;
   const std::string_view text = tree_->text_of(node());
   const bool is_read =
       is_integer() &&
       std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
-  if (!is_read || value < least || value > most) return std::nullopt;
+  if (!is_read || value < min || value > max) return std::nullopt;
   return value;
 }
 
-std::int64_t JsonPlace::integer(std::int64_t least, std::int64_t most) const {
-  const auto value = find_integer(least, most);
-  if (!value) refuse_kind(fmt::format("an integer from {} to {}", least, most));
+std::int64_t JsonPlace::integer(std::int64_t min, std::int64_t max) const {
+  const auto value = find_integer(min, max);
+  if (!value) refuse_kind(fmt::format("an integer from {} to {}", min, max));
   return *value;
 }
 

@@ -36,9 +36,9 @@ class JsonPlace {
 
   std::string string() const;
   bool boolean() const;
-  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  std::int64_t integer(std::int64_t min, std::int64_t max) const;
   /// The same; nothing if the value is not an integer, or out of bounds.
-  std::optional<std::int64_t> find_integer(std::int64_t least, std::int64_t most) const;
+  std::optional<std::int64_t> find_integer(std::int64_t min, std::int64_t max) const;
   /// From 0 to 2^31 - 1.
   std::int32_t number() const;
   double real() const;

@@ -1,4 +1,4 @@
-// The one order in which values are summed over logical shards (and over ranks): a binary tree in
+// The one order in which values are summed over micro-batches (and over ranks): a binary tree in
 // which a range of n leaves splits at the largest power of two below n; the lower half is the left
 // operand. Because floating-point addition does not associate, this order makes the results of one
 // rank and of eight ranks equal in every bit.
@@ -78,11 +78,13 @@ class StreamingTree {
   std::vector<std::pair<T, std::uint64_t>> stack_;
 };
 
-/// Whether each of `ranks` ranks owns a complete subtree of the tree over `shards` leaves, if all
-/// have equal runs of shards: one rank always does; several do if the run is a power of two long.
-inline bool ranks_own_subtrees(std::int64_t shards, std::int64_t ranks) {
+/// Whether each of `ranks` ranks owns a complete subtree of the tree over `micro_batches` leaves,
+/// if all have equal runs of micro-batches: one rank always does; several do if the run is a power
+/// of two long.
+inline bool ranks_own_subtrees(std::int64_t micro_batches, std::int64_t ranks) {
   if (ranks == 1) return true;
-  return shards % ranks == 0 && std::has_single_bit(static_cast<std::uint64_t>(shards / ranks));
+  return micro_batches % ranks == 0 &&
+         std::has_single_bit(static_cast<std::uint64_t>(micro_batches / ranks));
 }
 
 }  // namespace lockstep

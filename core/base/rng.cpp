@@ -12,12 +12,12 @@ namespace {
 
 std::array<std::uint32_t, 4> block(const RngKey& key, std::uint64_t index) {
   // Philox has a 64-bit key and a 128-bit counter: seed and stream are mixed into the key; step
-  // (48 bits), shard (32 bits) and block index (48 bits) share the counter.
+  // (48 bits), micro-batch (32 bits) and block index (48 bits) share the counter.
   const std::uint64_t mixed = hash64({key.seed, key.stream});
   const r123::Philox4x32::key_type k = {
       {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)}};
   const r123::Philox4x32::ctr_type c = {
-      {static_cast<std::uint32_t>(index), key.shard, static_cast<std::uint32_t>(key.step),
+      {static_cast<std::uint32_t>(index), key.micro_batch, static_cast<std::uint32_t>(key.step),
        static_cast<std::uint32_t>((index >> 32) << 16) ^
            static_cast<std::uint32_t>((key.step >> 32) & 0xffff)}};
   const auto r = r123::Philox4x32{}(c, k);

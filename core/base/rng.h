@@ -1,5 +1,5 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011; Random123). A value is a pure function of (seed, stream, step, shard,
+// 1, 2, 3", SC 2011; Random123). A value is a pure function of (seed, stream, step, micro_batch,
 // position): there is no generator state to save, and recomputation reproduces every bit.
 #pragma once
 
@@ -17,7 +17,7 @@ struct RngKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  ///< rng_stream(module path, call-site ordinal)
   std::uint64_t step = 0;
-  std::uint32_t shard = 0;
+  std::uint32_t micro_batch = 0;
 };
 
 /// A stream id from a name such as "h.3.attn" and the ordinal of the draw within it.

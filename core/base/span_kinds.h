@@ -33,8 +33,8 @@ enum class SpanKind : std::uint8_t {
   kEvaluationGap,    ///< the same before or after an evaluation's execution
   kExecute,          ///< one step, evaluation or read; not one that failed
   kDispatch,         ///< reserving memory, publishing results
-  kCommand,          ///< one launch of a plan
-  kGradientSums,     ///< adding the shards of this rank, starting buckets
+  kCommand,          ///< one bundle of a plan
+  kGradientSums,     ///< adding the micro-batches of this rank, starting buckets
   kExposedComm,      ///< waiting for buckets
   kDonationCopies,   ///< copying donated memory that is still read
   kStateCheck,       ///< hashing a part of the state
@@ -43,7 +43,7 @@ enum class SpanKind : std::uint8_t {
   // Elsewhere.
   kTransferToDevice,  ///< a copy
   kAllReduce,         ///< one bucket, from its last gradient to its sum
-  kFetch,             ///< the samples of a shard
+  kFetch,             ///< the samples of a micro-batch
   kCollate,           ///< their batch
   kLoaderWait,        ///< the feed to the device waiting for the loader
   kCheckpoint,        ///< writing a checkpoint

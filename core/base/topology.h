@@ -1,9 +1,9 @@
 // The ranks of a job, the nodes they run on, and the order in which work is assigned to them.
 //
 // A rank is a number that the launcher gives and messages use; rank 0 is the master. A *position*
-// is a place in the order of the work: nodes by their lowest rank, then ranks. Shards, and so the
-// leaves of the summation tree, are assigned by position: a node's shards are one contiguous run
-// under any placement of ranks on nodes.
+// is a place in the order of the work: nodes by their lowest rank, then ranks. Micro-batches, and
+// so the leaves of the summation tree, are assigned by position: a node's micro-batches are one
+// contiguous run under any placement of ranks on nodes.
 #pragma once
 
 #include <span>

@@ -11,8 +11,8 @@
 #include "core/ir/group.h"
 #include "core/ir/text.h"
 #include "core/kernels/base/task_kernel.h"
+#include "core/passes/bundles.h"
 #include "core/passes/chains.h"
-#include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
 
@@ -179,13 +179,12 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
   };
   const auto kind_of_work = [&](ValueId id) {
     const KernelFacts* kernel = kernel_of(id);
-    return std::string(kernel != nullptr && kernel->joins_launches() ? name_of(kernel->work())
-                                                                     : "");
+    return std::string(kernel != nullptr && kernel->joins_bundles() ? name_of(kernel->work()) : "");
   };
-  const Launches launches = find_launches(g, {kind_of_work, scratch_bytes});
-  const Launches chains = find_chains(g, launches, chain_query(g, facts));
+  const CommandBundles bundles = find_bundles(g, {kind_of_work, scratch_bytes});
+  const CommandBundles chains = find_chains(g, bundles, chain_query(g, facts));
   MemoryQuery query;
-  query.launches = &chains;
+  query.bundles = &chains;
   query.scratch_bytes = scratch_bytes;
   query.may_alias = [&](ValueId id, std::size_t result, std::size_t operand) {
     const KernelFacts* kernel = kernel_of(id);
@@ -197,8 +196,8 @@ Plan compile_program(const Graph& graph, const CompileOptions& options, KernelCa
     if (g[id].op == Op::kInput || g[id].op == Op::kConstant || memory.is_view[at]) continue;
     if (g[id].op == Op::kGroupResult) continue;  // written by its group's command
     plan.commands.push_back(make_command(g, id, memory, kernel_of(id)));
-    plan.commands.back().with_previous = launches.first[at] != id;
-    plan.commands.back().chained = launches.first[at] == id && chains.first[at] != id;
+    plan.commands.back().with_previous = bundles.first[at] != id;
+    plan.commands.back().chained = bundles.first[at] == id && chains.first[at] != id;
   }
   plan.arena_bytes = memory.arena_bytes;
   plan.constant_bytes = memory.constant_bytes;
@@ -226,14 +225,14 @@ std::shared_ptr<const CompiledStep> compile_step(Graph step, const CompileOption
   out->split = split_step(step);
   out->step = std::move(step);
   out->reduction = plan_reduction(out->split.reduced, options.buckets);
-  out->shard = compile_program(out->split.shard, options, kernels, log);
+  out->gradient = compile_program(out->split.gradient, options, kernels, log);
   out->update = updates.get(out->split.update, [&] {
     Plan plan = compile_program(out->split.update, options, kernels, log);
     name_optimizer(plan);
     return plan;
   });
   // The plans hold the graphs that run.
-  out->split.shard = Graph{};
+  out->split.gradient = Graph{};
   out->split.update = Graph{};
   return out;
 }
@@ -246,7 +245,7 @@ std::shared_ptr<LoadedStep> load_step(std::shared_ptr<const CompiledStep> compil
                 options.activity);
   };
   auto out = std::make_shared<LoadedStep>();
-  out->shard = load_plan(compiled->shard);
+  out->gradient = load_plan(compiled->gradient);
   out->update = load_plan(compiled->update);
   out->compiled = std::move(compiled);
   return out;

@@ -25,11 +25,11 @@ namespace lockstep {
 struct CompiledStep {
   Graph step;       ///< what was compiled; compared in full on a cache hit
   SplitStep split;  ///< graphs emptied; how programs' inputs and outputs map to the step's
-  Plan shard;
+  Plan gradient;
   Plan update;
   ReductionLayout reduction;
 
-  bool has_shard_program() const { return !shard.graph.outputs.empty(); }
+  bool has_gradient_program() const { return !gradient.graph.outputs.empty(); }
 };
 
 /// A step that can run: immutable, shared by the cache and by executions in flight.
@@ -37,7 +37,7 @@ struct LoadedStep {
   std::int64_t id = -1;  ///< within this process, for spans; see ProgramTable
   std::string name;      ///< in analyses and dumps, see program_analysis.h
   std::shared_ptr<const CompiledStep> compiled;
-  LoadedPlan shard;
+  LoadedPlan gradient;
   LoadedPlan update;
 };
 

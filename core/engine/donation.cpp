@@ -27,9 +27,9 @@ std::string why_copied(const Plan& plan, std::int32_t output, std::int32_t input
   if (last->kind == CommandKind::kCopy)
     return fmt::format("the next value is another value, copied ({})", place_of(plan, *last));
   const auto writer = static_cast<std::size_t>(commands.rend() - last) - 1;
-  std::size_t launch = writer;
-  while (launch > 0 && commands[launch].with_previous) --launch;
-  for (std::size_t c = launch; c < commands.size(); ++c)
+  std::size_t bundle = writer;
+  while (bundle > 0 && commands[bundle].with_previous) --bundle;
+  for (std::size_t c = bundle; c < commands.size(); ++c)
     if (c != writer && touches(commands[c].operands, Area::kInput, input))
       return fmt::format("{} reads it when the next value is written", place_of(plan, commands[c]));
   return fmt::format("{} cannot overwrite its operand", place_of(plan, commands[writer]));

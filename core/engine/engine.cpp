@@ -81,8 +81,9 @@ Engine::~Engine() {
   device_.synchronize();
 }
 
-Tensor Engine::to_device(std::vector<HostTensor> shards, InputKind kind, std::string_view name) {
-  return adopt(device_.copy_to_device(std::move(shards), std::string(name)), kind, name);
+Tensor Engine::to_device(std::vector<HostTensor> micro_batches, InputKind kind,
+                         std::string_view name) {
+  return adopt(device_.copy_to_device(std::move(micro_batches), std::string(name)), kind, name);
 }
 
 Tensor Engine::adopt(DeviceTensorPtr value, InputKind kind, std::string_view name) {
@@ -163,8 +164,8 @@ void Engine::mark_step(SyncReason reason, const std::source_location& where) {
   try {
     execution->program = compiler_.get(std::move(trace.graph), step_, cut_of(trace, reason, where));
     if (log_.debug_level() >= 1) explain(*execution, where);
-    // A value that differs between shards does so in later steps.
-    for (const std::int32_t output : execution->program->compiled->split.shard_outputs)
+    // A value that differs between micro-batches does so in later steps.
+    for (const std::int32_t output : execution->program->compiled->split.gradient_outputs)
       trace.outputs[static_cast<std::size_t>(output)]->input_kind = InputKind::kBatch;
   } catch (...) {
     error = with_step(step_);

@@ -48,8 +48,8 @@ class Engine final : private ReadObserver {
   Device& device() { return device_; }
 
   /// A tensor whose value is copied to the device: one host tensor, or for InputKind::kBatch one
-  /// per logical shard of this rank.
-  Tensor to_device(std::vector<HostTensor> shards, InputKind kind, std::string_view name);
+  /// per micro-batch of this rank.
+  Tensor to_device(std::vector<HostTensor> micro_batches, InputKind kind, std::string_view name);
   /// The same for a copy that was started before (device prefetch).
   Tensor adopt(DeviceTensorPtr value, InputKind kind, std::string_view name);
 
@@ -103,8 +103,8 @@ class Engine final : private ReadObserver {
   /// updated (as it was at the snapshot, if one was made of it). Error kPeer if it differs.
   void compare_whole_state();
 
-  /// Cuts the trace without running it, and searches for the first value of its shard program that
-  /// is not finite (nonfinite.h). The trace's tensors have no values afterwards.
+  /// Cuts the trace without running it, and searches for the first value of its gradient program
+  /// that is not finite (nonfinite.h). The trace's tensors have no values afterwards.
   std::optional<NonFiniteValue> find_nonfinite();
 
   /// Cuts and compiles without running, for dry runs: no kernel is built, no tensor needs memory,

@@ -20,26 +20,27 @@ class Run {
         communicator_(communicator) {}
 
   void reserve() {
-    count_shards();
+    count_micro_batches();
     reserve_results();
     reserve_scalars();
-    const auto arena = std::max(program_.shard.arena_bytes, program_.update.arena_bytes);
+    const auto arena = std::max(program_.gradient.arena_bytes, program_.update.arena_bytes);
     arena_ = allocate(static_cast<std::size_t>(arena), "activations and temporaries");
-    if (program_.has_shard_program()) {
+    if (program_.has_gradient_program()) {
       reduction_.emplace(program_.reduction,
                          Reduction::Context{device_.allocator(), device_.pool(), communicator_,
                                             device_.spans(), execution_.step, execution_.overlap,
                                             to_compare(), execution_.correlation},
-                         shards_);
-      reserve_shard_outputs();
+                         micro_batches_);
+      reserve_gradient_outputs();
     }
     reserve_update_outputs();
   }
 
   void run() {
-    if (program_.has_shard_program()) {
+    if (program_.has_gradient_program()) {
       activity().begin_on_device(Phase::kForward, execution_.step);
-      for (std::int64_t shard = 0; shard < shards_; ++shard) run_shard(shard);
+      for (std::int64_t micro_batch = 0; micro_batch < micro_batches_; ++micro_batch)
+        run_gradient_program(micro_batch);
       activity().begin_on_device(Phase::kReduce, execution_.step);
       reduction_->wait();
     }
@@ -48,15 +49,16 @@ class Run {
     activity().begin_on_device(Phase::kIdle, execution_.step);
   }
 
-  std::int64_t shards() const { return shards_; }
+  std::int64_t micro_batches() const { return micro_batches_; }
   Span span_of(SpanKind kind) const {
     return {.kind = kind, .step = execution_.step, .correlation = execution_.correlation};
   }
 
   /// The largest values of the larger program at its peak, a line each.
   std::string_view largest_values() const {
-    const bool shard = program_.shard.peak_bytes >= program_.update.peak_bytes;
-    std::string_view out = shard ? program_.shard.largest_values : program_.update.largest_values;
+    const bool gradient = program_.gradient.peak_bytes >= program_.update.peak_bytes;
+    std::string_view out =
+        gradient ? program_.gradient.largest_values : program_.update.largest_values;
     if (!out.empty()) out.remove_suffix(1);  // the last line's end
     return out;
   }
@@ -81,7 +83,7 @@ class Run {
 
   void hand_over() {
     for (std::size_t i = 0; i < execution_.outputs.size(); ++i)
-      execution_.outputs[i]->shards = std::move(results_[i]);
+      execution_.outputs[i]->buffers = std::move(results_[i]);
   }
 
   void publish() {
@@ -101,18 +103,20 @@ class Run {
     return allocate(out.type.bytes(), label);
   }
 
-  void count_shards() {
+  void count_micro_batches() {
     const Graph& step = program_.step;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const Node& node = step[step.inputs[i]];
       if (node.input_kind != InputKind::kBatch) continue;
       const DeviceTensor* tensor = execution_.inputs[i].tensor.get();
-      const auto count = tensor == nullptr ? 1 : static_cast<std::int64_t>(tensor->shards.size());
-      LS_USER_CHECK(shards_ == 0 || shards_ == count,
-                    "batch input '{}' has {} shards, others have {}", node.name, count, shards_);
-      shards_ = count;
+      const auto count = tensor == nullptr ? 1 : static_cast<std::int64_t>(tensor->buffers.size());
+      LS_USER_CHECK(micro_batches_ == 0 || micro_batches_ == count,
+                    "batch input '{}' has {} micro-batches, others have "
+                    "{}",
+                    node.name, count, micro_batches_);
+      micro_batches_ = count;
     }
-    shards_ = std::max<std::int64_t>(shards_, 1);
+    micro_batches_ = std::max<std::int64_t>(micro_batches_, 1);
   }
 
   void reserve_results() {
@@ -120,7 +124,8 @@ class Run {
     is_update_ = updates_of(program_);
     if (!execution_.results) return;
     const std::int64_t steps = device_.options().steps_in_flight();
-    execution_.results->grow_to(static_cast<std::size_t>(steps * result_bytes(program_, shards_)));
+    execution_.results->grow_to(
+        static_cast<std::size_t>(steps * result_bytes(program_, micro_batches_)));
   }
 
   /// Scalars are passed with the execution: they share one small device buffer.
@@ -142,16 +147,16 @@ class Run {
     }
   }
 
-  std::byte* input_memory(std::int32_t step_input, std::int64_t shard) const {
+  std::byte* input_memory(std::int32_t step_input, std::int64_t micro_batch) const {
     const auto i = static_cast<std::size_t>(step_input);
     if (scalar_memory_[i] != nullptr) return scalar_memory_[i];
-    const auto& shards = execution_.inputs[i].tensor->shards;
-    return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
+    const auto& buffers = execution_.inputs[i].tensor->buffers;
+    return buffers[buffers.size() == 1 ? 0 : static_cast<std::size_t>(micro_batch)]->data();
   }
 
-  void reserve_shard_outputs() {
-    for (const std::int32_t output : program_.split.shard_outputs)
-      for (std::int64_t shard = 0; shard < shards_; ++shard)
+  void reserve_gradient_outputs() {
+    for (const std::int32_t output : program_.split.gradient_outputs)
+      for (std::int64_t micro_batch = 0; micro_batch < micro_batches_; ++micro_batch)
         results_[static_cast<std::size_t>(output)].push_back(
             allocate_output(static_cast<std::size_t>(output)));
   }
@@ -170,7 +175,7 @@ class Run {
       TensorLease& old = execution_.inputs[static_cast<std::size_t>(from.step_input)].tensor;
       BufferPtr memory;
       if (old && old.take_memory()) {
-        memory = old->shards[0];
+        memory = old->buffers[0];
       } else {
         // A scalar, or the old value may still be read (a snapshot, another handle).
         memory = allocate_output(output);
@@ -190,7 +195,7 @@ class Run {
 
   Activity activity() const { return device_.options().activity; }
 
-  PlanContext context(bool is_update, std::int64_t shard) const {
+  PlanContext context(bool is_update, std::int64_t micro_batch) const {
     return {.pool = device_.pool(),
             .communicator = communicator_,
             .step = execution_.step,
@@ -199,29 +204,30 @@ class Run {
             .spans = &device_.spans(),
             .call = {.program = execution_.program->id,
                      .is_update = is_update,
-                     .shard = shard,
+                     .micro_batch = micro_batch,
                      .correlation = execution_.correlation}};
   }
 
-  void run_shard(std::int64_t shard) {
+  void run_gradient_program(std::int64_t micro_batch) {
     const SplitStep& split = program_.split;
     PlanMemory memory;
     memory.arena = arena_->data();
-    for (const std::int32_t input : split.shard_inputs)
-      memory.inputs.push_back(input_memory(input, shard));
+    for (const std::int32_t input : split.gradient_inputs)
+      memory.inputs.push_back(input_memory(input, micro_batch));
     const auto reduced = static_cast<std::int32_t>(program_.reduction.offsets.size());
     for (std::int32_t value = 0; value < reduced; ++value)
       memory.outputs.push_back(reduction_->slot(value));
-    for (const std::int32_t output : split.shard_outputs)
+    for (const std::int32_t output : split.gradient_outputs)
       memory.outputs.push_back(
-          results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(shard)]->data());
+          results_[static_cast<std::size_t>(output)][static_cast<std::size_t>(micro_batch)]
+              ->data());
     PlanCallbacks callbacks;
     callbacks.before_outputs = [&] { reduction_->begin_writing(); };
     callbacks.finished = [&](std::int32_t output) {
       if (output < reduced) reduction_->finish_value(output);
     };
-    run_plan(execution_.program->shard, memory, context(false, shard), callbacks);
-    reduction_->finish_shard();
+    run_plan(execution_.program->gradient, memory, context(false, micro_batch), callbacks);
+    reduction_->finish_micro_batch();
   }
 
   void copy_held_inputs() {
@@ -256,7 +262,7 @@ class Run {
   const CompiledStep& program_;
   Device& device_;
   Communicator& communicator_;
-  std::int64_t shards_ = 0;
+  std::int64_t micro_batches_ = 0;
   BufferPtr scalars_;
   std::vector<std::byte*> scalar_memory_;  ///< per step input; null for device tensors
   BufferPtr arena_;
@@ -318,7 +324,7 @@ std::int64_t run_step(StepExecution& execution, Device& device, Communicator& co
   run.check_state();
   const ScopedSpan span(spans, dispatch);
   run.publish();
-  return run.shards();
+  return run.micro_batches();
 }
 
 void fail_step(StepExecution& execution, const std::exception_ptr& error) {

@@ -1,5 +1,5 @@
-// One execution of a compiled step on the device: k calls of the shard program, the reduction, one
-// call of the update program.
+// One execution of a compiled step on the device: k calls of the gradient program, the reduction,
+// one call of the update program.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ void wait_for_inputs(const StepExecution& execution);
 /// kernel. Fills and marks the outputs, or throws; then no output is marked, and all inputs have
 /// their old values unless `updating` was set. When the outputs are marked, all other memory has
 /// been given back, that of the inputs too, so that the memory in use does not depend on timing.
-/// Records spans of its parts. Returns the number of logical shards.
+/// Records spans of its parts. Returns the number of micro-batches.
 std::int64_t run_step(StepExecution& execution, Device& device, Communicator& communicator);
 
 /// Marks all outputs failed, except updates of inputs that still hold their old value: these

@@ -9,13 +9,13 @@
 #include <map>
 #include <utility>
 
+#include "core/engine/bundle.h"
 #include "core/engine/execution.h"
-#include "core/engine/launch.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array kCommandParts = {&LedgerPage::shard_ns, &LedgerPage::update_ns};
+constexpr std::array kCommandParts = {&LedgerPage::gradient_ns, &LedgerPage::update_ns};
 
 /// Sets each part of `to` to combine(part, part of the page).
 template <class Combine>
@@ -69,7 +69,7 @@ void add_row(LedgerRow row, std::map<std::string, LedgerRow>& to) {
 void Ledger::on_span(const Span& span) {
   switch (span.kind) {
     case SpanKind::kCommand: {
-      std::vector<std::int64_t>& ns = span.args[1] != 0 ? running_.update_ns : running_.shard_ns;
+      std::vector<std::int64_t>& ns = span.args[1] != 0 ? running_.update_ns : running_.gradient_ns;
       const auto command = static_cast<std::size_t>(span.args[2]);
       if (command >= ns.size()) ns.resize(command + 1);
       ns[command] += span.ns();
@@ -103,7 +103,7 @@ void Ledger::end_execution(const Span& execution) {
   const std::int64_t begin = std::exchange(last_step_end_ns_, execution.end_ns);
   const auto program = programs_.find(execution.args[0]);
   if (program == nullptr) return;
-  page.shards = execution.args[2];
+  page.micro_batches = execution.args[2];
   page.wall_ns = execution.end_ns - begin;
   add(program, page);
 }
@@ -121,12 +121,12 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
   std::rotate(it, it + 1, totals_.end());
   Totals& totals = totals_.back();
   totals.steps += 1;
-  totals.shard_calls += page.shards;
+  totals.gradient_calls += page.micro_batches;
   if (totals.steps == 1) {
-    totals.sum = totals.least = page;
+    totals.sum = totals.min = page;
   } else {
     combine_parts(totals.sum, page, std::plus<>());
-    combine_parts(totals.least, page, [](auto a, auto b) { return std::min(a, b); });
+    combine_parts(totals.min, page, [](auto a, auto b) { return std::min(a, b); });
   }
   ++steps_;
   total_wall_ns_ += page.wall_ns;
@@ -135,26 +135,25 @@ void Ledger::add(const std::shared_ptr<const CompiledStep>& program, const Ledge
 }
 
 void Ledger::add_plan(const Totals& totals, bool is_update, Sums& to) const {
-  const Plan& plan = is_update ? totals.program->update : totals.program->shard;
-  const auto part = is_update ? &LedgerPage::update_ns : &LedgerPage::shard_ns;
-  const auto calls = static_cast<double>(is_update ? totals.steps : totals.shard_calls);
+  const Plan& plan = is_update ? totals.program->update : totals.program->gradient;
+  const auto part = is_update ? &LedgerPage::update_ns : &LedgerPage::gradient_ns;
+  const auto calls = static_cast<double>(is_update ? totals.steps : totals.gradient_calls);
   const std::vector<std::int64_t>& ns = totals.sum.*part;
-  for (std::size_t begin = 0; begin < ns.size(); begin = next_launch(plan, begin)) {
-    const Launch launch{plan, begin, next_launch(plan, begin), is_update};
-    const Work work = launch_work(plan, begin);
-    LedgerRow row{
-        .program = is_update ? "update" : "shard",
-        .work = std::string(name_of(launch.first().work)),
-        .op = signature_of(launch),
-        .module = std::string(launch.node().origin.scope),
-        .line = line_of(launch.node()),
-        .ms = to_ms(static_cast<double>(ns[begin])),
-        .least_ms = to_ms(static_cast<double>((totals.least.*part)[begin] * totals.steps)),
-        .attainable_ms = 1e3 * attainable_(plan, begin) * calls,
-        .commands = calls,
-        .flops = work.flops * calls,
-        .bytes = work.bytes * calls};
-    if (launch.node().op == Op::kFusion) row.fused_ms = row.ms;
+  for (std::size_t begin = 0; begin < ns.size(); begin = next_bundle(plan, begin)) {
+    const CommandBundle bundle{plan, begin, next_bundle(plan, begin), is_update};
+    const Work work = bundle_work(plan, begin);
+    LedgerRow row{.program = is_update ? "update" : "gradient",
+                  .work = std::string(name_of(bundle.first().work)),
+                  .op = signature_of(bundle),
+                  .module = std::string(bundle.node().origin.scope),
+                  .line = line_of(bundle.node()),
+                  .ms = to_ms(static_cast<double>(ns[begin])),
+                  .min_ms = to_ms(static_cast<double>((totals.min.*part)[begin] * totals.steps)),
+                  .lower_bound_ms = 1e3 * lower_bounds_(plan, begin) * calls,
+                  .commands = calls,
+                  .flops = work.flops * calls,
+                  .bytes = work.bytes * calls};
+    if (bundle.node().op == Op::kFusion) row.fused_ms = row.ms;
     add_row(std::move(row), to);
   }
 }
@@ -164,11 +163,11 @@ void Ledger::add_rows(const Totals& totals, Sums& to) const {
   add_plan(totals, true, to);
   for (std::size_t i = 0; i < kStepPartCount; ++i) {
     if (totals.sum.parts_ns[i] == 0) continue;
-    const auto least = static_cast<double>(totals.least.parts_ns[i] * totals.steps);
+    const auto min = static_cast<double>(totals.min.parts_ns[i] * totals.steps);
     add_row({.program = "step",
              .work = name_of(static_cast<StepPart>(i)),
              .ms = to_ms(static_cast<double>(totals.sum.parts_ns[i])),
-             .least_ms = to_ms(least)},
+             .min_ms = to_ms(min)},
             to);
   }
 }

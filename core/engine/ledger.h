@@ -6,9 +6,9 @@
 //   commands    are the time of each command, by program and class of work; commands that run at
 //               once count as one. The update program's fused kernels are called "optimizer";
 //               "host call" is a function on the host with the copies of its operands and results;
-//   gradient sums  add the shards of this rank and submit buckets to the communicator;
-//   all-reduce  is waiting for buckets after the last command of the shard program (exposed), and
-//               until others have read the last ones before gradients overwrite them;
+//   gradient sums  add the micro-batches of this rank and submit buckets to the communicator;
+//   all-reduce  is waiting for buckets after the last command of the gradient program (exposed),
+//               and until others have read the last ones before gradients overwrite them;
 //   state check hashes a part of the state, see state_check.h;
 //   copies      save donated memory that is still read;
 //   dispatch    reserves memory and publishes results. Publishing wakes the host, which traces the
@@ -56,9 +56,9 @@ inline constexpr std::size_t kStepPartCount = static_cast<std::size_t>(StepPart:
 
 /// The times of one step.
 struct LedgerPage {
-  std::vector<std::int64_t> shard_ns;   ///< per command, over all shards
-  std::vector<std::int64_t> update_ns;  ///< per command
-  std::int64_t shards = 1;              ///< calls of the shard program
+  std::vector<std::int64_t> gradient_ns;  ///< per command, over all micro-batches
+  std::vector<std::int64_t> update_ns;    ///< per command
+  std::int64_t micro_batches = 1;         ///< calls of the gradient program
   std::array<std::int64_t, kStepPartCount> parts_ns{};
   std::int64_t wall_ns = 0;
 
@@ -77,15 +77,15 @@ class Ledger final : public SpanListener {
                                     SpanKind::kDonationCopies, SpanKind::kStateCheck};
   static constexpr std::size_t kMaxSteps = std::size_t{1} << 16;
 
-  /// For an engine's programs; `attainable` gives the lower bound of a launch's time. Keeps
+  /// For an engine's programs; `lower_bounds` gives the lower bound of a bundle's time. Keeps
   /// separate pages for `max_programs` programs, at least one: as many as the compile cache holds.
-  Ledger(const ProgramTable& programs, LaunchSeconds attainable, std::size_t max_programs = 256)
-      : programs_(programs), attainable_(std::move(attainable)), max_programs_(max_programs) {}
+  Ledger(const ProgramTable& programs, BundleSeconds lower_bounds, std::size_t max_programs = 256)
+      : programs_(programs), lower_bounds_(std::move(lower_bounds)), max_programs_(max_programs) {}
 
   void on_span(const Span& span) override;
   void add(const std::shared_ptr<const CompiledStep>& program, const LedgerPage& page);
 
-  /// A row for each launch of the programs and each other part of a step, "other" last. They sum to
+  /// A row for each bundle of the programs and each other part of a step, "other" last. They sum to
   /// mean_step_ms(). Of old programs the kMaxFolded longest rows are kept, the others by class.
   std::vector<LedgerRow> rows() const;
   std::int64_t steps() const;     ///< that were measured
@@ -98,11 +98,11 @@ class Ledger final : public SpanListener {
   struct Totals {
     std::shared_ptr<const CompiledStep> program;
     std::int64_t steps = 0;
-    std::int64_t shard_calls = 0;
-    LedgerPage sum;    ///< of all but the first page
-    LedgerPage least;  ///< of each part of all but the first page
+    std::int64_t gradient_calls = 0;
+    LedgerPage sum;  ///< of all but the first page
+    LedgerPage min;  ///< of each part of all but the first page
   };
-  /// By the key of a row of launches; all amounts are sums over all steps.
+  /// By the key of a row of bundles; all amounts are sums over all steps.
   using Sums = std::map<std::string, LedgerRow>;
   static constexpr std::size_t kMaxFolded = 1024;
 
@@ -112,7 +112,7 @@ class Ledger final : public SpanListener {
   void end_execution(const Span& execution);
 
   const ProgramTable& programs_;
-  LaunchSeconds attainable_;
+  BundleSeconds lower_bounds_;
   std::size_t max_programs_;
   // Of the device's thread:
   LedgerPage open_;     ///< of the step that is under way, until its execution begins

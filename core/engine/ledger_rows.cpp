@@ -9,8 +9,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::array kAmounts = {
-    &LedgerRow::ms,       &LedgerRow::least_ms, &LedgerRow::attainable_ms, &LedgerRow::fused_ms,
-    &LedgerRow::commands, &LedgerRow::flops,    &LedgerRow::bytes};
+    &LedgerRow::ms,       &LedgerRow::min_ms, &LedgerRow::lower_bound_ms, &LedgerRow::fused_ms,
+    &LedgerRow::commands, &LedgerRow::flops,  &LedgerRow::bytes};
 
 constexpr std::array kGroupings = {GroupBy::kClass, GroupBy::kOp, GroupBy::kModule, GroupBy::kLine};
 
@@ -33,7 +33,7 @@ std::optional<GroupBy> parse_group_by(std::string_view name) {
 }
 
 std::tuple<std::string, std::string, std::string> group_key(const LedgerRow& row, GroupBy by) {
-  if (!row.is_launch()) return {row.program, row.work, ""};
+  if (!row.is_bundle()) return {row.program, row.work, ""};
   switch (by) {
     case GroupBy::kClass: return {row.program, row.work, ""};
     case GroupBy::kOp: return {row.program, row.work, row.op};

@@ -10,24 +10,24 @@
 
 namespace lockstep {
 
-/// Means over the steps of one rank: of one launch of a program, of another part of a step, or of a
+/// Means over the steps of one rank: of one bundle of a program, of another part of a step, or of a
 /// group of these.
 struct LedgerRow {
-  std::string program = {};  ///< "shard", "update" or "step"
-  std::string work = {};     ///< a launch's class of work, or another part of a step
-  std::string op = {};       ///< op and types, see signature_of(); empty if not a launch
-  std::string module = {};   ///< "h.3.attn"
-  std::string line = {};     ///< "gpt.cpp:41"
-  std::int64_t places = 1;   ///< number of rows in the group
-  double ms = 0;             ///< a step
-  double least_ms = 0;       ///< the same with the minimum time of each launch or part
-  double attainable_ms = 0;  ///< lower bound from the machine's limits; 0 if not a launch
-  double fused_ms = 0;       ///< of `ms`, in kernels that run a group of ops
-  double commands = 0;       ///< a step; of launches
-  double flops = 0;          ///< a step
-  double bytes = 0;          ///< a step, read and written
+  std::string program = {};   ///< "gradient", "update" or "step"
+  std::string work = {};      ///< a bundle's class of work, or another part of a step
+  std::string op = {};        ///< op and types, see signature_of(); empty if not a bundle
+  std::string module = {};    ///< "h.3.attn"
+  std::string line = {};      ///< "gpt.cpp:41"
+  std::int64_t places = 1;    ///< number of rows in the group
+  double ms = 0;              ///< a step
+  double min_ms = 0;          ///< the same with the minimum time of each bundle or part
+  double lower_bound_ms = 0;  ///< lower bound from the machine's limits; 0 if not a bundle
+  double fused_ms = 0;        ///< of `ms`, in kernels that run a group of ops
+  double commands = 0;        ///< a step; of bundles
+  double flops = 0;           ///< a step
+  double bytes = 0;           ///< a step, read and written
 
-  bool is_launch() const { return program != "step"; }
+  bool is_bundle() const { return program != "step"; }
 };
 
 enum class GroupBy : std::uint8_t {
@@ -44,8 +44,8 @@ std::optional<GroupBy> parse_group_by(std::string_view name);
 std::tuple<std::string, std::string, std::string> group_key(const LedgerRow& row, GroupBy by);
 
 /// Sorted by time, the longest first. The row of a group keeps the fields that its rows have in
-/// common; by op, also module and line of the longest. Rows that are not launches are never grouped
-/// with launches.
+/// common; by op, also module and line of the longest. Rows that are not bundles are never grouped
+/// with bundles.
 std::vector<LedgerRow> group_rows(const std::vector<LedgerRow>& rows, GroupBy by);
 
 /// Adds the amounts of `from`.

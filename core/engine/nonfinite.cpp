@@ -38,22 +38,23 @@ class InputMemory {
       scalars_.push_back(value == nullptr ? input->to_host() : HostTensor());
       if (value == nullptr) continue;
       value->tensor()->ready->wait();
-      shards_ = std::max(shards_, static_cast<std::int64_t>(value->tensor()->shards.size()));
+      micro_batches_ =
+          std::max(micro_batches_, static_cast<std::int64_t>(value->tensor()->buffers.size()));
     }
   }
 
-  std::int64_t shards() const { return shards_; }
-  std::byte* at(std::int32_t input, std::int64_t shard) const {
+  std::int64_t micro_batches() const { return micro_batches_; }
+  std::byte* at(std::int32_t input, std::int64_t micro_batch) const {
     const auto i = static_cast<std::size_t>(input);
     if (!scalars_[i].empty()) return scalars_[i].bytes().data();
-    const auto& shards = dynamic_cast<DeviceValue&>(*inputs_[i]).tensor()->shards;
-    return shards[shards.size() == 1 ? 0 : static_cast<std::size_t>(shard)]->data();
+    const auto& buffers = dynamic_cast<DeviceValue&>(*inputs_[i]).tensor()->buffers;
+    return buffers[buffers.size() == 1 ? 0 : static_cast<std::size_t>(micro_batch)]->data();
   }
 
  private:
   std::span<const TensorValuePtr> inputs_;
   std::vector<HostTensor> scalars_;  ///< empty for device tensors
-  std::int64_t shards_ = 1;
+  std::int64_t micro_batches_ = 1;
 };
 
 /// The first value that is not finite; ends the run of the plan.
@@ -61,17 +62,18 @@ struct Found {
   std::string text;
 };
 
-/// The first value of one shard that is not finite; empty for none.
-std::string check_shard(const LoadedPlan& loaded, const SplitStep& split, const InputMemory& inputs,
-                        std::int64_t shard, const PlanContext& context) {
+/// The first value of one micro-batch that is not finite; empty for none.
+std::string check_micro_batch(const LoadedPlan& loaded, const SplitStep& split,
+                              const InputMemory& inputs, std::int64_t micro_batch,
+                              const PlanContext& context) {
   const Plan& plan = *loaded.plan;
   const Graph& graph = plan.graph;
   const BufferPtr arena = allocate_host(static_cast<std::size_t>(plan.arena_bytes));
   std::vector<BufferPtr> outputs;
   PlanMemory memory;
   memory.arena = arena->data();
-  for (std::size_t i = 0; i < split.shard_inputs.size(); ++i) {
-    memory.inputs.push_back(inputs.at(split.shard_inputs[i], shard));
+  for (std::size_t i = 0; i < split.gradient_inputs.size(); ++i) {
+    memory.inputs.push_back(inputs.at(split.gradient_inputs[i], micro_batch));
     const Node& node = graph[graph.inputs[i]];
     if (!all_finite(node.type.dtype, memory.inputs.back(), node.type.shape.elements()))
       return describe(node);
@@ -118,11 +120,11 @@ std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
                                              const CompileOptions& options, Device& device,
                                              Communicator& communicator, Log& log) {
   const SplitStep split = split_step(step);
-  if (split.shard.outputs.empty()) return std::nullopt;
+  if (split.gradient.outputs.empty()) return std::nullopt;
   CompileOptions plain = options;
   plain.disabled_passes = {"fuse"};
   KernelCache kernels(options.target, log);
-  const LoadedPlan plan = compile_and_load(split.shard, plain, kernels, log);
+  const LoadedPlan plan = compile_and_load(split.gradient, plain, kernels, log);
   const InputMemory memory(inputs);
   std::optional<NonFiniteValue> out;
   std::exception_ptr error;
@@ -133,9 +135,10 @@ std::optional<NonFiniteValue> find_nonfinite(const Graph& step,
                                 .signature = {},
                                 .activity = device.options().activity,
                                 .spans = &device.spans()};
-      for (std::int64_t shard = 0; shard < memory.shards() && !out; ++shard) {
-        std::string text = check_shard(plan, split, memory, shard, context);
-        if (!text.empty()) out = {shard, std::move(text)};
+      for (std::int64_t micro_batch = 0; micro_batch < memory.micro_batches() && !out;
+           ++micro_batch) {
+        std::string text = check_micro_batch(plan, split, memory, micro_batch, context);
+        if (!text.empty()) out = {micro_batch, std::move(text)};
       }
     } catch (...) {
       error = std::current_exception();

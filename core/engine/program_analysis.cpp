@@ -39,8 +39,9 @@ std::string describe(const ByKind& kinds) {
   std::string out;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     if (kinds[k].count == 0) continue;
-    out += fmt::format("{}{} {} {}{}", out.empty() ? "" : ", ", kinds[k].count, name_of(kKinds[k]),
-                       size(kinds[k].bytes), kKinds[k] == InputKind::kBatch ? " a shard" : "");
+    out +=
+        fmt::format("{}{} {} {}{}", out.empty() ? "" : ", ", kinds[k].count, name_of(kKinds[k]),
+                    size(kinds[k].bytes), kKinds[k] == InputKind::kBatch ? " a micro-batch" : "");
   }
   return out;
 }
@@ -123,27 +124,27 @@ void add_program(std::string_view name, const Plan& plan, std::vector<std::strin
   std::string by_class;
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const WorkCost& work = classes[i];
-    if (work.launches == 0) continue;
+    if (work.bundles == 0) continue;
     total.flops += work.flops;
     total.bytes += work.bytes;
     by_class +=
         fmt::format("{}{} {}: {}", by_class.empty() ? "" : "; ", name_of(static_cast<WorkClass>(i)),
-                    work.launches, cost(work.flops, work.bytes));
+                    work.bundles, cost(work.flops, work.bytes));
   }
   lines.push_back(fmt::format(
-      "{} program: {} launches of {} commands, arena {}, peak {}, constants {}, {} read and "
+      "{} program: {} bundles of {} commands, arena {}, peak {}, constants {}, {} read and "
       "written",
-      name, count_launches(plan), plan.commands.size(),
+      name, count_bundles(plan), plan.commands.size(),
       format_bytes(static_cast<double>(plan.arena_bytes)),
       format_bytes(static_cast<double>(plan.peak_bytes)),
       format_bytes(static_cast<double>(plan.constant_bytes)), cost(total.flops, total.bytes)));
-  lines.push_back("  by class, in launches: " + by_class);
+  lines.push_back("  by class, in bundles: " + by_class);
 }
 
 /// Adds the largest values of the program with the higher peak, from its plan.
 void add_largest(const CompiledStep& step, std::vector<std::string>& lines) {
-  const bool shard = step.shard.peak_bytes >= step.update.peak_bytes;
-  std::string_view left = (shard ? step.shard : step.update).largest_values;
+  const bool gradient = step.gradient.peak_bytes >= step.update.peak_bytes;
+  std::string_view left = (gradient ? step.gradient : step.update).largest_values;
   std::string out;
   for (std::size_t i = 0; i < kNamed && !left.empty(); ++i) {
     std::string_view line = left.substr(0, left.find('\n'));
@@ -154,13 +155,13 @@ void add_largest(const CompiledStep& step, std::vector<std::string>& lines) {
     if (gap != std::string_view::npos) out += line.substr(gap + 1);
   }
   if (!out.empty())
-    lines.push_back(
-        fmt::format("Largest at the peak of the {} program: {}", shard ? "shard" : "update", out));
+    lines.push_back(fmt::format("Largest at the peak of the {} program: {}",
+                                gradient ? "gradient" : "update", out));
 }
 
 std::string describe_code(const LoadedStep& program) {
   std::set<std::string_view> codes;
-  for (const LoadedPlan* plan : {&program.shard, &program.update})
+  for (const LoadedPlan* plan : {&program.gradient, &program.update})
     for (const auto& kernel : plan->kernels)
       if (kernel != nullptr) codes.insert(kernel->object_code());
   codes.erase("");
@@ -215,12 +216,12 @@ std::vector<std::string> post_compilation_analysis(const std::string& name,
                                                    std::string_view how) {
   const CompiledStep& step = *program.compiled;
   std::vector<std::string> lines;
-  add_program("Shard", step.shard, lines);
+  add_program("Gradient", step.gradient, lines);
   add_program("Update", step.update, lines);
   if (!step.reduction.offsets.empty()) {
     Amount reduced;
     for (const Type& type : step.split.reduced) reduced.add(type);
-    lines.push_back(fmt::format("Summed over shards and ranks: {} values {} in {} buckets",
+    lines.push_back(fmt::format("Summed over micro-batches and ranks: {} values {} in {} buckets",
                                 reduced.count, size(reduced.bytes), step.reduction.buckets.size()));
   }
   add_largest(step, lines);
@@ -236,7 +237,8 @@ std::string execution_analysis(std::int64_t step, std::string_view cause, const 
   for (const ValueId id : graph.inputs) inputs += graph[id].type.bytes();
   for (const ValueId id : graph.outputs) outputs += graph[id].type.bytes();
   return fmt::format(
-      "Execution Analysis: step {}: {}, {}, {} nodes, {} inputs {}, {} outputs {} (of a shard)",
+      "Execution Analysis: step {}: {}, {}, {} nodes, {} inputs {}, {} outputs {} (of a "
+      "micro-batch)",
       step, cause, name, graph.size(), graph.inputs.size(), size(inputs), graph.outputs.size(),
       size(outputs));
 }

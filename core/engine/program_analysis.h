@@ -7,15 +7,15 @@
 //   Compilation Analysis:   Cut by: step end on main.cpp:41, after step end on main.cpp:41
 //   Compilation Analysis:   Recorded in: gpt2.cpp (812 nodes), adamw.cpp (611), ...
 //   Compilation Analysis:   Graph: 2210 nodes (of 2304 recorded), training, f32
-//   Compilation Analysis:   Inputs: 41: 20 parameter 8.00 MiB, 2 batch 4.00 KiB a shard, ...
+//   Compilation Analysis:   Inputs: 41: 20 parameter 8.00 MiB, 2 batch 4.00 KiB a micro-batch
 //   Compilation Analysis:   Outputs: 42: 40 next values of inputs 24.00 MiB, 2 others 24 B
 //   Compilation Analysis:   Donated: 40 inputs 24.00 MiB
 //   Compilation Analysis:   Not donated, as no output is their next value: 2 batch
 //   Compilation Analysis:   Not donated: w f32[8,8]: reduce_sum model.cpp:41 reads it when ...
 //
 //   Post Compilation Analysis: program-2-step_end-9f2c1a2b, compiled in 1.3 s
-//   Post Compilation Analysis:   Shard program: 80 launches of 120 commands, arena 12.00 MiB, peak
-//   14.00 MiB, constants 64 B, 2.621 GFLOP, 120.00 MiB read and written
+//   Post Compilation Analysis:   Gradient program: 80 bundles of 120 commands, arena 12.00 MiB,
+//   peak 14.00 MiB, constants 64 B, 2.621 GFLOP, 120.00 MiB read and written
 //   Post Compilation Analysis:     dot 8: 2.500 GFLOP, 50.00 MiB; fused 40: ...
 //   ...
 //   Execution Analysis: step 5: step end on main.cpp:41, program-2-step_end-9f2c1a2b, 2210 nodes,

@@ -23,7 +23,7 @@ void write_file(const std::string& path, const std::string& text) {
 
 std::string plans_text(const CompiledStep& step) {
   std::string out;
-  if (step.has_shard_program()) out += "shard program: " + print(step.shard);
+  if (step.has_gradient_program()) out += "gradient program: " + print(step.gradient);
   if (!step.update.graph.outputs.empty()) out += "update program: " + print(step.update);
   return out;
 }
@@ -54,7 +54,7 @@ void ProgramDump::write(const std::string& name, const CompiledStep& step, std::
                  fmt::format("// {}: {}, {}\n{}", name, which, about, print(graph)));
     };
     write_graph("recorded", step.step);
-    if (step.has_shard_program()) write_graph("shard", step.shard.graph);
+    if (step.has_gradient_program()) write_graph("gradient", step.gradient.graph);
     if (!step.update.graph.outputs.empty()) write_graph("update", step.update.graph);
     write_file(path + ".plan.txt", fmt::format("// {}: {}\n{}", name, about, plans_text(step)));
   } catch (const std::exception& e) {

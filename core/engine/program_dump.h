@@ -2,7 +2,7 @@
 // the disk cache, as recorded and as compiled.
 //
 //   <name>.recorded.ir   the step as it was recorded
-//   <name>.shard.ir      the shard program after all passes, if there is one
+//   <name>.gradient.ir      the gradient program after all passes, if there is one
 //   <name>.update.ir     the update program, likewise
 //   <name>.plan.txt      both plans (plan_text.h)
 //

@@ -23,7 +23,7 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 void check_snapshot(std::span<const SnapshotPart> parts) {
   for (const SnapshotPart& part : parts) {
     part.from->ready->wait();
-    LS_CHECK(part.from->shards.size() == 1 &&
+    LS_CHECK(part.from->buffers.size() == 1 &&
                  (part.from->type == Type{part.to.dtype(), part.to.shape()}),
              "a snapshot of {} does not fit its place", part.from->type.to_string());
   }
@@ -33,7 +33,7 @@ void copy_snapshot(std::span<const SnapshotPart> parts, ThreadPool& pool) {
   std::vector<Piece> pieces;
   for (const SnapshotPart& part : parts) {
     const std::span<std::byte> to = part.to.bytes();
-    const std::byte* from = part.from->shards[0]->data();
+    const std::byte* from = part.from->buffers[0]->data();
     for (std::size_t at = 0; at < to.size(); at += kPieceBytes)
       pieces.push_back({to.data() + at, from + at, std::min(kPieceBytes, to.size() - at)});
   }

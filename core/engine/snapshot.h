@@ -10,7 +10,7 @@
 namespace lockstep {
 
 struct SnapshotPart {
-  TensorLease from;  ///< one value, not one per shard
+  TensorLease from;  ///< one value, not one per micro-batch
   HostTensor to;     ///< of the same type
 };
 

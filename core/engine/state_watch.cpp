@@ -65,8 +65,8 @@ std::vector<StatePiece> StateWatch::pieces_of(
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const DeviceTensor& tensor = *tensors[i];
     const Node& input = step[step.inputs[static_cast<std::size_t>(step.updates[i].input)]];
-    out.push_back(
-        {input.name, tensor.type.dtype, tensor.type.shape.elements(), tensor.shards.at(0)->data()});
+    out.push_back({input.name, tensor.type.dtype, tensor.type.shape.elements(),
+                   tensor.buffers.at(0)->data()});
   }
   return out;
 }

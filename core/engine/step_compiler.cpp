@@ -178,9 +178,9 @@ std::shared_ptr<LoadedStep> StepCompiler::compile(Graph step, const Making& maki
   const std::int64_t begin = spans_.clock().now_ns();
   auto loaded = load_step(compile_step(std::move(step), options_, kernels_, updates_, log_),
                           options_, kernels_);
-  log_.debug(2, "compiled at step {} ({}) in {}: {} shard and {} update commands", making.number,
+  log_.debug(2, "compiled at step {} ({}) in {}: {} gradient and {} update commands", making.number,
              making.reason, readable_ns(static_cast<double>(spans_.clock().now_ns() - begin)),
-             count_launches(loaded->compiled->shard), count_launches(loaded->compiled->update));
+             count_bundles(loaded->compiled->gradient), count_bundles(loaded->compiled->update));
   return loaded;
 }
 

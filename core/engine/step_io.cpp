@@ -56,15 +56,17 @@ std::vector<std::int32_t> read_numbers(const auto& from, std::size_t count, std:
 void read_split(const proto::CompiledStep& from, CompiledStep& to) {
   const std::size_t inputs = to.step.inputs.size();
   const std::size_t outputs = to.step.outputs.size();
-  const Graph& shard = to.shard.graph;
+  const Graph& gradient = to.gradient.graph;
   const Graph& update = to.update.graph;
   SplitStep& split = to.split;
-  check(from.reduced() >= 0 && static_cast<std::size_t>(from.reduced()) <= shard.outputs.size(),
+  check(from.reduced() >= 0 && static_cast<std::size_t>(from.reduced()) <= gradient.outputs.size(),
         "{} reduced values", from.reduced());
   const auto reduced = static_cast<std::size_t>(from.reduced());
-  for (std::size_t i = 0; i < reduced; ++i) split.reduced.push_back(shard[shard.outputs[i]].type);
-  split.shard_inputs = read_numbers(from.shard_inputs(), inputs, shard.inputs.size());
-  split.shard_outputs = read_numbers(from.shard_outputs(), outputs, shard.outputs.size() - reduced);
+  for (std::size_t i = 0; i < reduced; ++i)
+    split.reduced.push_back(gradient[gradient.outputs[i]].type);
+  split.gradient_inputs = read_numbers(from.gradient_inputs(), inputs, gradient.inputs.size());
+  split.gradient_outputs =
+      read_numbers(from.gradient_outputs(), outputs, gradient.outputs.size() - reduced);
   split.update_outputs = read_numbers(from.update_outputs(), outputs, update.outputs.size());
   check(static_cast<std::size_t>(from.update_inputs_size()) == update.inputs.size(),
         "{} inputs of the update program", from.update_inputs_size());
@@ -121,12 +123,12 @@ std::string serialize(const LoadedStep& loaded, std::string_view identity) {
   const CompiledStep& compiled = *loaded.compiled;
   proto::CompiledStep out;
   out.set_identity(identity.data(), identity.size());
-  out.set_shard(serialize_program(compiled.shard));
+  out.set_gradient(serialize_program(compiled.gradient));
   out.set_update(serialize_program(compiled.update));
   const SplitStep& split = compiled.split;
   out.set_reduced(static_cast<std::int32_t>(split.reduced.size()));
-  for (const std::int32_t i : split.shard_inputs) out.add_shard_inputs(i);
-  for (const std::int32_t i : split.shard_outputs) out.add_shard_outputs(i);
+  for (const std::int32_t i : split.gradient_inputs) out.add_gradient_inputs(i);
+  for (const std::int32_t i : split.gradient_outputs) out.add_gradient_outputs(i);
   for (const std::int32_t i : split.update_outputs) out.add_update_outputs(i);
   for (const UpdateInput& input : split.update_inputs) {
     proto::UpdateInput& to = *out.add_update_inputs();
@@ -134,7 +136,7 @@ std::string serialize(const LoadedStep& loaded, std::string_view identity) {
     to.set_reduced(input.reduced);
   }
   std::set<Hash128> known;
-  for (const LoadedPlan* plan : {&loaded.shard, &loaded.update})
+  for (const LoadedPlan* plan : {&loaded.gradient, &loaded.update})
     write_object_code(*plan, known, out);
   if (out.ByteSizeLong() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     raise(ErrorKind::kData, "the compiled step is too large to be kept: {} bytes",
@@ -152,7 +154,7 @@ std::shared_ptr<LoadedStep> deserialize(std::string_view bytes, std::string_view
   check(from.identity() == identity, "it is of another step, build or machine");
   auto out = std::make_shared<CompiledStep>();
   out->step = std::move(step);
-  if (!from.shard().empty()) out->shard = deserialize(from.shard());
+  if (!from.gradient().empty()) out->gradient = deserialize(from.gradient());
   if (!from.update().empty()) out->update = deserialize(from.update());
   read_split(from, *out);
   out->reduction = plan_reduction(out->split.reduced, options.buckets);

@@ -23,21 +23,21 @@ std::int64_t output_bytes(const Graph& graph, std::size_t output) {
 
 }  // namespace
 
-StepMemory step_memory(const CompiledStep& step, std::int64_t shards) {
+StepMemory step_memory(const CompiledStep& step, std::int64_t micro_batches) {
   StepMemory out;
   const auto scalars =
       std::count_if(step.step.inputs.begin(), step.step.inputs.end(),
                     [&](ValueId id) { return step.step[id].input_kind == InputKind::kScalar; });
   out.scalars = block(scalars * static_cast<std::int64_t>(kScalarSlotBytes));
-  out.arena = block(std::max(step.shard.arena_bytes, step.update.arena_bytes));
-  if (step.has_shard_program()) {
-    out.gradient_sums = block(step.reduction.bytes) * reduction_buffers(shards);
+  out.arena = block(std::max(step.gradient.arena_bytes, step.update.arena_bytes));
+  if (step.has_gradient_program()) {
+    out.gradient_sums = block(step.reduction.bytes) * reduction_buffers(micro_batches);
   }
   const std::vector<bool> is_update = updates_of(step);
   for (std::size_t i = 0; i < step.update.donated_inputs.size(); ++i)
     if (step.update.donated_inputs[i] < 0 && is_update[step_output(step, i)])
       out.updates += output_bytes(step.update.graph, i);
-  out.results = result_bytes(step, shards);
+  out.results = result_bytes(step, micro_batches);
   return out;
 }
 
@@ -48,11 +48,11 @@ std::vector<bool> updates_of(const CompiledStep& step) {
   return out;
 }
 
-std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards) {
+std::int64_t result_bytes(const CompiledStep& step, std::int64_t micro_batches) {
   std::int64_t out = 0;
   const std::vector<bool> is_update = updates_of(step);
-  for (std::size_t i = step.split.reduced.size(); i < step.shard.graph.outputs.size(); ++i)
-    out += shards * output_bytes(step.shard.graph, i);
+  for (std::size_t i = step.split.reduced.size(); i < step.gradient.graph.outputs.size(); ++i)
+    out += micro_batches * output_bytes(step.gradient.graph, i);
   for (std::size_t i = 0; i < step.update.donated_inputs.size(); ++i)
     if (step.update.donated_inputs[i] < 0 && !is_update[step_output(step, i)])
       out += output_bytes(step.update.graph, i);

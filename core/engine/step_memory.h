@@ -21,15 +21,15 @@ struct StepMemory {
   std::int64_t total() const { return scalars + arena + gradient_sums + updates + results; }
 };
 
-/// With this many logical shards on the rank, if there is no other lease on the inputs whose memory
+/// With this many micro-batches on the rank, if there is no other lease on the inputs whose memory
 /// outputs take.
-StepMemory step_memory(const CompiledStep& step, std::int64_t shards);
+StepMemory step_memory(const CompiledStep& step, std::int64_t micro_batches);
 
 /// By output of the step: whether it is a variable's next value.
 std::vector<bool> updates_of(const CompiledStep& step);
 
 /// Bytes of the outputs that are not a variable's next value: they live until the host releases
 /// them.
-std::int64_t result_bytes(const CompiledStep& step, std::int64_t shards);
+std::int64_t result_bytes(const CompiledStep& step, std::int64_t micro_batches);
 
 }  // namespace lockstep

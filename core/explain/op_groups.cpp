@@ -55,8 +55,8 @@ std::set<std::string> lines_of_others(const GraphDescriptor& graph,
   return out;
 }
 
-/// Whether it adds up over shards what earlier groups, or numbers of theirs, are.
-bool sums_shards(const GraphDescriptor& graph, const OpGroup& group) {
+/// Whether it adds up over micro-batches what earlier groups, or numbers of theirs, are.
+bool sums_micro_batches(const GraphDescriptor& graph, const OpGroup& group) {
   return std::ranges::any_of(group.ids, [&](ValueId id) { return graph[id].op == Op::kAllReduce; });
 }
 
@@ -91,7 +91,7 @@ std::vector<OpGroup> group_ops(const GraphDescriptor& graph, const std::vector<V
     group.told = told == group.ids.end() ? group.ids.front() : *told;
     const bool new_line = !known.contains(graph.line(group.told));
     group.follows = works_on_earlier(graph, group, number, group_of, new_line) ||
-                    (number > 0 && sums_shards(graph, group));
+                    (number > 0 && sums_micro_batches(graph, group));
     const std::string& line = graph.line(group.told);
     if (line.empty()) continue;
     const auto [first, inserted] = by_line.try_emplace(line, number);

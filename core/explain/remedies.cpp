@@ -6,9 +6,9 @@ namespace lockstep {
 
 std::string_view remedy_of_size(const ChangedSize& changed) {
   if (changed.dimension == "batch")
-    return "keep the batch size the same in every step: one micro_batch for all loaders and one "
-           "eval_batch for all evaluations (training.micro_batch_size, eval.batch_size), the last "
-           "batch filled up and masked, or left out";
+    return "keep the batch size the same in every step: one micro_batch_size for all loaders and "
+           "one eval_batch_size for all evaluations (training.micro_batch_size, eval.batch_size), "
+           "the last batch filled up and masked, or left out";
   switch (changed.kind) {
     case InputKind::kBatch:
       // Fields of variable length are padded in their first dimension, which has a name.

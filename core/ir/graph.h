@@ -56,12 +56,13 @@ struct Origin {
   std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
 };
 
-/// The meaning of an input. It is structure: users of a sharded input belong to the shard program.
+/// The meaning of an input. It is structure: users of a sharded input belong to the gradient
+/// program.
 enum class InputKind : std::uint8_t {
   kParameter,  ///< trained; gradients exist
   kState,   ///< optimizer slots, running statistics, other values that stay on the device between
             ///< steps
-  kBatch,   ///< one value per logical shard: batch tensors and the shard index
+  kBatch,   ///< one value per micro-batch: batch tensors and the micro-batch index
   kScalar,  ///< a host number given at each execution: learning rate, step, seed
 };
 std::string_view name_of(InputKind kind);

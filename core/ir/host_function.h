@@ -11,10 +11,11 @@
 //   - It has a version. Name and version are structure: compiled programs, also those kept on disk,
 //     are found by them and never by the code. If you change the results of a function, raise its
 //     version.
-//   - It is called on the device's thread, one at a time: by the shard program for each logical
-//     shard in order, by the update program once, by both if both read its results; again if a
-//     step is searched for values that are not finite. It must not use tensors of the trace, which
-//     wait for it; its captures must outlive the engine. It has no gradient; see stop_gradient().
+//   - It is called on the device's thread, one at a time: by the gradient program for each
+//     micro-batch in order, by the update program once, by both if both read its results; again if
+//     a step is searched for values that are not finite. It must not use tensors of the trace,
+//     which wait for it; its captures must outlive the engine. It has no gradient; see
+//     stop_gradient().
 // Operands are copied from the device's memory and results to it. The arithmetic is IEEE's,
 // denormals included, on whichever thread it runs.
 #pragma once

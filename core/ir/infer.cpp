@@ -271,7 +271,7 @@ Shape infer_leaf(const Inference& f) {
     case Op::kRandomBits:
       for (const Type& type : f.in)
         f.check(type.dtype == DType::kI64 && type.shape.rank() == 0,
-                "seed, step and shard must be i64[]");
+                "seed, step and micro_batch must be i64[]");
       return f.shape();
     case Op::kReplicaId: return Shape{};
     case Op::kInput:

@@ -217,7 +217,7 @@ Shape infer_attention(Op op, std::span<const Type> in, const Attrs& attrs) {
     check(in[base] == Type{DType::kBool, of_keys}, op, in, "key_mask must be bool[{},{}]", k[0],
           k[1]);
   for (std::size_t i = base + (masked ? 1 : 0); i < count; ++i)
-    check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and shard must be i64[]");
+    check(in[i] == Type{DType::kI64, Shape{}}, op, in, "seed, step and micro_batch must be i64[]");
   if (op == Op::kAttention) return q;
   if (packed) return in[0].shape;
   return Shape{q.elements() + 2 * k.elements()};

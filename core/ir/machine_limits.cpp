@@ -125,7 +125,7 @@ MachineLimits default_limits(const MachineKind& machine) {
   constexpr double kSum = 4 * kGiga;
   for (const std::int64_t bytes : {1 << 12, 1 << 16, 1 << 20, 1 << 25})
     out.all_reduce.push_back({2, 1, bytes, kLatency + static_cast<double>(bytes) / kSum, 1});
-  out.launch_ns = 1000;
+  out.bundle_ns = 1000;
   out.clock_ns = 50;
   out.event_ns = 300;
   out.fast_dtypes = {DType::kF32};
@@ -170,21 +170,21 @@ double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks) 
   const auto from = [&](const AllReduceTime& row) {
     return distance(row.ranks, ranks) + distance(row.nodes, 1);
   };
-  double least = from(limits.all_reduce[0]);
-  for (const AllReduceTime& row : limits.all_reduce) least = std::min(least, from(row));
+  double min = from(limits.all_reduce[0]);
+  for (const AllReduceTime& row : limits.all_reduce) min = std::min(min, from(row));
   std::vector<std::pair<double, double>> points;
   for (const AllReduceTime& row : limits.all_reduce)
-    if (from(row) == least) points.emplace_back(static_cast<double>(row.bytes), row.seconds);
+    if (from(row) == min) points.emplace_back(static_cast<double>(row.bytes), row.seconds);
   const auto largest = *std::max_element(points.begin(), points.end());
   return interpolate(std::move(points), bytes) * std::max(1.0, bytes / largest.first);
 }
 
-double attainable_seconds(const MachineLimits& limits, const Work& work, BusyCores cores) {
+double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCores cores) {
   if (work.kind == WorkKind::kAllReduce) return all_reduce_seconds(limits, work.bytes, cores.ranks);
   const double rate = work.kind == WorkKind::kDot ? dot_flops_per_s(limits, work, cores)
                                                   : peak_flops_per_s(limits, DType::kF32, cores);
   return std::max(
-      {limits.launch_ns * 1e-9, work.flops / rate, work.bytes / bytes_per_s(limits, work, cores)});
+      {limits.bundle_ns * 1e-9, work.flops / rate, work.bytes / bytes_per_s(limits, work, cores)});
 }
 
 }  // namespace lockstep

@@ -75,7 +75,7 @@ struct MachineLimits {
   std::vector<DotRate> dots;
   std::vector<MemoryRate> memory;
   std::vector<AllReduceTime> all_reduce;  ///< empty: not measured
-  double launch_ns = 0;                   ///< a command of a plan with almost no work
+  double bundle_ns = 0;                   ///< a command of a plan with almost no work
   double clock_ns = 0;                    ///< one reading of the clock
   double event_ns = 0;                    ///< a span with one listener
   std::vector<DType> fast_dtypes;  ///< whose dots are as fast as f32's, or faster by special units
@@ -86,7 +86,7 @@ struct MachineLimits {
 
 /// The limits of a machine that was not measured. A core: 150 GFLOP/s of f32 dots with AVX-512, 75
 /// with AVX2, at every size; bf16 five times as much with AMX, twice with vdpbf16ps, else the same;
-/// 80 GB/s in a cache of 1 MiB, 12 GB/s beyond. A sum over ranks: 20 us and 4 GB/s. A launch 1 us,
+/// 80 GB/s in a cache of 1 MiB, 12 GB/s beyond. A sum over ranks: 20 us and 4 GB/s. A bundle 1 us,
 /// a clock reading 50 ns, an event 300 ns.
 MachineLimits default_limits(const MachineKind& machine);
 
@@ -122,9 +122,9 @@ double bytes_per_s(const MachineLimits& limits, const Work& work, BusyCores core
 /// rank.
 double all_reduce_seconds(const MachineLimits& limits, double bytes, int ranks);
 
-/// A lower bound on the time of the work: the maximum of the times of the launch, the arithmetic
+/// A lower bound on the time of the work: the maximum of the times of the bundle, the arithmetic
 /// and the memory traffic. Arithmetic outside dots counts at f32's peak. Sizes between the measured
 /// ones may be slightly faster than this.
-double attainable_seconds(const MachineLimits& limits, const Work& work, BusyCores cores);
+double lower_bound_seconds(const MachineLimits& limits, const Work& work, BusyCores cores);
 
 }  // namespace lockstep

@@ -24,8 +24,8 @@ enum class LeafOp : std::uint8_t {
   kInput,       ///< a value given at execution; Graph::inputs says which
   kConstant,    ///< Node::literal; part of the structure
   kIota,        ///< {shape, axis, to}: the index along axis
-  kRandomBits,  ///< (seed i64[], step i64[], shard i64[]) {shape, stream} -> i32: element i is
-                ///< Philox word i (base/rng.h), as bits
+  kRandomBits,  ///< (seed i64[], step i64[], micro_batch i64[]) {shape, stream} -> i32: element i
+                ///< is Philox word i (base/rng.h), as bits
   kReplicaId,   ///< i32[]: this rank
 };
 
@@ -139,9 +139,10 @@ enum class WindowOp : std::uint8_t {
 /// j <= i + Tk - Tq; a query that sees none gives 0. If dropout > 0,
 /// weight ((b*H+h)*Tq+i)*Tk+j is dropped where uniform(word) < dropout, else scaled 1/(1-dropout).
 enum class AttentionOp : std::uint8_t {
-  // (q, k, v | qkv, [key_mask], [seed, step, shard] {stream}) -> [B,Tq,H,D]
+  // (q, k, v | qkv, [key_mask], [seed, step, micro_batch] {stream}) -> [B,Tq,H,D]
   kAttention = after(WindowOp::kAvgPoolGrad),
-  // (q, k, v | qkv, out, dout, [key_mask], [seed, step, shard]) -> dq, dk, dv, each flattened, in
+  // (q, k, v | qkv, out, dout, [key_mask], [seed, step, micro_batch]) -> dq, dk, dv, each
+  // flattened, in
   // one f[q + k + v elements]; of qkv: its shape
   kAttentionGrad,
 };
@@ -159,7 +160,8 @@ enum class ControlOp : std::uint8_t {
   kHostCall,
 };
 
-/// Over all ranks (all_reduce: over all logical shards of a step).
+/// Over all ranks; all_reduce: over all micro-batches of a step, and the border between its two
+/// programs, of which neither runs it.
 enum class CollectiveOp : std::uint8_t {
   kAllReduce = after(ControlOp::kHostCall),  ///< sum
   kReduceScatter,                            ///< {ranks}: slice `rank` of dimension 0 of the sum

@@ -1,5 +1,5 @@
 // The target of a compilation. Every member may change the result of a compilation; values that
-// must not (ranks, threads, shards per rank) are not members.
+// must not (ranks, threads, micro-batches per rank) are not members.
 #pragma once
 
 #include <cstddef>

@@ -32,7 +32,7 @@ KernelCache::Entry& KernelCache::entry_of(const Node& node, std::span<const Type
     if (structurally_equal(entry.key, key)) return entry;
   if (kernels_ >= drop_at_) {
     drop_unheld();
-    drop_at_ = std::max(kFewest, 2 * kernels_);
+    drop_at_ = std::max(kMinKept, 2 * kernels_);
   }
   std::shared_ptr<Kernel> kernel = plan_kernel(node, operands, target_);
   ++kernels_;

@@ -52,15 +52,15 @@ class KernelCache {
   Entry& entry_of(const Node& node, std::span<const Type> operands, const Hash128& hash, Graph key);
   void drop_unheld();
 
-  static constexpr std::size_t kFewest = 256;  ///< kernels that are kept, held or not
+  static constexpr std::size_t kMinKept = 256;  ///< kernels that are kept, held or not
   Target target_;
   Log& log_;
   codegen::CodeCache codes_;
   mutable std::mutex mutex_;
   std::unordered_map<Hash128, std::vector<Entry>, Hash128Hasher> entries_;
   std::unordered_map<Hash128, std::string, Hash128Hasher> offers_;
-  std::size_t kernels_ = 0;        ///< in entries_
-  std::size_t drop_at_ = kFewest;  ///< kernels
+  std::size_t kernels_ = 0;         ///< in entries_
+  std::size_t drop_at_ = kMinKept;  ///< kernels
   std::int64_t built_ = 0;
   std::int64_t shared_ = 0;
 };

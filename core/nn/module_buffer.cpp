@@ -14,8 +14,8 @@ const Tensor& ModuleBuffer::get() const {
 void ModuleBuffer::update(const Tensor& contribution, Rule rule, Where where) {
   if (!mode_of(context_of(name, {&contribution}, where)).training) return;
   LS_USER_CHECK(is_float(contribution.dtype()),
-                "buffer '{}' is updated with {}; contributions of shards are averaged, and so must "
-                "be of a float dtype",
+                "buffer '{}' is updated with {}; contributions of micro-batches are averaged, and "
+                "so must be of a float dtype",
                 name, contribution.type().to_string());
   updates_.push_back({contribution, std::move(rule)});
 }

@@ -20,10 +20,10 @@ namespace LOCKSTEP_API lockstep {
 class ModuleBuffer {
  public:
   /// The new value, of the buffer's dtype and shape, given the old one and the mean (f32) of the
-  /// contributions of all logical shards of the step.
+  /// contributions of all micro-batches of the step.
   using Rule = std::function<Tensor(const Tensor& old, const Tensor& mean)>;
   struct Update {
-    Tensor contribution;  ///< of one logical shard; undefined for none
+    Tensor contribution;  ///< of one micro-batch; undefined for none
     Rule rule;
   };
 
@@ -36,13 +36,13 @@ class ModuleBuffer {
   /// The value. Error kUsage if it is not set yet.
   const Tensor& get() const;
 
-  /// Called while a training step is recorded, with the contribution of this logical shard (a float
+  /// Called while a training step is recorded, with the contribution of this micro-batch (a float
   /// tensor). Several updates of one step are applied in this order. No effect outside of training.
   void update(const Tensor& contribution, Rule rule, Where where = Where::current());
   /// The same for a rule that uses no contributions: its `mean` is undefined.
   void update(TraceContext& context, Rule rule);
-  /// new = (1 - momentum) old + momentum x mean over shards. `contribution` has the buffer's shape;
-  /// the buffer is of a float dtype.
+  /// new = (1 - momentum) old + momentum x mean over micro-batches. `contribution` has the buffer's
+  /// shape; the buffer is of a float dtype.
   void blend(const Tensor& contribution, double momentum, Where where = Where::current());
 
   /// The updates recorded since the last call, for the update program.

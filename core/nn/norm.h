@@ -42,11 +42,11 @@ class RMSNorm : public Module {
 /// arXiv:1502.03167), as PyTorch's BatchNorm2d. Parameters "weight" and "bias" [channels]; buffers
 /// "running_mean" and "running_var" f32 [channels] and "num_batches_tracked" i64[].
 ///
-/// In training, mean and variance are those of the logical shard, with divisor n for n values of a
-/// channel. The running values move by `momentum` towards the mean, over all shards of the step, of
-/// the shards' means and unbiased variances (divisor n - 1). This happens once a step, in the
-/// update program: it does not depend on ranks, and a skipped step changes nothing. So the
-/// micro-batch size affects the results of a model, as under PyTorch's DDP. Evaluations use the
+/// In training, mean and variance are those of the micro-batch, with divisor n for n values of a
+/// channel. The running values move by `momentum` towards the mean, over all micro-batches of the
+/// step, of the micro-batches' means and unbiased variances (divisor n - 1). This happens once a
+/// step, in the update program: it does not depend on ranks, and a skipped step changes nothing. So
+/// the micro-batch size affects the results of a model, as under PyTorch's DDP. Evaluations use the
 /// running values.
 class BatchNorm2d : public Module {
  public:

@@ -62,7 +62,7 @@ ValueId find_unrounded(const Graph& graph, ValueId weights, DType factors) {
 
 bool pays(const Graph& graph, const Node& convolution) {
   const std::int64_t weights = graph[convolution.operands[1]].type.elements();
-  return convolution.type.elements() >= kLeastResultsPerWeight * weights;
+  return convolution.type.elements() >= kMinResultsPerWeight * weights;
 }
 
 /// Without steps if nothing can be absorbed, or if that does not pay.

@@ -34,7 +34,7 @@ namespace lockstep {
 /// The minimum ratio of the elements of a convolution's result to those of its weights. Multiplying
 /// a weight moves 8 bytes, 0.1 ns of one core; an element of the result becomes 0.01 ns faster
 /// (0.02 in bf16). Measured on AVX-512.
-inline constexpr std::int64_t kLeastResultsPerWeight = 16;
+inline constexpr std::int64_t kMinResultsPerWeight = 16;
 
 Graph absorb_scales(Graph graph, const Target& target);
 

@@ -10,10 +10,10 @@ namespace {
 /// Walks over the commands and keeps the chain that the next one may join.
 class ChainFinder {
  public:
-  ChainFinder(const Graph& graph, const Launches& launches, const ChainQuery& query)
-      : graph_(graph), query_(query), aliases_(graph), replaced_(graph, aliases_), out_(launches) {}
+  ChainFinder(const Graph& graph, const CommandBundles& bundles, const ChainQuery& query)
+      : graph_(graph), query_(query), aliases_(graph), replaced_(graph, aliases_), out_(bundles) {}
 
-  Launches run() {
+  CommandBundles run() {
     for (ValueId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
       if (is_given(node) || aliases_.is_view(id) || node.op == Op::kGroupResult) continue;
@@ -96,14 +96,15 @@ class ChainFinder {
   const ChainQuery& query_;
   BufferAliases aliases_;
   ReplacedInputs replaced_;
-  Launches out_;
+  CommandBundles out_;
   std::vector<ValueId> chain_;
 };
 
 }  // namespace
 
-Launches find_chains(const Graph& scheduled, const Launches& launches, const ChainQuery& query) {
-  return ChainFinder(scheduled, launches, query).run();
+CommandBundles find_chains(const Graph& scheduled, const CommandBundles& bundles,
+                           const ChainQuery& query) {
+  return ChainFinder(scheduled, bundles, query).run();
 }
 
 }  // namespace lockstep

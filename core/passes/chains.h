@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "core/ir/graph.h"
-#include "core/passes/launches.h"
+#include "core/passes/bundles.h"
 
 namespace lockstep {
 
@@ -33,8 +33,9 @@ struct ChainQuery {
   std::function<std::int64_t(ValueId, std::size_t)> written_bytes;
 };
 
-/// Launches, and chains of launches of one command. For a chain, Launches::first and last are those
-/// of the whole chain.
-Launches find_chains(const Graph& scheduled, const Launches& launches, const ChainQuery& query);
+/// Bundles, and chains of bundles of one command. For a chain, CommandBundles::first and last are
+/// those of the whole chain.
+CommandBundles find_chains(const Graph& scheduled, const CommandBundles& bundles,
+                           const ChainQuery& query);
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ bool is_read_in_place(const Graph& graph, const Node& slice) {
   const Shape& to = slice.type.shape;
   const auto strides = slice.attrs.ints(Attr::kStride);
   if (std::ranges::any_of(strides, [](std::int64_t stride) { return stride != 1; })) return false;
-  if (to.elements() * kLeastSlicedPart < from.elements()) return false;
+  if (to.elements() * kMinSlicedPart < from.elements()) return false;
   int outer = 0;
   while (outer < to.rank() && to[outer] == 1) ++outer;
   for (int i = outer + 1; i < to.rank(); ++i)

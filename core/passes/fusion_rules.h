@@ -52,7 +52,7 @@ inline constexpr std::size_t kMaxGroupResults = 16;
 
 /// A slice of less than this part (1/n) of its operand is copied: a later reader would keep the
 /// whole operand alive. A contiguous slice is not copied, since it is a view.
-inline constexpr std::int64_t kLeastSlicedPart = 4;
+inline constexpr std::int64_t kMinSlicedPart = 4;
 inline constexpr std::size_t kMaxJoinedParts = 4;
 
 /// A value that several groups use is computed again in each if that takes few flops an element (as

@@ -28,7 +28,7 @@ class Planner {
   Planner(const Graph& graph, const MemoryQuery& query)
       : graph_(graph),
         query_(query),
-        launches_(query.launches == nullptr ? Launches(graph) : *query.launches),
+        bundles_(query.bundles == nullptr ? CommandBundles(graph) : *query.bundles),
         aliases_(graph) {}
 
   MemoryPlan run() {
@@ -85,10 +85,10 @@ class Planner {
   }
   ValueId owner(ValueId id) const { return aliases_.owner[index_of(id)]; }
 
-  /// Memory is in use from the beginning to the end of launches, whose commands run at once.
-  std::int32_t launch_begin(ValueId command) const { return launches_.first[index_of(command)]; }
-  std::int32_t launch_end(std::int32_t step) const {
-    return step == graph_.size() ? step : launches_.last[index_of(step)];
+  /// Memory is in use from the beginning to the end of bundles, whose commands run at once.
+  std::int32_t bundle_begin(ValueId command) const { return bundles_.first[index_of(command)]; }
+  std::int32_t bundle_end(std::int32_t step) const {
+    return step == graph_.size() ? step : bundles_.last[index_of(step)];
   }
 
   /// Whether another command reads the value while this one runs, or later.
@@ -96,7 +96,7 @@ class Planner {
     const std::int32_t last = last_use_[index_of(value)];
     if (last > command) return true;
     const std::int32_t other = last == command ? use_before_[index_of(value)] : last;
-    return other != command && launch_begin(other) == launch_begin(command);
+    return other != command && bundle_begin(other) == bundle_begin(command);
   }
 
   /// Whether `id` may overwrite `value`. If its command reads `value`, it is the last reader.
@@ -159,7 +159,7 @@ class Planner {
       if (is_given(graph_[id]) || plan_.is_view[index_of(id)]) continue;
       const ValueId command = group_of(graph_, id);
       if (const std::int64_t bytes = command == id ? query_.scratch_bytes(id) : 0; bytes > 0)
-        blocks_.push_back({{launch_begin(id), launch_end(id), bytes}, {id}, true});
+        blocks_.push_back({{bundle_begin(id), bundle_end(id), bytes}, {id}, true});
       if (output_of_[index_of(id)] >= 0) {
         lend_output(id);
         continue;
@@ -169,11 +169,11 @@ class Planner {
       if (block < 0) {
         block = static_cast<std::int32_t>(blocks_.size());
         blocks_.push_back(
-            {{launch_begin(command), launch_end(command), bytes_of(graph_[id])}, {}, false});
+            {{bundle_begin(command), bundle_end(command), bytes_of(graph_[id])}, {}, false});
       }
       Block& own = blocks_[static_cast<std::size_t>(block)];
       own.values.push_back(id);
-      own.lifetime.end = launch_end(last_use_[index_of(id)]);
+      own.lifetime.end = bundle_end(last_use_[index_of(id)]);
     }
   }
 
@@ -215,8 +215,8 @@ class Planner {
   /// at one place, which is still in the cache when the next command runs. BERT base in bf16-mixed:
   /// products are 4 % faster.
   static bool is_kept_hot(const Block& block) {
-    constexpr std::int64_t kMost = std::int64_t{16} << 20;
-    return block.scratch && block.lifetime.bytes <= kMost;
+    constexpr std::int64_t kMaxBytes = std::int64_t{16} << 20;
+    return block.scratch && block.lifetime.bytes <= kMaxBytes;
   }
 
   /// Places the `chosen` blocks after all others in the arena.
@@ -278,7 +278,7 @@ class Planner {
 
   const Graph& graph_;
   const MemoryQuery& query_;
-  Launches launches_;
+  CommandBundles bundles_;
   BufferAliases aliases_;
   MemoryPlan plan_;
   std::vector<std::int32_t> output_of_;  ///< the output whose slot a value has, or -1

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/ir/graph.h"
-#include "core/passes/launches.h"
+#include "core/passes/bundles.h"
 
 namespace lockstep {
 
@@ -30,7 +30,7 @@ struct MemoryQuery {
   std::function<std::int64_t(ValueId)> scratch_bytes;  ///< 0 for views and leaves
   /// (node, result, operand): whether that result may overwrite that operand.
   std::function<bool(ValueId, std::size_t, std::size_t)> may_alias;
-  const Launches* launches = nullptr;  ///< which commands run at once; null: none do
+  const CommandBundles* bundles = nullptr;  ///< which commands run at once; null: none do
 };
 
 struct LargeValue {

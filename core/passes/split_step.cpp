@@ -6,36 +6,36 @@ namespace lockstep {
 namespace {
 
 struct Dependence {
-  std::vector<bool> sharded;  ///< depends on a batch input, with no all_reduce on the way
-  std::vector<bool> reduced;  ///< depends on an all_reduce
+  std::vector<bool> per_micro_batch;  ///< depends on a batch input, with no all_reduce on the way
+  std::vector<bool> reduced;          ///< depends on an all_reduce
 };
 
 Dependence find_dependence(const Graph& step) {
   Dependence out;
   for (const Node& node : step.nodes) {
-    bool sharded = node.op == Op::kInput && node.input_kind == InputKind::kBatch;
+    bool per_micro_batch = node.op == Op::kInput && node.input_kind == InputKind::kBatch;
     bool reduced = false;
     for (const ValueId operand : node.operands) {
-      sharded = sharded || out.sharded[static_cast<std::size_t>(operand)];
+      per_micro_batch = per_micro_batch || out.per_micro_batch[static_cast<std::size_t>(operand)];
       reduced = reduced || out.reduced[static_cast<std::size_t>(operand)];
     }
     if (node.op == Op::kAllReduce) {
       LS_USER_CHECK(!reduced,
-                    "{}: all_reduce of {}, which was already summed over the shards: reduce every "
-                    "value once",
+                    "{}: all_reduce of {}, which was already summed over the micro-batches: reduce "
+                    "every value once",
                     node.origin.to_string(), node.type.to_string());
-      sharded = false;
+      per_micro_batch = false;
       reduced = true;
     }
     LS_USER_CHECK(
-        !sharded || !is_collective(node.op),
-        "{}: {} works over ranks and cannot take a value of one shard; all_reduce it first",
+        !per_micro_batch || !is_collective(node.op),
+        "{}: {} works over ranks and cannot take a value of one micro-batch; all_reduce it first",
         node.origin.to_string(), name_of(node.op));
-    LS_USER_CHECK(!sharded || !reduced,
-                  "{}: {} mixes a value of one shard with a value summed over all shards; "
-                  "all_reduce the first",
+    LS_USER_CHECK(!per_micro_batch || !reduced,
+                  "{}: {} mixes a value of one micro-batch with a value summed over all "
+                  "micro-batches; all_reduce the first",
                   node.origin.to_string(), name_of(node.op));
-    out.sharded.push_back(sharded);
+    out.per_micro_batch.push_back(per_micro_batch);
     out.reduced.push_back(reduced);
   }
   return out;
@@ -94,22 +94,22 @@ Graph cut_reduced(const Graph& step, const std::vector<ValueId>& reductions,
 SplitStep split_step(const Graph& step) {
   const Dependence depends = find_dependence(step);
   SplitStep out;
-  Graph shard = step;
-  shard.outputs.clear();
-  shard.updates.clear();
+  Graph gradient = step;
+  gradient.outputs.clear();
+  gradient.updates.clear();
   std::vector<ValueId> same;
   const std::vector<ValueId> reductions = find_reductions(step, same);
   for (const ValueId id : reductions) {
-    shard.outputs.push_back(step[id].operands[0]);
+    gradient.outputs.push_back(step[id].operands[0]);
     out.reduced.push_back(step[id].type);
   }
   Graph update = cut_reduced(step, reductions, same);
   std::vector<std::int32_t> update_output(step.outputs.size(), -1);
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     const ValueId value = step.outputs[i];
-    if (depends.sharded[static_cast<std::size_t>(value)]) {
-      shard.outputs.push_back(value);
-      out.shard_outputs.push_back(static_cast<std::int32_t>(i));
+    if (depends.per_micro_batch[static_cast<std::size_t>(value)]) {
+      gradient.outputs.push_back(value);
+      out.gradient_outputs.push_back(static_cast<std::int32_t>(i));
     } else {
       update_output[i] = static_cast<std::int32_t>(update.outputs.size());
       update.outputs.push_back(same[static_cast<std::size_t>(value)]);
@@ -119,11 +119,11 @@ SplitStep split_step(const Graph& step) {
   for (const Update& u : step.updates) {
     const std::int32_t output = update_output[static_cast<std::size_t>(u.output)];
     LS_USER_CHECK(output >= 0,
-                  "{}: a variable is assigned a value of one shard; all_reduce it first",
+                  "{}: a variable is assigned a value of one micro-batch; all_reduce it first",
                   step[step.outputs[static_cast<std::size_t>(u.output)]].origin.to_string());
     update.updates.push_back({output, u.input});
   }
-  out.shard = extract(std::move(shard), step, out.shard_inputs);
+  out.gradient = extract(std::move(gradient), step, out.gradient_inputs);
 
   std::vector<bool> keep = find_reachable(update);
   // An input gives its memory to its next value even if that value does not depend on it.

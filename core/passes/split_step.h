@@ -1,8 +1,8 @@
-// A traced training step is cut at its all_reduces into two programs: the shard program, called
-// once per logical shard (forward, backward, statistics), and the update program, called once
-// (norm, clip, optimizer). Neither depends on the number of ranks or shards.
+// A traced training step is cut at its all_reduces into two programs: the gradient program, called
+// once per micro-batch (forward, backward, statistics), and the update program, called once
+// (norm, clip, optimizer). Neither depends on the number of ranks or micro-batches.
 //
-//   step inputs --> [shard program] --> sums over all shards --> [update program] --> step outputs
+//   inputs --> [gradient program] --> sums over micro-batches --> [update program] --> outputs
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ struct UpdateInput {
 struct SplitStep {
   /// Empty (no outputs) if nothing depends on the batch and nothing is reduced. Its outputs are
   /// first the reduced values, in the order of their all_reduces, then the live values that differ
-  /// between shards.
-  Graph shard;
+  /// between micro-batches.
+  Graph gradient;
   Graph update;
-  std::vector<Type> reduced;                ///< types of the reduced values
-  std::vector<std::int32_t> shard_inputs;   ///< step input of each shard input
-  std::vector<std::int32_t> shard_outputs;  ///< step output of each shard output after the reduced
+  std::vector<Type> reduced;                   ///< types of the reduced values
+  std::vector<std::int32_t> gradient_inputs;   ///< step input of each input of `gradient`
+  std::vector<std::int32_t> gradient_outputs;  ///< step output of each output after the reduced
   std::vector<UpdateInput> update_inputs;
   std::vector<std::int32_t> update_outputs;  ///< step output of each update output
 };
 
 /// Values that both programs need and that do not depend on the batch are computed in both. Two
 /// all_reduces of one value are one; dead ones are dropped; an all_reduce of a value that does not
-/// depend on the batch adds it once for every shard. Error kUsage, naming op, line and remedy, if
-/// the update side, an assignment or a collective over ranks uses a batch-dependent value that was
-/// not all-reduced, or if a sum is all-reduced again.
+/// depend on the batch adds it once for every micro-batch. Error kUsage, naming op, line and
+/// remedy, if the update side, an assignment or a collective over ranks uses a batch-dependent
+/// value that was not all-reduced, or if a sum is all-reduced again.
 SplitStep split_step(const Graph& step);
 
 }  // namespace lockstep

@@ -104,38 +104,41 @@ void Device::synchronize() {
   done->wait();
 }
 
-DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> shards, std::string label,
+DeviceTensorPtr Device::copy_to_device(std::vector<HostTensor> micro_batches, std::string label,
                                        std::shared_ptr<Reservation> room) {
-  LS_USER_CHECK(!shards.empty(), "nothing to copy to the device for {}", label);
-  const Type type{shards[0].dtype(), shards[0].shape()};
-  for (const HostTensor& shard : shards)
-    LS_USER_CHECK((Type{shard.dtype(), shard.shape()} == type), "shards of {} differ: {} and {}{}",
-                  label, type.to_string(), name_of(shard.dtype()), shard.shape().to_string());
+  LS_USER_CHECK(!micro_batches.empty(), "nothing to copy to the device for {}", label);
+  const Type type{micro_batches[0].dtype(), micro_batches[0].shape()};
+  for (const HostTensor& micro_batch : micro_batches)
+    LS_USER_CHECK((Type{micro_batch.dtype(), micro_batch.shape()} == type),
+                  "micro-batches of {} differ: {} and {}{}", label, type.to_string(),
+                  name_of(micro_batch.dtype()), micro_batch.shape().to_string());
   auto out = std::make_shared<DeviceTensor>(type, std::move(label));
   Worker& worker = *transfers_[next_transfer_++ % transfers_.size()];
-  worker.push([this, out, shards = std::move(shards), room = std::move(room)]() mutable {
+  worker.push([this, out, micro_batches = std::move(micro_batches),
+               room = std::move(room)]() mutable {
     const auto ready = out->ready;
     try {
       const std::string what =
           spans_.is_heard(SpanKind::kTransferToDevice) ? out->label.to_string() : "";
-      const std::size_t each = shards[0].bytes().size();
-      const ScopedSpan span(spans_, {.kind = SpanKind::kTransferToDevice,
-                                     .name = what,
-                                     .args = {static_cast<std::int64_t>(each * shards.size())}});
-      for (const HostTensor& shard : shards) {
-        const std::size_t bytes = shard.bytes().size();
+      const std::size_t each = micro_batches[0].bytes().size();
+      const ScopedSpan span(spans_,
+                            {.kind = SpanKind::kTransferToDevice,
+                             .name = what,
+                             .args = {static_cast<std::int64_t>(each * micro_batches.size())}});
+      for (const HostTensor& micro_batch : micro_batches) {
+        const std::size_t bytes = micro_batch.bytes().size();
         AllocationLabel what = fmt::format("{} {}", out->type.to_string(), out->label.to_string());
         BufferPtr buffer = room ? room->allocate(bytes, std::move(what))
                                 : allocator_.allocate(bytes, std::move(what));
-        copy_to_device_memory(buffer->data(), shard, spans_.metrics());
-        out->shards.push_back(std::move(buffer));
+        copy_to_device_memory(buffer->data(), micro_batch, spans_.metrics());
+        out->buffers.push_back(std::move(buffer));
         options_.activity.progress();
       }
       out.reset();   // a thread that waits for the tensor may be its last holder
       room.reset();  // and may rely on its reserved memory being free with the last block
       ready->set();
     } catch (...) {
-      out->shards.clear();
+      out->buffers.clear();
       ready->fail(std::current_exception());
     }
   });
@@ -147,14 +150,14 @@ DeviceTensorPtr Device::make_zeros(const Type& type, std::string label) {
   transfers_[next_transfer_++ % transfers_.size()]->push([this, out]() mutable {
     const auto ready = out->ready;
     try {
-      out->shards.push_back(allocator_.allocate(
+      out->buffers.push_back(allocator_.allocate(
           out->type.bytes(), fmt::format("{} {}", out->type.to_string(), out->label.to_string())));
-      std::memset(out->shards[0]->data(), 0, out->type.bytes());
+      std::memset(out->buffers[0]->data(), 0, out->type.bytes());
       options_.activity.progress();
       out.reset();
       ready->set();
     } catch (...) {
-      out->shards.clear();
+      out->buffers.clear();
       ready->fail(std::current_exception());
     }
   });
@@ -171,13 +174,13 @@ HostTensor Device::copy_to_host(const DeviceTensor& tensor) {
   LS_CHECK(!tensor.is_taken(), "{} is read after a step has taken its memory",
            tensor.label.to_string());
   if (has_drained()) spans_.metrics().count("DrainingRead");
-  LS_USER_CHECK(tensor.shards.size() == 1,
-                "{} {} has one value for each of {} logical shards: all_reduce it before reading",
-                tensor.type.to_string(), tensor.label.to_string(), tensor.shards.size());
+  LS_USER_CHECK(tensor.buffers.size() == 1,
+                "{} {} has one value for each of {} micro-batches: all_reduce it before reading",
+                tensor.type.to_string(), tensor.label.to_string(), tensor.buffers.size());
   HostTensor out(tensor.type.dtype, tensor.type.shape);
   const ScopedSpan span(spans_, {.kind = SpanKind::kTransferFromDevice,
                                  .args = {static_cast<std::int64_t>(out.bytes().size())}});
-  copy_from_device_memory(out, tensor.shards[0]->data(), spans_.metrics());
+  copy_from_device_memory(out, tensor.buffers[0]->data(), spans_.metrics());
   return out;
 }
 

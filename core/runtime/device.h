@@ -57,16 +57,16 @@ class Device {
   /// Returns when everything queued so far has run.
   void synchronize();
 
-  /// Starts copying host tensors to the device, one per logical shard (or just one). All have one
+  /// Starts copying host tensors to the device, one per micro-batch (or just one). All have one
   /// type. Their memory is taken from `room` unless that is null. Counted in TransferToDevice.
   /// Failure to allocate marks the tensor failed. Thread-safe.
-  DeviceTensorPtr copy_to_device(std::vector<HostTensor> shards, std::string label,
+  DeviceTensorPtr copy_to_device(std::vector<HostTensor> micro_batches, std::string label,
                                  std::shared_ptr<Reservation> room = nullptr);
   /// A tensor of zeros, made on the device. Failure to allocate marks it failed. Thread-safe.
   DeviceTensorPtr make_zeros(const Type& type, std::string label);
   /// Waits for the value (counted in DeviceLockWait) and copies it (TransferFromDevice). A read
   /// after which the stream is empty is counted in DrainingRead as well. Rethrows the error of a
-  /// step that failed to make the value. Error kUsage if there is one value per logical shard,
+  /// step that failed to make the value. Error kUsage if there is one value per micro-batch,
   /// kInternal if a step has taken its memory (a reader must have a lease).
   HostTensor copy_to_host(const DeviceTensor& tensor);
 

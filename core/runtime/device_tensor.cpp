@@ -34,7 +34,7 @@ bool TensorLease::take_memory() {
 }
 
 void DeviceTensor::stand_for(const TensorLease& old) {
-  shards = old->shards;
+  buffers = old->buffers;
   if (!old->is_taken()) same_memory_ = old;
 }
 

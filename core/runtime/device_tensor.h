@@ -87,8 +87,8 @@ struct DeviceTensor {
   Type type;
   ValueLabel label;
   EventPtr ready = std::make_shared<Event>();
-  /// Written before `ready` is marked: one buffer, or one per logical shard of this rank.
-  std::vector<BufferPtr> shards;
+  /// Written before `ready` is marked: one buffer, or one per micro-batch of this rank.
+  std::vector<BufferPtr> buffers;
 
  private:
   friend class TensorLease;

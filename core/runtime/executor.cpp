@@ -167,7 +167,7 @@ std::vector<TaskCall> task_calls(const LoadedPlan& loaded, std::size_t begin, st
 }
 
 /// Commands [begin, end) at once.
-void run_launch(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
+void run_bundle(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
                 const PlanMemory& memory, const PlanContext& context) {
   if (end - begin == 1) {
     run_command(loaded, begin, memory, context);
@@ -177,17 +177,17 @@ void run_launch(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
   run_together(task_calls(loaded, begin, end, addresses, context.pool), context.pool);
 }
 
-/// The span of a launch.
+/// The span of a bundle.
 Span command_span(const PlanContext& context, std::size_t command) {
   const PlanCall& call = context.call;
   return {.kind = SpanKind::kCommand,
           .step = context.step,
           .correlation = call.correlation,
           .args = {call.program, call.is_update ? 1 : 0, static_cast<std::int64_t>(command),
-                   call.shard}};
+                   call.micro_batch}};
 }
 
-/// Whether spans of launches have a listener.
+/// Whether spans of bundles have a listener.
 bool is_measured(const PlanContext& context) {
   return context.spans != nullptr && context.spans->wants(SpanKind::kCommand);
 }
@@ -196,7 +196,7 @@ void run_measured(const LoadedPlan& loaded, std::size_t begin, std::size_t end,
                   const PlanMemory& memory, const PlanContext& context) {
   std::optional<ScopedSpan> span;
   if (is_measured(context)) span.emplace(*context.spans, command_span(context, begin));
-  run_launch(loaded, begin, end, memory, context);
+  run_bundle(loaded, begin, end, memory, context);
 }
 
 /// Divides [begin_ns, end_ns) among the commands of a chain by the time of the threads that each
@@ -259,12 +259,12 @@ void run_plan(const LoadedPlan& loaded, const PlanMemory& memory, const PlanCont
   if (callbacks.finished)
     for (const std::int32_t output : plan.ready_outputs) callbacks.finished(output);
   for (std::size_t begin = 0; begin < plan.commands.size();) {
-    const std::size_t launch_end = next_launch(plan, begin);
+    const std::size_t bundle_end = next_bundle(plan, begin);
     const std::size_t end = next_chain(plan, begin);
     const auto commands = std::span(plan.commands).subspan(begin, end - begin);
     if (before_outputs && std::ranges::any_of(commands, writes_outputs)) begin_outputs();
     context.activity.command(name_of(plan.graph[commands[0].value].op));
-    if (end == launch_end) {
+    if (end == bundle_end) {
       run_measured(loaded, begin, end, memory, context);
     } else {
       run_chain(loaded, begin, end, memory, context);

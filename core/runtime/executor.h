@@ -23,7 +23,7 @@ struct PlanMemory {
 struct PlanCall {
   std::int64_t program = -1;  ///< CompiledStep::id
   bool is_update = false;
-  std::int64_t shard = 0;
+  std::int64_t micro_batch = 0;
   std::uint64_t correlation = 0;
 };
 
@@ -33,8 +33,8 @@ struct PlanContext {
   std::int64_t step = -1;
   Hash128 signature;       ///< of the ordered collectives of the step, for their headers
   Activity activity = {};  ///< counts every command
-  /// Gets spans of host calls, and of each launch a kCommand with the number of its first command.
-  /// They do not include the time of callbacks. The time of a chain is divided among its launches,
+  /// Gets spans of host calls, and of each bundle a kCommand with the number of its first command.
+  /// They do not include the time of callbacks. The time of a chain is divided among its bundles,
   /// one after the other, in proportion to the time of its threads. Null: no spans.
   SpanStream* spans = nullptr;
   PlanCall call = {};
@@ -47,7 +47,7 @@ struct PlanCallbacks {
   /// Output i is complete and no longer read: its memory may be changed from now on. Outputs that
   /// no command uses are finished at the start.
   std::function<void(std::int32_t)> finished = {};
-  /// Command i has run: its results, in order. Called before the next launch overwrites anything.
+  /// Command i has run: its results, in order. Called before the next bundle overwrites anything.
   std::function<void(std::size_t, std::span<const std::byte* const>)> ran = {};
 };
 

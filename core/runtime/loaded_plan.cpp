@@ -24,8 +24,8 @@ std::shared_ptr<const Kernel> load_kernel(const Graph& graph, const Command& com
   return kernel;
 }
 
-bool joins_launches(const std::shared_ptr<const Kernel>& kernel) {
-  return kernel != nullptr && kernel->joins_launches();
+bool joins_bundles(const std::shared_ptr<const Kernel>& kernel) {
+  return kernel != nullptr && kernel->joins_bundles();
 }
 
 ChainSchedule load_chain(const Plan& plan, const LoadedPlan& loaded, std::size_t begin,
@@ -64,7 +64,7 @@ LoadedPlan load(std::shared_ptr<const Plan> plan, KernelCache& kernels,
     out.kernels.push_back(is_kernel ? load_kernel(graph, command, kernels) : nullptr);
     const std::size_t c = out.kernels.size() - 1;
     check_fit(!command.with_previous ||
-                  (c > 0 && joins_launches(out.kernels[c]) && joins_launches(out.kernels[c - 1])),
+                  (c > 0 && joins_bundles(out.kernels[c]) && joins_bundles(out.kernels[c - 1])),
               "command {} cannot run at once with the one before it", c);
     if (command.kind == CommandKind::kHostCall)
       out.host_functions.emplace(command.value, functions.find(graph[command.value]));
@@ -74,7 +74,7 @@ LoadedPlan load(std::shared_ptr<const Plan> plan, KernelCache& kernels,
   check_fit(count == 0 || !plan->commands[0].chained, "command 0 cannot be part of a chain");
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
     end = next_chain(*plan, begin);
-    if (end > next_launch(*plan, begin))
+    if (end > next_bundle(*plan, begin))
       out.chains.emplace(begin, load_chain(*plan, out, begin, end));
   }
   out.constants = load_constants(*plan);

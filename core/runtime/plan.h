@@ -43,9 +43,9 @@ struct Command {
   std::vector<BufferSlice> results;
   BufferSlice scratch;
   /// Runs at once with the command before it: both have task kernels, neither depends on the other
-  /// or writes what the other reads or writes. See next_launch().
+  /// or writes what the other reads or writes. See next_bundle().
   bool with_previous = false;
-  /// Is part of the chain of the command before it: both are separate launches with task kernels,
+  /// Is part of the chain of the command before it: both are separate bundles with task kernels,
   /// and a task of this one begins as soon as its operands are written. See next_chain().
   bool chained = false;
   /// Outputs that are complete after this command, and that no later one reads.
@@ -69,22 +69,22 @@ struct Plan {
   std::string largest_values;  ///< the ten largest values alive at the peak, a line each
 };
 
-/// Commands [begin, next_launch(plan, begin)) run at once: a launch, usually of one command.
-inline std::size_t next_launch(const Plan& plan, std::size_t begin) {
+/// Commands [begin, next_bundle(plan, begin)) run at once: a bundle, usually of one command.
+inline std::size_t next_bundle(const Plan& plan, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < plan.commands.size() && plan.commands[end].with_previous) ++end;
   return end;
 }
 /// Commands [begin, next_chain(plan, begin)) run before the next ones begin: a chain, usually of
-/// one launch.
+/// one bundle.
 inline std::size_t next_chain(const Plan& plan, std::size_t begin) {
-  std::size_t end = next_launch(plan, begin);
+  std::size_t end = next_bundle(plan, begin);
   while (end < plan.commands.size() && plan.commands[end].chained) ++end;
   return end;
 }
-inline std::size_t count_launches(const Plan& plan) {
+inline std::size_t count_bundles(const Plan& plan) {
   std::size_t count = 0;
-  for (std::size_t c = 0; c < plan.commands.size(); c = next_launch(plan, c)) ++count;
+  for (std::size_t c = 0; c < plan.commands.size(); c = next_bundle(plan, c)) ++count;
   return count;
 }
 

@@ -30,30 +30,30 @@ DType dtype_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Work launch_work(const Plan& plan, std::size_t first) {
+Work bundle_work(const Plan& plan, std::size_t first) {
   const Command& command = plan.commands[first];
   Work out;
   out.kind = kind_of(command.work);
   out.dtype = dtype_of(plan.graph, plan.graph[command.value]);
-  for (std::size_t c = first; c < next_launch(plan, first); ++c) {
+  for (std::size_t c = first; c < next_bundle(plan, first); ++c) {
     out.flops += plan.commands[c].flops;
     out.bytes += plan.commands[c].bytes;
   }
   return out;
 }
 
-LaunchSeconds attainable_launches(const MachineLimits& limits, BusyCores cores) {
+BundleSeconds lower_bounds_of_bundles(const MachineLimits& limits, BusyCores cores) {
   return [&limits, cores](const Plan& plan, std::size_t first) {
-    return attainable_seconds(limits, launch_work(plan, first), cores);
+    return lower_bound_seconds(limits, bundle_work(plan, first), cores);
   };
 }
 
-CostByClass cost_by_class(const Plan& plan, const LaunchSeconds& seconds) {
+CostByClass cost_by_class(const Plan& plan, const BundleSeconds& seconds) {
   CostByClass out;
-  for (std::size_t first = 0; first < plan.commands.size(); first = next_launch(plan, first)) {
+  for (std::size_t first = 0; first < plan.commands.size(); first = next_bundle(plan, first)) {
     WorkCost& cost = out[static_cast<std::size_t>(plan.commands[first].work)];
-    const Work work = launch_work(plan, first);
-    ++cost.launches;
+    const Work work = bundle_work(plan, first);
+    ++cost.bundles;
     cost.seconds += seconds(plan, first);
     cost.flops += work.flops;
     cost.bytes += work.bytes;

@@ -66,14 +66,14 @@ class Reader {
   void read_constants() {
     constexpr auto kUnit = static_cast<std::int64_t>(Buffer::kAlignment);
     std::vector<std::int64_t> bytes;
-    std::int64_t most = 0;
+    std::int64_t max_bytes = 0;
     for (const Node& node : graph().nodes) {
       if (node.op != Op::kConstant) continue;
       bytes.push_back(static_cast<std::int64_t>(node.type.bytes()));
-      most += (bytes.back() + kUnit - 1) / kUnit * kUnit;
+      max_bytes += (bytes.back() + kUnit - 1) / kUnit * kUnit;
     }
     plan_.constant_bytes = from_.constant_bytes();
-    check_stored(plan_.constant_bytes >= 0 && plan_.constant_bytes <= most,
+    check_stored(plan_.constant_bytes >= 0 && plan_.constant_bytes <= max_bytes,
                  "the constants have {} bytes", plan_.constant_bytes);
     check_stored(static_cast<std::size_t>(from_.constants_size()) == bytes.size(),
                  "{} places for {} constants", from_.constants_size(), bytes.size());

@@ -84,14 +84,15 @@ ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions
   return out;
 }
 
-int reduction_buffers(std::int64_t shards) {
-  // Before the last shard k = shards - 1 are summed, in as many subtrees as k has bits; the most
-  // bits of any number up to that are floor(log2(shards)).
-  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shards)));
+int reduction_buffers(std::int64_t micro_batches) {
+  // Before the last micro-batch k = micro_batches - 1 are summed, in as many subtrees as k has
+  // bits; the most bits of any number up to that are floor(log2(micro_batches)).
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(micro_batches)));
 }
 
-Reduction::Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards)
-    : layout_(layout), context_(context), shards_(shards) {
+Reduction::Reduction(const ReductionLayout& layout, const Context& context,
+                     std::int64_t micro_batches)
+    : layout_(layout), context_(context), micro_batches_(micro_batches) {
   reserve();
   take_buffer();
   for (const Bucket& bucket : layout.buckets)
@@ -100,7 +101,7 @@ Reduction::Reduction(const ReductionLayout& layout, const Context& context, std:
 
 void Reduction::reserve() {
   const auto bytes = static_cast<std::size_t>(layout_.bytes);
-  for (int i = 1; i < reduction_buffers(shards_); ++i)
+  for (int i = 1; i < reduction_buffers(micro_batches_); ++i)
     free_.push_back(context_.allocator.allocate(bytes, fmt::format("gradient sums, buffer {}", i)));
   const AllocationLabel label = "gradient sums, buffer 0";
   // A reduction without sums, such as that of an evaluation's batch, requests no buffer: not every
@@ -115,10 +116,10 @@ void Reduction::reserve() {
   if (last_ == nullptr) last_ = context_.allocator.allocate(bytes, label);
 }
 
-// Before the last shard another buffer is always free, or will be: the content of the last shard's
-// buffer is then added to a subtree and not kept.
+// Before the last micro-batch another buffer is always free, or will be: the content of the last
+// micro-batch's buffer is then added to a subtree and not kept.
 void Reduction::take_buffer() {
-  if (is_last_shard() || free_.empty()) {
+  if (is_last_micro_batch() || free_.empty()) {
     current_ = last_;
     return;
   }
@@ -159,7 +160,7 @@ const std::byte* Reduction::result(std::int32_t value) const {
 }
 
 void Reduction::finish_value(std::int32_t value) {
-  if (!is_last_shard() || !context_.overlap) return;
+  if (!is_last_micro_batch() || !context_.overlap) return;
   const auto bucket = static_cast<std::size_t>(layout_.bucket_of[static_cast<std::size_t>(value)]);
   if (--open_values_[bucket] > 0) return;
   // All ranks submit in the buckets' order, in whatever order their values finish.
@@ -167,10 +168,10 @@ void Reduction::finish_value(std::int32_t value) {
     finish_bucket(events_.size());
 }
 
-void Reduction::finish_shard() {
-  if (!is_last_shard()) {
+void Reduction::finish_micro_batch() {
+  if (!is_last_micro_batch()) {
     push_partial_sum();
-    ++shard_;
+    ++micro_batch_;
     take_buffer();
     return;
   }
@@ -197,13 +198,13 @@ Span Reduction::gradient_sums(std::int64_t bucket) const {
 void Reduction::push_partial_sum() {
   const ScopedSpan span(context_.spans, gradient_sums(-1));
   Partial sum{std::move(current_), 1};
-  while (!partials_.empty() && partials_.back().shards == sum.shards) {
+  while (!partials_.empty() && partials_.back().micro_batches == sum.micro_batches) {
     Partial left = std::move(partials_.back());
     partials_.pop_back();
     for (const Bucket& bucket : layout_.buckets)
       add_bucket(bucket, left.sum->data(), left.sum->data(), sum.sum->data(), context_.pool);
     free_buffer(std::move(sum.sum));
-    sum = {std::move(left.sum), left.shards * 2};
+    sum = {std::move(left.sum), left.micro_batches * 2};
   }
   partials_.push_back(std::move(sum));
 }

@@ -1,13 +1,13 @@
-// The summation of gradients: from the shard program's outputs, through the fixed tree over this
-// rank's shards, into buckets that are all-reduced over the ranks. See base/reduce_tree.h for the
-// order.
+// The summation of gradients: from the gradient program's outputs, through the fixed tree over this
+// rank's micro-batches, into buckets that are all-reduced over the ranks. See base/reduce_tree.h
+// for the order.
 //
-// All reduced values of a shard lie in one flat buffer, bucket after bucket. A rank's shards are
-// added like a binary counter, so that at most log2(shards) + 1 such buffers exist. During the last
-// shard's call each bucket is finished and submitted to the communicator as soon as its last value
-// is complete. If ranks share memory, the last shard's buffer is a SharedBuffer: the other ranks
-// read the gradients where the shard program wrote them, and the update program reads the sums
-// where they were written.
+// All reduced values of a micro-batch lie in one flat buffer, bucket after bucket. A rank's
+// micro-batches are added like a binary counter, so that at most log2(micro_batches) + 1 such
+// buffers exist. During the last micro-batch's call each bucket is finished and submitted to the
+// communicator as soon as its last value is complete. If ranks share memory, the last micro-batch's
+// buffer is a SharedBuffer: the other ranks read the gradients where the gradient program wrote
+// them, and the update program reads the sums where they were written.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Bucket {
 struct BucketOptions {
   std::int64_t bucket_bytes = 25 << 20;
   std::int64_t first_bucket_bytes = 1 << 20;  ///< small, so that communication starts early
-  bool overlap = true;  ///< start a bucket during the last shard's call, not after it
+  bool overlap = true;  ///< start a bucket during the last micro-batch's call, not after it
 };
 
 /// The offset and the bucket of each reduced value; equal on all ranks.
@@ -51,9 +51,9 @@ struct ReductionLayout {
 /// reaches its size.
 ReductionLayout plan_reduction(std::span<const Type> values, const BucketOptions& options);
 
-/// The number of flat buffers that a rank with this many (>= 1) shards needs at once: one for the
-/// current shard and one for each subtree that waits for its sibling.
-int reduction_buffers(std::int64_t shards);
+/// The number of flat buffers that a rank with this many (>= 1) micro-batches needs at once: one
+/// for the current micro-batch and one for each subtree that waits for its sibling.
+int reduction_buffers(std::int64_t micro_batches);
 
 /// One step's reduction. Used by the device's thread.
 class Reduction {
@@ -69,28 +69,28 @@ class Reduction {
     std::uint64_t correlation = 0;  ///< of the execution, for spans
   };
   /// Reserves all buffers. Error kOutOfMemory.
-  Reduction(const ReductionLayout& layout, const Context& context, std::int64_t shards);
+  Reduction(const ReductionLayout& layout, const Context& context, std::int64_t micro_batches);
   /// Waits for the submitted buckets, since the communicator still refers to the buffers.
   ~Reduction();
   Reduction(const Reduction&) = delete;
   Reduction& operator=(const Reduction&) = delete;
 
-  /// The memory for the current shard's value i.
+  /// The memory for the current micro-batch's value i.
   std::byte* slot(std::int32_t value) const;
-  /// Call it before the first write to a slot of the current shard: waits until no other rank reads
-  /// the data of the last step there. Error kPeer.
+  /// Call it before the first write to a slot of the current micro-batch: waits until no other rank
+  /// reads the data of the last step there. Error kPeer.
   void begin_writing();
-  /// The current shard's value i is complete.
+  /// The current micro-batch's value i is complete.
   void finish_value(std::int32_t value);
-  /// The current shard's call has returned; the next one follows if there is one.
-  void finish_shard();
+  /// The current micro-batch's call has returned; the next one follows if there is one.
+  void finish_micro_batch();
   /// Waits until all buckets are summed over all ranks. Rethrows a lost or diverging rank's error.
   void wait();
   /// Where value i's sum lies, after wait().
   const std::byte* result(std::int32_t value) const;
 
  private:
-  bool is_last_shard() const { return shard_ + 1 == shards_; }
+  bool is_last_micro_batch() const { return micro_batch_ + 1 == micro_batches_; }
   void reserve();
   void take_buffer();
   void free_buffer(BufferPtr buffer);
@@ -102,18 +102,18 @@ class Reduction {
 
   const ReductionLayout& layout_;
   Context context_;
-  std::int64_t shards_;
-  std::int64_t shard_ = 0;
+  std::int64_t micro_batches_;
+  std::int64_t micro_batch_ = 0;
   std::shared_ptr<SharedBuffer> shared_;  ///< null if ranks share no memory
-  BufferPtr last_;                        ///< for the last shard; for others only if needed
+  BufferPtr last_;                        ///< for the last micro-batch; for others only if needed
   std::vector<BufferPtr> free_;           ///< further buffers
   BufferPtr current_;
   struct Partial {
     BufferPtr sum;
-    std::int64_t shards;
+    std::int64_t micro_batches;
   };
   std::vector<Partial> partials_;  ///< larger subtrees first
-  std::vector<int> open_values_;   ///< per bucket, of the last shard
+  std::vector<int> open_values_;   ///< per bucket, of the last micro-batch
   std::vector<EventPtr> events_;
 };
 

@@ -171,7 +171,7 @@ Tensor correct_predictions(const Tensor& logits, const Tensor& targets, Where wh
 }
 
 Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
-  const LocationScope line("dropout", {&x, &key.seed, &key.step, &key.shard}, where);
+  const LocationScope line("dropout", {&x, &key.seed, &key.step, &key.micro_batch}, where);
   LS_USER_CHECK(p >= 0 && p < 1, "{}: dropout probability {} must be in [0, 1)",
                 x.context().origin().to_string(), p);
   if (p == 0) return x;
@@ -181,7 +181,7 @@ Tensor dropout(const Tensor& x, double p, const RandomKey& key, Where where) {
 }
 
 Tensor dropout(const Tensor& x, const Tensor& p, const RandomKey& key, Where where) {
-  const LocationScope line("dropout", {&x, &p, &key.seed, &key.step, &key.shard}, where);
+  const LocationScope line("dropout", {&x, &p, &key.seed, &key.step, &key.micro_batch}, where);
   LS_USER_CHECK(p.dtype() == DType::kF32 && p.shape().rank() == 0,
                 "{}: dropout takes a probability f32[], not {}", x.context().origin().to_string(),
                 p.type().to_string());
@@ -204,7 +204,7 @@ Tensor dropout(const Tensor& x, const Tensor& p, Where where) {
 }
 
 Tensor random_uniform(const RandomKey& key, const Shape& shape, Where where) {
-  const LocationScope line("random_uniform", {&key.seed, &key.step, &key.shard}, where);
+  const LocationScope line("random_uniform", {&key.seed, &key.step, &key.micro_batch}, where);
   const Tensor high = binary(Op::kShiftRightLogical, random_bits(key, shape), 8.0);
   return convert(high, DType::kF32) * 0x1.0p-24;
 }

@@ -75,7 +75,7 @@ Gradients gradient_transpose(const GradientCall& c) {
 }
 
 /// Elements of dimension i `stride` apart, with zeros behind each, but for those beyond `most`.
-Tensor spread_apart(const Tensor& taken, int i, std::int64_t stride, std::int64_t most) {
+Tensor spread_apart(const Tensor& taken, int i, std::int64_t stride, std::int64_t max_size) {
   const Shape& shape = taken.shape();
   if (stride == 1 || shape[i] <= 1) return taken;
   std::int64_t before = 1, behind = 1;
@@ -85,7 +85,7 @@ Tensor spread_apart(const Tensor& taken, int i, std::int64_t stride, std::int64_
   Shape wide = shape;
   wide.set_dim(i, shape[i] * stride);
   const Tensor out = reshape(pad(apart, 0.0, Ints{0, 0, 0, 0}, Ints{0, 0, stride - 1, 0}), wide);
-  return wide[i] > most ? slice_dim(out, i, 0, most) : out;
+  return wide[i] > max_size ? slice_dim(out, i, 0, max_size) : out;
 }
 
 Gradients gradient_slice(const GradientCall& c) {

@@ -359,8 +359,8 @@ Tensor avg_pool(const Tensor& x, const PoolSpec& spec, Where where) {
 
 Tensor random_bits(const RandomKey& key, const Shape& shape, Where where) {
   TraceContext& context =
-      context_of(name_of(Op::kRandomBits), {&key.seed, &key.step, &key.shard}, where);
-  return context.record(Op::kRandomBits, {key.seed, key.step, key.shard},
+      context_of(name_of(Op::kRandomBits), {&key.seed, &key.step, &key.micro_batch}, where);
+  return context.record(Op::kRandomBits, {key.seed, key.step, key.micro_batch},
                         {{Attr::kShape, shape.sizes()}, {Attr::kStream, {context.next_stream()}}},
                         where);
 }
@@ -382,7 +382,7 @@ Tensor record_attention(std::vector<Tensor> operands, const AttentionSpec& spec,
   if (spec.dropout > 0) {
     LS_USER_CHECK(spec.key.has_value(), "{}: attention with dropout {} needs a random key",
                   line_of(operands[0]), spec.dropout);
-    operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->shard});
+    operands.insert(operands.end(), {spec.key->seed, spec.key->step, spec.key->micro_batch});
     attrs.set_int(Attr::kStream, context.next_stream());
   }
   return context.record(Op::kAttention, operands, std::move(attrs));

@@ -163,9 +163,9 @@ Tensor max_pool(const Tensor& x, const PoolSpec& spec, Where where = Where::curr
 Tensor avg_pool(const Tensor& x, const PoolSpec& spec, Where where = Where::current());
 
 /// The key of every draw of random numbers: i64[] scalars. seed and step are inputs of the run,
-/// shard is the logical shard's number (an InputKind::kBatch input).
+/// micro_batch is the micro-batch's number (an InputKind::kBatch input).
 struct RandomKey {
-  Tensor seed, step, shard;
+  Tensor seed, step, micro_batch;
 };
 /// Random i32 words; the stream is the module path and the ordinal of the draw in it.
 Tensor random_bits(const RandomKey& key, const Shape& shape, Where where = Where::current());
@@ -188,8 +188,8 @@ Tensor optimization_barrier(const Tensor& x, Where where = Where::current());
 Tensor call(std::shared_ptr<const Graph> body, std::span<const Tensor> operands,
             Where where = Where::current());
 
-/// Summed over all logical shards of the step: the border between the shard program and the update
-/// program. Not allowed on a value that was already all-reduced.
+/// Summed over the step's micro-batches: the border between gradient program and update program,
+/// of which neither runs it. Not allowed on a value that was already all-reduced.
 Tensor all_reduce(const Tensor& x, Where where = Where::current());
 /// Collectives over ranks, in the update program.
 Tensor replica_id(TraceContext& context, Where where = Where::current());

@@ -18,7 +18,7 @@ class TensorValue {
   const Type& type() const { return type_; }
 
   /// A host copy; waits for this value alone. Rethrows the error of the step that failed to make
-  /// it. Error kUsage if the value differs between logical shards (see all_reduce).
+  /// it. Error kUsage if the value differs between micro-batches (see all_reduce).
   virtual HostTensor to_host() = 0;
 
  private:

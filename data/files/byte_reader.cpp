@@ -26,14 +26,14 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-ByteReader::ByteReader(const std::string& path, std::int64_t most_bytes)
-    : path_(path), most_bytes_(static_cast<std::uint64_t>(most_bytes)), stream_(new Stream) {
+ByteReader::ByteReader(const std::string& path, std::int64_t max_bytes)
+    : path_(path), max_bytes_(static_cast<std::uint64_t>(max_bytes)), stream_(new Stream) {
   const int descriptor = open_regular_file(path);
   struct stat status {};
-  if (::fstat(descriptor, &status) == 0 && status.st_size > most_bytes) {
+  if (::fstat(descriptor, &status) == 0 && status.st_size > max_bytes) {
     ::close(descriptor);
     raise(ErrorKind::kData, "{}: a file of {} bytes, more than data.max_file_mb: {}", path,
-          status.st_size, most_bytes >> 20);
+          status.st_size, max_bytes >> 20);
   }
   stream_->file = gzdopen(descriptor, "rb");
   if (stream_->file == nullptr) {
@@ -56,9 +56,9 @@ std::size_t ByteReader::read_some(std::uint8_t* to, std::size_t count) {
           code == Z_BUF_ERROR ? "unexpected end of file" : message);
   }
   delivered_ += static_cast<std::uint64_t>(got);
-  if (delivered_ > most_bytes_)
+  if (delivered_ > max_bytes_)
     raise(ErrorKind::kData, "{}: inflates to more than data.max_file_mb: {}", path_,
-          most_bytes_ >> 20);
+          max_bytes_ >> 20);
   return static_cast<std::size_t>(got);
 }
 

@@ -12,15 +12,15 @@ namespace lockstep {
 
 class ByteReader {
  public:
-  static constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
+  static constexpr std::int64_t kMaxBytes = std::int64_t{4} << 30;
 
   /// Error kData naming the file if it cannot be opened, is not a regular file, or is larger than
-  /// `most_bytes`.
-  explicit ByteReader(const std::string& path, std::int64_t most_bytes = kMostBytes);
+  /// `max_bytes`.
+  explicit ByteReader(const std::string& path, std::int64_t max_bytes = kMaxBytes);
   ~ByteReader();
 
   const std::string& path() const { return path_; }
-  std::uint64_t most_bytes() const { return most_bytes_; }
+  std::uint64_t max_bytes() const { return max_bytes_; }
 
   /// The next `count` bytes, or fewer at the end of the file. Memory grows with the bytes read, not
   /// with `count`, so that a false header cannot exhaust it. Error kData on damaged gzip data, and
@@ -36,7 +36,7 @@ class ByteReader {
   std::size_t read_some(std::uint8_t* to, std::size_t count);
 
   std::string path_;
-  std::uint64_t most_bytes_;
+  std::uint64_t max_bytes_;
   std::uint64_t delivered_ = 0;
   std::unique_ptr<Stream> stream_;
 };

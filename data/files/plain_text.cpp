@@ -50,7 +50,7 @@ constexpr std::array kMagics = {
 
 constexpr std::size_t kLookedAt = std::size_t{1} << 16;
 /// Text has no zero bytes, except a stray one; numbers have many.
-constexpr std::ptrdiff_t kMostZerosPerMille = 10;
+constexpr std::ptrdiff_t kMaxZerosPerMille = 10;
 
 bool is_bzip2(std::string_view contents) {
   return contents.starts_with("BZh") && contents.substr(4).starts_with("1AY&SY");
@@ -64,7 +64,7 @@ std::optional<ForeignFormat> foreign_format(std::string_view contents) {
   if (contents.size() > 4 && is_bzip2(contents))
     return ForeignFormat{"bzip2 data", "unpack it first (bunzip2)"};
   const std::string_view head = contents.substr(0, kLookedAt);
-  if (std::ranges::count(head, '\0') * 1000 > std::ssize(head) * kMostZerosPerMille)
+  if (std::ranges::count(head, '\0') * 1000 > std::ssize(head) * kMaxZerosPerMille)
     return ForeignFormat{"binary data, with many zero bytes,", kNoText};
   return std::nullopt;
 }

@@ -8,9 +8,9 @@ namespace {
 constexpr std::size_t kPixels = 3072;
 
 void append_file(LabelledImages& images, const std::string& path, std::size_t labels,
-                 std::int64_t most_bytes) {
+                 std::int64_t max_bytes) {
   const std::size_t record = labels + kPixels;
-  const auto bytes = ByteReader(path, most_bytes).read_all();
+  const auto bytes = ByteReader(path, max_bytes).read_all();
   if (bytes.empty() || bytes.size() % record != 0) {
     const std::size_t other = 3 - labels;
     const bool is_other = !bytes.empty() && bytes.size() % (other + kPixels) == 0;
@@ -33,14 +33,14 @@ void append_file(LabelledImages& images, const std::string& path, std::size_t la
 }  // namespace
 
 LabelledImages read_cifar(const std::vector<std::string>& paths, CifarKind kind,
-                          std::int64_t most_bytes) {
+                          std::int64_t max_bytes) {
   LS_USER_CHECK(!paths.empty(), "CIFAR needs at least one file");
   LabelledImages out;
   out.source =
       paths.size() == 1 ? paths.front() : fmt::format("{} ... {}", paths.front(), paths.back());
   out.shape = Shape{Dim(3, "channel"), Dim(32, "height"), Dim(32, "width")};
   for (const std::string& path : paths) {
-    append_file(out, path, kind == CifarKind::kCifar100 ? 2 : 1, most_bytes);
+    append_file(out, path, kind == CifarKind::kCifar100 ? 2 : 1, max_bytes);
   }
   return out;
 }

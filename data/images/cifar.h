@@ -14,8 +14,8 @@ namespace lockstep {
 enum class CifarKind : std::uint8_t { kCifar10, kCifar100 };  ///< CIFAR-100 gives fine labels
 
 /// The files' records, joined in order. Error kData naming the file if it is missing or empty, has
-/// or inflates to more than `most_bytes`, or its length is not a multiple of the record length.
+/// or inflates to more than `max_bytes`, or its length is not a multiple of the record length.
 LabelledImages read_cifar(const std::vector<std::string>& paths, CifarKind kind,
-                          std::int64_t most_bytes = ByteReader::kMostBytes);
+                          std::int64_t max_bytes = ByteReader::kMaxBytes);
 
 }  // namespace lockstep

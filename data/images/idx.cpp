@@ -61,14 +61,14 @@ std::uint64_t product(const std::string& path, const std::vector<std::int64_t>& 
 }
 
 IdxArray read_array(const std::string& path, std::size_t low, std::size_t high,
-                    std::int64_t most_bytes) {
-  ByteReader reader(path, most_bytes);
+                    std::int64_t max_bytes) {
+  ByteReader reader(path, max_bytes);
   IdxArray out;
   out.sizes = read_sizes(reader, low, high);
   const std::uint64_t expected = product(path, out.sizes);
-  if (expected > reader.most_bytes())
+  if (expected > reader.max_bytes())
     raise(ErrorKind::kData, "{}: the header says {} elements, more than data.max_file_mb: {}", path,
-          join(out.sizes), most_bytes >> 20);
+          join(out.sizes), max_bytes >> 20);
   out.elements = reader.read(expected);
   const std::uint64_t actual = out.elements.size() + reader.skip_to_end();
   if (actual != expected) {
@@ -82,9 +82,9 @@ IdxArray read_array(const std::string& path, std::size_t low, std::size_t high,
 }  // namespace
 
 LabelledImages read_idx(const std::string& images_path, const std::string& labels_path,
-                        std::int64_t most_bytes) {
-  IdxArray images = read_array(images_path, 3, 4, most_bytes);
-  const IdxArray labels = read_array(labels_path, 1, 1, most_bytes);
+                        std::int64_t max_bytes) {
+  IdxArray images = read_array(images_path, 3, 4, max_bytes);
+  const IdxArray labels = read_array(labels_path, 1, 1, max_bytes);
   if (images.sizes[0] != labels.sizes[0]) {
     raise(ErrorKind::kData, "{} has {} images, but {} has {} labels", images_path, images.sizes[0],
           labels_path, labels.sizes[0]);

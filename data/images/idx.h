@@ -13,8 +13,8 @@ namespace lockstep {
 /// Images from a u8 file of 3 dimensions [n,height,width] (one channel) or 4 [n,channels,height,
 /// width], labels from a u8 file of 1 dimension. Error kData naming the file, and the expected and
 /// actual sizes, if one is missing, damaged, foreign, truncated or oversized, claims or inflates to
-/// more than `most_bytes`, or if they differ in n.
+/// more than `max_bytes`, or if they differ in n.
 LabelledImages read_idx(const std::string& images_path, const std::string& labels_path,
-                        std::int64_t most_bytes = ByteReader::kMostBytes);
+                        std::int64_t max_bytes = ByteReader::kMaxBytes);
 
 }  // namespace lockstep

@@ -85,11 +85,11 @@ ImageDataset::Found ImageDataset::find(std::int64_t index, const DrawKey& key) c
         key.skipped->push_back(first);
         return blank(index);
       }
-      if (bad + 1 == std::min(kMostBad, size()))
+      if (bad + 1 == std::min(kMaxBad, size()))
         raise(ErrorKind::kData,
               "{}; the {} images after it cannot be read either: data.on_bad_sample=skip skips at "
               "most {} in a row; remove them",
-              first, bad, kMostBad - 1);
+              first, bad, kMaxBad - 1);
     }
   }
 }

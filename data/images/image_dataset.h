@@ -39,7 +39,7 @@ struct ImageOptions {
 class ImageDataset final : public Dataset {
  public:
   /// Maximum number of unreadable training images in a row; more are an error.
-  static constexpr std::int64_t kMostBad = 16;
+  static constexpr std::int64_t kMaxBad = 16;
 
   /// Error kUsage if the scaling does not fit the channels or divides by zero; kData if a label is
   /// not below `classes`, or there are no images.

@@ -19,12 +19,12 @@ namespace {
 
 /// Progressive files have about ten; each scan passes over the whole image, so fewer are allowed
 /// for the largest images.
-constexpr std::int64_t kMostScans = 500;
-constexpr std::int64_t kMostScansOfLargest = 64;
+constexpr std::int64_t kMaxScans = 500;
+constexpr std::int64_t kMaxScansOfLargest = 64;
 /// Huffman codes use at least a bit for each block of 8 x 8 pixels.
-constexpr std::int64_t kMostPixelsPerByte = 8 * 64;
+constexpr std::int64_t kMaxPixelsPerByte = 8 * 64;
 /// Arithmetic codes can use almost none; up to this size any claim is accepted.
-constexpr std::int64_t kMostPixelsUnderArithmetic = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxPixelsUnderArithmetic = std::int64_t{1} << 24;
 
 /// As PngFile (png.cpp): errors leave libjpeg by longjmp, over frames that have nothing to destroy.
 class JpegFile {
@@ -69,9 +69,9 @@ class JpegFile {
             "{}: claims {} x {} pixels of {} inks, which take more memory than data.max_pixels: {} "
             "of colours",
             source_, width, height, reader_.num_components, limits_.pixels);
-    most_scans_ = std::min(kMostScans, kMostScansOfLargest * limits_.pixels / pixels);
-    if (reader_.arith_code != 0 && pixels <= kMostPixelsUnderArithmetic) return;
-    if (pixels > static_cast<std::int64_t>(bytes_.size()) * kMostPixelsPerByte)
+    max_scans_ = std::min(kMaxScans, kMaxScansOfLargest * limits_.pixels / pixels);
+    if (reader_.arith_code != 0 && pixels <= kMaxPixelsUnderArithmetic) return;
+    if (pixels > static_cast<std::int64_t>(bytes_.size()) * kMaxPixelsPerByte)
       raise(ErrorKind::kData, "{}: a damaged JPEG image: {} bytes cannot hold {} x {} pixels",
             source_, bytes_.size(), width, height);
   }
@@ -120,9 +120,9 @@ class JpegFile {
   }
   static void watch_scans(j_common_ptr common) {
     auto& file = *static_cast<JpegFile*>(common->client_data);
-    if (file.reader_.input_scan_number <= file.most_scans_) return;
+    if (file.reader_.input_scan_number <= file.max_scans_) return;
     std::snprintf(file.message_, sizeof file.message_, "more than %d scans",
-                  static_cast<int>(file.most_scans_));
+                  static_cast<int>(file.max_scans_));
     std::longjmp(file.jump_, 1);
   }
 
@@ -148,7 +148,7 @@ class JpegFile {
   std::span<const std::uint8_t> bytes_;
   const std::string& source_;
   const ImageLimits& limits_;
-  std::int64_t most_scans_ = kMostScans;
+  std::int64_t max_scans_ = kMaxScans;
   jpeg_decompress_struct reader_ = {};
   jpeg_error_mgr errors_ = {};
   jpeg_progress_mgr progress_ = {};

@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 /// Maximum ratio of inflated to deflated bytes.
-constexpr std::size_t kMostDeflated = 1032;
+constexpr std::size_t kMaxDeflated = 1032;
 
 /// The state that libpng's callbacks reach. An error leaves libpng by longjmp: everything it skips
 /// is held here, and no frame in between has anything to destroy.
@@ -42,7 +42,7 @@ class PngFile {
     const std::int64_t height = png_get_image_height(png_, info_);
     check_sizes(source_, width, height, limits_);
     if (png_get_rowbytes(png_, info_) * static_cast<std::size_t>(height) >
-        bytes_.size() * kMostDeflated)
+        bytes_.size() * kMaxDeflated)
       raise(ErrorKind::kData, "{}: a damaged PNG image: {} bytes cannot hold {} x {} pixels",
             source_, bytes_.size(), width, height);
     run([](PngFile& file) { file.ask_for_bytes(); });

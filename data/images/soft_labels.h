@@ -33,7 +33,7 @@ void add_soft_labels(Sample& sample, const SoftLabels& labels, const DrawKey& ke
 double mix_weight(double alpha, std::int64_t index, const DrawKey& key);
 
 /// Mixes each sample's pixels and labels with those of the next sample, the last one's with the
-/// first one's, by its weight. All samples are of one logical shard, so that no rank needs data of
+/// first one's, by its weight. All samples are of one micro-batch, so that no rank needs data of
 /// another. In an evaluation, or without mixup, samples do not change.
 void mix(std::span<Sample> samples, std::span<const std::int64_t> indices, const SoftLabels& labels,
          const DrawKey& key);

@@ -64,7 +64,7 @@ class Dataset {
   virtual Sample draw(std::int64_t index, const DrawKey& key) const;
 
   /// Mixes samples that were drawn with `key` and train together, in their order: the samples of
-  /// one logical shard, so that the result is the same on any number of ranks. The default changes
+  /// one micro-batch, so that the result is the same on any number of ranks. The default changes
   /// nothing. It keeps the fields' types and shapes. Thread-safe, errors as get().
   virtual void mix(std::span<Sample> samples, std::span<const std::int64_t> indices,
                    const DrawKey& key) const;

@@ -19,7 +19,7 @@ namespace {
 using Next = std::unique_ptr<PartSink>;
 
 // Each step calls the next one, so that all of them use the stack together.
-constexpr std::size_t kMostSteps = 100;
+constexpr std::size_t kMaxSteps = 100;
 
 /// Forwards its input.
 class Step : public PartSink {
@@ -461,7 +461,7 @@ class SequenceDecoder final : public Decoder {
     for (const JsonPlace& one : json.at("decoders").elements()) {
       steps_.push_back(make_decoder(one));
       count_ += steps_.back()->steps();
-      if (count_ > kMostSteps) one.refuse(fmt::format("more than {} decoders", kMostSteps));
+      if (count_ > kMaxSteps) one.refuse(fmt::format("more than {} decoders", kMaxSteps));
     }
   }
   Next begin(Next next) const override {

@@ -20,7 +20,7 @@ constexpr std::uint32_t kFewCalls = 128;
 constexpr std::size_t kWindow = 512;
 // Steps per byte of a text, shared by all places that need more than that.
 constexpr std::uint64_t kMoreSteps = 16384;
-constexpr std::uint32_t kMostMemory = 256 << 10;  // KiB, for the interpreter's memory
+constexpr std::uint32_t kMaxMemory = 256 << 10;  // KiB, for the interpreter's memory
 
 struct Range {
   std::size_t begin;
@@ -37,7 +37,7 @@ struct MatchMemory {
       : data(pcre2_match_data_create_from_pattern(code, nullptr)),
         context(pcre2_match_context_create(nullptr)) {
     LS_CHECK(data != nullptr && context != nullptr, "PCRE2 is out of memory");
-    pcre2_set_heap_limit(context, kMostMemory);
+    pcre2_set_heap_limit(context, kMaxMemory);
   }
   ~MatchMemory() {
     pcre2_match_data_free(data);

@@ -15,7 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kPrefix = "##";
-constexpr std::size_t kMostCharacters = 1000;
+constexpr std::size_t kMaxCharacters = 1000;
 // Text is cut into words by so many bytes at a time, and ends with a line.
 constexpr std::size_t kCutBytes = std::size_t{4} << 20;
 
@@ -144,7 +144,7 @@ TokenizerPtr TokenizerTrainer::train_word_piece() const {
     for (const std::string& character : characters_of(word)) frequency[character] += count;
   std::vector<std::pair<std::string, std::int64_t>> kept(frequency.begin(), frequency.end());
   std::ranges::stable_sort(kept, std::greater<>(), [](const auto& one) { return one.second; });
-  if (kept.size() > kMostCharacters) kept.resize(kMostCharacters);
+  if (kept.size() > kMaxCharacters) kept.resize(kMaxCharacters);
   std::ranges::sort(kept);
 
   TokenList list;

@@ -42,23 +42,25 @@ Ids framed(Ids tokens, const Tokenizer& tokenizer, DocumentFrame frame) {
 Ids tokens_of(const std::string& text, const Tokenizer& tokenizer, DocumentFrame frame,
               const DocumentLimit& limit) {
   Ids own = tokenizer.encode(text);
-  const auto most = static_cast<std::size_t>(limit.tokens);
+  const auto max_tokens = static_cast<std::size_t>(limit.tokens);
   const std::size_t around = framed({}, tokenizer, frame).size();
-  if (most == 0 || own.size() + around <= most) return framed(std::move(own), tokenizer, frame);
+  if (max_tokens == 0 || own.size() + around <= max_tokens)
+    return framed(std::move(own), tokenizer, frame);
   if (limit.on_too_long == OnTooLong::kError) {
     raise(ErrorKind::kData,
           "a document of {} tokens{}, but a sample takes at most {}: give a longer "
           "data.sequence_length, or data.on_too_long: truncate, which cuts off the end",
           own.size() + around, around == 0 ? "" : fmt::format(", {} of them special", around),
-          most);
+          max_tokens);
   }
   if (frame != DocumentFrame::kSpecialTokens) {
-    own.resize(std::min(own.size(), most));  // cut: it has no end token
+    own.resize(std::min(own.size(), max_tokens));  // cut: it has no end token
     return own;
   }
-  LS_USER_CHECK(most > around, "data.sequence_length {} leaves no room between {} special tokens",
-                most, around);
-  own.resize(most - around);
+  LS_USER_CHECK(max_tokens > around,
+                "data.sequence_length {} leaves no room between {} special tokens", max_tokens,
+                around);
+  own.resize(max_tokens - around);
   return framed(std::move(own), tokenizer, frame);
 }
 

@@ -10,13 +10,13 @@ namespace {
 
 JsonPlace member(const JsonPlace& object, const std::string& field, const char* key) {
   if (const auto found = object.find_any(field)) return *found;
-  constexpr int kMostNames = 20;
+  constexpr int kMaxNames = 20;
   std::string names;
   int count = 0;
   object.for_each_member([&](const std::string& name, const JsonPlace&) {
-    if (++count <= kMostNames) names += (names.empty() ? "" : ", ") + quote_json(name);
+    if (++count <= kMaxNames) names += (names.empty() ? "" : ", ") + quote_json(name);
   });
-  if (count > kMostNames) names += fmt::format(" and {} more", count - kMostNames);
+  if (count > kMaxNames) names += fmt::format(" and {} more", count - kMaxNames);
   object.refuse(fmt::format("no field '{}' ({}); the object has: {}", field, key, names));
 }
 

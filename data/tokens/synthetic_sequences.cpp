@@ -38,8 +38,9 @@ Sample SyntheticSequences::get(std::int64_t index) const {
   check_index(*this, index);
   const auto length = static_cast<std::size_t>(sizes_.length);
   std::vector<std::uint32_t> words(2 * length);  // tokens, then a mask or the label
-  random_bits({.seed = seed_, .stream = rng_stream("synthetic_sequences"), .step = 0, .shard = 0},
-              static_cast<std::uint64_t>(index) * words.size(), words);
+  random_bits(
+      {.seed = seed_, .stream = rng_stream("synthetic_sequences"), .step = 0, .micro_batch = 0},
+      static_cast<std::uint64_t>(index) * words.size(), words);
   std::vector<std::int32_t> tokens(length), targets(length, kIgnored);
   for (std::size_t i = 0; i < length; ++i) {
     tokens[i] =

@@ -17,8 +17,9 @@ SyntheticTokens::SyntheticTokens(std::int64_t size, std::int64_t vocab_size, std
 void SyntheticTokens::read(std::int64_t first, std::span<std::int32_t> out) const {
   check_range(first, out.size());
   std::vector<std::uint32_t> words(out.size());
-  random_bits({.seed = seed_, .stream = rng_stream("synthetic_tokens"), .step = 0, .shard = 0},
-              static_cast<std::uint64_t>(first), words);
+  random_bits(
+      {.seed = seed_, .stream = rng_stream("synthetic_tokens"), .step = 0, .micro_batch = 0},
+      static_cast<std::uint64_t>(first), words);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::uint64_t scaled = words[i] * static_cast<std::uint64_t>(vocab_size_);
     out[i] = static_cast<std::int32_t>(scaled >> 32);

@@ -5,7 +5,7 @@
 //   build/release/bin/dynamic_step match=read|padded|host_call [fetch=each|late] [steps=40]
 //                                  [run=runs/boxes] [device.threads=1 ...]
 //
-// Alone or under mpirun; every rank has one logical shard of each batch.
+// Alone or under mpirun; every rank has one micro-batch of each batch.
 #include <lockstep/lockstep.h>
 
 #include <algorithm>
@@ -275,8 +275,9 @@ void train(Session& session) {
   Detector net;
   Trainer trainer(session, net, AdamW{.learning_rate = 1e-3},
                   {.run = choice.run, .save_interval = -1});
-  const DataLoader data(session, rectangles(),
-                        {.global_batch = kBatch, .micro_batch = kBatch / session.ranks()});
+  const DataLoader data(
+      session, rectangles(),
+      {.global_batch_size = kBatch, .micro_batch_size = kBatch / session.ranks()});
   for (const Batch& batch : trainer.steps(data, choice.steps)) {
     const StepResult step = choice.match == "read" ? step_by_reading(session, trainer, net, batch)
                             : choice.match == "padded"

@@ -10,7 +10,7 @@ using namespace lockstep;
 struct Net : Module {
   Linear in{*this, "in", 2, 16}, out{*this, "out", 16, 1};
 
-  Loss operator()(const Batch& batch) const {  // one logical shard: x [B,2], y [B,1]
+  Loss operator()(const Batch& batch) const {  // one micro-batch: x [B,2], y [B,1]
     const Tensor error = out(relu(in(batch["x"]))) - batch["y"];
     return {.sum = batch.masked_sum(error * error), .count = batch.count()};
   }
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     Net net;
     Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
                     {.run = "runs/net", .save_interval = 50, .resume = Resume::kAuto});
-    DataLoader data(session, points(), {.global_batch = 256, .micro_batch = 64});
+    DataLoader data(session, points(), {.global_batch_size = 256, .micro_batch_size = 64});
     for (const Batch& batch : trainer.steps(data, 500)) {
       const StepResult step = trainer.step(batch, net);
       if (step.number() % 50 == 0) session.print("step {} loss {:.6f}", step.number(), step.loss());

@@ -20,7 +20,7 @@ import memory_use  # noqa: E402
 BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else None
 
 LEDGER = {"mean_step_ms": 4.0, "step_ms": [9.0, 4.0, 4.0], "rows": [
-    {"program": "shard", "work": "dot", "ms": 3.0, "commands": 8,
+    {"program": "gradient", "work": "dot", "ms": 3.0, "commands": 8,
      "flops": 6e8, "bytes": 3e6},
     {"program": "step", "work": "idle", "ms": 1.0, "commands": 0, "flops": 0,
      "bytes": 0}]}

@@ -48,7 +48,7 @@ class Digits(WithFolder):
         self.assert_refused(digits, "--seeds must be above 0", images, images, "--seeds", 0)
 
     def test_every_model_has_its_config(self):
-        for model in digits.LEAST_ACCURACY:
+        for model in digits.MIN_ACCURACY:
             self.assertTrue((BENCH.parent / "configs" / f"mnist_{model}.yaml").is_file(), model)
 
 

@@ -62,9 +62,13 @@ TEST(Hdf5Reader, FollowsIndexesOfManyChunks) {
   // More than a node of a tree, a page of an array and the blocks of its index hold.
   const std::vector<SampleDataset> large = {
       {.path = "/fixed", .sizes = {90, 77}, .chunk = {1, 2}},
-      {.path = "/growing", .sizes = {140'000}, .chunk = {1}, .most = {0}},
-      {.path = "/growing_gzip", .sizes = {9, 311}, .chunk = {2, 1}, .most = {9, 0}, .gzip = true},
-      {.path = "/growing_twice", .sizes = {60, 70}, .chunk = {1, 1}, .most = {0, 0}}};
+      {.path = "/growing", .sizes = {140'000}, .chunk = {1}, .max_sizes = {0}},
+      {.path = "/growing_gzip",
+       .sizes = {9, 311},
+       .chunk = {2, 1},
+       .max_sizes = {9, 0},
+       .gzip = true},
+      {.path = "/growing_twice", .sizes = {60, 70}, .chunk = {1, 1}, .max_sizes = {0, 0}}};
   const TemporaryFolder folder;
   for (const Hdf5Version version : {Hdf5Version::kEarliest, Hdf5Version::kLatest})
     for (const SampleDataset& dataset : large) {
@@ -146,7 +150,7 @@ TEST(Hdf5Reader, RefusesWhatWasNeverWritten) {
                                      {.path = "/some",
                                       .sizes = {10, 2},
                                       .chunk = {2, 2},
-                                      .most = {0, 2},
+                                      .max_sizes = {0, 2},
                                       .written_rows = 7},
                                      {.path = "/empty", .sizes = {0, 2}}}});
     EXPECT_EQ(read_error(path, "/none"), path + ": /none was never written");

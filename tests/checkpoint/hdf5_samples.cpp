@@ -57,11 +57,12 @@ hid_t stored_type(SampleDataset::Type type) {
 
 Id space_of(const SampleDataset& dataset) {
   std::vector<hsize_t> sizes(dataset.sizes.begin(), dataset.sizes.end());
-  std::vector<hsize_t> most = sizes;
-  for (std::size_t i = 0; i < dataset.most.size(); ++i)
-    most[i] = dataset.most[i] == 0 ? H5S_UNLIMITED : dataset.most[i];
+  std::vector<hsize_t> max_sizes = sizes;
+  for (std::size_t i = 0; i < dataset.max_sizes.size(); ++i)
+    max_sizes[i] = dataset.max_sizes[i] == 0 ? H5S_UNLIMITED : dataset.max_sizes[i];
   if (sizes.empty()) return {H5Screate(H5S_SCALAR), H5Sclose};
-  return {H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), most.data()), H5Sclose};
+  return {H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), max_sizes.data()),
+          H5Sclose};
 }
 
 Id properties_of(const SampleDataset& dataset) {
@@ -186,16 +187,20 @@ std::vector<SampleFile> small_samples() {
       {.path = "/fixed_gzip",
        .sizes = {5, 3},
        .chunk = {2, 2},
-       .most = {9, 4},
+       .max_sizes = {9, 4},
        .gzip = true,
        .fletcher32 = true},
-      {.path = "/growing", .sizes = {3, 40}, .chunk = {2, 1}, .most = {3, 0}},
-      {.path = "/growing_gzip", .sizes = {30, 3}, .chunk = {1, 2}, .most = {0, 3}, .gzip = true},
-      {.path = "/growing_twice", .sizes = {7, 6}, .chunk = {1, 2}, .most = {0, 0}},
+      {.path = "/growing", .sizes = {3, 40}, .chunk = {2, 1}, .max_sizes = {3, 0}},
+      {.path = "/growing_gzip",
+       .sizes = {30, 3},
+       .chunk = {1, 2},
+       .max_sizes = {0, 3},
+       .gzip = true},
+      {.path = "/growing_twice", .sizes = {7, 6}, .chunk = {1, 2}, .max_sizes = {0, 0}},
       {.path = "/growing_twice_gzip",
        .sizes = {3, 6},
        .chunk = {1, 2},
-       .most = {0, 0},
+       .max_sizes = {0, 0},
        .gzip = true}};
   std::vector<SampleFile> out;
   for (const Hdf5Version version : {Hdf5Version::kEarliest, Hdf5Version::kLatest}) {

@@ -15,8 +15,8 @@ struct SampleDataset {
   std::string path;
   enum class Type : std::uint8_t { kU8, kF32, kF32BigEndian, kI64 } type = Type::kU8;
   std::vector<std::uint64_t> sizes;
-  std::vector<std::uint64_t> chunk = {};  ///< empty: contiguous
-  std::vector<std::uint64_t> most = {};   ///< maximum sizes, 0: unlimited; empty: `sizes`
+  std::vector<std::uint64_t> chunk = {};      ///< empty: contiguous
+  std::vector<std::uint64_t> max_sizes = {};  ///< maximum sizes, 0: unlimited; empty: `sizes`
   bool is_compact = false;
   bool shuffle = false;
   bool gzip = false;

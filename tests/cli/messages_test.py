@@ -66,7 +66,7 @@ class Configs(CommandLineTest):
     def test_check_prints_the_batch_arithmetic(self):
         self.assertEqual(
             self.succeeds("config", "check", CONFIG, "--ranks", 2),
-            f"{CONFIG}: ok; batch 12 = micro 3 x shards 4 (ranks 2 x 2)\n",
+            f"{CONFIG}: ok; batch 12 = micro-batch size 3 x micro-batches 4 (ranks 2 x 2)\n",
         )
 
     def test_check_refuses_ranks_that_do_not_divide(self):

@@ -23,7 +23,7 @@ HostTensor f32(const std::vector<float>& values) {
   return HostTensor::of(Shape{static_cast<std::int64_t>(values.size())}, values);
 }
 
-TEST(RunGraph, AllReduceOfOneShardIsItsOperand) {
+TEST(RunGraph, AllReduceOfOneMicroBatchIsItsOperand) {
   EXPECT_EQ(both(R"(
     %0 = f32[2] input() {kind=batch, name="x"}
     %1 = f32[2] all_reduce(%0)

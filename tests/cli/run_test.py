@@ -122,7 +122,7 @@ class Run(CommandLineTest):
 
     def test_dry_run_writes_nothing(self):
         printed = self.succeeds("train", "tiny.yaml", "--dry-run")
-        self.assertIn("batch 4 = micro 2 x shards 2 (ranks 1 x 2)", printed)
+        self.assertIn("batch 4 = micro-batch size 2 x micro-batches 2 (ranks 1 x 2)", printed)
         self.assertRegex(printed, r"\nlower bound of the time of a step's commands \((not )?calibrated.+\):\n"
                                   r"(  [\w -]+ +[\d.]+ ms +\d+ %\n){3,}"
                                   r"  total +[\d.]+ ms\npeak device memory of a rank:\n")

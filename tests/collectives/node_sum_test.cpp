@@ -111,7 +111,7 @@ TEST(OverNodesInAnyOrder, ANodeSendsOnePartialSum) {
   EXPECT_LE(sent, static_cast<std::int64_t>(kCount * sizeof(float) * 101 / 100));
 }
 
-TEST(RollCall, OverNodesNamesEveryRankOfAMismatch) {
+TEST(HeaderExchange, OverNodesNamesEveryRankOfAMismatch) {
   for (const Placement& placement : {Placement{0, 0, 1, 1}, Placement{0, 1, 0, 1}})
     on_nodes(placement, true, [](Communicator& comm) {
       std::vector<float> data(2048, 1.0F);
@@ -123,7 +123,7 @@ TEST(RollCall, OverNodesNamesEveryRankOfAMismatch) {
     });
 }
 
-TEST(RollCall, OverNodesTellsOfAFailedRankAndGoesOn) {
+TEST(HeaderExchange, OverNodesTellsOfAFailedRankAndGoesOn) {
   on_nodes({0, 0, 1, 1}, true, [](Communicator& comm) {
     std::vector<float> data(8, 1.0F);
     auto request = all_reduce_of(data);
@@ -138,8 +138,8 @@ TEST(RollCall, OverNodesTellsOfAFailedRankAndGoesOn) {
   });
 }
 
-// More callers than tell each other directly: over the tree.
-TEST(RollCall, OfManyNodesAgreesAndDisagreesOverATree) {
+// More peers than tell each other directly: over the tree.
+TEST(HeaderExchange, OfManyNodesAgreesAndDisagreesOverATree) {
   Placement placement;
   for (int rank = 0; rank < 11; ++rank) placement.push_back(rank);
   on_nodes(placement, true, [](Communicator& comm) {

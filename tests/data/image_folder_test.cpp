@@ -199,7 +199,7 @@ TEST_F(ImageFolderTest, TakesTheNextThatCanBeRead) {
 
 // What is told of does not count in an evaluation, so that nothing has to take its place.
 TEST_F(ImageFolderTest, EvaluatesHoweverManyCannotBeRead) {
-  for (std::int64_t i = 0; i < 2 * ImageDataset::kMostBad; ++i)
+  for (std::int64_t i = 0; i < 2 * ImageDataset::kMaxBad; ++i)
     folder_.write(fmt::format("ant/broken{}.png", 10 + i), "");
   for (const char* name : {"ant/z.png", "cat/a.png"}) folder_.write(name, "");
   const auto dataset = open(OnBadSample::kSkip);
@@ -253,7 +253,7 @@ TEST_F(ImageFolderTest, TellsWhatABatchSkipped) {
   const std::string path = folder_.write("ant/z.png", "");
   const auto is_empty = testing::StartsWith(path);
   Loader loader(open(OnBadSample::kSkip), StepSampler(1, 4, 4, /*shuffle=*/false),
-                {.shards = 2, .micro_batch = 2, .workers = 2});
+                {.micro_batches = 2, .micro_batch_size = 2, .workers = 2});
   EXPECT_THAT(loader.next().skipped, ElementsAre(is_empty)) << "not that of the steps ahead";
   EXPECT_THAT(loader.next().skipped, ElementsAre(is_empty));
 

@@ -53,18 +53,18 @@ std::int64_t padded_work(const LengthStatistics& lengths, const Lengths& buckets
 }
 
 /// The least over all sets of at most `programs` of the candidates that hold the longest.
-std::int64_t least_work(const LengthStatistics& lengths, const Lengths& candidates,
-                        std::int64_t programs) {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+std::int64_t min_work(const LengthStatistics& lengths, const Lengths& candidates,
+                      std::int64_t programs) {
+  std::int64_t min = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t set = 0; set < 1U << (candidates.size() - 1); ++set) {
     if (std::popcount(set) + 1 > programs) continue;
     Lengths buckets;
     for (std::size_t i = 0; i + 1 < candidates.size(); ++i)
       if (set >> i & 1) buckets.push_back(candidates[i]);
     buckets.push_back(candidates.back());
-    least = std::min(least, padded_work(lengths, buckets));
+    min = std::min(min, padded_work(lengths, buckets));
   }
-  return least;
+  return min;
 }
 
 RC_GTEST_PROP(ChooseBuckets, NoOtherBucketsPadLess, ()) {
@@ -88,7 +88,7 @@ RC_GTEST_PROP(ChooseBuckets, NoOtherBucketsPadLess, ()) {
   for (const std::int64_t bucket : buckets) RC_ASSERT(candidates.contains(bucket));
   RC_ASSERT(buckets.back() >= lengths.longest);
   const Lengths all(candidates.begin(), candidates.end());
-  RC_ASSERT(padded_work(lengths, buckets) == least_work(lengths, all, programs));
+  RC_ASSERT(padded_work(lengths, buckets) == min_work(lengths, all, programs));
 }
 
 TEST(ChooseBuckets, TakesTheFewestThatPadAsLittleAndHoldsTheLongestOfTheDataset) {
@@ -153,7 +153,8 @@ TEST(GroupByLength, AWindowsStepsAreItsSamplesSortedAndShuffledWhole) {
       Lengths before, after, firsts;
       for (std::int64_t i = 0; i < 5; ++i) {
         const std::int64_t step = epoch * sampler.steps_per_epoch() + window * 5 + i;
-        const Lengths was = plain.shard_indices(step, 0, 8), is = sampler.shard_indices(step, 0, 8);
+        const Lengths was = plain.micro_batch_indices(step, 0, 8),
+                      is = sampler.micro_batch_indices(step, 0, 8);
         before.insert(before.end(), was.begin(), was.end());
         after.insert(after.end(), is.begin(), is.end());
         EXPECT_TRUE(std::ranges::is_sorted(is, {}, length));
@@ -185,14 +186,14 @@ TEST(GroupByLength, AnEndOfAnEpochThatFillsNoWindowIsGroupedAmongItself) {
   const StepSampler sampler = grouped(dataset, 24);
   std::set<std::int64_t> seen;
   for (std::int64_t step = 0; step < 7; ++step)
-    for (const std::int64_t sample : sampler.shard_indices(step, 0, 8)) seen.insert(sample);
+    for (const std::int64_t sample : sampler.micro_batch_indices(step, 0, 8)) seen.insert(sample);
   EXPECT_EQ(seen.size(), 56U);
   EXPECT_EQ(usage_error([&] { grouped(dataset, 7); }),
             "group_by_length 7 must be at least the global_batch_size, 8: steps are made of the "
             "samples of one window");
 }
 
-/// All fields of steps [first, end) of a rank's shards.
+/// All fields of steps [first, end) of a rank's micro-batches.
 std::vector<std::vector<double>> batches(const DatasetPtr& dataset, const Padding& padding,
                                          const LoaderOptions& options) {
   LoaderOptions with = options;
@@ -200,8 +201,8 @@ std::vector<std::vector<double>> batches(const DatasetPtr& dataset, const Paddin
   Loader loader(dataset, grouped(dataset, 24), with);
   std::vector<std::vector<double>> out;
   while (loader.has_next())
-    for (const HostBatch& shard : loader.next().shards)
-      for (const auto& [name, value] : shard) out.push_back(to_doubles(value));
+    for (const HostBatch& micro_batch : loader.next().micro_batches)
+      for (const auto& [name, value] : micro_batch) out.push_back(to_doubles(value));
   return out;
 }
 
@@ -210,7 +211,7 @@ TEST(VaryingLengths, BatchesDependOnNeitherWorkersNorRanksNorWhereARunBegan) {
   for (const PaddingMode mode : {PaddingMode::kLongest, PaddingMode::kBucket}) {
     const Padding padding =
         step_padding({.mode = mode, .max_buckets = 3}, *dataset, grouped(dataset, 24)).padding;
-    const LoaderOptions all{.end_step = 30, .shards = 4, .micro_batch = 2};
+    const LoaderOptions all{.end_step = 30, .micro_batches = 4, .micro_batch_size = 2};
     const auto expected = batches(dataset, padding, all);
     for (const int workers : {1, 3}) {
       LoaderOptions options = all;
@@ -221,15 +222,15 @@ TEST(VaryingLengths, BatchesDependOnNeitherWorkersNorRanksNorWhereARunBegan) {
     resumed.first_step = 13;
     EXPECT_EQ(batches(dataset, padding, resumed),
               std::vector(expected.begin() + 13 * 4 * 2, expected.end()));
-    // Two ranks have two shards each.
+    // Two ranks have two micro-batches each.
     std::vector<std::vector<double>> theirs;
     for (std::int64_t step = 0; step < 30; ++step)
       for (const std::int64_t rank : {0, 1}) {
         const LoaderOptions part{.first_step = step,
                                  .end_step = step + 1,
-                                 .first_shard = 2 * rank,
-                                 .shards = 2,
-                                 .micro_batch = 2};
+                                 .first_micro_batch = 2 * rank,
+                                 .micro_batches = 2,
+                                 .micro_batch_size = 2};
         for (auto& values : batches(dataset, padding, part)) theirs.push_back(std::move(values));
       }
     EXPECT_EQ(theirs, expected);

@@ -60,8 +60,8 @@ TEST_P(LoaderWith, TellsOfEachStepOnceBeforeItIsHandedOut) {
   std::array<std::atomic<int>, 8> told{};
   LoaderOptions options;
   options.end_step = std::ssize(told);
-  options.shards = 3;
-  options.micro_batch = 4;
+  options.micro_batches = 3;
+  options.micro_batch_size = 4;
   options.workers = GetParam();
   options.beside = [&told](std::int64_t step) { ++told[static_cast<std::size_t>(step)]; };
   Loader loader(dataset, StepSampler(4, 96, 12, true), options);
@@ -79,18 +79,18 @@ TEST_P(LoaderWith, DeliversTheSamplersStepsInOrder) {
   Loader loader(dataset, sampler,
                 {.first_step = 5,
                  .end_step = 20,
-                 .first_shard = 1,
-                 .shards = 2,
-                 .micro_batch = 3,
+                 .first_micro_batch = 1,
+                 .micro_batches = 2,
+                 .micro_batch_size = 3,
                  .workers = GetParam(),
                  .prefetch = 3});
   for (std::int64_t step = 5; step < 20; ++step) {
     ASSERT_TRUE(loader.has_next());
     const StepBatch batch = loader.next();
     EXPECT_EQ(batch.step, step);
-    ASSERT_EQ(batch.shards.size(), 2U);
-    EXPECT_EQ(numbers(batch.shards[0]), sampler.shard_indices(step, 1, 3));
-    EXPECT_EQ(numbers(batch.shards[1]), sampler.shard_indices(step, 2, 3));
+    ASSERT_EQ(batch.micro_batches.size(), 2U);
+    EXPECT_EQ(numbers(batch.micro_batches[0]), sampler.micro_batch_indices(step, 1, 3));
+    EXPECT_EQ(numbers(batch.micro_batches[1]), sampler.micro_batch_indices(step, 2, 3));
   }
   EXPECT_FALSE(loader.has_next());
   EXPECT_EQ(dataset->fetched, 15 * 6);
@@ -101,7 +101,7 @@ TEST_P(LoaderWith, AnExceptionReachesNextWithFileSampleAndCause) {
     if (i >= 25) throw std::runtime_error("disk on fire");
   });
   Loader loader(dataset, StepSampler(1, 100, 10, false),
-                {.shards = 5, .micro_batch = 2, .workers = GetParam()});
+                {.micro_batches = 5, .micro_batch_size = 2, .workers = GetParam()});
   EXPECT_EQ(loader.next().step, 0);
   EXPECT_EQ(loader.next().step, 1);
   for (int again = 0; again < 2; ++again) {
@@ -122,10 +122,10 @@ TEST_P(LoaderWith, EndsWithoutBeingReadToTheEnd) {
   const auto dataset = std::make_shared<NumberedDataset>(1000, [](std::int64_t) { sleep_ms(1); });
   {
     const Loader never_read(dataset, StepSampler(1, 1000, 10, true),
-                            {.micro_batch = 10, .workers = GetParam(), .prefetch = 50});
+                            {.micro_batch_size = 10, .workers = GetParam(), .prefetch = 50});
   }
   Loader loader(dataset, StepSampler(1, 1000, 10, true),
-                {.micro_batch = 10, .workers = GetParam(), .prefetch = 50});
+                {.micro_batch_size = 10, .workers = GetParam(), .prefetch = 50});
   loader.next();
 }
 
@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, LoaderWith, testing::Values(0, 1, 2, 5));
 TEST(Loader, FetchesNoFurtherAheadThanItIsAllowed) {
   const auto dataset = std::make_shared<NumberedDataset>(1000);
   Loader loader(dataset, StepSampler(1, 1000, 4, false),
-                {.micro_batch = 4, .workers = 2, .prefetch = 3});
+                {.micro_batch_size = 4, .workers = 2, .prefetch = 3});
   for (std::int64_t step = 0; step < 5; ++step) {
     const std::int64_t limit = (step + 3) * 4;
     for (int patience = 0; patience < 2000 && dataset->fetched < limit; ++patience) sleep_ms(1);
@@ -148,22 +148,24 @@ TEST(Loader, AResumeIsASeek) {
   const auto dataset =
       std::make_shared<TokenDataset>(std::make_shared<SyntheticTokens>(5000, 100, 1), 16);
   const StepSampler sampler(7, dataset->size(), 8, true);
-  Loader whole(dataset, sampler, {.micro_batch = 8, .workers = 2});
-  Loader resumed(dataset, sampler, {.first_step = 60, .micro_batch = 8, .workers = 1});
+  Loader whole(dataset, sampler, {.micro_batch_size = 8, .workers = 2});
+  Loader resumed(dataset, sampler, {.first_step = 60, .micro_batch_size = 8, .workers = 1});
   for (int step = 0; step < 60; ++step) whole.next();
   for (int step = 60; step < 70; ++step) {
     const StepBatch a = whole.next();
     const StepBatch b = resumed.next();
     EXPECT_EQ(a.step, b.step);
-    EXPECT_EQ(to_doubles(a.shards[0].at("tokens")), to_doubles(b.shards[0].at("tokens")));
+    EXPECT_EQ(to_doubles(a.micro_batches[0].at("tokens")),
+              to_doubles(b.micro_batches[0].at("tokens")));
   }
 }
 
 TEST(Loader, RefusesImpossibleOptions) {
   const auto dataset = std::make_shared<NumberedDataset>(100);
   const StepSampler sampler(1, 100, 10, true);
-  EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.first_shard = 4, .micro_batch = 3}); }),
-            "shards [4, 5) of 3 samples do not fit a global batch of 10");
+  EXPECT_EQ(usage_error(
+                [&] { Loader(dataset, sampler, {.first_micro_batch = 4, .micro_batch_size = 3}); }),
+            "micro-batches [4, 5) of 3 samples do not fit a global batch of 10");
   const Padding falling{.mode = PaddingMode::kBucket, .buckets = {8, 4}};
   EXPECT_EQ(usage_error([&] { Loader(dataset, sampler, {.padding = falling}); }),
             "buckets must be positive lengths in ascending order");
@@ -190,9 +192,9 @@ TEST(Loader, SamplesAreDrawnWithSeedAndEpochAndInEvaluationsWithTheSeed) {
   const auto dataset = std::make_shared<DrawnDataset>();
   // Samples of a part of a dataset are drawn as those of the whole.
   const auto part = std::make_shared<SubsetDataset>(dataset, 2, 10);
-  Loader loader(part, StepSampler(5, 8, 4, false), {.micro_batch = 4, .workers = 2});
+  Loader loader(part, StepSampler(5, 8, 4, false), {.micro_batch_size = 4, .workers = 2});
   for (std::int64_t step = 0; step < 6; ++step) {
-    const Indices drawn = numbers(loader.next().shards[0], "drawn");
+    const Indices drawn = numbers(loader.next().micro_batches[0], "drawn");
     for (std::size_t row = 0; row < 4; ++row) {
       EXPECT_EQ(drawn[3 * row], 2 + 4 * (step % 2) + static_cast<std::int64_t>(row));
       EXPECT_EQ(drawn[3 * row + 1], 5);

@@ -165,15 +165,15 @@ std::vector<std::vector<double>> batches(int workers, std::int64_t first) {
   Loader loader(dataset, StepSampler(9, dataset->size(), 8, true),
                 {.first_step = first,
                  .end_step = 30,
-                 .shards = 4,
-                 .micro_batch = 2,
+                 .micro_batches = 4,
+                 .micro_batch_size = 2,
                  .workers = workers,
                  .prefetch = 3});
   std::vector<std::vector<double>> out;
   while (loader.has_next())
-    for (const HostBatch& shard : loader.next().shards) {
-      out.push_back(to_doubles(shard.at("tokens")));
-      out.push_back(to_doubles(shard.at("targets")));
+    for (const HostBatch& micro_batch : loader.next().micro_batches) {
+      out.push_back(to_doubles(micro_batch.at("tokens")));
+      out.push_back(to_doubles(micro_batch.at("targets")));
     }
   return out;
 }

@@ -75,8 +75,8 @@ TEST(Permutation, WorksForHugeDatasetsWithoutATable) {
 TEST(StepSampler, WithoutShufflingTakesSamplesInOrder) {
   const StepSampler sampler(1, 100, 12, false);
   EXPECT_EQ(sampler.steps_per_epoch(), 8);
-  EXPECT_EQ(sampler.shard_indices(2, 1, 3), (std::vector<std::int64_t>{27, 28, 29}));
-  EXPECT_EQ(sampler.shard_indices(8, 0, 2), (std::vector<std::int64_t>{0, 1}))
+  EXPECT_EQ(sampler.micro_batch_indices(2, 1, 3), (std::vector<std::int64_t>{27, 28, 29}));
+  EXPECT_EQ(sampler.micro_batch_indices(8, 0, 2), (std::vector<std::int64_t>{0, 1}))
       << "the next epoch starts over";
   EXPECT_EQ(sampler.epoch_of(7), 0);
   EXPECT_EQ(sampler.epoch_of(8), 1);
@@ -84,32 +84,34 @@ TEST(StepSampler, WithoutShufflingTakesSamplesInOrder) {
 
 RC_GTEST_PROP(StepSampler, NoSampleComesTwiceInAnEpoch, ()) {
   const auto micro = *rc::gen::inRange<std::int64_t>(1, 5);
-  const auto shards = *rc::gen::inRange<std::int64_t>(1, 5);
-  const auto size = *rc::gen::inRange<std::int64_t>(micro * shards, 200);
+  const auto micro_batches = *rc::gen::inRange<std::int64_t>(1, 5);
+  const auto size = *rc::gen::inRange<std::int64_t>(micro * micro_batches, 200);
   const auto epoch = *rc::gen::inRange<std::int64_t>(0, 5);
-  const StepSampler sampler(*rc::gen::arbitrary<std::uint64_t>(), size, micro * shards, true);
+  const StepSampler sampler(*rc::gen::arbitrary<std::uint64_t>(), size, micro * micro_batches,
+                            true);
   const std::int64_t steps = sampler.steps_per_epoch();
   std::set<std::int64_t> seen;
   for (std::int64_t step = epoch * steps; step < (epoch + 1) * steps; ++step) {
     RC_ASSERT(sampler.epoch_of(step) == epoch);
-    for (std::int64_t shard = 0; shard < shards; ++shard) {
-      for (const std::int64_t index : sampler.shard_indices(step, shard, micro)) {
+    for (std::int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      for (const std::int64_t index : sampler.micro_batch_indices(step, micro_batch, micro)) {
         RC_ASSERT(index >= 0 && index < size);
         RC_ASSERT(seen.insert(index).second);
       }
     }
   }
-  RC_ASSERT(static_cast<std::int64_t>(seen.size()) == size / (micro * shards) * micro * shards);
+  RC_ASSERT(static_cast<std::int64_t>(seen.size()) ==
+            size / (micro * micro_batches) * micro * micro_batches);
 }
 
 TEST(StepSampler, TheStepsSamplesDoNotDependOnTheMicroBatch) {
   const StepSampler sampler(9, 100, 12, true);
   std::vector<std::int64_t> by_three;
-  for (std::int64_t shard = 0; shard < 4; ++shard) {
-    const auto part = sampler.shard_indices(11, shard, 3);
+  for (std::int64_t micro_batch = 0; micro_batch < 4; ++micro_batch) {
+    const auto part = sampler.micro_batch_indices(11, micro_batch, 3);
     by_three.insert(by_three.end(), part.begin(), part.end());
   }
-  EXPECT_EQ(by_three, sampler.shard_indices(11, 0, 12));
+  EXPECT_EQ(by_three, sampler.micro_batch_indices(11, 0, 12));
 }
 
 TEST(StepSampler, RefusesAGlobalBatchLargerThanTheDataset) {

@@ -25,7 +25,7 @@ DatasetPtr pixels(std::int64_t count, const SoftLabels& labels) {
       ImageOptions{.shape = Shape{1, 1, 1}, .classes = count, .soft_labels = labels});
 }
 
-/// What samples are drawn as for one shard.
+/// What samples are drawn as for one micro-batch.
 std::vector<Sample> drawn(const Dataset& dataset, const std::vector<std::int64_t>& indices,
                           const DrawKey& key) {
   std::vector<Sample> out;
@@ -102,13 +102,15 @@ TEST(SoftLabels, LeaveEvaluationAlone) {
 
 TEST(SoftLabels, ReachTheBatchesOfTheLoader) {
   const DatasetPtr dataset = pixels(4, {.mixup = 1, .smoothing = 0.25});
-  Loader loader(dataset, StepSampler(7, 4, 4, /*shuffle=*/false), {.shards = 2, .micro_batch = 2});
+  Loader loader(dataset, StepSampler(7, 4, 4, /*shuffle=*/false),
+                {.micro_batches = 2, .micro_batch_size = 2});
   const StepBatch step = loader.next();
-  for (std::int64_t shard = 0; shard < 2; ++shard) {
-    const HostBatch& batch = step.shards[static_cast<std::size_t>(shard)];
-    const double a = static_cast<double>(2 * shard), b = a + 1;
+  for (std::int64_t micro_batch = 0; micro_batch < 2; ++micro_batch) {
+    const HostBatch& batch = step.micro_batches[static_cast<std::size_t>(micro_batch)];
+    const double a = static_cast<double>(2 * micro_batch), b = a + 1;
     EXPECT_THAT(to_doubles(batch.at("label")), ElementsAre(a, b));
-    EXPECT_THAT(to_doubles(batch.at(kMixLabel)), ElementsAre(b, a)) << "partners of the shard";
+    EXPECT_THAT(to_doubles(batch.at(kMixLabel)), ElementsAre(b, a))
+        << "partners of the micro-batch";
     EXPECT_THAT(to_doubles(batch.at(kLabelSmoothing)), ElementsAre(0.25, 0.25));
   }
 }

@@ -52,10 +52,10 @@ TEST(MergeTraining, MergesTheMostFrequentPairFirst) {
 }
 
 /// The same by counting all pairs again for each merge.
-TextPairs naive_merges(MergeTraining training, std::size_t most) {
+TextPairs naive_merges(MergeTraining training, std::size_t max) {
   TextPairs out;
   std::vector<std::string>& tokens = training.tokens;
-  while (out.size() < most) {
+  while (out.size() < max) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts;
     for (const CountedWord& word : training.words)
       for (std::size_t i = 1; i < word.tokens.size(); ++i)

@@ -73,12 +73,12 @@ class ModelGraphs : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(ModelGraphs, GiveTheSameCompiledAndByTheReference) {
   const SplitStep split = split_step(record(GetParam()));
-  for (const Graph* program : {&split.shard, &split.update}) {
+  for (const Graph* program : {&split.gradient, &split.update}) {
     const Graph graph = parse(print(*program), "model.ir");
     EXPECT_GT(graph.size(), 40);
     for (const std::uint64_t seed : {1, 2})
       EXPECT_EQ(compare_both_ways(graph, plain_inputs(graph, seed)), "")
-          << (program == &split.shard ? "shard" : "update") << " program, seed " << seed;
+          << (program == &split.gradient ? "gradient" : "update") << " program, seed " << seed;
   }
 }
 

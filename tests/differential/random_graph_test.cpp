@@ -12,8 +12,8 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr int kLeastOccurrences = 20;
-constexpr int kLeastMedian = 25;
+constexpr int kMinOccurrences = 20;
+constexpr int kMinMedian = 25;
 
 /// What stands in the graphs, counting only nodes that an output depends on.
 struct Coverage {
@@ -69,17 +69,17 @@ TEST(RandomGraphs, LeaveNoOpAndNoDTypeOut) {
   for (const OpInfo& info : op_table()) {
     const Op op = info.op;
     if (is_made_by_passes(op)) continue;
-    EXPECT_GE(coverage.ops[op], kLeastOccurrences) << name_of(op);
+    EXPECT_GE(coverage.ops[op], kMinOccurrences) << name_of(op);
     RecordProperty(std::string(name_of(op)), coverage.ops[op]);
   }
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
     const auto dtype = static_cast<DType>(i);
-    EXPECT_GE(coverage.dtypes[dtype], kLeastOccurrences) << name_of(dtype);
+    EXPECT_GE(coverage.dtypes[dtype], kMinOccurrences) << name_of(dtype);
     RecordProperty(std::string(name_of(dtype)), coverage.dtypes[dtype]);
   }
-  EXPECT_GE(coverage.with_empty_values, kLeastOccurrences);
-  EXPECT_GE(coverage.with_updates, kLeastOccurrences);
-  EXPECT_GE(coverage.median(), kLeastMedian);
+  EXPECT_GE(coverage.with_empty_values, kMinOccurrences);
+  EXPECT_GE(coverage.with_updates, kMinOccurrences);
+  EXPECT_GE(coverage.median(), kMinMedian);
   const auto rarest = std::ranges::min_element(coverage.ops, {}, [](const auto& entry) {
     return is_made_by_passes(entry.first) ? 1 << 30 : entry.second;
   });

@@ -20,7 +20,7 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr int kLeastGraphs = 60;
+constexpr int kMinGraphs = 60;
 
 struct TextGraph {
   std::string place;
@@ -73,7 +73,7 @@ std::vector<TextGraph> find_text_graphs() {
 
 TEST(TextGraphs, GiveTheSameCompiledAndByTheReference) {
   const std::vector<TextGraph> graphs = find_text_graphs();
-  EXPECT_GE(graphs.size(), kLeastGraphs);
+  EXPECT_GE(graphs.size(), kMinGraphs);
   RecordProperty("graphs", static_cast<int>(graphs.size()));
   for (const TextGraph& text : graphs) {
     for (const std::uint64_t seed : {1, 2}) {

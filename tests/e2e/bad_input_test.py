@@ -67,9 +67,9 @@ class BadBatch(BadInput):
         for batch, message in (
                 (15, "'training.global_batch_size' 15 is not a multiple of micro_batch_size 2; "
                      "nearest that work: global_batch_size 14 or 16, micro_batch_size 1 or 3"),
-                (6, "batch 6 = micro 2 x shards 3 does not divide over 2 ranks; nearest that work: "
+                (6, "batch 6 = micro-batch size 2 x micro-batches 3 does not divide over 2 ranks; nearest that work: "
                     "global_batch_size 4 or 8, micro_batch_size 3, 1 or 3 ranks"),
-                (12, "batch 12 = micro 2 x shards 6 gives 3 shards to each of 2 ranks, but with "
+                (12, "batch 12 = micro-batch size 2 x micro-batches 6 gives 3 micro-batches to each of 2 ranks, but with "
                      "'training.deterministic: true' that must be a power of two; nearest that "
                      "work: global_batch_size 8 or 16, micro_batch_size 3, 1 or 3 ranks, or "
                      "deterministic: false")):
@@ -219,7 +219,7 @@ class BadFortune(BadInput):
             for error in outcome.errors:
                 self.assertRegex(
                     error, r"^(rank 1: )?step 1: first non-finite value: %h\.0\.ln_1 multiply "
-                    r"f32\[2,32,48\] \(gpt2\.cpp:\d+\), shard 0; loss nan and gradient norm nan "
+                    r"f32\[2,32,48\] \(gpt2\.cpp:\d+\), micro-batch 0; loss nan and gradient norm nan "
                     r"are not finite; the "
                     r"update was left out, and the run stops \(training\.on_nonfinite: stop\); "
                     r"lower optimizer\.learning_rate, set training\.gradient_clip_norm, or choose "

@@ -61,7 +61,7 @@ class Dumps(EndToEndTest):
         self.assertEqual(list(ranks[0]), list(ranks[1]))
         names = [name for name in ranks[0] if "step_end" in name]
         self.assertEqual([name.split(".", 1)[1] for name in names],
-                         ["plan.txt", "recorded.ir", "shard.ir", "update.ir"])
+                         ["plan.txt", "recorded.ir", "gradient.ir", "update.ir"])
         for name in names[1:]:
             # Ranks compile the same; the first line says how long it took.
             texts = [files[name].read_text().split("\n", 1)[1] for files in ranks]
@@ -109,7 +109,7 @@ class Dumps(EndToEndTest):
         text = "\n".join(lines)
         self.assertRegex(text, r"Compilation Analysis:   Inputs: \d+: \d+ parameter ")
         self.assertRegex(text, r"Compilation Analysis:   Donated: [1-9]\d* inputs ")
-        self.assertRegex(text, r"Post Compilation Analysis:   Shard program: \d+ launches of ")
+        self.assertRegex(text, r"Post Compilation Analysis:   Gradient program: \d+ bundles of ")
         steps = re.findall(r"^Execution Analysis: step (\d): step end on \S+, program-", text, re.MULTILINE)
         self.assertEqual(steps, ["0", "1", "2"])
 

@@ -93,13 +93,13 @@ class Learning(EndToEndTest):
                 self.assertFalse(run.path.exists(), "a dry run leaves nothing behind")
                 parameters = gpt_parameters(self.config, vocabulary(self.text))
                 self.assertIn(f"model: {parameters} parameters in 28 tensors\n", outcome.out)
-                self.assertIn(f"batch 16 = micro 2 x shards 8 (ranks {ranks} x {8 // ranks})\n",
+                self.assertIn(f"batch 16 = micro-batch size 2 x micro-batches 8 (ranks {ranks} x {8 // ranks})\n",
                               outcome.out)
                 self.assertIn("fits device.memory_gb 4 (0 %)\n", outcome.out)
                 self.assertRegex(
                     outcome.out, r"\nlargest parameters and optimizer slots:\n"
                     r"( +[\d.]+KiB  \w+\[[\d,]+\] \S+\n){10}"
-                    r"largest values of the (shard|update) program at its peak:\n"
+                    r"largest values of the (gradient|update) program at its peak:\n"
                     r"( +[\d.]+KiB  \w+\[[\d,]+\] \w+\.cpp:\d+( \(\S+\))?\n){10}")
                 total, foreseen = re.search(r"\n  total +([\d.]+[KMG]iB) \((\d+) bytes\)\n", outcome.out).groups()
                 foreseen = int(foreseen)

@@ -331,7 +331,7 @@ def yaml_text(config):
 
 def small_gpt(text, **changes):
     """A GPT that trains in a second, with everything on that could break reproducibility: dropout,
-    clipping, a changing learning rate, 8 shards a step."""
+    clipping, a changing learning rate, 8 micro-batches a step."""
     config = {
         "model.name": "gpt2", "model.n_layer": 2, "model.n_head": 2, "model.n_embd": 48,
         "model.block_size": 32, "model.dropout": 0.1,

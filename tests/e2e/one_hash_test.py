@@ -27,7 +27,7 @@ def finish(test, run, config, *overrides, ranks=None):
 
 
 class OneHashOfGpt(EndToEndTest):
-    """GPT with dropout, active clipping, a warm-up and 8 shards a step: 2 of them on each of 4 ranks."""
+    """GPT with dropout, active clipping, a warm-up and 8 micro-batches a step: 2 of them on each of 4 ranks."""
 
     @classmethod
     def setUpClass(cls):

@@ -75,7 +75,7 @@ class OwnModel(EndToEndTest):
     def test_a_batch_that_does_not_divide_ends_all_ranks(self):
         outcome = self.train("three", 3)
         self.assertEqual(outcome.code, 2, outcome)
-        self.assertIn("batch 256 = micro 64 x shards 4 does not divide over 3 ranks", outcome.err)
+        self.assertIn("batch 256 = micro-batch size 64 x micro-batches 4 does not divide over 3 ranks", outcome.err)
 
     def test_stock_commands_know_its_checkpoints(self):
         self.assertEqual(self.train("stock").code, 0)

@@ -24,7 +24,7 @@ std::int64_t given(const Session& session, std::string_view name, std::int64_t o
   return otherwise;
 }
 
-/// 1 for the samples of a shard with the largest losses, 0 for the `version` others.
+/// 1 for the samples of a micro-batch with the largest losses, 0 for the `version` others.
 HostFunction hardest(std::int64_t version) {
   return {"hardest", version, [version](std::span<const HostTensor> in, std::span<HostTensor> out) {
             for (const std::int32_t label : in[1].as<std::int32_t>())
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     Trainer trainer(session, net, AdamW{.learning_rate = 1e-2},
                     {.run = "run", .save_interval = 20, .resume = Resume::kAuto});
     const DataLoader data(session, bands(given(session, "bad_sample", -1)),
-                          {.global_batch = 32, .micro_batch = 8, .shuffle = false});
+                          {.global_batch_size = 32, .micro_batch_size = 8, .shuffle = false});
     const std::int64_t throw_at = given(session, "throw_at", 0);
     for (const Batch& batch : trainer.steps(data, std::stoll(session.arguments().at(0)))) {
       const StepResult step = trainer.step(batch, net);

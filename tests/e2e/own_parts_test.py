@@ -73,7 +73,7 @@ class OwnParts(EndToEndTest):
                                  "profile.metrics_report=true", *words).wait()
             self.assertEqual(outcome.code, 0, outcome)
             found = dict(re.findall(r"^Counter: (\w+)\n  Value: (\d+)$", outcome.out, re.M))
-            self.assertEqual(found["HostCall"], str(5 * 4 + 25))  # of each shard and of each batch evaluated
+            self.assertEqual(found["HostCall"], str(5 * 4 + 25))  # of each micro-batch and of each batch evaluated
             return tuple(int(found.get(name, 0)) for name in
                          ("PersistentCacheHit", "PersistentCacheMiss", "UncachedCompile"))
 

@@ -46,8 +46,8 @@ class Profile(EndToEndTest):
         run = self.run_of("late", 20, "profile.ledger=true", ranks=2)
         text = self.profile(run).out
         self.assertLess(len(text.splitlines()), SCREEN)
-        self.assertRegex(text, r"rank 1 on \S+ is late: its own work takes .* most of it shard host call: \d")
-        row = next(line for line in text.splitlines() if "host call" in line and line.startswith("  shard"))
+        self.assertRegex(text, r"rank 1 on \S+ is late: its own work takes .* most of it gradient host call: \d")
+        row = next(line for line in text.splitlines() if "host call" in line and line.startswith("  gradient"))
         self.assertRegex(row, r" r1$")
         told = json.loads(self.profile(run, "--json", "--by", "op").out)
         self.assertEqual(told["late"]["rank"], 1)

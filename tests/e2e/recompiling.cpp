@@ -76,7 +76,7 @@ struct Net : Module {
 void train(Session& session, const std::string& what, std::int64_t steps) {
   Net net(what, session.rank());
   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2}, {.run = "run"});
-  DataLoaderOptions options{.global_batch = 4, .micro_batch = 2};
+  DataLoaderOptions options{.global_batch_size = 4, .micro_batch_size = 2};
   if (what == "lengths") options.padding.mode = PaddingMode::kLongest;
   if (what == "buckets") options.padding = {.mode = PaddingMode::kBucket, .buckets = {20, 40}};
   const DataLoader data(session, std::make_shared<Documents>(), options);
@@ -90,7 +90,7 @@ void train(Session& session, const std::string& what, std::int64_t steps) {
 /// A second trainer in one program, of another module.
 void train_twins(Session& session, std::int64_t steps) {
   const DataLoader data(session, std::make_shared<Documents>(),
-                        {.global_batch = 4, .micro_batch = 2});
+                        {.global_batch_size = 4, .micro_batch_size = 2});
   Net first("steady"), second("op");
   second.step = 3;
   Trainer one(session, first, AdamW{}), two(session, second, Sgd{.learning_rate = 1e-2});

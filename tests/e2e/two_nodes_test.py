@@ -82,11 +82,11 @@ class OneHash(Nodes):
                 self.assertEqual(run.hash(), reference.hash())
                 self.assertEqual(run.column("train/loss"), reference.column("train/loss"))
 
-    def test_8_shards_on_4_ranks(self):
+    def test_8_micro_batches_on_4_ranks(self):
         self.assert_one_hash([([4], "core"), ([2, 2], "core"), ([2, 2], "node"), ([3, 1], "core"),
                               ([3, 1], "node"), ([1, 3], "core"), ([1, 1, 1, 1], "core")])
 
-    def test_6_shards_on_6_ranks(self):
+    def test_6_micro_batches_on_6_ranks(self):
         self.assert_one_hash([([3, 3], "core"), ([3, 3], "node")], training__global_batch_size=18)
 
     def test_the_nodes_are_nodes(self):

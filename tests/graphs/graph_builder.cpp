@@ -12,24 +12,24 @@ namespace lockstep::testing {
 namespace {
 
 constexpr int kMaxRank = 5;
-constexpr std::int64_t kMostElements = 3000;
+constexpr std::int64_t kMaxElements = 3000;
 /// Enough that kernels divide the work among threads.
 constexpr std::int64_t kLargeSize = 9001;
-constexpr std::int64_t kMostElementsOfLarge = 80'000;
+constexpr std::int64_t kMaxElementsOfLarge = 80'000;
 
 }  // namespace
 
 GraphBuilder::GraphBuilder(std::uint64_t seed) : random_(seed) {
   main_float_ =
       one_of({DType::kF32, DType::kF32, DType::kF32, DType::kBF16, DType::kBF16, DType::kF16});
-  most_elements_ = kMostElements;
+  max_elements_ = kMaxElements;
   for (int i = 0; i < 3; ++i)
     sizes_.push_back(
         one_of<std::int64_t>({2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 48, 64, 65}));
   if (chance(8)) sizes_.push_back(0);
   if (chance(2)) {
     sizes_.push_back(kLargeSize);
-    most_elements_ = kMostElementsOfLarge;
+    max_elements_ = kMaxElementsOfLarge;
   }
 }
 
@@ -47,7 +47,7 @@ Shape GraphBuilder::shape(int min_rank, int max_rank) {
   const auto rank = static_cast<int>(pick(min_rank, max_rank));
   for (int d = 0; d < rank; ++d) {
     const std::int64_t next = size();
-    out.push_back(out.elements() * next <= most_elements_ ? next : 1);
+    out.push_back(out.elements() * next <= max_elements_ ? next : 1);
   }
   return out;
 }
@@ -92,7 +92,7 @@ HostTensor GraphBuilder::draw(const Type& type, Fill fill) {
 }
 
 ValueId GraphBuilder::fresh(Type type, Fill fill) {
-  if (type.elements() > most_elements_) throw Refused{};
+  if (type.elements() > max_elements_) throw Refused{};
   const auto kind = static_cast<InputKind>(pick(0, 3));
   return input(draw(type, fill), kind);
 }
@@ -133,7 +133,7 @@ ValueId GraphBuilder::splat(DType dtype, const Shape& shape, double value) {
 }
 
 ValueId GraphBuilder::append(Node node) {
-  if (node.type.elements() > most_elements_ || node.type.shape.rank() > kMaxRank) throw Refused{};
+  if (node.type.elements() > max_elements_ || node.type.shape.rank() > kMaxRank) throw Refused{};
   std::vector<const Estimate*> operands;
   for (const ValueId id : node.operands) operands.push_back(&estimate(id));
   std::optional<Estimate> value = estimate_node(node, operands);

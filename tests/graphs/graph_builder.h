@@ -82,7 +82,7 @@ class GraphBuilder {
   std::mt19937_64 random_;
   DType main_float_;
   std::vector<std::int64_t> sizes_;
-  std::int64_t most_elements_;
+  std::int64_t max_elements_;
   Graph graph_;
   std::vector<Estimate> estimates_;
   std::vector<int> users_;

@@ -13,7 +13,7 @@ namespace lockstep::testing {
 namespace {
 
 constexpr int kMaxAttempts = 1000;
-constexpr std::int64_t kMostPrinted = 64;
+constexpr std::int64_t kMaxPrinted = 64;
 
 std::vector<Op> random_ops() {
   std::vector<Op> out;
@@ -145,7 +145,7 @@ std::ostream& operator<<(std::ostream& out, const RandomGraph& random) {
     const std::vector<double> elements = to_doubles(random.inputs[i]);
     out << fmt::format("// input {} = [", i);
     for (std::size_t k = 0; k < elements.size(); ++k) {
-      if (k == kMostPrinted) {
+      if (k == kMaxPrinted) {
         out << ", ...";
         break;
       }

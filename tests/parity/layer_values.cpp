@@ -32,7 +32,7 @@ struct Case : Rank {
 
   HostTensor draw(const Shape& shape, double factor) {
     std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-    random_normal({.seed = 11, .stream = ++draws, .step = 0, .shard = 0}, 0, values);
+    random_normal({.seed = 11, .stream = ++draws, .step = 0, .micro_batch = 0}, 0, values);
     for (float& v : values) v *= static_cast<float>(factor);
     return HostTensor::of(shape, values);
   }
@@ -243,7 +243,7 @@ void write_batch_norm_steps() {
   Case c("batch_norm_steps");
   TrainingState state(net, Sgd{.momentum = 0, .weight_decay = 0}, DType::kF32);
   begin_state(state, c.engine, *c.own_communicator, 1);
-  make_sound(state, c.engine);
+  make_state_finite(state, c.engine);
   const auto loss = [&](const Batch& batch) { return net(batch); };
   const auto batch = [&](const std::string& x) {
     const auto put = [&](const std::string& label, double factor) {

@@ -25,7 +25,7 @@ F = torch.nn.functional
 SGD_STEPS, LEARNING_RATE = 20, 0.01
 GRADIENT_TOLERANCE, STATISTICS_TOLERANCE, SGD_LOSS_TOLERANCE = 1e-5, 1e-5, 1e-3
 #: Of what a ReLU sees, in units of its root mean square.
-LEAST_DISTANCE = 3e-6
+MIN_DISTANCE = 3e-6
 
 
 def made_images(count, shape, classes, dice):
@@ -83,7 +83,7 @@ class ResNet:
     """`p`: name -> tensor, running statistics among them, which training changes."""
 
     def __init__(self, depths, bottleneck=False, cifar=False, padding=False, width=64, size=32, channels=3):
-        self.distance = math.inf  # the least that was seen, as LEAST_DISTANCE has it
+        self.distance = math.inf  # the least that was seen, as MIN_DISTANCE has it
         self.depths, self.bottleneck, self.cifar, self.padding = depths, bottleneck, cifar, padding
         self.shape, self.classes = (channels, size, size), 5
         self.config = {
@@ -230,7 +230,7 @@ class VisionParity(TorchTraining):
             with torch.no_grad():
                 model({name: torch.tensor(value).double() for name, value in saved.items()},
                       {name: value.double() for name, value in batches(0)[0].items()})
-            if model.distance > LEAST_DISTANCE:
+            if model.distance > MIN_DISTANCE:
                 return batches
         return self.fail("no such images were found")
 

@@ -232,7 +232,7 @@ Maybe estimate_movement(const Node& node, Operands in) {
   if (picks_among_zeros(node, in[0]->value)) {
     const std::vector<double> result = to_doubles(value);
     for (std::size_t i = 0; i < error.size(); ++i)
-      if (result[i] == 0) error[i] = std::max(error[i], least_of(node.type.dtype));
+      if (result[i] == 0) error[i] = std::max(error[i], denorm_min_of(node.type.dtype));
   }
   return Estimate{node.type, std::move(value), std::move(error)};
 }

@@ -65,7 +65,7 @@ double largest_of(DType dtype) {
   return dtype == DType::kF64 ? 0x1.fffffffffffffp1023 : 0x1.fffffep127;
 }
 
-double least_of(DType dtype) {
+double denorm_min_of(DType dtype) {
   return dtype == DType::kF16   ? 0x1p-24
          : dtype == DType::kF64 ? 0x1p-1074
          : dtype == DType::kF32 ? 0x1p-149
@@ -129,7 +129,7 @@ std::optional<Estimate> rounded(const Node& node, HostTensor unrounded, std::vec
     const double high = reference::round_real(dtype, r + e);
     if (low == high) {
       value[i] = low;
-      e = e > 0 && std::signbit(low) != std::signbit(high) ? least_of(dtype) : 0;
+      e = e > 0 && std::signbit(low) != std::signbit(high) ? denorm_min_of(dtype) : 0;
       continue;
     }
     if (std::isinf(low) || std::isinf(high)) return std::nullopt;

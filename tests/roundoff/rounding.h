@@ -14,7 +14,7 @@ double arithmetic_roundoff(DType dtype);  ///< of its arithmetic: f32 for 16-bit
 double smallest_of(DType dtype);          ///< below this, numbers may be flushed or lose bits
 double flushed_of(DType dtype);           ///< below this, arithmetic may give zero
 double largest_of(DType dtype);           ///< finite number of its arithmetic
-double least_of(DType dtype);             ///< smallest positive number that is stored
+double denorm_min_of(DType dtype);        ///< smallest positive number that is stored
 /// The unit in the last place of x, a normal number, in the arithmetic of `dtype`.
 double ulp_of(DType dtype, double x);
 

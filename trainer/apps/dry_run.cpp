@@ -40,15 +40,16 @@ std::string describe_largest(TrainingState& state) {
 }
 
 /// A line for each class of work of a step of one rank, the longest first.
-std::string describe_least_time(const CompiledStep& step, std::int64_t shards,
-                                const MachineLimits& limits, BusyCores cores) {
-  const LaunchSeconds seconds = attainable_launches(limits, cores);
-  const CostByClass shard = cost_by_class(step.shard, seconds);
+std::string describe_lower_bound(const CompiledStep& step, std::int64_t micro_batches,
+                                 const MachineLimits& limits, BusyCores cores) {
+  const BundleSeconds seconds = lower_bounds_of_bundles(limits, cores);
+  const CostByClass gradient = cost_by_class(step.gradient, seconds);
   const CostByClass update = cost_by_class(step.update, seconds);
   std::vector<std::pair<double, std::string>> classes;
   double sum = 0;
-  for (std::size_t i = 0; i < shard.size(); ++i) {
-    const double ms = 1e3 * (shard[i].seconds * static_cast<double>(shards) + update[i].seconds);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const double ms =
+        1e3 * (gradient[i].seconds * static_cast<double>(micro_batches) + update[i].seconds);
     if (ms > 0) classes.emplace_back(ms, name_of(static_cast<WorkClass>(i)));
     sum += ms;
   }
@@ -89,27 +90,27 @@ CompiledConfig compile_config(const Config& config, const Registry& registry, Ma
   Watch watch;
   Settings settings;
   settings.max_isa = max;
-  RankRuntime session(config, settings, make_single_communicator(), watch);
-  const auto step = compile_training(config, session.engine(), state, std::cref(*model),
+  RankRuntime runtime(config, settings, make_single_communicator(), watch);
+  const auto step = compile_training(config, runtime.engine(), state, std::cref(*model),
                                      longest_batch(config, data, config.training.micro_batch_size));
   return {step, state.module.parameters().elements(),
           static_cast<std::int64_t>(state.optimizer.slots().size())};
 }
 
-DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
+DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                         const MachineLimits& limits) {
   const ChosenPadding chosen =
       step_padding(padding_of(config.data), *data.train, training_sampler(config, data.train));
-  const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch);
-  const auto step = compile_training(config, session.engine(), state, loss, fields);
-  const RunMemory need = run_memory(config, session.device().options(), session.engine(), state,
+  const BatchTypes fields = train_batch_types(*data.train, chosen.padding, batch.micro_batch_size);
+  const auto step = compile_training(config, runtime.engine(), state, loss, fields);
+  const RunMemory need = run_memory(config, runtime.device().options(), runtime.engine(), state,
                                     loss, data, batch, fields, *step);
   const std::int64_t total = need.total();
 
   double flops = 0;
-  for (const Command& command : step->shard.commands)
-    flops += command.flops * static_cast<double>(batch.shards_per_rank);
+  for (const Command& command : step->gradient.commands)
+    flops += command.flops * static_cast<double>(batch.micro_batches_per_rank);
   for (const Command& command : step->update.commands) flops += command.flops;
 
   std::string out =
@@ -117,13 +118,13 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
                   state.module.parameters().all().size());
   out += batch.to_string() + "\n";
   if (!chosen.text.empty()) out += chosen.text + "; for the longest:\n";
-  out +=
-      fmt::format("programs: shard {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
-                  count_launches(step->shard), count_launches(step->update), flops * 1e-9);
-  const Topology& topology = session.communicator().topology();
+  out += fmt::format(
+      "programs: gradient {} commands, update {} commands, {:.3f} GFLOP a step and rank\n",
+      count_bundles(step->gradient), count_bundles(step->update), flops * 1e-9);
+  const Topology& topology = runtime.communicator().topology();
   const auto ranks = static_cast<int>(topology.ranks_of(topology.node()).size());
-  out += describe_least_time(*step, batch.shards_per_rank, limits,
-                             {.threads = session.device().options().threads, .ranks = ranks});
+  out += describe_lower_bound(*step, batch.micro_batches_per_rank, limits,
+                              {.threads = runtime.device().options().threads, .ranks = ranks});
   out += "peak device memory of a rank:\n";
   out += line("parameters, optimizer state", need.state);
   out += line("gradient sums", need.step.gradient_sums);
@@ -139,9 +140,10 @@ DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingStat
   const std::int64_t staging = saves_here ? CheckpointWriter::staging_bytes(state) : 0;
   if (staging > 0) out += "host memory of rank 0:\n" + line("staging of checkpoints", staging);
   out += "largest parameters and optimizer slots:\n" + describe_largest(state);
-  const bool shard = step->shard.arena_bytes >= step->update.arena_bytes;
-  out += fmt::format("largest values of the {} program at its peak:\n", shard ? "shard" : "update");
-  out += (shard ? step->shard : step->update).largest_values;
+  const bool gradient = step->gradient.arena_bytes >= step->update.arena_bytes;
+  out += fmt::format("largest values of the {} program at its peak:\n",
+                     gradient ? "gradient" : "update");
+  out += (gradient ? step->gradient : step->update).largest_values;
   const double limit = config.device.memory_gb * 0x1p30;
   const bool fits = static_cast<double>(total) <= limit;
   out += fits ? fmt::format("fits device.memory_gb {} ({:.0f} %)\n", config.device.memory_gb,

@@ -35,7 +35,7 @@ struct DryRun {
 /// time of the step's commands on a machine with these limits, and device memory with the largest
 /// tensors. States whether that fits device.memory_gb and the memory that is available for all
 /// ranks. `state` is made but not initialized.
-DryRun describe_dry_run(const Config& config, RankRuntime& session, TrainingState& state,
+DryRun describe_dry_run(const Config& config, RankRuntime& runtime, TrainingState& state,
                         const LossFunction& loss, const DataSource& data, const BatchPlan& batch,
                         const MachineLimits& limits);
 

@@ -58,26 +58,26 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   activity.begin(Phase::kAgree);
   agree_on_task(*communicator, config, registry,
                 {.command = fmt::format("eval {}{}", run, best ? " --best" : "")}, settings);
-  RankRuntime session(config, settings, std::move(communicator), watch);
+  RankRuntime runtime(config, settings, std::move(communicator), watch);
   activity.begin(Phase::kAgree);
-  agree_on_files(session.communicator(), config, registry,
+  agree_on_files(runtime.communicator(), config, registry,
                  {.cache_folder = cache_folder(config, settings),
-                  .on_warning = session.warnings_to_console(),
+                  .on_warning = runtime.warnings_to_console(),
                   .activity = activity},
-                 session.log());
+                 runtime.log());
   activity.begin(Phase::kData);
   const DataSource data = [&] {
     const ForeignCall call(activity, "opening the data");
     return open_data(config, registry, saved.trainer().tokenizer);
   }();
-  agree_on_datasets(session.communicator(), data);
+  agree_on_datasets(runtime.communicator(), data);
   check_saved_classes(saved.trainer().samples, saved.path(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   TrainingState state = make_training_state(config, registry, *model);
-  restore(state, session.engine(), saved, false);
-  make_copies(state, session.engine());
+  restore(state, runtime.engine(), saved, false);
+  make_copies(state, runtime.engine());
   EvaluateOptions options;
   options.batch_size =
       config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;
@@ -93,13 +93,13 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
     options.evaluators.push_back(std::make_shared<ConfusionCounter>(confusion));
   options.step = saved.trainer().step;
   options.activity = activity;
-  SkippedLog skipped(session);
+  SkippedLog skipped(runtime);
   options.on_skipped = [&](const std::string& reason) { skipped.warn(reason); };
   activity.begin(Phase::kEvaluate, saved.trainer().step);
-  const Evaluation result = evaluate(session.engine(), session.communicator(), std::cref(*model),
+  const Evaluation result = evaluate(runtime.engine(), runtime.communicator(), std::cref(*model),
                                      data.validation, options);
   if (!result.complete) raise(ErrorKind::kData, "{}", result.failure);
-  if (session.is_master()) {
+  if (runtime.is_master()) {
     std::string line = fmt::format("step: {}", saved.trainer().step);
     for (const auto& [name, value] : loss_first(result.metrics))
       line += fmt::format(", eval/{}: {}", name, six_decimals(value));
@@ -108,10 +108,10 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
     if (!confusion.empty()) {
       fmt::print("{}", confusion.table(data.classes));
       if (std::filesystem::is_directory(run))
-        write_confusion(run + "/confusion.csv", confusion.csv(data.classes), session.log());
+        write_confusion(run + "/confusion.csv", confusion.csv(data.classes), runtime.log());
     }
   }
-  session.finish();
+  runtime.finish();
   return 0;
 }
 

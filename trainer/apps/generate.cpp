@@ -118,13 +118,13 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const TokenizerPtr tokenizer = tokenizer_from_json(saved.trainer().tokenizer, run);
   const std::vector<std::int32_t> prompt = prompt_tokens(*tokenizer, sample.prompt);
 
-  RankRuntime session(config, settings, std::move(alone), watch);
+  RankRuntime runtime(config, settings, std::move(alone), watch);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {tokenizer->vocab_size()});
   TrainingState state = make_training_state(config, registry, *model);
-  restore(state, session.engine(), saved, false);
-  make_copies(state, session.engine());
+  restore(state, runtime.engine(), saved, false);
+  make_copies(state, runtime.engine());
   activity.begin(Phase::kGenerate);
-  Continuation samples(session.engine(), *model, state.compute_dtype,
+  Continuation samples(runtime.engine(), *model, state.compute_dtype,
                        registry.needs(config.model).sequence_length, prompt, sample.num_samples);
   print_samples(samples, *tokenizer, prompt, sample);
   return 0;

@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kMostInABatch = 16;
+constexpr std::int64_t kMaxBatchSize = 16;
 
 /// The images, resized and normalized as in the run's evaluation.
 DatasetPtr open_images(const Config& config, const Registry& registry, const ImageFacts& facts,
@@ -112,19 +112,19 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
   check_channels_of_files(facts.shape[0], run);
   const DatasetPtr images = open_images(config, registry, facts, options.images);
 
-  RankRuntime session(config, settings, std::move(alone), watch);
+  RankRuntime runtime(config, settings, std::move(alone), watch);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {});
   TrainingState state = make_training_state(config, registry, *model);
-  restore(state, session.engine(), saved, false);
-  make_copies(state, session.engine());
+  restore(state, runtime.engine(), saved, false);
+  make_copies(state, runtime.engine());
   activity.begin(Phase::kEvaluate);
-  const std::int64_t batch_size = std::min(images->size(), kMostInABatch);
+  const std::int64_t batch_size = std::min(images->size(), kMaxBatchSize);
   EvalLoader loader(images, {.batch_size = batch_size,
                              .workers = static_cast<int>(config.data.loader_workers),
                              .activity = activity});
   while (loader.has_next()) {
     const EvalBatch batch = loader.next();
-    const HostTensor logits = logits_of(session.engine(), *model, state.compute_dtype, batch.batch);
+    const HostTensor logits = logits_of(runtime.engine(), *model, state.compute_dtype, batch.batch);
     print_classes(batch, logits, *images, batch.index * batch_size, options.top, facts);
     activity.progress();
   }

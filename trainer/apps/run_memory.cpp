@@ -89,7 +89,7 @@ std::optional<RunMemory> foresee(const Config& config, const Registry& registry,
   Planner planner(runtime);
   const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
   TrainingState state = make_training_state(config, registry, *model);
-  const BatchTypes fields = longest_batch(config, data, batch.micro_batch);
+  const BatchTypes fields = longest_batch(config, data, batch.micro_batch_size);
   try {
     const auto step = compile_training(config, planner.engine(), state, std::cref(*model), fields);
     return run_memory(config, runtime.device().options(), planner.engine(), state,
@@ -106,7 +106,8 @@ std::shared_ptr<const CompiledStep> compile_training(const Config& config, Engin
                                                      const BatchTypes& batch) {
   give_phantoms(state, engine);
   const Batch fields = phantom_batch(engine, batch);
-  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "shard"), 0};
+  const StepInputs inputs{phantom(engine, {DType::kI64, Shape{}}, InputKind::kBatch, "micro_batch"),
+                          0};
   UpdateOptions update;
   update.clip_norm = config.training.gradient_clip_norm;
   update.stop_at_nonfinite = config.training.on_nonfinite == OnNonfinite::kStop;
@@ -120,15 +121,16 @@ RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& 
   const std::int64_t in_flight = device.steps_in_flight();
   RunMemory out;
   out.state = state_bytes(state);
-  out.step = step_memory(step, batch.shards_per_rank);
-  const std::int64_t shard = batch_bytes(fields);
-  const std::int64_t number = batch_bytes({{"shard", {DType::kI64, Shape{}}}});
-  out.batches = batch.shards_per_rank *
-                (batches_on_device(device, config.data.device_prefetch_size) * shard + number);
+  out.step = step_memory(step, batch.micro_batches_per_rank);
+  const std::int64_t micro_batch = batch_bytes(fields);
+  const std::int64_t number = batch_bytes({{"micro_batch", {DType::kI64, Shape{}}}});
+  out.batches =
+      batch.micro_batches_per_rank *
+      (batches_on_device(device, config.data.device_prefetch_size) * micro_batch + number);
   out.step_results = out.results = in_flight * out.step.results;
   if (!evaluates(config, data)) return out;
   const std::int64_t samples =
-      config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch;
+      config.eval.batch_size > 0 ? config.eval.batch_size : batch.micro_batch_size;
   const Padding padding = evaluation_padding(padding_of(config.data), *data.validation, samples,
                                              config.eval.max_batches);
   const BatchTypes types = eval_batch_types(*data.validation, padding, samples);
@@ -141,11 +143,12 @@ RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& 
   return out;
 }
 
-BatchTypes longest_batch(const Config& config, const DataSource& data, std::int64_t micro_batch) {
+BatchTypes longest_batch(const Config& config, const DataSource& data,
+                         std::int64_t micro_batch_size) {
   const Padding padding =
       step_padding(padding_of(config.data), *data.train, training_sampler(config, data.train))
           .padding;
-  return train_batch_types(*data.train, padding, micro_batch);
+  return train_batch_types(*data.train, padding, micro_batch_size);
 }
 
 void check_run_memory(const Config& config, const Registry& registry, RankRuntime& runtime,

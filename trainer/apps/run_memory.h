@@ -43,7 +43,8 @@ RunMemory run_memory(const Config& config, const DeviceOptions& device, Engine& 
                      const BatchPlan& batch, const BatchTypes& fields, const CompiledStep& step);
 
 /// The fields of training batches, padded to the maximum length in the run.
-BatchTypes longest_batch(const Config& config, const DataSource& data, std::int64_t micro_batch);
+BatchTypes longest_batch(const Config& config, const DataSource& data,
+                         std::int64_t micro_batch_size);
 
 /// Error kOutOfMemory for a run that would run out of device memory later: in an evaluation, or at
 /// the first long samples. If the first step already needs too much, that step throws the error,

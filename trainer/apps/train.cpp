@@ -88,26 +88,26 @@ std::vector<std::string> config_changes(const SharedCheckpoint& saved, const Con
   }
 }
 
-void log_run(const Config& config, RankRuntime& session, const BatchPlan& batch) {
-  Log& log = session.log();
-  const std::string fallback = describe_fallback(config, session.instruction_set().target);
+void log_run(const Config& config, RankRuntime& runtime, const BatchPlan& batch) {
+  Log& log = runtime.log();
+  const std::string fallback = describe_fallback(config, runtime.instruction_set().target);
   if (!fallback.empty()) log.info("{}", fallback);
   log.info("{}", batch.to_string());
-  const Topology& topology = session.communicator().topology();
+  const Topology& topology = runtime.communicator().topology();
   if (topology.size() > 1)
     log.info("{}", describe_placement(topology, config.training.deterministic));
 }
 
 DataLoaderOptions loader_options(const Config& config, std::int64_t tokens_per_sample) {
-  return {.global_batch = config.training.global_batch_size,
-          .micro_batch = config.training.micro_batch_size,
+  return {.global_batch_size = config.training.global_batch_size,
+          .micro_batch_size = config.training.micro_batch_size,
           .shuffle = config.data.shuffle,
           .workers = config.data.loader_workers,
           .prefetch = config.data.loader_prefetch_size,
           .device_prefetch = config.data.device_prefetch_size,
           .padding = padding_of(config.data),
           .group_by_length = config.data.group_by_length,
-          .eval_batch = config.eval.batch_size,
+          .eval_batch_size = config.eval.batch_size,
           .max_eval_batches = config.eval.max_batches,
           .tokens_per_sample = tokens_per_sample};
 }

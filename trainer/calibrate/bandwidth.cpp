@@ -67,8 +67,8 @@ double rate_of(int threads, std::int64_t working_set, std::int64_t arrays, doubl
       });
     };
   };
-  const double least = least_seconds(make, 1, seconds, Time::kWall);
-  return static_cast<double>(bytes) * static_cast<double>(passes) * threads / least;
+  const double min = min_seconds(make, 1, seconds, Time::kWall);
+  return static_cast<double>(bytes) * static_cast<double>(passes) * threads / min;
 }
 
 }  // namespace
@@ -88,10 +88,10 @@ MemoryRate measure_bandwidth(const Target& target, int threads, std::int64_t wor
 
 std::int64_t set_beyond_caches(int threads) {
   constexpr std::int64_t kSet = 192 << 20;
-  constexpr std::int64_t kLeast = 12 << 20;
+  constexpr std::int64_t kMinBytes = 12 << 20;
   const auto available = static_cast<std::int64_t>(available_memory());
   if (available == 0) return kSet;  // unknown
-  return std::clamp(available / 4 / threads, kLeast, kSet);
+  return std::clamp(available / 4 / threads, kMinBytes, kSet);
 }
 
 }  // namespace lockstep

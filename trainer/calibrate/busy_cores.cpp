@@ -27,22 +27,22 @@ double time_of(const std::function<void()>& work, int calls, Time time) {
 /// Calls for `seconds`; returns the minimum time of a call.
 double time_calls(const std::function<void()>& work, double seconds, Time time) {
   constexpr double kTimed = 100e-6;  // long enough that reading the clock is negligible
-  double least = time_of(work, 1, time);
-  const int calls = static_cast<int>(std::clamp(kTimed / least, 1.0, 1e4));
+  double min = time_of(work, 1, time);
+  const int calls = static_cast<int>(std::clamp(kTimed / min, 1.0, 1e4));
   const double begin = seconds_now(Time::kWall);
   do {
-    least = std::min(least, time_of(work, calls, time));
+    min = std::min(min, time_of(work, calls, time));
   } while (seconds_now(Time::kWall) - begin < seconds);
-  return least;
+  return min;
 }
 
 }  // namespace
 
-double least_seconds(const MakeWork& make_work, int threads, double seconds, Time time) {
-  std::vector<double> least(static_cast<std::size_t>(threads));
+double min_seconds(const MakeWork& make_work, int threads, double seconds, Time time) {
+  std::vector<double> min(static_cast<std::size_t>(threads));
   std::barrier start(threads);
   std::vector<std::jthread> running;
-  for (double& result : least)
+  for (double& result : min)
     running.emplace_back([&] {
       flush_denormals();
       const std::function<void()> work = make_work();
@@ -51,7 +51,7 @@ double least_seconds(const MakeWork& make_work, int threads, double seconds, Tim
       result = time_calls(work, seconds, time);
     });
   running.clear();
-  return *std::min_element(least.begin(), least.end());
+  return *std::min_element(min.begin(), min.end());
 }
 
 }  // namespace lockstep

@@ -15,6 +15,6 @@ enum class Time { kThread, kWall };
 
 /// The minimum seconds that a thread took for one call, while all of them ran. After a first call
 /// that is not timed, each thread calls at least twice and for at least `seconds`.
-double least_seconds(const MakeWork& make_work, int threads, double seconds, Time time);
+double min_seconds(const MakeWork& make_work, int threads, double seconds, Time time);
 
 }  // namespace lockstep

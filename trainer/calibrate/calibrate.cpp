@@ -20,7 +20,7 @@ namespace {
 using MonotonicClock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
-constexpr double kMostSeconds = 80;
+constexpr double kMaxSeconds = 80;
 /// Time of each measurement in a round.
 constexpr double kSeconds = 0.06;
 constexpr double kQuickSeconds = 0.005;
@@ -114,7 +114,7 @@ class Measurement {
       options_.activity.progress();
     }
     const SmallCosts costs = measure_small_costs(options_.target, seconds_);
-    launch_.add(1 / costs.launch_ns);
+    bundle_.add(1 / costs.bundle_ns);
     clock_.add(1 / costs.clock_ns);
     event_.add(1 / costs.event_ns);
   }
@@ -132,7 +132,7 @@ class Measurement {
       out.memory[i].triad_bytes_per_s = triad_[i].best();
       out.memory[i].spread = std::max(copy_[i].spread(), triad_[i].spread());
     }
-    out.launch_ns = 1 / launch_.best();
+    out.bundle_ns = 1 / bundle_.best();
     out.clock_ns = 1 / clock_.best();
     out.event_ns = 1 / event_.best();
     out.fast_dtypes = {DType::kF32};
@@ -148,7 +148,7 @@ class Measurement {
   std::vector<DotRate> dots_;
   std::vector<MemoryRate> memory_;
   std::vector<Rounds> flops_, copy_, triad_;
-  Rounds launch_, clock_, event_;
+  Rounds bundle_, clock_, event_;
 };
 
 }  // namespace
@@ -169,7 +169,7 @@ MachineLimits measure_machine(const CalibrateOptions& options) {
   Measurement measurement(options);
   const int rounds = options.quick ? 1 : kRounds;
   for (int done = 0; done < rounds; ++done) {
-    const bool too_late = done > 0 && seconds() * (done + 1) / done > kMostSeconds;
+    const bool too_late = done > 0 && seconds() * (done + 1) / done > kMaxSeconds;
     if (too_late) break;
     measurement.round();
   }

@@ -85,9 +85,9 @@ std::string to_table(const MachineLimits& limits) {
   if (!limits.dots.empty()) out += dots(limits);
   if (!limits.memory.empty()) out += memory(limits);
   out += all_reduce(limits);
-  if (limits.launch_ns > 0)
+  if (limits.bundle_ns > 0)
     out +=
-        fmt::format("a launch {}, a clock reading {}, an event {}\n", readable_ns(limits.launch_ns),
+        fmt::format("a bundle {}, a clock reading {}, an event {}\n", readable_ns(limits.bundle_ns),
                     readable_ns(limits.clock_ns), readable_ns(limits.event_ns));
   if (!limits.fast_dtypes.empty()) {
     out += "dots are fast in";

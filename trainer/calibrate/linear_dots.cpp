@@ -46,8 +46,8 @@ void measure_dot(DotRate& row, const Target& target, double seconds) {
     };
     // If several threads share a product, one waits for the others: its own CPU time is not enough.
     const Time time = row.cores.threads == 1 ? Time::kThread : Time::kWall;
-    row.flops_per_s = std::max(row.flops_per_s,
-                               row.flops() / least_seconds(make, row.cores.ranks, seconds, time));
+    row.flops_per_s =
+        std::max(row.flops_per_s, row.flops() / min_seconds(make, row.cores.ranks, seconds, time));
   }
 }
 

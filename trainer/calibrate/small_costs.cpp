@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 /// Sums of 16 elements, each of the previous one; no pass joins them.
-double launch_seconds(const Target& target, double seconds) {
+double bundle_seconds(const Target& target, double seconds) {
   constexpr int kCommands = 512;
   const Type type{DType::kF32, {16}};
   Graph graph;
@@ -35,8 +35,8 @@ double launch_seconds(const Target& target, double seconds) {
   const auto at = [&](std::size_t i) { return memory->data() + i * type.bytes(); };
   const PlanMemory memories{{at(0), at(1)}, {at(2)}, arena->data()};
   const auto run = [&] { run_plan(plan, memories, {pool, *communicator, 0, {}}); };
-  const double all = least_seconds([&] { return run; }, 1, seconds, Time::kThread);
-  return all / static_cast<double>(count_launches(*plan.plan));
+  const double all = min_seconds([&] { return run; }, 1, seconds, Time::kThread);
+  return all / static_cast<double>(count_bundles(*plan.plan));
 }
 
 /// Seconds of one call, measured over many calls.
@@ -46,7 +46,7 @@ double seconds_of(const F& f, double seconds) {
   const auto calls = [&] {
     for (int i = 0; i < kCalls; ++i) f();
   };
-  return least_seconds([&] { return calls; }, 1, seconds, Time::kThread) / kCalls;
+  return min_seconds([&] { return calls; }, 1, seconds, Time::kThread) / kCalls;
 }
 
 struct Adding final : SpanListener {
@@ -68,7 +68,7 @@ double event_seconds(const Clock& clock, double seconds) {
 SmallCosts measure_small_costs(const Target& target, double seconds) {
   const SteadyClock clock;
   volatile std::int64_t last = 0;
-  return {.launch_ns = 1e9 * launch_seconds(target, seconds),
+  return {.bundle_ns = 1e9 * bundle_seconds(target, seconds),
           .clock_ns = 1e9 * seconds_of([&] { last = clock.now_ns(); }, seconds),
           .event_ns = 1e9 * event_seconds(clock, seconds)};
 }

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 struct SmallCosts {
-  double launch_ns = 0;  ///< a command of a plan whose kernels have almost no work
+  double bundle_ns = 0;  ///< a command of a plan whose kernels have almost no work
   double clock_ns = 0;   ///< reading the clock
   double event_ns = 0;   ///< a span that feeds a metric and one listener
 };

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Limit of a job that measures sums; it takes about three. After it the sums are left out.
-constexpr double kMostSecondsOfJob = 20;
+constexpr double kMaxJobSeconds = 20;
 
 constexpr const char* kOwn = "auto";  ///< --show without a file
 
@@ -65,7 +65,7 @@ int add_sums_of_job(int ranks, const CommandCall& call, std::vector<AllReduceTim
   options.ranks = ranks;
   options.command = {"calibrate", "--all-reduce", "--output", file};
   if (call.arguments.has("quick")) options.command.emplace_back("--quick");
-  options.most_seconds = kMostSecondsOfJob;
+  options.max_seconds = kMaxJobSeconds;
   const auto leave_out = [&](const std::string& why) {
     std::cerr << fmt::format("lockstep: warning: sums over {} ranks are left out: {}\n", ranks,
                              why);

@@ -111,7 +111,7 @@ CliCommand ir_run_command() {
           "0.\n"
           "Output number i becomes the data set /i. f32, f64, f16, i32, i64 and u8 are the HDF5\n"
           "types of those names; bf16 is u16 with the attribute dtype = \"bf16\", and bool is u8\n"
-          "with dtype = \"bool\". Collectives run for one rank and one shard.\n"
+          "with dtype = \"bool\". Collectives run for one rank and one micro-batch.\n"
           "A graph with a host_call runs only in the program that has its function, not here.\n",
       .options = {{"input", "A.h5", "file with the inputs; not needed if the graph has none"},
                   {"max-gb", "N",

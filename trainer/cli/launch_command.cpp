@@ -9,8 +9,8 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMostRanks = 1 << 20;
-constexpr int kMostRestarts = 1000000;
+constexpr int kMaxJobRanks = 1 << 20;
+constexpr int kMaxRestarts = 1000000;
 constexpr int kRestarts = 3;  ///< the default
 
 /// Sets the folder in which training with these arguments saves, and its limits. The config is read
@@ -36,7 +36,7 @@ WatchLimits limits_of_run(std::span<const std::string> words, const Registry& re
 
 int run_launch(const CommandCall& call) {
   const Arguments& arguments = call.arguments;
-  const auto ranks = arguments.integer("ranks", 1, kMostRanks);
+  const auto ranks = arguments.integer("ranks", 1, kMaxJobRanks);
   LS_USER_CHECK(ranks, "the number of ranks is missing: lockstep launch -n N -- train CONFIG");
   LS_USER_CHECK(!call.settings.under_launcher,
                 "lockstep launch starts mpirun: do not run it under mpirun");
@@ -46,7 +46,7 @@ int run_launch(const CommandCall& call) {
     options.hosts = parse_hosts(*hosts, options.ranks);
   options.hostfile = arguments.value("hostfile").value_or("");
   options.max_restarts =
-      static_cast<int>(arguments.integer("max-restarts", 0, kMostRestarts).value_or(kRestarts));
+      static_cast<int>(arguments.integer("max-restarts", 0, kMaxRestarts).value_or(kRestarts));
   options.command = arguments.positionals();
   options.tcp_interfaces = call.settings.tcp_interfaces;
   const std::string& command = options.command[0];

@@ -5,12 +5,12 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kMostClasses = 1 << 24;
+constexpr std::int64_t kMaxClasses = 1 << 24;
 
 int run_predict(const CommandCall& call) {
   const std::vector<std::string>& words = call.arguments.positionals();
   PredictOptions options{.images = {words.begin() + 1, words.end()}};
-  options.top = call.arguments.integer("top", 1, kMostClasses).value_or(options.top);
+  options.top = call.arguments.integer("top", 1, kMaxClasses).value_or(options.top);
   const int status = predict(words[0], call.registry, options, call.settings, call.watch);
   finish_standard_output();
   return status;

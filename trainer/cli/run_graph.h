@@ -15,7 +15,7 @@
 namespace lockstep {
 
 /// Outputs of `graph` for `inputs` (one per Graph::inputs), with the passes and kernels of
-/// training. Collectives are for one rank and one shard: an all_reduce is its operand. Error
+/// training. Collectives are for one rank and one micro-batch: an all_reduce is its operand. Error
 /// kOutOfMemory, before anything runs, if the machine has less memory available than the graph
 /// needs; kUsage for a graph that one rank cannot run, or that calls a function missing in
 /// `functions`. Does not change the inputs.

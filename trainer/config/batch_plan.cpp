@@ -13,15 +13,16 @@ namespace lockstep {
 namespace {
 
 struct Setting {
-  std::int64_t global_batch;
-  std::int64_t micro_batch;
+  std::int64_t global_batch_size;
+  std::int64_t micro_batch_size;
   std::int64_t ranks;
   bool deterministic;
 
   bool works() const {
-    if (global_batch % micro_batch != 0) return false;
-    const std::int64_t shards = global_batch / micro_batch;
-    return shards % ranks == 0 && (!deterministic || ranks_own_subtrees(shards, ranks));
+    if (global_batch_size % micro_batch_size != 0) return false;
+    const std::int64_t micro_batches = global_batch_size / micro_batch_size;
+    return micro_batches % ranks == 0 &&
+           (!deterministic || ranks_own_subtrees(micro_batches, ranks));
   }
 };
 
@@ -46,15 +47,17 @@ std::vector<std::int64_t> nearest(const Setting& setting, std::int64_t Setting::
 
 /// "global_batch_size 8 or 12, micro_batch_size 2 or 5, 2 or 4 ranks"
 std::string nearest_settings(const Setting& s) {
-  // A complete subtree of twice the shards, or a multiple of all ranks, lies within this distance.
-  const std::int64_t largest_batch = 4 * std::max(s.global_batch, s.micro_batch * s.ranks);
+  // A complete subtree of twice the micro-batches, or a multiple of all ranks, lies within this
+  // distance.
+  const std::int64_t largest_batch =
+      4 * std::max(s.global_batch_size, s.micro_batch_size * s.ranks);
   std::vector<std::string> out;
-  const auto batches = nearest(s, &Setting::global_batch, s.micro_batch, largest_batch);
+  const auto batches = nearest(s, &Setting::global_batch_size, s.micro_batch_size, largest_batch);
   if (!batches.empty())
     out.push_back(fmt::format("global_batch_size {}", fmt::join(batches, " or ")));
-  const auto micros = nearest(s, &Setting::micro_batch, 1, s.global_batch);
+  const auto micros = nearest(s, &Setting::micro_batch_size, 1, s.global_batch_size);
   if (!micros.empty()) out.push_back(fmt::format("micro_batch_size {}", fmt::join(micros, " or ")));
-  const auto ranks = nearest(s, &Setting::ranks, 1, s.global_batch / s.micro_batch);
+  const auto ranks = nearest(s, &Setting::ranks, 1, s.global_batch_size / s.micro_batch_size);
   if (!ranks.empty()) {
     const char* noun = ranks.size() == 1 && ranks[0] == 1 ? "rank" : "ranks";
     out.push_back(fmt::format("{} {}", fmt::join(ranks, " or "), noun));
@@ -65,8 +68,9 @@ std::string nearest_settings(const Setting& s) {
 }  // namespace
 
 std::string BatchPlan::to_string() const {
-  return fmt::format("batch {} = micro {} x shards {} (ranks {} x {})", global_batch, micro_batch,
-                     shards, ranks, shards_per_rank);
+  return fmt::format("batch {} = micro-batch size {} x micro-batches {} (ranks {} x {})",
+                     global_batch_size, micro_batch_size, micro_batches, ranks,
+                     micro_batches_per_rank);
 }
 
 std::optional<std::string> batch_problem(const TrainingConfig& t, std::int64_t ranks) {
@@ -77,16 +81,16 @@ std::optional<std::string> batch_problem(const TrainingConfig& t, std::int64_t r
     return fmt::format("'training.global_batch_size' {} is not a multiple of micro_batch_size {}{}",
                        t.global_batch_size, t.micro_batch_size, remedy);
   }
-  const std::int64_t shards = t.global_batch_size / t.micro_batch_size;
-  const std::string batch = fmt::format("batch {} = micro {} x shards {}", t.global_batch_size,
-                                        t.micro_batch_size, shards);
-  if (shards % ranks != 0) {
+  const std::int64_t micro_batches = t.global_batch_size / t.micro_batch_size;
+  const std::string batch = fmt::format("batch {} = micro-batch size {} x micro-batches {}",
+                                        t.global_batch_size, t.micro_batch_size, micro_batches);
+  if (micro_batches % ranks != 0) {
     return fmt::format("{} does not divide over {} ranks{}", batch, ranks, remedy);
   }
   return fmt::format(
-      "{} gives {} shards to each of {} ranks, but with 'training.deterministic: true' that must "
-      "be a power of two{}, or deterministic: false",
-      batch, shards / ranks, ranks, remedy);
+      "{} gives {} micro-batches to each of {} ranks, but with 'training.deterministic: true' that "
+      "must be a power of two{}, or deterministic: false",
+      batch, micro_batches / ranks, ranks, remedy);
 }
 
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
@@ -97,15 +101,15 @@ BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks) {
   return plan_batch(t.global_batch_size, t.micro_batch_size, t.deterministic, ranks);
 }
 
-BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
-                     std::int64_t ranks) {
+BatchPlan plan_batch(std::int64_t global_batch_size, std::int64_t micro_batch_size,
+                     bool deterministic, std::int64_t ranks) {
   TrainingConfig training;
-  training.global_batch_size = global_batch;
-  training.micro_batch_size = micro_batch;
+  training.global_batch_size = global_batch_size;
+  training.micro_batch_size = micro_batch_size;
   training.deterministic = deterministic;
   if (const auto problem = batch_problem(training, ranks)) raise(ErrorKind::kUsage, "{}", *problem);
-  const std::int64_t shards = global_batch / micro_batch;
-  return {global_batch, micro_batch, shards, ranks, shards / ranks};
+  const std::int64_t micro_batches = global_batch_size / micro_batch_size;
+  return {global_batch_size, micro_batch_size, micro_batches, ranks, micro_batches / ranks};
 }
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // How a global batch divides into micro-batches ("shards") and over ranks (DESIGN 4):
-// global_batch_size = shards x micro_batch_size, and every rank takes an equal, contiguous range of
-// shards.
+// global_batch_size = micro-batches x micro_batch_size, and every rank takes an equal, contiguous
+// range of micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@
 namespace lockstep {
 
 struct BatchPlan {
-  std::int64_t global_batch = 0;
-  std::int64_t micro_batch = 0;
-  std::int64_t shards = 0;
+  std::int64_t global_batch_size = 0;
+  std::int64_t micro_batch_size = 0;
+  std::int64_t micro_batches = 0;
   std::int64_t ranks = 0;
-  std::int64_t shards_per_rank = 0;
+  std::int64_t micro_batches_per_rank = 0;
 
-  /// The first shard of the rank at this position (core/base/topology.h).
-  std::int64_t first_shard(std::int64_t position) const { return position * shards_per_rank; }
-  /// "batch 64 = micro 8 x shards 8 (ranks 4 x 2)"
+  /// The first micro-batch of the rank at this position (core/base/topology.h).
+  std::int64_t first_micro_batch(std::int64_t position) const {
+    return position * micro_batches_per_rank;
+  }
+  /// "batch 64 = micro-batch size 8 x micro-batches 8 (ranks 4 x 2)"
   std::string to_string() const;
 };
 
 /// Why the batch cannot be divided over `ranks` ranks, with the nearest settings that work; nothing
-/// if it can. Deterministic training also needs each rank's range of shards to be a complete
+/// if it can. Deterministic training also needs each rank's range of micro-batches to be a complete
 /// subtree of the summation tree (core/base/reduce_tree.h).
 std::optional<std::string> batch_problem(const TrainingConfig& training, std::int64_t ranks);
 
 /// Error kUsage that begins with the location of the setting to change.
 BatchPlan plan_batch(const LoadedConfig& loaded, std::int64_t ranks);
 /// The same for settings that do not come from a config.
-BatchPlan plan_batch(std::int64_t global_batch, std::int64_t micro_batch, bool deterministic,
-                     std::int64_t ranks);
+BatchPlan plan_batch(std::int64_t global_batch_size, std::int64_t micro_batch_size,
+                     bool deterministic, std::int64_t ranks);
 
 }  // namespace lockstep

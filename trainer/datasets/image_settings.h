@@ -28,8 +28,8 @@ struct ImageSettings {
   std::vector<double> normalize_std = {1.0};
   SoftLabels soft_labels = {};  ///< of training samples
   bool of_any_size = false;     ///< images may differ in size until they are resized
-  std::int64_t max_file_mb = ByteReader::kMostBytes >> 20;  ///< MiB
-  std::int64_t max_pixels = ImageLimits{}.pixels;           ///< of an image that has its own file
+  std::int64_t max_file_mb = ByteReader::kMaxBytes >> 20;  ///< MiB
+  std::int64_t max_pixels = ImageLimits{}.pixels;          ///< of an image that has its own file
 
   /// Whether samples differ in size from the stored images.
   bool resizes() const { return of_any_size || !image_size.empty() || augmentation.resize > 0; }

@@ -56,7 +56,7 @@ std::int32_t draw_token(std::span<const float> logits, const DrawOptions& option
     return std::exp((static_cast<double>(logit) - *largest) / options.temperature);
   };
   const auto all = static_cast<std::int64_t>(logits.size());
-  const std::int64_t most = options.top_k > 0 ? std::min(options.top_k, all) : all;
+  const std::int64_t max_tokens = options.top_k > 0 ? std::min(options.top_k, all) : all;
   ByLikelihood order(logits);
   std::vector<std::int32_t> tokens;
   std::vector<double> weights;
@@ -65,8 +65,8 @@ std::int32_t draw_token(std::span<const float> logits, const DrawOptions& option
     weights.push_back(weigh(logits[static_cast<std::size_t>(tokens.back())]));
   };
   double total = 0;
-  if (most < all) {
-    while (static_cast<std::int64_t>(tokens.size()) < most) take();
+  if (max_tokens < all) {
+    while (static_cast<std::int64_t>(tokens.size()) < max_tokens) take();
     total = total_of(weights);
   } else {
     for (const float logit : logits) total += weigh(logit);
@@ -74,7 +74,7 @@ std::int32_t draw_token(std::span<const float> logits, const DrawOptions& option
   if (options.top_p < 1) {
     double kept = 0;
     std::size_t count = 0;
-    while (kept < options.top_p * total && static_cast<std::int64_t>(count) < most) {
+    while (kept < options.top_p * total && static_cast<std::int64_t>(count) < max_tokens) {
       if (count == tokens.size()) take();
       kept += weights[count++];
     }
@@ -82,7 +82,7 @@ std::int32_t draw_token(std::span<const float> logits, const DrawOptions& option
     weights.resize(count);
     total = kept;
   }
-  const bool is_open = options.top_p >= 1 && most == all;  // more tokens may be requested
+  const bool is_open = options.top_p >= 1 && max_tokens == all;  // more tokens may be requested
   const RngKey key{.seed = options.seed, .stream = rng_stream("sample"), .step = position};
   double left = static_cast<double>(random_word(key, sample)) * 0x1.0p-32 * total;
   for (std::size_t i = 0;; ++i) {

@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t kMaxListed = 200;  ///< that an error lists; the others are counted
 
 /// The first ones, and the number of others.
-std::string join_some(std::vector<std::string> lines, std::size_t most,
+std::string join_some(std::vector<std::string> lines, std::size_t max_lines,
                       const std::string& separator) {
   const std::size_t count = lines.size();
-  lines.resize(std::min(count, most));
+  lines.resize(std::min(count, max_lines));
   std::string out = fmt::format("{}", fmt::join(lines, separator));
-  if (count > most) out += fmt::format("{}and {} more", separator, count - most);
+  if (count > max_lines) out += fmt::format("{}and {} more", separator, count - max_lines);
   return out;
 }
 

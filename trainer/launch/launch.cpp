@@ -181,7 +181,7 @@ class Attempt {
   Attempt(const LaunchOptions& options, const std::vector<std::string>& program,
           const JobNames& names, const Hub& hub)
       : names_(names),
-        most_seconds_(options.most_seconds),
+        max_seconds_(options.max_seconds),
         heard_(hub.listen()),
         last_ranks_(options.limits),
         job_(mpirun_words({.ranks = options.ranks,
@@ -208,8 +208,8 @@ class Attempt {
       if (const auto code = job_.poll()) return *code;
       const auto now = MonotonicClock::now();
       if (stop.at_once) return kInterrupted;
-      if (most_seconds_ > 0 && now - begin > std::chrono::duration<double>(most_seconds_)) {
-        say("error: the job has not ended after {} s", most_seconds_);
+      if (max_seconds_ > 0 && now - begin > std::chrono::duration<double>(max_seconds_)) {
+        say("error: the job has not ended after {} s", max_seconds_);
         return static_cast<int>(ErrorKind::kPeer);
       }
       if (stop.since && now - told >= kRepeat) {
@@ -228,7 +228,7 @@ class Attempt {
 
  private:
   const JobNames& names_;
-  double most_seconds_;
+  double max_seconds_;
   SteadyClock clock_;
   OtherNodes heard_;
   LastRanks last_ranks_;

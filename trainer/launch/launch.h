@@ -21,7 +21,7 @@ struct LaunchOptions {
   WatchLimits limits;                ///< of the command, as far as they are known on this machine
   /// The folder on this machine to which the command writes checkpoints; empty if it writes none.
   std::string checkpoints;
-  double most_seconds = 0;  ///< limit of one start: then the job is ended as lost; 0: no limit
+  double max_seconds = 0;  ///< limit of one start: then the job is ended as lost; 0: no limit
 };
 
 /// Runs the command on all ranks and returns the exit code of the job:

@@ -55,9 +55,9 @@ double positive(const OrderedJson& json, const char* key) {
 
 template <class T>
 T count(const OrderedJson& json, const char* key) {
-  constexpr double kMost = 1e15;
+  constexpr double kMaxValue = 1e15;
   const double value = positive(json, key);
-  if (value != std::floor(value) || value > (sizeof(T) < 8 ? 1e6 : kMost))
+  if (value != std::floor(value) || value > (sizeof(T) < 8 ? 1e6 : kMaxValue))
     refuse(fmt::format("{} is {}, which is not a count", key, value));
   return static_cast<T>(value);
 }
@@ -170,7 +170,7 @@ MachineLimits limits_of(const OrderedJson& json) {
   for (const OrderedJson& row : json.at("memory")) out.memory.push_back(read_memory(row));
   for (const OrderedJson& row : json.at("all_reduce"))
     out.all_reduce.push_back(read_all_reduce(row));
-  out.launch_ns = cost(json, "launch_ns");
+  out.bundle_ns = cost(json, "launch_ns");
   out.clock_ns = cost(json, "clock_ns");
   out.event_ns = cost(json, "event_ns");
   for (const OrderedJson& dtype : json.at("fast_dtypes"))
@@ -184,7 +184,7 @@ std::string lack_of(const MachineLimits& limits) {
   for (const DotRate& row : limits.dots) f32 = f32 || row.dtype == DType::kF32;
   if (!f32) return "it has no dots of f32";
   if (limits.memory.empty()) return "it has no memory bandwidth";
-  if (limits.launch_ns <= 0) return "it has no cost of a launch";
+  if (limits.bundle_ns <= 0) return "it has no cost of a bundle";
   return "";
 }
 
@@ -209,7 +209,7 @@ std::string to_json(const MachineLimits& limits) {
                          {"dots", dots_json(limits.dots)},
                          {"memory", memory_json(limits.memory)},
                          {"all_reduce", all_reduce_json(limits.all_reduce)},
-                         {"launch_ns", cost_json(limits.launch_ns)},
+                         {"launch_ns", cost_json(limits.bundle_ns)},
                          {"clock_ns", cost_json(limits.clock_ns)},
                          {"event_ns", cost_json(limits.event_ns)},
                          {"fast_dtypes", [&] {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/trace/origin_scope.h"
@@ -14,8 +15,8 @@ constexpr std::int64_t kNormBlock = 16 * 1024;
 /// Keeps the clipping factor finite for a zero gradient; PyTorch's clip_grad_norm_ uses the same.
 constexpr double kClipEpsilon = 1e-6;
 
-/// Gradients summed over the shards, in the parameters' order. They are recorded last parameter
-/// first: the backward pass finishes them in that order, and buckets follow it.
+/// Gradients summed over the micro-batches, in the parameters' order. They are recorded last
+/// parameter first: the backward pass finishes them in that order, and buckets follow it.
 std::vector<Tensor> reduce_gradients(std::span<const Tensor> gradients) {
   std::vector<Tensor> out(gradients.size());
   for (std::size_t i = gradients.size(); i-- > 0;) out[i] = all_reduce(gradients[i]);
@@ -35,15 +36,15 @@ std::vector<Tensor> in_name_order(std::span<Parameter* const> parameters,
   return out;
 }
 
-/// The flags of a rank, as one number that is summed over shards, of which there are fewer than
-/// kStopRequested. The sum is f32: a flag with a larger weight hides those with a smaller one.
-constexpr std::int64_t kWarned = 1;
-constexpr std::int64_t kStopRequested = std::int64_t{1} << 21;
-constexpr std::int64_t kSaveFailed = std::int64_t{1} << 42;
-
-std::int64_t news(const UpdateOptions& options) {
-  return (options.warned ? kWarned : 0) + (options.stop_requested ? kStopRequested : 0) +
-         (options.save_failed ? kSaveFailed : 0);
+/// What one rank must tell the others with a step, in the order in which StepNumbers has it. Each
+/// is an input, 1 or 0, and is summed by itself: no flag hides another.
+std::vector<Tensor> rank_flags(TraceContext& context, const UpdateOptions& options) {
+  const auto on_any_rank = [&](bool mine, std::string_view name) {
+    return all_reduce(context.scalar(mine ? 1.0 : 0.0, DType::kI64, name));
+  };
+  return {on_any_rank(options.warned, "trainer.warned"),
+          on_any_rank(options.stop_requested, "trainer.stop_requested"),
+          on_any_rank(options.save_failed, "trainer.save_failed")};
 }
 
 /// 0, or NaN if an element is not finite. Fused with the op that makes the value, so that it reads
@@ -60,7 +61,7 @@ Tensor summarize(std::span<const Tensor> scalars) {
   return concatenate(parts, 0);
 }
 
-/// The metrics over all shards of the step: for each its value, and whether it has one.
+/// The metrics over all micro-batches of the step: for each its value, and whether it has one.
 class StepMetrics {
  public:
   StepMetrics(const Loss& loss, const Tensor& count, const Tensor& inverse_count)
@@ -120,7 +121,7 @@ class Rules {
 /// Buffers whose modules ran in this step get their new values, if the step counts.
 void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
   TraceContext& context = apply.context();
-  Tensor shards;  // of the step
+  Tensor micro_batches;  // of the step
   for (ModuleBuffer& buffer : buffers.all()) {
     const std::vector<ModuleBuffer::Update> updates = buffer.take_updates();
     if (updates.empty()) continue;
@@ -129,9 +130,9 @@ void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
     for (const ModuleBuffer::Update& update : updates) {
       Tensor mean;
       if (update.contribution.defined()) {
-        if (!shards.defined())
-          shards = convert(all_reduce(context.constant(1.0, DType::kI64)), DType::kF32);
-        mean = all_reduce(convert(update.contribution, DType::kF32)) / shards;
+        if (!micro_batches.defined())
+          micro_batches = convert(all_reduce(context.constant(1.0, DType::kI64)), DType::kF32);
+        mean = all_reduce(convert(update.contribution, DType::kF32)) / micro_batches;
       }
       next = update.rule(next, mean);
       LS_USER_CHECK(next.defined(), "the update rule of buffer '{}' gives an undefined tensor",
@@ -147,19 +148,16 @@ void update_buffers(ModuleBufferSet& buffers, const Tensor& apply) {
 }  // namespace
 
 StepSummary StepNumbers::read(std::source_location where) const {
-  constexpr std::size_t kFixed = 5;
+  constexpr std::size_t kFixed = 7;
   const std::vector<double> v = to_doubles(values.to_host(where));
-  const double news = v[4];
   StepSummary out;
   out.loss = v[0];
   out.grad_norm = v[1];
   out.finite = v[2] != 0;
-  out.sound = v[3] != 0;
-  const auto stop = static_cast<double>(kStopRequested);
-  const auto failed = static_cast<double>(kSaveFailed);
-  out.warned = news > 0 && news < stop;
-  out.stop = news >= stop && news < failed;
-  out.save_failed = news >= failed;
+  out.state_finite = v[3] != 0;
+  out.warned = v[4] != 0;
+  out.stop = v[5] != 0;
+  out.save_failed = v[6] != 0;
   for (std::size_t i = 0; i < metrics.size(); ++i)
     if (v[kFixed + 2 * i + 1] != 0) out.metrics[metrics[i]] = v[kFixed + 2 * i];
   return out;
@@ -200,12 +198,11 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   const Tensor inverse_count = 1.0 / select(equal(count, 0.0), 1.0, count);
   const Tensor mean_loss = all_reduce(convert(loss.sum, DType::kF32)) * inverse_count;
   const StepMetrics metrics(loss, count, inverse_count);
-  const Tensor all_news =
-      all_reduce(context.scalar(static_cast<double>(news(options)), DType::kI64, "trainer.news"));
+  const std::vector<Tensor> flags = rank_flags(context, options);
 
   const Tensor grad_norm = sqrt(sum_of_squares(in_name_order(parameters, sums))) * inverse_count;
   const Tensor finite = logical_and(is_finite(grad_norm), is_finite(mean_loss));
-  const Tensor apply = logical_and(finite, state.sound);
+  const Tensor apply = logical_and(finite, state.state_finite);
   Tensor scale = inverse_count;
   if (options.clip_norm > 0) {
     const ModuleScope clip(context, "gradient_clip");
@@ -235,12 +232,13 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   line.reset();
   update_buffers(state.buffers, apply);
   line.emplace(context);
-  Tensor still_sound = logical_and(state.sound, is_finite(sum(concatenate(zeros, 0))));
-  if (options.stop_at_nonfinite) still_sound = logical_and(still_sound, finite);
-  state.sound.assign(still_sound);
+  Tensor still_finite = logical_and(state.state_finite, is_finite(sum(concatenate(zeros, 0))));
+  if (options.stop_at_nonfinite) still_finite = logical_and(still_finite, finite);
+  state.state_finite.assign(still_finite);
 
   StepNumbers out;
-  std::vector<Tensor> numbers{mean_loss, grad_norm, finite, still_sound, all_news};
+  std::vector<Tensor> numbers{mean_loss, grad_norm, finite, still_finite};
+  numbers.insert(numbers.end(), flags.begin(), flags.end());
   numbers.insert(numbers.end(), metrics.values().begin(), metrics.values().end());
   out.values = summarize(numbers);
   for (const auto& [name, ratio] : loss.metrics) out.metrics.push_back(name);

@@ -21,16 +21,15 @@ struct StepSummary {
   double grad_norm = 0;                   ///< of the mean gradient, before clipping
   std::map<std::string, double> metrics;  ///< those of the loss whose count is not zero
   bool finite = true;        ///< whether loss and norm are finite; if not, nothing was updated
-  bool sound = true;         ///< the new value of `sound`, see optimizer_step()
+  bool state_finite = true;  ///< the new value of `state_finite`, see optimizer_step()
   bool stop = false;         ///< whether any rank was asked to stop
   bool save_failed = false;  ///< whether a rank's checkpoint could not be written
-  /// Whether a rank has warnings for the console; not set if `stop` or `save_failed` is.
-  bool warned = false;
+  bool warned = false;       ///< whether any rank has warnings for the console
 };
 
 /// The same on the device, as one small tensor: reading a step's numbers is one copy.
 struct StepNumbers {
-  Tensor values;  ///< f32[5 + 2 metrics]
+  Tensor values;  ///< f32[7 + 2 metrics]
   std::vector<std::string> metrics;
   StepSummary read(std::source_location where = std::source_location::current()) const;
 };
@@ -52,14 +51,14 @@ struct UpdatedState {
   std::span<Parameter* const> parameters;  ///< those that are trained
   ModuleBufferSet& buffers;
   OptimizerState& slots;
-  Tensor& sound;  ///< bool[]
+  Tensor& state_finite;  ///< bool[]
 };
 
 /// `loss` and `gradients` (of loss.sum, one per trained parameter in order) are sums of one
-/// micro-batch. Assigns the new values to parameters, their copies, slots, buffers and `sound`,
-/// unless loss or norm are not finite, or `sound` is false.
+/// micro-batch. Assigns the new values to parameters, their copies, slots, buffers and
+/// `state_finite`, unless loss or norm are not finite, or `state_finite` is false.
 ///
-/// `sound` becomes false, and stays so, when a new parameter is not finite, or with
+/// `state_finite` becomes false, and stays so, when a new parameter is not finite, or with
 /// stop_at_nonfinite when loss or norm are not: steps that are already queued then change nothing,
 /// and saved values can be distinguished from good ones.
 StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,

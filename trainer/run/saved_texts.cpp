@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 /// Maximum size of images in a checkpoint.
-constexpr std::int64_t kMostPixels = 178'956'970;
+constexpr std::int64_t kMaxPixels = 178'956'970;
 
 // Returns the result of `read`; its errors become errors of the checkpoint.
 template <class Read>
@@ -80,9 +80,9 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
     parsed.at("classes").get_to(out.classes);
     const auto& [channels, height, width] = out.shape;
     for (const std::int64_t size : out.shape)
-      if (size < 1 || size > kMostPixels)
+      if (size < 1 || size > kMaxPixels)
         throw std::out_of_range(fmt::format("images of size {}", size));
-    if (channels > kMostPixels / height / width)
+    if (channels > kMaxPixels / height / width)
       throw std::out_of_range(fmt::format("images [{}, {}, {}]", channels, height, width));
     return out;
   } catch (const std::exception& problem) {

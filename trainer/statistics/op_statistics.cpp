@@ -17,7 +17,7 @@ TimeShare share_of(const LedgerRow& row) {
   if (is_one_of({"gradient sums", kWaitForBuckets, "collective"})) return TimeShare::kAllReduce;
   if (is_one_of({"idle", "inputs", "dispatch", "host call"})) return TimeShare::kHost;
   if (is_one_of({"checkpoint", "evaluation", "value reads"})) return TimeShare::kPauses;
-  if (row.is_launch() || is_one_of({"copies", "state check"})) return TimeShare::kDevice;
+  if (row.is_bundle() || is_one_of({"copies", "state check"})) return TimeShare::kDevice;
   return TimeShare::kOther;
 }
 
@@ -39,8 +39,8 @@ std::size_t OpStatistics::slowest() const {
 }
 
 std::optional<double> OpStatistics::of_limit() const {
-  if (mean.attainable_ms <= 0 || mean.ms <= 0) return std::nullopt;
-  return mean.attainable_ms / mean.ms;
+  if (mean.lower_bound_ms <= 0 || mean.ms <= 0) return std::nullopt;
+  return mean.lower_bound_ms / mean.ms;
 }
 
 std::vector<OpStatistics> op_statistics(const std::vector<RankProfile>& profiles, GroupBy by) {
@@ -71,8 +71,8 @@ StepShares step_shares(const std::vector<RankProfile>& profiles) {
     out.ms[static_cast<std::size_t>(share_of(row))] += row.ms;
     out.fused_ms += row.fused_ms;
     if (!each.of_limit() || share_of(row) != TimeShare::kDevice) continue;
-    out.launched_ms += row.ms;
-    out.attainable_ms += row.attainable_ms;
+    out.bundled_ms += row.ms;
+    out.lower_bound_ms += row.lower_bound_ms;
   }
   return out;
 }

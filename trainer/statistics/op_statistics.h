@@ -23,7 +23,7 @@ struct OpStatistics {
   /// Index of the slowest.
   std::size_t slowest() const;
   /// The lower bound by the machine's limits over the measured time: 1 is the limit. Nothing for
-  /// rows that are not launches.
+  /// rows that are not bundles.
   std::optional<double> of_limit() const;
 };
 
@@ -32,7 +32,7 @@ std::vector<OpStatistics> op_statistics(const std::vector<RankProfile>& profiles
 
 /// The main parts of a step's time.
 enum class TimeShare : std::uint8_t {
-  kDevice,     ///< launches, with copies of donated memory and the state check
+  kDevice,     ///< bundles, with copies of donated memory and the state check
   kAllReduce,  ///< gradient sums, waiting for buckets, collectives
   kHost,       ///< idle and inputs, dispatch, functions on the host
   kPauses,     ///< checkpoints, evaluations, reads of values
@@ -42,9 +42,9 @@ inline constexpr std::size_t kTimeShareCount = static_cast<std::size_t>(TimeShar
 
 struct StepShares {
   std::array<double, kTimeShareCount> ms{};
-  double fused_ms = 0;       ///< part of the device's time
-  double launched_ms = 0;    ///< launches that have a limit
-  double attainable_ms = 0;  ///< the lower bound of those by the machine's limits
+  double fused_ms = 0;        ///< part of the device's time
+  double bundled_ms = 0;      ///< bundles that have a limit
+  double lower_bound_ms = 0;  ///< the lower bound of those by the machine's limits
 
   double operator[](TimeShare share) const { return ms[static_cast<std::size_t>(share)]; }
 };
@@ -58,7 +58,7 @@ struct LateRank {
   std::size_t index = 0;  ///< in the profiles
   double work_ms = 0;     ///< a step
   double others_ms = 0;   ///< the mean of the other ranks' work
-  std::string most;    ///< the part that exceeds the others' by the most: "shard dot", "step idle"
+  std::string most;  ///< the part that exceeds the others' by the most: "gradient dot", "step idle"
   double most_ms = 0;  ///< the excess of that part
 };
 

@@ -55,7 +55,7 @@ std::string short_op(const std::string& op) {
 
 /// The label that distinguishes the group from others, besides program and work.
 std::string label(const LedgerRow& row, GroupBy by) {
-  if (!row.is_launch()) return "";
+  if (!row.is_bundle()) return "";
   switch (by) {
     case GroupBy::kClass: return "";
     case GroupBy::kModule: return row.module.empty() ? "(no module)" : row.module;
@@ -72,11 +72,10 @@ std::string row_line(const OpStatistics& each, GroupBy by, double step_ms,
                      const std::vector<RankProfile>& profiles) {
   const LedgerRow& row = each.mean;
   const auto limit = each.of_limit();
-  std::string out =
-      fmt::format("  {:<7} {:<14} {:>9.3f} {:>5.1f} % {:>9.3f} {:>7.0f} {:>8} {:>7} {:>7}",
-                  row.program, row.work, row.ms, percent(row.ms, step_ms), row.least_ms,
-                  row.commands, rate(row.flops, row.ms), rate(row.bytes, row.ms),
-                  limit ? fmt::format("{:.0f} %", 100 * *limit) : "-");
+  std::string out = fmt::format(
+      "  {:<8} {:<14} {:>9.3f} {:>5.1f} % {:>9.3f} {:>7.0f} {:>8} {:>7} {:>7}", row.program,
+      row.work, row.ms, percent(row.ms, step_ms), row.min_ms, row.commands, rate(row.flops, row.ms),
+      rate(row.bytes, row.ms), limit ? fmt::format("{:.0f} %", 100 * *limit) : "-");
   if (profiles.size() > 1)
     out += fmt::format(" {:>5.0f} % r{:<3}", 100 * each.skew(), profiles[each.slowest()].rank);
   if (const std::string what = label(row, by); !what.empty()) out += "  " + what;
@@ -85,8 +84,8 @@ std::string row_line(const OpStatistics& each, GroupBy by, double step_ms,
 }
 
 std::string header(bool several_ranks) {
-  return fmt::format("  {:<7} {:<14} {:>9} {:>7} {:>9} {:>7} {:>8} {:>7} {:>7}{}\n", "program",
-                     "work", "ms/step", "share", "least", "count", "GFLOP/s", "GB/s", "limit",
+  return fmt::format("  {:<8} {:<14} {:>9} {:>7} {:>9} {:>7} {:>8} {:>7} {:>7}{}\n", "program",
+                     "work", "ms/step", "share", "min", "count", "GFLOP/s", "GB/s", "limit",
                      several_ranks ? "  skew, slowest rank" : "");
 }
 
@@ -107,7 +106,7 @@ OrderedJson row_json(const OpStatistics& each, double step_ms) {
                   {"places", row.places},
                   {"ms", row.ms},
                   {"share", step_ms > 0 ? row.ms / step_ms : 0},
-                  {"least_ms", row.least_ms},
+                  {"least_ms", row.min_ms},
                   {"count", row.commands},
                   {"flops", row.flops},
                   {"bytes", row.bytes},
@@ -145,7 +144,7 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   out += fmt::format("; of the device's time {:.0f} % in fused kernels\n",
                      percent(shares.fused_ms, shares[TimeShare::kDevice]));
   out += fmt::format("  commands run at {:.0f} % of this machine's limits ({})\n",
-                     percent(shares.attainable_ms, shares.launched_ms), first.limits);
+                     percent(shares.lower_bound_ms, shares.bundled_ms), first.limits);
   if (const auto late = late_rank(profiles)) {
     const RankProfile& who = profiles[late->index];
     out += fmt::format(
@@ -157,7 +156,8 @@ std::string describe_steps(const std::vector<RankProfile>& profiles) {
   return out;
 }
 
-std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most) {
+std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by,
+                          std::size_t max_rows) {
   constexpr double kShownMs = 0.0005;  // shorter times would print as zero
   const double step = mean_step_ms(profiles);
   std::string out = header(profiles.size() > 1);
@@ -165,7 +165,7 @@ std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, 
   rest.places = 0;
   std::size_t shown = 0;
   for (const OpStatistics& each : op_statistics(profiles, by)) {
-    if (shown < most && each.mean.ms >= kShownMs) {
+    if (shown < max_rows && each.mean.ms >= kShownMs) {
       out += row_line(each, by, step, profiles);
       ++shown;
     } else {
@@ -192,7 +192,7 @@ std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by) {
     out +=
         fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", row.program, quoted(row.work),
                     quoted(row.op), quoted(row.module), quoted(row.line), row.places, row.ms,
-                    step > 0 ? row.ms / step : 0, row.least_ms, row.commands, row.flops, row.bytes,
+                    step > 0 ? row.ms / step : 0, row.min_ms, row.commands, row.flops, row.bytes,
                     row.fused_ms, limit ? fmt::format("{}", *limit) : "", each.skew());
     for (const double ms : each.rank_ms) out += fmt::format(",{}", ms);
     out += "\r\n";
@@ -212,7 +212,7 @@ std::string statistics_json(const std::vector<RankProfile>& profiles, GroupBy by
   const StepShares shares = step_shares(profiles);
   for (std::size_t i = 0; i < kTimeShareCount; ++i) out["shares"][kShareNames[i]] = shares.ms[i];
   out["fused_ms"] = shares.fused_ms;
-  out["attainable_ms"] = shares.attainable_ms;
+  out["attainable_ms"] = shares.lower_bound_ms;
   if (const auto late = late_rank(profiles))
     out["late"] = {{"rank", profiles[late->index].rank},
                    {"work_ms", late->work_ms},

@@ -12,9 +12,11 @@ namespace lockstep {
 /// One line each for the steps, their shares, and the rank that is late.
 std::string describe_steps(const std::vector<RankProfile>& profiles);
 
-/// The longest `most` groups, one line each with time, share, minimum time, count, GFLOP/s, GB/s,
-/// the ratio to the machine's limit and, for several ranks, the skew; then a line for the rest.
-std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by, std::size_t most);
+/// The longest `max_rows` groups, one line each with time, share, minimum time, count, GFLOP/s,
+/// GB/s, the ratio to the machine's limit and, for several ranks, the skew; then a line for the
+/// rest.
+std::string describe_rows(const std::vector<RankProfile>& profiles, GroupBy by,
+                          std::size_t max_rows);
 
 /// All groups, with a header; RFC 4180.
 std::string rows_csv(const std::vector<RankProfile>& profiles, GroupBy by);

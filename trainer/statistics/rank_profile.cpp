@@ -32,8 +32,8 @@ constexpr std::array<std::pair<const char*, std::string LedgerRow::*>, 5> kTexts
      {"line", &LedgerRow::line}}};
 constexpr std::array<std::pair<const char*, double LedgerRow::*>, 7> kAmounts{
     {{"ms", &LedgerRow::ms},
-     {"least_ms", &LedgerRow::least_ms},
-     {"attainable_ms", &LedgerRow::attainable_ms},
+     {"least_ms", &LedgerRow::min_ms},
+     {"attainable_ms", &LedgerRow::lower_bound_ms},
      {"fused_ms", &LedgerRow::fused_ms},
      {"commands", &LedgerRow::commands},
      {"flops", &LedgerRow::flops},
@@ -49,11 +49,10 @@ double amount(const OrderedJson& json) {
   return value;
 }
 
-std::int64_t whole(const OrderedJson& json, const char* key, std::int64_t least,
-                   std::int64_t most) {
+std::int64_t whole(const OrderedJson& json, const char* key, std::int64_t min, std::int64_t max) {
   const OrderedJson& value = json.at(key);
-  LS_USER_CHECK(value.is_number_integer() && value >= least && value <= most, "damaged: {} is {}",
-                key, value.dump());
+  LS_USER_CHECK(value.is_number_integer() && value >= min && value <= max, "damaged: {} is {}", key,
+                value.dump());
   return value.get<std::int64_t>();
 }
 
@@ -89,6 +88,8 @@ RankProfile profile_of(const OrderedJson& json) {
   for (const OrderedJson& row : json.at("rows")) {
     LedgerRow& to = out.rows.emplace_back();
     for (const auto& [key, member] : kTexts) to.*member = text(row.at(key));
+    // Before programs had their names of today.
+    if (to.program == "shard") to.program = "gradient";
     for (const auto& [key, value] : kAmounts) to.*value = amount(row.at(key));
   }
   check_sum(out);

@@ -4,7 +4,7 @@
 //    "limits": "calibrated 2026-11-23T05:40:12Z", "steps": 198, "left_out": 1,
 //    "mean_step_ms": 5.7,
 //    "step_ms": [5.6, ...],
-//    "rows": [{"program": "shard", "work": "dot", "op": "dot_general f32[64,512] (...)",
+//    "rows": [{"program": "gradient", "work": "dot", "op": "dot_general f32[64,512] (...)",
 //              "module": "fc1", "line": "vision.cpp:30", "ms": 1.9, "least_ms": 1.8,
 //              "attainable_ms": 1.1, "fused_ms": 0, "commands": 8, "flops": 2.6e8,
 //              "bytes": 1.1e7}, ...]}
@@ -24,7 +24,7 @@ struct RankProfile {
   int rank = 0;
   int ranks = 1;       ///< of the job
   std::string host;    ///< its name
-  std::string limits;  ///< MachineLimits::origin() of the limits of attainable_ms
+  std::string limits;  ///< MachineLimits::origin() of the limits of lower_bound_ms
   std::int64_t steps = 0;
   std::int64_t left_out = 0;  ///< additional steps: the first of each program
   double mean_step_ms = 0;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/engine/launch.h"
+#include "core/engine/bundle.h"
 #include "core/runtime/plan_cost.h"
 #include "trainer/timeline/perfetto_trace.pb.h"
 #include "trainer/timeline/tracks.h"
@@ -160,19 +160,19 @@ struct CommandText {
 };
 
 CommandText text_of(const CompiledStep& program, bool is_update, std::size_t command) {
-  const Plan& plan = is_update ? program.update : program.shard;
-  const Launch launch{plan, command, next_launch(plan, command), is_update};
-  const Node& node = launch.node();
+  const Plan& plan = is_update ? program.update : program.gradient;
+  const CommandBundle bundle{plan, command, next_bundle(plan, command), is_update};
+  const Node& node = bundle.node();
   CommandText out;
-  const std::size_t count = launch.end - launch.begin;
+  const std::size_t count = bundle.end - bundle.begin;
   if (count > 1) out.name = fmt::format("{} at once: ", count);
   out.name += name_of(node.op);
   if (!node.origin.scope.empty()) out.name += fmt::format(" {}", node.origin.scope);
-  out.category = name_of(launch.first().work);
-  out.shapes = signature_of(launch);
+  out.category = name_of(bundle.first().work);
+  out.shapes = signature_of(bundle);
   out.file = node.origin.file;
   out.line = node.origin.line;
-  const Work work = launch_work(plan, command);
+  const Work work = bundle_work(plan, command);
   out.flops = work.flops;
   out.bytes = work.bytes;
   return out;

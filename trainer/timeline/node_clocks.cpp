@@ -14,22 +14,22 @@ constexpr int kExchanges = 32;
 
 /// Zero's entry came before the rank's leaving, and the other way round.
 struct Bounds {
-  std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
 
   void add(std::span<const ExchangeTimes> rank, std::span<const ExchangeTimes> zero) {
     LS_CHECK(rank.size() == zero.size(), "{} exchanges, and {}", rank.size(), zero.size());
     for (std::size_t i = 0; i < rank.size(); ++i) {
-      least = std::max(least, rank[i].entered_ns - zero[i].left_ns);
-      most = std::min(most, rank[i].left_ns - zero[i].entered_ns);
+      min = std::max(min, rank[i].entered_ns - zero[i].left_ns);
+      max = std::min(max, rank[i].left_ns - zero[i].entered_ns);
     }
   }
 };
 
 ClockOffset middle_of(const Bounds& bounds, std::int64_t at_ns) {
   // Because of drift the bounds of different rounds may contradict each other slightly.
-  const auto [least, most] = std::minmax(bounds.least, bounds.most);
-  return {at_ns, least + (most - least) / 2, (most - least + 1) / 2};
+  const auto [min, max] = std::minmax(bounds.min, bounds.max);
+  return {at_ns, min + (max - min) / 2, (max - min + 1) / 2};
 }
 
 std::string bytes_of(const std::vector<ExchangeTimes>& times) {

@@ -21,7 +21,7 @@ namespace {
 /// A state that grew so much between two saves has blown up.
 constexpr double kAbsurdGrowth = 1e4;
 /// Parameters below this are never too large, since some models start with zeros.
-constexpr double kLeastMagnitude = 1;
+constexpr double kMinMagnitude = 1;
 
 /// Only advice, so that a refusal is not an error: the first touch of this memory in pages of 4 KiB
 /// takes a second.
@@ -74,8 +74,8 @@ void CheckpointWriter::submit(Engine& engine) {
     values.push_back(*tensor.value);
     places.push_back(staged(tensor));
   }
-  values.push_back(state_.sound);
-  places.push_back(sound_);
+  values.push_back(state_.state_finite);
+  places.push_back(state_finite_);
   copied_ = engine.snapshot(values, std::move(places));
   phase_ = Phase::kSubmitted;
 }
@@ -173,7 +173,7 @@ void CheckpointWriter::reserve() {
     std::memset(out.bytes().data(), 0, out.bytes().size());
     options_.activity.progress();  // the first save may wait for it
   }
-  sound_ = HostTensor::scalar<bool>(false);
+  state_finite_ = HostTensor::scalar<bool>(false);
 }
 
 SaveProblem CheckpointWriter::write() {
@@ -184,7 +184,7 @@ SaveProblem CheckpointWriter::write() {
   } catch (const Error&) {
     return {};  // the run ends with it
   }
-  if (!sound_.as<bool>()[0]) return {};  // also: an earlier step was not finite
+  if (!state_finite_.as<bool>()[0]) return {};  // also: an earlier step was not finite
   if (const std::string bad = find_nonfinite(); !bad.empty())
     return {ErrorKind::kNonFinite,
             fmt::format("step {}: {} is not finite, so the state was not saved; earlier "
@@ -193,7 +193,7 @@ SaveProblem CheckpointWriter::write() {
   double magnitude = 0;
   for (const Parameter& parameter : state_.module.parameters().all())
     magnitude = std::max(magnitude, largest_magnitude(staging_.model.at(parameter.name)));
-  const double limit = kAbsurdGrowth * std::max(options_.good_magnitude, kLeastMagnitude);
+  const double limit = kAbsurdGrowth * std::max(options_.good_magnitude, kMinMagnitude);
   try {
     if (magnitude > limit) return save_suspect(magnitude);
     save(magnitude);

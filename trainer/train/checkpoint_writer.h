@@ -104,7 +104,7 @@ class CheckpointWriter {
   TrainerState start_;         ///< the counters that the run began with
   std::int64_t good_on_file_;  ///< the newest good step that has a file, or needs none
   CheckpointState staging_;  ///< used by the thread while reserving or released, else by the caller
-  HostTensor sound_;
+  HostTensor state_finite_;
   EventPtr copied_;
 
   mutable std::mutex mutex_;

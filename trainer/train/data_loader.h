@@ -14,8 +14,8 @@ namespace LOCKSTEP_API lockstep {
 class Session;
 
 struct DataLoaderOptions {
-  std::int64_t global_batch = 0;  ///< samples of a step, over all ranks; must be given
-  std::int64_t micro_batch =
+  std::int64_t global_batch_size = 0;  ///< samples of a step, over all ranks; must be given
+  std::int64_t micro_batch_size =
       0;                      ///< samples of a micro-batch; must be given, divides the global batch
   bool shuffle = true;        ///< a new random order in each epoch, the same on all ranks
   std::int64_t workers = 1;   ///< threads that read and collate; no result depends on it
@@ -25,7 +25,7 @@ struct DataLoaderOptions {
   /// Groups samples of similar length into the same step, within windows of this many samples of
   /// the original order; 0: off.
   std::int64_t group_by_length = 0;
-  std::int64_t eval_batch = 0;         ///< samples of a batch of an evaluation; 0: micro_batch
+  std::int64_t eval_batch_size = 0;    ///< samples of a batch of an evaluation; 0: micro_batch_size
   std::int64_t max_eval_batches = 0;   ///< 0: the whole dataset
   std::int64_t tokens_per_sample = 0;  ///< for perf/tokens_per_s; 0: samples have none
 };
@@ -38,8 +38,8 @@ class DataLoader {
 
   const DatasetPtr& dataset() const { return dataset_; }
   const DataLoaderOptions& options() const { return options_; }
-  std::int64_t eval_batch() const {
-    return options_.eval_batch > 0 ? options_.eval_batch : options_.micro_batch;
+  std::int64_t eval_batch_size() const {
+    return options_.eval_batch_size > 0 ? options_.eval_batch_size : options_.micro_batch_size;
   }
 
  private:

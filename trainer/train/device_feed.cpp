@@ -12,10 +12,11 @@ DeviceBatch start_copies(StepBatch batch, Device& device,
   DeviceBatch out;
   out.step = batch.step;
   out.skipped = std::move(batch.skipped);
-  for (const auto& [name, first] : batch.shards[0]) {
-    std::vector<HostTensor> shards;
-    for (const HostBatch& shard : batch.shards) shards.push_back(shard.at(name));
-    out.fields[name] = device.copy_to_device(std::move(shards), "batch." + name, room);
+  for (const auto& [name, first] : batch.micro_batches[0]) {
+    std::vector<HostTensor> micro_batches;
+    for (const HostBatch& micro_batch : batch.micro_batches)
+      micro_batches.push_back(micro_batch.at(name));
+    out.fields[name] = device.copy_to_device(std::move(micro_batches), "batch." + name, room);
   }
   return out;
 }

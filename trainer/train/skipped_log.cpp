@@ -12,10 +12,10 @@ void SkippedLog::add(std::span<const std::string> reasons) {
 }
 
 void SkippedLog::warn(const std::string& reason) {
-  if (warned_.size() >= kMostWarnings || !warned_.insert(reason).second) return;
+  if (warned_.size() >= kMaxWarnings || !warned_.insert(reason).second) return;
   const std::string warning =
       fmt::format("skipped {}{}", reason,
-                  warned_.size() == kMostWarnings ? " (further ones are only counted)" : "");
+                  warned_.size() == kMaxWarnings ? " (further ones are only counted)" : "");
   runtime_.log().warn("{}", warning);
   runtime_.warnings_to_console()(warning);
 }

@@ -15,7 +15,7 @@ namespace lockstep {
 class SkippedLog {
  public:
   /// The maximum number of warnings of a rank, one per file; further ones are only counted.
-  static constexpr std::size_t kMostWarnings = 16;
+  static constexpr std::size_t kMaxWarnings = 16;
 
   explicit SkippedLog(RankRuntime& runtime) : runtime_(runtime) {}
 

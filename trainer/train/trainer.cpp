@@ -53,7 +53,7 @@ void start_state(TrainingState& state, RankRuntime& runtime, const RunSpec& spec
     restore(state, engine, *saved, true);
   }
   warn_of_other_processors(state.progress, runtime);
-  make_sound(state, engine);
+  make_state_finite(state, engine);
   make_copies(state, engine);
 }
 

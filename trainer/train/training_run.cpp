@@ -58,8 +58,8 @@ struct TrainingRun::Feed {
        Device& device)
       : loader(data.dataset(), sampler, options),
         feed(loader, device, data.options().device_prefetch,
-             options.shards * batch_bytes(train_batch_types(*data.dataset(), options.padding,
-                                                            options.micro_batch))) {}
+             options.micro_batches * batch_bytes(train_batch_types(*data.dataset(), options.padding,
+                                                                   options.micro_batch_size))) {}
   Loader loader;
   DeviceFeed feed;
 };
@@ -104,15 +104,16 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
                 "steps() was called while the steps of another call were still running");
   const DataLoaderOptions& options = data.options();
   Communicator& communicator = runtime_.communicator();
-  batch_ = plan_batch(options.global_batch, options.micro_batch,
+  batch_ = plan_batch(options.global_batch_size, options.micro_batch_size,
                       spec_.config.training.deterministic, communicator.size());
   total_steps_ = total_steps;
-  sampler_.emplace(make_step_sampler(data.dataset(), seed_of(spec_.config), options.global_batch,
-                                     options.shuffle, options.group_by_length));
+  sampler_.emplace(make_step_sampler(data.dataset(), seed_of(spec_.config),
+                                     options.global_batch_size, options.shuffle,
+                                     options.group_by_length));
   schedule_.emplace(spec_.config.scheduler, state_.optimizer.learning_rate(), total_steps);
-  inputs_ =
-      make_step_inputs(runtime_.engine(), batch_.first_shard(communicator.topology().position()),
-                       batch_.shards_per_rank, seed_of(spec_.config));
+  inputs_ = make_step_inputs(runtime_.engine(),
+                             batch_.first_micro_batch(communicator.topology().position()),
+                             batch_.micro_batches_per_rank, seed_of(spec_.config));
   const std::string digest = digest_of(*data.dataset(), activity_);
   if (resumed_ && steps_done() == first_step_ &&
       !is_same_data(state_.progress.dataset_digest, digest)) {
@@ -129,7 +130,7 @@ void TrainingRun::begin(const DataLoader& data, std::int64_t total_steps) {
                        spec_.config.logging, runtime_.clock(), runtime_.log());
   step_log_.emplace(telemetry_ ? &*telemetry_ : nullptr, runtime_.metrics(), runtime_.clock(),
                     runtime_.device().allocator(), spec_.config.logging.interval,
-                    static_cast<double>(options.global_batch * options.tokens_per_sample),
+                    static_cast<double>(options.global_batch_size * options.tokens_per_sample),
                     steps_done(), total_steps);
   watch_data(data);
   end_ = RunEnd::kRunning;
@@ -256,7 +257,7 @@ void TrainingRun::check_finite(const InFlight& done, const StepSummary& summary)
   const std::string numbers =
       fmt::format("loss {} and gradient norm {}", format_significant(summary.loss, 4),
                   format_significant(summary.grad_norm, 3));
-  if (summary.finite && summary.sound) return;
+  if (summary.finite && summary.state_finite) return;
   if (summary.finite) {
     rule_out_drift();
     blow_up(fmt::format(
@@ -294,7 +295,7 @@ void TrainingRun::blow_up(const std::string& what) {
 }
 
 // The step's parameters and slots are still there: neither it nor the steps queued after it changed
-// them. All ranks report the finding of the lowest shard that has one.
+// them. All ranks report the finding of the lowest micro-batch that has one.
 std::string TrainingRun::name_nonfinite(const InFlight& done) {
   const LossFunction* loss = loss_ != nullptr ? loss_ : lasting_loss_ ? &lasting_loss_ : nullptr;
   if (loss == nullptr) return "the step cannot be run again, because its loss no longer exists";
@@ -302,18 +303,19 @@ std::string TrainingRun::name_nonfinite(const InFlight& done) {
   record_step(state_, *loss, done.batch, inputs_, done.update);
   std::string mine;
   if (const auto found = runtime_.engine().find_nonfinite()) {
-    const std::int64_t first = batch_.first_shard(runtime_.communicator().topology().position());
-    mine = fmt::format("{:010} {}", first + found->shard, found->text);
+    const std::int64_t first =
+        batch_.first_micro_batch(runtime_.communicator().topology().position());
+    mine = fmt::format("{:010} {}", first + found->micro_batch, found->text);
   }
   std::string lowest;
   for (const std::string& theirs :
        runtime_.communicator().exchange("value that is not finite", mine))
     if (!theirs.empty() && (lowest.empty() || theirs < lowest)) lowest = theirs;
   if (lowest.empty())
-    return "every value of the shards is finite, but their gradients' sum or norm is not, or the "
-           "counts of the loss add up to 0";
+    return "every value of the micro-batches is finite, but their gradients' sum or norm is not, "
+           "or the counts of the loss add up to 0";
   const std::size_t space = lowest.find(' ');
-  return fmt::format("first non-finite value: {}, shard {}", lowest.substr(space + 1),
+  return fmt::format("first non-finite value: {}, micro-batch {}", lowest.substr(space + 1),
                      std::stoll(lowest.substr(0, space)));
 }
 
@@ -389,7 +391,7 @@ void TrainingRun::save_now() {
   if (sampler_) {
     const std::int64_t per_epoch = steps_per_epoch();
     progress.epoch = steps_done() / per_epoch;
-    progress.sample_position = steps_done() % per_epoch * batch_.global_batch;
+    progress.sample_position = steps_done() % per_epoch * batch_.global_batch_size;
     progress.schedule = {std::string(name_of(spec_.config.scheduler.name)),
                          {{"learning_rate", schedule_->learning_rate(steps_done())}}};
   }
@@ -427,9 +429,9 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   LoaderOptions out;
   out.first_step = steps_done();
   out.end_step = std::max(total_steps_, steps_done());
-  out.first_shard = batch_.first_shard(runtime_.communicator().topology().position());
-  out.shards = batch_.shards_per_rank;
-  out.micro_batch = batch_.micro_batch;
+  out.first_micro_batch = batch_.first_micro_batch(runtime_.communicator().topology().position());
+  out.micro_batches = batch_.micro_batches_per_rank;
+  out.micro_batch_size = batch_.micro_batch_size;
   out.workers = static_cast<int>(data.options().workers);
   out.prefetch = data.options().prefetch;
   const ForeignCall lengths(activity_, "Dataset::lengths");

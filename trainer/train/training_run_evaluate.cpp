@@ -45,7 +45,7 @@ EvaluateOptions TrainingRun::evaluate_options(
     const DataLoader& data, std::vector<std::shared_ptr<const Evaluator>> evaluators,
     const std::source_location& where) {
   EvaluateOptions options;
-  options.batch_size = data.eval_batch();
+  options.batch_size = data.eval_batch_size();
   options.max_batches = data.options().max_eval_batches;
   options.workers = static_cast<int>(data.options().workers);
   options.prefetch = data.options().prefetch;

@@ -138,7 +138,8 @@ std::vector<StateTensor> state_tensors(TrainingState& state) {
                      state.trained[i]->name,
                      slot,
                      &state.slots.at(slot)[i]});
-  out.push_back({Role::kSound, {DType::kBool, Shape{}}, "sound", "", &state.sound});
+  out.push_back(
+      {Role::kStateFinite, {DType::kBool, Shape{}}, "state_finite", "", &state.state_finite});
   if (state.compute_dtype == DType::kF32) return out;
   for (Parameter& p : state.module.parameters().all())
     if (p.in_dots)
@@ -218,8 +219,9 @@ void read_again(const CheckpointReader& saved, CheckpointState& out) {
     for (auto& [name, place] : tensors) read(optimizer_path(slot, name), place);
 }
 
-void make_sound(TrainingState& state, Engine& engine) {
-  state.sound = put(engine, HostTensor::scalar<bool>(true), InputKind::kState, "sound");
+void make_state_finite(TrainingState& state, Engine& engine) {
+  state.state_finite =
+      put(engine, HostTensor::scalar<bool>(true), InputKind::kState, "state_finite");
 }
 
 void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,

@@ -30,13 +30,13 @@ struct TrainingState {
   /// The largest |parameter| when the parameters were drawn or restored.
   double initial_magnitude = 0;
   /// bool[]: steps update the values only while it is true; see optimizer_step(). Not saved.
-  Tensor sound;
+  Tensor state_finite;
   TrainerState progress;
 };
 
 /// A tensor that lives as long as the run.
 struct StateTensor {
-  enum class Role : std::uint8_t { kParameter, kBuffer, kSlot, kSound, kCopy };
+  enum class Role : std::uint8_t { kParameter, kBuffer, kSlot, kStateFinite, kCopy };
   Role role;
   Type type;
   std::string name;  ///< of the parameter or buffer, which `slot` is of
@@ -50,13 +50,13 @@ struct StateTensor {
 };
 
 /// The only list of these tensors: saving, restoring, dry runs and memory checks use it. Those that
-/// belong to checkpoints come first: parameters, buffers, slots; then `sound`; then the copies in
-/// the compute dtype of parameters that are factors of dots.
+/// belong to checkpoints come first: parameters, buffers, slots; then `state_finite`; then the
+/// copies in the compute dtype of parameters that are factors of dots.
 std::vector<StateTensor> state_tensors(TrainingState& state);
 
 /// Whether a tensor is a part of checkpoints.
 inline bool is_saved(const StateTensor& tensor) {
-  return tensor.role != StateTensor::Role::kSound && tensor.role != StateTensor::Role::kCopy;
+  return tensor.role != StateTensor::Role::kStateFinite && tensor.role != StateTensor::Role::kCopy;
 }
 
 /// The largest absolute value of an f32 tensor; not finite if one is not.
@@ -93,11 +93,11 @@ void read_again(const CheckpointReader& saved, CheckpointState& out);
 void restore(TrainingState& state, Engine& engine, const SharedCheckpoint& saved,
              bool with_optimizer);
 
-/// Sets `sound`, so that steps update the values.
-void make_sound(TrainingState& state, Engine& engine);
+/// Sets `state_finite`, so that steps update the values.
+void make_state_finite(TrainingState& state, Engine& engine);
 
 /// Makes copies of the factors of dots in the compute dtype, if that is not f32: the optimizer
-/// updates them with the values, and shard programs need not convert.
+/// updates them with the values, and gradient programs need not convert.
 void make_copies(TrainingState& state, Engine& engine);
 
 }  // namespace lockstep

@@ -64,21 +64,22 @@ Loss record_loss(const LossFunction& loss, const Batch& batch, TraceContext& con
 
 }  // namespace
 
-StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
-                            std::uint64_t seed) {
+StepInputs make_step_inputs(Engine& engine, std::int64_t first_micro_batch,
+                            std::int64_t micro_batches, std::uint64_t seed) {
   std::vector<HostTensor> numbers;
-  for (std::int64_t i = 0; i < shards; ++i)
-    numbers.push_back(HostTensor::scalar<std::int64_t>(first_shard + i));
-  return {engine.to_device(std::move(numbers), InputKind::kBatch, "shard"), seed};
+  for (std::int64_t i = 0; i < micro_batches; ++i)
+    numbers.push_back(HostTensor::scalar<std::int64_t>(first_micro_batch + i));
+  return {engine.to_device(std::move(numbers), InputKind::kBatch, "micro_batch"), seed};
 }
 
 StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Batch& batch,
                         const StepInputs& inputs, const UpdateOptions& update,
                         const LossCaller& caller) {
-  TraceContext& context = inputs.shard.context();
+  TraceContext& context = inputs.micro_batch.context();
   Mode mode{.training = true, .compute_dtype = state.compute_dtype, .forbids_reads = true};
   mode.key = {context.scalar(static_cast<double>(inputs.seed), DType::kI64, "seed"),
-              context.scalar(static_cast<double>(update.step), DType::kI64, "step"), inputs.shard};
+              context.scalar(static_cast<double>(update.step), DType::kI64, "step"),
+              inputs.micro_batch};
   for (ModuleBuffer& buffer : state.module.buffers().all())
     buffer.take_updates();  // drops those of a loss that threw
   return record_whole(context, caller.where, [&] {
@@ -87,7 +88,7 @@ StepNumbers record_step(TrainingState& state, const LossFunction& loss, const Ba
     for (const Parameter* parameter : state.trained) values.push_back(parameter->value);
     const std::vector<Tensor> grads = gradients(output.sum, values);
     return optimizer_step({state.optimizer, state.groups, state.trained, state.module.buffers(),
-                           state.slots, state.sound},
+                           state.slots, state.state_finite},
                           output, grads, update);
   });
 }

@@ -14,13 +14,13 @@ namespace lockstep {
 
 /// Inputs that every step of a run shares.
 struct StepInputs {
-  Tensor shard;  ///< i64[], one value per micro-batch: its index in the global batch
+  Tensor micro_batch;  ///< i64[], one value per micro-batch: its index in the global batch
   std::uint64_t seed = 0;
 };
 
 /// The indices of this rank's micro-batches, on the device.
-StepInputs make_step_inputs(Engine& engine, std::int64_t first_shard, std::int64_t shards,
-                            std::uint64_t seed);
+StepInputs make_step_inputs(Engine& engine, std::int64_t first_micro_batch,
+                            std::int64_t micro_batches, std::uint64_t seed);
 
 /// The caller that requests a loss.
 struct LossCaller {

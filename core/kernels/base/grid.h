@@ -12,8 +12,8 @@ inline std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
 }
 
 /// The size of steps, at most `most`, that divide `size` evenly, rounded to whole multiples.
-inline std::int64_t even_step(std::int64_t size, std::int64_t most, std::int64_t multiple) {
-  const std::int64_t steps = std::max<std::int64_t>((size + most - 1) / most, 1);
+inline std::int64_t even_step(std::int64_t size, std::int64_t max_step, std::int64_t multiple) {
+  const std::int64_t steps = std::max<std::int64_t>((size + max_step - 1) / max_step, 1);
   return round_up((size + steps - 1) / steps, multiple);
 }
 
@@ -35,8 +35,8 @@ struct Grid {
 /// them.
 inline Grid make_grid(std::int64_t size, std::int64_t wanted, std::int64_t multiple = 1,
                       std::int64_t max_tasks = INT64_MAX) {
-  const std::int64_t least = max_tasks == INT64_MAX ? 1 : (size + max_tasks - 1) / max_tasks;
-  const std::int64_t step = std::max<std::int64_t>({wanted, least, 1});
+  const std::int64_t min_step = max_tasks == INT64_MAX ? 1 : (size + max_tasks - 1) / max_tasks;
+  const std::int64_t step = std::max<std::int64_t>({wanted, min_step, 1});
   const std::int64_t rounded = (step + multiple - 1) / multiple * multiple;
   return {size, std::clamp<std::int64_t>(rounded, 1, std::max<std::int64_t>(size, 1))};
 }

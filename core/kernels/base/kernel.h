@@ -58,7 +58,7 @@ class KernelFacts {
   /// Its calls as tasks (task_kernel.h), or null.
   virtual const TaskKernel* as_tasks() const { return nullptr; }
   /// Whether running calls at once with others of their kind pays; if so, as_tasks() is not null.
-  virtual bool joins_launches() const { return false; }
+  virtual bool joins_bundles() const { return false; }
 };
 
 struct KernelContext;

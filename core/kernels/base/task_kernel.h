@@ -23,7 +23,7 @@ struct Extent {
 class TaskKernel : public Kernel {
  public:
   void run(const KernelCall& call) const override;
-  bool joins_launches() const override { return true; }
+  bool joins_bundles() const override { return true; }
   const TaskKernel* as_tasks() const override { return this; }
   /// The number of tasks of a call; depends on the node alone.
   virtual std::int64_t tasks() const = 0;

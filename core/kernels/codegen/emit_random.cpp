@@ -58,7 +58,7 @@ Counters emit_counters(Emitter& e, const PhiloxState& state, llvm::Value* block)
   llvm::Value* low = e.b.CreateAnd(index, halves(e, ~std::uint64_t{0}, 0));
   llvm::Value* high = e.b.CreateShl(e.b.CreateLShr(index, halves(e, 32, 32)), halves(e, 16, 16));
   return {e.b.CreateOr(low, state.counter),
-          e.b.CreateXor(e.b.CreateAnd(high, halves(e, 0, ~std::uint64_t{0})), state.shard)};
+          e.b.CreateXor(e.b.CreateAnd(high, halves(e, 0, ~std::uint64_t{0})), state.micro_batch)};
 }
 
 Counters emit_round_of(Emitter& e, const Counters& c, llvm::Value* key) {
@@ -83,7 +83,7 @@ llvm::Value* emit_words(Emitter& e, const Counters& c) {
 }  // namespace
 
 PhiloxState emit_philox_key(Emitter& e, llvm::Value* seed, llvm::Value* stream, llvm::Value* step,
-                            llvm::Value* shard) {
+                            llvm::Value* micro_batch) {
   llvm::Type* i64 = e.b.getInt64Ty();
   llvm::Type* i32 = e.b.getInt32Ty();
   const auto first = [&](llvm::Value* lanes) {
@@ -94,7 +94,7 @@ PhiloxState emit_philox_key(Emitter& e, llvm::Value* seed, llvm::Value* stream, 
   const auto callee = module->getOrInsertFunction(
       kPhiloxKeySymbol,
       llvm::FunctionType::get(e.b.getVoidTy(), {i64, i64, i64, i64, e.b.getPtrTy()}, false));
-  e.b.CreateCall(callee, {first(seed), first(stream), first(step), first(shard), key})
+  e.b.CreateCall(callee, {first(seed), first(stream), first(step), first(micro_batch), key})
       ->setDoesNotThrow();
   const auto word = [&](unsigned i) {
     return e.b.CreateZExt(e.b.CreateLoad(i32, e.b.CreateConstGEP1_32(i32, key, i)), i64);
@@ -106,7 +106,7 @@ PhiloxState emit_philox_key(Emitter& e, llvm::Value* seed, llvm::Value* stream, 
     e.b.CreateStore(round, e.b.CreateConstGEP1_32(round->getType(), out.rounds, r));
     round = e.b.CreateAdd(round, halves(e, 0x9E3779B9U, 0xBB67AE85U));
   }
-  out.shard = splat_halves(e, word(2), word(4));
+  out.micro_batch = splat_halves(e, word(2), word(4));
   out.counter = splat_halves(e, e.b.getInt64(0), word(3));
   return out;
 }

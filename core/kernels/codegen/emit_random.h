@@ -10,13 +10,13 @@ namespace lockstep::codegen {
 
 /// The values that are equal for all words of a key.
 struct PhiloxState {
-  llvm::Value* counter = nullptr;  ///< step's low half in the lanes of c2
-  llvm::Value* shard = nullptr;    ///< shard and step's high half in those of c1 and c3
-  llvm::Value* rounds = nullptr;   ///< memory: the keys of the ten rounds
+  llvm::Value* counter = nullptr;      ///< step's low half in the lanes of c2
+  llvm::Value* micro_batch = nullptr;  ///< micro_batch and step's high half in those of c1 and c3
+  llvm::Value* rounds = nullptr;       ///< memory: the keys of the ten rounds
 };
 
 PhiloxState emit_philox_key(Emitter& e, llvm::Value* seed, llvm::Value* stream, llvm::Value* step,
-                            llvm::Value* shard);
+                            llvm::Value* micro_batch);
 
 /// Words 4 * block, ..., 4 * block + 15 as i32 lanes, for each of the blocks. Several blocks at
 /// once hide the multiplier's latency.

@@ -22,8 +22,8 @@ constexpr std::int64_t kTotalBlock = 16384;
 constexpr std::int64_t kColumnBlock = 64;
 /// Maximum of tasks that each have their own sums of columns, if these are short. Many, so that a
 /// task's operands may still be in the cache of the thread that wrote them.
-constexpr std::int64_t kMostSumTasks = 64;
-constexpr std::int64_t kMostSumColumns = 2048;
+constexpr std::int64_t kMaxSumTasks = 64;
+constexpr std::int64_t kMaxSumColumns = 2048;
 /// Staging rows up to this size live on the stack, where consecutive kernels find them in the
 /// cache.
 constexpr std::size_t kStackStages = std::size_t{48} << 10;
@@ -68,11 +68,11 @@ class GroupKernel final : public TaskKernel {
     } else {
       const std::int64_t columns = std::max<std::int64_t>(nest_.column_count(), 1);
       const bool is_staged = nest_.stage_bytes() > kStackStages;
-      const std::int64_t most = is_staged || (has_columns_ && columns > kMostSumColumns)
-                                    ? kMaxScratchTasks
-                                : has_columns_ ? kMostSumTasks
-                                               : INT64_MAX;
-      grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1, most);
+      const std::int64_t max_tasks = is_staged || (has_columns_ && columns > kMaxSumColumns)
+                                         ? kMaxScratchTasks
+                                     : has_columns_ ? kMaxSumTasks
+                                                    : INT64_MAX;
+      grid_ = make_grid(nest_.row_count(), kTaskElements / columns, 1, max_tasks);
     }
     if (nest_.stage_bytes() > kStackStages) task_bytes_ = nest_.stage_bytes();
     offsets_.resize(nest_.outputs.size());

@@ -47,7 +47,7 @@ struct Value {
     kLoad,      ///< element `view` of operand `operand`
     kConstant,  ///< `constant`, an element of dtype
     kIota,      ///< the index `view` itself, as dtype
-    kRandom,    ///< Philox word `view`; operands are seed, stream, step and shard
+    kRandom,    ///< Philox word `view`; operands are seed, stream, step and micro-batch
     kOp,        ///< `op` on operands
     kReduce,    ///< `op`, a reduction, of operands[0] over the columns
   };

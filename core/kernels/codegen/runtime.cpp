@@ -23,12 +23,12 @@ void remainder(const float* a, const float* b, float* out) {
   for (std::int64_t i = 0; i < kLanes; ++i) out[i] = std::fmod(a[i], b[i]);
 }
 
-void philox_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t step, std::uint64_t shard,
-                PhiloxKey* out) {
+void philox_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t step,
+                std::uint64_t micro_batch, PhiloxKey* out) {
   // The layout of key and counter is that of base/rng.cpp.
   const std::uint64_t mixed = hash64({seed, stream});
   *out = {{static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)},
-          static_cast<std::uint32_t>(shard),
+          static_cast<std::uint32_t>(micro_batch),
           static_cast<std::uint32_t>(step),
           static_cast<std::uint32_t>((step >> 32) & 0xffff)};
 }

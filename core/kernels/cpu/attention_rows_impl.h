@@ -91,8 +91,8 @@ template <class S, int kR>
 template <class S>
 void hide_others(float* scores, std::int64_t width, float scale, const std::int32_t* key_segments,
                  std::int32_t segment) {
-  constexpr float kMost = std::numeric_limits<float>::infinity();
-  const auto hidden = typename S::Vector{} + (scale > 0 ? -kMost : kMost);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto hidden = typename S::Vector{} + (scale > 0 ? -kInfinity : kInfinity);
   typename S::Integers of_keys;
   for (std::int64_t i = 0; i < width; i += S::kWidth) {
     __builtin_memcpy(&of_keys, key_segments + i, sizeof of_keys);

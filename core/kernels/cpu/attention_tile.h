@@ -90,7 +90,7 @@ Rows<Byte> part_rows(const Problem& p, Byte* array, std::int64_t unit, std::int6
   return {array + first * bytes, stride, bytes};
 }
 
-/// The operands that follow the tensors: [key_mask or segments], [seed, step, shard].
+/// The operands that follow the tensors: [key_mask or segments], [seed, step, micro_batch].
 struct Extras {
   const std::byte* mask = nullptr;         ///< bool [B,Tk]
   const std::int32_t* segments = nullptr;  ///< i32 [B,T]

@@ -20,8 +20,8 @@ constexpr std::int64_t kDepth = 384;
 constexpr std::int64_t kVector = 16;
 
 /// The longest even_step of sizes up to `size`.
-std::int64_t longest_step(std::int64_t size, std::int64_t most) {
-  return std::min(most, round_up(size, kVector));
+std::int64_t longest_step(std::int64_t size, std::int64_t max_step) {
+  return std::min(max_step, round_up(size, kVector));
 }
 
 /// Where the parts of scratch begin, in floats: a block of a, one of b, and a panel of sums.

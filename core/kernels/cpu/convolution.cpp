@@ -29,7 +29,7 @@ constexpr std::int64_t kConvolutionTaskWork = std::int64_t{1} << 21;
 constexpr std::int64_t kChannels = 128;
 /// Parts of a batch: one image each if that is enough work, so that the next reader of an image
 /// finds it in the cache.
-constexpr std::int64_t kMostParts = ScratchSlots::kMost;
+constexpr std::int64_t kMaxParts = ScratchSlots::kMaxSlots;
 
 bool is_empty(const ConvolutionShape& s) {
   return s.n * s.c * s.h * s.w * s.o * s.kh * s.kw * s.oh * s.ow == 0;
@@ -65,7 +65,7 @@ class ConvolutionKernel final : public TaskKernel {
   }
   WorkClass work() const override { return WorkClass::kConvolution; }
 
-  bool joins_launches() const override { return false; }
+  bool joins_bundles() const override { return false; }
 
   std::size_t scratch_bytes() const override {
     return ScratchSlots::kHeadBytes + converted_bytes() + prepared_bytes_ +
@@ -140,7 +140,7 @@ class ConvolutionKernel final : public TaskKernel {
     const std::int64_t per_unit = std::max<std::int64_t>(multiply_adds(p) / size, 1);
     const std::int64_t multiple = !weight_gradient_ ? 1 : p.channels_last ? kChannels : 16;
     parts_ = make_grid(size, kConvolutionTaskWork / per_unit, multiple,
-                       weight_gradient_ ? kMaxScratchTasks : kMostParts);
+                       weight_gradient_ ? kMaxScratchTasks : kMaxParts);
   }
   std::unique_ptr<Convolution> make_part(const ConvolutionShape& whole, std::int64_t units) const {
     ConvolutionShape part = whole;

@@ -128,7 +128,7 @@ class DotKernel final : public TaskKernel {
       if (matmul != nullptr) matmul->generate();
   }
 
-  bool joins_launches() const override { return false; }
+  bool joins_bundles() const override { return false; }
   const TaskKernel* as_tasks() const override { return tiles_ || is_empty() ? nullptr : this; }
   void run(const KernelCall& call) const override;
 
@@ -187,12 +187,12 @@ class DotKernel final : public TaskKernel {
   bool is_b_prepared() const { return matmul_[0] != nullptr && matmul_[0]->prepared_bytes() > 0; }
   void choose_parts(bool by_rows);
   Parts tile_parts(std::int64_t tasks) const;
-  std::int64_t most_tile_tasks() const;
+  std::int64_t max_tile_tasks() const;
   /// Sums of tiles have one order for every division of a product, so that it may depend on
   /// threads.
   Parts divided(int threads) const {
     if (!tiles_ || batch_ > 1) return parts_;
-    return tile_parts(std::min<std::int64_t>(threads, most_tile_tasks()));
+    return tile_parts(std::min<std::int64_t>(threads, max_tile_tasks()));
   }
   /// The working memory of each task.
   std::size_t task_bytes(const Parts& parts) const;
@@ -270,23 +270,23 @@ void DotKernel::choose_parts(bool by_rows) {
   const std::int64_t per_batch = std::max<std::int64_t>(m_ * n_ * k_, 1);
   // Products of bf16 and of a transposed b pack b again for every block of rows.
   const bool packs_b = a_.stored == DType::kBF16 || b_.strides.column != 1;
-  const std::int64_t least_rows = aliases_a() && !copies_a() ? kAliasPartRows
-                                  : prepares_b_              ? kPreparedPartRows
-                                                             : kPartRows;
-  const std::int64_t most =
+  const std::int64_t min_rows = aliases_a() && !copies_a() ? kAliasPartRows
+                                : prepares_b_              ? kPreparedPartRows
+                                                           : kPartRows;
+  const std::int64_t max_tasks =
       batch_ > 1
           ? kMaxScratchTasks
-          : std::clamp<std::int64_t>(by_rows ? m_ / least_rows : n_ / kPartColumns, 1,
+          : std::clamp<std::int64_t>(by_rows ? m_ / min_rows : n_ / kPartColumns, 1,
                                      packs_b && !prepares_b_ ? kPackedTasks : kMaxScratchTasks);
   const std::int64_t work = batch_ == 1 ? kPartWork : kBatchWork;
-  const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, most);
+  const std::int64_t tasks = std::clamp<std::int64_t>(batch_ * per_batch / work, 1, max_tasks);
   if (batch_ > 1) {
     parts_.batches.step = std::max<std::int64_t>((batch_ + tasks - 1) / tasks, 1);
   } else if (m_ >= kTallRows && k_ * n_ <= kSoonPacked) {
     const bool is_direct = a_.stored == DType::kF32 && !copies_a();  // needs no scratch
     const std::int64_t rows = kTallPartBytes / (n_ * bytes_of(result_));
     parts_.rows = make_grid(m_, std::max(rows, kPartRows / 2), 16,
-                            is_direct ? ScratchSlots::kMost : kMaxScratchTasks);
+                            is_direct ? ScratchSlots::kMaxSlots : kMaxScratchTasks);
   } else if (by_rows) {
     parts_.rows = make_grid(m_, (m_ + tasks - 1) / tasks, 16);
   } else {
@@ -294,10 +294,10 @@ void DotKernel::choose_parts(bool by_rows) {
   }
 }
 
-std::int64_t DotKernel::most_tile_tasks() const {
-  const std::int64_t most = std::min(m_ * n_ * k_ / kTilePartWork, kTileTasks);
+std::int64_t DotKernel::max_tile_tasks() const {
+  const std::int64_t max_tasks = std::min(m_ * n_ * k_ / kTilePartWork, kTileTasks);
   return std::clamp<std::int64_t>(std::max(m_, n_) / kTilePartSide, 1,
-                                  std::max<std::int64_t>(most, 1));
+                                  std::max<std::int64_t>(max_tasks, 1));
 }
 
 Parts DotKernel::tile_parts(std::int64_t tasks) const {
@@ -363,8 +363,8 @@ void DotKernel::lay_out_scratch() {
   b_offset_ = take(copy_bytes(b_));
   prepared_offset_ = take(is_b_prepared() ? matmul_[0]->prepared_bytes() : 0);
   std::size_t bytes = 0;  // of all tasks
-  const std::int64_t most = tiles_ && batch_ == 1 ? most_tile_tasks() : 1;
-  for (std::int64_t threads = 1; threads <= most; ++threads) {
+  const std::int64_t max_tasks = tiles_ && batch_ == 1 ? max_tile_tasks() : 1;
+  for (std::int64_t threads = 1; threads <= max_tasks; ++threads) {
     const Parts parts = divided(static_cast<int>(threads));
     bytes = std::max(bytes, task_bytes(parts) * static_cast<std::size_t>(parts.tasks()));
   }

@@ -9,13 +9,13 @@
 namespace lockstep {
 namespace {
 
-constexpr std::int64_t kMostRows = 8;
+constexpr std::int64_t kMaxRows = 8;
 /// Elements of the matrix: below, it stays in the cache, where dnnl_sgemm is as fast.
-constexpr std::int64_t kLeastWeights = std::int64_t{1} << 19;
+constexpr std::int64_t kMinWeights = std::int64_t{1} << 19;
 /// Sums of a task: they stay in the second cache.
-constexpr std::int64_t kMostSums = std::int64_t{1} << 15;
+constexpr std::int64_t kMaxSums = std::int64_t{1} << 15;
 /// Columns of a task that reads a part of each row, at least, and of one of a transposed matrix.
-constexpr std::int64_t kLeastColumns = 256;
+constexpr std::int64_t kMinColumns = 256;
 constexpr std::int64_t kTransposedColumns = 1024;
 /// Floats of a line of the cache.
 constexpr std::int64_t kLine = 16;
@@ -58,15 +58,15 @@ class FewRowsDot final : public Kernel {
   /// of them, as several threads must. It changes no bit, as every column is a separate sum along
   /// k.
   Grid divided(int threads) const {
-    const std::int64_t part = std::max((columns_ + threads - 1) / threads, kLeastColumns);
+    const std::int64_t part = std::max((columns_ + threads - 1) / threads, kMinColumns);
     const std::int64_t share = transposed_ ? kTransposedColumns : part;
-    const std::int64_t most = kMostSums / rows_ / kLine * kLine;
-    return {columns_, even_step(columns_, std::min(share, most), kLine)};
+    const std::int64_t max_step = kMaxSums / rows_ / kLine * kLine;
+    return {columns_, even_step(columns_, std::min(share, max_step), kLine)};
   }
 
   void run_columns(const float* x, const std::byte* w, std::int64_t first, std::int64_t count,
                    std::byte* result) const {
-    alignas(64) float on_stack[kMostSums];
+    alignas(64) float on_stack[kMaxSums];
     const auto bytes = static_cast<std::int64_t>(size_of(w_));
     const bool direct = result_ == DType::kF32;
     float* sums = direct ? reinterpret_cast<float*>(result) + first : on_stack;
@@ -108,7 +108,7 @@ KernelPtr plan_few_rows_dot(const Node& node, Types operands, const Target& targ
   const bool reads = FewRowsLoops::can_read(operands[0].dtype) &&
                      FewRowsLoops::can_read(operands[1].dtype) &&
                      FewRowsLoops::can_read(node.type.dtype);
-  if (!reads || dims.m < 1 || dims.m > kMostRows || dims.k * dims.n < kLeastWeights) return nullptr;
+  if (!reads || dims.m < 1 || dims.m > kMaxRows || dims.k * dims.n < kMinWeights) return nullptr;
   return std::make_unique<FewRowsDot>(dims, to[0] == 1, node, operands, target);
 }
 

@@ -79,7 +79,7 @@ class ScatterAddKernel final : public Kernel {
     // Enough tasks for several threads if there is work, columns first: they share no indices.
     const std::int64_t work = layout_.outer * layout_.indices * layout_.inner;
     const std::int64_t wanted = std::clamp<std::int64_t>(work / kTaskElements, 1, kMaxScratchTasks);
-    column_step_ = make_grid(layout_.inner, layout_.inner / wanted, kLeastColumns).step;
+    column_step_ = make_grid(layout_.inner, layout_.inner / wanted, kMinColumns).step;
     const std::int64_t column_tasks =
         std::max<std::int64_t>(Grid{layout_.inner, column_step_}.tasks(), 1);
     axis_step_ = make_grid(layout_.axis, layout_.axis * column_tasks / wanted).step;
@@ -111,7 +111,7 @@ class ScatterAddKernel final : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kLeastColumns = 32;
+  static constexpr std::int64_t kMinColumns = 32;
   static constexpr std::int64_t kConverted = 256;
 
   std::size_t offset(std::int64_t element) const {

@@ -11,7 +11,7 @@ void philox_blocks(Isa isa, const RngKey& key, std::uint64_t first_block, std::i
   const std::uint64_t mixed = hash64({key.seed, key.stream});
   const PhiloxCounter counter{
       {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)},
-      key.shard,
+      key.micro_batch,
       static_cast<std::uint32_t>(key.step),
       static_cast<std::uint32_t>((key.step >> 32) & 0xffff)};
   loops_for(isa).philox(counter, first_block, blocks, out);

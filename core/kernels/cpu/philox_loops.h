@@ -30,7 +30,7 @@ template <Isa kIsa, int kVectors>
     const Vector index = Lanes::kIota + (first + static_cast<std::uint64_t>(v * Lanes::kCount));
     c0[v] = index & kLow;
     c3[v] = ((index >> 32) << 16 & kLow) ^ counter.step_high;
-    c1[v] = Vector{} + counter.shard;
+    c1[v] = Vector{} + counter.micro_batch;
     c2[v] = Vector{} + counter.step_low;
   }
   std::uint32_t k0 = counter.key[0];

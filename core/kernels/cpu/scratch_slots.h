@@ -13,10 +13,10 @@
 
 namespace lockstep {
 
-/// One call's slots for up to kMost tasks, `bytes` each.
+/// One call's slots for up to kMaxSlots tasks, `bytes` each.
 class ScratchSlots {
  public:
-  static constexpr std::int64_t kMost = 64;
+  static constexpr std::int64_t kMaxSlots = 64;
   /// The bytes that begin() needs at the head of a call's scratch memory.
   static constexpr std::size_t kHeadBytes = 64;
 
@@ -48,7 +48,7 @@ class ScratchSlots {
   };
 
  private:
-  static_assert(kMaxScratchTasks <= kMost);
+  static_assert(kMaxScratchTasks <= kMaxSlots);
   int take() {
     std::uint64_t now = taken_.load(std::memory_order_relaxed);
     while (!taken_.compare_exchange_weak(now, now | (now + 1), std::memory_order_acquire)) {

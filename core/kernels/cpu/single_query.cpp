@@ -17,9 +17,9 @@ using attention::Problem;
 
 /// Elements of keys of a task: the maximum, so that their scores stay in the second-level cache,
 /// and the minimum if threads divide a sample's heads.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
-constexpr std::int64_t kLeastTaskElements = std::int64_t{1} << 16;
-constexpr std::int64_t kLeastKeys = 16;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 22;
+constexpr std::int64_t kMinTaskElements = std::int64_t{1} << 16;
+constexpr std::int64_t kMinKeys = 16;
 
 /// A unit is a run of heads of keys and values of one sample, whose parts of a key are contiguous.
 class SingleQueryKernel final : public Kernel {
@@ -29,7 +29,7 @@ class SingleQueryKernel final : public Kernel {
         loops_(few_rows_loops(target.isa)),
         vectors_(loops_for(target.isa)),
         softmax_(attention_loops(target, DType::kF32).softmax),
-        most_heads_(heads_of(kMostElements)) {}
+        max_heads_(heads_of(kMaxElements)) {}
 
   WorkClass work() const override { return WorkClass::kAttention; }
   std::size_t scratch_bytes() const override {
@@ -66,22 +66,22 @@ class SingleQueryKernel final : public Kernel {
   Grid divided(int threads) const {
     const std::int64_t parts = (threads + p_.batch - 1) / std::max<std::int64_t>(p_.batch, 1);
     const std::int64_t share = p_.kv_heads / std::max<std::int64_t>(parts, 1);
-    const std::int64_t most = std::min(most_heads_, std::max(share, heads_of(kLeastTaskElements)));
-    return make_grid(p_.kv_heads, even_step(p_.kv_heads, most, 1));
+    const std::int64_t max_step = std::min(max_heads_, std::max(share, heads_of(kMinTaskElements)));
+    return make_grid(p_.kv_heads, even_step(p_.kv_heads, max_step, 1));
   }
 
   /// Scores of a run of heads, its queries, its result, 1 / sum of each head's weights, and the
   /// visible keys.
   std::int64_t score_row() const { return p_.score_row(); }
   std::size_t task_bytes() const {
-    const std::int64_t floats = most_heads_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
+    const std::int64_t floats = max_heads_ * (score_row() + 2 * p_.depth + 1) + p_.padded_keys();
     return static_cast<std::size_t>(round_up(floats, 16)) * sizeof(float);
   }
 
   void run_heads(const KernelCall& call, const std::byte* mask, std::int64_t sample,
                  std::int64_t first, std::int64_t heads, float* memory) const {
     auto* const seen =
-        reinterpret_cast<std::int32_t*>(memory + most_heads_ * (score_row() + 2 * p_.depth + 1));
+        reinterpret_cast<std::int32_t*>(memory + max_heads_ * (score_row() + 2 * p_.depth + 1));
     for (std::int64_t j = 0; mask != nullptr && j < p_.padded_keys(); ++j)
       seen[j] = j < p_.keys && mask[sample * p_.keys + j] != std::byte{} ? 1 : 0;
     for (std::int64_t member = 0; member < p_.group(); ++member)
@@ -97,9 +97,9 @@ class SingleQueryKernel final : public Kernel {
     const auto bytes = static_cast<std::int64_t>(size_of(p_.dtype));
     const std::int64_t rows = (m.sample * p_.keys * p_.kv_heads + m.first) * p_.depth * bytes;
     float* const scores = memory;
-    float* const q = scores + most_heads_ * score_row();
-    float* const out = q + most_heads_ * p_.depth;
-    float* const inverses = out + most_heads_ * p_.depth;
+    float* const q = scores + max_heads_ * score_row();
+    float* const out = q + max_heads_ * p_.depth;
+    float* const inverses = out + max_heads_ * p_.depth;
     const auto query_at = [&](std::int64_t h) {
       return ((m.sample * p_.kv_heads + m.first + h) * p_.group() + m.member) * p_.depth * bytes;
     };
@@ -123,7 +123,7 @@ class SingleQueryKernel final : public Kernel {
   const FewRowsLoops& loops_;
   const VectorLoops& vectors_;
   decltype(AttentionLoops::softmax) softmax_;
-  std::int64_t most_heads_;  ///< of a unit
+  std::int64_t max_heads_;  ///< of a unit
 };
 
 }  // namespace
@@ -131,7 +131,7 @@ class SingleQueryKernel final : public Kernel {
 KernelPtr plan_single_query(const Node& node, Types operands, const Target& target) {
   if (node.op != Op::kAttention || !FewRowsLoops::can_read(node.type.dtype)) return nullptr;
   const Problem problem(node, operands);
-  if (problem.packed || problem.segmented || problem.queries != 1 || problem.keys < kLeastKeys ||
+  if (problem.packed || problem.segmented || problem.queries != 1 || problem.keys < kMinKeys ||
       problem.dropout > 0)
     return nullptr;
   return std::make_unique<SingleQueryKernel>(problem, target);

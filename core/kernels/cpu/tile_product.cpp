@@ -32,14 +32,14 @@ constexpr std::int64_t kLeftRows = 128;
 /// are written past it, since a write into a cache line reads the line first.
 constexpr std::int64_t kStreamBytes = std::int64_t{1} << 20;
 
-std::int64_t most_columns(std::int64_t depth) {
+std::int64_t max_columns(std::int64_t depth) {
   return std::max(kRightElements / depth / kSide * kSide, kSide);
 }
 
 /// Where the parts of scratch begin, in bytes.
 struct TileScratch {
   TileScratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
-    const std::int64_t columns = std::min(most_columns(depth), round_up(n, kSide));
+    const std::int64_t columns = std::min(max_columns(depth), round_up(n, kSide));
     left = depth * columns * 2;
     sums = left + depth * std::min(kLeftRows, round_up(m, kSide)) * 2;
     end = sums + (keeps_sums ? round_up(m, kSide) : kSide) * columns * 4;
@@ -141,7 +141,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
   auto* const sums = reinterpret_cast<float*>(scratch + at.sums);
   const auto* const a_elements = reinterpret_cast<const Bf16Bits*>(a);
   const auto* const b_elements = reinterpret_cast<const Bf16Bits*>(b);
-  const std::int64_t column_step = even_step(n, most_columns(depth_), kSide);
+  const std::int64_t column_step = even_step(n, max_columns(depth_), kSide);
   const bool wide = result_ == DType::kF32;
   const bool stream = stores_ == Stores::kPastCaches && wide && depth_ >= k_ &&
                       m * n * 4 >= kStreamBytes && ldc_ % 16 == 0 &&

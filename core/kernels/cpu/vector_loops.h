@@ -13,7 +13,7 @@ namespace lockstep {
 
 struct PhiloxCounter {
   std::uint32_t key[2];
-  std::uint32_t shard;
+  std::uint32_t micro_batch;
   std::uint32_t step_low;
   std::uint32_t step_high;
 };

@@ -14,7 +14,8 @@ using Int = std::int64_t;
 /// The operands and attributes of attention and its gradient, and where their elements are.
 class Problem {
  public:
-  /// `others` are the operands after the tensors: [key_mask or segments], [seed, step, shard].
+  /// `others` are the operands after the tensors: [key_mask or segments], [seed, step,
+  /// micro_batch].
   Problem(const Attrs& attrs, const Value& q, const Value& k, Operands others)
       : batch(q.type.shape[0]),
         queries(q.type.shape[1]),
@@ -33,7 +34,7 @@ class Problem {
     if (dropout > 0) {
       key_.seed = static_cast<std::uint64_t>(others[0]->integers()[0]);
       key_.step = static_cast<std::uint64_t>(others[1]->integers()[0]);
-      key_.shard = static_cast<std::uint32_t>(others[2]->integers()[0]);
+      key_.micro_batch = static_cast<std::uint32_t>(others[2]->integers()[0]);
       key_.stream = static_cast<std::uint64_t>(attrs.integer(Attr::kStream));
     }
   }

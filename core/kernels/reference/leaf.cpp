@@ -26,7 +26,7 @@ Value evaluate_random_bits(const Node& node, Operands in) {
   RngKey key;
   key.seed = static_cast<std::uint64_t>(in[0]->integers()[0]);
   key.step = static_cast<std::uint64_t>(in[1]->integers()[0]);
-  key.shard = static_cast<std::uint32_t>(in[2]->integers()[0]);
+  key.micro_batch = static_cast<std::uint32_t>(in[2]->integers()[0]);
   key.stream = static_cast<std::uint64_t>(node.attrs.integer(Attr::kStream));
   std::vector<std::uint32_t> words(static_cast<std::size_t>(node.type.elements()));
   random_bits(key, 0, words);

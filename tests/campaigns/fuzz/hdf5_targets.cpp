@@ -64,7 +64,7 @@ std::vector<std::string> images() {
     images.chunk = {2, 2, 2};
     images.shuffle = images.gzip = images.fletcher32 = true;
     labels.chunk = {2};
-    labels.most = {0};
+    labels.max_sizes = {0};
     out.push_back(bytes_of({.version = version, .datasets = {images, labels}}));
   }
   return out;
@@ -95,9 +95,9 @@ void run_images(const std::string& input) {
 
 /// Most checksums are right: what the first wrong one should be, the refusal says.
 void seal(void (*run)(const std::string&), std::string& input, std::mt19937_64& random) {
-  constexpr int kMostSums = 32;
+  constexpr int kMaxSums = 32;
   if (random() % 16 == 0) return;
-  for (int i = 0; i < kMostSums; ++i) {
+  for (int i = 0; i < kMaxSums; ++i) {
     const std::string refusal = refusal_of(run, input);
     constexpr std::string_view kPlace = "the checksum at byte ";
     const std::size_t found = refusal.find(kPlace);

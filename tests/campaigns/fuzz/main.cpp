@@ -32,7 +32,7 @@ constexpr int kFound = 99;                        // a child's exit code
 constexpr int kCpuSeconds = 10;                   // that one input may take
 constexpr int kWallSeconds = 120;                 // the same for waiting; the machine may be busy
 constexpr rlim_t kExtraMemory = rlim_t{1} << 30;  // that one input may take
-constexpr int kMostFindings = 5;                  // of a target; the rest is likely the same
+constexpr int kMaxFindings = 5;                   // of a target; the rest is likely the same
 
 struct Options {
   double seconds = 25;
@@ -107,7 +107,7 @@ Tally fuzz(const Target& target, const Options& options, double seconds) {
   LS_CHECK(memory != MAP_FAILED, "no shared memory");
   auto& shared = *new (memory) Shared;
   Tally tally;
-  while (tally.findings() < kMostFindings) {
+  while (tally.findings() < kMaxFindings) {
     std::fflush(stdout);
     const pid_t child = fork();
     LS_CHECK(child >= 0, "no child process");

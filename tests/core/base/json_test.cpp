@@ -112,12 +112,12 @@ TEST(Json, NumbersThatNothingHoldsAreRefused) {
   EXPECT_EQ(parsed("1e-999").real(), 0.0);
   EXPECT_EQ(parsed("-0").integer(-1, 1), 0);
   EXPECT_EQ(parsed("1e308").real(), 1e308);
-  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(parsed("-9223372036854775808").integer(kLeast, kMost), kLeast);
+  constexpr auto kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(parsed("-9223372036854775808").integer(kMin, kMax), kMin);
   const JsonPlace wide = parsed("1000000000000000019884624838656");  // "model_max_length" of many
   EXPECT_EQ(wide.real(), 1e30);
-  EXPECT_EQ(data_error([&] { wide.integer(0, kMost); }),
+  EXPECT_EQ(data_error([&] { wide.integer(0, kMax); }),
             "t.json:1:1: must be an integer from 0 to 9223372036854775807, not "
             "1000000000000000019884624838656");
 }

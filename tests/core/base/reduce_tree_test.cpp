@@ -60,28 +60,29 @@ void collect_subtrees(std::int64_t first, std::int64_t n,
 }
 
 TEST(RanksOwnSubtrees, AgreesWithTheTreesNodes) {
-  for (std::int64_t shards = 1; shards <= 64; ++shards) {
+  for (std::int64_t micro_batches = 1; micro_batches <= 64; ++micro_batches) {
     std::set<std::pair<std::int64_t, std::int64_t>> nodes;
-    collect_subtrees(0, shards, nodes);
-    for (std::int64_t ranks = 1; ranks <= shards + 1; ++ranks) {
-      bool expected = shards % ranks == 0;
-      const std::int64_t run = shards / ranks;
+    collect_subtrees(0, micro_batches, nodes);
+    for (std::int64_t ranks = 1; ranks <= micro_batches + 1; ++ranks) {
+      bool expected = micro_batches % ranks == 0;
+      const std::int64_t run = micro_batches / ranks;
       for (std::int64_t rank = 0; expected && rank < ranks; ++rank) {
         expected = nodes.contains({rank * run, (rank + 1) * run});
       }
-      ASSERT_EQ(ranks_own_subtrees(shards, ranks), expected) << shards << " over " << ranks;
+      ASSERT_EQ(ranks_own_subtrees(micro_batches, ranks), expected)
+          << micro_batches << " over " << ranks;
     }
   }
 }
 
 TEST(RanksOwnSubtrees, ReducingTheRanksSumsGivesTheWholeTree) {
-  for (std::int64_t shards = 1; shards <= 64; ++shards) {
-    for (std::int64_t ranks = 1; ranks <= shards; ++ranks) {
-      if (!ranks_own_subtrees(shards, ranks)) continue;
-      const std::int64_t run = shards / ranks;
+  for (std::int64_t micro_batches = 1; micro_batches <= 64; ++micro_batches) {
+    for (std::int64_t ranks = 1; ranks <= micro_batches; ++ranks) {
+      if (!ranks_own_subtrees(micro_batches, ranks)) continue;
+      const std::int64_t run = micro_batches / ranks;
       const auto over_ranks = tree_reduce(
           0, ranks, [&](std::int64_t rank) { return recursive(rank * run, run); }, join);
-      ASSERT_EQ(over_ranks, recursive(0, shards)) << shards << " over " << ranks;
+      ASSERT_EQ(over_ranks, recursive(0, micro_batches)) << micro_batches << " over " << ranks;
     }
   }
 }

@@ -38,18 +38,18 @@ TEST(Philox, MatchesThePublishedVectors) {  // Random123, tests/kat_vectors
 }
 
 RC_GTEST_PROP(Rng, WordsAreBlocksOfPhilox,
-              (std::uint64_t seed, std::uint64_t stream, std::uint32_t step, std::uint32_t shard,
-               std::uint32_t position)) {
+              (std::uint64_t seed, std::uint64_t stream, std::uint32_t step,
+               std::uint32_t micro_batch, std::uint32_t position)) {
   const std::uint64_t key = hash64({seed, stream});
   const Words block =
-      philox({position / 4, shard, step, 0},
+      philox({position / 4, micro_batch, step, 0},
              {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
-  RC_ASSERT(random_word({seed, stream, step, shard}, position) == block[position % 4]);
+  RC_ASSERT(random_word({seed, stream, step, micro_batch}, position) == block[position % 4]);
 }
 
 RC_GTEST_PROP(Rng, BitsDoNotDependOnHowTheyAreCutIntoCalls,
               (std::uint64_t seed, std::uint16_t first, std::uint8_t size, std::uint8_t cut)) {
-  const RngKey key{.seed = seed, .stream = 7, .step = 3, .shard = 1};
+  const RngKey key{.seed = seed, .stream = 7, .step = 3, .micro_batch = 1};
   std::vector<std::uint32_t> whole(size);
   random_bits(key, first, whole);
   const std::size_t middle = std::min<std::size_t>(cut, size);
@@ -64,7 +64,7 @@ RC_GTEST_PROP(Rng, BitsDoNotDependOnHowTheyAreCutIntoCalls,
 
 RC_GTEST_PROP(Rng, NormalsDoNotDependOnHowTheyAreCutIntoCalls,
               (std::uint64_t seed, std::uint16_t first, std::uint8_t size, std::uint8_t cut)) {
-  const RngKey key{.seed = seed, .stream = 7, .step = 3, .shard = 1};
+  const RngKey key{.seed = seed, .stream = 7, .step = 3, .micro_batch = 1};
   std::vector<float> whole(size);
   random_normal(key, first, whole);
   const std::size_t middle = std::min<std::size_t>(cut, size);
@@ -75,7 +75,7 @@ RC_GTEST_PROP(Rng, NormalsDoNotDependOnHowTheyAreCutIntoCalls,
 }
 
 TEST(Rng, EveryPartOfTheKeyCounts) {
-  const RngKey base{.seed = 1, .stream = 2, .step = 3, .shard = 4};
+  const RngKey base{.seed = 1, .stream = 2, .step = 3, .micro_batch = 4};
   std::vector<RngKey> keys = {base};
   const auto with = [&](auto&& change) {
     keys.push_back(base);
@@ -89,7 +89,7 @@ TEST(Rng, EveryPartOfTheKeyCounts) {
     with([&](RngKey& key) { key.step ^= std::uint64_t{1} << bit; });
   }
   for (const int bit : {0, 1, 31}) {
-    with([&](RngKey& key) { key.shard ^= std::uint32_t{1} << bit; });
+    with([&](RngKey& key) { key.micro_batch ^= std::uint32_t{1} << bit; });
   }
   with([](RngKey& key) { std::swap(key.seed, key.stream); });
   with([](RngKey& key) { std::swap(key.step, key.stream); });
@@ -103,7 +103,7 @@ TEST(Rng, EveryPartOfTheKeyCounts) {
 }
 
 TEST(Rng, PositionsBeyond32BitsAreNew) {
-  const RngKey key{.seed = 1, .stream = 2, .step = 3, .shard = 4};
+  const RngKey key{.seed = 1, .stream = 2, .step = 3, .micro_batch = 4};
   std::set<Words> blocks;
   for (const int bit : {0, 33, 34, 35, 49}) {
     Words words{};
@@ -152,7 +152,7 @@ double five_sigma(double variance) {
   return 5 * std::sqrt(variance / static_cast<double>(kDraws));
 }
 
-const RngKey kKey{.seed = 42, .stream = rng_stream("test"), .step = 1, .shard = 0};
+const RngKey kKey{.seed = 42, .stream = rng_stream("test"), .step = 1, .micro_batch = 0};
 
 TEST(Uniform, LiesInTheHalfOpenUnitInterval) {
   EXPECT_EQ(uniform_from_bits(0), 0.0F);
@@ -212,7 +212,7 @@ TEST(Streams, AreNotCorrelated) {
   next.step += 1;
   EXPECT_NEAR(correlation_with(uniforms(next), 0), 0, five_sigma(1));
   next = kKey;
-  next.shard += 1;
+  next.micro_batch += 1;
   EXPECT_NEAR(correlation_with(uniforms(next), 0), 0, five_sigma(1));
   next = kKey;
   next.stream = rng_stream("test", 1);

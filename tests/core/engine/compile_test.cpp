@@ -101,7 +101,7 @@ TEST_F(Compile, FindsWhichMemoryEveryUpdateTakes) {
 }
 
 TEST_F(Compile, SignalsEveryOutputExactlyOnce) {
-  for (const Plan* plan : {&step->shard, &step->update}) {
+  for (const Plan* plan : {&step->gradient, &step->update}) {
     std::vector<int> signals(plan->graph.outputs.size(), 0);
     for (const std::int32_t output : plan->ready_outputs)
       ++signals[static_cast<std::size_t>(output)];
@@ -114,7 +114,7 @@ TEST_F(Compile, SignalsEveryOutputExactlyOnce) {
 
 TEST_F(Compile, UpdatesAllParametersAtOnceWithTheSameBits) {
   EXPECT_EQ(step->update.commands.size(), 7U) << "three updates; four sums are copied";
-  EXPECT_EQ(count_launches(step->update), 5U);
+  EXPECT_EQ(count_bundles(step->update), 5U);
   Plan one_by_one = step->update;
   for (Command& command : one_by_one.commands) command.with_previous = command.chained = false;
   const std::vector<std::string> expected = run(loaded(one_by_one));
@@ -123,9 +123,9 @@ TEST_F(Compile, UpdatesAllParametersAtOnceWithTheSameBits) {
 }
 
 TEST_F(Compile, GivesPlansThatSurviveTheDiskBitForBit) {
-  EXPECT_TRUE(has_fusion(step->shard));
-  EXPECT_LT(count_launches(step->update), step->update.commands.size());
-  for (const Plan* plan : {&step->shard, &step->update}) {
+  EXPECT_TRUE(has_fusion(step->gradient));
+  EXPECT_LT(count_bundles(step->update), step->update.commands.size());
+  for (const Plan* plan : {&step->gradient, &step->update}) {
     const Plan read = deserialize(serialize(*plan));
     EXPECT_EQ(read.commands, plan->commands);
     EXPECT_EQ(serialize(read), serialize(*plan));
@@ -137,12 +137,13 @@ TEST_F(Compile, BuildsNoKernelUntilThePlanIsLoaded) {
   const auto commands = [](const Plan& plan) {
     return std::ranges::count(plan.commands, CommandKind::kKernel, &Command::kind);
   };
-  ASSERT_GT(commands(step->shard) + commands(step->update), 5);
+  ASSERT_GT(commands(step->gradient) + commands(step->update), 5);
   EXPECT_EQ(kernels.built(), 0);
   const auto loaded = load_step(step, Rank::compile_options(), kernels);
   EXPECT_GT(kernels.built(), 5);
-  EXPECT_EQ(loaded->shard.plan.get(), &step->shard) << "the very plan that was made without them";
-  for (const LoadedPlan* plan : {&loaded->shard, &loaded->update}) {
+  EXPECT_EQ(loaded->gradient.plan.get(), &step->gradient)
+      << "the very plan that was made without them";
+  for (const LoadedPlan* plan : {&loaded->gradient, &loaded->update}) {
     ASSERT_EQ(plan->kernels.size(), plan->plan->commands.size());
     for (std::size_t c = 0; c < plan->kernels.size(); ++c)
       EXPECT_EQ(plan->kernels[c] != nullptr, plan->plan->commands[c].kind == CommandKind::kKernel);
@@ -155,26 +156,27 @@ TEST_F(Compile, MakesThePlanThatIsMadeWhereKernelsAre) {
   UpdatePlans none;
   const auto again =
       compile_step(training_step(other), Rank::compile_options(), kernels, none, Log::null());
-  EXPECT_EQ(serialize(again->shard), serialize(step->shard));
+  EXPECT_EQ(serialize(again->gradient), serialize(step->gradient));
   EXPECT_EQ(serialize(again->update), serialize(step->update));
 }
 
 TEST_F(Compile, CountsEveryCommandByItsWork) {
-  std::map<std::string, int> shard;
-  for (const Command& command : step->shard.commands) ++shard[std::string(name_of(command.work))];
+  std::map<std::string, int> gradient;
+  for (const Command& command : step->gradient.commands)
+    ++gradient[std::string(name_of(command.work))];
   std::map<std::string, int> update;
   for (const Command& command : step->update.commands) ++update[std::string(name_of(command.work))];
-  EXPECT_EQ(shard["dot"], 3) << "forward, and the gradients of both operands";
-  EXPECT_GT(shard["fused-reduce"], 0);
+  EXPECT_EQ(gradient["dot"], 3) << "forward, and the gradients of both operands";
+  EXPECT_GT(gradient["fused-reduce"], 0);
   EXPECT_THAT(update,
               testing::ElementsAre(testing::Pair("copies", 4), testing::Pair("optimizer", 3)));
 }
 
 TEST_F(Compile, GivesPlansThatAreCopiedAsValues) {
-  Plan copy = step->shard;
-  EXPECT_EQ(serialize(copy), serialize(step->shard));
+  Plan copy = step->gradient;
+  EXPECT_EQ(serialize(copy), serialize(step->gradient));
   copy.commands[0].flops += 1;
-  EXPECT_NE(serialize(copy), serialize(step->shard));
+  EXPECT_NE(serialize(copy), serialize(step->gradient));
 }
 
 }  // namespace

@@ -25,10 +25,11 @@ struct DiskCache : WithDiskCache {
   }
 };
 
-/// A step with shards, a sum over them and an update: p - lr * sum over shards of x.
-std::vector<float> train(Rank& rank, const std::vector<std::vector<float>>& shards) {
+/// A step with micro-batches, a sum over them and an update: p - lr * sum over micro-batches of x.
+std::vector<float> train(Rank& rank, const std::vector<std::vector<float>>& micro_batches) {
   Tensor p = rank.variable({1, 2});
-  p.assign(p - all_reduce(exp(rank.batch(shards))) * rank.context.scalar(0.1, DType::kF32, "lr"));
+  p.assign(p - all_reduce(exp(rank.batch(micro_batches))) *
+                   rank.context.scalar(0.1, DType::kF32, "lr"));
   const Tensor norm = sum(p * p);
   rank.engine.mark_step();
   std::vector<float> out = values_of(p);
@@ -49,7 +50,7 @@ DiskCounts disk_counts_of(const Rank& rank) {
           rank.metrics.counter("UncachedCompile")};
 }
 
-const std::vector<std::vector<float>> kShards = {{1, 2}, {3, 4}, {5, 6}};
+const std::vector<std::vector<float>> kMicroBatches = {{1, 2}, {3, 4}, {5, 6}};
 
 TEST_F(DiskCache, IsLeftAloneByWhoOnlyPlans) {
   Rank rank(options());
@@ -61,23 +62,23 @@ TEST_F(DiskCache, IsLeftAloneByWhoOnlyPlans) {
 
 TEST_F(DiskCache, ServesASecondEngineWithTheSameResult) {
   Rank first(options());
-  const auto result = train(first, kShards);
+  const auto result = train(first, kMicroBatches);
   EXPECT_EQ(disk_counts_of(first), (DiskCounts{0, 1, 1}));
   Rank second(options());
-  EXPECT_EQ(train(second, kShards), result);
+  EXPECT_EQ(train(second, kMicroBatches), result);
   EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
   EXPECT_EQ(second.metrics.metric("ArtifactLoadTime").samples, 1);
-  EXPECT_EQ(train(second, kShards), result);
+  EXPECT_EQ(train(second, kMicroBatches), result);
   EXPECT_EQ(second.metrics.counter("CachedCompile"), 1);
   EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
   Rank without;
-  EXPECT_EQ(train(without, kShards), result);
+  EXPECT_EQ(train(without, kMicroBatches), result);
   EXPECT_EQ(disk_counts_of(without), (DiskCounts{0, 0, 1}));
 }
 
-TEST_F(DiskCache, DoesNotDependOnTheNumberOfShards) {
+TEST_F(DiskCache, DoesNotDependOnTheNumberOfMicroBatches) {
   Rank first(options());
-  train(first, kShards);
+  train(first, kMicroBatches);
   Rank second(options());
   train(second, {{1, 2}});
   EXPECT_EQ(disk_counts_of(second), (DiskCounts{1, 0, 0}));
@@ -85,7 +86,7 @@ TEST_F(DiskCache, DoesNotDependOnTheNumberOfShards) {
 
 TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
   Rank first(options());
-  train(first, kShards);
+  train(first, kMicroBatches);
   Rank shape(options());
   const Tensor y = shape.variable({1, 2, 3}) * 2.0;
   shape.engine.mark_step();
@@ -93,7 +94,7 @@ TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
   CompileOptions buckets = options();
   buckets.buckets.bucket_bytes = 1;
   Rank bucketed(buckets);
-  train(bucketed, kShards);
+  train(bucketed, kMicroBatches);
   EXPECT_EQ(disk_counts_of(bucketed), (DiskCounts{0, 1, 1}));
   CompileOptions older = options();
   older.target.isa = older.target.isa == Isa::kAvx2 ? Isa::kAvx512 : Isa::kAvx2;
@@ -105,7 +106,7 @@ TEST_F(DiskCache, MissesAnotherShapeAndAnotherOption) {
   EXPECT_NE(compile_identity({}, tiles), compile_identity({}, vectors));
 }
 
-TEST_F(DiskCache, KeepsStepsWithoutAShardProgram) {
+TEST_F(DiskCache, KeepsStepsWithoutAGradientProgram) {
   for (const DiskCounts& expected : {DiskCounts{0, 1, 1}, DiskCounts{1, 0, 0}}) {
     Rank rank(options());
     const Tensor y = rank.variable({1, 2}) * 2.0;
@@ -117,22 +118,22 @@ TEST_F(DiskCache, KeepsStepsWithoutAShardProgram) {
 
 TEST_F(DiskCache, ReplacesADamagedEntryAndWarnsOnce) {
   Rank first(options());
-  const auto result = train(first, kShards);
+  const auto result = train(first, kMicroBatches);
   const fs::path entry = entries().at(0);
   fs::resize_file(entry, fs::file_size(entry) / 2);
   const DebugLog log;
   Rank second(options(), {}, *log.log);
-  EXPECT_EQ(train(second, kShards), result);
+  EXPECT_EQ(train(second, kMicroBatches), result);
   EXPECT_EQ(disk_counts_of(second), (DiskCounts{0, 1, 1}));
   EXPECT_THAT(log.lines_with("compile cache:"), ElementsAre(HasSubstr("is replaced")));
   Rank third(options());
-  EXPECT_EQ(train(third, kShards), result);
+  EXPECT_EQ(train(third, kMicroBatches), result);
   EXPECT_EQ(disk_counts_of(third), (DiskCounts{1, 0, 0}));
 }
 
 TEST_F(DiskCache, ReplacesAnEntryThatHoldsAnotherStep) {
   Rank first(options());
-  train(first, kShards);
+  train(first, kMicroBatches);
   const DebugLog log;
   // As if the hashes of two steps were equal: the entry is whole, but of another identity.
   Rank second(options(), {}, *log.log);
@@ -154,12 +155,12 @@ TEST_F(DiskCache, ReplacesAnEntryThatHoldsAnotherStep) {
   store.save(kept[0].first, kept[1].second);
   store.save(kept[1].first, kept[0].second);
   Rank third(options(), {}, *log.log);
-  train(third, kShards);
+  train(third, kMicroBatches);
   EXPECT_EQ(disk_counts_of(third), (DiskCounts{0, 1, 1}));
   EXPECT_THAT(log.lines_with("compile cache:"),
               testing::Contains(HasSubstr("it is of another step, build or machine")));
   Rank fourth(options());
-  train(fourth, kShards);
+  train(fourth, kMicroBatches);
   EXPECT_EQ(disk_counts_of(fourth), (DiskCounts{1, 0, 0}));
 }
 
@@ -167,7 +168,7 @@ TEST_F(DiskCache, CompilesWhereNothingCanBeKept) {
   std::ofstream(folder) << "a file";
   const DebugLog log;
   Rank rank(options(), {}, *log.log);
-  EXPECT_EQ(train(rank, kShards).size(), 3);
+  EXPECT_EQ(train(rank, kMicroBatches).size(), 3);
   const Tensor y = rank.variable({1, 2, 3}) * 2.0;
   rank.engine.mark_step();
   EXPECT_EQ(disk_counts_of(rank), (DiskCounts{0, 2, 2}));

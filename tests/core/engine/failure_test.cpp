@@ -127,7 +127,7 @@ TEST(OutOfMemory, OfACopyNamesTheInput) {
       StartsWith("6: step 4: device out of memory: 4.00MiB for f32[1048576] batch.x on top"));
 }
 
-TEST(WrongStep, AssigningAValueOfOneShardNamesTheLineAndChangesNothing) {
+TEST(WrongStep, AssigningAValueOfOneMicroBatchNamesTheLineAndChangesNothing) {
   Rank rank;
   Tensor p = rank.variable({1, 2});
   const EventPtr gate = rank.block_device();
@@ -139,14 +139,14 @@ TEST(WrongStep, AssigningAValueOfOneShardNamesTheLineAndChangesNothing) {
   rank.engine.set_step(1);
   EXPECT_EQ(error_of([&] { rank.engine.mark_step(); }),
             fmt::format("2: step 1: failure_test.cpp:{}: a variable is assigned a value of one "
-                        "shard; all_reduce it first",
+                        "micro-batch; all_reduce it first",
                         line));
   gate->set();
   EXPECT_THAT(values_of(p), ElementsAre(2, 3));
   EXPECT_EQ(error_of([&] { rank.engine.wait(); }), "no error");
 }
 
-TEST(WrongStep, MixingShardAndSumNamesTheLine) {
+TEST(WrongStep, MixingMicroBatchAndSumNamesTheLine) {
   Rank rank;
   const Tensor x = rank.batch({{1, 2}, {3, 4}});
   const Tensor total = all_reduce(x);
@@ -154,8 +154,8 @@ TEST(WrongStep, MixingShardAndSumNamesTheLine) {
   const Tensor y = total * x;
   EXPECT_EQ(
       error_of([&] { rank.engine.mark_step(); }),
-      fmt::format("2: step 0: failure_test.cpp:{}: multiply mixes a value of one shard with a "
-                  "value summed over all shards; all_reduce the first",
+      fmt::format("2: step 0: failure_test.cpp:{}: multiply mixes a value of one micro-batch with "
+                  "a value summed over all micro-batches; all_reduce the first",
                   line));
 }
 
@@ -166,17 +166,17 @@ TEST(WrongStep, ReducingTwiceNamesTheLine) {
   const Tensor again = all_reduce(total * 2.0);
   const std::string error = error_of([&] { rank.engine.mark_step(); });
   EXPECT_EQ(error, fmt::format("2: step 0: failure_test.cpp:{}: all_reduce of f32[2], which was "
-                               "already summed over the shards: reduce every value once",
+                               "already summed over the micro-batches: reduce every value once",
                                line));
   EXPECT_EQ(error_of([&] { (void)again.to_host(); }), error);
 }
 
-TEST(WrongStep, DifferentNumbersOfShardsNameTheInput) {
+TEST(WrongStep, DifferentNumbersOfMicroBatchesNameTheInput) {
   Rank rank;
   const Tensor y = all_reduce(rank.batch({{1}, {2}}) + rank.batch({{1}, {2}, {3}}, "batch.y"));
   rank.engine.mark_step();
   EXPECT_EQ(error_of([&] { (void)y.to_host(); }),
-            "2: step 0: batch input 'batch.y' has 3 shards, others have 2");
+            "2: step 0: batch input 'batch.y' has 3 micro-batches, others have 2");
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(HostCallInAStep, GivesTheBitsOfTheReference) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_FLOAT_EQ(got[i], want[i]);
 }
 
-TEST(HostCallInAStep, RunsOncePerShardInOrderOnTheDevicesThread) {
+TEST(HostCallInAStep, RunsOncePerMicroBatchInOrderOnTheDevicesThread) {
   const Recorder recorder;
   Rank rank;
   std::thread::id device;
@@ -99,7 +99,7 @@ TEST(HostCallInAStep, RunsOncePerShardInOrderOnTheDevicesThread) {
   const Tensor p = rank.variable({100});
   const Tensor total =
       all_reduce(host_call(where, {host_call(recorder.add_one, {x}, f32_type(2))}, f32_type(2)));
-  // Of no shard: once.
+  // Of no micro-batch: once.
   const Tensor once = host_call(recorder.add_one, {p}, f32_type(1));
   rank.engine.mark_step();
   EXPECT_THAT(values_of(total), ElementsAre(20, 24));
@@ -108,7 +108,7 @@ TEST(HostCallInAStep, RunsOncePerShardInOrderOnTheDevicesThread) {
   EXPECT_THAT(threads, AllOf(testing::SizeIs(4), testing::Each(device)));
 }
 
-TEST(HostCallInAStep, RunsForTheShardsOfItsRankWhicheverItIs) {
+TEST(HostCallInAStep, RunsForTheMicroBatchesOfItsRankWhicheverItIs) {
   std::vector<std::vector<float>> seen(2);
   std::vector<std::vector<float>> totals(2);
   on_ranks(2, [&](Communicator& communicator) {
@@ -198,7 +198,7 @@ TEST(HostCallInAStep, IsNamedWhereItMakesWhatIsNotFinite) {
   p.assign(p + all_reduce(host_call(divide, {rank.batch({{1}, {0}})}, f32_type(1))));
   const auto found = rank.engine.find_nonfinite();
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->shard, 1);
+  EXPECT_EQ(found->micro_batch, 1);
   EXPECT_THAT(found->text, HasSubstr("host_call f32[1] (host_call_test.cpp:"));
 }
 

@@ -7,25 +7,25 @@
 namespace lockstep {
 namespace {
 
-LedgerRow launch(const char* work, const char* op, const char* module, const char* line,
+LedgerRow bundle(const char* work, const char* op, const char* module, const char* line,
                  double ms) {
-  return {.program = "shard",
+  return {.program = "gradient",
           .work = work,
           .op = op,
           .module = module,
           .line = line,
           .ms = ms,
-          .least_ms = ms / 2,
-          .attainable_ms = ms / 4,
+          .min_ms = ms / 2,
+          .lower_bound_ms = ms / 4,
           .commands = 1,
           .flops = 10,
           .bytes = 20};
 }
 
 std::vector<LedgerRow> two_layers() {
-  return {launch("dot", "dot f32[2]", "h.0", "gpt.cpp:1", 3),
-          launch("dot", "dot f32[2]", "h.1", "gpt.cpp:1", 4),
-          launch("fused", "exp f32[2]", "h.0", "gpt.cpp:2", 2),
+  return {bundle("dot", "dot f32[2]", "h.0", "gpt.cpp:1", 3),
+          bundle("dot", "dot f32[2]", "h.1", "gpt.cpp:1", 4),
+          bundle("fused", "exp f32[2]", "h.0", "gpt.cpp:2", 2),
           {.program = "step", .work = "idle", .ms = 4.5}};
 }
 
@@ -38,19 +38,21 @@ std::vector<std::string> grouped(GroupBy by) {
   return out;
 }
 
-TEST(LedgerRows, PutLikeLaunchesTogether) {
+TEST(LedgerRows, PutLikeBundlesTogether) {
   using testing::ElementsAre;
   EXPECT_THAT(grouped(GroupBy::kClass),
-              ElementsAre("shard dot|dot f32[2]||gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
-                          "shard fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
+              ElementsAre("gradient dot|dot f32[2]||gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
+                          "gradient fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
   EXPECT_THAT(grouped(GroupBy::kOp),
-              ElementsAre("shard dot|dot f32[2]|h.1|gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
-                          "shard fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
-  EXPECT_THAT(grouped(GroupBy::kModule), ElementsAre("shard ||h.0|: 5 x2", "step idle|||: 4.5 x1",
-                                                     "shard dot|dot f32[2]|h.1|gpt.cpp:1: 4 x1"));
+              ElementsAre("gradient dot|dot f32[2]|h.1|gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
+                          "gradient fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
+  EXPECT_THAT(grouped(GroupBy::kModule),
+              ElementsAre("gradient ||h.0|: 5 x2", "step idle|||: 4.5 x1",
+                          "gradient dot|dot f32[2]|h.1|gpt.cpp:1: 4 "
+                          "x1"));
   EXPECT_THAT(grouped(GroupBy::kLine),
-              ElementsAre("shard dot|dot f32[2]||gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
-                          "shard fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
+              ElementsAre("gradient dot|dot f32[2]||gpt.cpp:1: 7 x2", "step idle|||: 4.5 x1",
+                          "gradient fused|exp f32[2]|h.0|gpt.cpp:2: 2 x1"));
 }
 
 TEST(LedgerRows, KeepAllAmountsUnderAnyGrouping) {
@@ -58,8 +60,8 @@ TEST(LedgerRows, KeepAllAmountsUnderAnyGrouping) {
     LedgerRow sum;
     for (const LedgerRow& row : group_rows(two_layers(), by)) add_amounts(row, sum);
     EXPECT_EQ(sum.ms, 13.5) << name_of(by);
-    EXPECT_EQ(sum.least_ms, 4.5);
-    EXPECT_EQ(sum.attainable_ms, 2.25);
+    EXPECT_EQ(sum.min_ms, 4.5);
+    EXPECT_EQ(sum.lower_bound_ms, 2.25);
     EXPECT_EQ(sum.commands, 3);
     EXPECT_EQ(sum.flops, 30);
     EXPECT_EQ(sum.bytes, 60);

@@ -45,8 +45,8 @@ class TickingClock final : public Clock {
   mutable std::atomic<std::int64_t> now_{1};
 };
 
-/// What the machine is said to need for any launch.
-LaunchSeconds two_seconds() {
+/// What the machine is said to need for any bundle.
+BundleSeconds two_seconds() {
   return [](const Plan&, std::size_t) { return 2.0; };
 }
 
@@ -57,7 +57,7 @@ struct MeasuredRank {
   }
   ~MeasuredRank() { spans.listen(ledger, {}); }
 
-  /// p - the sum over two shards of p * x.
+  /// p - the sum over two micro-batches of p * x.
   void record() {
     const Tensor x = engine.to_device({Rank::vector_of({1, 2}), Rank::vector_of({3, 4})},
                                       InputKind::kBatch, "batch.x");
@@ -99,9 +99,9 @@ std::optional<LedgerRow> find(const std::vector<LedgerRow>& rows, std::string_vi
   return std::nullopt;
 }
 
-std::vector<LedgerRow> launches(const Ledger& ledger) {
+std::vector<LedgerRow> bundles(const Ledger& ledger) {
   std::vector<LedgerRow> out = ledger.rows();
-  std::erase_if(out, [](const LedgerRow& row) { return !row.is_launch(); });
+  std::erase_if(out, [](const LedgerRow& row) { return !row.is_bundle(); });
   return out;
 }
 
@@ -118,21 +118,21 @@ TEST(Ledger, SumsToTheWallTimeOfTheSteps) {
   EXPECT_THAT(sum_of(rows), DoubleNear(mean, 1e-9));
 }
 
-TEST(Ledger, CountsEveryShardsCommandsAndTheOneUpdate) {
+TEST(Ledger, CountsEveryMicroBatchesCommandsAndTheOneUpdate) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
-  const auto shard = find(rows, "shard", "fused");
+  const auto gradient = find(rows, "gradient", "fused");
   const auto update = find(rows, "update", "optimizer");
-  ASSERT_TRUE(shard.has_value());
+  ASSERT_TRUE(gradient.has_value());
   ASSERT_TRUE(update.has_value());
-  EXPECT_EQ(shard->commands, 2);
+  EXPECT_EQ(gradient->commands, 2);
   EXPECT_EQ(update->commands, 1);
   // Two looks at the clock around each command, one tick apart.
-  EXPECT_GE(shard->ms, 2 * 0.001);
-  EXPECT_EQ(shard->flops, 2 * 2);          // two shards, two products each
-  EXPECT_EQ(shard->bytes, 2 * 3 * 2 * 4);  // two shards, three vectors of two floats each
+  EXPECT_GE(gradient->ms, 2 * 0.001);
+  EXPECT_EQ(gradient->flops, 2 * 2);          // two micro-batches, two products each
+  EXPECT_EQ(gradient->bytes, 2 * 3 * 2 * 4);  // two micro-batches, three vectors of two floats each
   EXPECT_TRUE(find(rows, "step", "all-reduce").has_value());
   EXPECT_TRUE(find(rows, "step", "gradient sums").has_value());
   EXPECT_TRUE(find(rows, "step", "idle").has_value());
@@ -153,17 +153,17 @@ TEST(Ledger, HasARowOfItsOwnForHostCallsAndNamesFunctionAndLine) {
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
   EXPECT_THAT(sum_of(rows), DoubleNear(rank.ledger.mean_step_ms(), 1e-9));
-  const auto row = find(rows, "shard", "host call");
+  const auto row = find(rows, "gradient", "host call");
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(row->commands, 2);
-  EXPECT_EQ(row->bytes, 2 * 2 * 2 * 4);  // two shards, two floats in and out
+  EXPECT_EQ(row->bytes, 2 * 2 * 2 * 4);  // two micro-batches, two floats in and out
   EXPECT_GT(row->ms, 0);
   EXPECT_EQ(row->op, "host_call reverse f32[2] (f32[2])");
   EXPECT_EQ(row->line, fmt::format("ledger_test.cpp:{}", line));
   EXPECT_EQ(row->module, "head");
 }
 
-TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
+TEST(Ledger, GivesTheMinimumOfEachPartBesideTheMean) {
   const auto program = std::make_shared<CompiledStep>();
   const ProgramTable programs;
   Ledger ledger(programs, two_seconds());
@@ -177,8 +177,8 @@ TEST(Ledger, GivesTheLeastTimeOfEachPartBesideTheMean) {
   ledger.add(program, page);
   const std::vector<LedgerRow> rows = ledger.rows();
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->least_ms, 3);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->least_ms, 2);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->min_ms, 3);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "all-reduce")->min_ms, 2);
 }
 
 TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
@@ -201,7 +201,7 @@ TEST(Ledger, KeepsFewProgramsAndTheTimesOfAll) {
   const std::vector<LedgerRow> rows = ledger.rows();
   EXPECT_THAT(ledger.step_ms(), SizeIs(10));
   EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->ms, 4.45);
-  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->least_ms, 4.45);
+  EXPECT_DOUBLE_EQ(find(rows, "step", "gradient sums")->min_ms, 4.45);
   EXPECT_DOUBLE_EQ(find(rows, "step", "idle")->ms, 1);
   EXPECT_THAT(sum_of(rows), DoubleNear(8, 1e-9));
 }
@@ -216,7 +216,7 @@ TEST(Ledger, KnowsTheCommandsOfProgramsThatItForgot) {
     }
     rank.engine.wait();
     std::multiset<std::string> out;
-    for (const LedgerRow& row : launches(rank.ledger))
+    for (const LedgerRow& row : bundles(rank.ledger))
       out.insert(
           fmt::format("{} {} {} {} {}", row.program, row.op, row.line, row.commands, row.flops));
     return out;
@@ -225,26 +225,26 @@ TEST(Ledger, KnowsTheCommandsOfProgramsThatItForgot) {
   EXPECT_EQ(told(1), told(256));
 }
 
-TEST(Ledger, SumsTheLeastTimesOfCommands) {
+TEST(Ledger, SumsTheMinimaOfCommands) {
   MeasuredRank rank;
   rank.record();
   const std::shared_ptr<const CompiledStep> program = rank.engine.compile_pending();
   const ProgramTable programs;
   Ledger ledger(programs, two_seconds());
   LedgerPage page;
-  const auto add = [&](std::int64_t shard_ns, std::int64_t update_ns) {
-    page.shard_ns.assign(program->shard.commands.size(), shard_ns);
+  const auto add = [&](std::int64_t gradient_ns, std::int64_t update_ns) {
+    page.gradient_ns.assign(program->gradient.commands.size(), gradient_ns);
     page.update_ns.assign(program->update.commands.size(), update_ns);
     ledger.add(program, page);
   };
   add(1'000'000, 1'000'000);  // left out
   add(5'000'000, 2'000'000);
   add(3'000'000, 6'000'000);
-  const std::vector<LedgerRow> rows = launches(ledger);
+  const std::vector<LedgerRow> rows = bundles(ledger);
   EXPECT_THAT(rows, SizeIs(2));
   for (const LedgerRow& row : rows) {
     EXPECT_DOUBLE_EQ(row.ms, 4) << row.op;
-    EXPECT_DOUBLE_EQ(row.least_ms, row.program == "shard" ? 3 : 2) << row.op;
+    EXPECT_DOUBLE_EQ(row.min_ms, row.program == "gradient" ? 3 : 2) << row.op;
   }
 }
 
@@ -264,7 +264,7 @@ TEST(Ledger, CountsCommandsThatRunAtOnceAsOneWithTheWorkOfAll) {
   EXPECT_DOUBLE_EQ(update->ms, 0.001) << "one look at the clock before it, one after";
   EXPECT_EQ(update->flops, 2 + 3);
   EXPECT_EQ(update->bytes, 2 * (2 + 3) * 4);
-  const std::vector<LedgerRow> top = launches(rank.ledger);
+  const std::vector<LedgerRow> top = bundles(rank.ledger);
   ASSERT_THAT(top, SizeIs(1));
   EXPECT_THAT(top[0].op, HasSubstr("2 at once, the first: "));
   EXPECT_EQ(top[0].flops, 2 + 3);
@@ -337,8 +337,8 @@ TEST(Ledger, CountsTheWaitForInputsAsOneOfTheDevice) {
     while (rank.clock.looks() == looks) std::this_thread::yield();
     // The device has come to the step, and waits for its input.
     rank.clock.advance(1'000'000'000);
-    late->shards.push_back(rank.device.allocator().allocate(8, "late"));
-    std::memset(late->shards[0]->data(), 0, 8);
+    late->buffers.push_back(rank.device.allocator().allocate(8, "late"));
+    std::memset(late->buffers[0]->data(), 0, 8);
     late->ready->set();
   });
   rank.engine.mark_step(SyncReason::kStepEnd);
@@ -348,24 +348,24 @@ TEST(Ledger, CountsTheWaitForInputsAsOneOfTheDevice) {
   EXPECT_GT(rank.metrics.total("ExposedGap") - gaps, 1e9);
 }
 
-TEST(Ledger, NamesLaunchesWithTypesAndPlace) {
+TEST(Ledger, NamesBundlesWithTypesAndPlace) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
-  const std::vector<LedgerRow> rows = launches(rank.ledger);
+  const std::vector<LedgerRow> rows = bundles(rank.ledger);
   EXPECT_THAT(rows, SizeIs(2));
   EXPECT_THAT(rows, Each(Field(&LedgerRow::line, HasSubstr("ledger_test.cpp:"))));
   EXPECT_THAT(rows, Contains(Field(&LedgerRow::op, HasSubstr("f32[2] (f32[2], f32[2])"))));
 }
 
-TEST(Ledger, SaysWhatTheMachineNeedsForEachLaunch) {
+TEST(Ledger, SaysWhatTheMachineNeedsForEachBundle) {
   MeasuredRank rank;
   for (int i = 0; i < 3; ++i) rank.step();
   rank.engine.wait();
   const std::vector<LedgerRow> rows = rank.ledger.rows();
-  EXPECT_EQ(find(rows, "shard", "fused")->attainable_ms, 2 * 2000);  // two shards
-  EXPECT_EQ(find(rows, "update", "optimizer")->attainable_ms, 2000);
-  EXPECT_EQ(find(rows, "step", "idle")->attainable_ms, 0);
+  EXPECT_EQ(find(rows, "gradient", "fused")->lower_bound_ms, 2 * 2000);  // two micro-batches
+  EXPECT_EQ(find(rows, "update", "optimizer")->lower_bound_ms, 2000);
+  EXPECT_EQ(find(rows, "step", "idle")->lower_bound_ms, 0);
 }
 
 TEST(Ledger, IsEmptyBeforeAStepRanTwice) {

@@ -7,7 +7,7 @@ namespace {
 
 using testing::MatchesRegex;
 
-TEST(NonFinite, IsNamedWithItsShardModuleAndLine) {
+TEST(NonFinite, IsNamedWithItsMicroBatchModuleAndLine) {
   Rank rank;
   const Tensor x = rank.batch({{1, 4}, {1, -4}, {-1, 4}});
   Tensor total = rank.variable({0});
@@ -18,7 +18,7 @@ TEST(NonFinite, IsNamedWithItsShardModuleAndLine) {
   }
   const auto found = rank.engine.find_nonfinite();
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->shard, 1);
+  EXPECT_EQ(found->micro_batch, 1);
   EXPECT_THAT(found->text, MatchesRegex("%h.3.mlp sqrt f32.2. .nonfinite_test.cpp:[0-9]+."));
 }
 
@@ -29,7 +29,7 @@ TEST(NonFinite, MayBeAnInput) {
   total.assign(total + all_reduce(reduce_sum(minimum(x, 1.0), {0}, true)));
   const auto found = rank.engine.find_nonfinite();
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->shard, 1);
+  EXPECT_EQ(found->micro_batch, 1);
   EXPECT_THAT(found->text, MatchesRegex("%batch.x input f32.2."));
 }
 
@@ -37,7 +37,7 @@ TEST(NonFinite, IsNotFoundWhereAllIsFinite) {
   Rank rank;
   const Tensor x = rank.batch({{1, 4}, {3e38F, 3e38F}});
   Tensor total = rank.variable({0, 0});
-  total.assign(total + all_reduce(x));  // the sum overflows, the shards do not
+  total.assign(total + all_reduce(x));  // the sum overflows, the micro-batches do not
   EXPECT_FALSE(rank.engine.find_nonfinite());
 }
 

@@ -33,7 +33,7 @@ struct ProgramAnalysis : testing::Test {
   Rank rank{{}, *debug.log};
 };
 
-/// p[2,2] <- p * lr + sum over shards of x, and what is kept of it beside.
+/// p[2,2] <- p * lr + sum over micro-batches of x, and what is kept of it beside.
 struct Step {
   explicit Step(Rank& rank)
       : p(rank.engine.to_device({HostTensor::of(Shape{2, 2}, std::vector<float>{1, 2, 3, 4})},
@@ -57,10 +57,12 @@ TEST_F(ProgramAnalysis, TellsCauseGraphInputsOutputsAndDonation) {
                                       line),
                           MatchesRegex("Recorded in: program_analysis_test.cpp \\([0-9]+ nodes\\)"),
                           MatchesRegex("Graph: ([0-9]+) nodes \\(of [0-9]+ recorded\\)"),
-                          "Inputs: 3: 1 parameter 16.00B, 1 batch 16.00B a shard, 1 scalar 4.00B",
+                          "Inputs: 3: 1 parameter 16.00B, 1 batch 16.00B a micro-batch, 1 scalar "
+                          "4.00B",
                           "Outputs: 2: 1 next values of inputs 16.00B, 1 others 4.00B",
                           "Donated: 1 inputs 16.00B",
-                          "Not donated, as no output is their next value: 1 batch 16.00B a shard",
+                          "Not donated, as no output is their next value: 1 batch 16.00B a "
+                          "micro-batch",
                           "Not donated, as they are numbers of the host: 1"));
 }
 
@@ -83,13 +85,13 @@ TEST_F(ProgramAnalysis, TellsWhatBecameOfIt) {
   const std::vector<std::string> lines = block("Post Compilation Analysis");
   ASSERT_THAT(lines, Not(IsEmpty()));
   EXPECT_THAT(lines[0], MatchesRegex("program-0-mark_step-[0-9a-f]{8}, compiled in 0 s"));
-  EXPECT_THAT(lines, Contains(MatchesRegex("Shard program: 1 launches of 1 commands, arena 0.00B, "
-                                           "peak 16.00B, constants 0.00B, 1.6e-08 GFLOP, 48.00B "
-                                           "read and written")));
-  EXPECT_THAT(lines, Contains("  by class, in launches: dot 1: 1.6e-08 GFLOP, 48.00B"));
-  EXPECT_THAT(lines, Contains(HasSubstr("  by class, in launches: optimizer 1: ")));
-  EXPECT_THAT(lines, Contains("Summed over shards and ranks: 1 values 16.00B in 1 buckets"));
-  EXPECT_THAT(lines, Contains(MatchesRegex("Largest at the peak of the shard program: 16.00B "
+  EXPECT_THAT(lines, Contains(MatchesRegex("Gradient program: 1 bundles of 1 commands, arena "
+                                           "0.00B, peak 16.00B, constants 0.00B, 1.6e-08 GFLOP, "
+                                           "48.00B read and written")));
+  EXPECT_THAT(lines, Contains("  by class, in bundles: dot 1: 1.6e-08 GFLOP, 48.00B"));
+  EXPECT_THAT(lines, Contains(HasSubstr("  by class, in bundles: optimizer 1: ")));
+  EXPECT_THAT(lines, Contains("Summed over micro-batches and ranks: 1 values 16.00B in 1 buckets"));
+  EXPECT_THAT(lines, Contains(MatchesRegex("Largest at the peak of the gradient program: 16.00B "
                                            "f32\\[2,2\\] program_analysis_test.cpp:[0-9]+")));
   EXPECT_THAT(lines, Contains(MatchesRegex("Kernels: .* of machine code in 1 objects")));
   EXPECT_LE(lines.size(), 15);
@@ -111,7 +113,7 @@ TEST_F(ProgramAnalysis, TellsOfEachExecutionInOneLine) {
               MatchesRegex(fmt::format(
                   "Execution Analysis: step 2: mark_step on program_analysis_test.cpp:{}, "
                   "program-0-mark_step-[0-9a-f]{{8}}, 4 nodes, 1 inputs 8.00B, 1 "
-                  "outputs 8.00B \\(of a shard\\)",
+                  "outputs 8.00B \\(of a micro-batch\\)",
                   line)));
   EXPECT_EQ(debug.lines_with("debug: Compilation Analysis: program").size(), 1);
 }

@@ -86,9 +86,9 @@ TEST_F(ProgramDumpTest, HoldsWhatWasRecordedAndWhatBecameOfIt) {
   const std::string name = "program-0-step_end-[0-9a-f]{8}";
   EXPECT_THAT(files(),
               ElementsAre(MatchesRegex(name + ".plan.txt"), MatchesRegex(name + ".recorded.ir"),
-                          MatchesRegex(name + ".shard.ir"), MatchesRegex(name + ".update.ir")));
+                          MatchesRegex(name + ".gradient.ir"), MatchesRegex(name + ".update.ir")));
   EXPECT_THAT(text(".plan.txt"),
-              AllOf(HasSubstr("shard program: arena "), HasSubstr("\n0 fused %"),
+              AllOf(HasSubstr("gradient program: arena "), HasSubstr("\n0 fused %"),
                     HasSubstr("update program: arena "), HasSubstr("in the memory of input ")));
   EXPECT_THAT(text(".recorded.ir"), HasSubstr("all_reduce"));
 }
@@ -99,11 +99,11 @@ TEST_F(ProgramDumpTest, ParsesBackToGraphsThatComputeTheSame) {
   const Graph recorded = parse(text(".recorded.ir"), "recorded.ir");
   const std::string once = print(recorded);
   EXPECT_EQ(print(parse(once, "again.ir")), once);
-  const Graph shard = parse(text(".shard.ir"), "shard.ir");
+  const Graph gradient = parse(text(".gradient.ir"), "gradient.ir");
   const Graph update = parse(text(".update.ir"), "update.ir");
-  EXPECT_THAT(text(".shard.ir"), HasSubstr("fusion"));
+  EXPECT_THAT(text(".gradient.ir"), HasSubstr("fusion"));
   const HostTensor x = Rank::vector_of({1, 2});
-  const auto sums = evaluate_reference(shard, std::vector{x});
+  const auto sums = evaluate_reference(gradient, std::vector{x});
   std::vector<HostTensor> inputs;
   for (const ValueId id : update.inputs)
     inputs.push_back(update[id].name == "p"    ? Rank::vector_of({1, 2})

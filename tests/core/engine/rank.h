@@ -41,10 +41,11 @@ struct Rank {
   Tensor variable(const std::vector<float>& values, std::string_view name = "p") {
     return engine.to_device({vector_of(values)}, InputKind::kParameter, name);
   }
-  /// One vector per logical shard.
-  Tensor batch(const std::vector<std::vector<float>>& shards, std::string_view name = "batch.x") {
+  /// One vector per micro-batch.
+  Tensor batch(const std::vector<std::vector<float>>& micro_batches,
+               std::string_view name = "batch.x") {
     std::vector<HostTensor> tensors;
-    for (const auto& shard : shards) tensors.push_back(vector_of(shard));
+    for (const auto& micro_batch : micro_batches) tensors.push_back(vector_of(micro_batch));
     return engine.to_device(std::move(tensors), InputKind::kBatch, name);
   }
   static HostTensor vector_of(const std::vector<float>& values) {
@@ -80,7 +81,7 @@ inline const TensorLease& device_tensor_of(const Tensor& tensor) {
 /// The address of a computed tensor; waits for it.
 inline const std::byte* address_of(const Tensor& tensor) {
   device_tensor_of(tensor)->ready->wait();
-  return device_tensor_of(tensor)->shards.at(0)->data();
+  return device_tensor_of(tensor)->buffers.at(0)->data();
 }
 
 /// A log of debug level 1 whose text can be read back.

@@ -12,8 +12,9 @@ namespace {
 /// Records a step; what it returns stays alive until the step has run.
 using Record = std::function<std::vector<Tensor>(Rank&)>;
 
-/// Records and runs a step with this many shards, after it was compiled once without running.
-void expect_as_planned(const Record& record, std::int64_t shards) {
+/// Records and runs a step with this many micro-batches, after it was compiled once without
+/// running.
+void expect_as_planned(const Record& record, std::int64_t micro_batches) {
   Rank rank;
   std::shared_ptr<const CompiledStep> step;
   {
@@ -26,7 +27,7 @@ void expect_as_planned(const Record& record, std::int64_t shards) {
   const std::size_t before = allocator.used_bytes();
   rank.engine.mark_step();
   rank.engine.wait();
-  const StepMemory planned = step_memory(*step, shards);
+  const StepMemory planned = step_memory(*step, micro_batches);
   EXPECT_EQ(static_cast<std::int64_t>(allocator.peak_bytes() - before), planned.total());
   // Afterwards only the outputs stay.
   EXPECT_EQ(static_cast<std::int64_t>(allocator.used_bytes() - before),
@@ -69,19 +70,19 @@ TEST(StepMemory, OfAnUpdateInPlaceWithScalars) {
       1);
 }
 
-TEST(StepMemory, OfGradientSumsOverShards) {
-  for (const std::int64_t shards : {1, 2, 3, 5}) {
-    SCOPED_TRACE(shards);
+TEST(StepMemory, OfGradientSumsOverMicroBatches) {
+  for (const std::int64_t micro_batches : {1, 2, 3, 5}) {
+    SCOPED_TRACE(micro_batches);
     expect_as_planned(
         [&](Rank& rank) {
           Tensor p = on_device(rank.variable(ramp(300)));
-          std::vector<std::vector<float>> batch(static_cast<std::size_t>(shards), ramp(300));
+          std::vector<std::vector<float>> batch(static_cast<std::size_t>(micro_batches), ramp(300));
           const Tensor x = on_device(rank.batch(batch));
           const Tensor y = exp(x * p);
           p.assign(p - all_reduce(y * x));
           return std::vector<Tensor>{x, p, all_reduce(sum(y)), y};
         },
-        shards);
+        micro_batches);
   }
 }
 

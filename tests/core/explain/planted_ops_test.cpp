@@ -375,10 +375,10 @@ TEST_F(PlantedOps, TakesWhatWorksOnAnAddedResultForAConsequence) {
 
 TEST_F(PlantedOps, NamesADropoutThatIsGone) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
-  const Tensor shard = input({DType::kI64, Shape{}}, "shard");
+  const Tensor micro_batch = input({DType::kI64, Shape{}}, "micro_batch");
   const auto body = [&](bool again) {
     const RandomKey key{context.scalar(1, DType::kI64, "seed"),
-                        context.scalar(again, DType::kI64, "step"), shard};
+                        context.scalar(again, DType::kI64, "step"), micro_batch};
     line = __LINE__ + 1;
     return std::vector{sum(again ? x : dropout(x, 0.5, key))};
   };

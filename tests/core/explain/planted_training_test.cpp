@@ -121,7 +121,7 @@ TEST_F(PlantedTraining, NamesResultsThatAreTakenInAnotherOrder) {
 TEST_F(PlantedTraining, NamesTheModulesOfADraw) {
   const RandomKey key{context.scalar(1, DType::kI64, "seed"),
                       context.scalar(2, DType::kI64, "step"),
-                      context.scalar(3, DType::kI64, "shard")};
+                      context.scalar(3, DType::kI64, "micro_batch")};
   const auto body = [&](bool again) {
     const Tensor y = layer(0, x);
     const ModuleScope scope(context, again ? "iteration.1" : "iteration.0");
@@ -158,7 +158,7 @@ TEST_F(PlantedTraining, TakesTheFlagOfAMaskForAConsequenceOfTheMask) {
                           HasSubstr("op_added not bool[2,2]")));
 }
 
-TEST_F(PlantedTraining, TakesTheSumsOverShardsOfAMetricForAConsequence) {
+TEST_F(PlantedTraining, TakesTheSumsOverMicroBatchesOfAMetricForAConsequence) {
   const Tensor count = input({DType::kI64, Shape{}}, "batch.count");
   const auto body = [&](bool again) {
     std::vector<Tensor> out = {all_reduce(sum(x)), count + 1.0};
@@ -371,7 +371,7 @@ TEST_F(PlantedTraining, TellsToKeepTheVersionOfAFunction) {
 TEST_F(PlantedTraining, NamesNothingWhereADropoutsProbabilityIsAScalar) {
   const RandomKey key{context.scalar(1, DType::kI64, "seed"),
                       context.scalar(2, DType::kI64, "step"),
-                      context.scalar(3, DType::kI64, "shard")};
+                      context.scalar(3, DType::kI64, "micro_batch")};
   for (const double p : {0.1, 0.2, 0.0}) {
     const Tensor y = dropout(x, context.scalar(p, DType::kF32, "rate"), key);
     (void)cut();

@@ -21,7 +21,7 @@ MachineLimits round_limits() {
                 {1 << 14, 2, 400 * kG, 160 * kG, 1},
                 {1 << 20, 2, 24 * kG, 12 * kG, 1}};
   out.all_reduce = {{2, 1, 4096, 10e-6, 1}, {2, 1, 1 << 20, 160e-6, 1}, {4, 1, 4096, 30e-6, 1}};
-  out.launch_ns = 100;
+  out.bundle_ns = 100;
   return out;
 }
 
@@ -72,19 +72,19 @@ TEST(MachineLimits, SumsOverRanksLieBetweenMeasuredSizesAndGoOnInProportion) {
   EXPECT_DOUBLE_EQ(all_reduce_seconds(limits, 1 << 22, 2), 640e-6);
   EXPECT_DOUBLE_EQ(all_reduce_seconds(limits, 4096, 4), 30e-6);
   EXPECT_DOUBLE_EQ(all_reduce_seconds(limits, 4096, 8), 30e-6) << "the nearest there is";
-  EXPECT_DOUBLE_EQ(attainable_seconds(limits, {WorkKind::kAllReduce, DType::kF32, 0, 4096}, {1, 2}),
-                   10e-6);
+  EXPECT_DOUBLE_EQ(
+      lower_bound_seconds(limits, {WorkKind::kAllReduce, DType::kF32, 0, 4096}, {1, 2}), 10e-6);
 }
 
 TEST(MachineLimits, TheRoofIsWhateverTakesLongest) {
   const MachineLimits limits = round_limits();
-  const auto least = [&](const Work& work) { return attainable_seconds(limits, work, {1, 1}); };
-  EXPECT_DOUBLE_EQ(least(dot(2048)), 2.0 * 2048 * 2048 * 2048 / (100 * kG));
-  EXPECT_DOUBLE_EQ(least(dot(2048, DType::kBF16)), 2.0 * 2048 * 2048 * 2048 / (400 * kG));
-  EXPECT_DOUBLE_EQ(least({WorkKind::kDot, DType::kF32, 1e6, 1e7}), 1e-3) << "memory";
-  EXPECT_DOUBLE_EQ(least({WorkKind::kElementwise, DType::kF32, 1e6, 1e7}), 1e-3);
-  EXPECT_DOUBLE_EQ(least({WorkKind::kElementwise, DType::kBF16, 1e9, 1e3}), 1e-2) << "f32's peak";
-  EXPECT_DOUBLE_EQ(least({WorkKind::kElementwise, DType::kF32, 16, 64}), 100e-9) << "a launch";
+  const auto bound = [&](const Work& work) { return lower_bound_seconds(limits, work, {1, 1}); };
+  EXPECT_DOUBLE_EQ(bound(dot(2048)), 2.0 * 2048 * 2048 * 2048 / (100 * kG));
+  EXPECT_DOUBLE_EQ(bound(dot(2048, DType::kBF16)), 2.0 * 2048 * 2048 * 2048 / (400 * kG));
+  EXPECT_DOUBLE_EQ(bound({WorkKind::kDot, DType::kF32, 1e6, 1e7}), 1e-3) << "memory";
+  EXPECT_DOUBLE_EQ(bound({WorkKind::kElementwise, DType::kF32, 1e6, 1e7}), 1e-3);
+  EXPECT_DOUBLE_EQ(bound({WorkKind::kElementwise, DType::kBF16, 1e9, 1e3}), 1e-2) << "f32's peak";
+  EXPECT_DOUBLE_EQ(bound({WorkKind::kElementwise, DType::kF32, 16, 64}), 100e-9) << "a bundle";
 }
 
 TEST(MachineLimits, ADefaultHasAllRoofsAndSaysWhatItIs) {
@@ -95,7 +95,7 @@ TEST(MachineLimits, ADefaultHasAllRoofsAndSaysWhatItIs) {
       for (const WorkKind kind :
            {WorkKind::kDot, WorkKind::kElementwise, WorkKind::kCopy, WorkKind::kAllReduce})
         for (const int threads : {1, 3, 8})
-          EXPECT_GT(attainable_seconds(limits, {kind, DType::kBF16, 1e6, 1e6}, {threads, 2}), 0);
+          EXPECT_GT(lower_bound_seconds(limits, {kind, DType::kBF16, 1e6, 1e6}, {threads, 2}), 0);
       const double gain = peak_flops_per_s(limits, DType::kBF16, {1, 1}) /
                           peak_flops_per_s(limits, DType::kF32, {1, 1});
       EXPECT_EQ(gain > 1, units != Bf16Units::kNone);

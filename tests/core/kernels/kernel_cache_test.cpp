@@ -41,7 +41,7 @@ TEST(KernelCache, TellsFactsOfWhatItHasNotBuilt) {
   const ValueId y = graph.add(Op::kExp, {x});
   const std::shared_ptr<const KernelFacts> facts = kernels.facts(graph, y);
   EXPECT_EQ(facts->work(), WorkClass::kFused);
-  EXPECT_TRUE(facts->joins_launches());
+  EXPECT_TRUE(facts->joins_bundles());
   EXPECT_TRUE(facts->may_alias(0, 0));
   EXPECT_EQ(kernels.built(), 0);
   EXPECT_EQ(kernels.facts(graph, y), facts);

@@ -112,7 +112,7 @@ TEST(ReferenceAttention, DropsWeightsByTheirPosition) {
   const std::vector<double> out =
       values(Op::kAttention, {x, x, v, i64_scalar(3), i64_scalar(4), i64_scalar(5)},
              attention({.dropout = rate}));
-  const RngKey key{.seed = 3, .stream = kStream, .step = 4, .shard = 5};
+  const RngKey key{.seed = 3, .stream = kStream, .step = 4, .micro_batch = 5};
   int dropped = 0;
   for (std::int64_t i = 0; i < length; ++i) {
     double expected = 0;

@@ -18,7 +18,7 @@ const Type kVector2{DType::kF32, Shape{2}};
 TEST(ReferenceRandomBits, IsThePhiloxSequence) {
   const HostTensor bits = evaluate(Op::kRandomBits, {i64_scalar(1), i64_scalar(2), i64_scalar(3)},
                                    {{Attr::kShape, {2, 5}}, {Attr::kStream, {42}}});
-  const RngKey key{.seed = 1, .stream = 42, .step = 2, .shard = 3};
+  const RngKey key{.seed = 1, .stream = 42, .step = 2, .micro_batch = 3};
   for (std::size_t i = 0; i < 10; ++i)
     EXPECT_EQ(static_cast<std::uint32_t>(bits.as<std::int32_t>()[i]), random_word(key, i));
 }

@@ -73,7 +73,7 @@ struct Gpt : Module {
 };
 
 struct Traced {
-  Plan plan;  ///< of one shard's loss and gradients
+  Plan plan;  ///< of one micro-batch's loss and gradients
   std::vector<HostTensor> results;
 };
 
@@ -95,10 +95,10 @@ Traced trace_and_run(std::int64_t layers, bool recompute, DType dtype) {
   for (std::int32_t i = 0; i < kBatch * kTime; ++i) words.push_back(i * 7 % kVocabulary);
   const Tensor tokens =
       engine.to_device({HostTensor::of({kBatch, kTime}, words)}, InputKind::kBatch, "tokens");
-  const Tensor shard =
-      engine.to_device({HostTensor::scalar<std::int64_t>(0)}, InputKind::kBatch, "shard");
+  const Tensor micro_batch =
+      engine.to_device({HostTensor::scalar<std::int64_t>(0)}, InputKind::kBatch, "micro_batch");
   const RandomKey key{context.scalar(1, DType::kI64, "seed"),
-                      context.scalar(2, DType::kI64, "step"), shard};
+                      context.scalar(2, DType::kI64, "step"), micro_batch};
   const ModeScope mode(context, {.training = true, .key = key, .compute_dtype = dtype});
   const auto record = [&] {
     const Tensor loss = model.loss(tokens);
@@ -140,19 +140,19 @@ std::int64_t peak_in_use(const Plan& plan) {
     std::fill(in_use.begin() + slice.offset / kArenaAlignment, in_use.begin() + end, value);
   };
   std::int64_t peak = 0;
-  for (std::size_t end = plan.commands.size(); end > 0;) {  // backward, launch by launch
+  for (std::size_t end = plan.commands.size(); end > 0;) {  // backward, bundle by bundle
     std::size_t begin = end - 1;
     while (plan.commands[begin].with_previous) --begin;
-    const std::span launch(&plan.commands[begin], end - begin);
+    const std::span bundle(&plan.commands[begin], end - begin);
     const auto mark_all = [&](auto member, bool value) {
-      for (const Command& command : launch)
+      for (const Command& command : bundle)
         for (const BufferSlice& slice : command.*member) mark(slice, value);
     };
     mark_all(&Command::results, true);
     mark_all(&Command::operands, true);
-    for (const Command& command : launch) mark(command.scratch, true);
+    for (const Command& command : bundle) mark(command.scratch, true);
     peak = std::max<std::int64_t>(peak, std::ranges::count(in_use, true));
-    for (const Command& command : launch) mark(command.scratch, false);
+    for (const Command& command : bundle) mark(command.scratch, false);
     mark_all(&Command::results, false);
     mark_all(&Command::operands, true);
     end = begin;

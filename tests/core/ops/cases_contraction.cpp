@@ -60,8 +60,8 @@ Sliding draw_sliding(Draw& draw, bool dilated, bool padding_below_window) {
     s.window.push_back(window);
     s.dilation.push_back(dilation);
     s.stride.push_back(draw.integer(1, 3));
-    const std::int64_t most = padding_below_window ? window - 1 : 2;
-    for (int side = 0; side < 2; ++side) s.padding.push_back(draw.integer(0, most));
+    const std::int64_t max = padding_below_window ? window - 1 : 2;
+    for (int side = 0; side < 2; ++side) s.padding.push_back(draw.integer(0, max));
     const std::int64_t padding = s.padding.back() + s.padding.end()[-2];
     const std::int64_t reach = dilation * (window - 1) + 1;
     *size = std::max<std::int64_t>(reach - padding, 0) +

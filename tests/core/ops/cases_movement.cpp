@@ -10,9 +10,9 @@ using Ints = Attrs::Ints;
 const std::vector<DType> kIndexes = {DType::kI32, DType::kI64};
 
 /// The size of a block within a dimension of `most`: at times nothing, usually something.
-std::int64_t part_of(Draw& draw, std::int64_t most) {
-  if (draw.is_large()) return draw.integer((most + 1) / 2, most);
-  return most == 0 || draw.integer(0, 19) == 0 ? 0 : draw.integer(1, most);
+std::int64_t part_of(Draw& draw, std::int64_t max) {
+  if (draw.is_large()) return draw.integer((max + 1) / 2, max);
+  return max == 0 || draw.integer(0, 19) == 0 ? 0 : draw.integer(1, max);
 }
 
 Shape block_of(Draw& draw, const Shape& whole) {

@@ -45,12 +45,12 @@ DType Draw::dtype(const std::vector<DType>& dtypes) {
   return is_float(dtypes[0]) ? DType::kF64 : drawn;
 }
 
-std::int64_t Draw::size(std::int64_t least, std::int64_t most) {
-  const std::int64_t usual = std::min<std::int64_t>(most, for_gradient() ? 4 : 9);
+std::int64_t Draw::size(std::int64_t min, std::int64_t max) {
+  const std::int64_t usual = std::min<std::int64_t>(max, for_gradient() ? 4 : 9);
   const std::int64_t roll = integer(0, 99);
-  if (roll < 8 || most <= least) return least;
+  if (roll < 8 || max <= min) return min;
   if (roll < 20) return 1;
-  const std::int64_t limit = roll < 85 || for_gradient() ? usual : most;
+  const std::int64_t limit = roll < 85 || for_gradient() ? usual : max;
   // The whole range from the start: rapidcheck would begin with the smallest only.
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(1, limit + 1));
 }

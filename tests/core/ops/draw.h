@@ -47,7 +47,7 @@ class Draw {
   DType dtype(const std::vector<DType>& dtypes);
 
   /// Mostly small, often 1, sometimes `least` (0 or 1); at most `most`. Shrinks.
-  std::int64_t size(std::int64_t least = 0, std::int64_t most = 40);
+  std::int64_t size(std::int64_t min = 0, std::int64_t max = 40);
   /// With a bounded number of elements; kLarge: with more than any kernel gives to one task.
   Shape shape(int min_rank = 0, int max_rank = 4);
 

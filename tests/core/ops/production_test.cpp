@@ -147,8 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Of, ElementwiseKernel, testing::ValuesIn(elementwise_op
 
 /// All that a plan depends on.
 std::string facts_of(const KernelFacts& kernel, const OpCase& c) {
-  std::string out = fmt::format("{}, {} bytes of scratch, in launches: {}", name_of(kernel.work()),
-                                kernel.scratch_bytes(), kernel.joins_launches());
+  std::string out = fmt::format("{}, {} bytes of scratch, in bundles: {}", name_of(kernel.work()),
+                                kernel.scratch_bytes(), kernel.joins_bundles());
   for (std::size_t result = 0; result < result_count(c.node()); ++result)
     for (std::size_t operand = 0; operand < c.operands.size(); ++operand)
       out += kernel.may_alias(result, operand) ? " may" : " no";
@@ -164,7 +164,7 @@ TEST_P(ProductionKernel, IsKnownBeforeItHasCode) {
         const auto planned = plan_kernel(c.node(), c.operand_types(), target);
         const auto kernel = make_kernel(c, target);
         EXPECT_EQ(facts_of(*planned, c), facts_of(*kernel, c)) << describe(c);
-        EXPECT_TRUE(!kernel->joins_launches() || kernel->as_tasks() != nullptr) << describe(c);
+        EXPECT_TRUE(!kernel->joins_bundles() || kernel->as_tasks() != nullptr) << describe(c);
         EXPECT_EQ(planned->as_tasks() != nullptr, kernel->as_tasks() != nullptr) << describe(c);
       }
     }
@@ -199,9 +199,9 @@ struct TaskRun {
   }
   /// What lies before `first` and from `rest` on of so many bytes is not in the extent.
   static std::pair<std::size_t, std::size_t> outside(const Extent& extent, std::size_t bytes) {
-    const auto most = static_cast<std::int64_t>(bytes);
-    return {static_cast<std::size_t>(std::min(extent.begin, most)),
-            static_cast<std::size_t>(std::min(extent.end, most))};
+    const auto max = static_cast<std::int64_t>(bytes);
+    return {static_cast<std::size_t>(std::min(extent.begin, max)),
+            static_cast<std::size_t>(std::min(extent.end, max))};
   }
   std::vector<std::vector<std::byte>> snapshot() const {
     std::vector<std::vector<std::byte>> out;

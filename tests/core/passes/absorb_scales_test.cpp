@@ -206,7 +206,7 @@ std::string pointwise(int height) {
 }
 
 TEST(AbsorbScales, LeavesWeightsOfWhichFewResultsAreMade) {
-  static_assert(kLeastResultsPerWeight == 16);
+  static_assert(kMinResultsPerWeight == 16);
   EXPECT_STAYS(absorb_scales, pointwise(1));
   EXPECT_NE(testing::after(absorb_scales, pointwise(2)), testing::normal(pointwise(2)));
 }

@@ -40,9 +40,9 @@ std::vector<std::string> chains_of(const std::string& text, const char* kind = "
   const Graph graph = parse(text, "chains.ir");
   const Kernels kernels{graph};
   const BufferAliases aliases(graph);
-  const Launches launches =
-      find_launches(graph, {[&](ValueId) { return kind; }, [](ValueId) { return 0; }});
-  const Launches chains = find_chains(graph, launches, kernels.query());
+  const CommandBundles bundles =
+      find_bundles(graph, {[&](ValueId) { return kind; }, [](ValueId) { return 0; }});
+  const CommandBundles chains = find_chains(graph, bundles, kernels.query());
   std::vector<std::string> out;
   for (ValueId id = 0; id < graph.size(); ++id) {
     if (kernels.is_given(id) || aliases.is_view(id)) continue;
@@ -51,7 +51,7 @@ std::vector<std::string> chains_of(const std::string& text, const char* kind = "
     if (chains.first[at] == id) {
       out.push_back(name);
     } else {
-      out.back() += (launches.first[at] == launches.first[at - 1] ? "+" : ">") + name;
+      out.back() += (bundles.first[at] == bundles.first[at - 1] ? "+" : ">") + name;
     }
   }
   return out;
@@ -105,7 +105,7 @@ TEST(Chains, DoNotTakeCommandsThatReadNothingOfThem) {
       << "what was written before the chain began is there";
 }
 
-TEST(Chains, DoNotTakeLaunchesOfSeveralCommands) {
+TEST(Chains, DoNotTakeBundlesOfSeveralCommands) {
   EXPECT_THAT(chains_of(R"(
     %x = f32[64,64] input() %a = f32[64,64] exp(%x) %b = f32[64,64] abs(%x)
     %c = f32[64,64] add(%a, %b) return %c)",

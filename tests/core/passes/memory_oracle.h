@@ -24,7 +24,7 @@ class MemoryOracle {
     for (ValueId id = 0; id < graph_.size(); ++id)
       if (is_given(id)) write(id, slot(id));
     for (ValueId id = 0; id < graph_.size(); ++id) run_node(id);
-    if (query_.launches != nullptr) check_launches(*query_.launches);
+    if (query_.bundles != nullptr) check_bundles(*query_.bundles);
     for (const std::int32_t o : plan_.copied_outputs) {
       expect(output(o), slot(output(o)));
       write(output(o), own_memory(o));
@@ -127,12 +127,12 @@ class MemoryOracle {
     for (ValueId result = id; result < end; ++result) write(result, slot(result));
   }
 
-  /// No other command of a launch or chain may write or read the output of one of its commands,
+  /// No other command of a bundle or chain may write or read the output of one of its commands,
   /// except a later one of a chain that takes its result.
-  void check_launches(const Launches& launches) const {
+  void check_bundles(const CommandBundles& bundles) const {
     for (ValueId id = 0; id < graph_.size(); ++id)
-      for (ValueId other = launches.first[at(id)]; other <= launches.last[at(id)]; ++other) {
-        const bool beside = other != id && launches.first[at(other)] == launches.first[at(id)];
+      for (ValueId other = bundles.first[at(id)]; other <= bundles.last[at(id)]; ++other) {
+        const bool beside = other != id && bundles.first[at(other)] == bundles.first[at(id)];
         if (!beside || graph_[other].op == Op::kGroupResult) continue;
         for (const Slot& to : written(id)) {
           for (const Slot& also : written(other)) require(!overlap(to, also), "written at once");

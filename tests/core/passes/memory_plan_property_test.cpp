@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/passes/bundles.h"
 #include "core/passes/chains.h"
-#include "core/passes/launches.h"
 #include "core/passes/memory_plan.h"
 #include "core/passes/pipeline.h"
 #include "tests/core/passes/memory_graphs.h"
@@ -99,9 +99,9 @@ RC_GTEST_PROP(MemoryPlanProperty, NoLiveValueIsOverwritten, ()) {
   testing::MemoryOracle(graph, plan, query).run();
 }
 
-/// `query` with launches of elementwise ops and groups, and chains of what is left: any two
+/// `query` with bundles of elementwise ops and groups, and chains of what is left: any two
 /// commands that depend on each other may be one, since all of it has two tasks of half the bytes.
-std::pair<Launches, MemoryQuery> with_launches(const Graph& graph, MemoryQuery query) {
+std::pair<CommandBundles, MemoryQuery> with_bundles(const Graph& graph, MemoryQuery query) {
   const auto kind = [&](ValueId id) -> std::string {
     return is_elementwise(graph[id].op) || graph[id].op == Op::kFusion ? "elementwise" : "";
   };
@@ -112,25 +112,25 @@ std::pair<Launches, MemoryQuery> with_launches(const Graph& graph, MemoryQuery q
       [](ValueId) { return std::int64_t{2}; },
       [&](ValueId id, std::size_t i) { return half(graph[id].operands[i]); },
       [&](ValueId id, std::size_t k) { return half(id + static_cast<ValueId>(k)); }};
-  const Launches launches = find_launches(graph, {kind, query.scratch_bytes});
-  return {find_chains(graph, launches, chains), std::move(query)};
+  const CommandBundles bundles = find_bundles(graph, {kind, query.scratch_bytes});
+  return {find_chains(graph, bundles, chains), std::move(query)};
 }
 
-bool has_launches(const Launches& launches) {
-  return launches.first != launches.last;
+bool has_bundles(const CommandBundles& bundles) {
+  return bundles.first != bundles.last;
 }
 
 RC_GTEST_PROP(MemoryPlanProperty, CommandsThatRunAtOnceAreKeptApart, ()) {
   Graph graph = random_graph();
   add_random_updates(graph);
-  auto [launches, query] = with_launches(
+  auto [bundles, query] = with_bundles(
       graph, {[](ValueId id) { return id % 5 == 0 ? std::int64_t{id} * 4 : 0; },
               [&](ValueId id, std::size_t, std::size_t) { return is_elementwise(graph[id].op); }});
-  query.launches = &launches;
+  query.bundles = &bundles;
   const MemoryPlan plan = plan_memory(graph, query);
-  RC_CLASSIFY(has_launches(launches), "has launches");
+  RC_CLASSIFY(has_bundles(bundles), "has bundles");
   testing::MemoryOracle(graph, plan, query).run();
-  query.launches = nullptr;
+  query.bundles = nullptr;
   RC_ASSERT(plan.donated_inputs == plan_memory(graph, query).donated_inputs);
 }
 
@@ -138,11 +138,11 @@ RC_GTEST_PROP(MemoryPlanProperty, CommandsOfCompiledGraphsThatRunAtOnceAreKeptAp
               (std::uint64_t seed)) {
   const Graph graph = run_pipeline(testing::random_graph(seed, pick(5, 60)).graph, Target{},
                                    PassOptions{}, Log::null());
-  auto [launches, query] = with_launches(
+  auto [bundles, query] = with_bundles(
       graph, {[](ValueId id) { return id % 7 == 0 ? 100 : 0; },
               [&](ValueId id, std::size_t, std::size_t) { return graph[id].op == Op::kFusion; }});
-  query.launches = &launches;
-  RC_CLASSIFY(has_launches(launches), "has launches");
+  query.bundles = &bundles;
+  RC_CLASSIFY(has_bundles(bundles), "has bundles");
   testing::MemoryOracle(graph, plan_memory(graph, query), query).run();
 }
 

@@ -33,8 +33,8 @@ MemoryPlan checked_plan(const Graph& graph, const MemoryQuery& query) {
 }
 
 /// Nodes `first` to `last` run at once.
-Launches launch(const Graph& graph, ValueId first, ValueId last) {
-  Launches out(graph);
+CommandBundles bundle(const Graph& graph, ValueId first, ValueId last) {
+  CommandBundles out(graph);
   for (ValueId id = first; id <= last; ++id) {
     out.first[static_cast<std::size_t>(id)] = first;
     out.last[static_cast<std::size_t>(id)] = last;
@@ -52,11 +52,11 @@ TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
   b.graph.outputs = {b.copy(b.add(r, s))};
   MemoryQuery query = never_in_place();
   EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 3 * 128);
-  const Launches launches = launch(b.graph, r, s);
-  query.launches = &launches;
+  const CommandBundles bundles = bundle(b.graph, r, s);
+  query.bundles = &bundles;
   EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 4 * 128);
   query = elementwise_in_place(b.graph);
-  query.launches = &launches;
+  query.bundles = &bundles;
   EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 2 * 128) << "each in place";
 }
 
@@ -70,8 +70,8 @@ TEST(MemoryPlan, DoesNotOverwriteWhatIsReadAtTheSameTime) {
   MemoryQuery query = elementwise_in_place(b.graph);
   EXPECT_EQ(checked_plan(b.graph, query).values[static_cast<std::size_t>(s)].offset,
             checked_plan(b.graph, query).values[static_cast<std::size_t>(p)].offset);
-  const Launches launches = launch(b.graph, r, s);
-  query.launches = &launches;
+  const CommandBundles bundles = bundle(b.graph, r, s);
+  query.bundles = &bundles;
   EXPECT_EQ(checked_plan(b.graph, query).arena_bytes, 3 * 128);
 }
 

@@ -20,7 +20,7 @@ std::string normal(std::string_view text) {
 
 SplitStep split(std::string_view text) {
   SplitStep out = split_step(parse(text, "step.ir"));
-  verify(out.shard, "split_step (shard)");
+  verify(out.gradient, "split_step (gradient)");
   verify(out.update, "split_step (update)");
   return out;
 }
@@ -51,7 +51,7 @@ TEST(SplitStep, CutsATrainingStepAtItsAllReduce) {
     %next = f32[4] subtract(%w, %d)
     return %loss, %next
     update 1 -> %w)");
-  EXPECT_EQ(print(step.shard), normal(R"(
+  EXPECT_EQ(print(step.gradient), normal(R"(
     %w = f32[4] input() {kind=parameter, name="w"} %x = f32[4] input() {kind=batch, name="x"}
     %loss = f32[4] multiply(%w, %x) %grad = f32[4] multiply(%x, %x)
     return %grad, %loss)"));
@@ -62,8 +62,8 @@ TEST(SplitStep, CutsATrainingStepAtItsAllReduce) {
     %next = f32[4] subtract(%w, %d)
     return %next update 0 -> %w)"));
   EXPECT_THAT(step.reduced, ElementsAre(Type{DType::kF32, Shape{4}}));
-  EXPECT_THAT(step.shard_inputs, ElementsAre(1, 2));
-  EXPECT_THAT(step.shard_outputs, ElementsAre(0));
+  EXPECT_THAT(step.gradient_inputs, ElementsAre(1, 2));
+  EXPECT_THAT(step.gradient_outputs, ElementsAre(0));
   EXPECT_THAT(sources(step), ElementsAre("step 0", "step 1", "reduced 0"));
   EXPECT_THAT(step.update_outputs, ElementsAre(1));
 }
@@ -73,7 +73,7 @@ TEST(SplitStep, ComputesSharedValuesInBoth) {
     %w = f32[] input() {kind=parameter} %x = f32[] input() {kind=batch}
     %e = f32[] exp(%w) %g = f32[] multiply(%e, %x) %s = f32[] all_reduce(%g)
     %n = f32[] add(%e, %s) return %n)");
-  EXPECT_EQ(step.shard[2].op, Op::kExp);
+  EXPECT_EQ(step.gradient[2].op, Op::kExp);
   EXPECT_EQ(step.update[1].op, Op::kExp);
 }
 
@@ -81,7 +81,7 @@ TEST(SplitStep, ReducesAValueOnceHoweverOftenItIsAsked) {
   const SplitStep step = split(R"(
     %x = f32[] input() {kind=batch} %a = f32[] all_reduce(%x) %b = f32[] all_reduce(%x)
     %c = f32[] add(%a, %b) return %c, %b)");
-  EXPECT_THAT(step.shard.outputs, ElementsAre(0));
+  EXPECT_THAT(step.gradient.outputs, ElementsAre(0));
   EXPECT_EQ(print(step.update), normal(R"(
     %a = f32[] input() {name="reduced.0"} %c = f32[] add(%a, %a) return %c, %a)"));
 }
@@ -94,26 +94,26 @@ TEST(SplitStep, ForgetsDeadReductions) {
   EXPECT_THAT(sources(step), ElementsAre("reduced 0"));
 }
 
-TEST(SplitStep, PutsReductionsOfUnshardedValuesIntoTheShardProgram) {
+TEST(SplitStep, PutsReductionsOfValuesOfNoBatchIntoTheGradientProgram) {
   const SplitStep step =
       split("%n = i64[] constant() {value=3} %s = i64[] all_reduce(%n) return %s");
-  EXPECT_EQ(print(step.shard), normal("%n = i64[] constant() {value=3} return %n"));
+  EXPECT_EQ(print(step.gradient), normal("%n = i64[] constant() {value=3} return %n"));
   EXPECT_EQ(print(step.update), normal("%s = i64[] input() {name=\"reduced.0\"} return %s"));
 }
 
-TEST(SplitStep, HasNoShardProgramWithoutBatchAndReduction) {
+TEST(SplitStep, HasNoGradientProgramWithoutBatchAndReduction) {
   const SplitStep step =
       split("%w = f32[] input() {kind=state} %e = f32[] exp(%w) return %e update 0 -> %w");
-  EXPECT_THAT(step.shard.outputs, IsEmpty());
-  EXPECT_THAT(step.shard.nodes, IsEmpty());
+  EXPECT_THAT(step.gradient.outputs, IsEmpty());
+  EXPECT_THAT(step.gradient.nodes, IsEmpty());
   EXPECT_THAT(step.update_outputs, ElementsAre(0));
 }
 
-TEST(SplitStep, HasOnlyAShardProgramWhenNothingIsReduced) {
+TEST(SplitStep, HasOnlyAGradientProgramWhenNothingIsReduced) {
   const SplitStep step = split(R"(
     %w = f32[] input() {kind=parameter} %x = f32[] input() {kind=batch}
     %y = f32[] multiply(%w, %x) return %y)");
-  EXPECT_THAT(step.shard_outputs, ElementsAre(0));
+  EXPECT_THAT(step.gradient_outputs, ElementsAre(0));
   EXPECT_THAT(step.update.nodes, IsEmpty());
 }
 
@@ -130,9 +130,9 @@ TEST(SplitStep, KeepsTheParameterOrderOfInputs) {
     %x = f32[] input() {kind=batch, name="x"} %w = f32[] input() {kind=state, name="w"}
     %g = f32[] multiply(%x, %w) %s = f32[] all_reduce(%g) %n = f32[] add(%w, %s)
     inputs %w, %x return %n)");
-  EXPECT_THAT(step.shard_inputs, ElementsAre(0, 1));
-  EXPECT_EQ(step.shard[step.shard.inputs[0]].name, "w");
-  EXPECT_EQ(step.shard[step.shard.inputs[1]].name, "x");
+  EXPECT_THAT(step.gradient_inputs, ElementsAre(0, 1));
+  EXPECT_EQ(step.gradient[step.gradient.inputs[0]].name, "w");
+  EXPECT_EQ(step.gradient[step.gradient.inputs[1]].name, "x");
 }
 
 constexpr const char* kHead = R"(
@@ -140,30 +140,31 @@ constexpr const char* kHead = R"(
     %y = f32[] multiply(%w, %x) {line="model.cpp:7", scope="h.0"}
     %s = f32[] all_reduce(%y) {line="model.cpp:8"} )";
 
-TEST(SplitStep, RefusesToMixShardsAndSums) {
+TEST(SplitStep, RefusesToMixMicroBatchesAndSums) {
   EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] add(%s, %y) {line=\"model.cpp:9\"} return %z"),
-            "model.cpp:9: add mixes a value of one shard with a value summed over all shards; "
-            "all_reduce the first");
+            "model.cpp:9: add mixes a value of one micro-batch with a value summed over all "
+            "micro-batches; all_reduce the first");
 }
 
 TEST(SplitStep, RefusesToReduceASumAgain) {
   EXPECT_EQ(
       refusal(std::string(kHead) +
               "%e = f32[] exp(%s) %z = f32[] all_reduce(%e) {line=\"model.cpp:9\"} return %z"),
-      "model.cpp:9: all_reduce of f32[], which was already summed over the shards: reduce every "
-      "value once");
+      "model.cpp:9: all_reduce of f32[], which was already summed over the micro-batches: reduce "
+      "every value once");
 }
 
-TEST(SplitStep, RefusesToAssignAValueOfOneShard) {
+TEST(SplitStep, RefusesToAssignAValueOfOneMicroBatch) {
   EXPECT_EQ(refusal(std::string(kHead) + "return %y, %s update 0 -> %w"),
-            "model.cpp:7 (h.0): a variable is assigned a value of one shard; all_reduce it first");
+            "model.cpp:7 (h.0): a variable is assigned a value of one micro-batch; all_reduce it "
+            "first");
 }
 
-TEST(SplitStep, RefusesCollectivesOverRanksOfAValueOfOneShard) {
+TEST(SplitStep, RefusesCollectivesOverRanksOfAValueOfOneMicroBatch) {
   EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] collective_broadcast(%y) {root=0, "
                                          "line=\"model.cpp:9\"} return %z"),
             "model.cpp:9: collective_broadcast works over ranks and cannot take a value of one "
-            "shard; all_reduce it first");
+            "micro-batch; all_reduce it first");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST_F(DeviceTest, CopiesThereAndBackAndCounts) {
   const DeviceTensorPtr x = device.copy_to_device({floats({1, 2, 3})}, "x");
   const HostTensor back = device.copy_to_host(*x);
   EXPECT_THAT(back.as<float>(), ElementsAre(1, 2, 3));
-  EXPECT_EQ(x->shards[0]->space(), MemorySpace::kDevice);
+  EXPECT_EQ(x->buffers[0]->space(), MemorySpace::kDevice);
   EXPECT_EQ(metrics.metric("TransferToDevice").samples, 1);
   EXPECT_EQ(metrics.metric("TransferToDevice").accumulator, 12);
   EXPECT_EQ(metrics.metric("TransferFromDevice").accumulator, 12);
@@ -109,7 +109,7 @@ TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
   SpanStream stream(manual, counted);
   Device device({}, stream);
   const auto value = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
-  value->shards.push_back(device.allocator().allocate(4, "value"));
+  value->buffers.push_back(device.allocator().allocate(4, "value"));
   device.enqueue([&] {
     manual.advance_ns(5'000'000);
     value->ready->set();
@@ -120,7 +120,7 @@ TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
   EXPECT_EQ(counted.metric("DeviceLockWait").accumulator, 0);
 
   const auto late = std::make_shared<DeviceTensor>(Type{DType::kF32, Shape{}});
-  late->shards.push_back(device.allocator().allocate(4, "late"));
+  late->buffers.push_back(device.allocator().allocate(4, "late"));
   std::jthread second([&] {
     manual.watch_this_thread();
     (void)device.copy_to_host(*late);
@@ -132,14 +132,14 @@ TEST_F(DeviceTest, MeasuresHowLongAReadWaits) {
   EXPECT_EQ(counted.metric("DeviceLockWait").accumulator, 7'000'000);
 }
 
-TEST_F(DeviceTest, KeepsOneBufferPerShard) {
+TEST_F(DeviceTest, KeepsOneBufferPerMicroBatch) {
   Device device({.transfer_threads = 2}, spans);
   const DeviceTensorPtr x = device.copy_to_device({floats({1}), floats({2}), floats({3})}, "x");
   x->ready->wait();
-  ASSERT_EQ(x->shards.size(), 3U);
-  EXPECT_EQ(*reinterpret_cast<const float*>(x->shards[2]->data()), 3);
+  ASSERT_EQ(x->buffers.size(), 3U);
+  EXPECT_EQ(*reinterpret_cast<const float*>(x->buffers[2]->data()), 3);
   EXPECT_EQ(error_of([&] { (void)device.copy_to_host(*x); }),
-            "2: f32[1] x has one value for each of 3 logical shards: all_reduce it before reading");
+            "2: f32[1] x has one value for each of 3 micro-batches: all_reduce it before reading");
 }
 
 TEST_F(DeviceTest, TakesACopyOutOfItsRoomAndLetsGoOfThatBeforeTheCopyIsSeen) {
@@ -155,16 +155,16 @@ TEST_F(DeviceTest, TakesACopyOutOfItsRoomAndLetsGoOfThatBeforeTheCopyIsSeen) {
   device.copy_to_device({floats({1})}, "y")->ready->wait();  // behind the first, and its callbacks
   EXPECT_FALSE(still_held);
   EXPECT_EQ(device.allocator().peak_bytes(), values.size() * sizeof(float) + 64);
-  x->shards.clear();
+  x->buffers.clear();
   EXPECT_EQ(device.allocator().used_bytes(), 0U);
 }
 
-TEST_F(DeviceTest, RefusesShardsOfDifferentTypes) {
+TEST_F(DeviceTest, RefusesMicroBatchesOfDifferentTypes) {
   Device device({}, spans);
   EXPECT_EQ(error_of([&] {
               (void)device.copy_to_device({floats({1}), floats({1, 2})}, "x");
             }),
-            "2: shards of x differ: f32[1] and f32[2]");
+            "2: micro-batches of x differ: f32[1] and f32[2]");
   EXPECT_EQ(error_of([&] { (void)device.copy_to_device({}, "x"); }),
             "2: nothing to copy to the device for x");
 }

@@ -90,7 +90,7 @@ TEST_F(Executor, RunsCommandsAtOnceAndThenSignalsTheirOutputs) {
                       kernels);
   write_outputs(plan);
   plan.commands[1].with_previous = true;
-  EXPECT_EQ(count_launches(plan), 1U);
+  EXPECT_EQ(count_bundles(plan), 1U);
   TwoOutputs outputs;
   const auto communicator = make_single_communicator();
   ThreadPool pool(2);
@@ -149,7 +149,7 @@ TEST_F(Executor, MeasuresCommandsWithoutWhatTheirOutputsSetOff) {
                             .step = 4,
                             .signature = {},
                             .spans = &spans,
-                            .call = {.program = 7, .is_update = true, .shard = 2}};
+                            .call = {.program = 7, .is_update = true, .micro_batch = 2}};
   run_plan(plan, memory, context, {{}, [&](std::int32_t) { clock.advance_ns(1000); }});
   ASSERT_EQ(commands.spans.size(), plan.plan->commands.size());
   for (std::size_t c = 0; c < commands.spans.size(); ++c) {
@@ -171,7 +171,7 @@ TEST_F(Executor, MeasuresEachCommandOfAChainAndSignalsItsOutputsBehindIt) {
   plan.commands[1].operands = {{Area::kOutput, 0, 0, 4}};
   plan.commands[1].chained = true;
   EXPECT_EQ(next_chain(plan, 0), 2U);
-  EXPECT_EQ(count_launches(plan), 2U);
+  EXPECT_EQ(count_bundles(plan), 2U);
   TwoOutputs outputs;
   const auto communicator = make_single_communicator();
   ThreadPool pool(2);

@@ -37,7 +37,7 @@ const WorkCost& of(const CostByClass& costs, WorkClass work) {
   return costs[static_cast<std::size_t>(work)];
 }
 
-TEST(PlanCost, SumsLaunchesByClassWithTheTimesThatItIsGiven) {
+TEST(PlanCost, SumsBundlesByClassWithTheTimesThatItIsGiven) {
   const Plan plan = some_plan();
   std::vector<std::size_t> asked;
   const CostByClass costs = cost_by_class(plan, [&](const Plan& of_plan, std::size_t first) {
@@ -45,30 +45,30 @@ TEST(PlanCost, SumsLaunchesByClassWithTheTimesThatItIsGiven) {
     asked.push_back(first);
     return static_cast<double>(1 + first);
   });
-  EXPECT_THAT(asked, testing::ElementsAre(0, 1, 2, 4, 5)) << "once for each launch";
-  EXPECT_EQ(of(costs, WorkClass::kDot).launches, 2U);
+  EXPECT_THAT(asked, testing::ElementsAre(0, 1, 2, 4, 5)) << "once for each bundle";
+  EXPECT_EQ(of(costs, WorkClass::kDot).bundles, 2U);
   EXPECT_EQ(of(costs, WorkClass::kDot).seconds, 1 + 2);
   EXPECT_EQ(of(costs, WorkClass::kDot).flops, 2e6);
-  EXPECT_EQ(of(costs, WorkClass::kFused).launches, 2U);
+  EXPECT_EQ(of(costs, WorkClass::kFused).bundles, 2U);
   EXPECT_EQ(of(costs, WorkClass::kFused).seconds, 3 + 5);
-  EXPECT_EQ(of(costs, WorkClass::kFused).flops, 3 * 4096) << "of all commands of a launch";
+  EXPECT_EQ(of(costs, WorkClass::kFused).flops, 3 * 4096) << "of all commands of a bundle";
   EXPECT_EQ(of(costs, WorkClass::kFused).bytes, 3 * 2 * 64 * 64 * 4);
   EXPECT_EQ(of(costs, WorkClass::kCopy).seconds, 6);
-  EXPECT_EQ(of(costs, WorkClass::kAttention).launches, 0U);
+  EXPECT_EQ(of(costs, WorkClass::kAttention).bundles, 0U);
 }
 
-TEST(PlanCost, KnowsTheLeastTimeByAMachinesLimits) {
+TEST(PlanCost, KnowsTheLowerBoundByAMachinesLimits) {
   const Plan plan = some_plan();
   const MachineLimits limits =
       default_limits({"model", "Test CPU", 2, Isa::kAvx512, Bf16Units::kTiles});
-  const LaunchSeconds seconds = attainable_launches(limits, {1, 1});
-  const auto least = [&](const Work& work) { return attainable_seconds(limits, work, {1, 1}); };
+  const BundleSeconds seconds = lower_bounds_of_bundles(limits, {1, 1});
+  const auto bound = [&](const Work& work) { return lower_bound_seconds(limits, work, {1, 1}); };
   constexpr double kBytes = 2 * 64 * 64 * 4;
-  EXPECT_EQ(seconds(plan, 0), least({WorkKind::kDot, DType::kF32, 1e6, kBytes}));
-  EXPECT_EQ(seconds(plan, 1), least({WorkKind::kDot, DType::kBF16, 1e6, kBytes}));
+  EXPECT_EQ(seconds(plan, 0), bound({WorkKind::kDot, DType::kF32, 1e6, kBytes}));
+  EXPECT_EQ(seconds(plan, 1), bound({WorkKind::kDot, DType::kBF16, 1e6, kBytes}));
   EXPECT_LT(seconds(plan, 1), seconds(plan, 0)) << "by what multiplies, not by what it gives";
-  EXPECT_EQ(seconds(plan, 2), least({WorkKind::kElementwise, DType::kF32, 8192, 2 * kBytes}));
-  EXPECT_EQ(launch_work(plan, 5).kind, WorkKind::kCopy);
+  EXPECT_EQ(seconds(plan, 2), bound({WorkKind::kElementwise, DType::kF32, 8192, 2 * kBytes}));
+  EXPECT_EQ(bundle_work(plan, 5).kind, WorkKind::kCopy);
 }
 
 }  // namespace

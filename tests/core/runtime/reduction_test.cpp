@@ -1,4 +1,4 @@
-// Gradient sums over shards and ranks against the documented tree.
+// Gradient sums over micro-batches and ranks against the documented tree.
 #include "core/runtime/reduction.h"
 
 #include <array>
@@ -20,15 +20,17 @@ const std::vector<Type> kValues = {
     {DType::kI32, Shape{33}}, {DType::kF32, Shape{64}},
 };
 
-/// Element `i` of value `v` of a shard: sums of these round differently in every order.
-double element(std::int64_t shard, std::size_t v, std::int64_t i) {
-  const auto x = static_cast<double>(31 * shard + 7 * static_cast<std::int64_t>(v) + 3 * i + 1);
-  return std::sin(x) * std::pow(10.0, static_cast<double>((shard + i) % 5));
+/// Element `i` of value `v` of a micro-batch: sums of these round differently in every order.
+double element(std::int64_t micro_batch, std::size_t v, std::int64_t i) {
+  const auto x =
+      static_cast<double>(31 * micro_batch + 7 * static_cast<std::int64_t>(v) + 3 * i + 1);
+  return std::sin(x) * std::pow(10.0, static_cast<double>((micro_batch + i) % 5));
 }
 
-HostTensor shard_value(std::int64_t shard, std::size_t v) {
+HostTensor micro_batch_value(std::int64_t micro_batch, std::size_t v) {
   std::vector<double> values;
-  for (std::int64_t i = 0; i < kValues[v].elements(); ++i) values.push_back(element(shard, v, i));
+  for (std::int64_t i = 0; i < kValues[v].elements(); ++i)
+    values.push_back(element(micro_batch, v, i));
   return from_doubles(kValues[v].dtype, kValues[v].shape, values);
 }
 
@@ -49,14 +51,15 @@ HostTensor add(const HostTensor& left, const HostTensor& right) {
   return out;
 }
 
-/// What all ranks together must end with: each rank's run of shards is a tree, and the ranks' sums
-/// are one.
-HostTensor expected_sum(std::size_t v, std::int64_t ranks, std::int64_t shards) {
+/// What all ranks together must end with: each rank's run of micro-batches is a tree, and the
+/// ranks' sums are one.
+HostTensor expected_sum(std::size_t v, std::int64_t ranks, std::int64_t micro_batches) {
   return tree_reduce(
       0, ranks,
       [&](std::int64_t rank) {
         return tree_reduce(
-            rank * shards, shards, [&](std::int64_t shard) { return shard_value(shard, v); }, add);
+            rank * micro_batches, micro_batches,
+            [&](std::int64_t micro_batch) { return micro_batch_value(micro_batch, v); }, add);
       },
       add);
 }
@@ -77,45 +80,46 @@ struct RankDevice {
 /// Values are finished in this order, which is not that of the buckets.
 constexpr std::array<std::size_t, 8> kFinishOrder = {7, 2, 0, 1, 5, 6, 3, 4};
 
-void reduce_on(Communicator& communicator, std::int64_t shards, const BucketOptions& options,
+void reduce_on(Communicator& communicator, std::int64_t micro_batches, const BucketOptions& options,
                const std::vector<std::string>& expected) {
   RankDevice device;
   const ReductionLayout layout = plan_reduction(kValues, options);
   {
     Reduction reduction(
         layout, {device.allocator, device.pool, communicator, device.spans, 3, options.overlap},
-        shards);
-    for (std::int64_t k = 0; k < shards; ++k) {
+        micro_batches);
+    for (std::int64_t k = 0; k < micro_batches; ++k) {
       reduction.begin_writing();
       for (const std::size_t v : kFinishOrder) {
-        const HostTensor value = shard_value(communicator.rank() * shards + k, v);
+        const HostTensor value = micro_batch_value(communicator.rank() * micro_batches + k, v);
         const auto index = static_cast<std::int32_t>(v);
         if (!value.bytes().empty())
           std::memcpy(reduction.slot(index), value.bytes().data(), value.bytes().size());
         reduction.finish_value(index);
       }
-      reduction.finish_shard();
+      reduction.finish_micro_batch();
     }
     reduction.wait();
     for (std::size_t v = 0; v < kValues.size(); ++v)
       EXPECT_EQ(bytes_of(reduction.result(static_cast<std::int32_t>(v)), kValues[v].bytes()),
                 expected[v])
-          << "value " << v << ", " << shards << " shards, rank " << communicator.rank() << " of "
-          << communicator.size() << ", buckets of " << options.bucket_bytes;
+          << "value " << v << ", " << micro_batches << " micro-batches, rank "
+          << communicator.rank() << " of " << communicator.size() << ", buckets of "
+          << options.bucket_bytes;
   }
   const auto buffer = static_cast<std::size_t>((layout.bytes + 63) / 64 * 64);
   EXPECT_EQ(device.allocator.peak_bytes(),
-            static_cast<std::size_t>(reduction_buffers(shards)) * buffer);
+            static_cast<std::size_t>(reduction_buffers(micro_batches)) * buffer);
 }
 
 class ReductionOverRanks : public testing::TestWithParam<std::tuple<int, SharedMemoryUse>> {};
 
 TEST_P(ReductionOverRanks, EqualsTheTreeBitForBit) {
   const auto [ranks, shared_memory] = GetParam();
-  for (std::int64_t shards = 1; shards <= 9; ++shards) {
+  for (std::int64_t micro_batches = 1; micro_batches <= 9; ++micro_batches) {
     std::vector<std::string> expected;
     for (std::size_t v = 0; v < kValues.size(); ++v) {
-      const HostTensor sum = expected_sum(v, ranks, shards);
+      const HostTensor sum = expected_sum(v, ranks, micro_batches);
       expected.push_back(bytes_of(sum.bytes().data(), sum.bytes().size()));
     }
     for (const std::int64_t bucket_bytes : {1, 300, 1 << 20})
@@ -124,7 +128,7 @@ TEST_P(ReductionOverRanks, EqualsTheTreeBitForBit) {
             ranks,
             [&](Communicator& communicator) {
               for (int step = 0; step < 2; ++step)
-                reduce_on(communicator, shards,
+                reduce_on(communicator, micro_batches,
                           {.bucket_bytes = bucket_bytes,
                            .first_bucket_bytes = bucket_bytes / 2,
                            .overlap = overlap},
@@ -158,7 +162,7 @@ TEST(Reduction, OfNothingLeavesSharedBuffersInStep) {
           Reduction evaluation(
               nothing, {device.allocator, device.pool, communicator, device.spans, 0, true}, 1);
           evaluation.begin_writing();
-          evaluation.finish_shard();
+          evaluation.finish_micro_batch();
           evaluation.wait();
         }
         reduce_on(communicator, 1, {}, expected);
@@ -166,7 +170,7 @@ TEST(Reduction, OfNothingLeavesSharedBuffersInStep) {
       SharedMemoryUse::kRequired);
 }
 
-TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfShards) {
+TEST(ReductionBuffers, AreOnePerBitOfTheNumberOfMicroBatches) {
   const std::vector<int> expected = {1, 2, 2, 3, 3, 3, 3, 4, 4};
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(reduction_buffers(static_cast<std::int64_t>(i) + 1), expected[i]);
@@ -237,19 +241,19 @@ std::vector<std::size_t> submissions(bool overlap) {
   Reduction reduction(layout,
                       {device.allocator, device.pool, communicator, device.spans, 0, overlap}, 2);
   std::vector<std::size_t> out;
-  for (int shard = 0; shard < 2; ++shard) {
+  for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
     for (const std::int32_t value : {1, 0, 2}) {
       reduction.finish_value(value);
       out.push_back(communicator.submitted.size());
     }
-    reduction.finish_shard();
+    reduction.finish_micro_batch();
     out.push_back(communicator.submitted.size());
   }
   EXPECT_THAT(communicator.submitted, testing::ElementsAre(0, 1, 2));
   return out;
 }
 
-TEST(Overlap, SubmitsABucketInTheLastShardAsEarlyAsItsOrderAllows) {
+TEST(Overlap, SubmitsABucketInTheLastMicroBatchAsEarlyAsItsOrderAllows) {
   EXPECT_THAT(submissions(true), testing::ElementsAre(0, 0, 0, 0, 0, 2, 3, 3));
 }
 
@@ -277,7 +281,7 @@ double exposed_seconds(std::chrono::milliseconds latency, bool overlap) {
         reduction.finish_value(value);
       }
       const auto begin = std::chrono::steady_clock::now();
-      reduction.finish_shard();
+      reduction.finish_micro_batch();
       reduction.wait();
       exposed[rank] =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -298,7 +302,7 @@ TEST(Overlap, ExposesTheLastBucketOnly) {
   EXPECT_GE(exposed_seconds(kLatency, false), 0.040 * 5);
 }
 
-TEST(Overlap, SwitchedOffSubmitsAllBucketsAfterTheLastShard) {
+TEST(Overlap, SwitchedOffSubmitsAllBucketsAfterTheLastMicroBatch) {
   EXPECT_THAT(submissions(false), testing::ElementsAre(0, 0, 0, 0, 0, 0, 0, 3));
 }
 

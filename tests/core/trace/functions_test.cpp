@@ -158,7 +158,7 @@ TEST(Linear, TakesEitherLayoutOfTheWeight) {
 
 struct Dropout : testing::Test {
   /// `given`: the probability is a value of the run, not of the program.
-  std::vector<float> drop(std::int64_t step, std::int64_t shard, double p = 0.25,
+  std::vector<float> drop(std::int64_t step, std::int64_t micro_batch, double p = 0.25,
                           bool given = false) {
     TraceContext context;
     const auto number = [&](std::int64_t n) {
@@ -166,7 +166,7 @@ struct Dropout : testing::Test {
     };
     const std::vector<float> ones(10000, 1.0F);
     const Tensor x = input_of(context, ones, Shape{10000});
-    const RandomKey key{number(7), number(step), number(shard)};
+    const RandomKey key{number(7), number(step), number(micro_batch)};
     const Tensor y =
         given ? dropout(x, context.scalar(p, DType::kF32, "p"), key) : dropout(x, p, key);
     evaluate(context);
@@ -187,7 +187,7 @@ TEST_F(Dropout, KeepsTheExpectedShareAndScalesIt) {
   EXPECT_NEAR(static_cast<double>(kept), 7500, 4 * std::sqrt(10000 * 0.25 * 0.75));
 }
 
-TEST_F(Dropout, IsTheSameForTheSameKeyAndDiffersBetweenStepsAndShards) {
+TEST_F(Dropout, IsTheSameForTheSameKeyAndDiffersBetweenStepsAndMicroBatches) {
   EXPECT_EQ(drop(3, 1), drop(3, 1));
   EXPECT_NE(drop(3, 1), drop(4, 1));
   EXPECT_NE(drop(3, 1), drop(3, 2));

@@ -32,9 +32,9 @@ template <class Apply>
 Outcome two_blocks(const Apply& apply) {
   TraceContext context;
   const Tensor x = batch(context, {4, 6});
-  const Tensor shard = input(context, DType::kI64, {}, "shard", InputKind::kBatch);
+  const Tensor micro_batch = input(context, DType::kI64, {}, "micro_batch", InputKind::kBatch);
   const RandomKey key{context.scalar(7, DType::kI64, "seed"),
-                      context.scalar(3, DType::kI64, "step"), shard};
+                      context.scalar(3, DType::kI64, "step"), micro_batch};
   std::vector<float> weights(36);
   for (std::size_t i = 0; i < 36; ++i) weights[i] = 0.05F * static_cast<float>(i % 11) - 0.2F;
   const Tensor w = input_of(context, weights, {6, 6});

@@ -34,8 +34,8 @@ std::string refusal(const LoadedConfig& loaded, std::int64_t ranks) {
 
 TEST(BatchPlan, IsPrintedAsArithmetic) {
   const BatchPlan plan = plan_batch(batch(64, 8), 4);
-  EXPECT_EQ(plan.to_string(), "batch 64 = micro 8 x shards 8 (ranks 4 x 2)");
-  EXPECT_EQ(plan.first_shard(3), 6);
+  EXPECT_EQ(plan.to_string(), "batch 64 = micro-batch size 8 x micro-batches 8 (ranks 4 x 2)");
+  EXPECT_EQ(plan.first_micro_batch(3), 6);
 }
 
 TEST(BatchPlan, ABatchThatIsNoMultipleOfTheMicroBatchIsRefused) {
@@ -45,25 +45,27 @@ TEST(BatchPlan, ABatchThatIsNoMultipleOfTheMicroBatchIsRefused) {
       "nearest that work: global_batch_size 8 or 12, micro_batch_size 2 or 5");
 }
 
-TEST(BatchPlan, ShardsThatDoNotDivideOverTheRanksAreRefused) {
-  EXPECT_EQ(
-      refusal(batch(64, 8), 3),
-      "gpt.yaml:12:3: batch 64 = micro 8 x shards 8 does not divide over 3 ranks; nearest that "
-      "work: global_batch_size 48 or 96, 2 or 4 ranks");
+TEST(BatchPlan, MicroBatchesThatDoNotDivideOverTheRanksAreRefused) {
+  EXPECT_EQ(refusal(batch(64, 8), 3),
+            "gpt.yaml:12:3: batch 64 = micro-batch size 8 x micro-batches 8 does not divide over 3 "
+            "ranks; nearest that work: global_batch_size 48 or 96, 2 or 4 ranks");
   EXPECT_EQ(
       refusal(batch(8, 8), 2),
-      "gpt.yaml:12:3: batch 8 = micro 8 x shards 1 does not divide over 2 ranks; nearest that "
-      "work: global_batch_size 16, micro_batch_size 4, 1 rank");
+      "gpt.yaml:12:3: batch 8 = micro-batch size 8 x micro-batches 1 does not divide over 2 ranks; "
+      "nearest that work: global_batch_size 16, micro_batch_size 4, 1 rank");
 }
 
 TEST(BatchPlan, DeterministicTrainingNeedsCompleteSubtrees) {
   EXPECT_EQ(
       refusal(batch(36, 3), 2),
-      "gpt.yaml:12:3: batch 36 = micro 3 x shards 12 gives 6 shards to each of 2 ranks, but "
-      "with 'training.deterministic: true' that must be a power of two; nearest that work: "
-      "global_batch_size 24 or 48, micro_batch_size 9, 1 or 3 ranks, or deterministic: false");
-  EXPECT_EQ(refusal(batch(36, 3, false), 2), "batch 36 = micro 3 x shards 12 (ranks 2 x 6)");
-  EXPECT_EQ(refusal(batch(36, 3), 1), "batch 36 = micro 3 x shards 12 (ranks 1 x 12)");
+      "gpt.yaml:12:3: batch 36 = micro-batch size 3 x micro-batches 12 gives 6 micro-batches to "
+      "each of 2 ranks, but with 'training.deterministic: true' that must be a power of two; "
+      "nearest that work: global_batch_size 24 or 48, micro_batch_size 9, 1 or 3 ranks, or "
+      "deterministic: false");
+  EXPECT_EQ(refusal(batch(36, 3, false), 2),
+            "batch 36 = micro-batch size 3 x micro-batches 12 (ranks 2 x 6)");
+  EXPECT_EQ(refusal(batch(36, 3), 1),
+            "batch 36 = micro-batch size 3 x micro-batches 12 (ranks 1 x 12)");
 }
 
 /// The numbers in a text such as "global_batch_size 48 or 96".
@@ -111,11 +113,11 @@ TEST(BatchPlan, ARefusalProposesSettingsAndAllOfThemWork) {
     training.micro_batch_size = *rc::gen::inRange(1, 40);
     training.deterministic = *rc::gen::arbitrary<bool>();
     const int ranks = *rc::gen::inRange(1, 20);
-    const std::int64_t shards = training.global_batch_size / training.micro_batch_size;
+    const std::int64_t micro_batches = training.global_batch_size / training.micro_batch_size;
     const bool divides = training.global_batch_size % (training.micro_batch_size * ranks) == 0;
     const auto problem = batch_problem(training, ranks);
     RC_ASSERT(problem.has_value() !=
-              (divides && (!training.deterministic || ranks_own_subtrees(shards, ranks))));
+              (divides && (!training.deterministic || ranks_own_subtrees(micro_batches, ranks))));
     if (problem) RC_ASSERT(check_proposals(*problem, training, ranks) > 0);
   }));
 }

@@ -268,7 +268,8 @@ TEST(ConfigLoad, EveryShippedConfigLoadsOnOneAndTwoRanks) {
     if (entry.path().extension() != ".yaml") continue;
     SCOPED_TRACE(entry.path());
     const LoadedConfig loaded = load_config(entry.path().string(), built_in());
-    EXPECT_EQ(plan_batch(loaded, 2).shards_per_rank, plan_batch(loaded, 1).shards_per_rank / 2);
+    EXPECT_EQ(plan_batch(loaded, 2).micro_batches_per_rank,
+              plan_batch(loaded, 1).micro_batches_per_rank / 2);
     ++configs;
   }
   EXPECT_GE(configs, 8);

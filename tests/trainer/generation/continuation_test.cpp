@@ -30,11 +30,11 @@ struct WithoutCache final : Model {
 
 struct Sampled : testing::Test {
   explicit Sampled(DType dtype = DType::kF32) : compute_dtype(dtype) {
-    draw_values(model, session.engine(), 3);
+    draw_values(model, runtime.engine(), 3);
   }
 
   Continuation start(const Model& of, std::vector<std::int32_t> prompt, std::int64_t samples = 1) {
-    return {session.engine(), of, compute_dtype, kLength, prompt, samples};
+    return {runtime.engine(), of, compute_dtype, kLength, prompt, samples};
   }
   /// The likeliest token of each sample.
   static std::vector<std::int32_t> likeliest(const std::vector<float>& logits) {
@@ -43,11 +43,11 @@ struct Sampled : testing::Test {
       out.push_back(static_cast<std::int32_t>(std::max_element(row, row + kWords) - row));
     return out;
   }
-  std::int64_t count(const char* what) { return session.metrics().counter(what); }
+  std::int64_t count(const char* what) { return runtime.metrics().counter(what); }
 
   DType compute_dtype;
   Watch watch;
-  RankRuntime session{Config{}, Settings{}, make_single_communicator(), watch};
+  RankRuntime runtime{Config{}, Settings{}, make_single_communicator(), watch};
   Gpt2 model{Gpt2Config{.n_layer = 2,
                         .n_head = 3,
                         .n_embd = 48,
@@ -124,7 +124,7 @@ TEST_F(Sampled, TakesOneProgramForAllPositionsAndCopiesNoCache) {
 }
 
 TEST_F(Sampled, WritesEveryRowInPlace) {
-  Engine& engine = session.engine();
+  Engine& engine = runtime.engine();
   const Shape rows{2, kLength, 3, 16};
   KeyValueCache cache;
   for (int layer = 0; layer < 2; ++layer)

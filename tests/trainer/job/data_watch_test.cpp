@@ -52,7 +52,8 @@ void train(Communicator& communicator, const DatasetPtr& data, int workers, std:
     const StepBatch batch = loader.next();
     rank.engine.set_step(step);
     rank.engine.carry(watch.take(step));
-    const Tensor x = rank.engine.to_device({batch.shards[0].at("number")}, InputKind::kBatch, "x");
+    const Tensor x =
+        rank.engine.to_device({batch.micro_batches[0].at("number")}, InputKind::kBatch, "x");
     p.assign(p - all_reduce(sum(x)) * 0.001);
     rank.engine.mark_step(SyncReason::kStepEnd);
     rank.engine.wait();

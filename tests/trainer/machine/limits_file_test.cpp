@@ -110,8 +110,8 @@ TEST(LimitsFile, SumsAloneAreNoLimits) {
   limits.memory.clear();
   EXPECT_THAT(refused_limits(to_json(limits)), HasSubstr("it has no memory bandwidth"));
   limits = calibrated_limits();
-  limits.launch_ns = 0;
-  EXPECT_THAT(refused_limits(to_json(limits)), HasSubstr("it has no cost of a launch"));
+  limits.bundle_ns = 0;
+  EXPECT_THAT(refused_limits(to_json(limits)), HasSubstr("it has no cost of a bundle"));
   EXPECT_EQ(parse_limits(to_json(limits), "here").all_reduce.size(), limits.all_reduce.size());
 }
 

@@ -39,8 +39,9 @@ std::vector<float> trained(UserProgram& program, const typename M::Config& confi
   M model(config, DataFacts{.vocab_size = kVocabulary});
   Trainer trainer(session, model, AdamW{.learning_rate = 1e-2});
   const Padding padding{.mode = PaddingMode::kLongest, .pad_values = {{"tokens", pad}}};
-  const DataLoader data(session, dataset,
-                        {.global_batch = 8, .micro_batch = 4, .padding = padding, .eval_batch = 3});
+  const DataLoader data(
+      session, dataset,
+      {.global_batch_size = 8, .micro_batch_size = 4, .padding = padding, .eval_batch_size = 3});
   std::vector<float> out;
   for (const Batch& batch : trainer.steps(data, 5)) {
     const StepResult step = trainer.step(batch, model);

@@ -1,4 +1,4 @@
-// The update program on given parameters and gradients, on one rank with one shard.
+// The update program on given parameters and gradients, on one rank with one micro-batch.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct UpdateTraining : Rank {
         slots[slot].push_back(
             put(HostTensor::of(one.shape, std::vector<float>(one.initial.size(), 0.0F)), slot));
     }
-    sound = put(HostTensor::scalar<bool>(true), "sound");
+    state_finite = put(HostTensor::scalar<bool>(true), "state_finite");
   }
 
   /// One step with these sums of gradients, one per parameter, over `count` samples. The loss is
@@ -46,8 +46,8 @@ struct UpdateTraining : Rank {
                     .count = context.scalar(static_cast<double>(count), DType::kI64, "count"),
                     .metrics = {}};
     const std::vector<Parameter*> trained = parameters.trained();
-    const StepNumbers result =
-        optimizer_step({optimizer, {}, trained, buffers, slots, sound}, loss, gradients, options);
+    const StepNumbers result = optimizer_step(
+        {optimizer, {}, trained, buffers, slots, state_finite}, loss, gradients, options);
     engine.mark_step();
     return result.read();
   }
@@ -64,7 +64,7 @@ struct UpdateTraining : Rank {
   ParameterSet parameters;
   ModuleBufferSet buffers;
   OptimizerState slots;
-  Tensor sound;
+  Tensor state_finite;
 };
 
 }  // namespace lockstep

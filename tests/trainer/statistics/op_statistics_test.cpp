@@ -13,15 +13,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-LedgerRow launch(const char* work, const char* op, double ms) {
-  return {.program = "shard",
+LedgerRow bundle(const char* work, const char* op, double ms) {
+  return {.program = "gradient",
           .work = work,
           .op = op,
           .module = "h.0",
           .line = "gpt.cpp:41",
           .ms = ms,
-          .least_ms = ms,
-          .attainable_ms = 3,
+          .min_ms = ms,
+          .lower_bound_ms = 3,
           .commands = 2,
           .flops = 12e6,
           .bytes = 6e6};
@@ -37,7 +37,7 @@ RankProfile rank_with(int rank, double dot_ms) {
   out.steps = 3;
   out.mean_step_ms = 10;
   out.step_ms = {9, 10, 11};
-  out.rows = {launch("dot", "dot_general f32[2,2]", dot_ms),
+  out.rows = {bundle("dot", "dot_general f32[2,2]", dot_ms),
               {.program = "step", .work = "all-reduce", .ms = 8 - dot_ms},
               {.program = "step", .work = "idle", .ms = 1.5},
               {.program = "step", .work = "other", .ms = 0.5}};
@@ -74,7 +74,7 @@ TEST(OpStatistics, TheLateRankIsTheOneThatTheOthersWaitFor) {
   EXPECT_EQ(late->index, 1U);
   EXPECT_DOUBLE_EQ(late->work_ms, 8);
   EXPECT_DOUBLE_EQ(late->others_ms, 6);
-  EXPECT_EQ(late->most, "shard dot");
+  EXPECT_EQ(late->most, "gradient dot");
   EXPECT_DOUBLE_EQ(late->most_ms, 2);
   EXPECT_EQ(late_rank({rank_with(0, 4), rank_with(1, 4.05)}), std::nullopt);
   EXPECT_EQ(late_rank({rank_with(0, 4)}), std::nullopt);
@@ -85,7 +85,7 @@ TEST(OpStatistics, SharesLeaveNothingOut) {
   RankProfile profile;
   for (int i = 0; i < kWorkClassCount; ++i) {
     const std::string work(name_of(static_cast<WorkClass>(i)));
-    profile.rows.push_back(launch(work.c_str(), "op", 1));
+    profile.rows.push_back(bundle(work.c_str(), "op", 1));
   }
   const ProgramTable programs;
   Ledger ledger(programs, [](const Plan&, std::size_t) { return 0.0; });
@@ -122,8 +122,8 @@ TEST(OpStatistics, TextHasSharesLimitsLateRankAndRates) {
 
 TEST(OpStatistics, CsvQuotesWhatHasCommas) {
   const std::string csv = rows_csv({rank_with(0, 4)}, GroupBy::kOp);
-  EXPECT_THAT(csv,
-              HasSubstr("shard,\"dot\",\"dot_general f32[2,2]\",\"h.0\",\"gpt.cpp:41\",1,4,0.4,"));
+  EXPECT_THAT(
+      csv, HasSubstr("gradient,\"dot\",\"dot_general f32[2,2]\",\"h.0\",\"gpt.cpp:41\",1,4,0.4,"));
   EXPECT_THAT(csv, HasSubstr(",rank_0_ms\r\n"));
 }
 

@@ -50,13 +50,13 @@ TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
   EXPECT_EQ(profile.left_out, 1);
   EXPECT_THAT(profile.step_ms, SizeIs(3));
   double ms = 0;
-  bool has_launch = false;
+  bool has_bundle = false;
   for (const LedgerRow& row : profile.rows) {
     ms += row.ms;
-    has_launch |= row.line.starts_with("statistics_rank_profile_test.cpp:");
+    has_bundle |= row.line.starts_with("statistics_rank_profile_test.cpp:");
   }
   EXPECT_NEAR(ms, profile.mean_step_ms, 1e-9);
-  EXPECT_TRUE(has_launch);
+  EXPECT_TRUE(has_bundle);
 }
 
 TEST(RankProfile, IsReadAsItWasWritten) {

@@ -1,4 +1,4 @@
-// Batch normalization in whole steps: statistics of logical shards, buffers in the update program.
+// Batch normalization in whole steps: statistics of micro-batches, buffers in the update program.
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -19,8 +19,8 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr std::int64_t kChannels = 3, kShards = 4;
-const Shape kImage{2, kChannels, 4, 5};  // of a shard
+constexpr std::int64_t kChannels = 3, kMicroBatches = 4;
+const Shape kImage{2, kChannels, 4, 5};  // of a micro-batch
 constexpr std::int64_t kPlane = 20;
 constexpr std::int64_t kPerChannel = 2 * kPlane;
 constexpr double kMomentum = 0.1, kEps = 1e-5;
@@ -34,34 +34,36 @@ struct BatchNormNet : Module {
   }
 };
 
-/// Every shard has a mean and a spread of its own, so that nothing but per-shard statistics agrees
-/// with per-shard statistics.
-HostTensor image_of(std::int64_t step, std::int64_t shard, float offset = 0) {
+/// Every micro-batch has a mean and a spread of its own, so that nothing but per-micro-batch
+/// statistics agrees with per-micro-batch statistics.
+HostTensor image_of(std::int64_t step, std::int64_t micro_batch, float offset = 0) {
   std::vector<float> x(static_cast<std::size_t>(kImage.elements()));
   random_normal({.seed = 3,
                  .stream = 1,
                  .step = static_cast<std::uint64_t>(step),
-                 .shard = static_cast<std::uint32_t>(shard)},
+                 .micro_batch = static_cast<std::uint32_t>(micro_batch)},
                 0, x);
   for (float& v : x)
-    v = v * static_cast<float>(1 + shard) + static_cast<float>(2 * shard - step) + offset;
+    v = v * static_cast<float>(1 + micro_batch) + static_cast<float>(2 * micro_batch - step) +
+        offset;
   return HostTensor::of(kImage, x);
 }
 
 /// What the loss multiplies the result with: else its gradient would be zero.
-HostTensor weight_of(std::int64_t shard) {
+HostTensor weight_of(std::int64_t micro_batch) {
   std::vector<float> w(static_cast<std::size_t>(kImage.elements()));
-  random_normal({.seed = 4, .stream = 2, .step = 0, .shard = static_cast<std::uint32_t>(shard)}, 0,
-                w);
+  random_normal(
+      {.seed = 4, .stream = 2, .step = 0, .micro_batch = static_cast<std::uint32_t>(micro_batch)},
+      0, w);
   return HostTensor::of(kImage, w);
 }
 
-/// A rank that trains the net on shards [first, first + count) of every step.
+/// A rank that trains the net on micro-batches [first, first + count) of every step.
 struct BatchNormTraining : Rank {
   BatchNormTraining(Communicator& communicator, std::int64_t first_, std::int64_t count_)
       : Rank(communicator), first(first_), count(count_) {
     begin_state(state, engine, communicator, 1);
-    make_sound(state, engine);
+    make_state_finite(state, engine);
   }
 
   StepSummary step(std::int64_t number, float poison = 0, float offset = 0) {
@@ -105,7 +107,7 @@ struct BatchNormTraining : Rank {
 
 struct Alone {
   std::unique_ptr<Communicator> communicator = make_single_communicator();
-  BatchNormTraining rank{*communicator, 0, kShards};
+  BatchNormTraining rank{*communicator, 0, kMicroBatches};
 };
 
 struct Statistics {
@@ -113,10 +115,10 @@ struct Statistics {
   std::vector<double> variance = std::vector<double>(kChannels, 0.0);  ///< unbiased
 };
 
-/// The mean over the shards of a step of their statistics, in f64.
+/// The mean over the micro-batches of a step of their statistics, in f64.
 Statistics statistics_of(std::int64_t step, float offset = 0) {
   Statistics out;
-  for (std::int64_t s = 0; s < kShards; ++s) {
+  for (std::int64_t s = 0; s < kMicroBatches; ++s) {
     const std::vector<double> x = to_doubles(image_of(step, s, offset));
     for (std::int64_t c = 0; c < kChannels; ++c) {
       std::vector<double> values;
@@ -125,8 +127,8 @@ Statistics statistics_of(std::int64_t step, float offset = 0) {
       double mean = 0, variance = 0;
       for (const double v : values) mean += v / kPerChannel;
       for (const double v : values) variance += (v - mean) * (v - mean) / (kPerChannel - 1);
-      out.mean[static_cast<std::size_t>(c)] += mean / kShards;
-      out.variance[static_cast<std::size_t>(c)] += variance / kShards;
+      out.mean[static_cast<std::size_t>(c)] += mean / kMicroBatches;
+      out.variance[static_cast<std::size_t>(c)] += variance / kMicroBatches;
     }
   }
   return out;
@@ -136,12 +138,12 @@ Statistics statistics_of(std::int64_t step, float offset = 0) {
 double largest_value(std::int64_t steps) {
   double out = 0;
   for (std::int64_t step = 0; step < steps; ++step)
-    for (std::int64_t s = 0; s < kShards; ++s)
+    for (std::int64_t s = 0; s < kMicroBatches; ++s)
       for (const double x : to_doubles(image_of(step, s))) out = std::max(out, std::abs(x));
   return 2 * out;
 }
 
-TEST(BatchNorm, AveragesTheStatisticsOfShards) {
+TEST(BatchNorm, AveragesTheStatisticsOfMicroBatches) {
   constexpr std::int64_t kSteps = 3;
   Alone alone;
   std::vector<double> mean(kChannels, 0.0), variance(kChannels, 1.0);
@@ -153,16 +155,17 @@ TEST(BatchNorm, AveragesTheStatisticsOfShards) {
       variance[c] += kMomentum * (expected.variance[c] - variance[c]);
     }
   }
-  // Sums of n values of at most M are off by n u M, sums over shards by as many u as shards, and
-  // each step rounds five times more. A squared value is off by twice a value's error and its own.
+  // Sums of n values of at most M are off by n u M, sums over micro-batches by as many u as
+  // micro-batches, and each step rounds five times more. A squared value is off by twice a value's
+  // error and its own.
   const double u = std::ldexp(1.0, -24);
-  const double terms = kPerChannel + kShards + 5 * kSteps;
+  const double terms = kPerChannel + kMicroBatches + 5 * kSteps;
   const double most = largest_value(kSteps);
   for (std::size_t c = 0; c < kChannels; ++c) {
     EXPECT_NEAR(alone.rank.buffer(0)[c], mean[c], terms * u * most) << c;
     EXPECT_NEAR(alone.rank.buffer(1)[c], variance[c], 3 * terms * u * most * most) << c;
   }
-  EXPECT_THAT(alone.rank.buffer(2), ElementsAre(kSteps)) << "once a step, not once a shard";
+  EXPECT_THAT(alone.rank.buffer(2), ElementsAre(kSteps)) << "once a step, not once a micro-batch";
 }
 
 // What is summed are distances from a number near the mean, no larger for the offset, which takes
@@ -174,7 +177,7 @@ TEST(BatchNorm, KeepsTheDigitsOfAVarianceFarFromZero) {
   EXPECT_TRUE(alone.rank.step(0, 0, kOffset).finite);
   const Statistics expected = statistics_of(0, kOffset);
   const double u = std::ldexp(1.0, -24);
-  const double terms = kPerChannel + kShards + 5;
+  const double terms = kPerChannel + kMicroBatches + 5;
   const double most = largest_value(1);
   ASSERT_LT(100 * most, kOffset);
   for (std::size_t c = 0; c < kChannels; ++c) {
@@ -186,7 +189,7 @@ TEST(BatchNorm, KeepsTheDigitsOfAVarianceFarFromZero) {
 TEST(BatchNorm, OfAChannelThatDoesNotVaryHasNoVariance) {
   Alone alone;
   std::vector<HostTensor> x, weight;
-  for (std::int64_t s = 0; s < kShards; ++s) {
+  for (std::int64_t s = 0; s < kMicroBatches; ++s) {
     x.push_back(HostTensor::of(
         kImage, std::vector<float>(static_cast<std::size_t>(kImage.elements()), 0.3F)));
     weight.push_back(weight_of(s));
@@ -220,7 +223,7 @@ TEST(BatchNorm, GivesTheSameBitsOnAnyNumberOfRanks) {
   EXPECT_EQ(expected.size(), 2U + 3U + 2U) << "parameters, buffers, momenta";
   for (const int ranks : {2, 4}) {
     on_ranks(ranks, [&](Communicator& communicator) {
-      const std::int64_t count = kShards / ranks;
+      const std::int64_t count = kMicroBatches / ranks;
       BatchNormTraining rank(communicator, communicator.rank() * count, count);
       EXPECT_EQ(train(rank), expected) << ranks << " ranks";
     });

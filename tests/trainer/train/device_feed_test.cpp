@@ -31,7 +31,7 @@ struct Feeding {
   explicit Feeding(const DeviceOptions& options, std::int64_t depth)
       : rank(options),
         data(std::make_shared<CountedNumbers>()),
-        loader(data, StepSampler(1, 40, 2, false), {.end_step = 20, .shards = 2}),
+        loader(data, StepSampler(1, 40, 2, false), {.end_step = 20, .micro_batches = 2}),
         feed(loader, rank.device, depth, 2 * kBlock) {}
 
   std::int64_t used() { return static_cast<std::int64_t>(rank.device.allocator().used_bytes()); }

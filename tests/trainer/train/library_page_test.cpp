@@ -24,7 +24,7 @@ struct Scale : Module {
         mean(buffer("mean", HostTensor::of(Shape{width}, std::vector<float>(width, 0)))) {}
   Tensor operator()(const Tensor& x) const {         // [B, width]
     const ModuleScope scope = enter(x);              // names what is recorded
-    mean.blend(lockstep::mean(x, {0}), 0.1);         // a buffer: once a step, over all shards
+    mean.blend(lockstep::mean(x, {0}), 0.1);         // a buffer: once a step, over all micro-batches
     return (x - broadcast_in_dim(mean.get(), x.shape(), {1})) * broadcast_in_dim(weight.get(), x.shape(), {1});
   }
   Parameter& weight;
@@ -94,7 +94,7 @@ const Tensor table = session.tensor(values, "table");                      // be
   EXPECT_EQ(table.shape(), Shape{2});
   Whole net(session, 0.5);
   Trainer trainer(session, net, Sgd{.learning_rate = 1e-3});
-  const DataLoader data(session, points(20), {.global_batch = 8, .micro_batch = 4});
+  const DataLoader data(session, points(20), {.global_batch_size = 8, .micro_batch_size = 4});
   const std::int64_t total = 3;
 for (const Batch& batch : trainer.steps(data, total)) trainer.step(batch, net);
 trainer.evaluate(data, net, {std::make_shared<Longest>()});

@@ -112,7 +112,7 @@ struct PlantedBreaks : UserProgram {
     Session session(ProcessCall{words, settings, watch}, {});
     Net net;
     Trainer trainer(session, net, Sgd{});
-    const DataLoader data(session, points(100), {.global_batch = 32, .micro_batch = 32});
+    const DataLoader data(session, points(100), {.global_batch_size = 32, .micro_batch_size = 32});
     std::optional<StepResult> last;
     for (const Batch& batch : trainer.steps(data, kSteps)) {
       plant({session, net, batch, last, lines});

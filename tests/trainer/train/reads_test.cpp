@@ -24,7 +24,7 @@ TEST_F(Reads, TellsWhichValuesWereReadWithinAStepAndWhichOnesInAHurry) {
     Session session(ProcessCall{words, settings, watch}, {});
     Net net;
     Trainer trainer(session, net, Sgd{}, {.run = run_folder()});
-    const DataLoader data(session, points(100), {.global_batch = 32, .micro_batch = 32});
+    const DataLoader data(session, points(100), {.global_batch_size = 32, .micro_batch_size = 32});
     for (const Batch& batch : trainer.steps(data, 8)) {
       line = __LINE__ + 1;
       sum(batch["x"]).item();
@@ -50,7 +50,7 @@ TEST_F(Reads, MayBeForbiddenToReadWithinAStep) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(100), {.global_batch = 32, .micro_batch = 32});
+  const DataLoader data(session, points(100), {.global_batch_size = 32, .micro_batch_size = 32});
   for (const Batch& batch : trainer.steps(data, 4)) {
     const int line = __LINE__ + 1;
     const std::string error = error_of([&] { batch["x"].to_host(); });

@@ -39,7 +39,7 @@ TEST_F(Program, LearnsAndEvaluatesWhatItsHandsWouldCompute) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, AdamW{.learning_rate = 1e-2});
-  const DataLoader data(session, points(100), {.global_batch = 32, .micro_batch = 8});
+  const DataLoader data(session, points(100), {.global_batch_size = 32, .micro_batch_size = 8});
   double first = 0;
   double last = 0;
   for (const Batch& batch : trainer.steps(data, 60)) {
@@ -76,7 +76,7 @@ TEST_F(Program, GoesOnWhereItWasAndEndsWithTheSameBits) {
     Net net;
     Trainer trainer(session, net, AdamW{},
                     {.run = folder / run, .save_interval = 10, .resume = resume});
-    const DataLoader data(session, points(64), {.global_batch = 16, .micro_batch = 4});
+    const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 4});
     std::int64_t made = 0;
     for (const Batch& batch : trainer.steps(data, steps)) {
       trainer.step(batch, net);
@@ -102,7 +102,7 @@ TEST_F(Program, KeepsWhatIsNotTrainedAndUpdatesGroupsByTheirOwnSettings) {
                   {.groups = {{"head", Sgd{.learning_rate = 0.1, .weight_decay = 0}}}});
   const std::vector<float> frozen = numbers_of(net.parameters().all()[0].value);
   const std::vector<float> head = numbers_of(net.parameters().all()[2].value);
-  const DataLoader data(session, points(64), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(64), {.global_batch_size = 16, .micro_batch_size = 16});
   for (const Batch& batch : trainer.steps(data, 3)) trainer.step(batch, net);
   EXPECT_EQ(numbers_of(net.parameters().all()[0].value), frozen);
   EXPECT_NE(numbers_of(net.parameters().all()[2].value), head);
@@ -133,7 +133,7 @@ TEST_F(Program, GivesAnyMetricAndLeavesOutThoseThatCountNothing) {
   const DatasetPtr all = points(48);
   double positive = 0;
   for (int i = 0; i < 48; ++i) positive += all->get(i).at("y").as<const float>()[0] > 0 ? 1 : 0;
-  const DataLoader data(session, all, {.global_batch = 48, .micro_batch = 16});
+  const DataLoader data(session, all, {.global_batch_size = 48, .micro_batch_size = 16});
   for (const Batch& batch : trainer.steps(data, 1)) {
     const StepResult step = trainer.step(batch, loss);
     EXPECT_FLOAT_EQ(static_cast<float>(step.metric("share/positive").value()),
@@ -179,7 +179,7 @@ TEST_F(Program, EvaluatorsSeeOutputsOnTheHost) {
   float largest = 0;
   for (int i = 0; i < 21; ++i)
     largest = std::max(largest, std::abs(all->get(i).at("y").as<const float>()[0]));
-  const DataLoader data(session, all, {.global_batch = 4, .micro_batch = 4});
+  const DataLoader data(session, all, {.global_batch_size = 4, .micro_batch_size = 4});
   const auto loss = [&](const Batch& batch) {
     Loss out = net(batch);
     out.outputs["y"] = batch["y"];
@@ -195,7 +195,7 @@ TEST_F(Program, ALossThatReadsAValueIsRefusedWithItsLine) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   const auto reads = [&](const Batch& batch) {
     Loss out = net(batch);
     (void)out.sum.item();
@@ -216,7 +216,7 @@ TEST_F(Program, ABatchLivesUntilTheNextOne) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   for (const Batch& batch : trainer.steps(data, 3)) {
     trainer.step(batch, net);
     EXPECT_EQ(batch["x"].size(0), 16);
@@ -228,7 +228,7 @@ TEST_F(Program, ABatchWithoutAStepIsRefused) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   EXPECT_THAT(error_of([&] {
                 for (const Batch& batch : trainer.steps(data, 2)) (void)batch;
               }),
@@ -256,7 +256,7 @@ TEST_F(Program, AModuleWithoutValuesOrAfterItsSessionSaysSo) {
 TEST_F(Program, ATrainerAfterItsSessionSaysSo) {
   Net net;
   std::optional<Trainer> trainer;
-  const DataLoader data(points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   {
     Session session(ProcessCall{words, settings, watch}, {});
     trainer.emplace(session, net, Sgd{}, TrainerOptions{.run = run_folder()});
@@ -282,7 +282,7 @@ TEST_F(Program, WordsThatDoNotGoTogetherAreRefused) {
 TEST_F(Program, AModuleHasOneTrainerAtATime) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
-  const DataLoader data(session, points(32), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(32), {.global_batch_size = 16, .micro_batch_size = 16});
   {
     Trainer trainer(session, net, Sgd{.learning_rate = 0.1});
     for (const Batch& batch : trainer.steps(data, 2)) trainer.step(batch, net);
@@ -303,7 +303,7 @@ TEST_F(Program, WhatAStepComputedIsNoInputOfAnother) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(32), {.global_batch = 16, .micro_batch = 8});
+  const DataLoader data(session, points(32), {.global_batch_size = 16, .micro_batch_size = 8});
   Tensor kept;
   const auto keeps = [&](const Batch& batch) {
     Loss out = net(batch);
@@ -330,7 +330,7 @@ TEST_F(Program, ALossSaysWhatIsWrongWithItsParts) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   for (const Batch& batch : trainer.steps(data, 1)) {
     const auto error_with = [&](const std::function<void(Loss&, const Batch&)>& change) {
       return error_of([&] {
@@ -373,7 +373,7 @@ TEST_F(Program, ABufferRefusesWhatIsNotOfItsType) {
   Session session(ProcessCall{words, settings, watch}, {});
   Counting net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, points(16), {.global_batch = 16, .micro_batch = 16});
+  const DataLoader data(session, points(16), {.global_batch_size = 16, .micro_batch_size = 16});
   for (const Batch& batch : trainer.steps(data, 1)) {
     EXPECT_THAT(
         error_of([&] {
@@ -412,7 +412,8 @@ TEST_F(Program, ADatasetThatFailsNamesItsSampleWhereverItIsRead) {
   Session session(ProcessCall{words, settings, watch}, {});
   Net net;
   Trainer trainer(session, net, Sgd{});
-  const DataLoader data(session, std::make_shared<Broken>(), {.global_batch = 4, .micro_batch = 4});
+  const DataLoader data(session, std::make_shared<Broken>(),
+                        {.global_batch_size = 4, .micro_batch_size = 4});
   try {
     (void)trainer.steps(data, 1);
     FAIL() << "the digest reads everything";
@@ -427,7 +428,8 @@ TEST_F(Program, AMaskOfAFieldThatHasNoLengthIsRefused) {
   Padding padding;
   padding.mask_of = "x";
   EXPECT_THAT(error_of([&] {
-                DataLoader(points(4), {.global_batch = 4, .micro_batch = 4, .padding = padding});
+                DataLoader(points(4),
+                           {.global_batch_size = 4, .micro_batch_size = 4, .padding = padding});
               }),
               HasSubstr("padding.mask_of is 'x', which is not a field of variable length"));
 }

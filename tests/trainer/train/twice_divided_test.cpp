@@ -103,7 +103,8 @@ TEST_F(TwiceDividedLoss, SaysWhereAndByHowMuchAndWhatToDo) {
 TEST_F(TwiceDividedLoss, IsNoneThatIsDividedOnce) {
   EXPECT_EQ(judge(sum(losses)), Verdict::kRight);
   EXPECT_EQ(judge(batch.masked_sum(losses)), Verdict::kRight);
-  EXPECT_EQ(judge(mean(losses, {0}), one()), Verdict::kRight) << "a mean over the shards' means";
+  EXPECT_EQ(judge(mean(losses, {0}), one()), Verdict::kRight)
+      << "a mean over the micro-batches' means";
   EXPECT_EQ(judge(sum(losses) / samples, one()), Verdict::kRight);
   EXPECT_EQ(judge(sum(mean(rows, {1}))), Verdict::kRight) << "a mean over steps, summed";
   EXPECT_EQ(judge(sum(mean(transpose(rows, {1, 0}), {0}))), Verdict::kRight);

@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-struct Greeting {
+struct Handshake {
   /// The message of one rank.
   struct Rank {
     std::uint32_t protocol = CollectiveHeader::kProtocol;
@@ -24,14 +24,14 @@ struct Greeting {
   Rank first;
   Rank other;  ///< the first that differs from `first`; rank -1 if none does
 
-  /// Adds the combined greeting of later ranks.
-  void add(const Greeting& later);
+  /// Adds the combined handshake of later ranks.
+  void add(const Handshake& later);
 };
-static_assert(sizeof(Greeting) == 48);
-static_assert(std::is_trivially_copyable_v<Greeting>);
+static_assert(sizeof(Handshake) == 48);
+static_assert(std::is_trivially_copyable_v<Handshake>);
 
-/// Checks the combined greeting of all ranks. If two ranks differ: error kUsage, the same on all
+/// Checks the combined handshake of all ranks. If two ranks differ: error kUsage, the same on all
 /// ranks, naming both with their hosts.
-void require_same_greeting(const Greeting& all, const Topology& topology);
+void require_same_handshake(const Handshake& all, const Topology& topology);
 
 }  // namespace lockstep

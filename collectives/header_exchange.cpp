@@ -1,4 +1,4 @@
-#include "collectives/roll_call.h"
+#include "collectives/header_exchange.h"
 
 #include <algorithm>
 #include <cstring>
@@ -51,7 +51,7 @@ CollectiveVerdict from_posted(const PostedVerdict& posted) {
 }  // namespace
 
 /// A summary of the headers of one caller, or of several. Sent as bytes.
-struct RollCall::Summary {
+struct HeaderExchange::Summary {
   CollectiveHeader first;  ///< of the first rank
   std::uint32_t same = 1;  ///< the others' headers match it, and no rank failed
   std::uint32_t same_digest = 1;
@@ -68,7 +68,8 @@ struct RollCall::Summary {
   }
 };
 
-RollCall::RollCall(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt)
+HeaderExchange::HeaderExchange(Transport& transport, SharedFlags* flags,
+                               const std::function<void()>& interrupt)
     : topology_(transport.topology()), flags_(flags), nodes_(topology_.nodes()) {
   if (!needs_messages()) return;
   std::vector<int> ranks;
@@ -79,21 +80,21 @@ RollCall::RollCall(Transport& transport, SharedFlags* flags, const std::function
     const std::span<const int> all = topology_.by_position();
     ranks.assign(all.begin(), all.end());
   }
-  callers_.emplace(transport, std::move(ranks), interrupt);
+  peers_.emplace(transport, std::move(ranks), interrupt);
 }
 
-bool RollCall::post_early(const CollectiveHeader& mine) {
+bool HeaderExchange::post_early(const CollectiveHeader& mine) {
   return flags_ != nullptr && flags_->try_post(mine);
 }
 
-CollectiveVerdict RollCall::compare(const CollectiveHeader& mine,
-                                    const std::function<void()>& interrupt) {
-  if (flags_ == nullptr) return compare_between_callers({mine});
+CollectiveVerdict HeaderExchange::compare(const CollectiveHeader& mine,
+                                          const std::function<void()>& interrupt) {
+  if (flags_ == nullptr) return compare_between_peers({mine});
   const std::uint64_t sequence = mine.sequence;
   CollectiveVerdict verdict;
   if (nodes_ == 1 || flags_->leads()) {
     const std::vector<CollectiveHeader> headers = headers_on_node(mine, interrupt);
-    verdict = nodes_ == 1 ? judge(headers) : compare_between_callers(headers);
+    verdict = nodes_ == 1 ? judge(headers) : compare_between_peers(headers);
     if (nodes_ > 1) flags_->post_verdict(sequence, to_post(verdict));
   } else {
     verdict = from_posted(flags_->wait_for_verdict(sequence, interrupt));
@@ -102,8 +103,8 @@ CollectiveVerdict RollCall::compare(const CollectiveHeader& mine,
   return verdict;
 }
 
-std::vector<CollectiveHeader> RollCall::headers_on_node(const CollectiveHeader& mine,
-                                                        const std::function<void()>& interrupt) {
+std::vector<CollectiveHeader> HeaderExchange::headers_on_node(
+    const CollectiveHeader& mine, const std::function<void()>& interrupt) {
   flags_->wait_for_all(Progress::kPosted, mine.sequence + 1, interrupt);
   std::vector<CollectiveHeader> out;
   for (int local_rank = 0; local_rank < flags_->size(); ++local_rank)
@@ -111,7 +112,7 @@ std::vector<CollectiveHeader> RollCall::headers_on_node(const CollectiveHeader& 
   return out;
 }
 
-CollectiveVerdict RollCall::compare_between_callers(const std::vector<CollectiveHeader>& mine) {
+CollectiveVerdict HeaderExchange::compare_between_peers(const std::vector<CollectiveHeader>& mine) {
   Summary summary = Summary::of(mine[0]);
   for (const CollectiveHeader& header : mine) summary.add(Summary::of(header));
   summary = summary_of_all(summary);
@@ -122,27 +123,27 @@ CollectiveVerdict RollCall::compare_between_callers(const std::vector<Collective
   std::string bytes;
   for (const CollectiveHeader& header : mine)
     bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
-  // Callers are in the order of positions, and so are the ranks of each.
+  // Peers are in the order of positions, and so are the ranks of each.
   std::vector<CollectiveHeader> all(static_cast<std::size_t>(topology_.size()));
   std::size_t position = 0;
-  for (const std::string& of_caller : gather_strings(*callers_, bytes))
-    for (std::size_t at = 0; at < of_caller.size(); at += sizeof(CollectiveHeader)) {
+  for (const std::string& of_peer : gather_strings(*peers_, bytes))
+    for (std::size_t at = 0; at < of_peer.size(); at += sizeof(CollectiveHeader)) {
       const int rank = topology_.by_position()[position++];
-      std::memcpy(&all[static_cast<std::size_t>(rank)], of_caller.data() + at,
+      std::memcpy(&all[static_cast<std::size_t>(rank)], of_peer.data() + at,
                   sizeof(CollectiveHeader));
     }
   return judge(all);
 }
 
-RollCall::Summary RollCall::summary_of_all(const Summary& mine) const {
+HeaderExchange::Summary HeaderExchange::summary_of_all(const Summary& mine) const {
   Summary out = mine;
-  if (callers_->size() > kDirectCallers) {
-    tree_add(*callers_, out);
+  if (peers_->size() > kMaxDirectPeers) {
+    tree_add(*peers_, out);
     return out;
   }
-  std::vector<Summary> all(static_cast<std::size_t>(callers_->size()));
-  all[static_cast<std::size_t>(callers_->self())] = mine;
-  all_gather(*callers_, reinterpret_cast<std::byte*>(all.data()), sizeof(Summary));
+  std::vector<Summary> all(static_cast<std::size_t>(peers_->size()));
+  all[static_cast<std::size_t>(peers_->self())] = mine;
+  all_gather(*peers_, reinterpret_cast<std::byte*>(all.data()), sizeof(Summary));
   out = all[0];
   for (const Summary& other : all) out.add(other);
   return out;

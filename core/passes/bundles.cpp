@@ -1,4 +1,4 @@
-#include "core/passes/launches.h"
+#include "core/passes/bundles.h"
 
 #include <numeric>
 
@@ -9,28 +9,28 @@
 namespace lockstep {
 namespace {
 
-/// Walks over the commands and keeps the launch that the next one may join.
+/// Walks over the commands and keeps the bundle that the next one may join.
 class LaunchFinder {
  public:
-  LaunchFinder(const Graph& graph, const LaunchQuery& query)
+  LaunchFinder(const Graph& graph, const BundleQuery& query)
       : graph_(graph),
         query_(query),
         aliases_(graph),
         in_arena_(graph.nodes.size(), true),
         replaced_(graph, aliases_),
-        launches_(graph) {
+        bundles_(graph) {
     for (ValueId id = 0; id < graph.size(); ++id)
       if (is_given(graph[id])) in_arena_[index_of(id)] = false;
     for (const ValueId output : graph.outputs) in_arena_[index_of(owner(output))] = false;
   }
 
-  Launches run() {
+  CommandBundles run() {
     for (ValueId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_[id];
       if (is_given(node) || aliases_.is_view(id) || node.op == Op::kGroupResult) continue;
       const std::string kind = query_.kind(id);
       const std::int64_t bytes = arena_bytes(id);
-      const bool joins = !kind.empty() && kind == kind_ && bytes_ + bytes <= kMaxLaunchBytes &&
+      const bool joins = !kind.empty() && kind == kind_ && bytes_ + bytes <= kMaxBundleBytes &&
                          !depends(id) && !replaced_.are_read_since(first_, id);
       if (!joins) {
         first_ = id;
@@ -38,14 +38,14 @@ class LaunchFinder {
         bytes_ = 0;
       }
       bytes_ += bytes;
-      launches_.first[index_of(id)] = first_;
-      // Known in full when the launch ends: until then its first command keeps the last one.
-      launches_.last[index_of(first_)] = id;
+      bundles_.first[index_of(id)] = first_;
+      // Known in full when the bundle ends: until then its first command keeps the last one.
+      bundles_.last[index_of(first_)] = id;
       replaced_.run(id);
     }
     for (ValueId id = 0; id < graph_.size(); ++id)
-      launches_.last[index_of(id)] = launches_.last[index_of(launches_.first[index_of(id)])];
-    return std::move(launches_);
+      bundles_.last[index_of(id)] = bundles_.last[index_of(bundles_.first[index_of(id)])];
+    return std::move(bundles_);
   }
 
  private:
@@ -61,7 +61,7 @@ class LaunchFinder {
     return out;
   }
 
-  /// All values computed since the begin of the launch are computed by it.
+  /// All values computed since the begin of the bundle are computed by it.
   bool depends(ValueId id) const {
     for (const ValueId operand : graph_[id].operands)
       if (!is_given(graph_[owner(operand)]) && group_of(graph_, owner(operand)) >= first_)
@@ -70,24 +70,25 @@ class LaunchFinder {
   }
 
   const Graph& graph_;
-  const LaunchQuery& query_;
+  const BundleQuery& query_;
   BufferAliases aliases_;
   std::vector<bool> in_arena_;  ///< by owner
   ReplacedInputs replaced_;
-  Launches launches_;
-  ValueId first_ = kNoValue;  ///< of the current launch
+  CommandBundles bundles_;
+  ValueId first_ = kNoValue;  ///< of the current bundle
   std::string kind_;
   std::int64_t bytes_ = 0;
 };
 
 }  // namespace
 
-Launches::Launches(const Graph& graph) : first(graph.nodes.size()), last(graph.nodes.size()) {
+CommandBundles::CommandBundles(const Graph& graph)
+    : first(graph.nodes.size()), last(graph.nodes.size()) {
   std::iota(first.begin(), first.end(), 0);
   std::iota(last.begin(), last.end(), 0);
 }
 
-Launches find_launches(const Graph& scheduled, const LaunchQuery& query) {
+CommandBundles find_bundles(const Graph& scheduled, const BundleQuery& query) {
   return LaunchFinder(scheduled, query).run();
 }
 

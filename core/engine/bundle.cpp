@@ -1,13 +1,13 @@
-#include "core/engine/launch.h"
+#include "core/engine/bundle.h"
 
 #include <fmt/format.h>
 
 namespace lockstep {
 
-std::string signature_of(const Launch& launch) {
-  const Plan& plan = launch.plan;
-  const Node& node = launch.node();
-  const std::size_t count = launch.end - launch.begin;
+std::string signature_of(const CommandBundle& bundle) {
+  const Plan& plan = bundle.plan;
+  const Node& node = bundle.node();
+  const std::size_t count = bundle.end - bundle.begin;
   std::string out = count > 1 ? fmt::format("{} at once, the first: ", count) : "";
   out += name_of(node.op);
   if (node.op == Op::kHostCall) out += " " + node.attrs.text(Attr::kFunction);

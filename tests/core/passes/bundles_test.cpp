@@ -1,4 +1,4 @@
-#include "core/passes/launches.h"
+#include "core/passes/bundles.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 /// Elementwise ops and reductions have tasks, and no scratch memory.
-LaunchQuery with_tasks(const Graph& graph) {
+BundleQuery with_tasks(const Graph& graph) {
   return {[&graph](ValueId id) -> std::string {
             if (graph[id].op == Op::kReduceSum) return "reduce";
             return is_elementwise(graph[id].op) || graph[id].op == Op::kFusion ? "elementwise" : "";
@@ -19,15 +19,15 @@ LaunchQuery with_tasks(const Graph& graph) {
           [](ValueId) { return 0; }};
 }
 
-/// The ops of each launch: "exp+exp, add". Inputs, views and group_results are no commands.
-std::vector<std::string> launches_of(const std::string& text) {
-  const Graph graph = parse(text, "launches.ir");
-  const Launches launches = find_launches(graph, with_tasks(graph));
+/// The ops of each bundle: "exp+exp, add". Inputs, views and group_results are no commands.
+std::vector<std::string> bundles_of(const std::string& text) {
+  const Graph graph = parse(text, "bundles.ir");
+  const CommandBundles bundles = find_bundles(graph, with_tasks(graph));
   std::vector<std::string> out;
   for (ValueId id = 0; id < graph.size(); ++id) {
     const Op op = graph[id].op;
     if (op == Op::kInput || op == Op::kReshape || op == Op::kGroupResult) continue;
-    if (launches.first[static_cast<std::size_t>(id)] == id) {
+    if (bundles.first[static_cast<std::size_t>(id)] == id) {
       out.emplace_back(name_of(op));
     } else {
       out.back() += "+" + std::string(name_of(op));
@@ -36,26 +36,26 @@ std::vector<std::string> launches_of(const std::string& text) {
   return out;
 }
 
-TEST(Launches, JoinNeighboursThatDoNotDependOnEachOther) {
-  EXPECT_THAT(launches_of(R"(
+TEST(CommandBundles, JoinNeighboursThatDoNotDependOnEachOther) {
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %y = f32[3] input() %a = f32[8] exp(%x) %b = f32[3] negate(%y)
     %c = f32[8] abs(%x) return %a, %b, %c)"),
               ElementsAre("exp+negate+abs"));
 }
 
-TEST(Launches, EndBeforeACommandThatReadsOneOfTheirResults) {
-  EXPECT_THAT(launches_of(R"(
+TEST(CommandBundles, EndBeforeACommandThatReadsOneOfTheirResults) {
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] abs(%x) %c = f32[8] add(%a, %x)
     %d = f32[8] negate(%x) return %a, %b, %c, %d)"),
               ElementsAre("exp+abs", "add+negate"));
 }
 
-TEST(Launches, EndBeforeACommandThatReadsAViewOrASecondResult) {
-  EXPECT_THAT(launches_of(R"(
+TEST(CommandBundles, EndBeforeACommandThatReadsAViewOrASecondResult) {
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %a = f32[8] exp(%x) %v = f32[4,2] reshape(%a) {shape=[4,2]}
     %c = f32[4,2] negate(%v) return %c)"),
               ElementsAre("exp", "negate"));
-  EXPECT_THAT(launches_of(R"(
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input()
     %g = f32[8] fusion(%x) {shape=[8], axis=1} body {
       %x = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] abs(%x) return %a, %b }
@@ -64,29 +64,29 @@ TEST(Launches, EndBeforeACommandThatReadsAViewOrASecondResult) {
               ElementsAre("fusion+negate", "negate"));
 }
 
-TEST(Launches, AreOfOneKindOfWork) {
-  EXPECT_THAT(launches_of(R"(
+TEST(CommandBundles, AreOfOneKindOfWork) {
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %a = f32[8] exp(%x) %s = f32[] reduce_sum(%x) {dims=[0]}
     %t = f32[] reduce_sum(%x) {dims=[0]} %r = f32[8] transpose(%x) {dims=[0]} %b = f32[8] abs(%x)
     return %a, %s, %t, %r, %b)"),
               ElementsAre("exp", "reduce_sum+reduce_sum", "transpose", "abs"));
 }
 
-TEST(Launches, DoNotReadWhatTheyReplace) {
+TEST(CommandBundles, DoNotReadWhatTheyReplace) {
   // abs makes the next %x, into whose memory it can be written if nobody reads the old one then.
-  EXPECT_THAT(launches_of(R"(
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %y = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%y)
     %c = f32[8] abs(%y) return %a, %b, %c update 2 -> %x)"),
               ElementsAre("exp+negate", "abs"));
-  EXPECT_THAT(launches_of(R"(
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[8] input() %y = f32[8] input() %a = f32[8] exp(%x) %b = f32[8] negate(%y)
     return %a, %b update 0 -> %x update 1 -> %y)"),
               ElementsAre("exp+negate"));
 }
 
-TEST(Launches, KeepLittleAliveThatWouldHaveBeenFree) {
+TEST(CommandBundles, KeepLittleAliveThatWouldHaveBeenFree) {
   // 192 KiB each, in the arena: the first two are outputs, with memory of their own.
-  EXPECT_THAT(launches_of(R"(
+  EXPECT_THAT(bundles_of(R"(
     %x = f32[49152] input() %a = f32[49152] exp(%x) %b = f32[49152] abs(%x)
     %c = f32[49152] negate(%x) %d = f32[49152] sqrt(%x) %e = f32[49152] add(%c, %d)
     return %a, %b, %e)"),

@@ -2,7 +2,7 @@
 // that drifted apart are found at the first collective that does not match.
 //
 // Ranks of a node post their headers on its flags. Between nodes the leaders send a summary of
-// their node's headers, one message for each pair of nodes; beyond kDirectCallers nodes they
+// their node's headers, one message for each pair of nodes; beyond kMaxDirectPeers nodes they
 // combine it over a tree. Only if headers differ are all of them sent, so that every rank reports
 // it in the same words.
 #pragma once
@@ -25,13 +25,13 @@ struct CollectiveVerdict {
   bool digests_differ = false;          ///< of headers that otherwise match
 };
 
-class RollCall {
+class HeaderExchange {
  public:
   /// Up to this many nodes (or ranks that share no memory) exchange summaries directly.
-  static constexpr int kDirectCallers = 8;
+  static constexpr int kMaxDirectPeers = 8;
 
   /// `flags`: of this node; null if ranks share no memory. References outlive it.
-  RollCall(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt);
+  HeaderExchange(Transport& transport, SharedFlags* flags, const std::function<void()>& interrupt);
 
   /// Whether a comparison needs messages between ranks.
   bool needs_messages() const { return flags_ == nullptr || nodes_ > 1; }
@@ -48,13 +48,13 @@ class RollCall {
   struct Summary;
   std::vector<CollectiveHeader> headers_on_node(const CollectiveHeader& mine,
                                                 const std::function<void()>& interrupt);
-  CollectiveVerdict compare_between_callers(const std::vector<CollectiveHeader>& mine);
+  CollectiveVerdict compare_between_peers(const std::vector<CollectiveHeader>& mine);
   Summary summary_of_all(const Summary& mine) const;
 
   const Topology& topology_;
   SharedFlags* flags_;
   int nodes_;
-  std::optional<Group> callers_;  ///< leaders, or all ranks; null if this rank is not one
+  std::optional<Group> peers_;  ///< leaders, or all ranks; null if this rank is not one
 };
 
 }  // namespace lockstep

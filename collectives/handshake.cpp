@@ -1,4 +1,4 @@
-#include "collectives/greeting.h"
+#include "collectives/handshake.h"
 
 #include <string>
 #include <string_view>
@@ -17,25 +17,25 @@ std::string_view name_of(SharedMemoryUse use) {
   return "an unknown way";  // another rank's message is not trusted
 }
 
-std::string_view allreduce_of(const Greeting::Rank& rank) {
+std::string_view allreduce_of(const Handshake::Rank& rank) {
   return name_of(static_cast<SharedMemoryUse>(rank.shared_memory));
 }
 
 /// "rank 1 (node-b)"
-std::string host_and_rank(const Greeting::Rank& rank, const Topology& topology) {
+std::string host_and_rank(const Handshake::Rank& rank, const Topology& topology) {
   const std::string& host = topology.host_of(rank.rank);
   return host.empty() ? fmt::format("rank {}", rank.rank)
                       : fmt::format("rank {} ({})", rank.rank, host);
 }
 
-std::string describe_build(const Greeting::Rank& rank) {
+std::string describe_build(const Handshake::Rank& rank) {
   return fmt::format("build {:016x} with messages of version {}", rank.build,
                      version_of(rank.protocol));
 }
 
 }  // namespace
 
-void Greeting::add(const Greeting& later) {
+void Handshake::add(const Handshake& later) {
   if (other.rank >= 0) return;
   const bool same = first.protocol == later.first.protocol &&
                     first.shared_memory == later.first.shared_memory &&
@@ -43,10 +43,10 @@ void Greeting::add(const Greeting& later) {
   other = same ? later.other : later.first;
 }
 
-void require_same_greeting(const Greeting& all, const Topology& topology) {
+void require_same_handshake(const Handshake& all, const Topology& topology) {
   if (all.other.rank < 0) return;
-  const Greeting::Rank& a = all.first;
-  const Greeting::Rank& b = all.other;
+  const Handshake::Rank& a = all.first;
+  const Handshake::Rank& b = all.other;
   const std::string at_a = host_and_rank(a, topology);
   const std::string at_b = host_and_rank(b, topology);
   LS_USER_CHECK(a.protocol == b.protocol,

@@ -1,4 +1,4 @@
-// A launch of a plan, for reports: what it computes, and its place in the model's source.
+// A bundle of a plan, for reports: what it computes, and its place in the model's source.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace lockstep {
 
 /// Commands [begin, end) of a plan, which run at once and are measured together. All are of one
 /// class of work.
-struct Launch {
+struct CommandBundle {
   const Plan& plan;
   std::size_t begin;
   std::size_t end;
@@ -22,6 +22,6 @@ struct Launch {
 
 /// Op and types, "dot_general f32[64,512] (f32[64,256], f32[256,512])": equal for the same
 /// computation in different layers.
-std::string signature_of(const Launch& launch);
+std::string signature_of(const CommandBundle& bundle);
 
 }  // namespace lockstep

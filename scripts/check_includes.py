@@ -55,7 +55,7 @@ ALLOWED = {
     "trainer/statistics": ["core/engine", "data/files"],
     "trainer/machine": ["core/ir", "data/files"],
     "trainer/calibrate": ["trainer/machine", "core/engine", "collectives"],
-    "trainer/run": ["trainer/config", "trainer/statistics"],
+    "trainer/run": ["trainer/config", "trainer/statistics", "trainer/telemetry"],
     "trainer/job": ["trainer/config", "trainer/machine", "trainer/timeline", "trainer/statistics", "trainer/telemetry",
                     "collectives", "watch"],
     "trainer/train": ["trainer/job", "trainer/run", "data"],

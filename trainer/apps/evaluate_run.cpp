@@ -1,19 +1,18 @@
 #include "trainer/apps/evaluate_run.h"
 
 #include <cmath>
-#include <filesystem>
 
-#include "checkpoint/restore.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "trainer/apps/from_config.h"
+#include "trainer/apps/restored_model.h"
 #include "trainer/evaluators/confusion.h"
 #include "trainer/job/agreement.h"
 #include "trainer/job/data_agreement.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/open_data.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_texts.h"
+#include "trainer/run/saved_run.h"
 #include "trainer/telemetry/console.h"
 #include "trainer/train/evaluate.h"
 #include "trainer/train/skipped_log.h"
@@ -41,19 +40,17 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
                  const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  watch.set_limits(early_watch_limits(run, registry));
+  const SavedRun from(run);
+  watch.set_limits(early_watch_limits(from, registry));
   // The ranks must communicate before they have the config, which is in the checkpoint. An
   // evaluation sums nothing in shared memory.
   Config plain;
   plain.distributed.allreduce = AllReducePath::kMpi;
   std::unique_ptr<Communicator> communicator = make_communicator(plain, settings, watch);
-  const SharedCheckpoint saved =
-      SharedCheckpoint::open(*communicator, [&] {
-        const ForeignCall call(activity, "reading the checkpoints");
-        return std::optional(best ? open_best_checkpoint(run) : open_checkpoint(run));
-      }).value();
-  const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
-  check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
+  const SharedCheckpoint saved = from.share_checkpoint(
+      *communicator, activity, best ? SavedState::kBest : SavedState::kNewest);
+  const SavedFacts facts = facts_of(saved, registry);
+  const Config& config = facts.config;
   watch.set_limits(watch_limits(config));
   activity.begin(Phase::kAgree);
   agree_on_task(*communicator, config, registry,
@@ -71,13 +68,10 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
     return open_data(config, registry, saved.trainer().tokenizer);
   }();
   agree_on_datasets(runtime.communicator(), data);
-  check_saved_classes(saved.trainer().samples, saved.path(), data);
+  check_saved_classes(facts.images, saved.path(), data);
   activity.begin(Phase::kPrepare);
   LS_USER_CHECK(data.validation != nullptr, "{} has no validation data", run);
-  const std::unique_ptr<Model> model = registry.make_model(config.model, {data.vocab_size});
-  TrainingState state = make_training_state(config, registry, *model);
-  restore(state, runtime.engine(), saved, false);
-  make_copies(state, runtime.engine());
+  const RestoredModel restored(config, registry, data.vocab_size, runtime, saved);
   EvaluateOptions options;
   options.batch_size =
       config.eval.batch_size > 0 ? config.eval.batch_size : config.training.micro_batch_size;
@@ -86,7 +80,7 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   options.prefetch = config.data.loader_prefetch_size;
   options.padding = padding_of(config.data);
   options.seed = static_cast<std::uint64_t>(config.run.seed);
-  options.compute_dtype = state.compute_dtype;
+  options.compute_dtype = restored.state.compute_dtype;
   options.evaluators = registry.make_evaluators(config.eval.metrics);
   Confusion confusion;
   if (registry.needs(config.model).n_classes > 0)
@@ -96,8 +90,8 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   SkippedLog skipped(runtime);
   options.on_skipped = [&](const std::string& reason) { skipped.warn(reason); };
   activity.begin(Phase::kEvaluate, saved.trainer().step);
-  const Evaluation result = evaluate(runtime.engine(), runtime.communicator(), std::cref(*model),
-                                     data.validation, options);
+  const Evaluation result = evaluate(runtime.engine(), runtime.communicator(),
+                                     std::cref(*restored.model), data.validation, options);
   if (!result.complete) raise(ErrorKind::kData, "{}", result.failure);
   if (runtime.is_master()) {
     std::string line = fmt::format("step: {}", saved.trainer().step);
@@ -107,7 +101,7 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
     fmt::print("{}, count: {}\n", line, result.count);
     if (!confusion.empty()) {
       fmt::print("{}", confusion.table(data.classes));
-      if (std::filesystem::is_directory(run))
+      if (from.is_folder())
         write_confusion(run + "/confusion.csv", confusion.csv(data.classes), runtime.log());
     }
   }

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/restore.h"
 #include "checkpoint/safetensors_folder.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -21,7 +20,7 @@
 #include "trainer/datasets/image_settings.h"
 #include "trainer/hub/hub_config.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_texts.h"
+#include "trainer/run/saved_run.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +37,7 @@ constexpr const char* kGenerationConfig = "generation_config.json";
 struct ExportSource {
   CheckpointReader checkpoint;
   Config config;
+  std::optional<ImageFacts> images;  ///< of the run's samples, if the checkpoint has them
   const ModelRow& model;
   const HubFormat& format;
   TokenizerPtr tokenizer;  ///< null: none
@@ -59,17 +59,11 @@ std::string json_of(const std::optional<std::int32_t>& id) {
   return id ? std::to_string(*id) : "null";
 }
 
-/// What the run's samples were, as far as the checkpoint says it.
-ImageFacts saved_facts(const ExportSource& source) {
-  return saved_image_facts(source.checkpoint.trainer().samples, source.checkpoint.path())
-      .value_or(ImageFacts{});
-}
-
 /// By the names that the data had for its classes, or else numbers.
 void add_labels(const ExportSource& source, HubValues& values) {
   const auto count = values.find("num_labels");
   if (count == values.end()) return;
-  const ImageFacts facts = saved_facts(source);
+  const ImageFacts facts = source.images.value_or(ImageFacts{});
   Json names = Json::object();
   Json ids = Json::object();
   for (std::size_t i = 0; i < std::stoul(count->second.json); ++i) {
@@ -112,7 +106,7 @@ ImageSettings image_settings(const ExportSource& source, const Registry& registr
 HubValues timm_image_values(const ExportSource& source, const Registry& registry) {
   HubValues out = image_values(source, registry);
   const ImageSettings images = image_settings(source, registry);
-  std::array<std::int64_t, 3> shape = saved_facts(source).shape;
+  std::array<std::int64_t, 3> shape = source.images.value_or(ImageFacts{}).shape;
   if (shape[0] == 0) std::ranges::copy(registry.needs(source.config.model).image, shape.begin());
   out["input_size"] = Json(shape).dump();
   const auto side = static_cast<double>(std::min(shape[1], shape[2]));
@@ -322,16 +316,13 @@ std::string export_run(const ExportOptions& options, const Registry& registry) {
   const fs::path place = target.has_filename() ? target : target.parent_path();
   check_target(place, options.force);
   CheckpointReader checkpoint =
-      options.best ? open_best_checkpoint(options.run) : open_checkpoint(options.run);
-  const Config config = saved_config(checkpoint.config_yaml(), checkpoint.path(), registry);
-  const ModelRow& model = registry.at(config.model);
+      SavedRun(options.run).open_checkpoint(options.best ? SavedState::kBest : SavedState::kNewest);
+  const SavedFacts facts = facts_of(checkpoint, registry);
+  const ModelRow& model = registry.at(facts.config.model);
   LS_USER_CHECK(model.hub.has_value(), "{}: model '{}' has no Hugging Face format",
                 checkpoint.path(), model.name);
-  check_saved_tokenizer(checkpoint.trainer().tokenizer, checkpoint.path());
-  const std::string tokenizer = checkpoint.trainer().tokenizer;
-  const ExportSource source{
-      std::move(checkpoint), config, model, *model.hub,
-      tokenizer.empty() ? nullptr : tokenizer_from_json(tokenizer, "the checkpoint")};
+  const ExportSource source{std::move(checkpoint), facts.config, facts.images, model, *model.hub,
+                            facts.tokenizer};
   try {
     const FolderBeside beside(place);
     write_files(source, registry, beside.path());

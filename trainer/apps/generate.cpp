@@ -4,18 +4,17 @@
 #include <cmath>
 #include <optional>
 
-#include "checkpoint/restore.h"
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/files/utf8.h"
 #include "data/tokenizers/text_stream.h"
 #include "data/tokenizers/tokenizer.h"
-#include "trainer/apps/from_config.h"
+#include "trainer/apps/restored_model.h"
 #include "trainer/generation/continuation.h"
 #include "trainer/generation/draw.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_texts.h"
+#include "trainer/run/saved_run.h"
 
 namespace lockstep {
 namespace {
@@ -103,28 +102,21 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
              const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  watch.set_limits(early_watch_limits(run, registry));
+  const SavedRun from(run);
+  watch.set_limits(early_watch_limits(from, registry));
   join_hub_of_launcher(settings, watch);
   std::unique_ptr<Communicator> alone = make_single_communicator();
-  const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
-                                   const ForeignCall call(activity, "reading the checkpoints");
-                                   return std::optional(open_checkpoint(run));
-                                 }).value();
-  Config config = saved_config(saved.config_yaml(), saved.path(), registry);
+  const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
+  const auto [config, tokenizer, images] = facts_of(saved, registry);
   const SampleConfig sample = sample_options(config.sample, options);
-  LS_USER_CHECK(!saved.trainer().tokenizer.empty(),
+  LS_USER_CHECK(tokenizer != nullptr,
                 "{} was trained without a tokenizer: there is no text to generate", run);
-  check_saved_tokenizer(saved.trainer().tokenizer, saved.path());
-  const TokenizerPtr tokenizer = tokenizer_from_json(saved.trainer().tokenizer, run);
   const std::vector<std::int32_t> prompt = prompt_tokens(*tokenizer, sample.prompt);
 
   RankRuntime runtime(config, settings, std::move(alone), watch);
-  const std::unique_ptr<Model> model = registry.make_model(config.model, {tokenizer->vocab_size()});
-  TrainingState state = make_training_state(config, registry, *model);
-  restore(state, runtime.engine(), saved, false);
-  make_copies(state, runtime.engine());
+  const RestoredModel restored(config, registry, tokenizer->vocab_size(), runtime, saved);
   activity.begin(Phase::kGenerate);
-  Continuation samples(runtime.engine(), *model, state.compute_dtype,
+  Continuation samples(runtime.engine(), *restored.model, restored.state.compute_dtype,
                        registry.needs(config.model).sequence_length, prompt, sample.num_samples);
   print_samples(samples, *tokenizer, prompt, sample);
   return 0;

@@ -6,17 +6,16 @@
 #include <numeric>
 #include <vector>
 
-#include "checkpoint/restore.h"
 #include "collectives/single.h"
 #include "core/base/error.h"
 #include "data/eval_loader.h"
 #include "data/files/printable.h"
 #include "data/images/image_folder.h"
-#include "trainer/apps/from_config.h"
+#include "trainer/apps/restored_model.h"
 #include "trainer/datasets/image_settings.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/registry/registry.h"
-#include "trainer/run/saved_texts.h"
+#include "trainer/run/saved_run.h"
 #include "trainer/train/training_step.h"
 
 namespace lockstep {
@@ -78,20 +77,21 @@ void print_classes(const EvalBatch& batch, const HostTensor& logits, const Datas
 }
 
 /// The image facts of the run's data; if the checkpoint does not have them, those of its config.
-ImageFacts facts_of(const SharedCheckpoint& saved, const Config& config, const Registry& registry,
-                    const std::string& run) {
+ImageFacts image_facts(const SavedFacts& saved, const Registry& registry, const std::string& run,
+                       const std::string& checkpoint) {
+  const Config& config = saved.config;
   const DataNeeds needs = registry.needs(config.model);
   const DatasetRow& data = registry.at(config.data);
   LS_USER_CHECK(needs.inputs == "images" && data.images != nullptr,
                 "{} was trained on {} data, model '{}': it cannot predict classes of images", run,
                 data.name, config.model.name);
-  if (auto facts = saved_image_facts(saved.trainer().samples, saved.path())) return *facts;
+  if (saved.images) return *saved.images;
   const auto& [channels, height, width] = needs.image;
   const auto size = data.images(config.data.keys)->size().value_or(std::array{height, width});
   LS_USER_CHECK(size[0] > 1,
                 "{} does not hold the size of its images, because an earlier version of lockstep "
                 "saved it; resume the run for one step to save it",
-                saved.path());
+                checkpoint);
   return {.shape = {channels, size[0], size[1]}};
 }
 
@@ -101,22 +101,18 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
             const Settings& settings, Watch& watch) {
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
-  watch.set_limits(early_watch_limits(run, registry));
+  const SavedRun from(run);
+  watch.set_limits(early_watch_limits(from, registry));
   std::unique_ptr<Communicator> alone = make_single_communicator();
-  const SharedCheckpoint saved = SharedCheckpoint::open(*alone, [&] {
-                                   const ForeignCall call(activity, "reading the checkpoints");
-                                   return std::optional(open_checkpoint(run));
-                                 }).value();
-  const Config config = saved_config(saved.config_yaml(), saved.path(), registry);
-  const ImageFacts facts = facts_of(saved, config, registry, run);
+  const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
+  const SavedFacts described = facts_of(saved, registry);
+  const Config& config = described.config;
+  const ImageFacts facts = image_facts(described, registry, run, saved.path());
   check_channels_of_files(facts.shape[0], run);
   const DatasetPtr images = open_images(config, registry, facts, options.images);
 
   RankRuntime runtime(config, settings, std::move(alone), watch);
-  const std::unique_ptr<Model> model = registry.make_model(config.model, {});
-  TrainingState state = make_training_state(config, registry, *model);
-  restore(state, runtime.engine(), saved, false);
-  make_copies(state, runtime.engine());
+  const RestoredModel restored(config, registry, 0, runtime, saved);
   activity.begin(Phase::kEvaluate);
   const std::int64_t batch_size = std::min(images->size(), kMaxBatchSize);
   EvalLoader loader(images, {.batch_size = batch_size,
@@ -124,7 +120,8 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
                              .activity = activity});
   while (loader.has_next()) {
     const EvalBatch batch = loader.next();
-    const HostTensor logits = logits_of(runtime.engine(), *model, state.compute_dtype, batch.batch);
+    const HostTensor logits =
+        logits_of(runtime.engine(), *restored.model, restored.state.compute_dtype, batch.batch);
     print_classes(batch, logits, *images, batch.index * batch_size, options.top, facts);
     activity.progress();
   }

@@ -208,7 +208,7 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
                .config_text = config_yaml(config, registry),
                .how_to_resume = "--resume"};
   spec.config.checkpoint.resume = resume;
-  if (saved) check_saved_tokenizer(saved->trainer().tokenizer, saved->path());
+  if (saved) saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
   spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
                                   {.cache_folder = cache_folder(config, settings),
@@ -221,7 +221,9 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
     return open_data(config, registry, saved ? saved->trainer().tokenizer : "");
   }();
   agree_on_datasets(runtime.communicator(), data);
-  if (saved) check_saved_classes(saved->trainer().samples, saved->path(), data);
+  if (saved)
+    check_saved_classes(saved_image_facts(saved->trainer().samples, saved->path()), saved->path(),
+                        data);
   warn_of_data(data, registry.needs(config.model), log);
   if (data.tokenizer != nullptr) spec.tokenizer = data.tokenizer->serialize();
   spec.samples = image_facts_of(data);

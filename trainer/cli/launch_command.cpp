@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "trainer/apps/restored_model.h"
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/job/rank_runtime.h"
@@ -31,7 +32,7 @@ WatchLimits limits_of_run(std::span<const std::string> words, const Registry& re
                           const CliCommand& command) {
   const Arguments arguments(words, command.options);
   LS_USER_CHECK(!arguments.positionals().empty(), "{} needs a RUN", command.name);
-  return early_watch_limits(arguments.positionals()[0], registry);
+  return early_watch_limits(SavedRun(arguments.positionals()[0]), registry);
 }
 
 int run_launch(const CommandCall& call) {

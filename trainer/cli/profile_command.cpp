@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "trainer/cli/commands.h"
+#include "trainer/run/saved_run.h"
 #include "trainer/statistics/profile_text.h"
-#include "trainer/telemetry/compilations_file.h"
 #include "trainer/telemetry/cuts_file.h"
 
 namespace lockstep {
@@ -26,17 +26,13 @@ struct RunFiles {
   std::vector<Cuts::Row> cuts;
 };
 
-RunFiles read_run(const std::string& run, std::optional<std::int64_t> rank) {
-  LS_USER_CHECK(fs::exists(run), "{}: there is no such run", run);
-  LS_USER_CHECK(fs::is_directory(run), "{} is a file: RUN is the folder of a run", run);
-  LS_USER_CHECK(fs::exists(fs::path(run) / "config.yaml") || fs::exists(fs::path(run) / "logs"),
-                "{} is not a run's folder: it has neither config.yaml nor logs", run);
+RunFiles read_run(const SavedRun& run, std::optional<std::int64_t> rank) {
   RunFiles out;
-  out.profiles = read_profiles(run);
+  out.profiles = run.profiles();
   if (!out.profiles.empty()) out.ranks = out.profiles[0].ranks;
   if (rank) std::erase_if(out.profiles, [&](const RankProfile& p) { return p.rank != *rank; });
-  out.compilations = read_compilations(run, static_cast<int>(rank.value_or(0)));
-  out.cuts = read_cuts((fs::path(run) / "cuts.json").string());
+  out.compilations = run.compilations(static_cast<int>(rank.value_or(0)));
+  out.cuts = run.cuts();
   return out;
 }
 
@@ -100,7 +96,7 @@ int run_profile(const CommandCall& call) {
   LS_USER_CHECK(by.has_value(), "--by must be class, op, module or line, not '{}'", by_name);
   const auto rank = arguments.integer("rank", 0, std::numeric_limits<int>::max());
   LS_USER_CHECK(!arguments.has("json") || !arguments.has("csv"), "--json or --csv, not both");
-  const RunFiles files = read_run(run, rank);
+  const RunFiles files = read_run(SavedRun(run), rank);
   const std::string note = missing(files, rank, run);
   if (arguments.has("json")) {
     print_json(files, *by, call.out);

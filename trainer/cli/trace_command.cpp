@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "data/files/read_text.h"
 #include "trainer/cli/commands.h"
+#include "trainer/run/saved_run.h"
 #include "trainer/timeline/chrome_json.h"
 #include "trainer/timeline/read_trace.h"
 
@@ -16,14 +17,6 @@ namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string trace_path(const std::string& run) {
-  if (!fs::is_directory(run)) return run;
-  std::string out = (fs::path(run) / "trace.perfetto-trace").string();
-  LS_USER_CHECK(fs::exists(out), "{} has no trace: train it with profile.trace.steps=[FIRST,LAST]",
-                run);
-  return out;
-}
 
 /// The number of events of each track, and its busy time.
 void print_tracks(const TraceFile& trace, std::ostream& out) {
@@ -48,7 +41,7 @@ void print_tracks(const TraceFile& trace, std::ostream& out) {
 }
 
 int run_trace(const CommandCall& call) {
-  const std::string path = trace_path(call.arguments.positionals().at(0));
+  const std::string path = SavedRun(call.arguments.positionals().at(0)).trace_file();
   LS_USER_CHECK(fs::exists(path), "{}: no such run or file", path);
   const TraceFile trace = read_trace(read_text(path), path);
   const auto json = call.arguments.value("json");

@@ -8,7 +8,6 @@
 #include "collectives/single.h"
 #include "collectives/watched.h"
 #include "core/base/error.h"
-#include "trainer/config/load.h"
 #include "trainer/machine/limits_file.h"
 #include "watch/side_hub.h"
 
@@ -131,17 +130,6 @@ std::shared_ptr<const void> RankRuntime::claim_for_training(const Module& module
 WatchLimits watch_limits(const Config& config) {
   const DistributedConfig& distributed = config.distributed;
   return {distributed.stall_warn_s, distributed.stall_abort_s, distributed.foreign_call_abort_s};
-}
-
-WatchLimits early_watch_limits(const std::string& run, const Registry& registry) {
-  const std::filesystem::path file = std::filesystem::path(run) / "config.yaml";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return {};
-  try {
-    return watch_limits(load_config(file.string(), registry, {}, true).config);
-  } catch (const Error&) {
-    return {};  // errors in it are ignored, because the config in the checkpoint counts
-  }
 }
 
 void RankRuntime::begin_step(std::int64_t step) {

@@ -24,8 +24,6 @@
 
 namespace lockstep {
 
-class Registry;
-
 class RankRuntime {
  public:
   /// Collective: the ranks agree on the instruction set. Rank 0 logs to the console. The watch,
@@ -109,10 +107,6 @@ std::string cache_folder(const Config& config, const Settings& settings);
 
 /// distributed.stall_warn_s and the like.
 WatchLimits watch_limits(const Config& config);
-
-/// The limits in the config.yaml of a run's folder, if this host can read it, else the defaults.
-/// They hold until the config in the checkpoint is read, which replaces them.
-WatchLimits early_watch_limits(const std::string& run, const Registry& registry);
 
 /// Watches the ranks of other nodes from now on if the launcher has a hub for them.
 void join_hub_of_launcher(const Settings& settings, Watch& watch);

@@ -54,9 +54,9 @@ Config saved_config(const std::string& yaml, const std::string& path, const Regi
   return out;
 }
 
-void check_saved_tokenizer(const std::string& json, const std::string& path) {
-  if (json.empty()) return;
-  of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
+TokenizerPtr saved_tokenizer(const std::string& json, const std::string& path) {
+  if (json.empty()) return nullptr;
+  return of_checkpoint([&] { return tokenizer_from_json(json, path + ": the saved tokenizer"); });
 }
 
 std::string image_facts_of(const DataSource& data) {
@@ -91,15 +91,16 @@ std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::
   }
 }
 
-void check_saved_classes(const std::string& json, const std::string& path, const DataSource& data) {
-  const std::vector<std::string> saved =
-      saved_image_facts(json, path).value_or(ImageFacts{}).classes;
-  for (std::size_t i = 0; i < std::min(saved.size(), data.classes.size()); ++i)
-    if (const std::string now = as_text(data.classes[i]); now != saved[i])
+void check_saved_classes(const std::optional<ImageFacts>& saved, const std::string& path,
+                         const DataSource& data) {
+  if (!saved) return;
+  const std::vector<std::string>& classes = saved->classes;
+  for (std::size_t i = 0; i < std::min(classes.size(), data.classes.size()); ++i)
+    if (const std::string now = as_text(data.classes[i]); now != classes[i])
       raise(ErrorKind::kData,
             "{}: class {} is '{}', but '{}' in {}; give the folders their previous names, or start "
             "a new run",
-            data.train->describe(), i, printable(now), printable(saved[i]), path);
+            data.train->describe(), i, printable(now), printable(classes[i]), path);
 }
 
 }  // namespace lockstep

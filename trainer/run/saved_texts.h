@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizers/tokenizer.h"
 #include "trainer/settings/config.h"
 #include "trainer/task/data_source.h"
 
@@ -24,8 +25,9 @@ inline constexpr std::string_view kOfAProgram = "program:\n";
 /// trained it.
 Config saved_config(const std::string& yaml, const std::string& path, const Registry& registry);
 
-/// Error kCheckpoint naming the checkpoint file `path` unless `json` is a tokenizer or empty.
-void check_saved_tokenizer(const std::string& json, const std::string& path);
+/// The tokenizer in the checkpoint file `path`; null if `json` is "". Error kCheckpoint naming the
+/// file if it is not a tokenizer.
+TokenizerPtr saved_tokenizer(const std::string& json, const std::string& path);
 
 /// The samples of a run on images, for prediction and evaluation on other images.
 struct ImageFacts {
@@ -41,8 +43,9 @@ std::string image_facts_of(const DataSource& data);
 std::optional<ImageFacts> saved_image_facts(const std::string& json, const std::string& path);
 
 /// Error kData if a label means another class in the data than in the checkpoint file `path`, which
-/// was saved with `json`: predictions of one class would count as another. Additional classes at
-/// the end of either list are allowed.
-void check_saved_classes(const std::string& json, const std::string& path, const DataSource& data);
+/// describes its data as `saved`: predictions of one class would count as another. Additional
+/// classes at the end of either list are allowed.
+void check_saved_classes(const std::optional<ImageFacts>& saved, const std::string& path,
+                         const DataSource& data);
 
 }  // namespace lockstep

@@ -40,20 +40,21 @@ TEST(ImageFacts, AreOfImagesOnly) {
 }
 
 TEST(ImageFacts, HoldLabelsToTheirClasses) {
-  const std::string json = image_facts_of(images({"cat", "dog"}));
+  const auto saved = saved_image_facts(image_facts_of(images({"cat", "dog"})), "x.h5");
   const auto refusal = [&](const std::vector<std::string>& classes) {
-    return data_error([&] { check_saved_classes(json, "x.h5", images(classes)); });
+    return data_error([&] { check_saved_classes(saved, "x.h5", images(classes)); });
   };
   for (const auto& classes :
        std::vector<std::vector<std::string>>{{"cat", "dog"}, {"cat", "dog", "emu"}, {"cat"}, {}})
-    EXPECT_NO_THROW(check_saved_classes(json, "x.h5", images(classes)));
-  EXPECT_NO_THROW(check_saved_classes("", "x.h5", images({"emu"})));
+    EXPECT_NO_THROW(check_saved_classes(saved, "x.h5", images(classes)));
+  EXPECT_NO_THROW(check_saved_classes(std::nullopt, "x.h5", images({"emu"})));
   const std::string rest = "; give the folders their previous names, or start a new run";
   EXPECT_EQ(refusal({"ant", "cat", "dog"}),
             "x: 1 images [1,2,3]: class 0 is 'ant', but 'cat' in x.h5" + rest);
   EXPECT_EQ(refusal({"cat", "\xff"}),
             "x: 1 images [1,2,3]: class 1 is '\\xff', but 'dog' in x.h5" + rest);
-  EXPECT_NO_THROW(check_saved_classes(image_facts_of(images({"\xff"})), "x.h5", images({"\xff"})));
+  const auto bytes = saved_image_facts(image_facts_of(images({"\xff"})), "x.h5");
+  EXPECT_NO_THROW(check_saved_classes(bytes, "x.h5", images({"\xff"})));
 }
 
 TEST(ImageFacts, RefuseWhatNobodySaved) {

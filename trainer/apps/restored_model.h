@@ -1,0 +1,32 @@
+// A model with the values of a run's checkpoint, for the commands that do not train it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "trainer/registry/registry.h"
+#include "trainer/run/saved_run.h"
+#include "trainer/train/training_state.h"
+#include "watch/watch.h"
+
+namespace lockstep {
+
+class RankRuntime;
+
+/// The limits in the config of the run's folder, if this host can read it, else the defaults. They
+/// hold until the config in the checkpoint is read, which replaces them.
+WatchLimits early_watch_limits(const SavedRun& run, const Registry& registry);
+
+/// The model, its parameters and buffers, and copies of them in the compute dtype; the optimizer's
+/// slots have no values.
+struct RestoredModel {
+  /// Collective. `vocab_size`: of the run's data, 0 if it has no tokens. Error kCheckpoint if the
+  /// checkpoint does not fit the model.
+  RestoredModel(const Config& config, const Registry& registry, std::int64_t vocab_size,
+                RankRuntime& runtime, const SharedCheckpoint& saved);
+
+  std::unique_ptr<Model> model;
+  TrainingState state;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,97 @@
+#include "trainer/run/saved_run.h"
+
+#include <filesystem>
+
+#include "checkpoint/restore.h"
+#include "core/base/error.h"
+#include "trainer/config/load.h"
+#include "trainer/telemetry/compilations_file.h"
+#include "trainer/telemetry/cuts_file.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+SavedFacts read_facts(const std::string& config_yaml, const TrainerState& trainer,
+                      const std::string& path, const Registry& registry) {
+  return {.config = saved_config(config_yaml, path, registry),
+          .tokenizer = saved_tokenizer(trainer.tokenizer, path),
+          .images = saved_image_facts(trainer.samples, path)};
+}
+
+}  // namespace
+
+SavedFacts facts_of(const SharedCheckpoint& saved, const Registry& registry) {
+  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
+}
+
+SavedFacts facts_of(const CheckpointReader& saved, const Registry& registry) {
+  return read_facts(saved.config_yaml(), saved.trainer(), saved.path(), registry);
+}
+
+bool SavedRun::is_folder() const {
+  std::error_code error;
+  return fs::is_directory(path_, error);
+}
+
+std::optional<Config> SavedRun::config_file(const Registry& registry) const {
+  const fs::path file = fs::path(path_) / "config.yaml";
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return std::nullopt;
+  try {
+    return load_config(file.string(), registry, {}, true).config;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+CheckpointReader SavedRun::open_checkpoint(SavedState which) const {
+  switch (which) {
+    case SavedState::kNewest: return lockstep::open_checkpoint(path_);
+    case SavedState::kBest: return open_best_checkpoint(path_);
+  }
+  __builtin_unreachable();
+}
+
+SharedCheckpoint SavedRun::share_checkpoint(Communicator& communicator, Activity activity,
+                                            SavedState which) const {
+  return SharedCheckpoint::open(communicator,
+                                [&] {
+                                  const ForeignCall call(activity, "reading the checkpoints");
+                                  return std::optional(open_checkpoint(which));
+                                })
+      .value();
+}
+
+void SavedRun::require_folder() const {
+  LS_USER_CHECK(fs::exists(path_), "{}: there is no such run", path_);
+  LS_USER_CHECK(is_folder(), "{} is a file: RUN is the folder of a run", path_);
+  LS_USER_CHECK(fs::exists(fs::path(path_) / "config.yaml") || fs::exists(fs::path(path_) / "logs"),
+                "{} is not a run's folder: it has neither config.yaml nor logs", path_);
+}
+
+std::vector<RankProfile> SavedRun::profiles() const {
+  require_folder();
+  return read_profiles(path_);
+}
+
+CauseTally SavedRun::compilations(int rank) const {
+  require_folder();
+  return read_compilations(path_, rank);
+}
+
+std::vector<Cuts::Row> SavedRun::cuts() const {
+  require_folder();
+  return read_cuts((fs::path(path_) / "cuts.json").string());
+}
+
+std::string SavedRun::trace_file() const {
+  if (!is_folder()) return path_;
+  std::string out = (fs::path(path_) / "trace.perfetto-trace").string();
+  LS_USER_CHECK(fs::exists(out), "{} has no trace: train it with profile.trace.steps=[FIRST,LAST]",
+                path_);
+  return out;
+}
+
+}  // namespace lockstep

@@ -35,7 +35,7 @@ Profiling::Profiling(const ProfileConfig& config, Engine& engine, SpanStream& sp
   const Topology& topology = communicator.topology();
   const BusyCores cores{.threads = engine.device().options().threads,
                         .ranks = static_cast<int>(topology.ranks_of(topology.node()).size())};
-  ledger_.emplace(engine.programs(), lower_bounds_of_launches(limits_, cores));
+  ledger_.emplace(engine.programs(), lower_bounds_of_bundles(limits_, cores));
   spans.listen(*ledger_, Ledger::kKinds);
 }
 

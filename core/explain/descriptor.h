@@ -109,8 +109,8 @@ class GraphDescriptor {
   std::vector<Update> updates_;
 };
 
-/// Node by node the same op, operands, scope and line: only sizes, numbers, inputs' names and kinds
-/// and outputs may differ.
+/// Node by node the same op, operands, scope and line, and no input in the place of another: only
+/// sizes, numbers, inputs' kinds, names that are new to the other graph, and outputs may differ.
 bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b);
 
 /// The same ops with the same operands, whatever lines and scopes they come from.

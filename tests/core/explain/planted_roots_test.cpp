@@ -227,6 +227,41 @@ TEST_F(PlantedRoots, TellsFromTheProgramWithTheFewestCauses) {
     EXPECT_THAT(cause, Not(HasSubstr("input_shape")));
 }
 
+TEST_F(PlantedRoots, NamesOperandsThatWereSwappedWhereTheyAreInputs) {
+  const auto swapped = [&](const Shape& other, auto f) {
+    history = {};
+    return told([&](bool again) {
+      const Tensor x = input({DType::kF32, {8, 8}}, "batch.x");
+      const Tensor y = input({DType::kF32, other}, "other", InputKind::kState);
+      return std::vector{sum(tanh(again ? f(y, x) : f(x, y)))};
+    });
+  };
+  const auto join = [&](const Tensor& a, const Tensor& b) {
+    line = __LINE__ + 1;
+    return concatenate(std::vector{a, b}, 1);
+  };
+  for (const std::int64_t width : {8, 4}) {
+    const std::vector<std::string> causes = swapped({8, width}, join);
+    EXPECT_THAT(causes, ElementsAre(fmt::format(
+                            "op_order concatenate f32[8,{}] {} takes its operands in another order",
+                            8 + width, here())));
+  }
+  EXPECT_THAT(swapped({8, 8}, [](const Tensor& a, const Tensor& b) { return matmul(a, b); }),
+              ElementsAre(StartsWith("op_order dot_general")));
+  const Tensor flag = input({DType::kBool, {8, 8}}, "batch.flag");
+  EXPECT_THAT(swapped({8, 8}, [&](const Tensor& a, const Tensor& b) { return select(flag, a, b); }),
+              ElementsAre(StartsWith("op_order select")));
+}
+
+TEST_F(PlantedRoots, NamesAnInputOfAnotherTypeInPlaceOfAnother) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    const Tensor table = parameter({again ? 20 : 10, 8}, again ? "task_b" : "task_a");
+    return std::vector{sum(gather(table, input({DType::kI32, {4}}, "ids"), 0))};
+  });
+  EXPECT_THAT(causes, testing::Each(StartsWith("inputs task_"))) << last.text();
+  EXPECT_THAT(last.text(), HasSubstr("task_b f32[20,8] is a new input of gather f32[4,8]"));
+}
+
 TEST_F(PlantedRoots, DoesNotTellTwoModelsFromEachOther) {
   const auto net = [&](std::int64_t width, const char* place) {
     const Tensor w = parameter({8, width}, "in.weight"), v = parameter({width, 8}, "out.weight");

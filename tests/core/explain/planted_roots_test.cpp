@@ -262,6 +262,27 @@ TEST_F(PlantedRoots, NamesAnInputOfAnotherTypeInPlaceOfAnother) {
   EXPECT_THAT(last.text(), HasSubstr("task_b f32[20,8] is a new input of gather f32[4,8]"));
 }
 
+TEST_F(PlantedRoots, NamesTwoNumbersThatTradePlacesWhereAnExpressionHasBoth) {
+  using Mix = std::function<Tensor(const Tensor&, const Tensor&, double)>;
+  const auto traded = [&](const Mix& mix) {
+    history = {};
+    return told([&](bool again) {
+      const Tensor x = input({DType::kF32, {8, 4}}, "batch.x"), w = parameter({8, 4}, "w");
+      const Tensor loss = sum(tanh(mix(x, w, again ? 0.75 : 0.25)));
+      return std::vector{loss, gradients(loss, std::vector{w})[0]};
+    });
+  };
+  const auto both = testing::UnorderedElementsAre(testing::EndsWith(": 0.25 -> 0.75"),
+                                                  testing::EndsWith(": 0.75 -> 0.25"));
+  EXPECT_THAT(
+      traded([](const Tensor& x, const Tensor& w, double r) { return x * r + w * (1 - r); }), both);
+  EXPECT_EQ(last.remedy(), remedy_of(Cause::kConstant));
+  EXPECT_THAT(traded([](const Tensor&, const Tensor& w, double r) {
+                return w * r + stop_gradient(w * (1 - r));
+              }),
+              both);
+}
+
 TEST_F(PlantedRoots, DoesNotTellTwoModelsFromEachOther) {
   const auto net = [&](std::int64_t width, const char* place) {
     const Tensor w = parameter({8, width}, "in.weight"), v = parameter({width, 8}, "out.weight");

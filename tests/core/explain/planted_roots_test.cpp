@@ -283,6 +283,19 @@ TEST_F(PlantedRoots, NamesTwoNumbersThatTradePlacesWhereAnExpressionHasBoth) {
               both);
 }
 
+TEST_F(PlantedRoots, TakesAReshapeToTheRankThatAnInputHadForAConsequence) {
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto body = [&](bool flat) {
+      const Tensor y = matmul(input({DType::kF32, {8, 6}}, "batch.x"), parameter({6, 1}, "w"));
+      const Tensor goal = input({DType::kF32, flat ? Shape{8} : Shape{8, 1}}, "goal");
+      return std::vector{sum(tanh(y - reshape(goal, {8, 1})))};
+    };
+    EXPECT_THAT(told([&] { return body(first); }, [&] { return body(!first); }),
+                ElementsAre(StartsWith("input_shape goal: [8")));
+  }
+}
+
 TEST_F(PlantedRoots, DoesNotTellTwoModelsFromEachOther) {
   const auto net = [&](std::int64_t width, const char* place) {
     const Tensor w = parameter({8, width}, "in.weight"), v = parameter({width, 8}, "out.weight");

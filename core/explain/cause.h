@@ -22,7 +22,7 @@ enum class Cause : std::uint8_t {
   kOpAdded,
   kOpRemoved,
   kOpOrder,    ///< the same ops, recorded in another order
-  kOutputSet,  ///< a handle is alive that was not, or the other way round
+  kOutputSet,  ///< a handle is alive, or a parameter trained, that was not, or the other way round
   kBucket,     ///< batches were padded to another of the lengths that the loader was given
   // What became of a program that was there.
   kEvicted,       ///< it was dropped from memory to make room

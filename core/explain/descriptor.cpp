@@ -15,7 +15,7 @@ std::uint64_t hash_text(std::string_view text) {
 }
 
 bool is_update_place(std::string_view line, std::string_view scope, const CutContext& context) {
-  return scope.starts_with("optimizer_step") && line == context.end.line;
+  return scope.starts_with(kUpdateScope) && line == context.end.line;
 }
 
 GraphDescriptor::Literal describe_literal(const HostTensor& literal) {

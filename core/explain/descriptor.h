@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/hash.h"
 #include "core/ir/graph.h"
 
 namespace lockstep {
+
+/// The scope of what a step's update records; within it each parameter's has the parameter's name.
+inline constexpr std::string_view kUpdateScope = "optimizer_step";
 
 /// Where in the user's program a trace was cut.
 struct CutSite {

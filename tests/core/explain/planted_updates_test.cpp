@@ -1,8 +1,9 @@
-// What a step's update does with other parameters, or another optimizer: told by its names, and
-// nothing of what is recorded for it.
+// What a step's update does with other parameters, another optimizer, or parameters of other sizes:
+// told by its names, and nothing of what is recorded for it.
 #include <source_location>
 #include <span>
 
+#include "core/explain/tally.h"
 #include "core/trace/gradients.h"
 #include "core/trace/origin_scope.h"
 #include "tests/core/explain/planted.h"
@@ -131,6 +132,15 @@ TEST_F(PlantedUpdates, NamesTheClippingBesideAnotherOptimizer) {
               ElementsAre(StartsWith("inputs what the optimizer keeps"),
                           testing::AllOf(StartsWith("op_added "),
                                          HasSubstr("(optimizer_step.gradient_clip)"))));
+}
+
+TEST_F(PlantedUpdates, NamesParametersThatGrewAndNotTheirSlots) {
+  Step wide = kAdaptive;
+  wide.width = 24;
+  EXPECT_THAT(told(kAdaptive, wide), ElementsAre("input_shape body.weight[1]: 16 -> 24",
+                                                 "input_shape body.bias[0]: 16 -> 24",
+                                                 "input_shape head.weight[0]: 16 -> 24"));
+  EXPECT_THAT(last.remedies(), testing::SizeIs(1));
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ std::optional<Cause> parse_cause(std::string_view name);
 /// is_expected() is no fault, and its remedy matters only where there are too many programs.
 std::string_view remedy_of(Cause cause);
 
-/// Whether a steady run has such misses, too: first programs, those of the buckets that it asked
-/// for, and those after a new build.
-bool is_expected(Cause cause);
+/// Whether a steady run has such misses, too: what needs no remedy, as first programs, evaluations
+/// and what a new build compiles again, and programs of the buckets that it asked for.
+bool is_expected(Cause cause, std::string_view remedy);
 
 }  // namespace lockstep

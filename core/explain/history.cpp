@@ -7,6 +7,7 @@
 
 #include "core/explain/differences.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/remedies.h"
 
 namespace lockstep {
 namespace {
@@ -108,6 +109,29 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
+/// Of "training, bf16 and evaluation, f32": what is done, without the dtypes.
+std::set<std::string> purposes_of(std::string_view mode) {
+  std::set<std::string> out;
+  while (!mode.empty()) {
+    constexpr std::string_view kAnd = " and ";
+    const std::size_t end = std::min(mode.find(kAnd), mode.size());
+    out.emplace(mode.substr(0, std::min(mode.find(", "), end)));
+    mode.remove_prefix(std::min(end + kAnd.size(), mode.size()));
+  }
+  return out;
+}
+
+Difference mode_difference(const CutContext& before, const CutContext& now) {
+  const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
+  const bool precision = purposes_of(before.mode) == purposes_of(now.mode);
+  return {.cause = Cause::kMode,
+          .subject = fmt::format("mode of the step cut at {}", now.end.line),
+          .from = name(before.mode),
+          .to = name(now.mode),
+          .line = now.end.line,
+          .remedy = precision ? kPrecisionRemedy : remedy_of(Cause::kMode)};
+}
+
 /// `cause` is the main one; of the others only shapes of named inputs are causes of their own, and
 /// with `constants` those.
 void put_in_front(Difference cause, bool constants, std::vector<Difference>& differences) {
@@ -144,8 +168,7 @@ std::string Explanation::text(std::size_t count) const {
 std::vector<std::string_view> Explanation::remedies() const {
   std::vector<std::string_view> out;
   for (const Difference& difference : differences) {
-    const bool needed =
-        !difference.derived && !difference.remedy.empty() && !is_expected(difference.cause);
+    const bool needed = !difference.derived && !is_expected(difference.cause, difference.remedy);
     if (needed && std::ranges::find(out, difference.remedy) == out.end())
       out.push_back(difference.remedy);
   }
@@ -199,10 +222,16 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
   const CutContext& context = now.context();
   if (Choice nearest = choose_at_place(now); nearest.relative != nullptr) return nearest;
   int looked_at = 0;
+  const Entry* other_mode = nullptr;  // the first that does the same, else any
   for (const Entry& entry : graphs_) {
-    if (!(entry.graph->context().end == context.end) || looked_at++ >= kLookedAt) continue;
-    if (likeness_of_versions(*entry.graph, now) > 0) return {&entry, true, false};
+    const CutContext& other = entry.graph->context();
+    if (!(other.end == context.end) || looked_at++ >= kLookedAt) continue;
+    const bool same = purposes_of(other.mode) == purposes_of(context.mode);
+    if ((other_mode != nullptr && !same) || likeness_of_versions(*entry.graph, now) == 0) continue;
+    other_mode = &entry;
+    if (same) break;
   }
+  if (other_mode != nullptr) return {other_mode, true, false};
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (other.mode != context.mode || !have_same_parameters(*entry.graph, now)) continue;
@@ -246,13 +275,7 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   const CutContext& context = now.context();
   const CutContext& before = old.context();
   if (choice.other_mode) {
-    const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
-    put_in_front({.cause = Cause::kMode,
-                  .subject = fmt::format("mode of the step cut at {}", context.end.line),
-                  .from = name(before.mode),
-                  .to = name(context.mode),
-                  .line = context.end.line},
-                 false, out.differences);
+    put_in_front(mode_difference(before, context), false, out.differences);
   } else if (choice.other_site && context.end.by_read && !before.end.by_read) {
     put_in_front(read_difference(context.end, "cut the step"), true, out.differences);
   } else if (const std::string moved = moved_read(now, old); !moved.empty()) {

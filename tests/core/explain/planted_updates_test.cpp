@@ -143,5 +143,21 @@ TEST_F(PlantedUpdates, NamesParametersThatGrewAndNotTheirSlots) {
   EXPECT_THAT(last.remedies(), testing::SizeIs(1));
 }
 
+TEST_F(PlantedUpdates, SaysWhatEndsAnotherPrecisionButNotAnEvaluation) {
+  const Tensor x = input({DType::kF32, Shape{6}}, "x");
+  const auto mode = [&](DType dtype, const char* name) {
+    const Tensor held = sum(convert(x, dtype) * 3.0);
+    return cut({"step end", "main.cpp:9"}, name);
+  };
+  CauseTally tally;
+  tally.add(mode(DType::kF32, "training, f32"), false, 1);
+  tally.add(mode(DType::kF16, "evaluation, f32"), false, 1);
+  EXPECT_EQ(tally.table(), "");
+  tally.add(mode(DType::kBF16, "training, bf16"), false, 1);
+  ASSERT_EQ(tally.rows().size(), 2U);
+  EXPECT_THAT(tally.table(), HasSubstr("main.cpp:9: training, f32 -> training, bf16\n"));
+  EXPECT_THAT(tally.table(), HasSubstr("\n  mode: compute in one precision in every step"));
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -8,7 +8,6 @@ namespace {
 struct Facts {
   std::string_view name;
   std::string_view remedy;
-  bool expected = false;
 };
 
 constexpr std::string_view kSameOps =
@@ -17,11 +16,11 @@ constexpr std::string_view kSameOps =
 
 // In the order of the enum.
 constexpr std::array<Facts, kCauseCount> kFacts = {{
-    {"first_compile", "", true},
+    {"first_compile", ""},
     {"value_read",
      "read the value after the step has been handed over, or do on the host what needs it in a "
      "host_call()"},
-    {"mode", "", true},
+    {"mode", ""},
     {"input_dtype", "convert it on the host, so that it has one dtype in every step"},
     {"input_shape",
      "pad it to a few sizes with data.padding: bucket, or to one with max (in a program of one's "
@@ -41,13 +40,12 @@ constexpr std::array<Facts, kCauseCount> kFacts = {{
     {"output_set", "let the handle go before the step is cut, or keep it in every step"},
     {"bucket",
      "pad to fewer sizes with data.buckets (or data.max_buckets, where they are auto), or to one "
-     "with data.padding: max (in a program of one's own with DataLoaderOptions::padding)",
-     true},
+     "with data.padding: max (in a program of one's own with DataLoaderOptions::padding)"},
     {"evicted", "raise device.max_programs"},
     {"damaged_entry", "the file was replaced; if it happens again, look at the disk"},
-    {"build", "", true},
-    {"isa", "", true},
-    {"options", "", true},
+    {"build", ""},
+    {"isa", ""},
+    {"options", ""},
 }};
 
 const Facts& facts(Cause cause) {
@@ -70,8 +68,8 @@ std::string_view remedy_of(Cause cause) {
   return facts(cause).remedy;
 }
 
-bool is_expected(Cause cause) {
-  return facts(cause).expected;
+bool is_expected(Cause cause, std::string_view remedy) {
+  return remedy.empty() || cause == Cause::kBucket;
 }
 
 }  // namespace lockstep

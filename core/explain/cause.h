@@ -22,7 +22,7 @@ enum class Cause : std::uint8_t {
   kOpAdded,
   kOpRemoved,
   kOpOrder,    ///< the same ops, recorded in another order
-  kOutputSet,  ///< a handle is alive that was not before, or the reverse
+  kOutputSet,  ///< a handle is alive, or a parameter trained, that was not before, or the reverse
   kBucket,     ///< batches were padded to another of the lengths that the loader was given
   // Why an existing program could not be used.
   kEvicted,       ///< it was dropped from memory to make room
@@ -41,8 +41,8 @@ std::optional<Cause> parse_cause(std::string_view name);
 /// is_expected() is not a fault: its remedy matters only if there are too many programs.
 std::string_view remedy_of(Cause cause);
 
-/// Whether a run without faults has such misses, too: first programs, those of its configured
-/// buckets, and those after a new build.
-bool is_expected(Cause cause);
+/// Whether a run without faults has such misses, too, and so needs no remedy: first programs,
+/// evaluations, programs of its configured buckets, and those after a new build.
+bool is_expected(Cause cause, std::string_view remedy);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/explain/differences.h"
+#include "core/explain/parameter_updates.h"
 #include "core/explain/remedies.h"
 
 namespace lockstep {
@@ -14,7 +15,11 @@ std::string print_sizes(std::span<const std::int64_t> sizes) {
 class InputComparison {
  public:
   InputComparison(const Comparison& graphs, SizeChanges& sizes)
-      : old_(graphs.old), now_(graphs.now), to_old_(graphs.alignment.to_old), sizes_(sizes) {}
+      : old_(graphs.old),
+        now_(graphs.now),
+        to_old_(graphs.alignment.to_old),
+        updates_(graphs.now),
+        sizes_(sizes) {}
 
   std::vector<Difference> run() {
     std::vector<ValueId> inputs;
@@ -52,23 +57,35 @@ class InputComparison {
     compare_sizes(id, old, name);
   }
 
+  /// What an update keeps for a parameter has another size with that.
+  bool follows_parameter(ValueId id) const {
+    const ValueId parameter = updates_.parameter_of(id);
+    if (parameter == kNoValue || parameter == id) return false;
+    const ValueId old = old_of(parameter);
+    return old != kNoValue && !std::ranges::equal(now_.sizes(parameter), old_.sizes(old));
+  }
+
   void compare_sizes(ValueId id, ValueId old, const std::string& name) {
     const auto before = old_.sizes(old);
     const auto sizes = now_.sizes(id);
     if (std::ranges::equal(before, sizes)) return;
     sizes_.add(before, sizes);
+    const bool follows = follows_parameter(id);
     const bool as_many = count_elements(before) == count_elements(sizes);
     if (before.size() != sizes.size() || as_many) {
-      add(Cause::kInputShape, id, name, print_sizes(before), print_sizes(sizes)).remedy =
-          kShapeRemedy;
+      Difference& difference =
+          add(Cause::kInputShape, id, name, print_sizes(before), print_sizes(sizes));
+      difference.derived = follows;
+      difference.remedy = kShapeRemedy;
       return;
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == before[i]) continue;
       const std::string which = dimension(id, old, i);
-      add(Cause::kInputShape, id, fmt::format("{}[{}]", name, which), std::to_string(before[i]),
-          std::to_string(sizes[i]))
-          .remedy = remedy_of_size({now_[id].kind, which, i, which != std::to_string(i)});
+      Difference& difference = add(Cause::kInputShape, id, fmt::format("{}[{}]", name, which),
+                                   std::to_string(before[i]), std::to_string(sizes[i]));
+      difference.derived = follows;
+      difference.remedy = remedy_of_size({now_[id].kind, which, i, which != std::to_string(i)});
     }
   }
 
@@ -81,6 +98,7 @@ class InputComparison {
   const GraphDescriptor& old_;
   const GraphDescriptor& now_;
   const std::vector<ValueId>& to_old_;
+  ParameterUpdates updates_;  ///< of the new graph
   SizeChanges& sizes_;
   std::vector<Difference> out_;
 };

@@ -55,6 +55,10 @@ class LeafComparison {
     std::size_t first = 0;     ///< the first difference
     std::vector<std::size_t> told;
   };
+  struct ToldNumber {
+    std::size_t difference;
+    NumberPair number;
+  };
   using Place = std::pair<std::string, std::string>;  ///< line and scope
 
   /// Which places have ops of their own in one of the graphs. Whether it has none, gradients apart.
@@ -273,6 +277,7 @@ class LeafComparison {
     const GraphDescriptor::Literal& before = old_.literal(old);
     const GraphDescriptor::Literal& literal = now_.literal(id);
     const bool same_type = now_.same_type(id, old_, old);
+    numbers_.push_back({out_.size(), {id, old}});
     Difference& difference =
         add(Cause::kConstant, id, same_type ? describe(now_, id) : name_of(id),
             print_literal(old_, old, same_type), print_literal(now_, id, same_type));
@@ -308,20 +313,24 @@ class LeafComparison {
   /// The same numbers in other places: they were taken in another order.
   void tell_order_of_numbers() {
     std::vector<std::string> before, now;
-    Difference* first = nullptr;
-    for (Difference& difference : out_) {
-      if (difference.cause != Cause::kConstant || difference.derived || difference.from.empty())
-        continue;
+    std::vector<std::size_t> told;  // in numbers_
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      const Difference& difference = out_[numbers_[i].difference];
+      if (difference.derived || difference.from.empty()) continue;
       before.push_back(difference.from);
       now.push_back(difference.to);
-      if (first == nullptr) first = &difference;
+      told.push_back(i);
     }
     std::ranges::sort(before);
     std::ranges::sort(now);
-    if (before.size() < 2 || before != now) return;
+    if (told.size() < 2 || before != now) return;
+    // Two may trade places because one is computed from the other: 0.3 and 0.7.
+    if (told.size() == 2 &&
+        !are_taken_in_one_way(graphs_, numbers_[told[0]].number, numbers_[told[1]].number))
+      return;
     for (Difference& difference : out_)
       if (difference.cause == Cause::kConstant) difference.derived = true;
-    tell_order(*first, "numbers");
+    tell_order(out_[numbers_[told[0]].difference], "numbers");
   }
 
   static void tell_order(Difference& difference, const char* of_what) {
@@ -465,6 +474,7 @@ class LeafComparison {
   std::set<Place> changed_places_;  ///< with ops that one graph has alone
   std::unordered_map<std::uint32_t, ValueId> first_of_place_;  ///< with another attribute
   std::set<std::pair<ValueId, ValueId>> told_constants_;
+  std::vector<ToldNumber> numbers_;  ///< in the order of their differences
   std::vector<Difference> out_;
 };
 

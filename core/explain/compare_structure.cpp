@@ -161,7 +161,7 @@ class StructureComparison {
       if (graph.is_update(id)) difference.remedy = kUpdateRemedy;
       difference.derived = derived || group.follows || only_leaves(graph, group) ||
                            converts(graph, group) || begins_with_dtype(graph, group) ||
-                           follows_input(graph, group);
+                           restores_shape(graph, group) || follows_input(graph, group);
       out_.push_back(std::move(difference));
     }
   }
@@ -236,6 +236,23 @@ class StructureComparison {
       const ValueId theirs = to_other[index_of(operand)];
       return graph.is_input(operand) && theirs != kNoValue &&
              graph[operand].dtype != other[theirs].dtype;
+    });
+  }
+
+  /// Whether what came gives a value the shape, or the rank, that it has in the other graph without
+  /// that: a reshape() to the shape that is there records nothing.
+  bool restores_shape(const GraphDescriptor& graph, const OpGroup& group) const {
+    if (!has_leaf(Cause::kInputShape)) return false;
+    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
+    const GraphDescriptor& other = &graph == &now_ ? old_ : now_;
+    return std::ranges::any_of(group.ids, [&](ValueId id) {
+      if (info_of(graph[id].op).op_class != OpClass::kMovement || graph[id].gradient) return false;
+      const ValueId operand = graph.operands(id)[0];
+      const ValueId theirs = to_other[index_of(operand)];
+      if (theirs == kNoValue || std::ranges::equal(graph.sizes(operand), other.sizes(theirs)))
+        return false;
+      return std::ranges::equal(graph.sizes(id), other.sizes(theirs)) ||
+             (graph[operand].rank != other[theirs].rank && graph[id].rank == other[theirs].rank);
     });
   }
 

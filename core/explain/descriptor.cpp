@@ -15,7 +15,7 @@ std::uint64_t hash_text(std::string_view text) {
 }
 
 bool is_update_place(std::string_view line, std::string_view scope, const CutContext& context) {
-  return scope.starts_with("optimizer_step") && line == context.end.line;
+  return scope.starts_with(kUpdateScope) && line == context.end.line;
 }
 
 GraphDescriptor::Literal describe_literal(const HostTensor& literal) {
@@ -203,6 +203,26 @@ std::size_t GraphDescriptor::bytes() const {
   return out;
 }
 
+namespace {
+
+bool has_input(const GraphDescriptor& graph, const std::string& name) {
+  return !name.empty() && std::ranges::any_of(graph.inputs(), [&](ValueId id) {
+    return graph.input(id).name == name;
+  });
+}
+
+/// Whether inputs in one place of two graphs are one, perhaps named anew in each step: not if the
+/// other graph has one of the name elsewhere, or both names and types differ.
+bool may_stand_for(const GraphDescriptor& a, const GraphDescriptor& b, ValueId id) {
+  const std::string& x = a.input(id).name;
+  const std::string& y = b.input(id).name;
+  if (x == y) return true;
+  const bool alike = x.empty() || y.empty() || (a.same_type(id, b, id) && a[id].kind == b[id].kind);
+  return alike && !has_input(a, y) && !has_input(b, x);
+}
+
+}  // namespace
+
 bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b) {
   if (a.size() != b.size()) return false;
   for (ValueId id = 0; id < a.size(); ++id) {
@@ -210,6 +230,7 @@ bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b) {
         !std::ranges::equal(a.operands(id), b.operands(id)))
       return false;
     // An input's scope is its name.
+    if (a.is_input(id) && !may_stand_for(a, b, id)) return false;
     if (a[id].op == Op::kInput) continue;
     const bool updates = a.is_update(id) && b.is_update(id);
     if ((a.line(id) != b.line(id) && !updates) || a.scope(id) != b.scope(id)) return false;

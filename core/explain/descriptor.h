@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/hash.h"
 #include "core/ir/graph.h"
 
 namespace lockstep {
+
+/// The scope of what a step's update records; within it each parameter's has the parameter's name.
+inline constexpr std::string_view kUpdateScope = "optimizer_step";
 
 /// Where in the user's program a trace was cut.
 struct CutSite {
@@ -109,8 +113,8 @@ class GraphDescriptor {
   std::vector<Update> updates_;
 };
 
-/// Node by node the same op, operands, scope and line: only sizes, numbers, inputs' names and kinds
-/// and outputs may differ.
+/// Node by node the same op, operands, scope and line, and no input in the place of another: only
+/// sizes, numbers, inputs' kinds, names that are new to the other graph, and outputs may differ.
 bool same_skeleton(const GraphDescriptor& a, const GraphDescriptor& b);
 
 /// The same ops with the same operands, from any lines and scopes.

@@ -7,6 +7,7 @@
 
 #include "core/explain/differences.h"
 #include "core/explain/op_groups.h"
+#include "core/explain/remedies.h"
 
 namespace lockstep {
 namespace {
@@ -29,6 +30,13 @@ constexpr ValueId kFewNodes = 12;
 std::size_t count_causes(const std::vector<Difference>& differences) {
   return static_cast<std::size_t>(std::ranges::count_if(
       differences, [](const Difference& d) { return !d.derived || d.perhaps; }));
+}
+
+/// Whether ops that came or went are a cause: they hide the numbers that they take.
+bool have_other_ops(const std::vector<Difference>& differences) {
+  return std::ranges::any_of(differences, [](const Difference& d) {
+    return !d.derived && (d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved);
+  });
 }
 
 /// How much two graphs have in common, and that is enough to call them versions of one step; else
@@ -108,6 +116,29 @@ Difference read_difference(const CutSite& site, const char* what) {
           .line = site.line};
 }
 
+/// Of "training, bf16 and evaluation, f32": what is done, without the dtypes.
+std::set<std::string> purposes_of(std::string_view mode) {
+  std::set<std::string> out;
+  while (!mode.empty()) {
+    constexpr std::string_view kAnd = " and ";
+    const std::size_t end = std::min(mode.find(kAnd), mode.size());
+    out.emplace(mode.substr(0, std::min(mode.find(", "), end)));
+    mode.remove_prefix(std::min(end + kAnd.size(), mode.size()));
+  }
+  return out;
+}
+
+Difference mode_difference(const CutContext& before, const CutContext& now) {
+  const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
+  const bool precision = purposes_of(before.mode) == purposes_of(now.mode);
+  return {.cause = Cause::kMode,
+          .subject = fmt::format("mode of the step cut at {}", now.end.line),
+          .from = name(before.mode),
+          .to = name(now.mode),
+          .line = now.end.line,
+          .remedy = precision ? kPrecisionRemedy : remedy_of(Cause::kMode)};
+}
+
 /// `cause` is the main one; of the others only shapes of named inputs are causes of their own, and
 /// with `constants` those.
 void put_in_front(Difference cause, bool constants, std::vector<Difference>& differences) {
@@ -144,8 +175,7 @@ std::string Explanation::text(std::size_t count) const {
 std::vector<std::string_view> Explanation::remedies() const {
   std::vector<std::string_view> out;
   for (const Difference& difference : differences) {
-    const bool needed =
-        !difference.derived && !difference.remedy.empty() && !is_expected(difference.cause);
+    const bool needed = !difference.derived && !is_expected(difference.cause, difference.remedy);
     if (needed && std::ranges::find(out, difference.remedy) == out.end())
       out.push_back(difference.remedy);
   }
@@ -157,12 +187,14 @@ std::size_t Explanation::derived() const {
 }
 
 // Of the same place and mode the one that takes the fewest causes to tell, of those that are most
-// alike; else of the same place; else of any place, if it is the same step.
+// alike, where ops that came or went do not hide what changed since a later one; else of the same
+// place; else of any place, if it is the same step.
 ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& now) const {
   const CutContext& context = now.context();
   struct Candidate {
     const Entry* entry;
     double alike;  // 2 for the same skeleton
+    int age;       // how many were used later
   };
   std::vector<Candidate> candidates;
   int looked_at = 0;
@@ -173,7 +205,7 @@ ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& no
     if (looked_at++ == kLookedAt) break;
     const double alike =
         same_skeleton(*entry.graph, now) ? 2 : likeness_of_versions(*entry.graph, now);
-    if (alike > 0) candidates.push_back({&entry, alike});
+    if (alike > 0) candidates.push_back({&entry, alike, looked_at - 1});
     if (renamed == nullptr && same_ops(*entry.graph, now)) renamed = &entry;
   }
   if (candidates.empty()) return {renamed};
@@ -184,12 +216,18 @@ ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& no
   candidates.resize(std::min(candidates.size(), std::size_t{kCompared}));
   Choice nearest;
   std::size_t fewest = 0;
+  int age = 0;
+  bool other_ops = false;
   for (const Candidate& candidate : candidates) {
     std::vector<Difference> differences = compare(*candidate.entry->graph, now);
     const std::size_t causes = count_causes(differences);
-    if (nearest.relative != nullptr && causes >= fewest) continue;
+    const bool ops = have_other_ops(differences);
+    const bool hides = ops && !other_ops && candidate.age > age;
+    if (nearest.relative != nullptr && (causes >= fewest || hides)) continue;
     nearest = {candidate.entry, false, false, std::move(differences)};
     fewest = causes;
+    age = candidate.age;
+    other_ops = ops;
     if (fewest == 1) break;
   }
   return nearest;
@@ -199,10 +237,16 @@ ProgramHistory::Choice ProgramHistory::choose(const GraphDescriptor& now) const 
   const CutContext& context = now.context();
   if (Choice nearest = choose_at_place(now); nearest.relative != nullptr) return nearest;
   int looked_at = 0;
+  const Entry* other_mode = nullptr;  // the first that does the same, else any
   for (const Entry& entry : graphs_) {
-    if (!(entry.graph->context().end == context.end) || looked_at++ >= kLookedAt) continue;
-    if (likeness_of_versions(*entry.graph, now) > 0) return {&entry, true, false};
+    const CutContext& other = entry.graph->context();
+    if (!(other.end == context.end) || looked_at++ >= kLookedAt) continue;
+    const bool same = purposes_of(other.mode) == purposes_of(context.mode);
+    if ((other_mode != nullptr && !same) || likeness_of_versions(*entry.graph, now) == 0) continue;
+    other_mode = &entry;
+    if (same) break;
   }
+  if (other_mode != nullptr) return {other_mode, true, false};
   for (const Entry& entry : graphs_) {
     const CutContext& other = entry.graph->context();
     if (other.mode != context.mode || !have_same_parameters(*entry.graph, now)) continue;
@@ -246,13 +290,7 @@ Explanation ProgramHistory::explain(const GraphDescriptor& now) {
   const CutContext& context = now.context();
   const CutContext& before = old.context();
   if (choice.other_mode) {
-    const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
-    put_in_front({.cause = Cause::kMode,
-                  .subject = fmt::format("mode of the step cut at {}", context.end.line),
-                  .from = name(before.mode),
-                  .to = name(context.mode),
-                  .line = context.end.line},
-                 false, out.differences);
+    put_in_front(mode_difference(before, context), false, out.differences);
   } else if (choice.other_site && context.end.by_read && !before.end.by_read) {
     put_in_front(read_difference(context.end, "cut the step"), true, out.differences);
   } else if (const std::string moved = moved_read(now, old); !moved.empty()) {

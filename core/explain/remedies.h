@@ -66,6 +66,17 @@ inline constexpr std::string_view kDropoutRemedy =
 inline constexpr std::string_view kUpdateRemedy =
     "the optimizer, its settings, the clipping of gradients, what is trainable and the rules of "
     "buffers are part of the program: keep them the same in every step and in every Trainer";
+/// For the same step in another precision.
+inline constexpr std::string_view kPrecisionRemedy =
+    "compute in one precision in every step: TrainerOptions::bf16 (training.precision), and the "
+    "compute "
+    "dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, each is a "
+    "program of its own, once";
+/// For parameters that are trained in one program only.
+inline constexpr std::string_view kTrainedRemedy =
+    "which parameters are trained is part of the program: the same set_trainable() in every step "
+    "and in every Trainer; where parts of a model are trained in turn, each choice is one more "
+    "program, once";
 /// For random numbers that are drawn elsewhere.
 inline constexpr std::string_view kDrawRemedy =
     "draw in modules of the same names, in the same order, in every step";

@@ -16,6 +16,11 @@ struct NumberPair {
 /// that only one graph has.
 bool is_taken_alike(const Comparison& graphs, NumberPair number);
 
+/// Whether the ops that take two numbers, and those that work on their results, are the same ones
+/// of the same lines up to where the ways meet, as where a loop takes them: not where an expression
+/// has both, as r and 1 - r.
+bool are_taken_in_one_way(const Comparison& graphs, NumberPair a, NumberPair b);
+
 /// Adds to the subject the other lines that take it.
 void tell_other_lines(const Comparison& graphs, NumberPair number, Difference& difference);
 

@@ -84,8 +84,11 @@ void CauseTally::add(const Explanation& explanation, bool loaded, double seconds
   const Difference& main = explanation.differences.front();
   const std::string subject = main.cause < Cause::kEvicted ? main.subject : "";
   const std::string key = key_of(main);
-  auto row = std::ranges::find_if(
-      rows_, [&](const Row& r) { return r.cause == main.cause && r.key == key; });
+  // What is expected, as an evaluation, has a row of its own.
+  auto row = std::ranges::find_if(rows_, [&](const Row& r) {
+    return r.cause == main.cause && r.key == key &&
+           is_expected(r.cause, r.remedy) == is_expected(main.cause, main.remedy);
+  });
   if (row == rows_.end() && rows_.size() >= kMaxRows) {  // beyond: what is alike in cause
     row = std::ranges::find(rows_, main.cause, &Row::cause);
     if (row == rows_.end()) row = std::prev(rows_.end());
@@ -138,7 +141,8 @@ std::string CauseTally::others(const Row& row) const {
 }
 
 std::string CauseTally::table() const {
-  if (std::ranges::all_of(rows_, [](const Row& row) { return is_expected(row.cause); })) return "";
+  if (std::ranges::all_of(rows_, [](const Row& row) { return is_expected(row.cause, row.remedy); }))
+    return "";
   std::int64_t again = 0;
   double seconds = 0;
   for (const Row& row : rows_) {
@@ -158,8 +162,7 @@ std::string CauseTally::table() const {
                        row.loaded, row.seconds, what);
     const auto add_remedy = [&](Cause cause, const std::string& text) {
       const std::pair remedy{cause, text};
-      if (!text.empty() && !is_expected(cause) &&
-          std::ranges::find(remedies, remedy) == remedies.end())
+      if (!is_expected(cause, text) && std::ranges::find(remedies, remedy) == remedies.end())
         remedies.push_back(remedy);
     };
     add_remedy(row.cause, row.remedy);

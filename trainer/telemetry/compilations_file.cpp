@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -53,6 +54,9 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
   if (json.at("rank").get<int>() != rank) return;
   Explanation explanation;
   const auto remedy = json.value("remedy", std::string());
+  // Older files have that of the main cause alone.
+  const bool each_has = std::ranges::any_of(
+      json.at("differences"), [](const OrderedJson& each) { return each.contains("remedy"); });
   std::deque<std::string> remedies;  // which the differences refer to
   for (const OrderedJson& each : json.at("differences")) {
     const auto cause = parse_cause(each.at("cause").get<std::string>());
@@ -66,7 +70,8 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
     difference.derived = each.at("derived").get<bool>();
     difference.perhaps = each.value("perhaps", false);
     // Older files have only the main cause.
-    difference.remedy = remedies.emplace_back(each.value("remedy", remedy));
+    difference.remedy =
+        remedies.emplace_back(each.value("remedy", each_has ? std::string() : remedy));
   }
   to.add(explanation, json.at("event") == "loaded", json.at("seconds").get<double>());
 }

@@ -227,6 +227,92 @@ TEST_F(PlantedRoots, TellsFromTheProgramWithTheFewestCauses) {
     EXPECT_THAT(cause, Not(HasSubstr("input_shape")));
 }
 
+TEST_F(PlantedRoots, TellsNumbersFromAProgramThatHasTheOpsThatTakeThem) {
+  const auto body = [&](bool on, double a) {
+    const Tensor x = input({DType::kF32, {8, 6}}, "batch.x");
+    Tensor y = x * x;
+    if (on) y = y + abs(x) * a + tanh(x) * (2 * a);
+    const std::vector<Tensor> held{sum(y)};
+    last = cut();
+  };
+  body(false, 0);
+  body(true, 0.25);
+  EXPECT_EQ(last.cause(), Cause::kOpAdded);
+  body(true, 0.375);
+  EXPECT_EQ(last.relative, 2);
+  EXPECT_THAT(causes_of(last), testing::UnorderedElementsAre(testing::EndsWith(": 0.25 -> 0.375"),
+                                                             testing::EndsWith(": 0.5 -> 0.75")));
+}
+
+TEST_F(PlantedRoots, NamesOperandsThatWereSwappedWhereTheyAreInputs) {
+  const auto swapped = [&](const Shape& other, auto f) {
+    history = {};
+    return told([&](bool again) {
+      const Tensor x = input({DType::kF32, {8, 8}}, "batch.x");
+      const Tensor y = input({DType::kF32, other}, "other", InputKind::kState);
+      return std::vector{sum(tanh(again ? f(y, x) : f(x, y)))};
+    });
+  };
+  const auto join = [&](const Tensor& a, const Tensor& b) {
+    line = __LINE__ + 1;
+    return concatenate(std::vector{a, b}, 1);
+  };
+  for (const std::int64_t width : {8, 4}) {
+    const std::vector<std::string> causes = swapped({8, width}, join);
+    EXPECT_THAT(causes, ElementsAre(fmt::format(
+                            "op_order concatenate f32[8,{}] {} takes its operands in another order",
+                            8 + width, here())));
+  }
+  EXPECT_THAT(swapped({8, 8}, [](const Tensor& a, const Tensor& b) { return matmul(a, b); }),
+              ElementsAre(StartsWith("op_order dot_general")));
+  const Tensor flag = input({DType::kBool, {8, 8}}, "batch.flag");
+  EXPECT_THAT(swapped({8, 8}, [&](const Tensor& a, const Tensor& b) { return select(flag, a, b); }),
+              ElementsAre(StartsWith("op_order select")));
+}
+
+TEST_F(PlantedRoots, NamesAnInputOfAnotherTypeInPlaceOfAnother) {
+  const std::vector<std::string> causes = told([&](bool again) {
+    const Tensor table = parameter({again ? 20 : 10, 8}, again ? "task_b" : "task_a");
+    return std::vector{sum(gather(table, input({DType::kI32, {4}}, "ids"), 0))};
+  });
+  EXPECT_THAT(causes, testing::Each(StartsWith("inputs task_"))) << last.text();
+  EXPECT_THAT(last.text(), HasSubstr("task_b f32[20,8] is a new input of gather f32[4,8]"));
+}
+
+TEST_F(PlantedRoots, NamesTwoNumbersThatTradePlacesWhereAnExpressionHasBoth) {
+  using Mix = std::function<Tensor(const Tensor&, const Tensor&, double)>;
+  const auto traded = [&](const Mix& mix) {
+    history = {};
+    return told([&](bool again) {
+      const Tensor x = input({DType::kF32, {8, 4}}, "batch.x"), w = parameter({8, 4}, "w");
+      const Tensor loss = sum(tanh(mix(x, w, again ? 0.75 : 0.25)));
+      return std::vector{loss, gradients(loss, std::vector{w})[0]};
+    });
+  };
+  const auto both = testing::UnorderedElementsAre(testing::EndsWith(": 0.25 -> 0.75"),
+                                                  testing::EndsWith(": 0.75 -> 0.25"));
+  EXPECT_THAT(
+      traded([](const Tensor& x, const Tensor& w, double r) { return x * r + w * (1 - r); }), both);
+  EXPECT_EQ(last.remedy(), remedy_of(Cause::kConstant));
+  EXPECT_THAT(traded([](const Tensor&, const Tensor& w, double r) {
+                return w * r + stop_gradient(w * (1 - r));
+              }),
+              both);
+}
+
+TEST_F(PlantedRoots, TakesAReshapeToTheRankThatAnInputHadForAConsequence) {
+  for (const bool first : {false, true}) {
+    history = {};
+    const auto body = [&](bool flat) {
+      const Tensor y = matmul(input({DType::kF32, {8, 6}}, "batch.x"), parameter({6, 1}, "w"));
+      const Tensor goal = input({DType::kF32, flat ? Shape{8} : Shape{8, 1}}, "goal");
+      return std::vector{sum(tanh(y - reshape(goal, {8, 1})))};
+    };
+    EXPECT_THAT(told([&] { return body(first); }, [&] { return body(!first); }),
+                ElementsAre(StartsWith("input_shape goal: [8")));
+  }
+}
+
 TEST_F(PlantedRoots, DoesNotTellTwoModelsFromEachOther) {
   const auto net = [&](std::int64_t width, const char* place) {
     const Tensor w = parameter({8, width}, "in.weight"), v = parameter({width, 8}, "out.weight");

@@ -54,7 +54,7 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
   if (json.at("rank").get<int>() != rank) return;
   Explanation explanation;
   const auto remedy = json.value("remedy", std::string());
-  // Older files have that of the main cause alone.
+  // Older files have only the remedy of the main cause.
   const bool each_has = std::ranges::any_of(
       json.at("differences"), [](const OrderedJson& each) { return each.contains("remedy"); });
   std::deque<std::string> remedies;  // which the differences refer to
@@ -69,7 +69,6 @@ void read_line(const OrderedJson& json, int rank, CauseTally& to) {
     difference.line = each.value("line", std::string());
     difference.derived = each.at("derived").get<bool>();
     difference.perhaps = each.value("perhaps", false);
-    // Older files have only the main cause.
     difference.remedy =
         remedies.emplace_back(each.value("remedy", each_has ? std::string() : remedy));
   }

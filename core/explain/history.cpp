@@ -32,6 +32,13 @@ std::size_t count_causes(const std::vector<Difference>& differences) {
       differences, [](const Difference& d) { return !d.derived || d.perhaps; }));
 }
 
+/// Whether ops that came or went are a cause: they hide the numbers that they take.
+bool have_other_ops(const std::vector<Difference>& differences) {
+  return std::ranges::any_of(differences, [](const Difference& d) {
+    return !d.derived && (d.cause == Cause::kOpAdded || d.cause == Cause::kOpRemoved);
+  });
+}
+
 /// How much two graphs have in common, and that is enough to call them versions of one step; else
 /// 0.
 double likeness_of_versions(const GraphDescriptor& a, const GraphDescriptor& b) {
@@ -180,12 +187,14 @@ std::size_t Explanation::derived() const {
 }
 
 // Of the same place and mode the one that takes the fewest causes to tell, of those that are most
-// alike; else of the same place; else of any place, if it is the same step.
+// alike, where ops that came or went do not hide what changed since a later one; else of the same
+// place; else of any place, if it is the same step.
 ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& now) const {
   const CutContext& context = now.context();
   struct Candidate {
     const Entry* entry;
     double alike;  // 2 for the same skeleton
+    int age;       // how many were used later
   };
   std::vector<Candidate> candidates;
   int looked_at = 0;
@@ -196,7 +205,7 @@ ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& no
     if (looked_at++ == kLookedAt) break;
     const double alike =
         same_skeleton(*entry.graph, now) ? 2 : likeness_of_versions(*entry.graph, now);
-    if (alike > 0) candidates.push_back({&entry, alike});
+    if (alike > 0) candidates.push_back({&entry, alike, looked_at - 1});
     if (renamed == nullptr && same_ops(*entry.graph, now)) renamed = &entry;
   }
   if (candidates.empty()) return {renamed};
@@ -207,12 +216,18 @@ ProgramHistory::Choice ProgramHistory::choose_at_place(const GraphDescriptor& no
   candidates.resize(std::min(candidates.size(), std::size_t{kCompared}));
   Choice nearest;
   std::size_t fewest = 0;
+  int age = 0;
+  bool other_ops = false;
   for (const Candidate& candidate : candidates) {
     std::vector<Difference> differences = compare(*candidate.entry->graph, now);
     const std::size_t causes = count_causes(differences);
-    if (nearest.relative != nullptr && causes >= fewest) continue;
+    const bool ops = have_other_ops(differences);
+    const bool hides = ops && !other_ops && candidate.age > age;
+    if (nearest.relative != nullptr && (causes >= fewest || hides)) continue;
     nearest = {candidate.entry, false, false, std::move(differences)};
     fewest = causes;
+    age = candidate.age;
+    other_ops = ops;
     if (fewest == 1) break;
   }
   return nearest;

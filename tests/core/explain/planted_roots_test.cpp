@@ -227,6 +227,24 @@ TEST_F(PlantedRoots, TellsFromTheProgramWithTheFewestCauses) {
     EXPECT_THAT(cause, Not(HasSubstr("input_shape")));
 }
 
+TEST_F(PlantedRoots, TellsNumbersFromAProgramThatHasTheOpsThatTakeThem) {
+  const auto body = [&](bool on, double a) {
+    const Tensor x = input({DType::kF32, {8, 6}}, "batch.x");
+    Tensor y = x * x;
+    for (int i = 0; i < 40; ++i) y = tanh(y) * y;
+    if (on) y = y + abs(x) * a + tanh(x) * (2 * a);
+    const std::vector<Tensor> held{sum(y)};
+    last = cut();
+  };
+  body(false, 0);
+  body(true, 0.25);
+  EXPECT_EQ(last.cause(), Cause::kOpAdded);
+  body(true, 0.375);
+  EXPECT_EQ(last.relative, 2);
+  EXPECT_THAT(causes_of(last), testing::UnorderedElementsAre(testing::EndsWith(": 0.25 -> 0.375"),
+                                                             testing::EndsWith(": 0.5 -> 0.75")));
+}
+
 TEST_F(PlantedRoots, NamesOperandsThatWereSwappedWhereTheyAreInputs) {
   const auto swapped = [&](const Shape& other, auto f) {
     history = {};

@@ -50,7 +50,7 @@ Graph normalized_convolutions(DType dtype, std::int64_t kernel) {
   return context.cut().graph;
 }
 
-std::vector<std::string> run(const LoadedPlan& loaded, int threads) {
+std::vector<std::string> outputs_of(const LoadedPlan& loaded, int threads) {
   const Plan& plan = *loaded.plan;
   std::vector<HostTensor> inputs, outputs;
   PlanMemory memory;
@@ -102,10 +102,10 @@ TEST_P(Chains, HaveTheBitsOfOneCommandAfterTheOther) {
   const Plan chained = plan();
   Plan apart = chained;
   for (Command& command : apart.commands) command.chained = false;
-  const std::vector<std::string> expected = run(loaded(apart), 1);
+  const std::vector<std::string> expected = outputs_of(loaded(apart), 1);
   for (const int threads : {1, 2, 3})
     for (int round = 0; round < 3; ++round)
-      EXPECT_EQ(run(loaded(chained), threads), expected) << threads;
+      EXPECT_EQ(outputs_of(loaded(chained), threads), expected) << threads;
 }
 
 TEST_P(Chains, SurviveTheDisk) {

@@ -22,7 +22,7 @@ using testing::Pointwise;
 using Layers = LayerTest;
 
 /// A module of a user's, which names what it records itself.
-struct Doubled : Module {
+struct Doubling : Module {
   using Module::Module;
   Tensor operator()(const Tensor& x) const {
     const ModuleScope scope = enter(x);
@@ -34,7 +34,7 @@ struct Doubled : Module {
 };
 
 TEST_F(Layers, AModuleThatIsEnteredKeepsTheLinesOfItsOps) {
-  const Doubled module(root, "h");
+  const Doubling module(root, "h");
   value_of_parameter("h.fc.weight") = counting(Shape{2, 2});
   value_of_parameter("h.fc.bias") = counting(Shape{2});
   const Tensor y = module(counting(Shape{1, 2}));

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-using Ints = Attrs::Ints;
+using AttrInts = Attrs::Ints;
 
 /// Between 1 and `small`, or `large` for kLarge cases.
 std::int64_t extent(Draw& draw, std::int64_t small, std::int64_t large) {
@@ -16,8 +16,8 @@ std::int64_t extent(Draw& draw, std::int64_t small, std::int64_t large) {
 }
 
 /// Sizes of dimensions that lie on each other in a dot: usually one, at times none or two.
-Ints dot_sizes(Draw& draw, std::int64_t small, std::int64_t large) {
-  Ints out;
+AttrInts dot_sizes(Draw& draw, std::int64_t small, std::int64_t large) {
+  AttrInts out;
   const std::int64_t roll = draw.integer(0, 9);
   const std::int64_t count = roll < 1 ? 0 : roll < 8 ? 1 : 2;
   for (std::int64_t i = 0; i < count; ++i)
@@ -28,13 +28,13 @@ Ints dot_sizes(Draw& draw, std::int64_t small, std::int64_t large) {
 
 /// An operand with batch, free and contracted dimensions in a random order.
 struct DotSide {
-  DotSide(Draw& draw, DType dtype, const Ints& batch_sizes, const Ints& free_sizes,
-          const Ints& contract_sizes) {
-    Ints sizes = batch_sizes;
+  DotSide(Draw& draw, DType dtype, const AttrInts& batch_sizes, const AttrInts& free_sizes,
+          const AttrInts& contract_sizes) {
+    AttrInts sizes = batch_sizes;
     sizes.insert(sizes.end(), free_sizes.begin(), free_sizes.end());
     sizes.insert(sizes.end(), contract_sizes.begin(), contract_sizes.end());
-    const Ints place = draw.permutation(static_cast<std::int64_t>(sizes.size()));
-    Ints placed(sizes.size());
+    const AttrInts place = draw.permutation(static_cast<std::int64_t>(sizes.size()));
+    AttrInts placed(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       placed[static_cast<std::size_t>(place[i])] = sizes[i];
       if (i < batch_sizes.size()) batch.push_back(place[i]);
@@ -43,11 +43,11 @@ struct DotSide {
     tensor = draw.tensor(dtype, Shape(placed), Fill::kUnit);
   }
   HostTensor tensor;
-  Ints batch, contract;
+  AttrInts batch, contract;
 };
 
 struct Sliding {
-  Ints window, stride, padding, dilation;
+  AttrInts window, stride, padding, dilation;
   std::int64_t height = 0, width = 0;  ///< of the image, such that a window fits
 };
 
@@ -82,7 +82,7 @@ OpCase make_reduce(Op op, Draw& draw) {
                     : op == Op::kReduceProduct ? Fill::kNearOne
                                                : Fill::kWide;
   const HostTensor x = draw.tensor(draw.dtype(kNumbers), draw.shape(), fill);
-  Ints dims;
+  AttrInts dims;
   for (const std::int64_t d : draw.permutation(x.shape().rank()))
     if (draw.flip()) dims.push_back(d);
   return {op, {{Attr::kDims, dims}}, {x}, nullptr};
@@ -98,8 +98,8 @@ OpCase make_arg_reduce(Op op, Draw& draw) {
 OpCase make_dot_general(Op op, Draw& draw) {
   const DType dtype = draw.dtype(kNumbers);
   const bool small = draw.for_gradient();
-  const Ints batch = draw.integer(0, 2) == 0 ? dot_sizes(draw, 3, 6) : Ints{};
-  const Ints contract = dot_sizes(draw, small ? 3 : 40, 150);
+  const AttrInts batch = draw.integer(0, 2) == 0 ? dot_sizes(draw, 3, 6) : AttrInts{};
+  const AttrInts contract = dot_sizes(draw, small ? 3 : 40, 150);
   const DotSide lhs(draw, dtype, batch, dot_sizes(draw, small ? 2 : 20, 150), contract);
   const DotSide rhs(draw, dtype, batch, dot_sizes(draw, small ? 2 : 20, 150), contract);
   OpCase c{op,

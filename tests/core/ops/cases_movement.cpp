@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-using Ints = Attrs::Ints;
+using AttrInts = Attrs::Ints;
 
 const std::vector<DType> kIndexes = {DType::kI32, DType::kI64};
 
@@ -59,7 +59,7 @@ OpCase make_random_bits(Op op, Draw& draw) {
 
 OpCase make_broadcast(Op op, Draw& draw) {
   const Shape to = draw.shape();
-  Ints dims;
+  AttrInts dims;
   Shape from;
   for (int d = 0; d < to.rank(); ++d) {
     if (draw.flip()) continue;
@@ -75,7 +75,7 @@ OpCase make_broadcast(Op op, Draw& draw) {
 OpCase make_reshape(Op op, Draw& draw) {
   const Shape from = draw.shape();
   // Two neighbours become one, and a 1 comes in somewhere.
-  Ints to(from.sizes().begin(), from.sizes().end());
+  AttrInts to(from.sizes().begin(), from.sizes().end());
   if (to.size() >= 2) {
     const auto at = draw.integer(0, static_cast<std::int64_t>(to.size()) - 2);
     to[static_cast<std::size_t>(at)] *= to[static_cast<std::size_t>(at) + 1];
@@ -92,7 +92,7 @@ OpCase make_transpose(Op op, Draw& draw) {
 
 OpCase make_slice(Op op, Draw& draw) {
   const HostTensor x = draw.tensor(draw.dtype(kAllDTypes), draw.shape());
-  Ints start, limit, stride;
+  AttrInts start, limit, stride;
   for (int d = 0; d < x.shape().rank(); ++d) {
     const std::int64_t size = x.shape()[d];
     const std::int64_t part = part_of(draw, size);
@@ -120,7 +120,7 @@ OpCase make_dynamic_update_slice(Op op, Draw& draw) {
 
 OpCase make_pad(Op op, Draw& draw) {
   const HostTensor x = draw.tensor(draw.dtype(kAllDTypes), draw.shape());
-  Ints low, high;
+  AttrInts low, high;
   for (int d = 0; d < x.shape().rank(); ++d) {
     low.push_back(draw.integer(0, 3));
     high.push_back(draw.integer(0, 3));

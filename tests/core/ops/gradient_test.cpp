@@ -93,14 +93,14 @@ void check_gradients(const OpCase& c) {
   }
 }
 
-class GradientOf : public testing::TestWithParam<Op> {};
+class GradientOf : public ::testing::TestWithParam<Op> {};
 
 TEST_P(GradientOf, MatchesDifferences) {
   rc::detail::checkGTest(
       [&] { check_gradients(*cases_of(GetParam(), CaseKind::kGradient).value()); });
 }
 
-class MissingGradientOf : public testing::TestWithParam<Op> {};
+class MissingGradientOf : public ::testing::TestWithParam<Op> {};
 
 TEST_P(MissingGradientOf, IsAnErrorThatNamesTheOp) {
   const OpCase c = (*cases_of(GetParam(), CaseKind::kGradient))(rc::Random(1)).value();
@@ -128,8 +128,9 @@ std::vector<Op> ops_of_floats(bool missing) {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, GradientOf, testing::ValuesIn(ops_of_floats(false)), test_name);
-INSTANTIATE_TEST_SUITE_P(Ops, MissingGradientOf, testing::ValuesIn(ops_of_floats(true)), test_name);
+INSTANTIATE_TEST_SUITE_P(Ops, GradientOf, ::testing::ValuesIn(ops_of_floats(false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Ops, MissingGradientOf, ::testing::ValuesIn(ops_of_floats(true)),
+                         test_name);
 
 }  // namespace
 }  // namespace lockstep

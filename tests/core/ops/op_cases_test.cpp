@@ -21,7 +21,7 @@ TEST(OpCases, LeaveOutOnlyWhatComputesNothing) {
         << name_of(op);
 }
 
-class OpCasesOf : public testing::TestWithParam<Op> {};
+class OpCasesOf : public ::testing::TestWithParam<Op> {};
 
 TEST_P(OpCasesOf, AcceptTheRoundedOracle) {
   rc::detail::checkGTest([&] {
@@ -99,7 +99,7 @@ TEST(Bounds, OfElementaryFunctionsAreTheUnitsThatArePromised) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OpCasesOf, testing::ValuesIn(ops_with_cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, OpCasesOf, ::testing::ValuesIn(ops_with_cases()), test_name);
 
 }  // namespace
 }  // namespace lockstep

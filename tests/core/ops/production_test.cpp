@@ -73,7 +73,7 @@ OpCase large_case(Op op, int number) {
   return (*cases_of(op, CaseKind::kLarge))(rc::Random(static_cast<std::uint64_t>(number))).value();
 }
 
-class ProductionKernel : public testing::TestWithParam<Op> {
+class ProductionKernel : public ::testing::TestWithParam<Op> {
  protected:
   void SetUp() override { flush_denormals(); }  // as the device's threads do
 
@@ -142,8 +142,8 @@ TEST_P(ElementwiseKernel, ComputesAnElementAlikeAtEveryPosition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ProductionKernel, testing::ValuesIn(kernel_ops()), test_name);
-INSTANTIATE_TEST_SUITE_P(Of, ElementwiseKernel, testing::ValuesIn(elementwise_ops()), test_name);
+INSTANTIATE_TEST_SUITE_P(Of, ProductionKernel, ::testing::ValuesIn(kernel_ops()), test_name);
+INSTANTIATE_TEST_SUITE_P(Of, ElementwiseKernel, ::testing::ValuesIn(elementwise_ops()), test_name);
 
 /// All that a plan depends on.
 std::string facts_of(const KernelFacts& kernel, const OpCase& c) {

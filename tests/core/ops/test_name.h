@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-inline std::string test_name(const testing::TestParamInfo<Op>& info) {
+inline std::string test_name(const ::testing::TestParamInfo<Op>& info) {
   return std::string(name_of(info.param));
 }
 

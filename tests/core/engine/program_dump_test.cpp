@@ -85,8 +85,8 @@ TEST_F(ProgramDumpTest, HoldsWhatWasRecordedAndWhatBecameOfIt) {
   train(rank);  // from the cache: nothing new
   const std::string name = "program-0-step_end-[0-9a-f]{8}";
   EXPECT_THAT(files(),
-              ElementsAre(MatchesRegex(name + ".plan.txt"), MatchesRegex(name + ".recorded.ir"),
-                          MatchesRegex(name + ".gradient.ir"), MatchesRegex(name + ".update.ir")));
+              ElementsAre(MatchesRegex(name + ".gradient.ir"), MatchesRegex(name + ".plan.txt"),
+                          MatchesRegex(name + ".recorded.ir"), MatchesRegex(name + ".update.ir")));
   EXPECT_THAT(text(".plan.txt"),
               AllOf(HasSubstr("gradient program: arena "), HasSubstr("\n0 fused %"),
                     HasSubstr("update program: arena "), HasSubstr("in the memory of input ")));
@@ -121,7 +121,7 @@ TEST_F(ProgramDumpTest, HoldsWhatCameFromTheDiskToo) {
     Rank rank(options);
     train(rank);
     for (const std::string& name : files()) compiled.push_back(read(name));
-    EXPECT_THAT(compiled[0], HasSubstr(": compiled in "));
+    EXPECT_THAT(compiled[1], HasSubstr(": compiled in "));
   }
   fs::remove_all(options.dump_folder);
   Rank rank(options);

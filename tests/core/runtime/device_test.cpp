@@ -173,7 +173,7 @@ TEST_F(DeviceTest, MarksACopyThatDoesNotFitAsFailed) {
   Device device({.memory_bytes = 1024}, spans);
   const DeviceTensorPtr x = device.copy_to_device({floats(std::vector<float>(1000))}, "batch.x");
   EXPECT_EQ(error_of([&] { (void)device.copy_to_host(*x); }),
-            "6: device out of memory: 3.93KiB for f32[1000] batch.x on top of 0.00B in use passes "
+            "6: device out of memory: 3.93KiB for f32[1000] batch.x on top of 0.00B in use exceeds "
             "the limit of 1.00KiB (device.memory_gb); lower training.micro_batch_size or raise the "
             "limit, --dry-run shows what a step needs; the largest live tensors are:");
 }

@@ -12,8 +12,7 @@ namespace lockstep {
 struct ChangedSize {
   InputKind kind;
   std::string_view dimension;  ///< its name, or its number
-  std::size_t place;           ///< the dimension's index
-  bool named;
+  bool padded;                 ///< by a data loader
 };
 std::string_view remedy_of_size(const ChangedSize& changed);
 

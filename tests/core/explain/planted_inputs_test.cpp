@@ -72,6 +72,7 @@ TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
                                      std::pair{InputKind::kParameter, "make the module once"},
                                      std::pair{InputKind::kState, "mask the rest"}}) {
     Planted plant;
+    plant.padded = {"x[0]"};
     for (const int n : {2, 3}) {
       const Tensor held = exp(plant.input({DType::kF32, Shape{n}}, "x", kind));
       const Explanation told = plant.cut();
@@ -79,6 +80,24 @@ TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
       EXPECT_THAT(std::string(told.remedy()), testing::HasSubstr(remedy));
     }
   }
+}
+
+TEST_F(PlantedInputs, TellsToPadOnlyWhatALoaderPads) {
+  const auto remedy = [&](std::set<std::string> dimensions, const char* name) {
+    history = {};
+    padded = std::move(dimensions);
+    const auto body = [&](bool again) {
+      const Shape shape{{8, "batch"}, {again ? 12 : 8, "length"}, 3};
+      return std::vector{sum(input({DType::kF32, shape}, name))};
+    };
+    EXPECT_THAT(told(body), testing::SizeIs(1));
+    return std::string(last.remedy());
+  };
+  EXPECT_THAT(remedy({"batch.tokens[length]", "batch.x[time]"}, "batch.tokens"),
+              testing::StartsWith("pad it to a few sizes"));
+  // A field of a fixed size, though its dimension has such a name; a batch that is made by hand.
+  for (const auto& dimensions : {std::set<std::string>{"batch.tokens[length]"}, {}})
+    EXPECT_THAT(remedy(dimensions, "batch.x"), testing::StartsWith("give all samples one size"));
 }
 
 TEST_F(PlantedInputs, TellsToKeepTheBatchSizeAndNotToPadIt) {

@@ -400,6 +400,10 @@ class LeafComparison {
         add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
             i < before.size() ? describe(old_, before[i]) : "none",
             i < operands.size() ? describe(now_, operands[i]) : "none");
+    if (difference.from == difference.to) {  // results of one line, which the new graph counts
+      difference.from = describe_numbered(now_, graphs_.alignment.to_new[index_of(before[i])]);
+      difference.to = describe_numbered(now_, operands[i]);
+    }
     if (!input) difference.remedy = kOperandRemedy;
     Taken& taken = input ? inputs_ : results_;
     // What takes another result changes the way of the gradients.

@@ -63,8 +63,9 @@ inline constexpr std::string_view kDropoutRemedy =
     "may be 0 at times; other noise is multiplied by a scalar()";
 /// For ops of the optimizer.
 inline constexpr std::string_view kUpdateRemedy =
-    "the optimizer, its settings, the clipping of gradients, what is trainable and the rules of "
-    "buffers are part of the program: keep them the same in every step and in every Trainer";
+    "the optimizer, its settings, the clipping of gradients, on_nonfinite, what is trainable and "
+    "the rules of buffers are part of the program: keep them the same in every step, and give "
+    "every Trainer the same of them (TrainerOptions)";
 /// For the same step in another precision.
 inline constexpr std::string_view kPrecisionRemedy =
     "compute in one precision in every step: TrainerOptions::bf16 (training.precision), and the "

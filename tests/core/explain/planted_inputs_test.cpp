@@ -270,6 +270,26 @@ TEST_F(PlantedInputs, NamesAConstantBesideALengthThatDoesNotExplainIt) {
                         line));
 }
 
+TEST_F(PlantedInputs, TakesATableBesidePositionsForWhatMayFollowFromTheLength) {
+  const auto body = [&](bool of_positions, bool again) {
+    const std::int64_t n = again ? 12 : 8;
+    const Tensor x = input({DType::kF32, Shape{{n, "length"}, 2}}, "batch.x");
+    const Tensor w = input({DType::kF32, Shape{8, 2}}, "w");
+    const std::vector<float> values = {1, again ? 0.0063F : 0.0074F};
+    const Tensor table = context.constant(HostTensor::of(Shape{2}, values));
+    const Tensor positions = iota(context, Shape{n, 2}, 0, DType::kF32);
+    const Tensor angle = cos(of_positions ? positions * table : positions * 0.3);
+    return std::vector{sum(x * angle), sum(of_positions ? w : w * table)};
+  };
+  EXPECT_THAT(told([&](bool again) { return body(true, again); }),
+              ElementsAre("input_shape batch.x[length]: 8 -> 12"));
+  EXPECT_THAT(last.text(), testing::HasSubstr("with what may follow from it: constant f32[2] "));
+  history = {};
+  EXPECT_THAT(told([&](bool again) { return body(false, again); }),
+              ElementsAre("input_shape batch.x[length]: 8 -> 12",
+                          testing::StartsWith("constant constant f32[2] ")));
+}
+
 TEST_F(PlantedInputs, HidesNoNumberThatTheLengthCannotReach) {
   const auto body = [&](bool again) {
     const Tensor x = input({DType::kF32, Shape{{again ? 5 : 3, "length"}}}, "batch.x");

@@ -290,6 +290,28 @@ TEST_F(PlantedInputs, TakesATableBesidePositionsForWhatMayFollowFromTheLength) {
                           testing::StartsWith("constant constant f32[2] ")));
 }
 
+TEST_F(PlantedInputs, TakesPadsAndCropsOfSizesForWhatMayFollowFromThem) {
+  const auto body = [&](std::int64_t side, std::int64_t more_channels) {
+    const std::int64_t extra = (4 - side % 4) % 4;
+    Tensor x = input({DType::kF32, Shape{2, 3, {side, "height"}, {side, "width"}}}, "batch.image");
+    if (more_channels > 0) x = pad(x, 0, {0, 0, 0, 0}, {0, more_channels, 0, 0});
+    const Tensor p = extra > 0 ? pad(x, 0, {0, 0, 0, 0}, {0, 0, extra, extra}) : x;
+    const Tensor y = tanh(p);
+    const Tensor crop = extra > 0 ? slice_dim(slice_dim(y, 2, 0, side), 3, 0, side) : y;
+    return std::vector{sum(y), sum(crop * crop)};
+  };
+  for (const auto& [from, to] : {std::pair{8, 10}, std::pair{10, 8}, std::pair{10, 12}}) {
+    history = {};
+    EXPECT_THAT(told([&] { return body(from, 0); }, [&] { return body(to, 0); }),
+                ElementsAre(fmt::format("input_shape batch.image[height]: {} -> {}", from, to),
+                            fmt::format("input_shape batch.image[width]: {} -> {}", from, to)));
+    EXPECT_THAT(last.text(), testing::HasSubstr("with what may follow from it: "));
+  }
+  history = {};
+  EXPECT_THAT(told([&] { return body(8, 0); }, [&] { return body(12, 1); }),
+              testing::Contains(testing::StartsWith("op_added pad ")));
+}
+
 TEST_F(PlantedInputs, HidesNoNumberThatTheLengthCannotReach) {
   const auto body = [&](bool again) {
     const Tensor x = input({DType::kF32, Shape{{again ? 5 : 3, "length"}}}, "batch.x");

@@ -72,6 +72,11 @@ inline constexpr std::string_view kPrecisionRemedy =
     "compute "
     "dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, each is a "
     "program of its own, once";
+/// For parts of a training step that are recorded as in an evaluation, or no longer.
+inline constexpr std::string_view kPurposeRemedy =
+    "record the same parts of a training step for training, and the same as in an evaluation, in "
+    "every step (Mode::training of a ModeScope); where a part is frozen in some of them, each "
+    "choice is one more program, once";
 /// For parameters that are trained in one program only.
 inline constexpr std::string_view kTrainedRemedy =
     "which parameters are trained is part of the program: the same set_trainable() in every step "

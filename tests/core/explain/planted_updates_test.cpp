@@ -162,7 +162,7 @@ TEST_F(PlantedUpdates, NamesParametersThatGrewAndNotTheirSlots) {
   EXPECT_THAT(last.remedies(), testing::SizeIs(1));
 }
 
-TEST_F(PlantedUpdates, SaysWhatEndsAnotherPrecisionButNotAnEvaluation) {
+TEST_F(PlantedUpdates, SaysWhatEndsOtherModesOfTrainingButNotAnEvaluation) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto mode = [&](DType dtype, const char* name) {
     const Tensor held = sum(convert(x, dtype) * 3.0);
@@ -176,6 +176,8 @@ TEST_F(PlantedUpdates, SaysWhatEndsAnotherPrecisionButNotAnEvaluation) {
   ASSERT_EQ(tally.rows().size(), 2U);
   EXPECT_THAT(tally.table(), HasSubstr("main.cpp:9: training, f32 -> training, bf16\n"));
   EXPECT_THAT(tally.table(), HasSubstr("\n  mode: compute in one precision in every step"));
+  tally.add(mode(DType::kF64, "training, bf16 and evaluation, f32"), false, 1);
+  EXPECT_THAT(tally.table(), HasSubstr("\n  mode: record the same parts of a training step"));
 }
 
 }  // namespace

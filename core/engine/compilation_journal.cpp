@@ -79,7 +79,9 @@ CompilationJournal::Miss CompilationJournal::begin(const Graph& graph, const Cut
                                                    std::int64_t step) {
   Miss out;
   out.step = step;
-  auto described = std::make_shared<GraphDescriptor>(graph, context_of(cut, site_of(last_cut_)));
+  CutContext context = context_of(cut, site_of(last_cut_));
+  context.padded = padded_;
+  auto described = std::make_shared<GraphDescriptor>(graph, std::move(context));
   const bool known = history_.knows(described->structure());
   out.explanation =
       known ? dropped(limit_.programs, history_.structures()) : history_.explain(*described);
@@ -98,7 +100,7 @@ void CompilationJournal::tell_buckets(Explanation& explanation) const {
     return std::from_chars(text.data(), end, length).ptr == end && buckets_.contains(length);
   };
   for (Difference& difference : explanation.differences) {
-    // Of all sizes those of a batch's fields of variable length have this remedy.
+    // Of all sizes those of padded dimensions have this remedy.
     if (difference.derived || difference.remedy != remedy_of(Cause::kInputShape)) continue;
     if (!is_bucket(difference.from) || !is_bucket(difference.to)) continue;
     difference.cause = Cause::kBucket;

@@ -8,6 +8,7 @@
 #include <set>
 #include <source_location>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,8 +38,11 @@ class CompilationJournal {
   };
   CompilationJournal(const Limit& limit, Log& log) : limit_(limit), log_(log) {}
 
-  /// Batches are padded to one of these lengths: a program for each of them is expected.
-  void batches_are_padded_to(std::span<const std::int64_t> lengths) {
+  /// Data loaders pad these dimensions of batches, "batch.tokens[length]", to one of these lengths,
+  /// if there are any: a program for each of them is expected.
+  void batches_are_padded(std::span<const std::string> dimensions,
+                          std::span<const std::int64_t> lengths) {
+    padded_.insert(dimensions.begin(), dimensions.end());
     buckets_.insert(lengths.begin(), lengths.end());
   }
 
@@ -81,8 +85,9 @@ class CompilationJournal {
   ProgramHistory history_;
   CauseTally causes_;
   CompilationListener listener_;
-  Cut last_cut_;             ///< without its outputs
-  std::size_t warn_at_ = 0;  ///< programs; 0: at the limit
+  Cut last_cut_;                  ///< without its outputs
+  std::size_t warn_at_ = 0;       ///< programs; 0: at the limit
+  std::set<std::string> padded_;  ///< dimensions
   std::set<std::int64_t> buckets_;
   /// A record that waits: the next graph shows whether its read is a cause.
   std::optional<CompilationRecord> waiting_;

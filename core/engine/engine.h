@@ -78,9 +78,11 @@ class Engine final : private ReadObserver {
   void begin_step() { in_step_ = true; }
   /// The batch is not used for a step.
   void end_step() { in_step_ = false; }
-  /// Batches are padded to one of these lengths: a program for each is expected.
-  void batches_are_padded_to(std::span<const std::int64_t> lengths) {
-    compiler_.journal().batches_are_padded_to(lengths);
+  /// Data loaders pad these dimensions of batches, "batch.tokens[length]", to one of these lengths,
+  /// if there are any: a program for each of them is expected.
+  void batches_are_padded(std::span<const std::string> dimensions,
+                          std::span<const std::int64_t> lengths) {
+    compiler_.journal().batches_are_padded(dimensions, lengths);
   }
   /// From now on a graph break is an error kUsage that names its line.
   void forbid_reads() { reads_forbidden_ = true; }

@@ -82,10 +82,12 @@ class InputComparison {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == before[i]) continue;
       const std::string which = dimension(id, old, i);
-      Difference& difference = add(Cause::kInputShape, id, fmt::format("{}[{}]", name, which),
-                                   std::to_string(before[i]), std::to_string(sizes[i]));
+      const std::string subject = fmt::format("{}[{}]", name, which);
+      const bool padded = now_.context().padded.contains(subject);
+      Difference& difference =
+          add(Cause::kInputShape, id, subject, std::to_string(before[i]), std::to_string(sizes[i]));
       difference.derived = follows;
-      difference.remedy = remedy_of_size({now_[id].kind, which, i, which != std::to_string(i)});
+      difference.remedy = remedy_of_size({now_[id].kind, which, padded});
     }
   }
 

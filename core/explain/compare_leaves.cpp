@@ -87,13 +87,13 @@ class LeafComparison {
 
   // What follows from them.
 
-  /// What is computed from inputs that have another size.
+  /// What is computed from inputs, or from positions, that have another size.
   void find_sized() {
     sized_.assign(index_of(now_.size()), false);
     for (ValueId id = 0; id < now_.size(); ++id) {
       const ValueId old = old_of(id);
       sized_[index_of(id)] =
-          (now_.is_input(id) && old != kNoValue &&
+          ((now_.is_input(id) || now_[id].op == Op::kIota) && old != kNoValue &&
            !std::ranges::equal(now_.sizes(id), old_.sizes(old))) ||
           operand_changed(id, [&](ValueId operand) { return sized_[index_of(operand)]; });
     }
@@ -109,13 +109,11 @@ class LeafComparison {
     return false;
   }
 
-  /// Whether each number may be some function of a size; of a table that is too large to know, yes.
+  /// Whether a number may be some function of a size; a table may be any.
   bool may_follow(const GraphDescriptor::Literal& before, const GraphDescriptor::Literal& literal,
                   DType dtype) const {
-    if (before.values.size() != literal.values.size()) return true;
-    for (std::size_t i = 0; i < literal.values.size(); ++i)
-      if (!sizes_.may_explain_number(before.values[i], literal.values[i], dtype)) return false;
-    return true;
+    return literal.values.size() != 1 || before.values.size() != 1 ||
+           sizes_.may_explain_number(before.values[0], literal.values[0], dtype);
   }
 
   /// An op takes another op's result, or another input, than before: its size and what it makes of
@@ -400,6 +398,10 @@ class LeafComparison {
         add(Cause::kInputs, id, fmt::format("operand {} of {}", i, describe(now_, id)),
             i < before.size() ? describe(old_, before[i]) : "none",
             i < operands.size() ? describe(now_, operands[i]) : "none");
+    if (difference.from == difference.to) {  // results of one line, which the new graph counts
+      difference.from = describe_numbered(now_, graphs_.alignment.to_new[index_of(before[i])]);
+      difference.to = describe_numbered(now_, operands[i]);
+    }
     if (!input) difference.remedy = kOperandRemedy;
     Taken& taken = input ? inputs_ : results_;
     // What takes another result changes the way of the gradients.

@@ -162,6 +162,8 @@ class StructureComparison {
       difference.derived = derived || group.follows || only_leaves(graph, group) ||
                            converts(graph, group) || begins_with_dtype(graph, group) ||
                            restores_shape(graph, group) || follows_input(graph, group);
+      if (!difference.derived && fits_sizes(graph, group))
+        difference.derived = difference.perhaps = true;
       out_.push_back(std::move(difference));
     }
   }
@@ -254,6 +256,53 @@ class StructureComparison {
       return std::ranges::equal(graph.sizes(id), other.sizes(theirs)) ||
              (graph[operand].rank != other[theirs].rank && graph[id].rank == other[theirs].rank);
     });
+  }
+
+  /// Whether it fills up or cuts values that have another size in the other graph, or cuts them to
+  /// such a size of an input: by amounts that may follow from the size.
+  bool fits_sizes(const GraphDescriptor& graph, const OpGroup& group) const {
+    if (!has_leaf(Cause::kInputShape)) return false;
+    const std::vector<ValueId>& to_other = &graph == &now_ ? alignment_.to_old : alignment_.to_new;
+    const auto fits = [&](ValueId id) {
+      return graph[id].op == Op::kPad || graph[id].op == Op::kSlice;
+    };
+    const std::set<std::int64_t> changed = changed_sizes(graph);
+    const auto follows = [&](ValueId id) {
+      if (graph[id].gradient || is_leaf(graph, id)) return true;
+      if (!fits(id)) return false;
+      ValueId source = graph.operands(id)[0];
+      while (to_other[index_of(source)] == kNoValue && fits(source))
+        source = graph.operands(source)[0];
+      const std::set<std::size_t> others = changed_dimensions(graph, source);
+      const auto before = graph.sizes(source);
+      const auto after = graph.sizes(id);
+      for (std::size_t i = 0; i < after.size(); ++i)
+        if (after[i] != before[i] && !others.contains(i) && !changed.contains(after[i]))
+          return false;
+      return true;
+    };
+    return fits(group.told) && std::ranges::all_of(group.ids, follows);
+  }
+
+  /// Of a value that both graphs have.
+  std::set<std::size_t> changed_dimensions(const GraphDescriptor& graph, ValueId id) const {
+    const bool now = &graph == &now_;
+    const ValueId theirs = (now ? alignment_.to_old : alignment_.to_new)[index_of(id)];
+    std::set<std::size_t> out;
+    if (theirs == kNoValue) return out;
+    const auto sizes = graph.sizes(id);
+    const auto others = (now ? old_ : now_).sizes(theirs);
+    for (std::size_t i = 0; i < sizes.size() && sizes.size() == others.size(); ++i)
+      if (sizes[i] != others[i]) out.insert(i);
+    return out;
+  }
+
+  /// Of inputs, in this graph.
+  std::set<std::int64_t> changed_sizes(const GraphDescriptor& graph) const {
+    std::set<std::int64_t> out;
+    for (const ValueId id : graph.inputs())
+      for (const std::size_t i : changed_dimensions(graph, id)) out.insert(graph.sizes(id)[i]);
+    return out;
   }
 
   /// Whether it converts a value that has another dtype in the other graph.

@@ -200,6 +200,7 @@ std::size_t GraphDescriptor::bytes() const {
     out +=
         sizeof literal + literal.values.capacity() * sizeof(double) + literal.table.bytes().size();
   for (const std::string& held : context_.held) out += sizeof held + held.size();
+  for (const std::string& padded : context_.padded) out += sizeof padded + padded.size();
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ struct CutContext {
   std::string mode;               ///< "training, bf16"; empty if none was set
   std::size_t recorded = 0;       ///< nodes, with those that no output needs; 0: unknown
   std::vector<std::string> held;  ///< who holds each output: a variable's name, "2 handles"
+  /// What data loaders pad, fields of batches and their dimensions: "batch.tokens[length]".
+  std::set<std::string> padded = {};
 };
 
 class GraphDescriptor {

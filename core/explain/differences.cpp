@@ -78,6 +78,21 @@ std::string describe_untyped(const GraphDescriptor& graph, ValueId id) {
   return describe(graph, id, "");
 }
 
+std::string describe_numbered(const GraphDescriptor& graph, ValueId id) {
+  const std::string text = describe(graph, id);
+  int number = 0;
+  int count = 0;
+  for (ValueId other = 0; other < graph.size(); ++other) {
+    const bool alike =
+        graph[other].op == graph[id].op && graph[other].gradient == graph[id].gradient;
+    if (!alike || describe(graph, other) != text) continue;
+    ++count;
+    if (other <= id) ++number;
+  }
+  return fmt::format("{}, number {} of {}{}", text, number, count,
+                     graph[id].gradient ? " of the gradient" : "");
+}
+
 std::int64_t count_elements(std::span<const std::int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }

@@ -130,13 +130,19 @@ std::set<std::string> purposes_of(std::string_view mode) {
 
 Difference mode_difference(const CutContext& before, const CutContext& now) {
   const auto name = [](const std::string& mode) { return mode.empty() ? "no mode" : mode; };
-  const bool precision = purposes_of(before.mode) == purposes_of(now.mode);
+  const std::set<std::string> old_purposes = purposes_of(before.mode);
+  const std::set<std::string> purposes = purposes_of(now.mode);
+  // An evaluation is none of a training step.
+  const bool trains = old_purposes.contains("training") && purposes.contains("training");
+  const std::string_view remedy = old_purposes == purposes ? kPrecisionRemedy
+                                  : trains                 ? kPurposeRemedy
+                                                           : remedy_of(Cause::kMode);
   return {.cause = Cause::kMode,
           .subject = fmt::format("mode of the step cut at {}", now.end.line),
           .from = name(before.mode),
           .to = name(now.mode),
           .line = now.end.line,
-          .remedy = precision ? kPrecisionRemedy : remedy_of(Cause::kMode)};
+          .remedy = remedy};
 }
 
 /// `cause` is the main one; of the others only shapes of named inputs are causes of their own, and

@@ -64,9 +64,22 @@ class UpdateComparison {
       mark_derived([&](const Difference& d) { return is_rule(d); });
     }
     std::ranges::move(found, std::back_inserter(differences_));
+    name_settings();
   }
 
  private:
+  /// What the update records for a setting has a scope of its name.
+  void name_settings() {
+    for (Difference& difference : differences_) {
+      const bool ops = difference.cause == Cause::kOpAdded || difference.cause == Cause::kOpRemoved;
+      const bool setting = difference.scope.starts_with(std::string(kUpdateScope) + ".");
+      if (!ops || !setting || difference.remedy != kUpdateRemedy || is_rule(difference)) continue;
+      difference.subject =
+          fmt::format("{} of the update: {}", difference.scope.substr(kUpdateScope.size() + 1),
+                      difference.subject);
+    }
+  }
+
   /// Of the parameters that both have.
   static Names only_trained(const ParameterUpdates& in, const ParameterUpdates& other) {
     Names out;

@@ -34,8 +34,8 @@ class ParameterUpdates {
 };
 
 /// Adds which parameters are trained in one of the graphs only, and which slots an optimizer keeps
-/// in one only. What the update records because of it is marked as derived; numbers of two
-/// optimizers are no pairs, and left out.
+/// in one only, and names the settings of which ops came or went. What the update records because
+/// of it is marked as derived; numbers of two optimizers are no pairs, and left out.
 void tell_parameter_updates(const Comparison& graphs, std::vector<Difference>& differences);
 
 }  // namespace lockstep

@@ -11,9 +11,7 @@ std::string_view remedy_of_size(const ChangedSize& changed) {
            "the last batch filled up and masked, or left out";
   switch (changed.kind) {
     case InputKind::kBatch:
-      // Fields of variable length are padded in their first dimension, which has a name.
-      if (changed.place == 0 || (changed.place == 1 && changed.named))
-        return remedy_of(Cause::kInputShape);
+      if (changed.padded) return remedy_of(Cause::kInputShape);
       return "give all samples one size in the dataset, resized or padded, or a few sizes; only "
              "fields that are declared variable_length are padded by the loader";
     case InputKind::kParameter:

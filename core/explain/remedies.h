@@ -12,8 +12,7 @@ namespace lockstep {
 struct ChangedSize {
   InputKind kind;
   std::string_view dimension;  ///< its name, or its number
-  std::size_t place;           ///< the dimension's index
-  bool named;
+  bool padded;                 ///< by a data loader
 };
 std::string_view remedy_of_size(const ChangedSize& changed);
 
@@ -64,14 +63,20 @@ inline constexpr std::string_view kDropoutRemedy =
     "may be 0 at times; other noise is multiplied by a scalar()";
 /// For ops of the optimizer.
 inline constexpr std::string_view kUpdateRemedy =
-    "the optimizer, its settings, the clipping of gradients, what is trainable and the rules of "
-    "buffers are part of the program: keep them the same in every step and in every Trainer";
+    "the optimizer, its settings, the clipping of gradients, on_nonfinite, what is trainable and "
+    "the rules of buffers are part of the program: keep them the same in every step, and give "
+    "every Trainer the same of them (TrainerOptions)";
 /// For the same step in another precision.
 inline constexpr std::string_view kPrecisionRemedy =
     "compute in one precision in every step: TrainerOptions::bf16 (training.precision), and the "
     "compute "
     "dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, each is a "
     "program of its own, once";
+/// For parts of a training step that are recorded as in an evaluation, or no longer.
+inline constexpr std::string_view kPurposeRemedy =
+    "record the same parts of a training step for training, and the same as in an evaluation, in "
+    "every step (Mode::training of a ModeScope); where a part is frozen in some of them, each "
+    "choice is one more program, once";
 /// For parameters that are trained in one program only.
 inline constexpr std::string_view kTrainedRemedy =
     "which parameters are trained is part of the program: the same set_trainable() in every step "

@@ -233,7 +233,10 @@ StepNumbers optimizer_step(const UpdatedState& state, const Loss& loss,
   update_buffers(state.buffers, apply);
   line.emplace(context);
   Tensor still_finite = logical_and(state.state_finite, is_finite(sum(concatenate(zeros, 0))));
-  if (options.stop_at_nonfinite) still_finite = logical_and(still_finite, finite);
+  if (options.stop_at_nonfinite) {
+    const ModuleScope setting(context, "on_nonfinite");
+    still_finite = logical_and(still_finite, finite);
+  }
   state.state_finite.assign(still_finite);
 
   StepNumbers out;

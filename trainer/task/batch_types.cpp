@@ -1,8 +1,19 @@
 #include "trainer/task/batch_types.h"
 
+#include <fmt/format.h>
+
 #include "core/runtime/allocator.h"
 
 namespace lockstep {
+namespace {
+
+/// Of a field of variable length, on the device.
+const char* length_name(const FieldSpec& field) {
+  const char* name = field.shape.dim(0).name;
+  return name == nullptr ? "length" : name;
+}
+
+}  // namespace
 
 BatchTypes train_batch_types(const Dataset& dataset, const Padding& padding, std::int64_t samples) {
   BatchTypes out;
@@ -10,8 +21,7 @@ BatchTypes train_batch_types(const Dataset& dataset, const Padding& padding, std
     Shape shape{Dim(samples, "batch")};
     for (int i = 0; i < field.shape.rank(); ++i) shape.push_back(field.shape.dim(i));
     if (field.variable_length) {
-      const char* name = field.shape.dim(0).name;
-      const Dim length(largest_length(padding, field.shape[0]), name == nullptr ? "length" : name);
+      const Dim length(largest_length(padding, field.shape[0]), length_name(field));
       shape.set_dim(1, length);
       if (field.name == padding.mask_of)
         out[padding.mask_name] = {DType::kF32, Shape{Dim(samples, "batch"), length}};
@@ -24,6 +34,20 @@ BatchTypes train_batch_types(const Dataset& dataset, const Padding& padding, std
 BatchTypes eval_batch_types(const Dataset& dataset, const Padding& padding, std::int64_t samples) {
   BatchTypes out = train_batch_types(dataset, padding, samples);
   out["mask"] = {DType::kF32, Shape{Dim(samples, "batch")}};
+  return out;
+}
+
+std::vector<std::string> padded_dimensions(const Dataset& dataset, const Padding& padding,
+                                           std::string_view prefix) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& name, const FieldSpec& field) {
+    out.push_back(fmt::format("{}{}[{}]", prefix, name, length_name(field)));
+  };
+  for (const FieldSpec& field : dataset.fields()) {
+    if (!field.variable_length) continue;
+    add(field.name, field);
+    if (field.name == padding.mask_of) add(padding.mask_name, field);
+  }
   return out;
 }
 

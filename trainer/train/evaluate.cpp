@@ -152,7 +152,8 @@ Evaluation evaluate(Engine& engine, Communicator& communicator, const LossFuncti
   loading.seed = options.seed;
   loading.activity = options.activity;
   loading.spans = &engine.device().spans();
-  engine.batches_are_padded_to(bucket_lengths(loading.padding));
+  engine.batches_are_padded(padded_dimensions(*dataset, loading.padding, "eval."),
+                            bucket_lengths(loading.padding));
   EvalLoader loader(dataset, loading);
 
   // Results are read a few batches late, so that the device always has work.

@@ -438,7 +438,8 @@ LoaderOptions TrainingRun::loader_options(const DataLoader& data) {
   const ChosenPadding chosen = step_padding(data.options().padding, *data.dataset(), *sampler_);
   if (!chosen.text.empty()) runtime_.log().info("{}", chosen.text);
   out.padding = chosen.padding;
-  runtime_.engine().batches_are_padded_to(bucket_lengths(out.padding));
+  runtime_.engine().batches_are_padded(padded_dimensions(*data.dataset(), out.padding, "batch."),
+                                       bucket_lengths(out.padding));
   out.activity = activity_;
   out.spans = &runtime_.spans();
   if (DataWatch* watch = data_watch_.get())

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ struct Planted {
   /// Explains the cut of a recorded program, whose handles are alive now.
   Explanation cut(CutSite end = {"step end", "main.cpp:50"}, const std::string& mode = "") {
     CutTrace trace = context.cut();
-    CutContext around{begin, end, mode, trace.recorded, {}};
+    CutContext around{begin, end, mode, trace.recorded, {}, padded};
     for (const TensorState* output : trace.outputs)
       around.held.push_back(
           fmt::format("{} handle{}", output->handles, output->handles == 1 ? "" : "s"));
@@ -50,6 +51,7 @@ struct Planted {
   TraceContext context;
   ProgramHistory history;
   CutSite begin;
+  std::set<std::string> padded;  ///< dimensions of batches, by data loaders
   std::vector<Hash128> structures;
   std::int64_t programs = 0;
 };

@@ -72,6 +72,7 @@ TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
                                      std::pair{InputKind::kParameter, "make the module once"},
                                      std::pair{InputKind::kState, "mask the rest"}}) {
     Planted plant;
+    plant.padded = {"x[0]"};
     for (const int n : {2, 3}) {
       const Tensor held = exp(plant.input({DType::kF32, Shape{n}}, "x", kind));
       const Explanation told = plant.cut();
@@ -79,6 +80,24 @@ TEST_F(PlantedInputs, TellsToPadBatchesOnly) {
       EXPECT_THAT(std::string(told.remedy()), testing::HasSubstr(remedy));
     }
   }
+}
+
+TEST_F(PlantedInputs, TellsToPadOnlyWhatALoaderPads) {
+  const auto remedy = [&](std::set<std::string> dimensions, const char* name) {
+    history = {};
+    padded = std::move(dimensions);
+    const auto body = [&](bool again) {
+      const Shape shape{{8, "batch"}, {again ? 12 : 8, "length"}, 3};
+      return std::vector{sum(input({DType::kF32, shape}, name))};
+    };
+    EXPECT_THAT(told(body), testing::SizeIs(1));
+    return std::string(last.remedy());
+  };
+  EXPECT_THAT(remedy({"batch.tokens[length]", "batch.x[time]"}, "batch.tokens"),
+              testing::StartsWith("pad it to a few sizes"));
+  // A field of a fixed size, though its dimension has such a name; a batch that is made by hand.
+  for (const auto& dimensions : {std::set<std::string>{"batch.tokens[length]"}, {}})
+    EXPECT_THAT(remedy(dimensions, "batch.x"), testing::StartsWith("give all samples one size"));
 }
 
 TEST_F(PlantedInputs, TellsToKeepTheBatchSizeAndNotToPadIt) {
@@ -249,6 +268,48 @@ TEST_F(PlantedInputs, NamesAConstantBesideALengthThatDoesNotExplainIt) {
             fmt::format("batch.x[length]: 32 -> 64; with what may follow from it: constant f32[] "
                         "planted_inputs_test.cpp:{}: 0.1 -> 0.2",
                         line));
+}
+
+TEST_F(PlantedInputs, TakesATableBesidePositionsForWhatMayFollowFromTheLength) {
+  const auto body = [&](bool of_positions, bool again) {
+    const std::int64_t n = again ? 12 : 8;
+    const Tensor x = input({DType::kF32, Shape{{n, "length"}, 2}}, "batch.x");
+    const Tensor w = input({DType::kF32, Shape{8, 2}}, "w");
+    const std::vector<float> values = {1, again ? 0.0063F : 0.0074F};
+    const Tensor table = context.constant(HostTensor::of(Shape{2}, values));
+    const Tensor positions = iota(context, Shape{n, 2}, 0, DType::kF32);
+    const Tensor angle = cos(of_positions ? positions * table : positions * 0.3);
+    return std::vector{sum(x * angle), sum(of_positions ? w : w * table)};
+  };
+  EXPECT_THAT(told([&](bool again) { return body(true, again); }),
+              ElementsAre("input_shape batch.x[length]: 8 -> 12"));
+  EXPECT_THAT(last.text(), testing::HasSubstr("with what may follow from it: constant f32[2] "));
+  history = {};
+  EXPECT_THAT(told([&](bool again) { return body(false, again); }),
+              ElementsAre("input_shape batch.x[length]: 8 -> 12",
+                          testing::StartsWith("constant constant f32[2] ")));
+}
+
+TEST_F(PlantedInputs, TakesPadsAndCropsOfSizesForWhatMayFollowFromThem) {
+  const auto body = [&](std::int64_t side, std::int64_t more_channels) {
+    const std::int64_t extra = (4 - side % 4) % 4;
+    Tensor x = input({DType::kF32, Shape{2, 3, {side, "height"}, {side, "width"}}}, "batch.image");
+    if (more_channels > 0) x = pad(x, 0, {0, 0, 0, 0}, {0, more_channels, 0, 0});
+    const Tensor p = extra > 0 ? pad(x, 0, {0, 0, 0, 0}, {0, 0, extra, extra}) : x;
+    const Tensor y = tanh(p);
+    const Tensor crop = extra > 0 ? slice_dim(slice_dim(y, 2, 0, side), 3, 0, side) : y;
+    return std::vector{sum(y), sum(crop * crop)};
+  };
+  for (const auto& [from, to] : {std::pair{8, 10}, std::pair{10, 8}, std::pair{10, 12}}) {
+    history = {};
+    EXPECT_THAT(told([&] { return body(from, 0); }, [&] { return body(to, 0); }),
+                ElementsAre(fmt::format("input_shape batch.image[height]: {} -> {}", from, to),
+                            fmt::format("input_shape batch.image[width]: {} -> {}", from, to)));
+    EXPECT_THAT(last.text(), testing::HasSubstr("with what may follow from it: "));
+  }
+  history = {};
+  EXPECT_THAT(told([&] { return body(8, 0); }, [&] { return body(12, 1); }),
+              testing::Contains(testing::StartsWith("op_added pad ")));
 }
 
 TEST_F(PlantedInputs, HidesNoNumberThatTheLengthCannotReach) {

@@ -103,6 +103,23 @@ TEST_F(PlantedTraining, NamesAResultThatIsTakenInsteadOfAnother) {
   EXPECT_THAT(std::string(last.remedy()), HasSubstr("select() with a scalar()"));
 }
 
+TEST_F(PlantedTraining, NumbersResultsOfOneLineOfWhichTheOtherIsTaken) {
+  std::string made;
+  const auto body = [&](bool again) {
+    Tensor p = layer(0, x), q = layer(0, x * 0.5);
+    made = fmt::format("add f32[2,8] planted_training_test.cpp:{} (h.0)", line + 1);
+    line = __LINE__ + 1;
+    (again ? p : q) = stop_gradient(again ? p : q);
+    return train(p - q);
+  };
+  const auto causes = told(body);
+  EXPECT_THAT(causes, ElementsAre(fmt::format("inputs operand 0 of stop_gradient f32[2,8] "
+                                              "planted_training_test.cpp:{0}: {1}, number 2 of 2 "
+                                              "-> {1}, number 1 of 2",
+                                              line, made)));
+  EXPECT_THAT(std::string(last.remedy()), HasSubstr("select() with a scalar()"));
+}
+
 TEST_F(PlantedTraining, NamesResultsThatAreTakenInAnotherOrder) {
   const auto body = [&](bool again) {
     std::vector<Tensor> parts = {sum(tanh(x)), sum(exp(x)), sum(x * x)};

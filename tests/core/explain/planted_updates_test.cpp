@@ -41,6 +41,7 @@ struct Step {
   std::vector<std::string> slots = {};
   Rule rule = plain;
   double clip_norm = 0;
+  bool stops = false;  ///< on_nonfinite
 };
 
 struct PlantedUpdates : PlantedTest {
@@ -78,6 +79,13 @@ struct PlantedUpdates : PlantedTest {
       const ModuleScope clip(context, "gradient_clip");
       scale = minimum(step.clip_norm / scale, 1.0);
     }
+    const Tensor finite = is_finite(scale);
+    Tensor applies = finite;
+    if (step.stops) {
+      const ModuleScope setting(context, "on_nonfinite");
+      applies = logical_and(applies, finite);
+    }
+    held.push_back(applies);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const ModuleScope of(context, names[i]);
       std::vector<Tensor> slots;
@@ -130,8 +138,19 @@ TEST_F(PlantedUpdates, NamesTheClippingBesideAnotherOptimizer) {
   clipped.clip_norm = 1;
   EXPECT_THAT(told(kAdaptive, clipped),
               ElementsAre(StartsWith("inputs what the optimizer keeps"),
-                          testing::AllOf(StartsWith("op_added "),
+                          testing::AllOf(StartsWith("op_added gradient_clip of the update: "),
                                          HasSubstr("(optimizer_step.gradient_clip)"))));
+}
+
+TEST_F(PlantedUpdates, NamesTheSettingWhoseOpsCameOrWent) {
+  Step stops = kAdaptive;
+  stops.stops = true;
+  const std::string what =
+      fmt::format("on_nonfinite of the update: and bool[] {} ", origin_of(where).to_string());
+  EXPECT_THAT(told(kAdaptive, stops), ElementsAre(StartsWith("op_added " + what)));
+  EXPECT_THAT(told(stops, kAdaptive), ElementsAre(StartsWith("op_removed " + what)));
+  EXPECT_THAT(std::string(last.remedy()),
+              testing::AllOf(HasSubstr("on_nonfinite"), HasSubstr("TrainerOptions")));
 }
 
 TEST_F(PlantedUpdates, NamesParametersThatGrewAndNotTheirSlots) {
@@ -143,7 +162,7 @@ TEST_F(PlantedUpdates, NamesParametersThatGrewAndNotTheirSlots) {
   EXPECT_THAT(last.remedies(), testing::SizeIs(1));
 }
 
-TEST_F(PlantedUpdates, SaysWhatEndsAnotherPrecisionButNotAnEvaluation) {
+TEST_F(PlantedUpdates, SaysWhatEndsOtherModesOfTrainingButNotAnEvaluation) {
   const Tensor x = input({DType::kF32, Shape{6}}, "x");
   const auto mode = [&](DType dtype, const char* name) {
     const Tensor held = sum(convert(x, dtype) * 3.0);
@@ -157,6 +176,8 @@ TEST_F(PlantedUpdates, SaysWhatEndsAnotherPrecisionButNotAnEvaluation) {
   ASSERT_EQ(tally.rows().size(), 2U);
   EXPECT_THAT(tally.table(), HasSubstr("main.cpp:9: training, f32 -> training, bf16\n"));
   EXPECT_THAT(tally.table(), HasSubstr("\n  mode: compute in one precision in every step"));
+  tally.add(mode(DType::kF64, "training, bf16 and evaluation, f32"), false, 1);
+  EXPECT_THAT(tally.table(), HasSubstr("\n  mode: record the same parts of a training step"));
 }
 
 }  // namespace

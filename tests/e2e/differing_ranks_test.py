@@ -128,7 +128,7 @@ class DifferingRanks(EndToEndTest):
         job = Job(run.words() + [":", "-np", "1", *words], self.folder, ranks=1, launcher=first)
         outcome = job.wait()
         self.assertEqual(outcome.code, 0, str(outcome))
-        self.assertIn("kernels of all ranks use AVX2, not AVX-512 with AMX: rank 1 has no more",
+        self.assertIn("kernels of all ranks use AVX2, not AVX-512 with AMX: rank 1 has no wider units",
                       outcome.out)
 
     def test_eval(self):

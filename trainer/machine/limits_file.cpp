@@ -156,7 +156,7 @@ OrderedJson cost_json(double ns) {
 
 MachineLimits limits_of(const OrderedJson& json) {
   if (!json.is_object() || json.value("format", "") != kCalibrationFormat)
-    refuse("it is no calibration");
+    refuse("it is not a calibration");
   if (const int version = json.at("version").get<int>(); version != kCalibrationVersion)
     refuse(fmt::format("it has version {}, and this build reads {}", version, kCalibrationVersion));
   MachineLimits out;

@@ -73,8 +73,8 @@ void check_sum(const RankProfile& profile) {
 }
 
 RankProfile profile_of(const OrderedJson& json) {
-  LS_USER_CHECK(json.at("format") == kProfileFormat, "this is no profile");
-  LS_USER_CHECK(json.at("version") == kProfileVersion, "version {} is not known here",
+  LS_USER_CHECK(json.at("format") == kProfileFormat, "this is not a profile");
+  LS_USER_CHECK(json.at("version") == kProfileVersion, "version {} is not supported",
                 json.at("version").dump());
   RankProfile out;
   out.ranks = static_cast<int>(whole(json, "ranks", 1, kMaxRanks));

@@ -53,7 +53,7 @@ TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
   bool has_bundle = false;
   for (const LedgerRow& row : profile.rows) {
     ms += row.ms;
-    has_bundle |= row.line.starts_with("statistics_rank_profile_test.cpp:");
+    has_bundle |= row.line.starts_with("rank_profile_test.cpp:");
   }
   EXPECT_NEAR(ms, profile.mean_step_ms, 1e-9);
   EXPECT_TRUE(has_bundle);

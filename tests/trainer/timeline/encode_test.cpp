@@ -194,7 +194,7 @@ TEST(Timeline, NamesCommandsOfProgramsThatAreGone) {
     if (!arguments.contains("shapes")) continue;
     ++commands;
     EXPECT_THAT(std::get<std::string>(arguments.at("shapes")), HasSubstr("f32[2] (f32[2]"));
-    EXPECT_THAT(std::get<std::string>(arguments.at("line")), HasSubstr("timeline_encode_test.cpp"));
+    EXPECT_THAT(std::get<std::string>(arguments.at("line")), HasSubstr("encode_test.cpp"));
     EXPECT_EQ(std::get<std::int64_t>(arguments.at("FLOPs")), 2);
   }
   EXPECT_EQ(commands, 1);
@@ -213,7 +213,7 @@ TEST(Timeline, IsReadStrictly) {
   const std::size_t last = bytes.rfind('\x0a');
   ASSERT_NE(last, std::string::npos);
   bytes += bytes.substr(last);
-  EXPECT_THAT(data_error([&] { read_trace(bytes, "a.file"); }), HasSubstr("a.file is no trace"));
+  EXPECT_THAT(data_error([&] { read_trace(bytes, "a.file"); }), HasSubstr("a.file is not a trace"));
 }
 
 TEST(ChromeJson, IsTextWhateverModulesAreCalled) {

@@ -44,7 +44,8 @@ TEST(SavedRun, HasTheConfigOfItsFolderIfThatCanBeRead) {
   folder.write("config.yaml",
                "model: {name: mlp, input_size: 4, hidden_sizes: [4], n_classes: 2}\n"
                "data: {type: synthetic}\n"
-               "training: {max_steps: 3, global_batch_size: 2, micro_batch_size: 1}\n");
+               "training: {max_steps: 3, global_batch_size: 2, micro_batch_size: 1}\n"
+               "optimizer: {learning_rate: 0.1}\n");
   const auto config = run.config_file(built_in());
   ASSERT_TRUE(config.has_value());
   EXPECT_EQ(config->training.max_steps, 3);

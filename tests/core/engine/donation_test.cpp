@@ -160,8 +160,8 @@ TEST(Donation, ThatAKernelDoesNotAllowNamesIt) {
   p.assign(matmul(p, p));
   const InputDonation told = donations_of(rank).at("p");
   EXPECT_EQ(told.kind, Donation::kCopied);
-  EXPECT_THAT(told.why, MatchesRegex("dot_general donation_test.cpp:[0-9]+ cannot write over what "
-                                     "it reads"));
+  EXPECT_THAT(told.why, MatchesRegex("dot_general donation_test.cpp:[0-9]+ cannot overwrite its "
+                                     "operand"));
 }
 
 TEST(Donation, ThatALaterReaderForbidsNamesIt) {

@@ -168,8 +168,8 @@ TEST_F(ProgramDumpTest, WarnsOnceOfADiskThatIsFullAndGoesOn) {
     }
   }
   EXPECT_THAT(log.lines_with("LOCKSTEP_DUMP_DIR"),
-              ElementsAre(AllOf(StartsWith("LOCKSTEP_DUMP_DIR: programs are not dumped, or not "
-                                           "whole: "),
+              ElementsAre(AllOf(StartsWith("LOCKSTEP_DUMP_DIR: programs are not dumped, or only "
+                                           "in part: "),
                                 HasSubstr("File too large"))));
   EXPECT_THAT(files(), testing::IsEmpty()) << "no part of a file";
 }

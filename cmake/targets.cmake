@@ -18,7 +18,8 @@ endif()
 set(LOCKSTEP_BATCH_SIZE 8 CACHE STRING "How many sources are compiled at once")
 
 # lockstep_batches(<out> <file>...) sets <out> to what is compiled in place of the files: batches of neighbours, whose
-# paths are relative to the source tree, so that compiler caches serve another clone.
+# paths are relative to the source tree, so that compiler caches serve another clone: those of CMake's UNITY_BUILD are
+# absolute.
 function(lockstep_batches out)
   if(LOCKSTEP_BATCH_SIZE LESS_EQUAL 1)
     set(${out} ${ARGN} PARENT_SCOPE)

@@ -53,8 +53,7 @@ inline constexpr std::string_view kOperandRemedy =
 /// For kept tensors whose order changed.
 inline constexpr std::string_view kOutputOrderRemedy =
     "make what is kept from step to step (parameters, state, running values) before the first "
-    "step, "
-    "in one order, and assign() to it";
+    "step, in one order, and assign() to it";
 /// For parts of a model that are computed again for the backward pass, or no longer.
 inline constexpr std::string_view kRematRemedy = "put the same parts into remat() in every step";
 /// For random numbers that are drawn in some steps only.
@@ -69,9 +68,8 @@ inline constexpr std::string_view kUpdateRemedy =
 /// For the same step in another precision.
 inline constexpr std::string_view kPrecisionRemedy =
     "compute in one precision in every step: TrainerOptions::bf16 (training.precision), and the "
-    "compute "
-    "dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, each is a "
-    "program of its own, once";
+    "compute dtype of a ModeScope, the same in every Trainer of a model; where two are wanted, "
+    "each is a program of its own, once";
 /// For parts of a training step that are recorded as in an evaluation, or no longer.
 inline constexpr std::string_view kPurposeRemedy =
     "record the same parts of a training step for training, and the same as in an evaluation, in "

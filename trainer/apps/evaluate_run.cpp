@@ -41,7 +41,7 @@ int evaluate_run(const std::string& run, bool best, const Registry& registry,
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   const SavedRun from(run);
-  watch.set_limits(early_watch_limits(from, registry));
+  watch.set_limits(watch_limits(from.config_file(registry)));
   // The ranks must communicate before they have the config, which is in the checkpoint. An
   // evaluation sums nothing in shared memory.
   Config plain;

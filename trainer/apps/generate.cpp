@@ -103,7 +103,7 @@ int generate(const std::string& run, const Registry& registry, const GenerateOpt
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   const SavedRun from(run);
-  watch.set_limits(early_watch_limits(from, registry));
+  watch.set_limits(watch_limits(from.config_file(registry)));
   join_hub_of_launcher(settings, watch);
   std::unique_ptr<Communicator> alone = make_single_communicator();
   const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);

@@ -102,7 +102,7 @@ int predict(const std::string& run, const Registry& registry, const PredictOptio
   const Activity activity = watch.activity();
   activity.begin(Phase::kPrepare);
   const SavedRun from(run);
-  watch.set_limits(early_watch_limits(from, registry));
+  watch.set_limits(watch_limits(from.config_file(registry)));
   std::unique_ptr<Communicator> alone = make_single_communicator();
   const SharedCheckpoint saved = from.share_checkpoint(*alone, activity);
   const SavedFacts described = facts_of(saved, registry);

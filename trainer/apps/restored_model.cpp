@@ -1,16 +1,9 @@
 #include "trainer/apps/restored_model.h"
 
-#include <optional>
-
 #include "trainer/apps/from_config.h"
 #include "trainer/job/rank_runtime.h"
 
 namespace lockstep {
-
-WatchLimits early_watch_limits(const SavedRun& run, const Registry& registry) {
-  const std::optional<Config> config = run.config_file(registry);
-  return config ? watch_limits(*config) : WatchLimits{};
-}
 
 RestoredModel::RestoredModel(const Config& config, const Registry& registry,
                              std::int64_t vocab_size, RankRuntime& runtime,

@@ -7,15 +7,10 @@
 #include "trainer/registry/registry.h"
 #include "trainer/run/saved_run.h"
 #include "trainer/train/training_state.h"
-#include "watch/watch.h"
 
 namespace lockstep {
 
 class RankRuntime;
-
-/// The limits in the config of the run's folder, if this host can read it, else the defaults. They
-/// hold until the config in the checkpoint is read, which replaces them.
-WatchLimits early_watch_limits(const SavedRun& run, const Registry& registry);
 
 /// The model, its parameters and buffers, and copies of them in the compute dtype; the optimizer's
 /// slots have no values.

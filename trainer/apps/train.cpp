@@ -208,7 +208,8 @@ int run_training(const LoadedConfig& loaded, const Registry& registry, const Tra
                .config_text = config_yaml(config, registry),
                .how_to_resume = "--resume"};
   spec.config.checkpoint.resume = resume;
-  if (saved) saved_tokenizer(saved->trainer().tokenizer, saved->path());
+  // An error in it is one of the checkpoint; open_data() would report it as one of the data.
+  if (saved) (void)saved_tokenizer(saved->trainer().tokenizer, saved->path());
   activity.begin(Phase::kAgree);
   spec.same_data = agree_on_files(runtime.communicator(), without_folder(config, saved), registry,
                                   {.cache_folder = cache_folder(config, settings),

@@ -1,11 +1,11 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "trainer/apps/restored_model.h"
 #include "trainer/cli/commands.h"
 #include "trainer/config/load.h"
 #include "trainer/job/rank_runtime.h"
 #include "trainer/launch/launch.h"
+#include "trainer/run/saved_run.h"
 
 namespace lockstep {
 namespace {
@@ -32,7 +32,7 @@ WatchLimits limits_of_run(std::span<const std::string> words, const Registry& re
                           const CliCommand& command) {
   const Arguments arguments(words, command.options);
   LS_USER_CHECK(!arguments.positionals().empty(), "{} needs a RUN", command.name);
-  return early_watch_limits(SavedRun(arguments.positionals()[0]), registry);
+  return watch_limits(SavedRun(arguments.positionals()[0]).config_file(registry));
 }
 
 int run_launch(const CommandCall& call) {

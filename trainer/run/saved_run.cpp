@@ -35,14 +35,14 @@ bool SavedRun::is_folder() const {
   return fs::is_directory(path_, error);
 }
 
-std::optional<Config> SavedRun::config_file(const Registry& registry) const {
+Config SavedRun::config_file(const Registry& registry) const {
   const fs::path file = fs::path(path_) / "config.yaml";
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) return std::nullopt;
+  if (!fs::is_regular_file(file, error)) return {};
   try {
     return load_config(file.string(), registry, {}, true).config;
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
 }
 

@@ -46,9 +46,9 @@ class SavedRun {
   const std::string& path() const { return path_; }
   bool is_folder() const;
 
-  /// The config.yaml in its folder, if this host can read it and it has no error. The config in a
-  /// checkpoint counts; this one is for what is needed before a checkpoint was read.
-  std::optional<Config> config_file(const Registry& registry) const;
+  /// The config.yaml in its folder; the defaults if this host cannot read it or it has an error. It
+  /// is for limits that must hold before a checkpoint is read: then the checkpoint's config counts.
+  Config config_file(const Registry& registry) const;
 
   /// Error kCheckpoint with the problem of each candidate; kUsage for a best one that was not kept.
   CheckpointReader open_checkpoint(SavedState which = SavedState::kNewest) const;

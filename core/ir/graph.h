@@ -56,7 +56,7 @@ struct Origin {
   std::string to_string() const;  ///< "model.cpp:41 (h.3.attn)"
 };
 
-/// The meaning of an input. It is structure: users of a sharded input belong to the gradient
+/// The meaning of an input. It is structure: users of a batch input belong to the gradient
 /// program.
 enum class InputKind : std::uint8_t {
   kParameter,  ///< trained; gradients exist

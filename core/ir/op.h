@@ -108,7 +108,7 @@ enum class Gives : std::uint8_t {
 enum class Gradient : std::uint8_t {
   kRule,     ///< trace/gradient_rules_*.cpp
   kNothing,  ///< the gradient is zero: integers, booleans, step functions
-  kMissing,  ///< an error names the op: differentiable, but not implemented
+  kMissing,  ///< there is no rule for it: differentiating it is an error that names the op
 };
 
 class AttrSet {

@@ -1,4 +1,4 @@
-// How a global batch divides into micro-batches ("shards") and over ranks (DESIGN 4):
+// How a global batch divides into micro-batches and over ranks (DESIGN 4):
 // global_batch_size = micro-batches x micro_batch_size, and every rank takes an equal, contiguous
 // range of micro-batches.
 #pragma once

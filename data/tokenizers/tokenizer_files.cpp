@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/json_place.h"
+#include "data/files/lines.h"
 #include "data/files/read_text.h"
 #include "data/files/utf8.h"
 #include "data/tokenizers/tokenizer_documents.h"
@@ -15,22 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls f(line, its number) for each line, with any kind of line end.
-template <class F>
-void for_each_line(std::string_view text, const F& f) {
-  std::size_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    at = end + 1;
-    f(line, ++number);
-  }
-}
-
 TokenPairs read_merges(const std::string& path) {
   TokenPairs out;
-  for_each_line(read_text(path), [&](std::string_view line, std::size_t number) {
+  for_each_line(read_text(path), [&](std::int64_t number, std::string_view line) {
     if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
     const std::size_t space = line.find(' ');
     const bool one_space = space != line.npos && line.find(' ', space + 1) == line.npos;
@@ -63,7 +51,7 @@ bool has_capitals(const std::vector<std::string>& tokens) {
 TokenizerPtr read_vocabulary_lines(const std::string& path, std::string_view text) {
   std::vector<std::string> tokens;
   std::set<std::string, std::less<>> seen;
-  for_each_line(text, [&](std::string_view line, std::size_t number) {
+  for_each_line(text, [&](std::int64_t number, std::string_view line) {
     if (end_of_utf8(line, 0) != line.size())
       raise(ErrorKind::kData, "{}:{}: not UTF-8", path, number);
     if (!seen.emplace(line).second)

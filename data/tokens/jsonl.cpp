@@ -2,8 +2,8 @@
 
 #include "core/base/error.h"
 #include "core/base/json_place.h"
+#include "data/files/lines.h"
 #include "data/files/read_text.h"
-#include "data/tokens/text_lines.h"
 
 namespace lockstep {
 namespace {

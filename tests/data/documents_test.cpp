@@ -7,7 +7,7 @@
 #include "data/tokens/document_dataset.h"
 #include "data/tokens/jsonl.h"
 #include "data/tokens/packed_dataset.h"
-#include "data/tokens/text_lines.h"
+#include "data/tokens/text_documents.h"
 #include "tests/data/marking_tokenizer.h"
 #include "tests/data/token_fields.h"
 #include "tests/fixtures/error_of.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/tokens/text_lines.h"
+#include "data/tokens/text_documents.h"
 #include "tests/data/image_files.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/temporary_folder.h"

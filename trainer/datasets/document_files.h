@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/tokens/documents.h"
-#include "data/tokens/text_lines.h"
+#include "data/tokens/text_documents.h"
 #include "trainer/settings/config.h"
 #include "trainer/settings/key.h"
 #include "trainer/settings/report_problem.h"

@@ -1,22 +1,13 @@
-// The lines of a text, and documents that are parts of one.
+// Documents that are files of plain text, or parts of them.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "data/tokens/documents.h"
 
 namespace lockstep {
-
-/// visit(number from 1, line without its end) for each line; a \r before the end belongs to it.
-void for_each_line(std::string_view text,
-                   const std::function<void(std::int64_t, std::string_view)>& visit);
-
-/// Whether the line has only blanks.
-bool is_blank(std::string_view line);
 
 /// The unit of a plain text file that is a document.
 enum class DocumentUnit : std::uint8_t {

@@ -1,9 +1,9 @@
-#include "data/tokens/text_lines.h"
+#include "data/tokens/text_documents.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
+#include "data/files/lines.h"
 #include "data/files/plain_text.h"
 
 namespace lockstep {
@@ -27,22 +27,6 @@ void add_paragraphs(const std::string& text, std::int64_t file, std::vector<Text
 }
 
 }  // namespace
-
-void for_each_line(std::string_view text,
-                   const std::function<void(std::int64_t, std::string_view)>& visit) {
-  std::int64_t number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    visit(++number, line);
-  }
-}
-
-bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r\f\v") == std::string_view::npos;
-}
 
 TextDocuments read_text_documents(const std::vector<std::string>& paths, DocumentUnit unit) {
   TextDocuments out{.files = paths, .all = {}};

@@ -1,6 +1,6 @@
-// Point-to-point messages between ranks, the interface that collective algorithms use. MPI and the
-// in-process mailboxes are two implementations; the algorithms (algorithms.h) and the queue
-// (queued_communicator.h) exist once.
+// Point-to-point messages between ranks, the interface that collective algorithms use. MPI is
+// one implementation, mailboxes between threads (tests/ranks/in_process.h) are another; the
+// algorithms (algorithms.h) and the queue (queued_communicator.h) exist once.
 //
 // A transport is created, used and destroyed by one thread, the communication thread of its rank.
 #pragma once

@@ -8,9 +8,11 @@ reports. And sources of a library are compiled in batches (cmake/targets.cmake),
 define in unnamed namespaces meets. So this refuses, over all files of FOLDERS:
 
 1. two types, aliases or constants of one name, and two functions of one signature, in a namespace;
-2. the same in the unnamed namespaces of one library; and one in an unnamed namespace, one in the
-   namespace around it, if the library of the first may include the second;
-3. in a source of a library, what it would leave to the next one of its batch: a macro, and a
+2. the same in the unnamed namespaces of one library or test program; and one in an unnamed
+   namespace, one in the namespace around it, if the library of the first may include the second;
+   for a test program also two functions of one name, whose signatures may be so close that a call
+   in one file becomes ambiguous by a test that is added to another;
+3. in a source of a library or test program, what it would leave to the next one of its batch: a macro, and a
    `using namespace` of anything but literals, which change nothing that is correct without them.
 
 Two aliases of one name for the same are as good as one. What one file defines twice, in branches of
@@ -26,7 +28,12 @@ import sys
 import check_includes
 from cpp_declarations import Declarations
 
-FOLDERS = ["core", "collectives", "watch", "data", "checkpoint", "trainer", "lockstep", "bench", "examples"]
+FOLDERS = ["core", "collectives", "watch", "data", "checkpoint", "trainer", "lockstep", "bench", "examples", "tests"]
+
+# Macros that define a test, or run one with parameters: what they define has the name of all their arguments.
+TEST_MACROS = re.compile(r"(TYPED_)?TEST(_[FP])?|INSTANTIATE_\w+|RC_GTEST_\w+")
+# What is found by the type of an argument alone.
+FOUND_BY_TYPE = re.compile(r"PrintTo|operator.*")
 
 
 def sources(root):
@@ -35,12 +42,12 @@ def sources(root):
 
 
 def libraries(root):
-    """The folders whose CMakeLists.txt makes a library of them."""
+    """The folders whose CMakeLists.txt compiles their sources in batches, for a library or a test program."""
     found = [path for top in FOLDERS for path in (root / top).rglob("CMakeLists.txt")]
     return {
         path.parent.relative_to(root).as_posix()
         for path in found
-        if re.search(r"^lockstep_library\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if re.search(r"^lockstep_(library|test|batches)\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
 
 
@@ -80,9 +87,20 @@ class Check:
 
         return re.sub(r"\w+", meaning, definition.signature)
 
+    def overload_in_tests(self, one, other):
+        """Whether two functions of one name are helpers in two files of one test program."""
+        folder = self.library(one.path)
+        if folder is None or not folder.startswith("tests/") or folder != self.library(other.path):
+            return False
+        return one.scope[-1:] == other.scope[-1:] == ("",) and not FOUND_BY_TYPE.fullmatch(one.name)
+
     def differ(self, one, other):
         """Whether two definitions of one name can stand in one scope."""
+        if TEST_MACROS.fullmatch(one.name):
+            return one.signature != other.signature
         if None not in (one.signature, other.signature):
+            if self.overload_in_tests(one, other):
+                return False
             return self.spelled_out(one) != self.spelled_out(other)
         return one.alias is not None and one.alias == other.alias
 
@@ -95,7 +113,7 @@ class Check:
             return "is also defined at"
         libraries = [self.library(one.path), self.library(other.path)]
         if None in libraries:
-            return None  # a program's sources are compiled one by one
+            return None  # other programs' sources are compiled one by one
         if "" in one.scope and "" in other.scope:
             same = libraries[0] == libraries[1]
             return "of an unnamed namespace may be compiled together with that at" if same else None

@@ -104,9 +104,9 @@ class Communicator {
   /// Bytes that this rank has sent to ranks of other nodes.
   virtual std::int64_t bytes_between_nodes() const { return 0; }
 
-  /// Ends the whole job with this exit code. Does not return. From any thread. The in-process
-  /// implementation fails all pending and future operations of all its ranks instead, and throws
-  /// kPeer.
+  /// Ends the whole job with this exit code. Does not return. From any thread. Where
+  /// ranks are threads of one process (in tests), it fails all pending and future operations of
+  /// all of them instead, and throws kPeer.
   [[noreturn]] virtual void abort(int exit_code, const std::string& reason) = 0;
 
   bool is_master_ordinal() const { return rank() == 0; }

@@ -24,19 +24,20 @@ using testing::write_bytes;
 
 const Hdf5Limit kLimit{.gigabytes = 1, .changed_by = "the test"};
 
-HostTensor read(const std::string& path, const std::string& name, const Hdf5Limit& limit = kLimit) {
+HostTensor read_hdf5(const std::string& path, const std::string& name,
+                     const Hdf5Limit& limit = kLimit) {
   const PosixFile file = PosixFile::open(path, ErrorKind::kData);
   return Hdf5Reader(file, limit).read(name);
 }
 
-std::string read_error(const std::string& path, const std::string& name,
+std::string hdf5_error(const std::string& path, const std::string& name,
                        const Hdf5Limit& limit = kLimit) {
-  return data_error([&] { read(path, name, limit); });
+  return data_error([&] { read_hdf5(path, name, limit); });
 }
 
 /// Elements count up from 0.
 void expect_read(const std::string& path, const SampleDataset& dataset) {
-  const HostTensor tensor = read(path, dataset.path);
+  const HostTensor tensor = read_hdf5(path, dataset.path);
   Shape shape;
   for (const std::uint64_t size : dataset.sizes) shape.push_back(static_cast<std::int64_t>(size));
   ASSERT_EQ(tensor.shape(), shape) << dataset.path;
@@ -52,7 +53,7 @@ TEST(Hdf5Reader, ReadsEveryWayOfStoringADataSet) {
     write_sample(folder / "a.h5", sample);
     for (const SampleDataset& dataset : sample.datasets) expect_read(folder / "a.h5", dataset);
     if (!sample.attributes.empty()) {
-      EXPECT_EQ(read(folder / "a.h5", sample.datasets[0].path).dtype(), DType::kBool)
+      EXPECT_EQ(read_hdf5(folder / "a.h5", sample.datasets[0].path).dtype(), DType::kBool)
           << "by an attribute among many";
     }
   }
@@ -88,10 +89,10 @@ TEST(Hdf5Reader, FindsDataSetsInGroupsOfManyMembers) {
     write_sample(folder / "a.h5", file);
     for (const int i : {0, 1, 299, 599})
       expect_read(folder / "a.h5", file.datasets[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(read_error(folder / "a.h5", "/train/labels"),
+    EXPECT_EQ(hdf5_error(folder / "a.h5", "/train/labels"),
               folder / "a.h5: cannot open /train/labels: object 'labels' doesn't exist");
-    EXPECT_EQ(read_error(folder / "a.h5", "/train"), folder / "a.h5: /train is not a data set");
-    EXPECT_EQ(read_error(folder / "a.h5", file.datasets[0].path + "/x"),
+    EXPECT_EQ(hdf5_error(folder / "a.h5", "/train"), folder / "a.h5: /train is not a data set");
+    EXPECT_EQ(hdf5_error(folder / "a.h5", file.datasets[0].path + "/x"),
               folder / "a.h5: " + file.datasets[0].path + " is not a group");
   }
 }
@@ -111,19 +112,19 @@ TEST(Hdf5Reader, RefusesWhatIsInAnotherFile) {
     const std::string is_virtual =
         " is a virtual data set: its elements are those of others, which may be in other files; ";
     samples::add_virtual(path, "of_missing", 4, folder / "nowhere.h5", "x");
-    EXPECT_EQ(read_error(path, "/of_missing"), path + ": /of_missing" + is_virtual + copy);
+    EXPECT_EQ(hdf5_error(path, "/of_missing"), path + ": /of_missing" + is_virtual + copy);
     samples::add_virtual(path, "of_itself", 4, ".", "of_itself");
-    EXPECT_EQ(read_error(path, "/of_itself"), path + ": /of_itself" + is_virtual + copy);
+    EXPECT_EQ(hdf5_error(path, "/of_itself"), path + ": /of_itself" + is_virtual + copy);
     samples::add_external_storage(path, "raw", 4, folder / "secret");
-    EXPECT_EQ(read_error(path, "/raw"),
+    EXPECT_EQ(hdf5_error(path, "/raw"),
               path + ": /raw keeps its elements in other files (external storage); " + copy);
     samples::add_external_link(path, "away", "b.h5", "/x");
-    EXPECT_EQ(read_error(path, "/away/y"),
+    EXPECT_EQ(hdf5_error(path, "/away/y"),
               path +
                   ": /away is an external link, to another file (b.h5: /x), which is not followed; "
                   "copy its target, with h5py: new['NAME'] = old['NAME'][()]");
     samples::add_soft_link(path, "soft", "/x");
-    EXPECT_THAT(read_error(path, "/soft"),
+    EXPECT_THAT(hdf5_error(path, "/soft"),
                 HasSubstr(": /soft is a soft link to '/x' and not a data set; name that instead"));
     expect_read(path, {.path = "/x", .sizes = {4}});
   }
@@ -153,12 +154,12 @@ TEST(Hdf5Reader, RefusesWhatWasNeverWritten) {
                                       .max_sizes = {0, 2},
                                       .written_rows = 7},
                                      {.path = "/empty", .sizes = {0, 2}}}});
-    EXPECT_EQ(read_error(path, "/none"), path + ": /none was never written");
-    EXPECT_EQ(read_error(path, "/some"),
+    EXPECT_EQ(hdf5_error(path, "/none"), path + ": /none was never written");
+    EXPECT_EQ(hdf5_error(path, "/some"),
               path +
                   ": /some has 5 chunks, of which 1 were never written; write them, or make the "
                   "data set smaller");
-    EXPECT_EQ(read(path, "/empty").shape(), (Shape{0, 2}));
+    EXPECT_EQ(read_hdf5(path, "/empty").shape(), (Shape{0, 2}));
   }
 }
 
@@ -185,7 +186,7 @@ TEST(Hdf5Reader, RefusesFiltersThatItDoesNotHave) {
   ASSERT_NE(filter, std::string::npos);
   bytes.replace(filter, 2, std::string("\x00\x7d", 2));  // LZF, as h5py has it
   write_bytes(path, bytes);
-  EXPECT_EQ(read_error(path, "/x"),
+  EXPECT_EQ(hdf5_error(path, "/x"),
             path +
                 ": /x went through filter 32000 (deflate), which is not supported (gzip, "
                 "shuffle and fletcher32 are); write it anew with compression='gzip'");
@@ -200,13 +201,13 @@ TEST(Hdf5Reader, RefusesAFileThatIsCutOffOrChanged) {
     const std::string name = sample.datasets[0].path;
     for (std::size_t length = 0; length < good.size(); length += 499) {
       write_bytes(path, good.substr(0, length));
-      EXPECT_THAT(read_error(path, name), HasSubstr(path + ": ")) << length;
+      EXPECT_THAT(hdf5_error(path, name), HasSubstr(path + ": ")) << length;
     }
     for (std::size_t at = 0; at < good.size(); at += 257) {
       std::string changed = good;
       changed[at] = static_cast<char>(changed[at] ^ 0x10);
       write_bytes(path, changed);
-      const std::string error = read_error(path, name);  // or it is read
+      const std::string error = hdf5_error(path, name);  // or it is read
       EXPECT_THAT(error, AnyOf("no error", HasSubstr(path + ": "))) << at;
     }
   }
@@ -219,7 +220,7 @@ TEST(Hdf5Reader, NoticesDamageThatAChecksumCovers) {
   const std::size_t header = bytes.find("OHDR");
   bytes[header + 8] = static_cast<char>(bytes[header + 8] ^ 1);
   write_bytes(path, bytes);
-  EXPECT_THAT(read_error(path, "/x"), HasSubstr("damaged HDF5: /: the checksum at byte "));
+  EXPECT_THAT(hdf5_error(path, "/x"), HasSubstr("damaged HDF5: /: the checksum at byte "));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ const std::string kTwo = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]
                          R"("b":{"dtype":"U8","shape":[4],"data_offsets":[8,12]}})";
 
 /// What a file of this header and so many bytes of data is refused with, without its path.
-std::string refusal(const std::string& header, std::size_t data_bytes = 12) {
+std::string header_error(const std::string& header, std::size_t data_bytes = 12) {
   const TemporaryFolder folder;
   const std::string path =
       folder.write("x.safetensors", safetensors_bytes(header, std::string(data_bytes, '\1')));
@@ -42,7 +42,7 @@ void write(const std::string& path, const NamedTensors& tensors) {
                     [&](const std::string& name) { return tensors.at(name); });
 }
 
-NamedTensors read(const std::string& path) {
+NamedTensors tensors_in(const std::string& path) {
   const SafetensorsFile file(path);
   NamedTensors out;
   for (const SafetensorsEntry& entry : file.tensors()) out[entry.name] = file.read(entry);
@@ -53,7 +53,7 @@ TEST(Safetensors, ReadsWhatItWrote) {
   const TemporaryFolder folder;
   const NamedTensors tensors = sample_state().model;
   write(folder / "a.safetensors", tensors);
-  expect_equal(read(folder / "a.safetensors"), tensors);
+  expect_equal(tensors_in(folder / "a.safetensors"), tensors);
   EXPECT_EQ(folder.names().size(), 1U) << "a temporary was left behind";
 }
 
@@ -96,7 +96,7 @@ TEST(Safetensors, WidensSmallIntegers) {
                              R"("b":{"dtype":"I16","shape":[1],"data_offsets":[2,4]},)"
                              R"("c":{"dtype":"BOOL","shape":[1],"data_offsets":[4,5]}})",
                              std::string("\xff\x7f\xfe\xff\x05", 5)));
-  const NamedTensors found = read(path);
+  const NamedTensors found = tensors_in(path);
   EXPECT_EQ(to_doubles(found.at("a")), (std::vector<double>{-1, 127}));
   EXPECT_EQ(to_doubles(found.at("b")), std::vector<double>{-2});
   EXPECT_EQ(to_doubles(found.at("c")), std::vector<double>{1});
@@ -129,7 +129,7 @@ RC_GTEST_PROP(Safetensors, GivesBackAnyTensors, ()) {
   }
   const TemporaryFolder folder;
   write(folder / "a", tensors);
-  const NamedTensors found = read(folder / "a");
+  const NamedTensors found = tensors_in(folder / "a");
   RC_ASSERT(found.size() == tensors.size());
   for (const auto& [name, tensor] : tensors) {
     RC_ASSERT(found.at(name).dtype() == tensor.dtype());
@@ -139,13 +139,13 @@ RC_GTEST_PROP(Safetensors, GivesBackAnyTensors, ()) {
 }
 
 TEST(Safetensors, TakesWhatTheFormatAllows) {
-  EXPECT_EQ(refusal(kTwo), "no error");
-  EXPECT_EQ(refusal(kTwo + std::string(100, ' ')), "no error");
-  EXPECT_EQ(refusal("{}", 0), "no error");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"a":"b","c":""}})", 0), "no error");
-  EXPECT_EQ(refusal(R"({"e":{"dtype":"I64","shape":[9223372036854775807,0],)"
-                    R"("data_offsets":[0,0]}})",
-                    0),
+  EXPECT_EQ(header_error(kTwo), "no error");
+  EXPECT_EQ(header_error(kTwo + std::string(100, ' ')), "no error");
+  EXPECT_EQ(header_error("{}", 0), "no error");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":"b","c":""}})", 0), "no error");
+  EXPECT_EQ(header_error(R"({"e":{"dtype":"I64","shape":[9223372036854775807,0],)"
+                         R"("data_offsets":[0,0]}})",
+                         0),
             "the shape [9223372036854775807,0] of tensor 'e' has more elements than can be "
             "counted");
 }
@@ -172,25 +172,27 @@ TEST(Safetensors, RefusesLengthsThatAreNot) {
 }
 
 TEST(Safetensors, RefusesWhatIsNotJson) {
-  EXPECT_EQ(refusal(""), "the header does not begin with '{'");
-  EXPECT_EQ(refusal(" {}", 0), "the header does not begin with '{'");
-  EXPECT_EQ(refusal("[]", 0), "the header does not begin with '{'");
-  EXPECT_EQ(refusal("{", 0), "the header is not JSON from byte 2 on");
-  EXPECT_EQ(refusal("{} x", 0), "the header is not JSON from byte 4 on");
-  EXPECT_EQ(refusal(std::string("{}\0", 3), 0), "the header is not JSON from byte 3 on");
-  EXPECT_EQ(refusal("{\"\xff\":1}", 0), "the header is not JSON from byte 3 on");
-  EXPECT_EQ(refusal(R"({"a":)" + std::string(100'000, '['), 0), "'a' is a list, not an object");
+  EXPECT_EQ(header_error(""), "the header does not begin with '{'");
+  EXPECT_EQ(header_error(" {}", 0), "the header does not begin with '{'");
+  EXPECT_EQ(header_error("[]", 0), "the header does not begin with '{'");
+  EXPECT_EQ(header_error("{", 0), "the header is not JSON from byte 2 on");
+  EXPECT_EQ(header_error("{} x", 0), "the header is not JSON from byte 4 on");
+  EXPECT_EQ(header_error(std::string("{}\0", 3), 0), "the header is not JSON from byte 3 on");
+  EXPECT_EQ(header_error("{\"\xff\":1}", 0), "the header is not JSON from byte 3 on");
+  EXPECT_EQ(header_error(R"({"a":)" + std::string(100'000, '['), 0),
+            "'a' is a list, not an object");
 }
 
 TEST(Safetensors, RefusesWhatTheFormatHasNot) {
   const auto tensor = [](const std::string& fields) {
-    return refusal("{\"a\":{" + fields + "}}", 8);
+    return header_error("{\"a\":{" + fields + "}}", 8);
   };
-  EXPECT_EQ(refusal(R"({"a":1})"), "'a' is 1, not an object");
-  EXPECT_EQ(refusal(R"({"a":null})"), "'a' is null, not an object");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"a":1}})"), "__metadata__ 'a' is 1, not a string");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"a":{}}})"), "__metadata__ 'a' is an object, not a string");
-  EXPECT_EQ(refusal(R"({"__metadata__":[]})"), "'__metadata__' is a list, not an object");
+  EXPECT_EQ(header_error(R"({"a":1})"), "'a' is 1, not an object");
+  EXPECT_EQ(header_error(R"({"a":null})"), "'a' is null, not an object");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":1}})"), "__metadata__ 'a' is 1, not a string");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":{}}})"),
+            "__metadata__ 'a' is an object, not a string");
+  EXPECT_EQ(header_error(R"({"__metadata__":[]})"), "'__metadata__' is a list, not an object");
   EXPECT_EQ(tensor(R"("dtype":1)"), "'dtype' of tensor 'a' is 1");
   EXPECT_EQ(tensor(R"("dtype":"F8_E4M3")"),
             "tensor 'a' is of type 'F8_E4M3'; BOOL, U8, I8, I16, F16, BF16, I32, F32, F64 and I64 "
@@ -212,17 +214,19 @@ TEST(Safetensors, RefusesWhatTheFormatHasNot) {
 
 TEST(Safetensors, RefusesWhatIsThereTwice) {
   const std::string field = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
-  EXPECT_EQ(refusal(fmt::format(R"({{"a":{},"a":{}}})", field, field), 8),
+  EXPECT_EQ(header_error(fmt::format(R"({{"a":{},"a":{}}})", field, field), 8),
             "tensor 'a' is there twice");
-  EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8),
-            "tensor 'a' has 'dtype' twice");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"a":"b","a":"b"}})", 0), "__metadata__ has 'a' twice");
-  EXPECT_EQ(refusal(R"({"__metadata__":{},"__metadata__":{}})", 0), "__metadata__ is there twice");
+  EXPECT_EQ(
+      header_error(R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8),
+      "tensor 'a' has 'dtype' twice");
+  EXPECT_EQ(header_error(R"({"__metadata__":{"a":"b","a":"b"}})", 0), "__metadata__ has 'a' twice");
+  EXPECT_EQ(header_error(R"({"__metadata__":{},"__metadata__":{}})", 0),
+            "__metadata__ is there twice");
 }
 
 TEST(Safetensors, RefusesSizesThatDoNotFit) {
   const auto one = [](const std::string& shape, const std::string& offsets) {
-    return refusal(
+    return header_error(
         fmt::format(R"({{"a":{{"dtype":"F32","shape":{},"data_offsets":{}}}}})", shape, offsets),
         8);
   };
@@ -244,10 +248,10 @@ TEST(Safetensors, RefusesSizesThatDoNotFit) {
 
 TEST(Safetensors, RefusesGapsAndOverlaps) {
   const auto two = [](const std::string& a, const std::string& b, std::size_t bytes) {
-    return refusal(fmt::format(R"({{"a":{{"dtype":"U8","shape":[4],"data_offsets":{}}},)"
-                               R"("b":{{"dtype":"U8","shape":[4],"data_offsets":{}}}}})",
-                               a, b),
-                   bytes);
+    return header_error(fmt::format(R"({{"a":{{"dtype":"U8","shape":[4],"data_offsets":{}}},)"
+                                    R"("b":{{"dtype":"U8","shape":[4],"data_offsets":{}}}}})",
+                                    a, b),
+                        bytes);
   };
   EXPECT_EQ(two("[4,8]", "[0,4]", 8), "no error") << "the order in the header is free";
   EXPECT_EQ(two("[0,4]", "[2,6]", 6), "tensors 'a' and 'b' overlap at byte 2 of the data");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/checkpoint/sample_state.h"
+#include "tests/fixtures/error_of.h"
 #include "tests/fixtures/file_contents.h"
 
 namespace lockstep {
@@ -15,14 +16,8 @@ using testing::expect_equal;
 using testing::sample_state;
 using testing::write_bytes;
 
-std::string read_error(const std::string& path) {
-  try {
-    read_tensors_file(path);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+std::string tensors_file_error(const std::string& path) {
+  return usage_error([&] { read_tensors_file(path); });
 }
 
 TEST(TensorsFile, ReadsWhatItWrote) {
@@ -45,9 +40,10 @@ TEST(TensorsFile, IsReplacedWhole) {
 
 TEST(TensorsFile, NamesWhatIsWrong) {
   const TemporaryFolder folder;
-  EXPECT_EQ(read_error(folder / "none.h5"), folder / "none.h5" + ": No such file or directory");
+  EXPECT_EQ(tensors_file_error(folder / "none.h5"),
+            folder / "none.h5" + ": No such file or directory");
   write_bytes(folder / "text.h5", "x: 1\n");
-  EXPECT_EQ(read_error(folder / "text.h5"),
+  EXPECT_EQ(tensors_file_error(folder / "text.h5"),
             folder / "text.h5" + ": cannot open as an HDF5 file: file signature not found");
   try {
     write_tensors_file(folder / "nowhere/a.h5", {});
@@ -96,12 +92,12 @@ TEST(TensorsFile, NamesAForeignType) {
       "or "
       "bool (u8 with the attribute dtype = \"bool\")";
   SKIP_WITHOUT_H5PY(path, "f[\"x\"] = np.array([1], np.int16)");
-  EXPECT_EQ(read_error(path), path + ": /x is i16" + ours);
+  EXPECT_EQ(tensors_file_error(path), path + ": /x is i16" + ours);
   ASSERT_TRUE(write_with_h5py(path, "f[\"x\"] = \"text\""));
-  EXPECT_EQ(read_error(path), path + ": /x is a string" + ours);
+  EXPECT_EQ(tensors_file_error(path), path + ": /x is a string" + ours);
   ASSERT_TRUE(
       write_with_h5py(path, "f[\"x\"] = np.array([1.0]); f[\"x\"].attrs[\"dtype\"] = \"bf16\""));
-  EXPECT_EQ(read_error(path),
+  EXPECT_EQ(tensors_file_error(path),
             path + ": /x has the attribute dtype = \"bf16\" but is f64; it must be u16");
 }
 
@@ -109,19 +105,21 @@ TEST(TensorsFile, NamesWhatIsNoTensor) {
   const TemporaryFolder folder;
   const std::string path = folder / "a.h5";
   SKIP_WITHOUT_H5PY(path, "f.create_group(\"g\")");
-  EXPECT_EQ(read_error(path),
+  EXPECT_EQ(tensors_file_error(path),
             path + ": /g is not a data set; tensors stand at the top level of the file");
   ASSERT_TRUE(write_with_h5py(path, "f[\"x\"] = np.zeros([1] * 9, np.float32)"));
-  EXPECT_EQ(read_error(path), path + ": /x has 9 dimensions; a tensor has at most 8");
+  EXPECT_EQ(tensors_file_error(path), path + ": /x has 9 dimensions; a tensor has at most 8");
   ASSERT_TRUE(write_with_h5py(path, "f[\"x\"] = h5py.Empty(\"f4\")"));
-  EXPECT_EQ(read_error(path), path + ": /x is an empty data set without a shape");
+  EXPECT_EQ(tensors_file_error(path), path + ": /x is an empty data set without a shape");
   ASSERT_TRUE(
       write_with_h5py(path, "f.create_dataset(\"x\", (1 << 48, 16), np.float32, chunks=(1, 16))"));
-  EXPECT_EQ(read_error(path),
+  EXPECT_EQ(tensors_file_error(path),
             path +
                 ": /x is f32[281474976710656,16], 16384.00TiB; at most 16.00GiB of a file are "
                 "read, which --max-gb changes");
 }
+
+#undef SKIP_WITHOUT_H5PY
 
 }  // namespace
 }  // namespace lockstep

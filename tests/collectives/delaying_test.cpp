@@ -1,4 +1,4 @@
-#include "collectives/delaying.h"
+#include "tests/ranks/delaying.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

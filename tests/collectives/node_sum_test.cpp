@@ -8,7 +8,7 @@
 
 #include "core/base/topology.h"
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

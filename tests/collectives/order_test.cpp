@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

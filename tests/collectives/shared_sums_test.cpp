@@ -16,7 +16,7 @@
 
 #include "collectives/shared_arena.h"
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -47,8 +47,8 @@ std::vector<T> sums(const SharedBuffer& buffer, std::size_t offset, std::int64_t
 
 /// One step: `count` elements at `offset`.
 template <class T>
-void expect_tree_sums(Communicator& comm, std::size_t offset, std::int64_t count,
-                      std::uint64_t seed = 1) {
+void expect_shared_tree_sums(Communicator& comm, std::size_t offset, std::int64_t count,
+                             std::uint64_t seed = 1) {
   const std::size_t bytes = offset + static_cast<std::size_t>(count) * sizeof(T);
   const auto buffer = comm.shared_buffer(std::max<std::size_t>(bytes, 1));
   ASSERT_NE(buffer, nullptr);
@@ -65,10 +65,10 @@ TEST(SharedAllReduce, IsTheSerialTreeSumForAnyRanksAndLength) {
   for (const int ranks : {2, 3, 4, 7}) {
     on_sharing_ranks(ranks, [](Communicator& comm) {
       for (const std::int64_t count : {0, 1, 13, 997, 7'919, 300'007})
-        expect_tree_sums<float>(comm, 0, count);
-      expect_tree_sums<double>(comm, 64, 4'001);
-      expect_tree_sums<std::int32_t>(comm, 16'384, 4'001);
-      expect_tree_sums<std::int64_t>(comm, 40'000, 9'001);
+        expect_shared_tree_sums<float>(comm, 0, count);
+      expect_shared_tree_sums<double>(comm, 64, 4'001);
+      expect_shared_tree_sums<std::int32_t>(comm, 16'384, 4'001);
+      expect_shared_tree_sums<std::int64_t>(comm, 40'000, 9'001);
     });
   }
 }
@@ -78,7 +78,7 @@ TEST(SharedAllReduce, OfALargeBufferIsTheSame) {
   for (const int ranks : {2, 3})
     on_sharing_ranks(ranks, [](Communicator& comm) {
       const std::size_t offset = static_cast<std::size_t>(comm.size()) * (33 << 20) - 64;
-      expect_tree_sums<float>(comm, offset, 1'600'007);
+      expect_shared_tree_sums<float>(comm, offset, 1'600'007);
     });
 }
 
@@ -191,9 +191,9 @@ TEST(SharedBuffers, OfManySizesKeepTheMemoryOfAFew) {
     const std::int64_t before = shared_bytes();
     comm.rendezvous("measured");
     for (std::int64_t i = 0; i < 30; ++i)
-      expect_tree_sums<float>(comm, 0, kCount + 10'000 * i, static_cast<std::uint64_t>(i));
+      expect_shared_tree_sums<float>(comm, 0, kCount + 10'000 * i, static_cast<std::uint64_t>(i));
     for (const std::int64_t i : {29, 0, 29})  // kept, and long gone
-      expect_tree_sums<float>(comm, 64, kCount + 10'000 * i - 16, 7);
+      expect_shared_tree_sums<float>(comm, 64, kCount + 10'000 * i - 16, 7);
     comm.rendezvous("end");
     constexpr std::int64_t kLargest = 4 * (kCount + 30 * 10'000);
     EXPECT_LE(shared_bytes() - before,
@@ -232,10 +232,10 @@ TEST(SharedBuffers, AreInHugePagesWhereTheSystemHasThem) {
   const bool available = has_huge_pages();
   on_sharing_ranks(2, [&](Communicator& comm) {
     constexpr std::size_t kHugePage = SharedFile::kHugePage;
-    expect_tree_sums<float>(comm, 0, 100);  // a small one before
+    expect_shared_tree_sums<float>(comm, 0, 100);  // a small one before
     constexpr std::int64_t kCount = 3 * kHugePage / sizeof(float) + 5000;
-    expect_tree_sums<float>(comm, 0, kCount);
-    expect_tree_sums<float>(comm, 4096, kCount - 1024, 2);
+    expect_shared_tree_sums<float>(comm, 0, kCount);
+    expect_shared_tree_sums<float>(comm, 4096, kCount - 1024, 2);
     const auto buffer = comm.shared_buffer(kCount * sizeof(float));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer->data()) % kHugePage, 0U);
     if (available) {

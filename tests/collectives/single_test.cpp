@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/base/thread_pool.h"
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -14,29 +14,29 @@
 namespace lockstep {
 namespace {
 
-using Lengths = std::vector<std::int64_t>;
+using TokenCounts = std::vector<std::int64_t>;
 
 /// Sample i has lengths[i] tokens, all of them i.
 class LengthsDataset final : public Dataset {
  public:
-  explicit LengthsDataset(Lengths lengths) : lengths_(std::move(lengths)) {}
+  explicit LengthsDataset(TokenCounts lengths) : lengths_(std::move(lengths)) {}
   std::int64_t size() const override { return std::ssize(lengths_); }
   std::vector<FieldSpec> fields() const override {
     return {{"tokens", DType::kI64, Shape{*std::ranges::max_element(lengths_)}, true}};
   }
   Sample get(std::int64_t index) const override {
-    const Lengths tokens(static_cast<std::size_t>(lengths_[static_cast<std::size_t>(index)]),
-                         index);
+    const TokenCounts tokens(static_cast<std::size_t>(lengths_[static_cast<std::size_t>(index)]),
+                             index);
     return {{"tokens", HostTensor::of(Shape{std::ssize(tokens)}, tokens)}};
   }
 
  private:
-  Lengths lengths_;
+  TokenCounts lengths_;
 };
 
-/// Lengths as of texts: many short ones, a few long ones.
-Lengths skewed(std::int64_t count) {
-  Lengths out;
+/// TokenCounts as of texts: many short ones, a few long ones.
+TokenCounts skewed(std::int64_t count) {
+  TokenCounts out;
   for (std::int64_t i = 0; i < count; ++i) out.push_back(1 + (i * 7919 % 97) * (i * 31 % 13) / 4);
   return out;
 }
@@ -45,7 +45,7 @@ LengthStatistics statistics(const std::map<std::int64_t, std::int64_t>& maxima) 
   return {.maxima = maxima, .batch = 1, .longest = maxima.rbegin()->first};
 }
 
-std::int64_t padded_work(const LengthStatistics& lengths, const Lengths& buckets) {
+std::int64_t padded_work(const LengthStatistics& lengths, const TokenCounts& buckets) {
   std::int64_t out = 0;
   for (const auto& [length, count] : lengths.maxima)
     out += count * *std::ranges::lower_bound(buckets, length);
@@ -53,12 +53,12 @@ std::int64_t padded_work(const LengthStatistics& lengths, const Lengths& buckets
 }
 
 /// The least over all sets of at most `programs` of the candidates that hold the longest.
-std::int64_t min_work(const LengthStatistics& lengths, const Lengths& candidates,
+std::int64_t min_work(const LengthStatistics& lengths, const TokenCounts& candidates,
                       std::int64_t programs) {
   std::int64_t min = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t set = 0; set < 1U << (candidates.size() - 1); ++set) {
     if (std::popcount(set) + 1 > programs) continue;
-    Lengths buckets;
+    TokenCounts buckets;
     for (std::size_t i = 0; i + 1 < candidates.size(); ++i)
       if (set >> i & 1) buckets.push_back(candidates[i]);
     buckets.push_back(candidates.back());
@@ -80,30 +80,30 @@ RC_GTEST_PROP(ChooseBuckets, NoOtherBucketsPadLess, ()) {
   const auto programs = *rc::gen::inRange<std::int64_t>(1, 6);
   const auto multiple = *rc::gen::inRange<std::int64_t>(1, 5);
   const LengthStatistics lengths = statistics(drawn);
-  const Lengths buckets = choose_buckets(lengths, programs, multiple);
+  const TokenCounts buckets = choose_buckets(lengths, programs, multiple);
   std::set<std::int64_t> candidates;
   for (const auto& [length, count] : drawn)
     candidates.insert((length + multiple - 1) / multiple * multiple);
   RC_ASSERT(std::ssize(buckets) <= programs);
   for (const std::int64_t bucket : buckets) RC_ASSERT(candidates.contains(bucket));
   RC_ASSERT(buckets.back() >= lengths.longest);
-  const Lengths all(candidates.begin(), candidates.end());
+  const TokenCounts all(candidates.begin(), candidates.end());
   RC_ASSERT(padded_work(lengths, buckets) == min_work(lengths, all, programs));
 }
 
 TEST(ChooseBuckets, TakesTheFewestThatPadAsLittleAndHoldsTheLongestOfTheDataset) {
-  EXPECT_EQ(choose_buckets(statistics({{10, 5}, {20, 1}}), 8, 1), (Lengths{10, 20}));
-  EXPECT_EQ(choose_buckets(statistics({{10, 5}, {11, 1}}), 8, 16), (Lengths{16}));
+  EXPECT_EQ(choose_buckets(statistics({{10, 5}, {20, 1}}), 8, 1), (TokenCounts{10, 20}));
+  EXPECT_EQ(choose_buckets(statistics({{10, 5}, {11, 1}}), 8, 16), (TokenCounts{16}));
   LengthStatistics lengths = statistics({{10, 5}});
   lengths.longest = 40;
-  EXPECT_EQ(choose_buckets(lengths, 1, 1), (Lengths{40}));
-  EXPECT_EQ(choose_buckets(lengths, 2, 1), (Lengths{10, 40}));
+  EXPECT_EQ(choose_buckets(lengths, 1, 1), (TokenCounts{40}));
+  EXPECT_EQ(choose_buckets(lengths, 2, 1), (TokenCounts{10, 40}));
 }
 
 TEST(ChooseBuckets, IsQuickForManyLengths) {
   std::map<std::int64_t, std::int64_t> maxima;
   for (std::int64_t length = 1; length <= 8192; ++length) maxima[length] = 1 + length * 7919 % 101;
-  const Lengths buckets = choose_buckets(statistics(maxima), 16, 1);
+  const TokenCounts buckets = choose_buckets(statistics(maxima), 16, 1);
   EXPECT_EQ(buckets.size(), 16U);
   EXPECT_EQ(buckets.back(), 8192);
 }
@@ -118,7 +118,7 @@ TEST(StepPadding, GoesByTheLongestOfEachStepAndTellsWhatIsPadding) {
   EXPECT_EQ(lengths.longest, 9);
   const ChosenPadding two =
       step_padding({.mode = PaddingMode::kBucket, .max_buckets = 2}, dataset, sampler);
-  EXPECT_EQ(two.padding.buckets, (Lengths{4, 9}));
+  EXPECT_EQ(two.padding.buckets, (TokenCounts{4, 9}));
   EXPECT_EQ(two.text, "2 padded lengths of steps (4, 9), 47.1 % of their elements padding");
   const ChosenPadding max = step_padding({}, dataset, sampler);
   EXPECT_EQ(max.text, "1 padded length of steps (9), 66.7 % of their elements padding");
@@ -129,10 +129,10 @@ TEST(StepPadding, GoesByTheLongestOfEachStepAndTellsWhatIsPadding) {
 TEST(EvaluationPadding, GoesByTheBatchesAndLeavesGivenBucketsAlone) {
   const LengthsDataset dataset({1, 4, 2, 2, 8});
   const Padding automatic{.mode = PaddingMode::kBucket, .max_buckets = 2};
-  EXPECT_EQ(evaluation_padding(automatic, dataset, 2, 0).buckets, (Lengths{4, 8}));
-  EXPECT_EQ(evaluation_padding(automatic, dataset, 2, 2).buckets, (Lengths{2, 4}));
+  EXPECT_EQ(evaluation_padding(automatic, dataset, 2, 0).buckets, (TokenCounts{4, 8}));
+  EXPECT_EQ(evaluation_padding(automatic, dataset, 2, 2).buckets, (TokenCounts{2, 4}));
   const Padding given{.mode = PaddingMode::kBucket, .buckets = {16}};
-  EXPECT_EQ(evaluation_padding(given, dataset, 2, 0).buckets, (Lengths{16}));
+  EXPECT_EQ(evaluation_padding(given, dataset, 2, 0).buckets, (TokenCounts{16}));
 }
 
 StepSampler grouped(const DatasetPtr& dataset, std::int64_t window) {
@@ -140,7 +140,7 @@ StepSampler grouped(const DatasetPtr& dataset, std::int64_t window) {
 }
 
 TEST(GroupByLength, AWindowsStepsAreItsSamplesSortedAndShuffledWhole) {
-  const Lengths lengths = skewed(200);
+  const TokenCounts lengths = skewed(200);
   const auto dataset = std::make_shared<LengthsDataset>(lengths);
   constexpr std::int64_t kWindow = 5 * 8;
   const StepSampler plain = grouped(dataset, 0), sampler = grouped(dataset, kWindow + 3);
@@ -150,11 +150,11 @@ TEST(GroupByLength, AWindowsStepsAreItsSamplesSortedAndShuffledWhole) {
   bool sorted_throughout = true;
   for (const std::int64_t epoch : {0, 3}) {
     for (std::int64_t window = 0; window < 5; ++window) {
-      Lengths before, after, firsts;
+      TokenCounts before, after, firsts;
       for (std::int64_t i = 0; i < 5; ++i) {
         const std::int64_t step = epoch * sampler.steps_per_epoch() + window * 5 + i;
-        const Lengths was = plain.micro_batch_indices(step, 0, 8),
-                      is = sampler.micro_batch_indices(step, 0, 8);
+        const TokenCounts was = plain.micro_batch_indices(step, 0, 8),
+                          is = sampler.micro_batch_indices(step, 0, 8);
         before.insert(before.end(), was.begin(), was.end());
         after.insert(after.end(), is.begin(), is.end());
         EXPECT_TRUE(std::ranges::is_sorted(is, {}, length));

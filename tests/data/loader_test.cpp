@@ -44,7 +44,7 @@ class NumberedDataset final : public Dataset {
   std::function<void(std::int64_t)> before_;
 };
 
-Indices numbers(const HostBatch& batch, const std::string& field = "number") {
+Indices numbers_of(const HostBatch& batch, const std::string& field = "number") {
   const auto values = batch.at(field).as<const std::int64_t>();
   return {values.begin(), values.end()};
 }
@@ -89,8 +89,8 @@ TEST_P(LoaderWith, DeliversTheSamplersStepsInOrder) {
     const StepBatch batch = loader.next();
     EXPECT_EQ(batch.step, step);
     ASSERT_EQ(batch.micro_batches.size(), 2U);
-    EXPECT_EQ(numbers(batch.micro_batches[0]), sampler.micro_batch_indices(step, 1, 3));
-    EXPECT_EQ(numbers(batch.micro_batches[1]), sampler.micro_batch_indices(step, 2, 3));
+    EXPECT_EQ(numbers_of(batch.micro_batches[0]), sampler.micro_batch_indices(step, 1, 3));
+    EXPECT_EQ(numbers_of(batch.micro_batches[1]), sampler.micro_batch_indices(step, 2, 3));
   }
   EXPECT_FALSE(loader.has_next());
   EXPECT_EQ(dataset->fetched, 15 * 6);
@@ -194,7 +194,7 @@ TEST(Loader, SamplesAreDrawnWithSeedAndEpochAndInEvaluationsWithTheSeed) {
   const auto part = std::make_shared<SubsetDataset>(dataset, 2, 10);
   Loader loader(part, StepSampler(5, 8, 4, false), {.micro_batch_size = 4, .workers = 2});
   for (std::int64_t step = 0; step < 6; ++step) {
-    const Indices drawn = numbers(loader.next().micro_batches[0], "drawn");
+    const Indices drawn = numbers_of(loader.next().micro_batches[0], "drawn");
     for (std::size_t row = 0; row < 4; ++row) {
       EXPECT_EQ(drawn[3 * row], 2 + 4 * (step % 2) + static_cast<std::int64_t>(row));
       EXPECT_EQ(drawn[3 * row + 1], 5);
@@ -202,18 +202,18 @@ TEST(Loader, SamplesAreDrawnWithSeedAndEpochAndInEvaluationsWithTheSeed) {
     }
   }
   EvalLoader evaluation(dataset, {.batch_size = 2, .seed = 6});
-  EXPECT_EQ(numbers(evaluation.next().batch, "drawn"), (Indices{0, 6, -1, 1, 6, -1}));
+  EXPECT_EQ(numbers_of(evaluation.next().batch, "drawn"), (Indices{0, 6, -1, 1, 6, -1}));
 }
 
 TEST(EvalLoader, MasksTheRowsThatFillUpTheLastBatch) {
   EvalLoader loader(std::make_shared<NumberedDataset>(5), {.batch_size = 3});
   EXPECT_EQ(loader.batches(), 2);
   const EvalBatch first = loader.next();
-  EXPECT_EQ(numbers(first.batch), (Indices{0, 1, 2}));
+  EXPECT_EQ(numbers_of(first.batch), (Indices{0, 1, 2}));
   EXPECT_EQ(to_doubles(first.batch.at("mask")), (std::vector<double>{1, 1, 1}));
   const EvalBatch last = loader.next();
   EXPECT_EQ(last.index, 1);
-  EXPECT_EQ(numbers(last.batch), (Indices{3, 4, 0}));
+  EXPECT_EQ(numbers_of(last.batch), (Indices{3, 4, 0}));
   EXPECT_EQ(last.batch.at("mask").dtype(), DType::kF32);
   EXPECT_EQ(to_doubles(last.batch.at("mask")), (std::vector<double>{1, 1, 0}));
   EXPECT_FALSE(loader.has_next());
@@ -231,7 +231,7 @@ TEST(EvalLoader, BatchesAreTheSameForAnyNumberOfRanks) {
         const EvalBatch batch = loader.next();
         auto& slot = by_index.at(static_cast<std::size_t>(batch.index));
         EXPECT_TRUE(slot.empty()) << "batch " << batch.index << " came twice";
-        slot = numbers(batch.batch);
+        slot = numbers_of(batch.batch);
       }
     }
     for (std::int64_t k = 0; k < 12; ++k) {

@@ -152,7 +152,7 @@ HostTensor evaluate_narrow(const Node& node, const std::vector<HostTensor>& oper
 }
 
 // core/kernels/codegen/vector_math.h and vector_math_wide.h state these, with the errors of their
-// polynomials; tests/core/kernels/codegen_math_test.cpp checks them over a dense sample of f32.
+// polynomials; tests/core/kernels/codegen/math_test.cpp checks them over a dense sample of f32.
 double promised_ulps(Op op) {
   if (op == Op::kPower) return 1;
   if (info_of(op).op_class != OpClass::kUnary) return 0;

@@ -148,6 +148,31 @@ class CheckDefinitions(SmallTrees, unittest.TestCase):
         self.refused("data/b.cpp", unnamed("struct Shape {};"), f"lockstep::Shape {message} core/base/shape.h:3")
         self.accepted("watch/b.cpp", unnamed("struct Batch {};"))
 
+    def test_the_sources_of_a_test_program_meet_too(self):
+        tests = {
+            "tests/data/CMakeLists.txt": "lockstep_test(data DEPS data)\n",
+            "tests/data/files/a_test.cpp": unnamed(
+                "int count(int n) { return n; }\nvoid PrintTo(int n) {}\nTEST(Count, Begins) {}\nTEST_F(Count, Ends) {}"
+            ),
+        }
+        for text, name in [
+            ("int count(int m) { return m; }", "count"),
+            ("int count(const std::vector<int>& all) { return 1; }", "count"),
+            ("TEST(Count, Begins) {}", "TEST"),
+        ]:
+            with self.subTest(text):
+                code, output = self.check({**tests, "tests/data/b_test.cpp": unnamed(text)})
+                self.assertEqual(code, 1)
+                self.assertIn(f"tests/data/files/a_test.cpp:", output)
+                self.assertIn(f"lockstep::{name} of an unnamed namespace may be compiled together", output)
+        for path, text in [
+            ("tests/watch/b_test.cpp", "int count(int m) { return m; }"),  # another program
+            ("tests/data/b_test.cpp", "TEST(Count, Goes) {}\nTEST_F(Counts, Ends) {}\nusing Counts = Count;"),
+            ("tests/data/b_test.cpp", "void PrintTo(long n) {}"),
+        ]:
+            with self.subTest(text):
+                self.assertEqual(self.check({**tests, path: unnamed(text)}), (0, ""))
+
     def test_nothing_leaks_into_the_next_source_of_a_batch(self):
         self.refused("data/b.cpp", "\nusing namespace std;\n", "data/b.cpp:2: using namespace std also holds")
         self.refused("data/b.cpp", named("using namespace std::chrono;"), "using namespace std::chrono also holds")

@@ -2,7 +2,7 @@
 // Lanes, see emit_lanes.h, whose functions they use). Every fused multiply-add is explicit: an
 // element's bits do not depend on the vector width, on its position or on the instruction set.
 //
-// Largest errors in units in the last place of f32, as tests/core/kernels/codegen_math_test.cpp
+// Largest errors in units in the last place of f32, as tests/core/kernels/codegen/math_test.cpp
 // checks them against f64 (results below the smallest normal number flush to zero where the
 // thread flushes denormals):
 //   exp 1, log 1, tanh 2, erf 1.5, rsqrt 1.5;

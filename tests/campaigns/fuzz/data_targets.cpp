@@ -7,19 +7,14 @@
 #include "data/images/idx.h"
 #include "data/tokens/token_shards.h"
 #include "tests/campaigns/fuzz/target.h"
-#include "tests/data/image_files.h"
+#include "tests/data/images/idx_file.h"
+#include "tests/data/images/image_files.h"
 
 namespace lockstep::fuzz {
 namespace {
 
 std::string idx(const std::vector<std::uint32_t>& sizes) {
-  std::string out = {0, 0, 8, static_cast<char>(sizes.size())};
-  std::size_t elements = 1;
-  for (const std::uint32_t size : sizes) {
-    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(size >> shift & 0xFF);
-    elements *= size;
-  }
-  return out + std::string(elements, '\1');
+  return idx_file(sizes, '\1');
 }
 
 std::string gzip(const std::string& bytes) {

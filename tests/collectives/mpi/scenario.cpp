@@ -19,7 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/metrics.h"
 #include "tests/collectives/oracle.h"
-#include "tests/collectives/requests.h"
+#include "tests/ranks/requests.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string parse_error(const std::string& text) {
   return data_error([&] { JsonPlace::parse(text, "t.json"); });
 }
 
@@ -86,27 +86,27 @@ TEST(Json, EveryWrongTypeIsToldWithWhatIsThere) {
 }
 
 TEST(Json, ANulEndsNothing) {
-  EXPECT_EQ(refusal(std::string("{\"a\": 1}\0 rest", 14)),
+  EXPECT_EQ(parse_error(std::string("{\"a\": 1}\0 rest", 14)),
             "t.json:1:9: not valid JSON: a NUL byte (0x00); the file is damaged, or no text");
-  EXPECT_EQ(refusal(std::string("[1,\n \"a\0b\"]", 11)),
+  EXPECT_EQ(parse_error(std::string("[1,\n \"a\0b\"]", 11)),
             "t.json:2:4: not valid JSON: a NUL byte (0x00); the file is damaged, or no text");
   EXPECT_EQ(parsed(R"("a\u0000b")").string(), std::string("a\0b", 3));
 }
 
 TEST(Json, AKeyTwiceIsRefusedWithBothPlaces) {
-  EXPECT_EQ(refusal("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 1}}"),
+  EXPECT_EQ(parse_error("{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 1}}"),
             "t.json:2:16: the key \"c\" is there twice, first at 2:8");
-  EXPECT_EQ(refusal(R"({"a": 1, "\u0061": 2})"),
+  EXPECT_EQ(parse_error(R"({"a": 1, "\u0061": 2})"),
             "t.json:1:10: the key \"a\" is there twice, first at 1:2");
   EXPECT_NO_THROW(parsed(R"({"a": {"a": {"a": 1}}, "b": {"a": 1}})"));
 }
 
 TEST(Json, NumbersThatNothingHoldsAreRefused) {
-  EXPECT_EQ(refusal("[1e999]"),
+  EXPECT_EQ(parse_error("[1e999]"),
             "t.json:1:2: the number 1e999 is too large: no number is beyond 1.8e308");
-  EXPECT_EQ(refusal("{\"a\": -1e400}"),
+  EXPECT_EQ(parse_error("{\"a\": -1e400}"),
             "t.json:1:7: the number -1e400 is too large: no number is beyond 1.8e308");
-  EXPECT_EQ(refusal("[" + std::string(400, '9') + "]"),
+  EXPECT_EQ(parse_error("[" + std::string(400, '9') + "]"),
             "t.json:1:2: the number " + std::string(40, '9') +
                 "... is too large: no number is beyond 1.8e308");
   EXPECT_EQ(parsed("1e-999").real(), 0.0);
@@ -124,16 +124,16 @@ TEST(Json, NumbersThatNothingHoldsAreRefused) {
 
 TEST(Json, DepthIsBounded) {
   EXPECT_NO_THROW(parsed(nested(kMaxJsonDepth)));
-  EXPECT_EQ(refusal(nested(kMaxJsonDepth + 1)), "t.json:1:65: nested more than 64 deep");
-  EXPECT_EQ(refusal(nested(100'000)), "t.json:1:65: nested more than 64 deep");
+  EXPECT_EQ(parse_error(nested(kMaxJsonDepth + 1)), "t.json:1:65: nested more than 64 deep");
+  EXPECT_EQ(parse_error(nested(100'000)), "t.json:1:65: nested more than 64 deep");
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
-  EXPECT_EQ(refusal(objects), "t.json:1:321: nested more than 64 deep");
+  EXPECT_EQ(parse_error(objects), "t.json:1:321: nested more than 64 deep");
 }
 
 TEST(Json, TellsWhatIsNotJson) {
   const auto problem = [](const std::string& text) {
-    const std::string message = refusal(text);
+    const std::string message = parse_error(text);
     const std::string begin = "t.json:";
     EXPECT_EQ(message.substr(0, begin.size()), begin);
     return message.substr(std::min(begin.size(), message.size()));
@@ -161,26 +161,26 @@ TEST(Json, TellsWhatIsNotJson) {
 }
 
 TEST(Json, TellsWhichByteOfAStringIsNone) {
-  EXPECT_EQ(refusal("{\"a\": \"b\tc\"}"),
+  EXPECT_EQ(parse_error("{\"a\": \"b\tc\"}"),
             "t.json:1:9: not valid JSON: in value - invalid string: control character U+0009 (HT) "
             "must be escaped to \\u0009 or \\t");
-  EXPECT_EQ(refusal("[\"a\xff\"]"),
+  EXPECT_EQ(parse_error("[\"a\xff\"]"),
             "t.json:1:4: not valid JSON: in value - invalid string: ill-formed UTF-8 byte");
-  EXPECT_EQ(refusal("[\"\xed\xa0\x80\"]").substr(0, 69),
+  EXPECT_EQ(parse_error("[\"\xed\xa0\x80\"]").substr(0, 69),
             "t.json:1:4: not valid JSON: in value - invalid string: ill-formed UTF");
-  EXPECT_EQ(refusal(R"(["\ud800"])").substr(0, 63),
+  EXPECT_EQ(parse_error(R"(["\ud800"])").substr(0, 63),
             "t.json:1:9: not valid JSON: in value - invalid string: surrogat");
-  EXPECT_EQ(refusal(R"(["\udc00"])").substr(0, 63),
+  EXPECT_EQ(parse_error(R"(["\udc00"])").substr(0, 63),
             "t.json:1:8: not valid JSON: in value - invalid string: surrogat");
-  EXPECT_EQ(refusal("\xff\xfe[\0]\0"),
+  EXPECT_EQ(parse_error("\xff\xfe[\0]\0"),
             "t.json:1:1: not valid JSON: the text is UTF-16; save it as UTF-8");
 }
 
 TEST(Json, MessagesStayShortAndPrintable) {
   const std::string key = std::string(5000, 'k') + "\\u001b[31m";
   const std::string text = "{\"" + key + "\": 1, \"" + key + "\": 2}";
-  EXPECT_EQ(refusal(text), "t.json:1:5019: the key \"" + std::string(80, 'k') +
-                               "\"... is there twice, first at 1:2");
+  EXPECT_EQ(parse_error(text), "t.json:1:5019: the key \"" + std::string(80, 'k') +
+                                   "\"... is there twice, first at 1:2");
   const JsonPlace root = parsed(R"({"a\u001b": "\u001b)" + std::string(500, 'x') + "\"}");
   root.for_each_member([&](const std::string&, const JsonPlace& value) {
     EXPECT_EQ(data_error([&] { value.boolean(); }),
@@ -205,7 +205,7 @@ TEST(Json, ThereIsABoundToWhatIsInAFile) {
   std::string text = "[";
   while (text.size() < 2 * kMaxJsonValues) text += "0,";
   text += "0]";
-  EXPECT_EQ(refusal(text), "t.json:1:16777216: more than 8388608 values");
+  EXPECT_EQ(parse_error(text), "t.json:1:16777216: more than 8388608 values");
 }
 
 }  // namespace

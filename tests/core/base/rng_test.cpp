@@ -13,10 +13,10 @@
 namespace lockstep {
 namespace {
 
-using Words = std::array<std::uint32_t, 4>;
+using FourWords = std::array<std::uint32_t, 4>;
 
 /// Philox4x32-10, written from section 3.3 of Salmon et al., SC 2011.
-Words philox(Words c, std::array<std::uint32_t, 2> k) {
+FourWords philox(FourWords c, std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
     const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
@@ -30,18 +30,19 @@ Words philox(Words c, std::array<std::uint32_t, 2> k) {
 
 TEST(Philox, MatchesThePublishedVectors) {  // Random123, tests/kat_vectors
   constexpr std::uint32_t kOnes = 0xffffffff;
-  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
+            (FourWords{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
-            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+            (FourWords{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
-            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+            (FourWords{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 RC_GTEST_PROP(Rng, WordsAreBlocksOfPhilox,
               (std::uint64_t seed, std::uint64_t stream, std::uint32_t step,
                std::uint32_t micro_batch, std::uint32_t position)) {
   const std::uint64_t key = hash64({seed, stream});
-  const Words block =
+  const FourWords block =
       philox({position / 4, micro_batch, step, 0},
              {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
   RC_ASSERT(random_word({seed, stream, step, micro_batch}, position) == block[position % 4]);
@@ -93,9 +94,9 @@ TEST(Rng, EveryPartOfTheKeyCounts) {
   }
   with([](RngKey& key) { std::swap(key.seed, key.stream); });
   with([](RngKey& key) { std::swap(key.step, key.stream); });
-  std::set<Words> blocks;
+  std::set<FourWords> blocks;
   for (const RngKey& key : keys) {
-    Words words{};
+    FourWords words{};
     random_bits(key, 0, words);
     blocks.insert(words);
   }
@@ -104,9 +105,9 @@ TEST(Rng, EveryPartOfTheKeyCounts) {
 
 TEST(Rng, PositionsBeyond32BitsAreNew) {
   const RngKey key{.seed = 1, .stream = 2, .step = 3, .micro_batch = 4};
-  std::set<Words> blocks;
+  std::set<FourWords> blocks;
   for (const int bit : {0, 33, 34, 35, 49}) {
-    Words words{};
+    FourWords words{};
     random_bits(key, (std::uint64_t{1} << bit) & ~std::uint64_t{3}, words);
     blocks.insert(words);
   }

@@ -28,7 +28,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr Hash128 kKey{1, 2};
-constexpr std::uint64_t kHeaderBytes = 64;
+constexpr std::uint64_t kStoreHeaderBytes = 64;
 
 struct ArtifactStoreTest : testing::Test {
   ArtifactStoreTest() {
@@ -120,8 +120,8 @@ TEST_F(ArtifactStoreTest, MakesAFolderForItsOwnerAlone) {
 TEST_F(ArtifactStoreTest, LeavesFilesOfOthersAlone) {
   fs::create_directories(folder);
   for (const char* name : {".other.tmp", "other.artifact", "notes"}) write(folder / name, "mine");
-  store(kHeaderBytes + 3).save(kKey, "abc");
-  store(kHeaderBytes + 3).save({3, 4}, "def");
+  store(kStoreHeaderBytes + 3).save(kKey, "abc");
+  store(kStoreHeaderBytes + 3).save({3, 4}, "def");
   EXPECT_THAT(files(), testing::UnorderedElementsAre(".other.tmp", "other.artifact", "notes",
                                                      entry({3, 4}).filename()));
 }
@@ -129,7 +129,7 @@ TEST_F(ArtifactStoreTest, LeavesFilesOfOthersAlone) {
 TEST_F(ArtifactStoreTest, MissesWhateverBitIsFlipped) {
   store().save(kKey, "payload");
   const std::string good = contents_of(entry());
-  ASSERT_EQ(good.size(), kHeaderBytes + 7);
+  ASSERT_EQ(good.size(), kStoreHeaderBytes + 7);
   for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
@@ -181,7 +181,7 @@ TEST_F(ArtifactStoreTest, MissesWhatIsNoFile) {
 }
 
 TEST_F(ArtifactStoreTest, EvictsTheLeastRecentlyUsed) {
-  ArtifactStore small = store(3 * (kHeaderBytes + 4));
+  ArtifactStore small = store(3 * (kStoreHeaderBytes + 4));
   const auto used = [&](std::uint64_t key, int hours_ago) {
     fs::last_write_time(entry({key, 0}),
                         fs::file_time_type::clock::now() - std::chrono::hours(hours_ago));
@@ -201,7 +201,7 @@ TEST_F(ArtifactStoreTest, EvictsTheLeastRecentlyUsed) {
 }
 
 TEST_F(ArtifactStoreTest, DoesNotKeepMoreThanItMay) {
-  ArtifactStore small = store(kHeaderBytes + 4);
+  ArtifactStore small = store(kStoreHeaderBytes + 4);
   small.save(kKey, "four");
   small.save({3, 4}, "fives");
   EXPECT_TRUE(small.load(kKey));
@@ -241,7 +241,7 @@ TEST_F(ArtifactStoreTest, ReadsFromAFolderThatCannotBeWrittenTo) {
 TEST_F(ArtifactStoreTest, SurvivesAFullDisk) {
   store().save(kKey, "small");
   const pid_t child = fork_to([&] {
-    const rlimit limit{kHeaderBytes + 100, kHeaderBytes + 100};
+    const rlimit limit{kStoreHeaderBytes + 100, kStoreHeaderBytes + 100};
     setrlimit(RLIMIT_FSIZE, &limit);
     ArtifactStore one({folder.string()}, Log::null());
     one.save(kKey, std::string(1000, 'x'));

@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "core/trace/gradients.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

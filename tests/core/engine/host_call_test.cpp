@@ -8,9 +8,9 @@
 #include "core/engine/step_io.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference/reference.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/engine/with_disk_cache.h"
 #include "tests/fixtures/host_functions.h"
+#include "tests/ranks/on_ranks.h"
 #include "watch/watch.h"
 
 namespace lockstep {

@@ -4,8 +4,8 @@
 
 #include "core/base/reduce_tree.h"
 #include "core/trace/gradients.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -24,7 +24,7 @@ std::vector<float> micro_batch_values(std::int64_t micro_batch, std::int64_t ste
 
 /// Trains p for three steps on micro-batches [first, first + count) of every step; returns p's
 /// bits.
-std::vector<float> train(Rank& rank, std::int64_t first, std::int64_t count) {
+std::vector<float> train_micro_batches(Rank& rank, std::int64_t first, std::int64_t count) {
   Tensor p = rank.variable({1, 2, 3, 4, 5});
   for (std::int64_t step = 0; step < 3; ++step) {
     std::vector<std::vector<float>> micro_batches;
@@ -42,7 +42,7 @@ std::vector<float> train(Rank& rank, std::int64_t first, std::int64_t count) {
 
 std::vector<float> train_on_one_rank(std::int64_t micro_batches) {
   Rank rank;
-  return train(rank, 0, micro_batches);
+  return train_micro_batches(rank, 0, micro_batches);
 }
 
 std::vector<std::vector<float>> train_on_ranks(int ranks, std::int64_t micro_batches,
@@ -52,7 +52,7 @@ std::vector<std::vector<float>> train_on_ranks(int ranks, std::int64_t micro_bat
     Rank rank(communicator, buckets);
     const std::int64_t count = micro_batches / ranks;
     out[static_cast<std::size_t>(communicator.rank())] =
-        train(rank, communicator.rank() * count, count);
+        train_micro_batches(rank, communicator.rank() * count, count);
   });
   return out;
 }

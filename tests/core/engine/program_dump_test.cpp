@@ -71,7 +71,7 @@ struct SmallFiles {
 };
 
 /// A step with both programs.
-void train(Rank& rank) {
+void train_once(Rank& rank) {
   Tensor p = rank.variable({1, 2});
   p.assign(p - all_reduce(exp(rank.batch({{1, 2}, {3, 4}}))) *
                    rank.context.scalar(0.1, DType::kF32, "lr"));
@@ -81,8 +81,8 @@ void train(Rank& rank) {
 
 TEST_F(ProgramDumpTest, HoldsWhatWasRecordedAndWhatBecameOfIt) {
   Rank rank(options);
-  train(rank);
-  train(rank);  // from the cache: nothing new
+  train_once(rank);
+  train_once(rank);  // from the cache: nothing new
   const std::string name = "program-0-step_end-[0-9a-f]{8}";
   EXPECT_THAT(files(),
               ElementsAre(MatchesRegex(name + ".gradient.ir"), MatchesRegex(name + ".plan.txt"),
@@ -95,7 +95,7 @@ TEST_F(ProgramDumpTest, HoldsWhatWasRecordedAndWhatBecameOfIt) {
 
 TEST_F(ProgramDumpTest, ParsesBackToGraphsThatComputeTheSame) {
   Rank rank(options);
-  train(rank);
+  train_once(rank);
   const Graph recorded = parse(text(".recorded.ir"), "recorded.ir");
   const std::string once = print(recorded);
   EXPECT_EQ(print(parse(once, "again.ir")), once);
@@ -119,13 +119,13 @@ TEST_F(ProgramDumpTest, HoldsWhatCameFromTheDiskToo) {
   std::vector<std::string> compiled;
   {
     Rank rank(options);
-    train(rank);
+    train_once(rank);
     for (const std::string& name : files()) compiled.push_back(read(name));
     EXPECT_THAT(compiled[1], HasSubstr(": compiled in "));
   }
   fs::remove_all(options.dump_folder);
   Rank rank(options);
-  train(rank);
+  train_once(rank);
   EXPECT_EQ(rank.metrics.counter("PersistentCacheHit"), 1);
   const std::vector<std::string> names = files();
   ASSERT_EQ(names.size(), compiled.size());

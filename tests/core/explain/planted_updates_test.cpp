@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 /// A parameter's next value and those of its slots.
-using Rule =
+using PlantedRule =
     std::function<std::vector<Tensor>(const Tensor& w, const Tensor& g, std::span<const Tensor>)>;
 
 std::vector<Tensor> plain(const Tensor& w, const Tensor& g, std::span<const Tensor>) {
@@ -39,7 +39,7 @@ struct Step {
   std::int64_t width = 16;
   bool trains_body = true;
   std::vector<std::string> slots = {};
-  Rule rule = plain;
+  PlantedRule rule = plain;
   double clip_norm = 0;
   bool stops = false;  ///< on_nonfinite
 };

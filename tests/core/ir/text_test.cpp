@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(std::string_view text, std::optional<int> ranks = std::nullopt) {
+std::string parse_error(std::string_view text, std::optional<int> ranks = std::nullopt) {
   return usage_error([&] { parse(text, "file.ir", ranks); });
 }
 
@@ -116,7 +116,7 @@ struct BadText {
 class TextErrors : public ::testing::TestWithParam<BadText> {};
 
 TEST_P(TextErrors, NameThePlaceAndTheExpectation) {
-  EXPECT_EQ(refusal(GetParam().text), GetParam().message);
+  EXPECT_EQ(parse_error(GetParam().text), GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,24 +175,24 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Text, RefusesCollectivesForOtherRanksIfToldHowMany) {
   const std::string x = "%0 = f32[4] input()\n";
   const std::string broadcast = x + "%1 = f32[4] collective_broadcast(%0) {root=1}\nreturn %1";
-  EXPECT_EQ(refusal(broadcast, 2), "no error");
-  EXPECT_EQ(refusal(broadcast, 1),
+  EXPECT_EQ(parse_error(broadcast, 2), "no error");
+  EXPECT_EQ(parse_error(broadcast, 1),
             "file.ir:2:13: collective_broadcast is from rank 1, but 1 rank takes part here");
   const std::string gather = x + "%1 = f32[8] all_gather(%0) {ranks=2}\nreturn %1";
-  EXPECT_EQ(refusal(gather, 2), "no error");
-  EXPECT_EQ(refusal(gather, 4),
+  EXPECT_EQ(parse_error(gather, 2), "no error");
+  EXPECT_EQ(parse_error(gather, 4),
             "file.ir:2:13: all_gather is for 2 ranks, but 4 ranks take part here");
 }
 
 TEST(Text, RefusesDeeplyNestedBodies) {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "%0 = f32[] call() body { ";
-  EXPECT_THAT(refusal(text), HasSubstr("bodies nest deeper than 32"));
+  EXPECT_THAT(parse_error(text), HasSubstr("bodies nest deeper than 32"));
 }
 
 TEST(Text, SurvivesLongRunsOfOneCharacter) {
   for (const char c : std::string_view("%({[\"\\,-/ =0x\n"))
-    EXPECT_NE(refusal(std::string(200000, c)), "no error") << c;
+    EXPECT_NE(parse_error(std::string(200000, c)), "no error") << c;
 }
 
 TEST(Text, NeverCrashesOnMutatedText) {

@@ -1,6 +1,6 @@
 #include "core/kernels/kernel_cache.h"
 
-#include "tests/core/kernels/cpu_harness.h"
+#include "tests/core/kernels/kernel_case.h"
 
 namespace lockstep::cpu_test {
 namespace {

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "tests/fixtures/special_values.h"
+
 namespace lockstep {
 namespace {
 
@@ -13,9 +15,6 @@ constexpr std::int64_t kMaxGradientElements = 36;
 // Kernels give one task about 32 Ki elements at most.
 constexpr std::int64_t kMinLargeElements = 70'000;
 constexpr std::int64_t kMaxLargeElements = 100'000;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 

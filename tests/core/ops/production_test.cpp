@@ -11,7 +11,7 @@
 #include "core/kernels/base/task_kernel.h"
 #include "core/kernels/plan_kernel.h"
 #include "tests/core/ops/find_error.h"
-#include "tests/core/ops/run_kernel.h"
+#include "tests/core/ops/run_case.h"
 #include "tests/core/ops/test_name.h"
 #include "tests/fixtures/same_bits.h"
 #include "tests/fixtures/tested_target.h"
@@ -82,16 +82,16 @@ class ProductionKernel : public ::testing::TestWithParam<Op> {
     const auto find_error_of = error_finder(c);
     for (const Target& target : runnable_targets()) {
       const auto kernel = make_kernel(c, target);
-      const HostTensor result = run_kernel(*kernel, c, one);
+      const HostTensor result = run_case(*kernel, c, one);
       ASSERT_EQ(find_error_of(result), "") << describe(c);
-      EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two), result))
+      EXPECT_TRUE(same_bits(run_case(*kernel, c, two), result))
           << describe(c) << " depends on the number of threads";
-      EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two, {.shift = 1}), result))
+      EXPECT_TRUE(same_bits(run_case(*kernel, c, two, {.shift = 1}), result))
           << describe(c) << " depends on alignment";
       for (std::size_t i = 0; i < c.operands.size(); ++i) {
         if (!kernel->may_alias(0, i)) continue;
         if (c.operands[i].bytes().size() != result.bytes().size()) continue;
-        EXPECT_TRUE(same_bits(run_kernel(*kernel, c, two, {.in_place = i}), result))
+        EXPECT_TRUE(same_bits(run_case(*kernel, c, two, {.in_place = i}), result))
             << describe(c) << " cannot take the memory of operand " << i;
       }
     }
@@ -134,8 +134,8 @@ TEST_P(ElementwiseKernel, ComputesAnElementAlikeAtEveryPosition) {
       rest.operands[i] = tail;
     }
     for (const Target& target : runnable_targets()) {
-      const HostTensor all = run_kernel(*make_kernel(whole, target), whole, pool);
-      const HostTensor shifted = run_kernel(*make_kernel(rest, target), rest, pool);
+      const HostTensor all = run_case(*make_kernel(whole, target), whole, pool);
+      const HostTensor shifted = run_case(*make_kernel(rest, target), rest, pool);
       EXPECT_TRUE(same_bits(all.bytes().subspan(size_of(all.dtype())), shifted.bytes()))
           << describe(whole);
     }

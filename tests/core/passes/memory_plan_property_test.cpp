@@ -19,13 +19,13 @@
 namespace lockstep {
 namespace {
 
-using Builder = testing::MemoryGraph;
+using testing::MemoryGraph;
 
 int pick(int low, int high) {
   return *rc::gen::resize(100, rc::gen::inRange(low, high + 1));
 }
 
-ValueId random_slice(Builder& b, ValueId x) {
+ValueId random_slice(MemoryGraph& b, ValueId x) {
   std::vector<std::int64_t> start, limit, stride;
   for (const std::int64_t size : b.graph[x].type.shape.sizes()) {
     const bool whole = pick(0, 1) == 0;
@@ -38,7 +38,7 @@ ValueId random_slice(Builder& b, ValueId x) {
 
 /// Chains, joins, views of views, and movement, on matrices and vectors.
 Graph random_graph() {
-  Builder b;
+  MemoryGraph b;
   for (int i = pick(1, 4); i-- > 0;) b.input(pick(0, 8) == 0 ? 0 : pick(1, 3));
   b.graph.add_constant(HostTensor::of(Shape({2, 16}), std::vector<float>(32, 1.0F)));
   for (int i = pick(1, 25); i-- > 0;) {

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Builder = testing::MemoryGraph;
+using testing::MemoryGraph;
 
 MemoryQuery never_in_place() {
   return {[](ValueId) { return 0; }, [](ValueId, std::size_t, std::size_t) { return false; }};
@@ -43,7 +43,7 @@ CommandBundles bundle(const Graph& graph, ValueId first, ValueId last) {
 }
 
 TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(2);
   const ValueId p = b.copy(x);
   const ValueId q = b.copy(x);
@@ -61,7 +61,7 @@ TEST(MemoryPlan, KeepsWhatCommandsThatRunAtOnceUseUntilTheyAreDone) {
 }
 
 TEST(MemoryPlan, DoesNotOverwriteWhatIsReadAtTheSameTime) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(2);
   const ValueId p = b.copy(x);
   const ValueId r = b.negate(p);
@@ -76,7 +76,7 @@ TEST(MemoryPlan, DoesNotOverwriteWhatIsReadAtTheSameTime) {
 }
 
 TEST(MemoryPlan, GivesAnOutputItsOwnMemoryAndATemporaryTheArena) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(2);
   const ValueId t = b.negate(x);
   const ValueId y = b.negate(t);
@@ -92,7 +92,7 @@ TEST(MemoryPlan, GivesAnOutputItsOwnMemoryAndATemporaryTheArena) {
 }
 
 TEST(MemoryPlan, ReusesTheMemoryOfDeadTemporaries) {
-  Builder b;
+  MemoryGraph b;
   ValueId x = b.input(4);
   for (int i = 0; i < 10; ++i) x = b.negate(x);
   b.graph.outputs = {x};
@@ -102,7 +102,7 @@ TEST(MemoryPlan, ReusesTheMemoryOfDeadTemporaries) {
 }
 
 TEST(MemoryPlan, DoesNotComputeInPlaceOfAnOperandThatIsReadLater) {
-  Builder b;
+  MemoryGraph b;
   const ValueId t = b.negate(b.input(1));
   const ValueId u = b.negate(t);
   b.graph.outputs = {b.negate(b.add(t, u))};
@@ -112,7 +112,7 @@ TEST(MemoryPlan, DoesNotComputeInPlaceOfAnOperandThatIsReadLater) {
 }
 
 TEST(MemoryPlan, MakesReshapesAndContiguousSlicesViews) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(4);
   const ValueId rows = b.rows(x, 1, 3);
   const ValueId flat = b.flatten(rows);
@@ -128,7 +128,7 @@ TEST(MemoryPlan, MakesReshapesAndContiguousSlicesViews) {
 }
 
 TEST(MemoryPlan, CopiesSlicesThatAreStridedOrNotAligned) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(4);
   b.slice(x, {0, 0}, {4, 8}, {1, 1});
   b.slice(x, {0, 0}, {4, 16}, {2, 1});
@@ -139,7 +139,7 @@ TEST(MemoryPlan, CopiesSlicesThatAreStridedOrNotAligned) {
 }
 
 TEST(MemoryPlan, KeepsAValueAliveWhileAViewOfItIsUsed) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(2);
   const ValueId t = b.negate(x);
   const ValueId view = b.flatten(t);
@@ -150,7 +150,7 @@ TEST(MemoryPlan, KeepsAValueAliveWhileAViewOfItIsUsed) {
 }
 
 TEST(MemoryPlan, MakesBarriersViewsThatKeepNothingTheyWaitForAlive) {
-  Builder b;
+  MemoryGraph b;
   const ValueId t = b.copy(b.input(2));
   const ValueId u = b.copy(b.input(2));
   const ValueId v = b.copy(u);
@@ -163,7 +163,7 @@ TEST(MemoryPlan, MakesBarriersViewsThatKeepNothingTheyWaitForAlive) {
 }
 
 TEST(MemoryPlan, CopiesOutputsThatAreInputsConstantsViewsOrRepeated) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(1);
   const ValueId c = b.graph.add_constant(HostTensor::scalar(1.0F));
   const ValueId y = b.negate(x);
@@ -177,7 +177,7 @@ TEST(MemoryPlan, CopiesOutputsThatAreInputsConstantsViewsOrRepeated) {
 }
 
 TEST(MemoryPlan, ComputesAnOutputThatIsAViewOfAllOfAValueWhereItBelongs) {
-  Builder b;
+  MemoryGraph b;
   const ValueId y = b.negate(b.input(1));
   const ValueId view = b.flatten(y);
   b.graph.outputs = {view, y};
@@ -188,7 +188,7 @@ TEST(MemoryPlan, ComputesAnOutputThatIsAViewOfAllOfAValueWhereItBelongs) {
 }
 
 TEST(MemoryPlan, WritesAnUpdateIntoItsInput) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(1);
   const ValueId gradient = b.input(1);
   b.graph.outputs = {b.add(x, gradient)};
@@ -200,7 +200,7 @@ TEST(MemoryPlan, WritesAnUpdateIntoItsInput) {
 }
 
 TEST(MemoryPlan, WritesAnUpdateIntoItsInputIfItsCommandDoesNotReadIt) {
-  Builder b;
+  MemoryGraph b;
   b.input(1);
   const ValueId gradient = b.input(1);
   b.graph.outputs = {b.negate(gradient)};
@@ -209,7 +209,7 @@ TEST(MemoryPlan, WritesAnUpdateIntoItsInputIfItsCommandDoesNotReadIt) {
 }
 
 TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsReadLater) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(1);
   const ValueId view = b.flatten(x);
   const ValueId next = b.negate(x);
@@ -220,7 +220,7 @@ TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsReadLater) {
 }
 
 TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsAnOutputToo) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(1);
   b.graph.outputs = {b.negate(x), x};
   b.graph.updates = {{0, 0}};
@@ -229,7 +229,7 @@ TEST(MemoryPlan, DoesNotOverwriteAnInputThatIsAnOutputToo) {
 }
 
 TEST(MemoryPlan, DoesNotOverwriteAnInputThatItsCommandReadsInParts) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(2);
   b.graph.outputs = {
       b.graph.add(Op::kConcatenate, {b.rows(x, 1, 2), b.rows(x, 0, 1)}, {{Attr::kAxis, {0}}})};
@@ -294,7 +294,7 @@ TEST(MemoryPlan, DonatesToSeveralResultsOfAGroup) {
 }
 
 TEST(MemoryPlan, ComputesWhatAnOutputOverwritesInTheOutputsMemory) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(4);
   b.graph.outputs = {b.negate(b.negate(b.copy(x)))};
   const MemoryPlan plan = checked_plan(b.graph, elementwise_in_place(b.graph));
@@ -303,14 +303,14 @@ TEST(MemoryPlan, ComputesWhatAnOutputOverwritesInTheOutputsMemory) {
 }
 
 TEST(MemoryPlan, KeepsWhatIsReadLaterOutOfTheOutputsMemory) {
-  Builder b;
+  MemoryGraph b;
   const ValueId y = b.copy(b.input(4));
   b.graph.outputs = {b.negate(y), b.copy(y)};
   EXPECT_EQ(checked_plan(b.graph, elementwise_in_place(b.graph)).values[1].kind, SlotKind::kArena);
 }
 
 TEST(MemoryPlan, PutsScratchOfOneCommandAfterAnotherInOnePlaceApartFromValues) {
-  Builder b;
+  MemoryGraph b;
   b.graph.outputs = {b.negate(b.negate(b.negate(b.negate(b.input(1)))))};
   const std::vector<std::int64_t> bytes = {0, 1000, 3000, 17 << 20, 2000};
   const MemoryQuery query{[&](ValueId id) { return bytes[static_cast<std::size_t>(id)]; },
@@ -324,7 +324,7 @@ TEST(MemoryPlan, PutsScratchOfOneCommandAfterAnotherInOnePlaceApartFromValues) {
 }
 
 TEST(MemoryPlan, NamesTheLargestValuesAtThePeak) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(8);
   const ValueId early = b.negate(b.rows(x, 0, 1));
   const ValueId kept = b.negate(b.rows(x, 0, 4));
@@ -339,7 +339,7 @@ TEST(MemoryPlan, NamesTheLargestValuesAtThePeak) {
 }
 
 TEST(MemoryPlan, AcceptsValuesWithoutElements) {
-  Builder b;
+  MemoryGraph b;
   const ValueId x = b.input(0);
   b.graph.outputs = {b.negate(b.negate(b.rows(x, 0, 0))), x};
   b.graph.updates = {{0, 0}};

@@ -34,7 +34,7 @@ std::vector<std::string> sources(const SplitStep& step) {
   return out;
 }
 
-std::string refusal(std::string_view text) {
+std::string split_error(std::string_view text) {
   return usage_error([&] { split(text); });
 }
 
@@ -141,28 +141,29 @@ constexpr const char* kHead = R"(
     %s = f32[] all_reduce(%y) {line="model.cpp:8"} )";
 
 TEST(SplitStep, RefusesToMixMicroBatchesAndSums) {
-  EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] add(%s, %y) {line=\"model.cpp:9\"} return %z"),
-            "model.cpp:9: add mixes a value of one micro-batch with a value summed over all "
-            "micro-batches; all_reduce the first");
+  EXPECT_EQ(
+      split_error(std::string(kHead) + "%z = f32[] add(%s, %y) {line=\"model.cpp:9\"} return %z"),
+      "model.cpp:9: add mixes a value of one micro-batch with a value summed over all "
+      "micro-batches; all_reduce the first");
 }
 
 TEST(SplitStep, RefusesToReduceASumAgain) {
   EXPECT_EQ(
-      refusal(std::string(kHead) +
-              "%e = f32[] exp(%s) %z = f32[] all_reduce(%e) {line=\"model.cpp:9\"} return %z"),
+      split_error(std::string(kHead) +
+                  "%e = f32[] exp(%s) %z = f32[] all_reduce(%e) {line=\"model.cpp:9\"} return %z"),
       "model.cpp:9: all_reduce of f32[], which was already summed over the micro-batches: reduce "
       "every value once");
 }
 
 TEST(SplitStep, RefusesToAssignAValueOfOneMicroBatch) {
-  EXPECT_EQ(refusal(std::string(kHead) + "return %y, %s update 0 -> %w"),
+  EXPECT_EQ(split_error(std::string(kHead) + "return %y, %s update 0 -> %w"),
             "model.cpp:7 (h.0): a variable is assigned a value of one micro-batch; all_reduce it "
             "first");
 }
 
 TEST(SplitStep, RefusesCollectivesOverRanksOfAValueOfOneMicroBatch) {
-  EXPECT_EQ(refusal(std::string(kHead) + "%z = f32[] collective_broadcast(%y) {root=0, "
-                                         "line=\"model.cpp:9\"} return %z"),
+  EXPECT_EQ(split_error(std::string(kHead) + "%z = f32[] collective_broadcast(%y) {root=0, "
+                                             "line=\"model.cpp:9\"} return %z"),
             "model.cpp:9: collective_broadcast works over ranks and cannot take a value of one "
             "micro-batch; all_reduce it first");
 }

@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

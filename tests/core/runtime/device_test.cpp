@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
-#include "tests/collectives/ranks.h"
 #include "tests/core/runtime/floats.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -1,10 +1,10 @@
 #include "core/runtime/executor.h"
 
 #include "collectives/single.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/runtime/floats.h"
 #include "tests/core/runtime/simple_plan.h"
 #include "tests/fixtures/tested_target.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include "collectives/single.h"
 #include "core/base/hash.h"
 #include "core/ir/structure.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/runtime/simple_plan.h"
 #include "tests/fixtures/tested_target.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "collectives/delaying.h"
 #include "core/base/reduce_tree.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/delaying.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

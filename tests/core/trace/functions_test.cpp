@@ -156,7 +156,7 @@ TEST(Linear, TakesEitherLayoutOfTheWeight) {
   EXPECT_THAT(values_of(as_gpt2.to_host()), ElementsAre(201, 2010));
 }
 
-struct Dropout : testing::Test {
+struct DropoutFunction : testing::Test {
   /// `given`: the probability is a value of the run, not of the program.
   std::vector<float> drop(std::int64_t step, std::int64_t micro_batch, double p = 0.25,
                           bool given = false) {
@@ -174,12 +174,12 @@ struct Dropout : testing::Test {
   }
 };
 
-TEST_F(Dropout, IsTheSameByAProbabilityThatMayChange) {
+TEST_F(DropoutFunction, IsTheSameByAProbabilityThatMayChange) {
   EXPECT_EQ(drop(3, 1, 0.25, true), drop(3, 1, 0.25));
   EXPECT_EQ(drop(3, 1, 0, true), std::vector<float>(10000, 1.0F));
 }
 
-TEST_F(Dropout, KeepsTheExpectedShareAndScalesIt) {
+TEST_F(DropoutFunction, KeepsTheExpectedShareAndScalesIt) {
   const std::vector<float> y = drop(0, 0);
   const auto kept = std::count(y.begin(), y.end(), static_cast<float>(1 / 0.75));
   const auto dropped = std::count(y.begin(), y.end(), 0.0F);
@@ -187,13 +187,13 @@ TEST_F(Dropout, KeepsTheExpectedShareAndScalesIt) {
   EXPECT_NEAR(static_cast<double>(kept), 7500, 4 * std::sqrt(10000 * 0.25 * 0.75));
 }
 
-TEST_F(Dropout, IsTheSameForTheSameKeyAndDiffersBetweenStepsAndMicroBatches) {
+TEST_F(DropoutFunction, IsTheSameForTheSameKeyAndDiffersBetweenStepsAndMicroBatches) {
   EXPECT_EQ(drop(3, 1), drop(3, 1));
   EXPECT_NE(drop(3, 1), drop(4, 1));
   EXPECT_NE(drop(3, 1), drop(3, 2));
 }
 
-TEST_F(Dropout, RefusesAProbabilityOfOne) {
+TEST_F(DropoutFunction, RefusesAProbabilityOfOne) {
   EXPECT_THAT(error_of([&] { drop(0, 0, 1.0); }),
               testing::HasSubstr("dropout probability 1 must be in [0, 1)"));
 }

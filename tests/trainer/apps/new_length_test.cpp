@@ -12,8 +12,8 @@ namespace lockstep {
 namespace {
 
 /// Steps of a small GPT-2, compiled one after the other as a run does.
-struct Lengths {
-  explicit Lengths(std::string model) : model_(std::move(model)) {}
+struct CompiledLengths {
+  explicit CompiledLengths(std::string model) : model_(std::move(model)) {}
 
   void compile(int length) {
     const std::string text = fmt::format(
@@ -44,7 +44,7 @@ struct Lengths {
 };
 
 void expect_nothing_new(const std::string& model) {
-  Lengths steps(model);
+  CompiledLengths steps(model);
   steps.compile(64);
   const std::int64_t functions = steps.kernels.compiled();
   EXPECT_GT(functions, 10);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tests/collectives/ranks.h"
 #include "tests/fixtures/tested_target.h"
+#include "tests/ranks/on_ranks.h"
 #include "trainer/calibrate/all_reduce.h"
 #include "trainer/calibrate/bandwidth.h"
 #include "trainer/calibrate/linear_dots.h"

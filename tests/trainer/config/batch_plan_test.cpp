@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/reduce_tree.h"
+#include "tests/fixtures/error_of.h"
 
 namespace lockstep {
 namespace {
@@ -23,13 +24,10 @@ LoadedConfig batch(std::int64_t global, std::int64_t micro, bool deterministic =
   return out;
 }
 
-std::string refusal(const LoadedConfig& loaded, std::int64_t ranks) {
-  try {
-    return plan_batch(loaded, ranks).to_string();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
+std::string plan_or_error(const LoadedConfig& loaded, std::int64_t ranks) {
+  std::string plan;
+  const std::string error = usage_error([&] { plan = plan_batch(loaded, ranks).to_string(); });
+  return plan.empty() ? error : plan;
 }
 
 TEST(BatchPlan, IsPrintedAsArithmetic) {
@@ -40,31 +38,31 @@ TEST(BatchPlan, IsPrintedAsArithmetic) {
 
 TEST(BatchPlan, ABatchThatIsNoMultipleOfTheMicroBatchIsRefused) {
   EXPECT_EQ(
-      refusal(batch(10, 4), 1),
+      plan_or_error(batch(10, 4), 1),
       "gpt.yaml:12:3: 'training.global_batch_size' 10 is not a multiple of micro_batch_size 4; "
       "nearest that work: global_batch_size 8 or 12, micro_batch_size 2 or 5");
 }
 
 TEST(BatchPlan, MicroBatchesThatDoNotDivideOverTheRanksAreRefused) {
-  EXPECT_EQ(refusal(batch(64, 8), 3),
+  EXPECT_EQ(plan_or_error(batch(64, 8), 3),
             "gpt.yaml:12:3: batch 64 = micro-batch size 8 x micro-batches 8 does not divide over 3 "
             "ranks; nearest that work: global_batch_size 48 or 96, 2 or 4 ranks");
   EXPECT_EQ(
-      refusal(batch(8, 8), 2),
+      plan_or_error(batch(8, 8), 2),
       "gpt.yaml:12:3: batch 8 = micro-batch size 8 x micro-batches 1 does not divide over 2 ranks; "
       "nearest that work: global_batch_size 16, micro_batch_size 4, 1 rank");
 }
 
 TEST(BatchPlan, DeterministicTrainingNeedsCompleteSubtrees) {
   EXPECT_EQ(
-      refusal(batch(36, 3), 2),
+      plan_or_error(batch(36, 3), 2),
       "gpt.yaml:12:3: batch 36 = micro-batch size 3 x micro-batches 12 gives 6 micro-batches to "
       "each of 2 ranks, but with 'training.deterministic: true' that must be a power of two; "
       "nearest that work: global_batch_size 24 or 48, micro_batch_size 9, 1 or 3 ranks, or "
       "deterministic: false");
-  EXPECT_EQ(refusal(batch(36, 3, false), 2),
+  EXPECT_EQ(plan_or_error(batch(36, 3, false), 2),
             "batch 36 = micro-batch size 3 x micro-batches 12 (ranks 2 x 6)");
-  EXPECT_EQ(refusal(batch(36, 3), 1),
+  EXPECT_EQ(plan_or_error(batch(36, 3), 1),
             "batch 36 = micro-batch size 3 x micro-batches 12 (ranks 1 x 12)");
 }
 

@@ -47,7 +47,7 @@ Config parse(const std::string& text, const std::vector<std::string>& overrides 
   return parse_config(text, "run.yaml", built_in(), overrides).config;
 }
 
-std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+std::string config_error(const std::string& text, const std::vector<std::string>& overrides = {}) {
   return usage_error([&] { parse_config(text, "run.yaml", built_in(), overrides); });
 }
 
@@ -69,7 +69,8 @@ TEST(ConfigLoad, ASectionMayHaveSectionsOfItsOwn) {
   EXPECT_THAT(shown, HasSubstr("  trace:\n    steps: [100, 110]\n"));
   EXPECT_THAT(parse(shown).profile.trace.steps, ElementsAre(100, 110));
   EXPECT_THAT(parse(kMlp, {"profile.trace.steps=[0,3]"}).profile.trace.steps, ElementsAre(0, 3));
-  EXPECT_THAT(refusal(kMlp, {"profile.trace=[0,3]"}), HasSubstr("unknown key 'profile.trace'"));
+  EXPECT_THAT(config_error(kMlp, {"profile.trace=[0,3]"}),
+              HasSubstr("unknown key 'profile.trace'"));
 }
 
 TEST(ConfigLoad, AListOfNumbersMayBeANumber) {
@@ -89,7 +90,7 @@ TEST(ConfigLoad, AListOfNumbersMayBeANumber) {
   EXPECT_EQ(given.augmentation.interpolation, Interpolation::kBicubic);
   EXPECT_EQ(given.augmentation.shift, 3);
   EXPECT_THAT(
-      refusal(kMlp, {"data.type=image_folder", "data.path=x", "data.normalize_std=[0.5, 0]"}),
+      config_error(kMlp, {"data.type=image_folder", "data.path=x", "data.normalize_std=[0.5, 0]"}),
       HasSubstr("'data.normalize_std' must be a number or list of numbers > 0, but number 2 in it "
                 "is '0'"));
 }
@@ -106,8 +107,8 @@ TEST(ConfigLoad, OverridesReplaceTheFilesValuesAndTheLastOneWins) {
 
 TEST(ConfigLoad, OverridesAreValidatedLikeTheFileAndNamedByTheirText) {
   EXPECT_EQ(
-      refusal(kMlp, {"training.max_steps=many", "optimizer.lr=1", "optimizr.learning_rate=1",
-                     "training", "eval=3", "data.path=x", "model.hidden_sizes=[1,2"}),
+      config_error(kMlp, {"training.max_steps=many", "optimizer.lr=1", "optimizr.learning_rate=1",
+                          "training", "eval=3", "data.path=x", "model.hidden_sizes=[1,2"}),
       "command line: training.max_steps=many: 'training.max_steps' must be an integer >= -1, not "
       "'many'\n"
       "command line: optimizer.lr=1: unknown key 'optimizer.lr'\n"
@@ -140,15 +141,15 @@ TEST(ConfigLoad, AKeyMayHaveOtherNames) {
 
 TEST(ConfigLoad, MessagesHaveTheNameThatWasWritten) {
   EXPECT_EQ(
-      refusal(kGpt, {"model.dropout=2"}),
+      config_error(kGpt, {"model.dropout=2"}),
       "command line: model.dropout=2: 'model.dropout' must be a number >= 0 and < 1, not '2'");
-  EXPECT_EQ(refusal(kGpt, {"model.block_size=8", "data.sequence_length=9"}),
+  EXPECT_EQ(config_error(kGpt, {"model.block_size=8", "data.sequence_length=9"}),
             "command line: data.sequence_length=9: 'data.sequence_length' 9 is longer than "
             "'model.block_size' 8");
   EXPECT_EQ(
-      refusal(kMlp, {"model.dropout=0.5"}),
+      config_error(kMlp, {"model.dropout=0.5"}),
       "command line: model.dropout=0.5: 'model.dropout' has no effect with 'model.name: mlp'");
-  EXPECT_EQ(refusal(kGpt, {"model.blok_size=8"}),
+  EXPECT_EQ(config_error(kGpt, {"model.blok_size=8"}),
             "command line: model.blok_size=8: unknown key 'model.blok_size'; did you mean "
             "'block_size'?");
 }
@@ -158,7 +159,7 @@ TEST(ConfigLoad, TwoNamesOfOneKeyDoNotGoTogether) {
       "model:\n  name: gpt2\n  vocab_size: 10\n  attn_pdrop: 0.1\n"
       "  dropout: 0.2\n" +
       std::string(kGpt).substr(std::string(kGpt).find("data:"));
-  EXPECT_EQ(refusal(both),
+  EXPECT_EQ(config_error(both),
             "run.yaml:5:3: 'model.dropout' is given as 'model.attn_pdrop', too, at "
             "run.yaml:4:3; keep one of them");
   EXPECT_EQ(parse(both.substr(0, both.find("  dropout")) + both.substr(both.find("data:")),
@@ -170,7 +171,7 @@ TEST(ConfigLoad, TwoNamesOfOneKeyDoNotGoTogether) {
 
 TEST(ConfigLoad, AKeyInASectionThatDoesNotExistIsLookedForInOthers) {
   const auto suggestion = [](const std::string& override) {
-    const std::string text = refusal(kMlp, {override});
+    const std::string text = config_error(kMlp, {override});
     const std::size_t at = text.find("; did you mean ");
     return at == std::string::npos ? "" : text.substr(at + 15);
   };
@@ -187,7 +188,7 @@ TEST(ConfigLoad, AKeyInASectionThatDoesNotExistIsLookedForInOthers) {
 TEST(ConfigLoad, TheListOfProblemsIsBounded) {
   std::string text = kMlp;
   for (int i = 0; i < 2000; ++i) text += fmt::format("  k{}: 1\n", i);
-  const std::string listed = refusal(text);
+  const std::string listed = config_error(text);
   EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 30);
   EXPECT_THAT(listed,
               testing::EndsWith("run.yaml:40:3: unknown key 'optimizer.k29'\nand 1970 more"));
@@ -195,19 +196,19 @@ TEST(ConfigLoad, TheListOfProblemsIsBounded) {
 
 TEST(ConfigLoad, ALongValueIsShortened) {
   const std::string text = std::string(kMlp) + "  eps: \"" + std::string(60'000, 'x') + "\"\n";
-  const std::string message = refusal(text);
+  const std::string message = config_error(text);
   EXPECT_LT(message.size(), 600U);
   EXPECT_THAT(message, testing::StartsWith("run.yaml:11:3: 'optimizer.eps' must be a number > 0, "
                                            "not the string 'xxx"));
   EXPECT_THAT(message, HasSubstr("xxx [... 59"));
   std::string umlauts;
   for (int i = 0; i < 20'000; ++i) umlauts += "\u00fc";
-  EXPECT_TRUE(is_utf8(refusal(kMlp, {"optimizer.eps=" + umlauts})));
-  EXPECT_TRUE(is_utf8(refusal(kMlp, {"optimizer.eps=x" + umlauts})));
+  EXPECT_TRUE(is_utf8(config_error(kMlp, {"optimizer.eps=" + umlauts})));
+  EXPECT_TRUE(is_utf8(config_error(kMlp, {"optimizer.eps=x" + umlauts})));
 }
 
 TEST(ConfigLoad, AWordForOnOrOffIsNoFolderOfCompiledSteps) {
-  EXPECT_EQ(refusal(kMlp, {"device.compile_cache=none"}),
+  EXPECT_EQ(config_error(kMlp, {"device.compile_cache=none"}),
             "command line: device.compile_cache=none: 'device.compile_cache' must be a folder, "
             "auto or off, not 'none'; did you mean 'off'? A folder of that name is ./none");
   for (const std::string choice : {"off", "auto", "./none", "/tmp/no", "nonesuch"})
@@ -216,9 +217,9 @@ TEST(ConfigLoad, AWordForOnOrOffIsNoFolderOfCompiledSteps) {
 
 TEST(ConfigLoad, AnOverrideCanMendARefusedValue) {
   const std::string broken = std::string(kMlp) + "  eps: none\n";
-  EXPECT_THAT(refusal(broken), HasSubstr("run.yaml:11:3: 'optimizer.eps' must be"));
+  EXPECT_THAT(config_error(broken), HasSubstr("run.yaml:11:3: 'optimizer.eps' must be"));
   // The file is still reported: it is wrong, whatever the command line says.
-  EXPECT_THAT(refusal(broken, {"optimizer.eps=1e-8"}), HasSubstr("run.yaml:11:3:"));
+  EXPECT_THAT(config_error(broken, {"optimizer.eps=1e-8"}), HasSubstr("run.yaml:11:3:"));
 }
 
 TEST(ConfigLoad, ChoosingAnotherModelOnTheCommandLineDropsTheFilesKeysForTheOldOne) {
@@ -226,13 +227,13 @@ TEST(ConfigLoad, ChoosingAnotherModelOnTheCommandLineDropsTheFilesKeysForTheOldO
   const Config config = parse(text, {"optimizer.name=sgd", "optimizer.momentum=0.9"});
   EXPECT_EQ(config.optimizer.name, "sgd");
   EXPECT_EQ(config.optimizer.keys.as<Sgd>().momentum, 0.9);
-  EXPECT_EQ(refusal(text, {"optimizer.momentum=0.9"}),
+  EXPECT_EQ(config_error(text, {"optimizer.momentum=0.9"}),
             "command line: optimizer.momentum=0.9: 'optimizer.momentum' has no effect with "
             "'optimizer.name: adamw'");
 }
 
 TEST(ConfigLoad, AnOverrideThatDoesNotFitTheFileIsToBlame) {
-  EXPECT_EQ(refusal(kMlp, {"training.micro_batch_size=5"}),
+  EXPECT_EQ(config_error(kMlp, {"training.micro_batch_size=5"}),
             "command line: training.micro_batch_size=5: 'training.global_batch_size' 64 is not a "
             "multiple of micro_batch_size 5; nearest that work: global_batch_size 60 or 65, "
             "micro_batch_size 4 or 8");

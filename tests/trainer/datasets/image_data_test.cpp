@@ -7,7 +7,8 @@
 
 #include "checkpoint/tensors_file.h"
 #include "tests/checkpoint/hdf5_samples.h"
-#include "tests/data/image_files.h"
+#include "tests/data/images/idx_file.h"
+#include "tests/data/images/image_files.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/temporary_folder.h"
 #include "trainer/datasets/cifar_data.h"
@@ -181,21 +182,10 @@ TEST(Hdf5Row, ReadsDataSetsByName) {
               testing::HasSubstr("none"));
 }
 
-/// An IDX file of zeros.
-std::string idx(const std::vector<std::uint8_t>& sizes) {
-  std::string out = {0, 0, 8, static_cast<char>(sizes.size())};
-  std::size_t elements = 1;
-  for (const std::uint8_t size : sizes) {
-    out += {0, 0, 0, static_cast<char>(size)};
-    elements *= size;
-  }
-  return out + std::string(elements, '\0');
-}
-
 TEST(IdxRow, NamesTheFileOfALabel) {
   const TemporaryFolder folder;
-  const std::string labels = folder.write("labels", idx({2}));
-  const IdxData data{.path = {folder.write("images", idx({2, 4, 4}))}, .labels = {labels}};
+  const std::string labels = folder.write("labels", idx_file({2}));
+  const IdxData data{.path = {folder.write("images", idx_file({2, 4, 4}))}, .labels = {labels}};
   EXPECT_EQ(data_error([&] {
               data.open(images_of({1, 4, 4}, 0));
             }),
@@ -204,10 +194,10 @@ TEST(IdxRow, NamesTheFileOfALabel) {
 
 TEST(IdxRow, RefusesImagesOfAnotherSizeToValidateOn) {
   const TemporaryFolder folder;
-  IdxData data{.path = {folder.write("images", idx({2, 4, 4}))},
-               .labels = {folder.write("labels", idx({2}))},
-               .val_path = {folder.write("val", idx({2, 5, 4}))},
-               .val_labels = {folder.write("labels", idx({2}))}};
+  IdxData data{.path = {folder.write("images", idx_file({2, 4, 4}))},
+               .labels = {folder.write("labels", idx_file({2}))},
+               .val_path = {folder.write("val", idx_file({2, 5, 4}))},
+               .val_labels = {folder.write("labels", idx_file({2}))}};
   EXPECT_EQ(data_error([&] {
               data.open(images_of({1, 4, 4}));
             }),

@@ -1,7 +1,7 @@
 // Datasets of text as opened by the registry's rows for each kind of model.
 #include <gtest/gtest.h>
 
-#include "tests/data/token_fields.h"
+#include "tests/data/tokens/token_fields.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/temporary_folder.h"
 #include "trainer/datasets/document_files.h"

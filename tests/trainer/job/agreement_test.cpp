@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 #include "trainer/config/load.h"
 #include "trainer/config/schema.h"
 #include "trainer/config/values.h"

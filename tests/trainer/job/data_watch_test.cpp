@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "data/loader.h"
-#include "tests/collectives/ranks.h"
 #include "tests/core/engine/rank.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {
@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr std::int64_t kSamples = 40;
+constexpr std::int64_t kNumberCount = 40;
 constexpr std::int64_t kInterval = 5;
 
 /// Sample i holds i, and on some rank one number more or less.
@@ -23,10 +23,10 @@ class Numbers final : public Dataset {
  public:
   explicit Numbers(std::string file, std::int64_t error = 0)
       : file_(std::move(file)), error_(error) {}
-  std::int64_t size() const override { return kSamples; }
+  std::int64_t size() const override { return kNumberCount; }
   std::vector<FieldSpec> fields() const override { return {{"number", DType::kF32, Shape{1}}}; }
   Sample get(std::int64_t index) const override {
-    const auto value = static_cast<float>(index >= kSamples / 2 ? index + error_ : index);
+    const auto value = static_cast<float>(index >= kNumberCount / 2 ? index + error_ : index);
     return {{"number", HostTensor::of(Shape{1}, std::vector<float>{value})}};
   }
   std::string digest() const override { return {}; }
@@ -43,7 +43,7 @@ void train(Communicator& communicator, const DatasetPtr& data, int workers, std:
   DataWatch watch(data, 7, kInterval, communicator.topology());
   // No rank trains on a sample that differs: it is for the watch to find it.
   const auto common = std::make_shared<Numbers>("");
-  Loader loader(common, StepSampler(1, kSamples, 4, true),
+  Loader loader(common, StepSampler(1, kNumberCount, 4, true),
                 {.workers = workers, .beside = [&watch](std::int64_t step) { watch.look(step); }});
   Rank rank(communicator);
   Tensor p = rank.variable({1.0F}, "p");
@@ -73,7 +73,7 @@ std::vector<std::string> errors_of(const std::vector<DatasetPtr>& data, int work
 std::int64_t first_bad_step(const Topology& topology) {
   const DataWatch watch(std::make_shared<Numbers>(""), 7, kInterval, topology);
   std::int64_t step = 0;
-  while (watch.sample_of(step) < kSamples / 2) step += kInterval;
+  while (watch.sample_of(step) < kNumberCount / 2) step += kInterval;
   return step;
 }
 
@@ -120,8 +120,8 @@ TEST(DataWatch, LooksAtOneSampleInAnInterval) {
 TEST(DataWatch, ChoosesAnotherSampleEachTime) {
   const auto topology = make_in_process_communicators(1);
   const DataWatch watch(std::make_shared<Numbers>(""), 7, 1, topology[0]->topology());
-  std::vector<int> counts(kSamples);
-  for (std::int64_t step = 0; step < 50 * kSamples; ++step)
+  std::vector<int> counts(kNumberCount);
+  for (std::int64_t step = 0; step < 50 * kNumberCount; ++step)
     ++counts[static_cast<std::size_t>(watch.sample_of(step))];
   EXPECT_THAT(counts, Each(testing::AllOf(testing::Gt(15), testing::Lt(100))));
 }

@@ -16,7 +16,7 @@ std::vector<std::string> written(const std::vector<Host>& hosts) {
   return out;
 }
 
-std::string refusal(const std::string& hosts, int ranks) {
+std::string hosts_error(const std::string& hosts, int ranks) {
   return usage_error([&] { parse_hosts(hosts, ranks); });
 }
 
@@ -29,13 +29,13 @@ TEST(ParseHosts, TakesCountsOrSpreadsRanksEvenly) {
 }
 
 TEST(ParseHosts, RefusesWhatMpirunWouldMisunderstand) {
-  EXPECT_THAT(refusal("a:1,b", 2), HasSubstr("for some hosts only"));
-  EXPECT_THAT(refusal("a:1,b:1", 3), HasSubstr("has room for 2 ranks, and -n is 3"));
-  EXPECT_THAT(refusal("a,b,c", 2), HasSubstr("2 ranks are too few for 3 hosts"));
+  EXPECT_THAT(hosts_error("a:1,b", 2), HasSubstr("for some hosts only"));
+  EXPECT_THAT(hosts_error("a:1,b:1", 3), HasSubstr("has room for 2 ranks, and -n is 3"));
+  EXPECT_THAT(hosts_error("a,b,c", 2), HasSubstr("2 ranks are too few for 3 hosts"));
   for (const char* count : {"a:0", "a:-1", "a:x", "a:", "a:2x"})
-    EXPECT_THAT(refusal(count, 1), HasSubstr(fmt::format("'{}' must be a host", count)));
+    EXPECT_THAT(hosts_error(count, 1), HasSubstr(fmt::format("'{}' must be a host", count)));
   for (const char* hosts : {"", ",", "a,", "-x:1"})
-    EXPECT_THAT(refusal(hosts, 2), HasSubstr("names no host"));
+    EXPECT_THAT(hosts_error(hosts, 2), HasSubstr("names no host"));
 }
 
 TEST(MpirunWords, HasTheFlagsThatLockstepNeeds) {

@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 /// A line for each tensor that an export of this model writes, in the order of names.
-std::string written(const std::string& model) {
+std::string exported_tensors(const std::string& model) {
   const Registry registry = built_in();
   const Config config =
       parse_config("model:\n" + model +
@@ -36,24 +36,25 @@ std::string written(const std::string& model) {
 }
 
 TEST(HubNames, OfGpt2AreThoseOfGPT2LMHeadModel) {
-  EXPECT_EQ(written("  name: gpt2\n  n_layer: 1\n  n_head: 2\n  n_embd: 4\n  block_size: 8\n"
-                    "  vocab_size: 10\n"),
-            "transformer.h.0.attn.c_attn.bias [12]\n"
-            "transformer.h.0.attn.c_attn.weight [4,12]\n"
-            "transformer.h.0.attn.c_proj.bias [4]\n"
-            "transformer.h.0.attn.c_proj.weight [4,4]\n"
-            "transformer.h.0.ln_1.bias [4]\n"
-            "transformer.h.0.ln_1.weight [4]\n"
-            "transformer.h.0.ln_2.bias [4]\n"
-            "transformer.h.0.ln_2.weight [4]\n"
-            "transformer.h.0.mlp.c_fc.bias [16]\n"
-            "transformer.h.0.mlp.c_fc.weight [4,16]\n"
-            "transformer.h.0.mlp.c_proj.bias [4]\n"
-            "transformer.h.0.mlp.c_proj.weight [16,4]\n"
-            "transformer.ln_f.bias [4]\n"
-            "transformer.ln_f.weight [4]\n"
-            "transformer.wpe.weight [8,4]\n"
-            "transformer.wte.weight [10,4]\n");
+  EXPECT_EQ(
+      exported_tensors("  name: gpt2\n  n_layer: 1\n  n_head: 2\n  n_embd: 4\n  block_size: 8\n"
+                       "  vocab_size: 10\n"),
+      "transformer.h.0.attn.c_attn.bias [12]\n"
+      "transformer.h.0.attn.c_attn.weight [4,12]\n"
+      "transformer.h.0.attn.c_proj.bias [4]\n"
+      "transformer.h.0.attn.c_proj.weight [4,4]\n"
+      "transformer.h.0.ln_1.bias [4]\n"
+      "transformer.h.0.ln_1.weight [4]\n"
+      "transformer.h.0.ln_2.bias [4]\n"
+      "transformer.h.0.ln_2.weight [4]\n"
+      "transformer.h.0.mlp.c_fc.bias [16]\n"
+      "transformer.h.0.mlp.c_fc.weight [4,16]\n"
+      "transformer.h.0.mlp.c_proj.bias [4]\n"
+      "transformer.h.0.mlp.c_proj.weight [16,4]\n"
+      "transformer.ln_f.bias [4]\n"
+      "transformer.ln_f.weight [4]\n"
+      "transformer.wpe.weight [8,4]\n"
+      "transformer.wte.weight [10,4]\n");
 }
 
 const std::string kBert =
@@ -84,7 +85,7 @@ const std::string kBertSizes =
     "  max_position_embeddings: 8\n  vocab_size: 10\n";
 
 TEST(HubNames, OfBertAreThoseOfBertForMaskedLM) {
-  EXPECT_EQ(written("  name: bert\n" + kBertSizes),
+  EXPECT_EQ(exported_tensors("  name: bert\n" + kBertSizes),
             kBert +
                 "cls.predictions.bias [10]\n"
                 "cls.predictions.transform.LayerNorm.bias [4]\n"
@@ -94,7 +95,7 @@ TEST(HubNames, OfBertAreThoseOfBertForMaskedLM) {
 }
 
 TEST(HubNames, OfBertClassifierAreThoseOfBertForSequenceClassification) {
-  EXPECT_EQ(written("  name: bert_classifier\n  num_labels: 3\n" + kBertSizes),
+  EXPECT_EQ(exported_tensors("  name: bert_classifier\n  num_labels: 3\n" + kBertSizes),
             kBert +
                 "bert.pooler.dense.bias [4]\n"
                 "bert.pooler.dense.weight [4,4]\n"
@@ -120,8 +121,8 @@ const std::string kLlama =
     "model.norm.weight [8]\n";
 
 TEST(HubNames, OfLlamaAreThoseOfLlamaForCausalLM) {
-  EXPECT_EQ(written(kLlamaSizes), "lm_head.weight [10,8]\n" + kLlama);
-  EXPECT_EQ(written(kLlamaSizes + "  tie_word_embeddings: true\n"), kLlama);
+  EXPECT_EQ(exported_tensors(kLlamaSizes), "lm_head.weight [10,8]\n" + kLlama);
+  EXPECT_EQ(exported_tensors(kLlamaSizes + "  tie_word_embeddings: true\n"), kLlama);
 }
 
 TEST(HubNames, OfVitAreThoseOfViTForImageClassification) {
@@ -129,7 +130,7 @@ TEST(HubNames, OfVitAreThoseOfViTForImageClassification) {
       "  name: vit\n  image_size: 6\n  patch_size: 2\n  num_channels: 5\n  num_labels: 3\n"
       "  hidden_size: 4\n  num_attention_heads: 2\n  num_hidden_layers: 1\n"
       "  intermediate_size: 7\n";
-  const std::string all = written(sizes);
+  const std::string all = exported_tensors(sizes);
   EXPECT_EQ(all,
             "classifier.bias [3]\n"
             "classifier.weight [3,4]\n"
@@ -155,7 +156,7 @@ TEST(HubNames, OfVitAreThoseOfViTForImageClassification) {
             "vit.encoder.layer.0.output.dense.weight [4,7]\n"
             "vit.layernorm.bias [4]\n"
             "vit.layernorm.weight [4]\n");
-  const std::string without_bias = written(sizes + "  qkv_bias: false\n");
+  const std::string without_bias = exported_tensors(sizes + "  qkv_bias: false\n");
   EXPECT_EQ(without_bias.find("query.bias"), std::string::npos);
   EXPECT_EQ(without_bias.find("key.bias"), std::string::npos);
   EXPECT_EQ(without_bias.find("value.bias"), std::string::npos);

@@ -99,7 +99,8 @@ LoadedConfig load(const Registry& registry, const std::vector<std::string>& over
   return parse_config(text, "run.yaml", registry, overrides);
 }
 
-std::string refusal(const std::vector<std::string>& overrides, const std::string& text = kCurve) {
+std::string registry_error(const std::vector<std::string>& overrides,
+                           const std::string& text = kCurve) {
   return error_of([&] { load(with_curves(), overrides, text); });
 }
 
@@ -117,26 +118,28 @@ TEST(Registry, GivesAnOwnModelAndDatasetTheirOwnKeys) {
 }
 
 TEST(Registry, KeysOfOneNameAreEachRowsOwn) {
-  EXPECT_EQ(refusal({"model.width=0"}),
+  EXPECT_EQ(registry_error({"model.width=0"}),
             "2: command line: model.width=0: 'model.width' must be an integer >= 1, not '0'");
-  EXPECT_THAT(refusal({"model.dropout=1"}), HasSubstr("'model.dropout' must be a number >= 0 and"));
-  EXPECT_THAT(refusal({"model.n_head=1"}),
+  EXPECT_THAT(registry_error({"model.dropout=1"}),
+              HasSubstr("'model.dropout' must be a number >= 0 and"));
+  EXPECT_THAT(registry_error({"model.n_head=1"}),
               HasSubstr("'model.n_head' has no effect with 'model.name: curve'"));
-  EXPECT_THAT(refusal({"model.widht=1"}), HasSubstr("did you mean 'width'?"));
-  EXPECT_THAT(refusal({"tokenizer.type=char"}),
+  EXPECT_THAT(registry_error({"model.widht=1"}), HasSubstr("did you mean 'width'?"));
+  EXPECT_THAT(registry_error({"tokenizer.type=char"}),
               HasSubstr("'tokenizer.type' has no effect with 'model.name: curve'"));
   const Config mlp = load(with_curves(), {"model.name=mlp", "data.type=synthetic"}).config;
   EXPECT_EQ(mlp.model.keys.as<Mlp::Config>().n_classes, 10) << "the file's own keys are dropped";
 }
 
 TEST(Registry, AModelChecksItsOwnRulesAndItsData) {
-  EXPECT_THAT(refusal({"model.width=9"}), HasSubstr("'model.width' is more than there are points"));
-  EXPECT_THAT(refusal({"data.type=synthetic"}),
+  EXPECT_THAT(registry_error({"model.width=9"}),
+              HasSubstr("'model.width' is more than there are points"));
+  EXPECT_THAT(registry_error({"data.type=synthetic"}),
               HasSubstr("model 'curve' cannot train on synthetic data; it takes points"));
-  EXPECT_THAT(refusal({"model.name=mlp"}),
+  EXPECT_THAT(registry_error({"model.name=mlp"}),
               HasSubstr("model 'mlp' cannot train on points data; it takes image_folder, cifar, "
                         "idx, hdf5 or synthetic"));
-  EXPECT_THAT(refusal({"model.name=curv"}),
+  EXPECT_THAT(registry_error({"model.name=curv"}),
               HasSubstr("must be one of mlp, lenet, resnet, vit, gpt2, llama, bert, "
                         "bert_classifier, curve, not 'curv'; did you mean"));
 }

@@ -9,7 +9,7 @@
 
 #include "checkpoint/commit.h"
 #include "checkpoint/restore.h"
-#include "tests/collectives/ranks.h"
+#include "tests/ranks/on_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/trace/ops.h"
 #include "tests/core/engine/rank.h"
+#include "tests/fixtures/error_of.h"
 #include "tests/fixtures/file_contents.h"
 #include "tests/fixtures/temporary_folder.h"
 
@@ -35,13 +36,8 @@ RankProfile measured_profile() {
   return out;
 }
 
-std::string refusal_of(const std::string& text) {
-  try {
-    parse_rank_profile(text, "here");
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
+std::string profile_error(const std::string& text) {
+  return usage_error([&] { parse_rank_profile(text, "here"); });
 }
 
 TEST(RankProfile, HoldsStepsAndRowsThatSumToTheStep) {
@@ -66,11 +62,11 @@ TEST(RankProfile, IsReadAsItWasWritten) {
 
 TEST(RankProfile, RefusesWhatItDidNotWrite) {
   const std::string text = to_json(measured_profile());
-  EXPECT_THAT(refusal_of(text.substr(0, text.size() / 2)),
+  EXPECT_THAT(profile_error(text.substr(0, text.size() / 2)),
               HasSubstr(": not valid JSON: the text ends too"));
-  EXPECT_THAT(refusal_of("[]"), HasSubstr("here: damaged: "));
-  EXPECT_THAT(refusal_of(R"({"format": "a map"})"), HasSubstr("here: this is not a profile"));
-  EXPECT_THAT(refusal_of(R"({"format": "lockstep profile", "version": 9})"),
+  EXPECT_THAT(profile_error("[]"), HasSubstr("here: damaged: "));
+  EXPECT_THAT(profile_error(R"({"format": "a map"})"), HasSubstr("here: this is not a profile"));
+  EXPECT_THAT(profile_error(R"({"format": "lockstep profile", "version": 9})"),
               HasSubstr("here: version 9 is not supported"));
 }
 
@@ -79,9 +75,9 @@ TEST(RankProfile, RefusesFiguresThatCannotBe) {
   const auto with = [&](const char* key, const nlohmann::json& value) {
     auto json = nlohmann::json::parse(text);
     json[key] = value;
-    return refusal_of(json.dump());
+    return profile_error(json.dump());
   };
-  EXPECT_EQ(with("rank", 0), "");
+  EXPECT_EQ(with("rank", 0), "no error");
   EXPECT_EQ(with("rank", 1), "here: damaged: rank is 1");
   EXPECT_EQ(with("ranks", 2'000'000'000), "here: damaged: ranks is 2000000000");
   EXPECT_EQ(with("ranks", -5), "here: damaged: ranks is -5");

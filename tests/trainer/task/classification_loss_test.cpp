@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
 struct ClassificationLoss : LayerTest {
   /// Labels of these rows of seven logits.
@@ -50,8 +50,8 @@ TEST_F(ClassificationLoss, TakesTheFirstOfEqualLogits) {
 }
 
 TEST_F(ClassificationLoss, TakesNoNaNForAGoodLogit) {
-  EXPECT_EQ(top5({kNaN, 1, 1, 1, 1, 1, 1}, 0), 0);
-  EXPECT_EQ(top5({kNaN, kNaN, kNaN, kNaN, kNaN, kNaN, 1}, 6), 0);
+  EXPECT_EQ(top5({kNoNumber, 1, 1, 1, 1, 1, 1}, 0), 0);
+  EXPECT_EQ(top5({kNoNumber, kNoNumber, kNoNumber, kNoNumber, kNoNumber, kNoNumber, 1}, 6), 0);
 }
 
 TEST_F(ClassificationLoss, CountsTheTopFiveOfManyClassesInEvaluationsOnly) {

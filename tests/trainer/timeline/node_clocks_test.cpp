@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/in_process.h"
+#include "tests/ranks/in_process.h"
 
 namespace lockstep {
 namespace {

@@ -17,8 +17,8 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::int64_t kSamples = 6;
-constexpr std::int64_t kSteps = 4;
+constexpr std::int64_t kBatchSize = 6;
+constexpr std::int64_t kRunSteps = 4;
 
 enum class Verdict : std::uint8_t { kRight, kDoubtful, kWrong };
 
@@ -39,10 +39,10 @@ struct TwiceDividedLoss : testing::Test {
   Verdict judge(const Tensor& sum) { return judge(sum, batch.count()); }
 
   TraceContext context;
-  Batch batch{{{"x", input(Shape{kSamples, kSteps}, InputKind::kBatch, "batch.x")}}};
-  Batch masked{{{"mask", input(Shape{kSamples}, InputKind::kBatch, "batch.mask")},
-                {"x", input(Shape{kSamples, kSteps}, InputKind::kBatch, "batch.x")}}};
-  Tensor w = input(Shape{kSteps, kSteps}, InputKind::kParameter, "w");
+  Batch batch{{{"x", input(Shape{kBatchSize, kRunSteps}, InputKind::kBatch, "batch.x")}}};
+  Batch masked{{{"mask", input(Shape{kBatchSize}, InputKind::kBatch, "batch.mask")},
+                {"x", input(Shape{kBatchSize, kRunSteps}, InputKind::kBatch, "batch.x")}}};
+  Tensor w = input(Shape{kRunSteps, kRunSteps}, InputKind::kParameter, "w");
   Tensor rows = exp(matmul(batch["x"], w));  ///< [samples, steps]
   Tensor losses = reduce_sum(rows, {1});     ///< [samples]
   Tensor samples = convert(batch.count(), DType::kF32);
@@ -124,7 +124,7 @@ TEST_F(TwiceDividedLoss, IsNoneThatIsDividedOnce) {
 }
 
 TEST_F(TwiceDividedLoss, IsNoneOfOneSample) {
-  batch = Batch({{"x", input(Shape{1, kSteps}, InputKind::kBatch, "batch.x")}});
+  batch = Batch({{"x", input(Shape{1, kRunSteps}, InputKind::kBatch, "batch.x")}});
   const Tensor alone = exp(batch["x"]);
   EXPECT_EQ(judge(mean(alone, {0, 1})), Verdict::kRight) << "a mean over steps";
   EXPECT_EQ(judge(mean(alone, {0, 1}), context.constant(4.0, DType::kI64)), Verdict::kWrong);

@@ -7,21 +7,14 @@
 #include <mutex>
 #include <utility>
 
+#include "collectives/header.h"
 #include "core/base/phase_scope.h"
 
 namespace lockstep {
 namespace {
 
 std::string describe(const CollectiveRequest& request) {
-  std::string out;
-  switch (request.kind) {
-    case CollectiveKind::kAllReduce: out = "all_reduce"; break;
-    case CollectiveKind::kReduceScatter: out = "reduce_scatter"; break;
-    case CollectiveKind::kAllGather: out = "all_gather"; break;
-    case CollectiveKind::kBroadcast: out = "broadcast"; break;
-    case CollectiveKind::kExchange: out = "exchange"; break;
-    case CollectiveKind::kAgree: out = "comparison"; break;
-  }
+  std::string out(name_of(request.kind));
   if (request.bucket >= 0) out += fmt::format(" bucket {}", request.bucket);
   return out;
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Checks the recipes of ARCHITECTURE.md for adding an op or a model.
+"""Checks the recipes of ARCHITECTURE.md for adding an op, a model and other parts.
 
-Usage: check_recipes.py [--root FOLDER]
+Usage: check_recipes.py [--root FOLDER] [--count]
 
-A recipe states the number of places that the addition must change, and lists them: as many numbered points, each
-with paths in backticks (patterns allowed). Its example (EXAMPLES) must be mentioned in files of every point, and, in
-the folders named here, in no file that the recipe does not list. The recipe for ops must also list every file with a
-switch over a class of ops, and such a switch must have no `default`, so that a forgotten op does not compile. Prints
-one line per violation and exits with 1 if there was one.
+A recipe lists the places that an addition must change, each with paths in backticks (patterns allowed). The recipe
+for ops has a numbered point for each place and states their number. The other recipes are rows of a table: what is
+added, the number of places, and the places, separated by semicolons. The example of a recipe (EXAMPLES) must be
+mentioned in files of every place, and, in the folders named here, in no other file. The recipe for ops must also list
+every file with a switch over a class of ops, and such a switch must have no `default`, so that a forgotten op does not
+compile. Prints one line per violation and exits with 1 if there was one. --count prints the number of places of each
+recipe.
 """
 
 import argparse
@@ -16,13 +18,20 @@ import re
 import sys
 
 OPS = "Adding an op"
+TABLE = "Adding other parts"
+PRODUCT = ["core", "collectives", "watch", "data", "checkpoint", "trainer"]
 #: For each recipe: the pattern of its example in sources, and the folders to search.
 EXAMPLES = {
     OPS: (r"\bkFloor\b", ["core"]),
     # By its name or its types.
-    "Adding a model, a dataset, an optimizer, a config key": (
-        r"\b[Ll]enet",
-        ["core", "collectives", "watch", "data", "checkpoint", "trainer", "lockstep"]),
+    "a model": (r"\b[Ll]enet", [*PRODUCT, "lockstep"]),
+    "a dataset": (r"\b[Ii]dx_?[Dd]ata", PRODUCT),
+    "an optimizer": (r"\bSgd\b|\bsgd\.h", PRODUCT),
+    "a metric": (r"\bPerplexity\b|\bperplexity\.h", PRODUCT),
+    "a config key of every run": (r"\bkeep_last\b", ["trainer/settings", "trainer/config"]),
+    "a subcommand": (r"\bpredict_command\b", PRODUCT),
+    "a collective": (r"\breduce_scatter\b|CollectiveKind::kReduceScatter|^  kReduceScatter,",
+                     ["core/runtime/communicator.h", "collectives"]),
 }
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
@@ -33,10 +42,10 @@ SWITCH = re.compile(r"^( *)switch \(.*\) \{$")
 
 
 def sources(root, folders):
-    """Path below root -> text of every C++ source in the folders."""
+    """Path below root -> text of every C++ source among these files and folders."""
     found = {}
     for folder in folders:
-        for path in sorted((root / folder).rglob("*")):
+        for path in [root / folder] if (root / folder).is_file() else sorted((root / folder).rglob("*")):
             if path.suffix in (".h", ".cpp"):
                 found[path.relative_to(root).as_posix()] = path.read_text()
     return found
@@ -60,23 +69,41 @@ def is_covered(path, patterns):
     return any(pathlib.PurePosixPath(parent).match(pattern) for parent in parents for pattern in patterns)
 
 
-def check_recipe(root, title, recipe):
+def rows(table):
+    """{what is added: (the number of places that its row states, the paths of each place)}"""
+    found = re.findall(r"^\| (an? [^,|]+)[^|]*\| (\d+) \| ([^|]+) \|$", table, re.M)
+    return {what.strip(): (int(number), [re.findall(r"`([^`\n]+/[^`\n]+)`", place) for place in places.split(";")])
+            for what, number, places in found}
+
+
+def check_places(root, title, listed):
     example, folders = EXAMPLES[title]
-    listed = points(recipe)
-    count = NUMBERS[len(listed)] if len(listed) < len(NUMBERS) else str(len(listed))
-    if f"touches {count} place" not in recipe:
-        yield f"'{title}' lists {len(listed)} points, but does not say that it 'touches {count} places'"
-    mentions = [path for path, text in sources(root, folders).items() if re.search(example, text)]
+    mentions = [path for path, text in sources(root, folders).items() if re.search(example, text, re.M)]
     for number, patterns in enumerate(listed, 1):
         for pattern in patterns:
             if not any(root.glob(pattern)):
-                yield f"'{title}', point {number}: there is no {pattern}"
+                yield f"'{title}', place {number}: there is no {pattern}"
         if not any(is_covered(path, patterns) for path in mentions):
-            yield f"'{title}', point {number}: no file of it mentions the example, {example}"
+            yield f"'{title}', place {number}: no file of it mentions the example, {example}"
     everywhere = [pattern for patterns in listed for pattern in patterns]
     for path in mentions:
         if not is_covered(path, everywhere):
             yield f"'{title}' does not list {path}, which mentions the example, {example}"
+
+
+def check_points(root, title, recipe):
+    listed = points(recipe)
+    count = NUMBERS[len(listed)] if len(listed) < len(NUMBERS) else str(len(listed))
+    if f"touches {count} place" not in recipe:
+        yield f"'{title}' lists {len(listed)} points, but does not say that it 'touches {count} places'"
+    yield from check_places(root, title, listed)
+
+
+def check_row(root, title, row):
+    number, listed = row
+    if number != len(listed):
+        yield f"'{title}' lists {len(listed)} places, but states {number}"
+    yield from check_places(root, title, listed)
 
 
 def check_switches(root, title, recipe):
@@ -104,20 +131,36 @@ def defaults(text):
 
 def violations(root):
     text = (root / "ARCHITECTURE.md").read_text()
-    for title in EXAMPLES:
-        recipe = section(text, title)
-        if recipe is None:
+    for title in (OPS, TABLE):
+        if section(text, title) is None:
             yield f"there is no section '{title}'"
+    ops, table = section(text, OPS), rows(section(text, TABLE) or "")
+    if ops is not None:
+        yield from check_points(root, OPS, ops)
+        yield from check_switches(root, OPS, ops)
+    for title in EXAMPLES.keys() - {OPS}:
+        if title in table:
+            yield from check_row(root, title, table[title])
         else:
-            yield from check_recipe(root, title, recipe)
-            if title == OPS:
-                yield from check_switches(root, title, recipe)
+            yield f"'{TABLE}' has no row for {title}"
+    yield from (f"'{TABLE}': no example is known for {title}" for title in table.keys() - EXAMPLES.keys())
+
+
+def print_counts(root):
+    text = (root / "ARCHITECTURE.md").read_text()
+    print(f"{len(points(section(text, OPS)))}  an op")
+    for title, (number, _) in rows(section(text, TABLE)).items():
+        print(f"{number}  {title}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
-    found = list(violations(parser.parse_args().root))
+    parser.add_argument("--count", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.count:
+        print_counts(arguments.root)
+    found = sorted(violations(arguments.root))
     for violation in found:
         print(violation if re.match(r"\S+:\d+:", violation) else f"ARCHITECTURE.md: {violation}")
     return 1 if found else 0

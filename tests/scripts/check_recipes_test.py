@@ -18,13 +18,24 @@ An op touches two places, and one test:
 1. `core/ir/op.h`: its name.
 2. `core/kernels/`, `core/passes/fold*.cpp`: what it does.
 
-## Adding a model, a dataset, an optimizer, a config key
+## Adding other parts
 
-A model touches two places:
-
-1. `trainer/models/vision/`: its own files.
-2. `trainer/registry/built_in.cpp`: one line.
+| Part | Places | Where |
+|---|---|---|
+| a model, as `lenet` | 2 | its own files in `trainer/models/vision/`; a line in `trainer/registry/built_in.cpp` |
+| a dataset | 1 | `trainer/datasets/` |
+| an optimizer | 1 | `trainer/optimizers/` |
+| a metric | 1 | `trainer/evaluators/` |
+| a config key of every run | 1 | `trainer/settings/config.h` |
+| a subcommand | 1 | `trainer/cli/*_command.cpp` |
+| a collective | 1 | `collectives/header.cpp` |
 """,
+    "trainer/datasets/idx_data.h": "struct IdxData {};\n",
+    "trainer/optimizers/sgd.h": "struct Sgd {};\n",
+    "trainer/evaluators/perplexity.h": "struct Perplexity {};\n",
+    "trainer/settings/config.h": "int keep_last = 3;\n",
+    "trainer/cli/predict_command.cpp": "CliCommand predict_command();\n",
+    "collectives/header.cpp": "reduce_scatter(data);\n",
     "trainer/models/vision/vision_config.h": "struct LenetConfig { int n_classes = 10; };\n",
     "trainer/models/vision/vision.cpp": "Lenet::Lenet(const LenetConfig&) {}\n",
     "trainer/registry/built_in.cpp": "out.add_model<Lenet>();\n",
@@ -74,7 +85,7 @@ class CheckRecipes(unittest.TestCase):
         self.refuses(self.changed("`core/ir/op.h`", "`core/ir/op.h`, `core/ir/row.h`"), "there is no core/ir/row.h")
 
     def test_a_point_without_the_example(self):
-        self.refuses({"core/ir/op.h": "enum class UnaryOp { kCeil };\n"}, "point 1: no file of it mentions")
+        self.refuses({"core/ir/op.h": "enum class UnaryOp { kCeil };\n"}, "place 1: no file of it mentions")
 
     def test_a_switch_that_is_not_listed(self):
         self.refuses({"core/trace/rule.cpp": "  switch (as<WindowOp>(op)) {\n    case Op::kMaxPool: break;\n  }\n"},
@@ -88,11 +99,21 @@ class CheckRecipes(unittest.TestCase):
     def test_a_model_that_others_know(self):
         for text in ('if (name == "lenet") return 28;\n', "const LenetConfig config;\n"):
             with self.subTest(text=text):
-                self.refuses({"trainer/task/data_source.cpp": text}, "config key' does not list trainer/task/data_source.cpp")
+                self.refuses({"trainer/task/data_source.cpp": text}, "'a model' does not list trainer/task/data_source.cpp")
 
     def test_a_model_that_is_not_registered(self):
         self.refuses({"trainer/registry/built_in.cpp": "out.add_model<Mlp>();\n"},
-                     "point 2: no file of it mentions")
+                     "place 2: no file of it mentions")
+
+    def test_a_row_with_a_wrong_number(self):
+        self.refuses(self.changed("| a dataset | 1 |", "| a dataset | 2 |"), "'a dataset' lists 1 places, but states 2")
+
+    def test_a_missing_row(self):
+        self.refuses(self.changed("| a collective | 1 | `collectives/header.cpp` |\n", ""), "has no row for a collective")
+
+    def test_a_row_without_an_example(self):
+        self.refuses(self.changed("| a dataset | 1 |", "| a sampler | 1 | `data/` |\n| a dataset | 1 |"),
+                     "no example is known for a sampler")
 
     def test_a_missing_recipe(self):
         self.refuses(self.changed("## Adding an op", "## Ops"), "no section 'Adding an op'")

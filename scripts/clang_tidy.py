@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the compilations of a build: the batches of sources as they are compiled.
+
+  scripts/clang_tidy.py [FILE...]          compilations that hold one of the files, or all
+  scripts/clang_tidy.py --since COMMIT     those that hold a file which changed since the commit
+  --at-most N                              of them only the first N; the rest is named
+  --build FOLDER                           the folder of compile_commands.json; default build/release
+
+A header counts as held by the compilation of the source of the same name. A finding in a header is shown once, however
+many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
+1 if there are any, 2 if clang-tidy or the build's compile_commands.json is missing.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# A batch includes sources; that is its purpose.
+FOR_BATCHES = "--checks=-bugprone-suspicious-include"
+FINDING = re.compile(r"^(?P<path>[^\s:]+):\d+:\d+: (?:warning|error): .* \[[\w.,-]+\]$")
+INCLUDED_SOURCE = re.compile(r'^#include "(.*\.cpp)"$', re.MULTILINE)
+
+
+def fail(message):
+    print(f"clang_tidy.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def sources_of(unit):
+    """The sources of a compilation, relative to the source tree: itself, or those that a batch includes."""
+    if Path(unit).name.startswith("batch_"):
+        return INCLUDED_SOURCE.findall(Path(unit).read_text())
+    return [os.path.relpath(unit, ROOT)]
+
+
+def compilations(build):
+    """{compilation: its sources} of our own code, in the order of the build; generated code is left out."""
+    database = build / "compile_commands.json"
+    if not database.is_file():
+        fail(f"{database} is missing: run scripts/build.sh first, or name the build with --build")
+    units = {}
+    for entry in json.loads(database.read_text()):
+        sources = sources_of(entry["file"])
+        if entry["file"].endswith(".cpp") and not any(source.startswith(("..", "build/")) for source in sources):
+            units[entry["file"]] = sources
+    return units
+
+
+def changed_since(commit):
+    names = subprocess.run(["git", "-C", ROOT, "diff", "--name-only", "--diff-filter=d", commit],
+                           capture_output=True, text=True)
+    if names.returncode != 0:
+        fail(names.stderr.strip())
+    return names.stdout.split()
+
+
+def selected(units, files):
+    stems = {os.path.splitext(os.path.relpath(os.path.abspath(file), ROOT))[0] for file in files}
+    return [unit for unit, sources in units.items() if any(os.path.splitext(source)[0] in stems for source in sources)]
+
+
+def findings_of(program, build, unit):
+    """The findings of one compilation: each its line and the lines that explain it."""
+    batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
+    run = subprocess.run([program, "-p", build, "--quiet", *batch, unit], capture_output=True, text=True)
+    found = []
+    for line in run.stdout.splitlines():
+        line = line.replace(f"{ROOT}/", "")
+        if FINDING.match(line):
+            found.append([line])
+        elif found:
+            found[-1].append(line)
+    if run.returncode != 0 and not found:
+        found.append([f"{os.path.relpath(unit, ROOT)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])
+    return ["\n".join(lines) for lines in found]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--since", metavar="COMMIT")
+    parser.add_argument("--at-most", type=int, metavar="N")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    arguments = parser.parse_args()
+
+    program = shutil.which("clang-tidy")
+    if program is None:
+        fail("clang-tidy is missing: scripts/install_deps.sh --tests installs it")
+    units = compilations(arguments.build)
+    chosen = list(units)
+    if arguments.files or arguments.since:
+        changed = changed_since(arguments.since) if arguments.since else []
+        chosen = selected(units, [*arguments.files, *(ROOT / path for path in changed)])
+
+    left = chosen[arguments.at_most:] if arguments.at_most is not None else []
+    chosen = chosen[: len(chosen) - len(left)]
+    seen = set()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(lambda unit: findings_of(program, arguments.build, unit), chosen):
+            for finding in found:
+                if finding not in seen:
+                    seen.add(finding)
+                    print(finding, flush=True)
+    for unit in left:
+        print(f"not checked: {' '.join(units[unit])}")
+    print(f"{len(chosen)} of {len(units)} compilations, {len(seen)} findings")
+    return 1 if seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

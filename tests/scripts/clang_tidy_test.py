@@ -1,0 +1,94 @@
+"""scripts/clang_tidy.py: over a small tree with planted findings, and over what the last change touched.
+
+What changed stands in LOCKSTEP_CHANGED_FILES (names with blanks between), which .ci/run sets. At most
+MOST compilations are checked, so that a change of a header that many include does not take an hour.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "clang_tidy.py"
+MOST = 8
+
+FILES = {
+    "core/base/clean.cpp": "int twice(int value) { return 2 * value; }\n",
+    "core/base/named.h": "#pragma once\ninline int WronglyNamed(int value) { return value; }\n",
+    "core/base/named.cpp": '#include "core/base/named.h"\nint use(int value) { return WronglyNamed(value); }\n',
+    "core/base/other.cpp": '#include "core/base/named.h"\nint* const nothing = 0;\n',
+    "build/release/core/base/batch_0.cpp": '#include "core/base/named.cpp"\n#include "core/base/other.cpp"\n',
+    "build/release/generated/made.cpp": "int* const made = 0;\n",
+}
+
+
+class ClangTidy(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        units = ["core/base/clean.cpp", "build/release/core/base/batch_0.cpp", "build/release/generated/made.cpp"]
+        entries = [{"directory": str(self.root), "file": str(self.root / unit),
+                    "command": f"c++ -std=c++20 -I{self.root} -c {self.root / unit}"} for unit in units]
+        for path, text in {**FILES, "build/release/compile_commands.json": json.dumps(entries)}.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text)
+        (self.root / "scripts").mkdir()
+        shutil.copy(SCRIPT, self.root / "scripts")
+        shutil.copy(ROOT / ".clang-tidy", self.root)
+
+    def run_script(self, *arguments):
+        run = subprocess.run([sys.executable, "-B", self.root / "scripts" / "clang_tidy.py", *arguments],
+                             capture_output=True, text=True, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def test_all_findings_of_a_batch_are_shown_once(self):
+        code, out, _ = self.run_script()
+        self.assertEqual(code, 1)
+        self.assertEqual(out.count("[readability-identifier-naming]"), 1, out)
+        self.assertIn("core/base/other.cpp:2:22: warning: use nullptr [modernize-use-nullptr]", out)
+        self.assertEqual(out.splitlines()[-1], "2 of 2 compilations, 2 findings")
+
+    def test_a_compilation_without_findings(self):
+        code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
+        self.assertEqual((code, out), (0, "1 of 2 compilations, 0 findings\n"))
+
+    def test_a_header_stands_for_its_source(self):
+        code, out, _ = self.run_script(self.root / "core/base/named.h")
+        self.assertEqual(code, 1)
+        self.assertIn("1 of 2 compilations", out)
+
+    def test_no_more_than_were_asked_for(self):
+        code, out, _ = self.run_script("--at-most", "1")
+        self.assertEqual((code, out), (0, "not checked: core/base/named.cpp core/base/other.cpp\n"
+                                          "1 of 2 compilations, 0 findings\n"))
+
+    def test_a_source_that_does_not_compile(self):
+        (self.root / "core/base/clean.cpp").write_text('#include "missing.h"\n')
+        code, out, _ = self.run_script(self.root / "core/base/clean.cpp")
+        self.assertEqual(code, 1)
+        self.assertIn("'missing.h' file not found", out)
+
+    def test_a_missing_build(self):
+        code, _, err = self.run_script("--build", self.root / "build" / "none")
+        self.assertEqual(code, 2)
+        self.assertIn("run scripts/build.sh first", err)
+
+    def test_what_the_last_change_touched(self):
+        changed = os.environ.get("LOCKSTEP_CHANGED_FILES", "").split()
+        if not changed:
+            self.skipTest("LOCKSTEP_CHANGED_FILES names no files")
+        run = subprocess.run([sys.executable, "-B", SCRIPT, "--build", BUILD, "--at-most", str(MOST),
+                              *(ROOT / path for path in changed)], capture_output=True, text=True, check=False)
+        print(run.stdout)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    BUILD = sys.argv.pop(1)
+    unittest.main(verbosity=2)

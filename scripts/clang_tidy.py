@@ -8,7 +8,7 @@
 
 A header counts as held by the compilation of the source of the same name. A finding in a header is shown once, however
 many compilations include it. The checks stand in .clang-tidy. The last line is the number of findings; the exit code is
-1 if there are any, 2 if clang-tidy or the build's compile_commands.json is missing.
+1 if there are any, 2 if clang-tidy-19 or the build's compile_commands.json is missing.
 """
 
 import argparse
@@ -90,9 +90,9 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     arguments = parser.parse_args()
 
-    program = shutil.which("clang-tidy")
+    program = shutil.which("clang-tidy-19")
     if program is None:
-        fail("clang-tidy is missing: scripts/install_deps.sh --tests installs it")
+        fail("clang-tidy-19 is missing: scripts/install_deps.sh --tests installs it")
     units = compilations(arguments.build)
     chosen = list(units)
     if arguments.files or arguments.since:

@@ -24,7 +24,7 @@ test_packages=(
   python3-numpy python3-h5py hdf5-tools  # independent readers of lockstep's files
   python3-pil  # another reader of images
   iproute2 mount  # hosts of tests that span nodes
-  procps git clang-format clang-tidy
+  procps git clang-format clang-tidy-19
 )
 
 usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }

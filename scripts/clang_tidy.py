@@ -24,7 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # A batch includes sources; that is its purpose.
 FOR_BATCHES = "--checks=-bugprone-suspicious-include"
-FINDING = re.compile(r"^(?P<path>[^\s:]+):\d+:\d+: (?:warning|error): .* \[[\w.,-]+\]$")
+FINDING = re.compile(r"^\S+:\d+:\d+: (?:warning|error): .* \[[\w.,-]+\]$")
+# Headers of the system are not ours to mend.
+FOREIGN = re.compile(r"^/\S+ warning: ")
 INCLUDED_SOURCE = re.compile(r'^#include "(.*\.cpp)"$', re.MULTILINE)
 
 
@@ -70,12 +72,14 @@ def findings_of(program, build, unit):
     """The findings of one compilation: each its line and the lines that explain it."""
     batch = [FOR_BATCHES] if Path(unit).name.startswith("batch_") else []
     run = subprocess.run([program, "-p", build, "--quiet", *batch, unit], capture_output=True, text=True)
-    found = []
+    found, is_foreign = [], False
     for line in run.stdout.splitlines():
         line = line.replace(f"{ROOT}/", "")
         if FINDING.match(line):
-            found.append([line])
-        elif found:
+            is_foreign = FOREIGN.match(line) is not None
+            if not is_foreign:
+                found.append([line])
+        elif found and not is_foreign:
             found[-1].append(line)
     if run.returncode != 0 and not found:
         found.append([f"{os.path.relpath(unit, ROOT)}: clang-tidy ended with {run.returncode}: {run.stderr.strip()}"])

@@ -8,9 +8,9 @@
 #include "bench/compiled_graph.h"
 #include "bench/target.h"
 #include "core/base/error.h"
+#include "core/kernels/cpu/base/onednn.h"
 #include "core/kernels/cpu/convolution_shape.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/tile_product.h"
+#include "core/kernels/cpu/product/tile_product.h"
 #include "trainer/calibrate/busy_cores.h"
 
 namespace lockstep {

@@ -3,7 +3,8 @@
 
 #include <limits>
 
-#include "core/kernels/cpu/few_rows.h"
+#include "core/kernels/cpu/product/few_rows.h"
+#include "core/kernels/cpu/single_query.h"
 #include "tests/core/kernels/cpu_harness.h"
 
 namespace lockstep::cpu_test {

@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "core/kernels/base/libraries.h"
-#include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/base/onednn.h"
 #include "tests/fixtures/error_of.h"
 #include "tests/fixtures/tested_target.h"
 

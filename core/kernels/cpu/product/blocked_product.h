@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/onednn.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/blocked_product.h"
+#include "core/kernels/cpu/product/blocked_product.h"
 
 #include <algorithm>
 #include <cstring>

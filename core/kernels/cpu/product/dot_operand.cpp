@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/dot_operand.h"
+#include "core/kernels/cpu/product/dot_operand.h"
 
 #include "core/kernels/base/grid.h"
 

@@ -1,7 +1,7 @@
 // Compiled for AVX2 and FMA, see CMakeLists.txt.
 #include <immintrin.h>
 
-#include "core/kernels/cpu/few_rows_loops_impl.h"
+#include "core/kernels/cpu/product/few_rows_loops_impl.h"
 
 namespace lockstep {
 namespace {

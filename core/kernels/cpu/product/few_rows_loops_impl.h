@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/kernels/cpu/few_rows_products_impl.h"
+#include "core/kernels/cpu/product/few_rows_products_impl.h"
 
 namespace lockstep::few_rows_impl {
 

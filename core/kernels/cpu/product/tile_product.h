@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/base/onednn.h"
 
 namespace lockstep {
 

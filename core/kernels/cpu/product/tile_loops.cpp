@@ -1,5 +1,5 @@
 // Compiled for AVX-512 with AMX, see CMakeLists.txt.
-#include "core/kernels/cpu/tile_loops.h"
+#include "core/kernels/cpu/product/tile_loops.h"
 
 #include <immintrin.h>
 #include <sys/syscall.h>

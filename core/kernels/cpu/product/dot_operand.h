@@ -7,8 +7,8 @@
 
 #include "core/base/thread_pool.h"
 #include "core/ir/graph.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/strided.h"
+#include "core/kernels/cpu/base/onednn.h"
+#include "core/kernels/cpu/base/strided.h"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep::vector_loops {
 

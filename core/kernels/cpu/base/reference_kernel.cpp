@@ -1,10 +1,11 @@
+#include "core/kernels/cpu/base/reference_kernel.h"
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
 
 #include "core/base/thread_pool.h"
-#include "core/kernels/cpu/kernels.h"
 #include "core/kernels/reference/reference.h"
 
 namespace lockstep {

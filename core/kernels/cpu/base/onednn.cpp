@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/base/onednn.h"
 
 #include <algorithm>
 #include <dnnl.hpp>
@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/host_memory.h"
 #include "core/kernels/base/kernel.h"
-#include "core/kernels/cpu/onednn_limit.h"
+#include "core/kernels/cpu/base/onednn_limit.h"
 
 namespace lockstep {
 namespace {

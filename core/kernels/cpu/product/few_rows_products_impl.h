@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "core/kernels/base/element_conversion.h"
-#include "core/kernels/cpu/few_rows_loops.h"
-#include "core/kernels/cpu/fold_lanes.h"
+#include "core/kernels/cpu/base/fold_lanes.h"
+#include "core/kernels/cpu/product/few_rows_loops.h"
 
 namespace lockstep::few_rows_impl {
 

@@ -1,7 +1,7 @@
-#include "core/kernels/cpu/philox.h"
+#include "core/kernels/cpu/base/philox.h"
 
 #include "core/base/hash.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep {
 

@@ -2,9 +2,9 @@
 
 #include "core/ir/infer.h"
 #include "core/kernels/base/grid.h"
-#include "core/kernels/cpu/few_rows.h"
-#include "core/kernels/cpu/few_rows_loops.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/vector_loops.h"
+#include "core/kernels/cpu/product/few_rows.h"
+#include "core/kernels/cpu/product/few_rows_loops.h"
 
 namespace lockstep {
 namespace {

@@ -18,6 +18,8 @@
 // transposed b and for bf16 where it has fast units, else blocks of widened operands. Packing an
 // operand costs more than it gains for one use, and a weight that changes every step has only two;
 // but what several parts would pack is packed once for all of them.
+#include "core/kernels/cpu/product/dot.h"
+
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -26,14 +28,13 @@
 #include "core/ir/infer.h"
 #include "core/kernels/base/grid.h"
 #include "core/kernels/base/task_kernel.h"
-#include "core/kernels/cpu/blocked_product.h"
-#include "core/kernels/cpu/dot_operand.h"
-#include "core/kernels/cpu/few_rows.h"
-#include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/tile_product.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/onednn.h"
+#include "core/kernels/cpu/base/scratch_slots.h"
+#include "core/kernels/cpu/base/vector_loops.h"
+#include "core/kernels/cpu/product/blocked_product.h"
+#include "core/kernels/cpu/product/dot_operand.h"
+#include "core/kernels/cpu/product/few_rows.h"
+#include "core/kernels/cpu/product/tile_product.h"
 
 namespace lockstep {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "core/kernels/cpu/element.h"
-#include "core/kernels/cpu/philox_loops.h"
-#include "core/kernels/cpu/reduce_loops.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/element.h"
+#include "core/kernels/cpu/base/philox_loops.h"
+#include "core/kernels/cpu/base/reduce_loops.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep::vector_loops {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/kernels/cpu/element.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/element.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep::vector_loops {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/cpu/attention_prefetcher.h"
+#include "core/kernels/cpu/base/prefetcher.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/strided.h"
+#include "core/kernels/cpu/base/strided.h"
 
 #include <algorithm>
 #include <array>

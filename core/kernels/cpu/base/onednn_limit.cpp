@@ -1,4 +1,4 @@
-#include "core/kernels/cpu/onednn_limit.h"
+#include "core/kernels/cpu/base/onednn_limit.h"
 
 #include <omp.h>
 

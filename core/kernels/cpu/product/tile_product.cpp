@@ -1,10 +1,10 @@
-#include "core/kernels/cpu/tile_product.h"
+#include "core/kernels/cpu/product/tile_product.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/kernels/base/grid.h"
-#include "core/kernels/cpu/tile_loops.h"
+#include "core/kernels/cpu/product/tile_loops.h"
 
 namespace lockstep {
 namespace {

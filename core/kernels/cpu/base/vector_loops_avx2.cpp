@@ -1,7 +1,7 @@
 // Compiled for AVX2 and FMA, see CMakeLists.txt.
 #include <immintrin.h>
 
-#include "core/kernels/cpu/vector_loops_impl.h"
+#include "core/kernels/cpu/base/vector_loops_impl.h"
 
 namespace lockstep {
 

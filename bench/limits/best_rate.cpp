@@ -16,6 +16,8 @@
 namespace lockstep {
 namespace {
 
+using product::TileProduct;
+
 /// Memory of one product whose elements are ones, or close to it in 16 bits.
 struct Operands {
   explicit Operands(const DotShape& shape)
@@ -102,12 +104,11 @@ MakeWork tiles_work(const DotShape& shape, Layout layout) {
                     shape.batch == 1 && shape.operands == DType::kBF16;
   if (!fits) return nullptr;
   const MatmulShape s = matmul_shape(shape, layout);
-  const TileProduct product(s.a, s.b, s.k, s.result, s.ldc, TileProduct::Stores::kCached);
-  return [shape, product] {
-    const BufferPtr scratch = allocate_host(product.scratch_bytes(shape.m, shape.n));
-    return [operands = Operands(shape), product, scratch, m = shape.m, n = shape.n] {
-      product.run(m, n, operands.a->data(), operands.b->data(), operands.c->data(),
-                  scratch->data());
+  const TileProduct tiles(s.a, s.b, s.k, s.result, s.ldc, TileProduct::Stores::kCached);
+  return [shape, tiles] {
+    const BufferPtr scratch = allocate_host(tiles.scratch_bytes(shape.m, shape.n));
+    return [operands = Operands(shape), tiles, scratch, m = shape.m, n = shape.n] {
+      tiles.run(m, n, operands.a->data(), operands.b->data(), operands.c->data(), scratch->data());
     };
   };
 }

@@ -48,6 +48,7 @@ TEST(CpuDot, VectorsAndScalarsAreProductsToo) {
 TEST(CpuDot, NothingContractedOrNothingAtAll) {
   expect_correct(dot(DType::kF32, {3, 0}, {0, 4}, {{}, {}, {1}, {0}}));
   expect_correct(dot(DType::kF32, {0, 3}, {3, 4}, {{}, {}, {1}, {0}}));
+  expect_correct(dot(DType::kF32, {4096, 3}, {3, 0}, {{}, {}, {1}, {0}}));
   expect_correct(dot(DType::kF32, {0, 3, 2}, {0, 2, 3}, {{0}, {0}, {2}, {1}}));
 }
 

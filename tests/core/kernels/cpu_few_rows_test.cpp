@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/kernels/cpu/product/few_rows.h"
+#include "core/kernels/cpu/product/strategy.h"
 #include "core/kernels/cpu/single_query.h"
 #include "tests/core/kernels/cpu_harness.h"
 
@@ -23,7 +23,7 @@ Case product(DType dtype, std::int64_t rows, std::int64_t depth, std::int64_t co
 }
 
 bool is_few_rows(const Case& c) {
-  return plan_few_rows_dot(c.node, c.types(), tested_target()) != nullptr;
+  return product::plan_few_rows({c.node, c.types(), tested_target()}) != nullptr;
 }
 
 TEST(FewRowsDot, MatchesTheReference) {

@@ -7,15 +7,13 @@
 #include "core/kernels/base/element_conversion.h"
 #include "core/kernels/cpu/base/fold_lanes.h"
 #include "core/kernels/cpu/product/few_rows_loops.h"
+#include "core/kernels/cpu/product/tuning.h"
 
 namespace lockstep::few_rows_impl {
 
-/// Rows of a matrix that are read side by side.
-inline constexpr std::int64_t kSide = 4;
-/// How far ahead of the reads memory is fetched into the second-level cache: in rows or keys, and
-/// in bytes where whole rows are read one after another.
-inline constexpr std::int64_t kRowsAhead = 8;
-inline constexpr std::int64_t kBytesAhead = 8192;
+using product::tuning::few_rows::kBytesAhead;
+using product::tuning::few_rows::kRowsAhead;
+using product::tuning::few_rows::kSide;
 
 /// The distance from the row that is read to the one that is fetched; 0 if too few of `count` rows
 /// follow `next`.

@@ -5,35 +5,17 @@
 
 #include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/product/tile_loops.h"
+#include "core/kernels/cpu/product/tuning.h"
 
-namespace lockstep {
+namespace lockstep::product {
 namespace {
 
 constexpr std::int64_t kSide = TileLoops::kSide;
 static_assert(kSide == TileProduct::kSide);
 constexpr std::int64_t kTileStep = TileLoops::kStep;
 
-/// Maximum of k whose panels are multiplied one after the other: 24 KiB of the left one stay in the
-/// first-level cache. Sapphire Rapids' successor, one thread, panels in the second-level cache:
-/// 1850 GFLOP/s with 384, 1640 with 512, 1260 with 768; its tiles alone give 2150.
-constexpr std::int64_t kSubDepth = 384;
-/// Most of k that is packed at a time, and of the right operand's elements, in a little more than
-/// half of 2 MiB of L2. Times of the products of a step of BERT base, operands and results from
-/// memory, over those here: 2^19 elements 1.05, 3/4 2^20 1.07; a depth of 512 1.01, 1,024 1.03.
-constexpr std::int64_t kTileDepth = 768;
-constexpr std::int64_t kRightElements = std::int64_t{768} * 768;
-/// The same for k if sums are the result: further parts of k would read and write it again.
-constexpr std::int64_t kWideDepth = 1024;
-
-/// Rows of the left operand that are packed at a time.
-constexpr std::int64_t kLeftRows = 128;
-
-/// f32 results of this size and more would leave the second-level cache before they are read: they
-/// are written past it, since a write into a cache line reads the line first.
-constexpr std::int64_t kStreamBytes = std::int64_t{1} << 20;
-
 std::int64_t max_columns(std::int64_t depth) {
-  return std::max(kRightElements / depth / kSide * kSide, kSide);
+  return std::max(tuning::tiles::kRightElements / depth / kSide * kSide, kSide);
 }
 
 /// Where the parts of scratch begin, in bytes.
@@ -41,7 +23,7 @@ struct TileScratch {
   TileScratch(std::int64_t m, std::int64_t n, std::int64_t depth, bool keeps_sums) {
     const std::int64_t columns = std::min(max_columns(depth), round_up(n, kSide));
     left = depth * columns * 2;
-    sums = left + depth * std::min(kLeftRows, round_up(m, kSide)) * 2;
+    sums = left + depth * std::min(tuning::tiles::kLeftRows, round_up(m, kSide)) * 2;
     end = sums + (keeps_sums ? round_up(m, kSide) : kSide) * columns * 4;
   }
   std::int64_t left;
@@ -73,7 +55,8 @@ TileProduct::TileProduct(MatrixStrides a, MatrixStrides b, std::int64_t k, DType
     : a_(a),
       b_(b),
       k_(k),
-      depth_(even_step(k, result == DType::kF32 ? kWideDepth : kTileDepth, kTileStep)),
+      depth_(even_step(k, result == DType::kF32 ? tuning::tiles::kWideDepth : tuning::tiles::kDepth,
+                       kTileStep)),
       result_(result),
       ldc_(ldc),
       stores_(stores) {}
@@ -95,7 +78,7 @@ struct TileProduct::Strip {
 void TileProduct::multiply(const Strip& strip, const std::uint16_t* left,
                            const std::uint16_t* right, bool add) const {
   constexpr std::int64_t kPanelStep = TileLoops::kPanelStep;
-  const std::int64_t sub_steps = even_step(strip.steps, kSubDepth / kTileStep, 1);
+  const std::int64_t sub_steps = even_step(strip.steps, tuning::tiles::kSubDepth / kTileStep, 1);
   for (std::int64_t s = 0; s < strip.steps; s += sub_steps) {
     const std::int64_t steps = std::min(sub_steps, strip.steps - s);
     const bool complete = s + steps == strip.steps && strip.result != nullptr;
@@ -144,7 +127,7 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
   const std::int64_t column_step = even_step(n, max_columns(depth_), kSide);
   const bool wide = result_ == DType::kF32;
   const bool stream = stores_ == Stores::kPastCaches && wide && depth_ >= k_ &&
-                      m * n * 4 >= kStreamBytes && ldc_ % 16 == 0 &&
+                      m * n * 4 >= tuning::tiles::kStreamBytes && ldc_ % 16 == 0 &&
                       reinterpret_cast<std::uintptr_t>(c) % 64 == 0;
   kTileLoops.enter();
   for (std::int64_t j = 0; j < n; j += column_step) {
@@ -155,9 +138,9 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
       pack(kTileLoops.pack_right, b_elements + p * b_.row + j * b_.column, b_.column, b_.row,
            columns, depth, right);
       for (std::int64_t i = 0; i < m; i += kSide) {
-        if (i % kLeftRows == 0)
+        if (i % tuning::tiles::kLeftRows == 0)
           pack(kTileLoops.pack_left, a_elements + i * a_.row + p * a_.column, a_.row, a_.column,
-               std::min(kLeftRows, m - i), depth, left);
+               std::min(tuning::tiles::kLeftRows, m - i), depth, left);
         std::byte* const to = c + (i * ldc_ + j) * static_cast<std::int64_t>(size_of(result_));
         Strip strip = {std::min(kSide, m - i),
                        columns,
@@ -174,11 +157,11 @@ void TileProduct::run(std::int64_t m, std::int64_t n, const std::byte* a, const 
         } else if (wide && p > 0) {
           load(strip, to);
         }
-        multiply(strip, left + i % kLeftRows * padded_depth, right, p > 0);
+        multiply(strip, left + i % tuning::tiles::kLeftRows * padded_depth, right, p > 0);
       }
     }
   }
   kTileLoops.leave();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::product

@@ -8,7 +8,7 @@
 #include "core/base/dtype.h"
 #include "core/kernels/cpu/base/onednn.h"
 
-namespace lockstep {
+namespace lockstep::product {
 
 /// a[m, k] b[k, n] of bf16 with f32 sums in one fixed order; tiles treat denormal numbers as 0.
 /// Immutable; may run on several threads at once.
@@ -56,4 +56,4 @@ class TileProduct {
   Stores stores_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::product

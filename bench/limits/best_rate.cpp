@@ -8,13 +8,15 @@
 #include "bench/compiled_graph.h"
 #include "bench/target.h"
 #include "core/base/error.h"
+#include "core/kernels/cpu/base/onednn.h"
 #include "core/kernels/cpu/convolution_shape.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/tile_product.h"
+#include "core/kernels/cpu/product/tile_product.h"
 #include "trainer/calibrate/busy_cores.h"
 
 namespace lockstep {
 namespace {
+
+using product::TileProduct;
 
 /// Memory of one product whose elements are ones, or close to it in 16 bits.
 struct Operands {
@@ -102,12 +104,11 @@ MakeWork tiles_work(const DotShape& shape, Layout layout) {
                     shape.batch == 1 && shape.operands == DType::kBF16;
   if (!fits) return nullptr;
   const MatmulShape s = matmul_shape(shape, layout);
-  const TileProduct product(s.a, s.b, s.k, s.result, s.ldc, TileProduct::Stores::kCached);
-  return [shape, product] {
-    const BufferPtr scratch = allocate_host(product.scratch_bytes(shape.m, shape.n));
-    return [operands = Operands(shape), product, scratch, m = shape.m, n = shape.n] {
-      product.run(m, n, operands.a->data(), operands.b->data(), operands.c->data(),
-                  scratch->data());
+  const TileProduct tiles(s.a, s.b, s.k, s.result, s.ldc, TileProduct::Stores::kCached);
+  return [shape, tiles] {
+    const BufferPtr scratch = allocate_host(tiles.scratch_bytes(shape.m, shape.n));
+    return [operands = Operands(shape), tiles, scratch, m = shape.m, n = shape.n] {
+      tiles.run(m, n, operands.a->data(), operands.b->data(), operands.c->data(), scratch->data());
     };
   };
 }

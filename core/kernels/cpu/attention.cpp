@@ -12,10 +12,10 @@
 #include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
-#include "core/kernels/cpu/few_rows.h"
+#include "core/kernels/cpu/base/scratch_slots.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/tile_loops.h"
+#include "core/kernels/cpu/product/tile_loops.h"
+#include "core/kernels/cpu/single_query.h"
 
 namespace lockstep {
 namespace {

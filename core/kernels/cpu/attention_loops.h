@@ -14,7 +14,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/target.h"
-#include "core/kernels/cpu/attention_prefetcher.h"
+#include "core/kernels/cpu/base/prefetcher.h"
 
 namespace lockstep {
 

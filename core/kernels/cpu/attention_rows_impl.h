@@ -5,7 +5,7 @@
 
 #include "core/kernels/base/element_conversion.h"
 #include "core/kernels/cpu/attention_products_impl.h"
-#include "core/kernels/cpu/fold_lanes.h"
+#include "core/kernels/cpu/base/fold_lanes.h"
 
 namespace lockstep::attention_loops_impl {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/kernels/cpu/philox.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/philox.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 
 namespace lockstep::attention {
 namespace {

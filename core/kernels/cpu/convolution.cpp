@@ -12,11 +12,11 @@
 #include "core/base/error.h"
 #include "core/kernels/base/grid.h"
 #include "core/kernels/base/task_kernel.h"
+#include "core/kernels/cpu/base/onednn.h"
+#include "core/kernels/cpu/base/scratch_slots.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 #include "core/kernels/cpu/convolution_shape.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/onednn.h"
-#include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
 namespace {

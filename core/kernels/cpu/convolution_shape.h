@@ -5,7 +5,7 @@
 
 #include "core/ir/graph.h"
 #include "core/ir/target.h"
-#include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/base/onednn.h"
 
 namespace lockstep {
 

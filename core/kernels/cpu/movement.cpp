@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/kernels/base/grid.h"
+#include "core/kernels/cpu/base/strided.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/strided.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,5 @@
 #include "core/kernels/cpu/kernels.h"
+#include "core/kernels/cpu/product/dot.h"
 
 namespace lockstep {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/base/error.h"
 #include "core/ir/image_layout.h"
 #include "core/kernels/base/grid.h"
+#include "core/kernels/cpu/base/scratch_slots.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 #include "core/kernels/cpu/kernels.h"
 #include "core/kernels/cpu/pooling_loops.h"
-#include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
 namespace {

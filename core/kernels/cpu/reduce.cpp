@@ -13,8 +13,8 @@
 #include "core/base/error.h"
 #include "core/kernels/base/element_conversion.h"
 #include "core/kernels/base/grid.h"
+#include "core/kernels/cpu/base/vector_loops.h"
 #include "core/kernels/cpu/kernels.h"
-#include "core/kernels/cpu/vector_loops.h"
 
 namespace lockstep {
 namespace {

@@ -1,13 +1,14 @@
+#include "core/kernels/cpu/single_query.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "core/kernels/base/grid.h"
 #include "core/kernels/cpu/attention_loops.h"
 #include "core/kernels/cpu/attention_tile.h"
-#include "core/kernels/cpu/few_rows.h"
-#include "core/kernels/cpu/few_rows_loops.h"
-#include "core/kernels/cpu/scratch_slots.h"
-#include "core/kernels/cpu/vector_loops.h"
+#include "core/kernels/cpu/base/scratch_slots.h"
+#include "core/kernels/cpu/base/vector_loops.h"
+#include "core/kernels/cpu/product/few_rows_loops.h"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "collectives/single.h"
 #include "core/kernels/base/libraries.h"
-#include "core/kernels/cpu/onednn.h"
+#include "core/kernels/cpu/base/onednn.h"
 #include "tests/fixtures/error_of.h"
 
 namespace lockstep {

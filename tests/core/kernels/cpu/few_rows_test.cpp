@@ -1,10 +1,10 @@
 // Products and attention with few rows on one side, as in a model that makes one token at a time.
-#include "core/kernels/cpu/few_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "core/kernels/cpu/product/strategy.h"
+#include "core/kernels/cpu/single_query.h"
 #include "tests/core/kernels/kernel_case.h"
 
 namespace lockstep::cpu_test {
@@ -23,7 +23,7 @@ Case product(DType dtype, std::int64_t rows, std::int64_t depth, std::int64_t co
 }
 
 bool is_few_rows(const Case& c) {
-  return plan_few_rows_dot(c.node, c.types(), tested_target()) != nullptr;
+  return product::plan_few_rows({c.node, c.types(), tested_target()}) != nullptr;
 }
 
 TEST(FewRowsDot, MatchesTheReference) {

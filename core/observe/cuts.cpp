@@ -1,8 +1,12 @@
-#include "core/engine/cuts.h"
+#include "core/observe/cuts.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/duration.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 

@@ -16,8 +16,6 @@
 #include <tuple>
 #include <vector>
 
-#include "core/trace/context.h"
-
 namespace lockstep {
 
 class Cuts {

@@ -1,7 +1,8 @@
 // Advice at debug level 1, word for word.
-#include "core/engine/analysis.h"
+#include "core/observe/analysis.h"
 
 #include "core/explain/cause.h"
+#include "core/trace/context.h"
 #include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
 

@@ -1,6 +1,7 @@
 // The output of debug level 1 about programs and executions, line by line.
-#include "core/engine/program_analysis.h"
+#include "core/observe/program_analysis.h"
 
+#include "core/base/log.h"
 #include "core/trace/mode.h"
 #include "tests/core/engine/rank.h"
 

@@ -14,9 +14,10 @@
 #include <string_view>
 
 #include "core/base/log.h"
-#include "core/engine/compile.h"
 
 namespace lockstep {
+
+struct CompiledStep;
 
 class ProgramDump {
  public:

@@ -1,4 +1,4 @@
-#include "core/engine/analysis.h"
+#include "core/observe/analysis.h"
 
 #include <algorithm>
 #include <utility>
@@ -52,15 +52,10 @@ void Analysis::on_span(const Span& host_call) {
   found->second.ns += host_call.ns();
 }
 
-void Analysis::watch_output(DeviceValue& value, std::int64_t step) {
-  if (named_.size() >= kMaxNamed) return;
-  Output output;
-  output.needed = std::make_shared<bool>(false);
-  output.text = fmt::format("{} {}", value.type().to_string(), value.tensor()->label.to_string());
-  output.step = step;
-  if (named_.contains(output.text)) return;
-  value.watch(output.needed);
-  outputs_.push_back(std::move(output));
+std::shared_ptr<bool> Analysis::watch_output(std::string text, std::int64_t step) {
+  if (named_.size() >= kMaxNamed || named_.contains(text)) return nullptr;
+  outputs_.push_back({std::make_shared<bool>(false), std::move(text), step});
+  return outputs_.back().needed;
 }
 
 void Analysis::end_step() {

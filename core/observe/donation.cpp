@@ -1,7 +1,11 @@
-#include "core/engine/donation.h"
+#include "core/observe/donation.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
+
+#include "core/runtime/compiled_step.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/engine/compilation_journal.h"
+#include "core/observe/compilation_journal.h"
 
 #include <fmt/ranges.h>
 

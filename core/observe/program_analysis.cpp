@@ -1,4 +1,4 @@
-#include "core/engine/program_analysis.h"
+#include "core/observe/program_analysis.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,11 @@
 #include <set>
 
 #include "core/base/metrics.h"
-#include "core/engine/donation.h"
+#include "core/explain/descriptor.h"
+#include "core/explain/history.h"
 #include "core/ir/structure.h"
+#include "core/observe/donation.h"
+#include "core/runtime/loaded_step.h"
 #include "core/runtime/plan_cost.h"
 
 namespace lockstep {

@@ -40,9 +40,8 @@
 
 #include "core/base/log.h"
 #include "core/base/spans.h"
-#include "core/engine/cuts.h"
-#include "core/engine/device_value.h"
 #include "core/explain/tally.h"
+#include "core/observe/cuts.h"
 
 namespace lockstep {
 
@@ -60,8 +59,10 @@ class Analysis final : public SpanListener {
   ~Analysis() override;
 
   bool enabled() const { return log_.debug_level() >= 1; }
-  /// Watches an output that is not the next value of an input.
-  void watch_output(DeviceValue& value, std::int64_t step);
+  /// Watches an output of `step` that is not the next value of an input, and that messages call
+  /// `text`: as long as it lives, its value keeps the result, and sets it as soon as it is needed.
+  /// Null if the output is not watched.
+  std::shared_ptr<bool> watch_output(std::string text, std::int64_t step);
   /// At every mark_step, once its outputs are watched and its inputs marked as needed.
   void end_step();
 

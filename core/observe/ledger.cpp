@@ -1,4 +1,4 @@
-#include "core/engine/ledger.h"
+#include "core/observe/ledger.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,10 @@
 #include <map>
 #include <utility>
 
-#include "core/engine/bundle.h"
-#include "core/engine/execution.h"
+#include "core/observe/bundle.h"
+#include "core/observe/program_table.h"
+#include "core/runtime/compiled_step.h"
+#include "core/trace/cut_trace.h"
 
 namespace lockstep {
 namespace {
@@ -28,6 +30,11 @@ void combine_parts(LedgerPage& to, const LedgerPage& page, const Combine& combin
   for (std::size_t i = 0; i < kStepPartCount; ++i)
     to.parts_ns[i] = combine(to.parts_ns[i], page.parts_ns[i]);
   to.wall_ns = combine(to.wall_ns, page.wall_ns);
+}
+
+/// Whether the executions of a cut for this reason are steps.
+bool is_step(SyncReason reason) {
+  return reason == SyncReason::kMarkStep || reason == SyncReason::kStepEnd;
 }
 
 const char* name_of(StepPart part) {

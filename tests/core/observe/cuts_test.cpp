@@ -1,9 +1,10 @@
-#include "core/engine/cuts.h"
+#include "core/observe/cuts.h"
 
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/trace/context.h"
 #include "core/trace/reads.h"
 #include "tests/core/engine/rank.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/compile.h"
-
 namespace lockstep {
+
+struct CompiledStep;
 
 enum class Donation : std::uint8_t {
   kDonated,

@@ -1,4 +1,4 @@
-#include "core/engine/program_table.h"
+#include "core/observe/program_table.h"
 
 namespace lockstep {
 

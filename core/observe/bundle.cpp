@@ -1,4 +1,4 @@
-#include "core/engine/bundle.h"
+#include "core/observe/bundle.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/engine/ledger_rows.h"
+#include "core/observe/ledger_rows.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "core/engine/ledger.h"
+#include "core/observe/ledger.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,11 @@
 #include <string>
 #include <thread>
 
+#include "core/base/log.h"
+#include "core/engine/compile.h"
+#include "core/observe/program_table.h"
+#include "core/runtime/device.h"
+#include "core/trace/context.h"
 #include "core/trace/host_call.h"
 #include "tests/core/engine/rank.h"
 #include "tests/fixtures/host_functions.h"

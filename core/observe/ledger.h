@@ -33,11 +33,13 @@
 #include <vector>
 
 #include "core/base/spans.h"
-#include "core/engine/ledger_rows.h"
-#include "core/engine/program_table.h"
+#include "core/observe/ledger_rows.h"
 #include "core/runtime/plan_cost.h"
 
 namespace lockstep {
+
+class ProgramTable;
+struct CompiledStep;
 
 /// The parts of a step other than commands, in the order above.
 enum class StepPart : std::uint8_t {

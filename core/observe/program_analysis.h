@@ -31,11 +31,14 @@
 #include <vector>
 
 #include "core/base/hash.h"
-#include "core/engine/compile.h"
-#include "core/explain/descriptor.h"
-#include "core/explain/history.h"
+#include "core/ir/graph.h"
 
 namespace lockstep {
+
+class GraphDescriptor;
+struct CompiledStep;
+struct Explanation;
+struct LoadedStep;
 
 /// "program-2-step_end-9f2c1a2b": the name of a program in analyses and of its dumped files. `id`
 /// is the program's number in spans; for a program that is only planned it has none:

@@ -1,5 +1,5 @@
 // A variable's new value takes the old one's memory, unless the old value is still needed.
-#include "core/engine/donation.h"
+#include "core/observe/donation.h"
 
 #include "tests/core/engine/rank.h"
 

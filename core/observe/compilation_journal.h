@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/base/log.h"
-#include "core/engine/compilation.h"
 #include "core/explain/tally.h"
+#include "core/observe/compilation.h"
 #include "core/trace/cut_trace.h"
 
 namespace lockstep {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "core/engine/compile.h"
-
 namespace lockstep {
+
+struct CompiledStep;
 
 class ProgramTable {
  public:

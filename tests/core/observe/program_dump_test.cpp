@@ -1,5 +1,5 @@
 // Programs as files: compiled ones and those from the disk, in a form that runs again.
-#include "core/engine/program_dump.h"
+#include "core/observe/program_dump.h"
 
 #include <sys/resource.h>
 
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/engine/compile.h"
 #include "core/ir/structure.h"
 #include "core/ir/text.h"
 #include "core/kernels/reference/reference.h"

@@ -1,4 +1,4 @@
-#include "core/engine/program_dump.h"
+#include "core/observe/program_dump.h"
 
 #include <filesystem>
 #include <span>
@@ -8,6 +8,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/ir/text.h"
+#include "core/runtime/compiled_step.h"
 #include "core/runtime/plan_text.h"
 
 namespace lockstep {
